@@ -1,7 +1,7 @@
 """The tests of a consumer repository with their markers: `workflows/spec/NAME.tests`, one test a line below its file.
 
 Owns the file's form. Who fills it is pytest in the consumer repository (`workflows/collect/tidepool_markers.py`), or
-`workflows.collect.static` where nothing can be installed. Which tests should run where is `workflows.coverage`'s.
+`read_checkout` where nothing can be installed. Which tests should run where is `workflows.coverage`'s.
 
     markers: entry ray slow tpu_ci
     lib/levanter/tests/test_text.py

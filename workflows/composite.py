@@ -3,7 +3,7 @@
 Owns what an action's file says and the expansion of files that call actions. A composite action says the shell of each
 step, has no secrets but those that it is handed, and hands on the outputs that it declares:
 https://docs.github.com/en/actions/reference/workflows-and-actions/metadata-syntax (read 2026-11-23).
-Leaves which steps share one to their builders, and the pin to `workflows.actions`.
+Leaves which steps share one to their builders, and the pin to `workflows.world`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from hashlib import sha1
 from typing import Any, Final
 
@@ -19,7 +20,7 @@ from infra.model.errors import ConfigError, Problem
 from workflows.builders import Shared, Step, Workflow
 from workflows.builders.expression import plain
 from workflows.builders.step import FOLDER_INPUT, input_of
-from workflows.dump import Document, dump, sealed
+from workflows.dump import CommentedData, dump, sealed
 from workflows.dump import Path as Place
 from workflows.read import Position, WorkflowFile, read
 from workflows.spec import Spec, SpecLine
@@ -84,7 +85,7 @@ def _text(step: Step, shared: Shared) -> str:
         f"{_MARK} {shared.source}. Do not edit: change it there, run ./tidepool workflows --write,\n"
         "commit, and then ./tidepool workflows --pin-actions: workflow files name the commit."
     )
-    return sealed(dump(Document({key: value for key, value in data.items() if value}, header, above)))
+    return sealed(dump(CommentedData({key: value for key, value in data.items() if value}, header, above)))
 
 
 def folders(files: Mapping[str, str]) -> dict[str, str]:
@@ -149,7 +150,7 @@ def _moved(places: dict[Place, Position], path: Place, step: Mapping[str, Any]) 
             places.setdefault((*path, "env", key), at)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Generated:
     """path: from the top of the consumer repository. sources: by job id."""
 
@@ -157,7 +158,7 @@ class Generated:
     workflow: Workflow
     sources: Mapping[str, SpecLine]
 
-    @property
+    @cached_property
     def text(self) -> str:
         """The file as it is written, with its digest: scripts that steps share stand in actions, which it calls."""
         return sealed(dump(self.workflow.document()))

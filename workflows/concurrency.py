@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from workflows.events import Event
+from workflows.events import GitHubEvent
 from workflows.expressions import Scope, expand
 from workflows.expressions.values import folded
 from workflows.runs import Given, contexts
@@ -50,7 +50,7 @@ class Arrival:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class GroupResult:
     """How an arrival ended; `began` is None of one that never ran, `by` who cancelled it."""
 
     name: str
@@ -66,7 +66,7 @@ class _Queue:
     waiting: list[Arrival] = field(default_factory=list)
 
 
-def group_of(workflow: Mapping[str, Any], event: Event, given: Given | None = None) -> Group | None:
+def group_of(workflow: Mapping[str, Any], event: GitHubEvent, given: Given | None = None) -> Group | None:
     """The group of a workflow's runs at an event, None where it has none."""
     scope = Scope(contexts(workflow, event, started(workflow["on"], event).subject, given or Given()))
     return group(workflow.get("concurrency"), scope)
@@ -87,14 +87,14 @@ def named(settings: Mapping[str, Any]) -> Group:
     return Group(name, cancels=settings.get("cancel-in-progress") is True, most=most)
 
 
-def outcomes(arrivals: Iterable[Arrival]) -> tuple[Outcome, ...]:
+def outcomes(arrivals: Iterable[Arrival]) -> tuple[GroupResult, ...]:
     """How each of them ends, in the order in which they came."""
-    found: dict[str, Outcome] = {}
+    found: dict[str, GroupResult] = {}
     queues: dict[str, _Queue] = {}
     told = sorted(arrivals, key=lambda each: each.at)
     for each in told:
         if each.group is None:
-            found[each.name] = Outcome(each.name, Fate.RAN, each.at)
+            found[each.name] = GroupResult(each.name, Fate.RAN, each.at)
             continue
         queue = queues.setdefault(each.group.name, _Queue())
         _until(queue, each.at, found)
@@ -104,25 +104,25 @@ def outcomes(arrivals: Iterable[Arrival]) -> tuple[Outcome, ...]:
     return tuple(found[each.name] for each in told)
 
 
-def _comes(queue: _Queue, new: Arrival, wanted: Group, found: dict[str, Outcome]) -> None:
+def _comes(queue: _Queue, new: Arrival, wanted: Group, found: dict[str, GroupResult]) -> None:
     if wanted.cancels or wanted.most == 1:
-        found.update({each.name: Outcome(each.name, Fate.REPLACED, by=new.name) for each in queue.waiting})
+        found.update({each.name: GroupResult(each.name, Fate.REPLACED, by=new.name) for each in queue.waiting})
         queue.waiting = []
     if wanted.cancels and queue.running:
-        found[queue.running.name] = Outcome(queue.running.name, Fate.CUT_OFF, queue.began, new.name)
+        found[queue.running.name] = GroupResult(queue.running.name, Fate.CUT_OFF, queue.began, new.name)
         queue.running = None
     if queue.running is None:
         queue.running, queue.began = new, new.at
     elif len(queue.waiting) >= wanted.most:
-        found[new.name] = Outcome(new.name, Fate.REFUSED)
+        found[new.name] = GroupResult(new.name, Fate.REFUSED)
     else:
         queue.waiting.append(new)
 
 
-def _until(queue: _Queue, now: float, found: dict[str, Outcome]) -> None:
+def _until(queue: _Queue, now: float, found: dict[str, GroupResult]) -> None:
     """What ends by then, and who comes next each time."""
     while queue.running and queue.began + queue.running.lasts <= now:
         ended = queue.began + queue.running.lasts
-        found[queue.running.name] = Outcome(queue.running.name, Fate.RAN, queue.began)
+        found[queue.running.name] = GroupResult(queue.running.name, Fate.RAN, queue.began)
         queue.running = queue.waiting.pop(0) if queue.waiting else None
         queue.began = ended

@@ -19,7 +19,7 @@ from infra.model.images.spec import ImageSpec
 from workflows.builders.step import inner_limits
 from workflows.checks.plain import mapping, text, texts
 from workflows.composite import FOLDER
-from workflows.dump import Document, dump
+from workflows.dump import CommentedData, dump
 from workflows.spec import Spec
 from workflows.starts import code_of, legs_started
 from workflows.triggering import listed
@@ -66,7 +66,7 @@ def demands(files: Iterable[Asking], specs: Iterable[Spec], world: World, start_
 
 def written(found: Demands) -> str:
     """The file's text."""
-    return dump(Document(data=found.to_plain(), header=_HEADER))
+    return dump(CommentedData(data=found.to_plain(), header=_HEADER))
 
 
 def cache_folder(start_up: str) -> str:
@@ -160,9 +160,7 @@ def _image(spec: Mapping[str, Any], images: set[str]) -> str | None:
     """The image of ours that the job runs in: its container's, or one that its variables name."""
     container = spec.get("container")
     places = [container if isinstance(container, str) else mapping(container).get("image")]
-    places += [value for _, value in texts(spec.get("env"), ())]
-    places += [value for step in spec.get("steps") or () for _, value in texts(mapping(step).get("env"), ())]
-    for place in filter(None, map(text, places)):
+    for place in filter(None, map(text, (*places, *_variables(spec)))):
         found = _IMAGE.match(place)
         if found and found[0].rpartition("/")[2] in images:
             return found[0]
@@ -171,9 +169,13 @@ def _image(spec: Mapping[str, Any], images: set[str]) -> str | None:
 
 def _is_handed_a_commit(spec: Mapping[str, Any]) -> bool:
     """Whether a value from outside of the branch reaches the job: an input, or what an event says of a pull request."""
-    values = [value for _, value in texts(spec.get("env"), ())]
-    values += [value for step in spec.get("steps") or () for _, value in texts(mapping(step).get("env"), ())]
-    return any(_HANDED_IN.search(value) for value in map(text, values) if value)
+    return any(map(_HANDED_IN.search, _variables(spec)))
+
+
+def _variables(spec: Mapping[str, Any]) -> Iterator[str]:
+    """What the environment of a job and of its steps holds."""
+    for each in (spec, *map(mapping, spec.get("steps") or ())):
+        yield from (value for _, value in texts(each.get("env"), ()))
 
 
 def _folder(data: Mapping[str, Any], spec: Mapping[str, Any]) -> str | None:

@@ -1,7 +1,7 @@
 """Workflow data to YAML text: block style, scripts as literal blocks, keys in the order given, no aliases, `on:` kept.
 
 Owns layout and quoting, comments, and the last line of a generated file, a digest of all above it by which an edit by
-hand is told from a stale file. Leaves the order of keys and the words of comments to whoever makes the Document. The
+hand is told from a stale file. Leaves the order of keys and the words of comments to whoever makes the data. The
 text means the same to readers of YAML 1.1 and 1.2, but for `on`, GitHub's key, which stands bare as people write it.
 """
 
@@ -36,7 +36,7 @@ _START: Final = "# Digest of the lines above: "
 _DIGITS: Final = 16
 
 
-def dump(document: Document) -> str:
+def dump(document: CommentedData) -> str:
     """One file, ending in a line break."""
     lines = [*_comment(document.header, 0), *_Writer(document).mapping(document.data, (), 0)]
     return "\n".join(lines) + "\n"
@@ -45,7 +45,7 @@ def dump(document: Document) -> str:
 class _Writer:
     """Lines of one document; a path says which comments belong to a value."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: CommentedData) -> None:
         self._above = document.above
         self._beside = document.beside
 
@@ -211,7 +211,7 @@ def _literal(start: str, text: str, note: str, indent: int) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class CommentedData:
     """Plain data (mappings, lists, text, numbers, booleans, None) and the comments around it.
 
     header: lines above the file. above: lines before a key or a list entry. beside: what follows a value on its

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 REPOSITORY = "lab/monorepo"
@@ -19,7 +18,7 @@ _BASE = "ba5eba11" * 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class GitHubEvent:
     """One event. `title` is how people say it.
 
     activity: one of the `types` of its trigger, empty where it has none. branch: what a `branches` filter looks at: the
@@ -52,11 +51,11 @@ def push(
     message: str = "",
     by_token: bool = False,
     repository: str = REPOSITORY,
-) -> Event:
+) -> GitHubEvent:
     ref = f"refs/tags/{tag}" if tag else f"refs/heads/{branch}"
     commit = {"id": _HEAD, "message": message}
     payload = {"ref": ref, "after": _HEAD, "before": _BASE, "head_commit": commit, **_repository(repository)}
-    return Event(
+    return GitHubEvent(
         title=title or f"push of {tag or branch}", name="push", branch=branch, tag=tag, paths=paths, payload=payload,
         github=_refs(ref), message=message, by_token=by_token,
     )  # fmt: skip
@@ -76,7 +75,7 @@ def pull_request(
     paths: tuple[str, ...] | None = None,
     message: str = "",
     repository: str = REPOSITORY,
-) -> Event:
+) -> GitHubEvent:
     """A pull request of a branch or a fork.
 
     label: the one that a `labeled` activity adds. target: as pull_request_target, which runs the base branch, tells it.
@@ -103,16 +102,16 @@ def pull_request(
     }
     where = "a fork" if fork else "a branch"
     ref = f"refs/heads/{base}" if target else "refs/pull/12/merge"
-    return Event(
+    return GitHubEvent(
         title=title or f"pull request from {where}", name="pull_request_target" if target else "pull_request",
         activity=activity, branch=base, paths=paths, payload=payload,
         github={**_refs(ref), "head_ref": "change", "base_ref": base}, message=message,
     )  # fmt: skip
 
 
-def schedule(cron: str = "", *, repository: str = REPOSITORY) -> Event:
+def schedule(cron: str = "", *, repository: str = REPOSITORY) -> GitHubEvent:
     """A time of a workflow's schedule; any of them without one."""
-    return Event(
+    return GitHubEvent(
         title=f"schedule {cron}".rstrip(), name="schedule", subject=cron, github=_refs("refs/heads/main"),
         payload={"schedule": cron, **_repository(repository)},
     )  # fmt: skip
@@ -125,11 +124,11 @@ def dispatch(
     title: str = "dispatch",
     by_token: bool = False,
     repository: str = REPOSITORY,
-) -> Event:
+) -> GitHubEvent:
     """A run started by hand or by another's token; inputs that are not given have their defaults."""
     given = dict(inputs or {})
     payload = {"inputs": given, "ref": f"refs/heads/{branch}", **_repository(repository)}
-    return Event(
+    return GitHubEvent(
         title=title, name="workflow_dispatch", branch=branch, inputs=given, payload=payload,
         github=_refs(f"refs/heads/{branch}"), by_token=by_token,
     )  # fmt: skip
@@ -143,7 +142,7 @@ def workflow_run(
     fork: bool = False,
     activity: str = "completed",
     repository: str = REPOSITORY,
-) -> Event:
+) -> GitHubEvent:
     """The end of another workflow, of any that the trigger names without one; `of` is the event that had started it."""
     head = "change" if of == "pull_request" else "main"
     source = _fork(repository) if fork else repository
@@ -153,7 +152,7 @@ def workflow_run(
     }  # fmt: skip
     payload = {"action": activity, "workflow_run": ended, "workflow": {"name": workflow}, **_repository(repository)}
     origin = {"push": "", "pull_request": " of a fork" if fork else " of a pull request"}.get(of, f" of {of}")
-    return Event(
+    return GitHubEvent(
         title=f"workflow_run {conclusion}{origin}", name="workflow_run", activity=activity, branch=head,
         subject=workflow, payload=payload,
         github=_refs("refs/heads/main"),
@@ -166,47 +165,25 @@ def issue_comment(
     on_pull_request: bool = True,
     association: str = "MEMBER",
     repository: str = REPOSITORY,
-) -> Event:
+) -> GitHubEvent:
     """A comment; on a pull request its issue has a `pull_request`, and its number is the pull request's."""
     issue = {"number": 12, "labels": [], **({"pull_request": {"url": "pulls/12"}} if on_pull_request else {})}
     comment = {"body": body, "user": {"login": "someone"}, "author_association": association}
     where = "a pull request" if on_pull_request else "an issue"
-    return Event(
+    return GitHubEvent(
         title=f"comment on {where}", name="issue_comment", activity="created",
         payload={"action": "created", "issue": issue, "comment": comment, **_repository(repository)},
         github=_refs("refs/heads/main"),
     )  # fmt: skip
 
 
-def merge_group(base: str = "main", *, repository: str = REPOSITORY) -> Event:
+def merge_group(base: str = "main", *, repository: str = REPOSITORY) -> GitHubEvent:
     ref = f"refs/heads/gh-readonly-queue/{base}/pr-12-{_BASE}"
     group = {"head_ref": ref, "head_sha": _HEAD, "base_ref": f"refs/heads/{base}", "base_sha": _BASE}
-    return Event(
+    return GitHubEvent(
         title="merge group", name="merge_group", activity="checks_requested", branch=base,
         payload={"action": "checks_requested", "merge_group": group, **_repository(repository)}, github=_refs(ref),
     )  # fmt: skip
-
-
-def table(label: str = "run-tpu-tests", *, repository: str = REPOSITORY) -> tuple[Event, ...]:
-    """The events that every workflow is asked about; `label` is the one that the labeled ones add."""
-    labeled = partial(pull_request, activity="labeled", label=label, repository=repository)
-    return (
-        push(title="push to main", repository=repository),
-        push("change", title="push to a branch", repository=repository),
-        pull_request(fork=True, repository=repository),
-        pull_request(repository=repository),
-        labeled(fork=True, title="label added to a fork's pull request"),
-        labeled(title="label added to a branch's pull request"),
-        schedule(repository=repository),
-        dispatch(repository=repository),
-        *(workflow_run(conclusion, repository=repository) for conclusion in ("success", "failure", "cancelled")),
-        workflow_run("success", of="pull_request", repository=repository),
-        workflow_run("failure", of="pull_request", repository=repository),
-        workflow_run("success", of="pull_request", fork=True, repository=repository),
-        issue_comment(repository=repository),
-        issue_comment(on_pull_request=False, repository=repository),
-        merge_group(repository=repository),
-    )
 
 
 def _fork(repository: str) -> str:

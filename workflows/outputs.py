@@ -17,7 +17,7 @@ from infra.model.errors import ConfigError, Problem
 from infra.model.fields import is_github_own_label
 from workflows import composite
 from workflows.demands import START_UP, Asking, demands, written
-from workflows.dump import Document, dump
+from workflows.dump import CommentedData, dump
 from workflows.generate import FOLDER, Generated, generate
 from workflows.own import generate_own
 from workflows.read import read_file
@@ -125,5 +125,7 @@ def label_file(repository: str, world: World) -> dict[str, str]:
     """The repository's LABELS; none where no pool serves it."""
     found = runner_labels(repository, world)
     return (
-        {LABELS: dump(Document(data={"self-hosted-runner": {"labels": list(found)}}, header=_HEADER))} if found else {}
+        {LABELS: dump(CommentedData(data={"self-hosted-runner": {"labels": list(found)}}, header=_HEADER))}
+        if found
+        else {}
     )

@@ -13,7 +13,7 @@ from infra.model.catalogue import AcceleratorType
 from infra.model.errors import ConfigError, Problem
 from infra.model.schema import Trust
 from workflows.builders import Hosted, Ours, context
-from workflows.spec.model import Priority, Run, RunKind, Suite
+from workflows.spec.model import Priority, RunKind, Suite, TpuRun
 from workflows.spec.values import POOL_EVENTS
 from workflows.world import StackPool, World
 
@@ -21,7 +21,7 @@ SELF_HOSTED = "self-hosted"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedPool:
     """A pool that a suite names: the label by which GitHub finds its runners, and how many there are.
 
     A name that no stack has is a label without runners: `infra.model.fit` tells of it, in the same words everywhere.
@@ -33,7 +33,7 @@ class Wanted:
     said: str
 
     @classmethod
-    def of(cls, name: str, world: World) -> Wanted:
+    def of(cls, name: str, world: World) -> WantedPool:
         found = world.pool(name)
         if found is None:
             return cls(name, name, 0, f"{name} (in no stack)")
@@ -44,7 +44,7 @@ class Wanted:
 class OnPools:
     """Runners of pools, by event."""
 
-    pools: Mapping[str, tuple[Wanted, ...]]
+    pools: Mapping[str, tuple[WantedPool, ...]]
     max_parallel: int | None
     why: str
 
@@ -89,7 +89,7 @@ def place_suite(suite: Suite, neighbours: Sequence[Suite], world: World) -> OnPo
     """Where a suite runs. neighbours: the other suites of the specification, which may want the same pools."""
     if suite.where.hosted:
         return OnGitHub("On GitHub's runners: these tests need no accelerator.")
-    pools = {event: tuple(Wanted.of(name, world) for name in each) for event, each in suite.where.pools.items()}
+    pools = {event: tuple(WantedPool.of(name, world) for name in each) for event, each in suite.where.pools.items()}
     said = list(_standing(pools))
     most = None
     if suite.priority is Priority.FIRST:
@@ -101,7 +101,7 @@ def place_suite(suite: Suite, neighbours: Sequence[Suite], world: World) -> OnPo
     return OnPools(pools, most, "\n".join(("Unit tests go to runners that stand ready.", *said)))
 
 
-def place_run(run: Run, repository: str, world: World) -> OnPools | OnVm:
+def place_run(run: TpuRun, repository: str, world: World) -> OnPools | OnVm:
     """Where a run goes: an integration test to a pool that is large enough, if there is one; else a VM of its own."""
     shape = known(run.vm, world)
     if run.kind is RunKind.TRAINING:
@@ -112,7 +112,7 @@ def place_run(run: Run, repository: str, world: World) -> OnPools | OnVm:
         first = min(large, key=lambda each: (each.pool.accelerator.chips, each.pool.name))
         needed = f"{_described(first)}, where {run.accelerator.name} is needed"
         why = f"An integration test goes to a pool that is large enough: {needed}."
-        return OnPools({"push": (Wanted.of(first.pool.name, world),)}, None, why)
+        return OnPools({"push": (WantedPool.of(first.pool.name, world),)}, None, why)
     standing = ", ".join(_described(each) for each in world.standing() if repository in each.pool.serves) or "none"
     why = (
         f"A VM made for the run: the test needs {run.accelerator.name}, and no pool that serves this repository\n"
@@ -150,7 +150,7 @@ class _Shared:
     legs: of one run of the suite in question, there. left: VMs that it leaves to those that are first.
     """
 
-    wanted: Wanted
+    wanted: WantedPool
     first: str
     legs: int
     left: int
@@ -174,7 +174,7 @@ class _Shared:
         )
 
 
-def _shared(suite: Suite, neighbours: Sequence[Suite], pools: Mapping[str, tuple[Wanted, ...]]) -> list[_Shared]:
+def _shared(suite: Suite, neighbours: Sequence[Suite], pools: Mapping[str, tuple[WantedPool, ...]]) -> list[_Shared]:
     """The pools of a suite that suites with priority want too, with what it leaves them there."""
     first = [other for other in neighbours if other.priority is Priority.FIRST]
     found: list[_Shared] = []
@@ -196,7 +196,7 @@ def _legs(suites: Sequence[Suite], pool: str) -> int:
     )
 
 
-def _standing(pools: Mapping[str, tuple[Wanted, ...]]) -> Iterator[str]:
+def _standing(pools: Mapping[str, tuple[WantedPool, ...]]) -> Iterator[str]:
     described = {event: ", ".join(wanted.said for wanted in each) for event, each in pools.items()}
     if len(set(described.values())) == 1:
         yield f"{next(iter(described.values()))}."

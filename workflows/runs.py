@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from infra.model.errors import ConfigError, Problem
-from workflows.events import Event
+from workflows.events import GitHubEvent
 from workflows.expressions import (
     ExpressionError,
+    JobStatus,
     Scope,
-    Status,
     condition,
     evaluate,
     expand,
@@ -27,7 +27,7 @@ from workflows.expressions import (
     truthy,
     written,
 )
-from workflows.expressions.syntax import Call, Logic, Node
+from workflows.expressions.syntax import FunctionCall, Logic, Node
 from workflows.expressions.values import folded
 from workflows.legs import Leg, MatrixError, circle, legs
 from workflows.triggering import PatternError, listed, started, texts, triggers, typed
@@ -79,13 +79,13 @@ class JobRun:
 class Run:
     """What an event makes of a workflow; `why` says which filter keeps it from starting."""
 
-    event: Event
+    event: GitHubEvent
     starts: bool
     why: str = ""
     jobs: tuple[JobRun, ...] = ()
 
 
-def run(workflow: Mapping[str, Any], event: Event, given: Given | None = None) -> Run:
+def run(workflow: Mapping[str, Any], event: GitHubEvent, given: Given | None = None) -> Run:
     """Ask a workflow about an event.
 
     workflow: the data of a file of the shape that GitHub's schema has. ConfigError where a filter or an expression is
@@ -123,7 +123,7 @@ def needed(jobs: Mapping[str, Mapping[str, Any]], job: str) -> tuple[str, ...]:
 class _Jobs:
     """The jobs of one run, each asked once, after those that it needs."""
 
-    def __init__(self, workflow: Mapping[str, Any], event: Event, subject: str, given: Given) -> None:
+    def __init__(self, workflow: Mapping[str, Any], event: GitHubEvent, subject: str, given: Given) -> None:
         self._jobs: Mapping[str, Mapping[str, Any]] = workflow["jobs"]
         self._given = given
         self._asked: dict[str, JobRun] = {}
@@ -167,12 +167,12 @@ class _Jobs:
             yield each
             yield from self._ancestors(each)
 
-    def _status(self, job: str) -> Status:
+    def _status(self, job: str) -> JobStatus:
         """Of all that a job waits for, however far up: one that was skipped is no success either."""
         ended = {each: self.run(each).result for each in self._ancestors(job)}
         results = set(ended.values())
         cancelled = self._given.cancelled and bool(results)
-        return Status(
+        return JobStatus(
             success=not cancelled and results <= {"success"}, failure=not cancelled and "failure" in results,
             cancelled=cancelled, results=ended,
         )  # fmt: skip
@@ -196,7 +196,9 @@ class _Jobs:
         for operand in asked.operands if isinstance(asked, Logic) and asked.operator == "&&" else (asked,):
             if truthy(evaluate(operand, scope)):
                 continue
-            if operand == Call("success", (), 0) or (isinstance(operand, Call) and operand.function == "success"):
+            if operand == FunctionCall("success", (), 0) or (
+                isinstance(operand, FunctionCall) and operand.function == "success"
+            ):
                 bad = sorted({each for each in self._ancestors(job) if self.run(each).result != "success"})
                 ended = ", ".join(f"{each} {self.run(each).result}" for each in bad)
                 return f"needs: {ended}" if ended else "the run was cancelled"
@@ -236,7 +238,7 @@ def _expanded(value: Any, scope: Scope) -> Any:
     return [_expanded(each, scope) for each in value] if isinstance(value, list | tuple) else value
 
 
-def contexts(workflow: Mapping[str, Any], event: Event, subject: str, given: Given) -> dict[str, Any]:
+def contexts(workflow: Mapping[str, Any], event: GitHubEvent, subject: str, given: Given) -> dict[str, Any]:
     """What the expressions of every job can read at an event; `subject` as `workflows.triggering.started` found it."""
     payload = dict(event.payload)
     if event.name == "schedule":
@@ -264,31 +266,3 @@ def _shown(value: Any) -> str:
     if isinstance(value, str):
         return f"'{value}'"
     return str(value).lower() if isinstance(value, bool | int | float) else "an object"
-
-
-def told(runs: tuple[Run, ...]) -> str:
-    """What a workflow does at each event, a line a job, and in the last line the events that it has no trigger for."""
-    lines: list[str] = []
-    deaf = [each for each in runs if not each.starts and each.why.startswith("no trigger")]
-    for each in runs:
-        if each in deaf:
-            continue
-        if not each.starts:
-            lines.append(f"{each.event.title}: not started, {each.why}")
-            continue
-        lines.append(f"{each.event.title}:")
-        for job in each.jobs:
-            lines.extend(_told(job))
-    if deaf:
-        lines.append(f"no trigger: {', '.join(each.event.title for each in deaf)}")
-    return "".join(f"{line}\n" for line in lines)
-
-
-def _told(job: JobRun) -> Iterator[str]:
-    if not job.starts:
-        yield f"  {job.id}: skipped, {job.why}"
-        return
-    for leg in job.legs:
-        values = ", ".join(f"{key} {value}" for key, value in leg.matrix.items())
-        runner = ", ".join((*((f"group {leg.group}",) if leg.group else ()), *leg.labels))
-        yield f"  {job.id}{f' ({values})' if values else ''}: starts on {runner}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import takewhile
 from typing import Any, Final
@@ -35,7 +35,7 @@ Stands = Callable[[str, str], bool]
 """Whether a file of that path has that text in the version that is judged."""
 
 
-class State(StrEnum):
+class FileState(StrEnum):
     MISSING = "missing"
     STALE = "stale"
     EDITED = "edited by hand"
@@ -48,12 +48,9 @@ class Off:
     """A file that is not as it should be. why: what differs, or what is the matter. mend: the one command."""
 
     path: str
-    state: State
+    state: FileState
     why: tuple[str, ...]
     mend: str
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self) | {"state": self.state.value, "why": list(self.why)}
 
 
 def compare(
@@ -70,7 +67,7 @@ def compare(
 def _off(wanted: Mapping[str, str], stands: Mapping[str, str], write: str, known: Collection[str]) -> Iterator[Off]:
     for path, text in wanted.items():
         if path not in stands:
-            yield Off(path, State.MISSING, ("it is generated, and not there",), write)
+            yield Off(path, FileState.MISSING, ("it is generated, and not there",), write)
         elif stands[path] != text:
             yield Off(path, *_differing(stands[path], text), write)
     for path, text in stands.items():
@@ -78,17 +75,17 @@ def _off(wanted: Mapping[str, str], stands: Mapping[str, str], write: str, known
             continue
         if text.startswith(GENERATED):
             edited = " (and it was edited by hand)" if _is_edited(text) else ""
-            yield Off(path, State.ORPHAN, (f"nothing makes it any more{edited}",), write)
+            yield Off(path, FileState.ORPHAN, (f"nothing makes it any more{edited}",), write)
         else:
             said = "it is neither generated nor kept: no specification names it"
-            yield Off(path, State.STRAY, (said,), f"git rm {path}, or name it under kept")
+            yield Off(path, FileState.STRAY, (said,), f"git rm {path}, or name it under kept")
 
 
-def _differing(stands: str, text: str) -> tuple[State, tuple[str, ...]]:
+def _differing(stands: str, text: str) -> tuple[FileState, tuple[str, ...]]:
     if not stands.startswith(GENERATED):
-        return State.EDITED, ("a file by hand stands in its place",)
+        return FileState.EDITED, ("a file by hand stands in its place",)
     why = tuple(differences(unsealed(stands), unsealed(text)))
-    return (State.EDITED if _is_edited(stands) else State.STALE), why
+    return (FileState.EDITED if _is_edited(stands) else FileState.STALE), why
 
 
 def _is_edited(text: str) -> bool:

@@ -19,20 +19,19 @@ from infra.model.federation import IMAGES_WORKFLOW
 from infra.model.images.rebuilds import Change, rebuilds
 from infra.model.images.spec import Builder
 from workflows import events, steps
-from workflows.checks.plain import mapping, parsed, text, texts
+from workflows.checks.plain import mapping, text
 from workflows.checks.possible import job_starts
 from workflows.checks.situations import situations
 from workflows.checks.views import WorkflowView
-from workflows.dump import Document, dump
-from workflows.events import Event, push
-from workflows.expressions import ExpressionError, Scope, expand, parts
+from workflows.events import GitHubEvent, push
+from workflows.expressions import ExpressionError, Scope, expand
 from workflows.expressions.syntax import Literal, Node, children
 from workflows.generate import Generated, generate
 from workflows.image_builds import TESTED, built_by_github
 from workflows.legs import Leg
 from workflows.own import generate_own
 from workflows.own.docker_images import CHOICE
-from workflows.read import read
+from workflows.read import WorkflowFile
 from workflows.runs import Given, run
 from workflows.spec import FOLDER as SPECS
 from workflows.spec import load_spec, spec_names
@@ -44,7 +43,7 @@ _DEFAULT_TYPES = ("synchronize",)
 
 
 @dataclass(frozen=True, slots=True)
-class Runner:
+class RunnerLabels:
     """What a leg waits for."""
 
     labels: tuple[str, ...]
@@ -52,43 +51,43 @@ class Runner:
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class StartedLegs:
     """Legs of one job on one kind of runner."""
 
     event: str
     code: Code
-    runner: Runner
+    runner: RunnerLabels
     legs: int
 
 
-def legs_started(data: Mapping[str, Any], job: str, repository: str) -> tuple[Started, ...]:
+def legs_started(data: Mapping[str, Any], job: str, repository: str) -> tuple[StartedLegs, ...]:
     """Every event that starts legs of the job, the most of each where one event starts now more and now fewer."""
-    most: dict[tuple[str, Code, Runner], int] = {}
+    most: dict[tuple[str, Code, RunnerLabels], int] = {}
     for code, event in _events(data, repository):
         for found in _of_run(data, job, code, event):
             key = found.event, found.code, found.runner
             most[key] = max(most.get(key, 0), found.legs)
     if not most:
         most = {(each.event, each.code, each.runner): each.legs for each in _possible(data, job, repository)}
-    return tuple(Started(event, code, runner, legs) for (event, code, runner), legs in most.items())
+    return tuple(StartedLegs(event, code, runner, legs) for (event, code, runner), legs in most.items())
 
 
-def _of_run(data: Mapping[str, Any], job: str, code: Code, event: Event) -> Iterator[Started]:
+def _of_run(data: Mapping[str, Any], job: str, code: Code, event: GitHubEvent) -> Iterator[StartedLegs]:
     try:
         jobs = run(data, event).jobs
     except ConfigError:
         return  # what GitHub itself refuses is told by the checks of files
-    counts: Counter[Runner] = Counter()
+    counts: Counter[RunnerLabels] = Counter()
     for leg in next((each.legs for each in jobs if each.id == job and each.starts), ()):
         labels = tuple(label for label in leg.labels if label)
-        runner = Runner(labels or _written(mapping(data["jobs"][job])), leg.group)
+        runner = RunnerLabels(labels or _written(mapping(data["jobs"][job])), leg.group)
         counts[runner] += 1
-    yield from (Started(event.name, code, runner, count) for runner, count in counts.items())
+    yield from (StartedLegs(event.name, code, runner, count) for runner, count in counts.items())
 
 
-def _possible(data: Mapping[str, Any], job: str, repository: str) -> Iterator[Started]:
+def _possible(data: Mapping[str, Any], job: str, repository: str) -> Iterator[StartedLegs]:
     """For a job whose start hangs on outputs or results: every situation in which it may start."""
-    workflow = WorkflowView(read(dump(Document(data=data)), ""))
+    workflow = _view(data)
     view = workflow.job(job)
     if view is None:
         return
@@ -96,10 +95,10 @@ def _possible(data: Mapping[str, Any], job: str, repository: str) -> Iterator[St
     for situation in situations(workflow, repository, {}):
         if job_starts(view, situation):
             code = Code.FORK if situation.fork and situation.event in _PULLS else code_of(situation.event)
-            yield from (Started(situation.event, code, runner, count) for runner, count in counts.items())
+            yield from (StartedLegs(situation.event, code, runner, count) for runner, count in counts.items())
 
 
-def _runner(spec: Mapping[str, Any], leg: Leg) -> Runner:
+def _runner(spec: Mapping[str, Any], leg: Leg) -> RunnerLabels:
     """What a leg waits for, as far as its own values say."""
     wanted = spec.get("runs-on")
     scope = Scope({"matrix": leg})
@@ -107,7 +106,7 @@ def _runner(spec: Mapping[str, Any], leg: Leg) -> Runner:
         labels = tuple(str(expand(label, scope)) for label in _written(spec))
     except ExpressionError:
         labels = ()
-    return Runner(tuple(filter(None, labels)) or _written(spec), text(mapping(wanted).get("group")))
+    return RunnerLabels(tuple(filter(None, labels)) or _written(spec), text(mapping(wanted).get("group")))
 
 
 def _written(spec: Mapping[str, Any]) -> tuple[str, ...]:
@@ -121,7 +120,7 @@ def code_of(event: str) -> Code:
     return Code.BRANCH if event in {*_PULLS, "merge_group", "workflow_call"} else Code.MAIN
 
 
-def _events(data: Mapping[str, Any], repository: str) -> Iterator[tuple[Code, Event]]:
+def _events(data: Mapping[str, Any], repository: str) -> Iterator[tuple[Code, GitHubEvent]]:
     """What may start a file, each once for whose code it brings."""
     on = triggers(data.get("on"))
     labels = sorted(_constants(data)) or ["any"]
@@ -147,10 +146,12 @@ def _events(data: Mapping[str, Any], repository: str) -> Iterator[tuple[Code, Ev
         elif name == "merge_group":
             yield Code.BRANCH, events.merge_group(repository=repository)
         else:
-            yield code_of(name), Event(title=name, name=name, payload={"repository": {"full_name": repository}})
+            yield code_of(name), GitHubEvent(title=name, name=name, payload={"repository": {"full_name": repository}})
 
 
-def _pulls(name: str, filters: Mapping[str, Any], labels: list[str], repository: str) -> Iterator[tuple[Code, Event]]:
+def _pulls(
+    name: str, filters: Mapping[str, Any], labels: list[str], repository: str
+) -> Iterator[tuple[Code, GitHubEvent]]:
     bases = listed(filters.get("branches")) or ("main",)
     base = next((each for each in bases if not set(each) & set("*?+[!")), "main")
     for activity in listed(filters.get("types")) or _DEFAULT_TYPES:
@@ -165,24 +166,17 @@ def _pulls(name: str, filters: Mapping[str, Any], labels: list[str], repository:
 
 def _constants(data: Mapping[str, Any]) -> set[str]:
     """Every text that an expression of the file compares something with: the labels that it asks for are among them."""
-    found: set[str] = set()
-    for path, whole in texts(data, ()):
-        if path[-1:] == ("if",) and "${{" not in whole:
-            found.update(_texts_of(parsed(whole)))
-            continue
-        try:
-            pieces = [piece for piece in parts(whole) if piece.expression]
-        except ExpressionError:
-            continue
-        for piece in pieces:
-            found.update(_texts_of(parsed(piece.text)))
-    return found
+    return {found for asked in _view(data).asked for found in _texts_of(asked.node)}
 
 
-def _texts_of(node: Node | None) -> Iterator[str]:
+def _view(data: Mapping[str, Any]) -> WorkflowView:
+    return WorkflowView(WorkflowFile("", data, {}, {}))
+
+
+def _texts_of(node: Node) -> Iterator[str]:
     if isinstance(node, Literal) and isinstance(node.value, str) and node.value:
         yield node.value
-    for child in children(node) if node is not None else ():
+    for child in children(node):
         yield from _texts_of(child)
 
 

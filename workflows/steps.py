@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from infra.model.images.spec import ImageSpec
 from infra.model.images.steps import MINUTE
-from workflows.builders import Access, Expression, Grant, Scope, Shared, Step, Template, context, template
+from workflows.builders import Access, Expression, Grant, Scope, Shared, Step, Template, context
 from workflows.builders.expression import Value, parsed
 from workflows.expressions import parts
 from workflows.scripts import shipped
@@ -213,8 +213,3 @@ def words(command: Iterable[str]) -> str:
             lines.append([])
         lines[-1].append(word)
     return " \\\n  ".join(" ".join(line) for line in lines)
-
-
-def pull_request_group(name: str) -> Template:
-    """A concurrency group of each pull request or branch."""
-    return template(f"{name}-", context("github.event.pull_request.number") | context("github.ref"))

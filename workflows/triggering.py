@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from workflows.events import Event
+from workflows.events import GitHubEvent
 
 _DEFAULT_TYPES = {
     "pull_request": ("opened", "synchronize", "reopened"),
@@ -55,7 +55,7 @@ def triggers(on: Any) -> dict[str, Any]:
     return {name: {} for name in on or ()}
 
 
-def started(on: Any, event: Event) -> Started:
+def started(on: Any, event: GitHubEvent) -> Started:
     """Whether an event starts a workflow with this `on`."""
     known = triggers(on)
     if event.name not in known:
@@ -76,7 +76,7 @@ def listed(value: Any) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(str(each) for each in value)
 
 
-def _schedule(entries: Sequence[Mapping[str, str]], event: Event) -> Started:
+def _schedule(entries: Sequence[Mapping[str, str]], event: GitHubEvent) -> Started:
     crons = [entry["cron"] for entry in entries]
     wanted = event.subject or next(iter(crons), "")
     if wanted not in crons:
@@ -84,7 +84,7 @@ def _schedule(entries: Sequence[Mapping[str, str]], event: Event) -> Started:
     return Started(starts=True, subject=wanted)
 
 
-def _caused(_: Mapping[str, Any], event: Event) -> str:
+def _caused(_: Mapping[str, Any], event: GitHubEvent) -> str:
     """What keeps an event from starting anything, whatever the filters say."""
     if event.by_token and event.name not in _STARTED_BY_TOKEN:
         return "a job's own token caused it"
@@ -98,22 +98,22 @@ def _caused(_: Mapping[str, Any], event: Event) -> str:
     return "the pull request has a merge conflict" if event.name == "pull_request" and conflict else ""
 
 
-def _inputs(filters: Mapping[str, Any], event: Event) -> str:
+def _inputs(filters: Mapping[str, Any], event: GitHubEvent) -> str:
     return refused(filters.get("inputs") or {}, event.inputs) if event.name == "workflow_dispatch" else ""
 
 
-def _types(filters: Mapping[str, Any], event: Event) -> str:
+def _types(filters: Mapping[str, Any], event: GitHubEvent) -> str:
     types = listed(filters.get("types")) or _DEFAULT_TYPES.get(event.name, ())
     return f"types has no {event.activity}" if event.activity and types and event.activity not in types else ""
 
 
-def _workflows(filters: Mapping[str, Any], event: Event) -> str:
+def _workflows(filters: Mapping[str, Any], event: GitHubEvent) -> str:
     if event.name != "workflow_run" or not event.subject or event.subject in listed(filters.get("workflows")):
         return ""
     return f"workflows has no {event.subject}"
 
 
-def _refs(filters: Mapping[str, Any], event: Event) -> str:
+def _refs(filters: Mapping[str, Any], event: GitHubEvent) -> str:
     branches = filters.get("branches") is not None or filters.get("branches-ignore") is not None
     tags = filters.get("tags") is not None or filters.get("tags-ignore") is not None
     if event.tag:
@@ -132,7 +132,7 @@ def _filtered(filters: Mapping[str, Any], name: str, value: str) -> str:
     return ""
 
 
-def _paths(filters: Mapping[str, Any], event: Event) -> str:
+def _paths(filters: Mapping[str, Any], event: GitHubEvent) -> str:
     if event.paths is None or event.tag:
         return ""
     if filters.get("paths") is not None and not any_included(event.paths[:MOST_FILES], listed(filters["paths"])):

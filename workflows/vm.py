@@ -42,6 +42,8 @@ SPARE_MINUTES: Final = 5
 CLEAN_UP: Final = "clean-up"
 ENDED: Final = context("steps.follow.outputs.ended")
 """How the command ended, success or failure; empty where that is not known, as of a VM that was taken back."""
+RECORDED: Final = context("steps.image.outputs.image")
+"""The image that `recorded` found."""
 
 _FLAGS = {
     CapacityKind.ON_DEMAND: "",
@@ -172,11 +174,7 @@ def printing(name: str, content: str) -> str:
 
 def _lines(variables: Mapping[str, str | Expression]) -> Value:
     """NAME=VALUE, a line each."""
-    parts: list[str | Expression] = []
-    for key, value in sorted(variables.items()):
-        parts += [f"{key}=", value, "\n"]
-    plain = "".join(part for part in parts if isinstance(part, str))
-    return plain if len(parts) == sum(isinstance(part, str) for part in parts) else template(*parts)
+    return template(*(part for key, value in sorted(variables.items()) for part in (f"{key}=", value, "\n")))
 
 
 def account(stack: StackConfig, repository: str, shape: StackPool) -> str:
@@ -287,11 +285,6 @@ def _delete(run: VmRun, world: World, *, condition: Expression | None = None) ->
         timeout_minutes=run.delete_minutes,
         env={"ROUNDS": run.delete_minutes - run.spare_minutes, "PAUSE_SECONDS": MINUTE // 2},
     )
-
-
-def digest_output() -> Expression:
-    """The image that `recorded` found."""
-    return context("steps.image.outputs.image")
 
 
 def recorded(world: World, *, record: str, image: str, place: str) -> Step:

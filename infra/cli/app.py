@@ -15,14 +15,14 @@ from infra.cli.lazy import Entry, LazyGroup
 
 SECTIONS: dict[str, dict[str, Entry]] = {
     "The fleet": {
-        "up": Entry("infra.cli.up", "Make the cloud as the stack file says."),
+        "up": Entry("infra.cli.stacks", "Make the cloud as the stack file says."),
         "preview": Entry("infra.cli.preview", "Say what up would change, and change nothing."),
-        "explain": Entry("infra.cli.explain", "Say what an edit of a stack file means."),
-        "refresh": Entry("infra.cli.refresh", "Take over into the state what the cloud says."),
-        "adopt": Entry("infra.cli.adopt", "Take into the state the VMs that stand and that it lacks."),
-        "destroy": Entry("infra.cli.destroy", "Delete all that a stack has made."),
-        "config": Entry("infra.cli.config", "Print what a stack file says."),
-        "output": Entry("infra.cli.output", "Print a stack's outputs."),
+        "explain": Entry("infra.cli.preview", "Say what an edit of a stack file means."),
+        "refresh": Entry("infra.cli.stacks", "Take over into the state what the cloud says."),
+        "adopt": Entry("infra.cli.stacks", "Take into the state the VMs that stand and that it lacks."),
+        "destroy": Entry("infra.cli.stacks", "Delete all that a stack has made."),
+        "config": Entry("infra.cli.preview", "Print what a stack file says."),
+        "output": Entry("infra.cli.stacks", "Print a stack's outputs."),
         "manifest": Entry("infra.cli.status", "Show the desired fleet in the fleet bucket."),
         "status": Entry("infra.cli.status", "Say how pools, VMs, runners and queues stand."),
         "why": Entry("infra.cli.status", "Tell one VM's story: made, booted, registered, jobs, healed."),
@@ -30,28 +30,26 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "drain": Entry("infra.cli.steer", "Keep a pool or a VM from new jobs, and wait for those that run."),
         "rollout": Entry("infra.cli.steer", "Show, pause, resume or undo how new versions go through pools."),
         "zone": Entry("infra.cli.steer", "Give up a zone that does not come back, or take that back."),
-        "broker": Entry("infra.cli.broker", "Serve the token broker, which registers the fleet's runners."),
+        "broker": Entry("infra.cli.reconcile", "Serve the token broker, which registers the fleet's runners."),
     },
-    "Images": {
-        "images": Entry("infra.cli.images", "Say what images are, build them, and give them to pools."),
-    },
+    "Images": {"images": Entry("infra.cli.images", "Say what images are, build them, and give them to pools.")},
     "Workflow files": {
-        "workflows": Entry("infra.cli.workflows", "Write and check the workflow files that are generated."),
+        "workflows": Entry("infra.cli.workflows", "Write and check the workflow files that are generated.")
     },
     "The pull request": {
-        "comment": Entry("infra.cli.comment", "Write and post the comment of a pull request."),
-        "plan": Entry("infra.cli.plan", "Compare what is planned with what was reviewed."),
-        "drift": Entry("infra.cli.drift", "Tell drift in an issue."),
+        "comment": Entry("infra.cli.pulls", "Write and post the comment of a pull request."),
+        "plan": Entry("infra.cli.pulls", "Compare what is planned with what was reviewed."),
+        "drift": Entry("infra.cli.pulls", "Tell drift in an issue."),
     },
     "The clouds": {
         "cloud": Entry("infra.cli.cloud", "Drive the local Google Cloud: start, stop, preempt, fail, ..."),
-        "bootstrap": Entry("infra.cli.bootstrap", "Prepare a Google Cloud project for its first deploy."),
+        "bootstrap": Entry("infra.cli.setup", "Prepare a Google Cloud project for its first deploy."),
     },
     "This checkout": {
-        "doctor": Entry("infra.cli.doctor", "Say what is installed here, and what each absence means."),
-        "test": Entry("infra.cli.test", "Run every check of this repository."),
-        "bench": Entry("infra.cli.bench", "Measure previews and applies at several sizes of fleet."),
-        "lock": Entry("infra.cli.lock", "Write the lock files anew from pyproject.toml."),
+        "doctor": Entry("infra.cli.setup", "Say what is installed here, and what each absence means."),
+        "test": Entry("infra.cli.setup", "Run every check of this repository."),
+        "bench": Entry("infra.cli.setup", "Measure previews and applies at several sizes of fleet."),
+        "lock": Entry("infra.cli.setup", "Write the lock files anew from pyproject.toml."),
     },
 }
 

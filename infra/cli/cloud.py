@@ -10,25 +10,18 @@ from typing import Any
 
 import click
 
-from infra.cli import cloud_builds, cloud_fleet, cloud_push, options
-from infra.cli.duration import Duration
-from infra.cli.render.console import answer
-from infra.cli.render.pools import ended_line
+from infra.cli import cloud_builds, cloud_fleet, options
+from infra.cli.echo import answer
+from infra.cli.options import Duration
+from infra.cli.render.stacks import ended_line
 from infra.operations.local import cloud as process
-from infra.operations.local.control import FAULTS, Rule, advance_clock, running, stack_project
+from infra.operations.local import control
+from infra.operations.local.control import FAULTS, running
 
 STACK_LABEL = "tidepool-stack"
-_MISSING = 404
-_STRIKES: Mapping[str, str] = {
-    "mute": "when its VM is made again",
-    "slow-boot": "when its VM is made again",
-    "unfit": "before its next registration: when its job ends, or its VM is restarted or made again",
-    "broken": "when it is to run that image, or boots with that bundle",
-}
-"""Of faults that befall guests: when. One that is idle goes on until then."""
 
 
-@click.group(name="cloud", short_help="Drive the local Google Cloud.")
+@click.group()
 def command() -> None:
     """Drive the local Google Cloud of this checkout: a server on loopback with Google's REST APIs.
 
@@ -36,9 +29,9 @@ def command() -> None:
     """
 
 
-command.add_command(cloud_push.push)
-command.add_command(cloud_builds.builds)
-for _each in (cloud_fleet.node, cloud_fleet.runner, cloud_fleet.job, cloud_fleet.guests):
+for _each in (
+    cloud_builds.push, cloud_builds.builds, cloud_fleet.node, cloud_fleet.runner, cloud_fleet.job, cloud_fleet.guests
+):  # fmt: skip
     command.add_command(_each)
 
 
@@ -132,18 +125,15 @@ def fail(
 
     One zone at 503, for ten minutes of cloud time: ./tidepool cloud fail error --zone us-west4-a --for 10m
     """
+    if kind is not None and not mend_all and mend is None:
+        control.fail(kind, lasting=lasting, **rule)
     with running() as cloud:
         if mend_all or mend is not None:
             cloud.mend(mend)
-        elif kind is not None:
-            given = {key: value for key, value in rule.items() if value is not None}
-            if lasting is not None:
-                given["until"] = cloud.clock()["seconds"] + lasting
-            cloud.fail(kind, **given)  # ty: ignore[invalid-argument-type] - click has checked it
         faults = cloud.faults()
     lines = _fault_lines(faults) or ["nothing goes wrong on purpose"]
-    if kind is not None and kind in _STRIKES:
-        lines += [f"{kind} strikes a guest {_STRIKES[kind]}"]
+    if kind is not None and kind in control.STRIKES:
+        lines += [f"{kind} strikes a guest {control.STRIKES[kind]}"]
     answer(as_json, {"faults": faults}, *lines)
 
 
@@ -157,7 +147,7 @@ def clock(*, advance: float | None, compression: float | None, as_json: bool) ->
         if compression is not None:
             cloud.set_compression(compression)
         if advance is not None:
-            advance_clock(advance)
+            control.advance_clock(advance)
         now = cloud.clock()
         now["compression"] = cloud.status()["compression"]
     said = f"{now['time']} ({now['offset']:.0f} s ahead; operation delays divided by {now['compression']:g})"
@@ -170,10 +160,7 @@ def clock(*, advance: float | None, compression: float | None, as_json: bool) ->
 @options.json_option
 def log(*, limit: int, failed: bool, as_json: bool) -> None:
     """Show the last requests, oldest first. No body, query or header is ever kept."""
-    with running() as cloud:
-        entries = cloud.log(limit=100_000 if failed else limit)
-    if failed:
-        entries = [entry for entry in entries if entry["status"] >= 400 and not _found_nothing(entry)][-limit:]
+    entries = control.requests(limit, failed=failed)
     lines = (
         f"{entry['status']} {entry['verb']:<6} {entry['path']} {entry['milliseconds']:.1f} ms {entry['error']}".rstrip()
         for entry in entries
@@ -217,11 +204,12 @@ def limit(
         if zone is not None:
             if generation is None or (chips is None and not lift):
                 raise click.UsageError("a limit needs ZONE GENERATION CHIPS, and --lift needs ZONE GENERATION")
-            pot = {"project": project or stack_project(), "zone": zone, "generation": generation, "capacity": capacity}
+            pot = {"zone": zone, "generation": generation, "capacity": capacity}
+            project = project or control.stack_project()
             if lift:
-                cloud.lift(**pot)
+                cloud.lift(project=project, **pot)
             else:
-                cloud.limit(**pot, chips=chips or 0, name=name, held_elsewhere=held_elsewhere)
+                cloud.limit(project=project, **pot, chips=chips or 0, name=name, held_elsewhere=held_elsewhere)
         limits = cloud.limits()
     lines = [
         f"{each['project']} {each['zone']} {each['generation']} {each['capacity']}: "
@@ -249,16 +237,6 @@ def _status_lines(found: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _found_nothing(entry: Mapping[str, Any]) -> bool:
-    """Whether a record was looked for that nobody has written, as every sweep does for wishes."""
-    return entry["method"] == "storage.objects.get" and entry["status"] == _MISSING
-
-
 def _fault_lines(faults: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Each fault with what makes it differ from one that only has a kind."""
-    lines = []
-    for fault in faults:
-        plain = Rule(kind=fault["kind"]).to_json() | {"id": fault["id"], "seen": fault["seen"]}
-        said = " ".join(f"{key}={value}" for key, value in fault.items() if value != plain[key])
-        lines.append(f"{fault['id']:>3} {fault['kind']:<11} {said}".rstrip())
-    return lines
+    told = ((each, " ".join(f"{key}={value}" for key, value in control.differing(each).items())) for each in faults)
+    return [f"{each['id']:>3} {each['kind']:<11} {said}".rstrip() for each, said in told]

@@ -1,4 +1,4 @@
-"""`./tidepool cloud builds ...`: run builds of images on this machine, as Cloud Build and GitHub would.
+"""`./tidepool cloud push` and `cloud builds ...`: pushes, and the builds and jobs of images that they start, run here.
 
 Owns the words of the commands. What they do is `infra.operations.local.builds`.
 """
@@ -6,25 +6,96 @@ Owns the words of the commands. What they do is `infra.operations.local.builds`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import PurePosixPath
 from typing import Any
 
 import click
 
 from infra.cli import options
-from infra.cli.cloud_push import jobs_command
-from infra.cli.echo import echo
-from infra.cli.render.console import answer
-from infra.operations.local.builds import Outcome, Status, image_repository, run_builds, run_jobs
+from infra.cli.call import Invocation, called
+from infra.cli.echo import answer, echo
+from infra.cli.failures import FAILED
+from infra.cli.workflows.told import below
+from infra.model.images.stack_rules import CONNECT
+from infra.operations.local.builds import (
+    BuildOutcome,
+    StepStatus,
+    github_jobs,
+    image_repository,
+    images_of,
+    jobs_command,
+    next_commands,
+    outcome_json,
+    run_builds,
+    run_jobs,
+)  # fmt: skip
 from infra.operations.local.control import running
 
 _LOG_LINES = 12
 
-fail_option = click.option(
+_fail_option = click.option(
     "--fail", "fault", metavar="STEP[:REGION]", help="Let the tools of a step fail: push, copy:us-west4, ..."
 )
+_repository = click.argument("repository", metavar="OWNER/NAME")
+_commit_option = click.option("--commit", default="", help="Its forty digits; a made-up commit when left out.")
 
 
-@click.group(name="builds", short_help="Run builds of images on this machine.")
+@click.command()
+@_repository
+@click.argument("more", nargs=-1, metavar="[FILE]...")
+@click.option("--changed", multiple=True, metavar="FILE", help="A changed file; more may follow it.")
+@click.option("--branch", help="Where the commits went; main when left out.")
+@click.option("--tag", help="The tag that was made, in place of a branch.")
+@options.each(_commit_option, options.json_option)
+@called
+def push(
+    call: Invocation,
+    *,
+    repository: str,
+    more: tuple[str, ...],
+    changed: tuple[str, ...],
+    branch: str | None,
+    tag: str | None,
+    commit: str,
+) -> None:
+    """Push to a repository: every trigger that it is for puts a build into the queue.
+
+    Says which images' jobs of GitHub it starts besides; `cloud builds jobs` runs them here.
+
+    ./tidepool cloud push marin-community/marin --changed lib/levanter/pyproject.toml uv.lock
+    """
+    if branch and tag:
+        raise click.UsageError("a push goes to a --branch or makes a --tag")
+    files, ref = [*changed, *more], {"branch": "" if tag else branch or "main", "tag": tag or ""}
+    with running() as control:
+        jobs = github_jobs(repository, files, **ref)
+        done = {**control.push(repository, files, **ref, commit=commit), "github": jobs and asdict(jobs)}
+    done["next"] = list(next_commands(done))
+    call.tell(done)
+    if call.as_json:
+        return
+    for line in _pushed(done):
+        bare = line.lstrip()
+        below(call.console, bare, by=len(line) - len(bare))
+
+
+def _pushed(done: Mapping[str, Any]) -> Iterator[str]:
+    ref = f"branch {done['branch']}" if done["branch"] else f"tag {done['tag']}"
+    yield f"{done['repository']} {ref} is at {done['commit'][:12]}"
+    for trigger in done["triggers"]:
+        said = f"build {trigger['build']} is queued" if trigger["build"] else "no build"
+        yield f"  {trigger['name']}: {said}; {trigger['reason']}"
+    if not done["triggers"]:
+        yield f"  no trigger answers pushes to it; those of images are declared once it is connected: {CONNECT}"
+    if done["github"]:
+        file, images, why = PurePosixPath(done["github"]["file"]).name, done["github"]["images"], done["github"]["why"]
+        said = f"jobs of {', '.join(images)}, each after its parents'" if images else f"no job; {why}"
+        yield f"  {file} at GitHub: {said}"
+    yield from (f"next: {command}" for command in done["next"])
+
+
+@click.group(short_help="Run builds of images on this machine.")
 def builds() -> None:
     """Run builds of images on this machine: real steps and a real registry, recorded tools in place of docker."""
 
@@ -35,21 +106,21 @@ def list_builds(*, as_json: bool) -> None:
     """Say which builds there are and how they ended, the newest last."""
     with running() as control:
         found = control.builds()
-    lines = [f"{each['status']:<14} {each['id']}  {' '.join(_images(each))}" for each in found]
+    lines = [f"{each['status']:<14} {each['id']}  {' '.join(images_of(each))}" for each in found]
     answer(as_json, {"builds": found}, *(lines or ["no build was started"]))
 
 
 @builds.command()
 @click.option("--all", "everything", is_flag=True, help="One after the other until nothing waits.")
-@fail_option
+@_fail_option
 @options.json_option
 def run(*, everything: bool, fault: str | None, as_json: bool) -> None:
     """Run the build that has waited longest in the local Cloud Build. Exit code 1 where one fails."""
     done: list[dict[str, Any]] = []
     for build, outcome in run_builds(fault):
-        done.append({"build": build["id"], "images": _images(build), **_told(outcome)})
+        done.append({"build": build["id"], "images": images_of(build), **outcome_json(outcome)})
         if not as_json:
-            echo("\n".join(_lines(f"build {build['id']} of {', '.join(_images(build))}", outcome)))
+            echo("\n".join(_lines(f"build {build['id']} of {', '.join(images_of(build))}", outcome)))
         if not everything:
             break
     again = [f"./tidepool images build {each['images'][0]} --trigger --wait 0 --cloud local" for each in _failed(done)]
@@ -58,10 +129,10 @@ def run(*, everything: bool, fault: str | None, as_json: bool) -> None:
 
 
 @builds.command()
-@click.argument("repository", metavar="OWNER/NAME")
+@_repository
 @click.option("--changed", multiple=True, required=True, metavar="FILE", help="A changed file; may be repeated.")
-@click.option("--commit", default="", help="Its forty digits; a made-up commit when left out.")
-@fail_option
+@_commit_option
+@_fail_option
 @options.json_option
 def jobs(*, repository: str, changed: tuple[str, ...], commit: str, fault: str | None, as_json: bool) -> None:
     """Run the jobs of images that a push to main starts at GitHub, as the repository's workflow says.
@@ -72,34 +143,23 @@ def jobs(*, repository: str, changed: tuple[str, ...], commit: str, fault: str |
     started, runs = run_jobs(repository, changed, commit, fault)
     done: list[dict[str, Any]] = []
     for name, outcome in runs:
-        done.append({"image": name, **_told(outcome)})
+        done.append({"image": name, **outcome_json(outcome)})
         if not as_json:
             echo("\n".join(_lines(f"job {name}", outcome)))
     again = jobs_command(repository, changed, commit) if _failed(done) else None
     _end(as_json, "jobs", done, f"this push starts no job of an image; {started.why}", (again,) if again else ())
 
 
-def _images(build: Mapping[str, Any]) -> list[str]:
-    return [tag.removeprefix("image-") for tag in build.get("tags", ()) if tag.startswith("image-")]
-
-
-def _told(outcome: Outcome) -> dict[str, Any]:
-    steps = [
-        {"id": step.id, "status": str(step.status), "seconds": round(step.seconds, 2)} for step in outcome.steps
-    ]  # fmt: skip
-    return {"status": str(outcome.status), "steps": steps}
-
-
-def _lines(title: str, outcome: Outcome) -> Iterator[str]:
+def _lines(title: str, outcome: BuildOutcome) -> Iterator[str]:
     yield f"{title}: {outcome.status}"
     for step in outcome.steps:
         yield f"  {step.status:<8} {step.id:<36} {step.seconds:6.2f} s"
-        if step.status is Status.FAILURE:
+        if step.status is StepStatus.FAILURE:
             yield from (f"           {line}" for line in step.log.splitlines()[-_LOG_LINES:])
 
 
 def _failed(done: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    return [each for each in done if each["status"] != Status.SUCCESS]
+    return [each for each in done if each["status"] != StepStatus.SUCCESS]
 
 
 def _end(
@@ -111,4 +171,4 @@ def _end(
         lines = ["what failed is not tried again by itself", *(f"next: {command}" for command in following)]
     answer(as_json, {key: done, "next": list(following)}, *lines)
     if _failed(done):
-        raise SystemExit(1)
+        raise SystemExit(FAILED)

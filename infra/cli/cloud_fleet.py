@@ -6,19 +6,16 @@ Owns the words of these commands. What they do is `infra.local.cloud` and `infra
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import click
 
 from infra.cli import options
-from infra.cli.duration import Duration
-from infra.cli.render.console import answer, columns
-from infra.cli.render.times import span
-from infra.model import runner_names
-from infra.model.catalogue import AcceleratorType, UnknownNameError
-from infra.operations.errors import Refusal
-from infra.operations.local.control import CONCLUSIONS, Disk, Vm, running, running_github, running_guests, stack_project
+from infra.cli.echo import answer, columns
+from infra.cli.options import Duration
+from infra.operations.local import control
+from infra.preview.times import span
 
 
 @click.group(short_help="List TPU VMs; add and remove some behind everybody's back.")
@@ -46,14 +43,7 @@ def add_node(
     an orphan, which the controller deletes:   cloud node add tpu-ci-us-west4-a-9 --zone us-west4-a --managed ci/tpu-ci
     somebody's, which it reports:              cloud node add research --zone us-west4-a
     """
-    body = {
-        "acceleratorType": accelerator,
-        "runtimeVersion": _runtime(accelerator),
-        "labels": _labels(managed),
-        "schedulingConfig": {} if capacity == "on-demand" else {capacity: True},
-    }
-    with running() as control:
-        made = control.add_node(f"projects/{project or stack_project()}/locations/{zone}/nodes/{vm}", body)
+    made = control.add_node(vm, zone, managed, accelerator, capacity, project)
     answer(as_json, made, f"{vm} is {made['state']} in {zone}, {'of ' + managed if managed else 'not managed'}")
 
 
@@ -61,8 +51,8 @@ def add_node(
 @options.json_option
 def list_nodes(*, as_json: bool) -> None:
     """Every TPU VM that stands, whoever made it."""
-    with running() as control:
-        nodes = sorted(control.nodes(), key=lambda each: each["name"].rpartition("/")[2])
+    with control.running() as cloud:
+        nodes = sorted(cloud.nodes(), key=lambda each: each["name"].rpartition("/")[2])
     lines = columns(("VM", "zone", "accelerator", "state", "of"), [_row(each) for each in nodes])
     answer(as_json, {"nodes": nodes}, *(lines or ["no TPU VM stands"]))
 
@@ -72,8 +62,8 @@ def list_nodes(*, as_json: bool) -> None:
 @options.json_option
 def remove_node(*, vm: str, as_json: bool) -> None:
     """A TPU VM is gone at once, and no operation says so."""
-    with running() as control:
-        control.remove_node(vm)
+    with control.running() as cloud:
+        cloud.remove_node(vm)
     answer(as_json, {"removed": vm}, f"{vm} is gone")
 
 
@@ -94,7 +84,7 @@ def add_runner(*, place: str, name: str, online: bool, labels: tuple[str, ...], 
     A ghost of ours, which the controller removes: cloud runner add marin-community/marin tpu-ci-us-west4-a-7-0a1b2c
     """
     status = "online" if online else "offline"
-    with running_github() as github:
+    with control.running_github() as github:
         made = github.add_runner(place, name, status=status, labels=list(labels))
     answer(as_json, made, f"{name} is {status} at {place}")
 
@@ -104,7 +94,7 @@ def add_runner(*, place: str, name: str, online: bool, labels: tuple[str, ...], 
 @options.json_option
 def lose_runner(*, vm: str, as_json: bool) -> None:
     """GitHub forgets the registration of a VM, whose runner goes on listening and hears nothing."""
-    with running_guests() as guests:
+    with control.running_guests() as guests:
         lost = guests.lose_runner(vm)
     answer(as_json, {"vm": vm, "runner": lost}, f"GitHub knows no {lost} any more, and {vm} does not know")
 
@@ -122,13 +112,9 @@ def job() -> None:
 @options.json_option
 def queue_job(*, repository: str, labels: tuple[str, ...], seconds: float | None, name: str, as_json: bool) -> None:
     """A workflow run with one job, such as: cloud job queue marin-community/marin tpu-ci --for 10m"""
-    lasting = {} if seconds is None else {"seconds": seconds}
-    with running_github() as github:
-        queued = github.queue_job(repository, labels, name=name, **lasting)
-    with running_guests() as guests:
-        taken = [vm.id for vm, disk in guests.settle().vms.values() if disk.number == queued["id"]]
-    where = f"runs on {taken[0]}" if taken else f"waits for a runner with {', '.join(labels)}"
-    answer(as_json, {**queued, "vm": next(iter(taken), None)}, f"job {queued['id']} {where}")
+    queued = control.queue_job(repository, labels, name, seconds)
+    where = f"runs on {queued['vm']}" if queued["vm"] else f"waits for a runner with {', '.join(labels)}"
+    answer(as_json, queued, f"job {queued['id']} {where}")
 
 
 @job.command(name="list")
@@ -136,13 +122,7 @@ def queue_job(*, repository: str, labels: tuple[str, ...], seconds: float | None
 @options.json_option
 def list_jobs(*, ended_too: bool, as_json: bool) -> None:
     """Jobs that wait or run, the oldest first, each with the number that `job end` takes."""
-    with running_guests() as guests:
-        now = datetime.fromtimestamp(guests.settle().now, tz=UTC)
-    with running_github() as github:
-        every = github.jobs()
-    jobs: list[dict[str, Any]] = [
-        {**each, "vm": _vm_of(each)} for each in every if ended_too or each["status"] != "completed"
-    ]
+    jobs, now = control.jobs(ended_too=ended_too)
     rows = [
         (str(each["id"]), each["repository"], each["name"], ", ".join(each["labels"]), _stands(each, now))
         for each in jobs
@@ -153,11 +133,11 @@ def list_jobs(*, ended_too: bool, as_json: bool) -> None:
 
 @job.command(name="end")
 @click.argument("number", type=int)
-@click.option("--conclusion", type=click.Choice(CONCLUSIONS), default="success", show_default=True)
+@click.option("--conclusion", type=click.Choice(control.CONCLUSIONS), default="success", show_default=True)
 @options.json_option
 def end_job(*, number: int, conclusion: str, as_json: bool) -> None:
     """A running job ends now; its VM cleans up and registers again."""
-    with running_guests() as guests:
+    with control.running_guests() as guests:
         guests.end_job(number, conclusion)
     answer(as_json, {"job": number, "conclusion": conclusion}, f"job {number} ended: {conclusion}")
 
@@ -170,57 +150,19 @@ def guests(*, as_json: bool) -> None:
     A guest boots, registers with the real broker, takes jobs, and writes the report that a VM would. `reconcile`,
     `status`, `why` and `cloud clock --advance` let them live as well.
     """
-    with running_guests() as each:
-        look = each.settle()
-    found = sorted(look.vms.values(), key=lambda entry: entry[0].id)
+    found = control.guests_now()
     rows = [(vm.id, vm.state if disk.down else disk.phase, _doing(disk)) for vm, disk in found]
     lines = columns(("VM", "is", "why, or what it runs"), rows)
-    answer(as_json, {"guests": [_told(*entry) for entry in found]}, *(lines or ["no VM has a guest"]))
+    answer(as_json, {"guests": [control.guest_json(*entry) for entry in found]}, *(lines or ["no VM has a guest"]))
 
 
-def _labels(managed: str | None) -> dict[str, str]:
-    if managed is None:
-        return {}
-    stack, slash, pool = managed.partition("/")
-    if not (stack and slash and pool):
-        raise click.UsageError(f"--managed is STACK/POOL, such as ci/tpu-ci, not {managed!r}")
-    return {"tidepool-managed": "true", "tidepool-stack": stack, "tidepool-pool": pool}
-
-
-def _runtime(accelerator: str) -> str:
-    try:
-        return AcceleratorType.parse(accelerator).runtime
-    except UnknownNameError as error:
-        raise Refusal(str(error)) from None
-
-
-def _told(vm: Vm, disk: Disk) -> Mapping[str, Any]:
-    said = ("phase", "reason", "image", "bundle", "runner", "job", "obeyed")
-    more = {key: getattr(disk, key) or None for key in said}
-    return {"vm": vm.id, "stack": vm.stack, "pool": vm.pool, "state": vm.state, **more, "job_id": disk.number or None}
-
-
-def _doing(disk: Disk) -> str:
+def _doing(disk: Any) -> str:
     return f"job {disk.number}, {disk.job}" if disk.job else disk.reason or disk.runner
 
 
 def _row(node: Mapping[str, Any]) -> tuple[str, ...]:
     _, _, _, zone, _, name = node["name"].split("/")
-    return name, zone, node["acceleratorType"], node["state"], _owner(node)
-
-
-def _owner(node: Mapping[str, Any]) -> str:
-    """STACK/POOL of a VM of ours; what people write behind --managed."""
-    labels = node.get("labels", {})
-    if labels.get("tidepool-managed") != "true":
-        return "not managed"
-    return f"{labels.get('tidepool-stack', '?')}/{labels.get('tidepool-pool', '?')}"
-
-
-def _vm_of(job: Mapping[str, Any]) -> str | None:
-    """The VM that runs a job, or ran it; None before a runner took it."""
-    runner = job["runner_name"]
-    return runner and (runner_names.vm_of(runner) or runner)
+    return name, zone, node["acceleratorType"], node["state"], control.owner(node) or "not managed"
 
 
 def _stands(job: Mapping[str, Any], now: datetime) -> str:

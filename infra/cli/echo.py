@@ -1,14 +1,56 @@
-"""Plain lines to stdout and stderr, in words alone, whoever wrote them. It loads nothing that drawing needs."""
+"""Plain lines and JSON objects, in words alone, whoever wrote them. It loads nothing that drawing needs.
+
+Every object says which cloud the running command works on, once that is chosen.
+"""
 
 from __future__ import annotations
 
-from typing import IO, Any
+import json
+from collections.abc import Mapping, Sequence
+from typing import IO, Any, Final
 
 import click
 
 from infra.model.visible import visible
+from infra.operations.ports import CloudName
+
+_CLOUD: Final = "tidepool.cloud"
+"""Key of `click.Context.meta`: the cloud, once it is chosen."""
 
 
 def echo(text: str = "", *, err: bool = False, nl: bool = True, file: IO[Any] | None = None) -> None:
     """Print text as it is, but for what would steer a terminal."""
     click.echo(visible(text, "\n\t"), err=err, nl=nl, file=file)
+
+
+def machines(body: Mapping[str, Any], *, indent: int | None = 2) -> None:
+    """Print the one object of --json. indent: None for an object on one line."""
+    context = click.get_current_context(silent=True)
+    cloud = context.meta.get(_CLOUD) if context else None
+    echo(json.dumps(({"cloud": cloud} if cloud else {}) | dict(body), indent=indent))
+
+
+def answer(as_json: bool, body: Mapping[str, Any], *lines: str) -> None:
+    """Print the object for machines, or the lines for people."""
+    if as_json:
+        machines(body)
+        return
+    for line in lines:
+        echo(line)
+
+
+def columns(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """A table as lines, with a header; nothing where it has no rows."""
+    if not rows:
+        return []
+    widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in (titles, *rows)]
+
+
+def works_on(cloud: CloudName) -> bool:
+    """Let every object of the running command say it. Whether that was not known yet."""
+    context = click.get_current_context(silent=True)
+    known = context is not None and _CLOUD in context.meta
+    if context is not None:
+        context.meta[_CLOUD] = cloud.value
+    return not known

@@ -5,27 +5,22 @@ Owns exit codes of failures and the crash log under the home. With --json a fail
 
 from __future__ import annotations
 
-import json
-import traceback
 from collections.abc import Generator
 from contextlib import contextmanager
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import click
 
-from infra.cli.echo import echo
-from infra.cli.where import with_cloud
+from infra.cli.echo import echo, machines
+from infra.cli.options import WANTS_JSON
 from infra.model.errors import ConfigError, OutsideError
 from infra.operations.errors import EngineError, Failure, Interruption, Refusal
 from infra.operations.workspace import workspace
 
 FAILED = 1
+"""Of a command that could not do all of its work, or that found something."""
 REFUSED = 2
 INTERRUPTED = 130
-WANTS_JSON = "tidepool.json"
-"""Key of `click.Context.meta` that a command's --json sets."""
 
 
 @contextmanager
@@ -71,7 +66,7 @@ def _tell_config(ctx: click.Context, error: ConfigError) -> None:
 
 def _tell_json(ctx: click.Context, code: int, said: str, **more: Any) -> None:
     if ctx.meta.get(WANTS_JSON):
-        echo(json.dumps(with_cloud({"exit": code, "error": said, **more}), indent=2))
+        machines({"exit": code, "error": said, **more})
 
 
 def _tell_machine(error: OSError) -> str:
@@ -87,18 +82,9 @@ def _tell_crash(error: Exception) -> str:
     first = str(error).strip().partition("\n")[0]
     what = f"{type(error).__name__}: {first}" if first else type(error).__name__
     try:
-        where = f"details: {_log(error)}"
+        where = f"details: {workspace().log_crash(error)}"
     except (OSError, ConfigError) as unwritable:
         where = f"the details could not be written: {unwritable}"
     said = f"this is a fault of Tidepool itself: {what} ({where})"
     echo(f"error: {said}", err=True)
     return said
-
-
-def _log(error: Exception) -> Path:
-    place = workspace()
-    place.make_home()
-    place.logs.mkdir(exist_ok=True)
-    path = place.logs / f"crash-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}.log"
-    path.write_text("".join(traceback.format_exception(error)))
-    return path

@@ -1,37 +1,28 @@
-"""Arguments and options that several commands share, so that a word means one thing everywhere."""
+"""Arguments and options that several commands share, so that a word means one thing everywhere.
+
+What they say reaches a command as one `infra.cli.call.Call`.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any, Final, TypeVar
 
 import click
 
-from infra.cli.failures import WANTS_JSON
 from infra.operations.ports import DEFAULT_PARALLEL, CloudName, EngineName
 
 F = TypeVar("F", bound=Callable[..., Any])
-AUTO = "auto"
-
-
-def stack_argument(command: F) -> F:
-    return click.argument("stack", metavar="STACK")(command)
-
-
-def stack_option(command: F) -> F:
-    """--stack, where the name of a pool or VM mostly says it."""
-    return click.option("--stack", metavar="STACK", help="The stack, where several may have it.")(command)
-
-
-def json_option(command: F) -> F:
-    return click.option(
-        "--json",
-        "as_json",
-        is_flag=True,
-        callback=_remember,
-        help="Print one JSON object on stdout; text goes to stderr.",
-    )(command)
+AUTO: Final = "auto"
+WANTS_JSON: Final = "tidepool.json"
+"""Key of `click.Context.meta` that a command's --json sets."""
+A_FILE: Final = click.Path(dir_okay=False, path_type=Path)
+A_FILE_THERE: Final = click.Path(dir_okay=False, exists=True, path_type=Path)
+A_FOLDER: Final = click.Path(file_okay=False, path_type=Path)
+A_FOLDER_THERE: Final = click.Path(file_okay=False, exists=True, path_type=Path)
 
 
 class Form(StrEnum):
@@ -42,69 +33,28 @@ class Form(StrEnum):
     JSON = "json"
 
 
-def format_options(command: F) -> F:
-    """--format, and --json as a short word for --format json. The command gets `form`."""
-    command = click.option(
-        "--format",
-        "form",
-        type=click.Choice([form.value for form in Form]),
-        default=Form.TEXT.value,
-        show_default=True,
-        callback=_form,
-        help="What stdout gets; with markdown (for a pull request) or json, text for people goes to stderr.",
-    )(command)
-    return click.option(
-        "--json",
-        is_flag=True,
-        is_eager=True,
-        expose_value=False,
-        callback=_remember,
-        help="Short for --format json.",
-    )(command)
+class Duration(click.ParamType):
+    """`90s`, `15m`, `24h`, `2d`, or plain seconds."""
+
+    name = "duration"
+    seconds: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", str(value))
+        if found is None:
+            self.fail(f"{value!r} is no length of time; write 90s, 15m, 24h or 2d", param, ctx)
+        return float(found[1]) * self.seconds[found[2] or "s"]
 
 
-def yes_option(command: F) -> F:
-    return click.option("--yes", "-y", is_flag=True, help="Do not ask, as in CI.")(command)
+def each(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """Several options as one decorator, in the order in which the help shows them."""
 
+    def decorated(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
 
-def cloud_option(command: F) -> F:
-    """--cloud; the command gets None for auto."""
-    return _place_option("cloud", CloudName, "Where: the local cloud or Google's.")(command)
-
-
-def place_options(command: F) -> F:
-    """--engine and --cloud; the command gets None for auto."""
-    engine = _place_option("engine", EngineName, "Who works: the pulumi CLI or the embedded (local) engine.")
-    return engine(cloud_option(command))
-
-
-def _place_option(name: str, values: type[EngineName] | type[CloudName], text: str) -> Callable[[F], F]:
-    return click.option(
-        f"--{name}",
-        type=click.Choice([AUTO, *(value.value for value in values)]),
-        default=AUTO,
-        show_default=True,
-        callback=_auto(values),
-        help=text,
-    )
-
-
-def work_options(command: F) -> F:
-    """--target and --parallel."""
-    command = click.option(
-        "--parallel",
-        type=click.IntRange(min=1, max=1000),
-        default=DEFAULT_PARALLEL,
-        show_default=True,
-        help="How many resources to work on at once.",
-    )(command)
-    return click.option(
-        "--target", "targets", metavar="URN", multiple=True, help="Change this resource alone; may be repeated."
-    )(command)
-
-
-def refresh_option(command: F) -> F:
-    return click.option("--refresh", is_flag=True, help="First read every resource from its cloud.")(command)
+    return decorated
 
 
 def _remember(ctx: click.Context, _: click.Parameter, value: bool) -> bool:
@@ -119,8 +69,54 @@ def _form(ctx: click.Context, _: click.Parameter, value: str) -> Form:
     return Form(value)
 
 
-def _auto(values: type[EngineName] | type[CloudName]) -> Callable[[click.Context, click.Parameter, str], Any]:
-    def parse(_: click.Context, __: click.Parameter, value: str) -> EngineName | CloudName | None:
-        return None if value == AUTO else values(value)
+def _place_option(name: str, values: type[EngineName] | type[CloudName], text: str) -> Callable[[F], F]:
+    """The command gets None for auto."""
+    return click.option(
+        f"--{name}",
+        type=click.Choice([AUTO, *(value.value for value in values)]),
+        default=AUTO,
+        show_default=True,
+        callback=lambda _ctx, _param, value: None if value == AUTO else values(value),
+        help=text,
+    )
 
-    return parse
+
+stack_argument = click.argument("stack", metavar="STACK")
+stack_option = click.option("--stack", "within", metavar="STACK", help="The stack, where several may have it.")
+"""Where the name of a pool or VM mostly says it."""
+json_option = click.option(
+    "--json", "as_json", is_flag=True, callback=_remember, help="Print one JSON object on stdout; text goes to stderr."
+)
+format_options = each(
+    click.option(
+        "--json", is_flag=True, is_eager=True, expose_value=False, callback=_remember, help="Short for --format json."
+    ),
+    click.option(
+        "--format",
+        "form",
+        type=click.Choice([form.value for form in Form]),
+        default=Form.TEXT.value,
+        show_default=True,
+        callback=_form,
+        help="What stdout gets; with markdown (for a pull request) or json, text for people goes to stderr.",
+    ),
+)
+"""--format, and --json as a short word for --format json."""
+yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask, as in CI.")
+cloud_option = _place_option("cloud", CloudName, "Where: the local cloud or Google's.")
+place_options = each(
+    _place_option("engine", EngineName, "Who works: the pulumi CLI or the embedded (local) engine."), cloud_option
+)
+work_options = each(
+    click.option(
+        "--target", "targets", metavar="URN", multiple=True, help="Change this resource alone; may be repeated."
+    ),
+    click.option(
+        "--parallel",
+        type=click.IntRange(min=1, max=1000),
+        default=DEFAULT_PARALLEL,
+        show_default=True,
+        help="How many resources to work on at once.",
+    ),
+)
+refresh_option = click.option("--refresh", is_flag=True, help="First read every resource from its cloud.")

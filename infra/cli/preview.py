@@ -1,7 +1,8 @@
-"""`./tidepool preview STACK`: what `up` would do, in resources and in capacity."""
+"""`./tidepool preview`, `explain` and `config`: what `up` would do, what an edit means, and what a stack file says."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,116 +10,127 @@ from pathlib import Path
 import click
 
 from infra.cli import options
-from infra.cli.asking import ask_before_google
-from infra.cli.documents import plan_document
+from infra.cli.call import Invocation, called
 from infra.cli.echo import echo
-from infra.cli.failures import FAILED
 from infra.cli.options import Form
-from infra.cli.render.console import machines, people
-from infra.cli.render.findings import findings_document, grants_document, show_findings, show_grants
-from infra.cli.render.planned import show_planned
-from infra.cli.render.teller import ConsoleTeller
 from infra.model.errors import ConfigError
-from infra.model.fleet import capacity
-from infra.operations.errors import EngineError
-from infra.operations.ports import CloudName, EngineName
-from infra.operations.session import open_session
-from infra.operations.stacks.declared import declared
-from infra.operations.stacks.explain import explain_working_tree
-from infra.operations.stacks.findings import recorded
-from infra.operations.stacks.grants import policies_of
-from infra.operations.stacks.preview import judged, preview
+from infra.operations.errors import EngineError, Refusal
+from infra.operations.stacks.explain import explain_edit, explain_working_tree, read_facts
+from infra.operations.stacks.stack_file import configured
+from infra.preview import markdown, text
 from infra.preview.comment import Preview, comment
 from infra.preview.meaning import Meaning
 
 
-@click.command(name="preview", short_help="Say what up would change, and change nothing.")
+@click.command()
 @options.stack_argument
 @click.option(
     "--from",
     "source",
     metavar="FILE",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=options.A_FILE_THERE,
     help="Ask no engine: read what `pulumi preview --json --show-sames` has printed.",
 )
 @click.option("--base", metavar="REF|FILE", help="With markdown: the stack file's version before.  [default: HEAD]")
 @click.option(
-    "--facts",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="With markdown: a JSON file of what other rooms know, as for explain.",
+    "--facts", type=options.A_FILE, help="With markdown: a JSON file of what other rooms know, as for explain."
 )
-@options.place_options
-@options.refresh_option
-@options.work_options
-@options.yes_option
+@options.each(options.place_options, options.refresh_option, options.work_options, options.yes_option)
 @options.format_options
-@click.pass_context
-def command(
-    ctx: click.Context,
-    *,
-    stack: str,
-    source: Path | None,
-    base: str | None,
-    facts: Path | None,
-    engine: EngineName | None,
-    cloud: CloudName | None,
-    refresh: bool,
-    targets: tuple[str, ...],
-    parallel: int,
-    yes: bool,
-    form: Form,
-) -> None:
+@called
+def preview_command(call: Invocation, *, source: Path | None, base: str | None, facts: Path | None) -> int:
     """Say what up would change, resource by resource and in VMs and chips. Nothing is changed. With --refresh also
     which grants stand in policies of registries, buckets, accounts and secrets that no stack declares.
 
     Exit code 0 when the plan could be made, 1 when it could not or a rule would stop it (docs/rules.md), 2 when the
     stack file is invalid.
     """
-    console = people(as_json=form is not Form.TEXT)
-    seen = None
-    with telling_failures(stack, form, base, facts) as meaning:
-        wanted = declared(stack)
+    # Engines and Google's clients, which an explanation needs not.
+    from infra.cli.render.stacks import grants_document, show_findings, show_grants, show_planned
+    from infra.operations.stacks.findings import recorded
+    from infra.operations.stacks.pools import policies_of
+    from infra.operations.stacks.preview import judged, preview
+    from infra.operations.stacks.stack_file import declared
+
+    granted = {}
+    with _telling_failures(call, base, facts) as meaning:
+        wanted = declared(call.stack)
         if source:
-            planned = judged(recorded(source, stack), wanted, whole=not targets)
-            show_planned(console, planned)
+            planned = judged(recorded(source, call.stack), wanted, whole=not call.targets)
+            show_planned(call.console, planned)
         else:
-            session = open_session(
-                stack,
-                engine=engine,
-                cloud=cloud,
-                teller=ConsoleTeller(console),
-                parallel=parallel,
-                targets=targets,
-                refresh=refresh,
-            )
-            if refresh:
-                ask_before_google(f"Reading every resource of {stack}", session.cloud, yes=yes)
+            session = call.session()
+            if call.refresh:
+                call.ask_before_google(f"Reading every resource of {call.stack}", session.cloud)
             planned = preview(session, wanted)
-            show_planned(console, planned)
-            if refresh:
+            show_planned(call.console, planned)
+            if call.refresh:
                 seen = policies_of(wanted.config, session.endpoint)
-                show_grants(console, seen)
-    show_findings(console, planned.findings)
-    code = FAILED if planned.stopped else 0
-    if form is Form.JSON:
-        document = plan_document(planned.plan, capacity(wanted.config), planned.phases)
-        granted = grants_document(seen) if seen else {}
-        machines(document | findings_document(planned.findings) | granted | {"exit": code})
-    elif form is Form.MARKDOWN:
-        echo(comment(Preview(stack=stack, plan=planned.plan, meaning=meaning, findings=planned.findings)))
-    ctx.exit(code)
+                show_grants(call.console, seen)
+                granted = grants_document(seen)
+    show_findings(call.console, planned.findings)
+    if call.form is Form.MARKDOWN:
+        echo(comment(Preview(stack=call.stack, plan=planned.plan, meaning=meaning, findings=planned.findings)))
+    return call.end(planned.to_json() | granted, failed=planned.stopped)
 
 
 @contextmanager
-def telling_failures(stack: str, form: Form, base: str | None, facts: Path | None) -> Generator[Meaning | None]:
+def _telling_failures(call: Invocation, base: str | None, facts: Path | None) -> Generator[Meaning | None]:
     """Gives the meaning of the edit where a comment is asked for; the comment then says, too, why there is no plan."""
     meaning = None
     try:
-        meaning = explain_working_tree(stack, base, facts) if form is Form.MARKDOWN else None
+        meaning = explain_working_tree(call.stack, base, facts) if call.form is Form.MARKDOWN else None
         yield meaning
     except (ConfigError, EngineError) as error:
-        if form is Form.MARKDOWN:
+        if call.form is Form.MARKDOWN:
             # A mistake in the stack file is one of the meaning's findings.
             known = meaning is not None and isinstance(error, ConfigError)
-            echo(comment(Preview(stack=stack, meaning=meaning, failure="" if known else str(error))))
+            echo(comment(Preview(stack=call.stack, meaning=meaning, failure="" if known else str(error))))
         raise
+
+
+@click.command()
+@options.stack_argument
+@click.option("--base", metavar="REF|FILE", default="HEAD", show_default=True, help="The version before.")
+@click.option("--head", metavar="REF|FILE", help="The version after; the working tree where not given.")
+@click.option(
+    "--facts",
+    type=options.A_FILE,
+    help="A JSON file of what other rooms know: busy runners, stale files, labels used, window hours.",
+)
+@options.format_options
+@called
+def explain_command(call: Invocation, *, base: str, head: str | None, facts: Path | None) -> int:
+    """Say what an edit means: capacity, chips against limits, money, risks, order, what is stale, what breaks a rule.
+
+    Reads two versions of one YAML file and what workflows ask of the fleet: no cloud, no credentials, no code of either
+    version. A version is a git reference or a file; the stack may be missing in one of them.
+
+    Exit code 0 when nothing holds the edit, 1 when a finding does, 2 when a version cannot be read.
+    """
+    meaning = explain_edit(call.stack, base, head, read_facts(facts))
+    if meaning is None:
+        raise Refusal(f"there is no stack named {call.stack}, neither in {base} nor in {head or 'the working tree'}")
+    if call.form is not Form.JSON:
+        echo(markdown.render(meaning) if call.form is Form.MARKDOWN else text.render(meaning))
+    return call.end(meaning.to_json(), failed=meaning.stops)
+
+
+@click.command()
+@options.stack_argument
+@click.argument("path", default="")
+@options.json_option
+@called
+def config_command(call: Invocation, *, path: str) -> None:
+    """Print what the stack file has at PATH, as `pulumi config get --path` does, or all of it without one.
+
+    \b
+      ./tidepool config ci gcp:project
+      ./tidepool config ci tidepool:controller.region
+    """
+    value = configured(call.stack, path)
+    call.tell({"stack": call.stack, "path": path, "value": value})
+    if call.as_json:
+        return
+    for prefix, each in (("", value),) if path else ((f"{key}: ", each) for key, each in value.items()):
+        echo(f"{prefix}{each if isinstance(each, str) else json.dumps(each)}")

@@ -1,40 +1,51 @@
-"""`./tidepool reconcile STACK`: one sweep of the controller, or with --watch one after another.
+"""`./tidepool reconcile` and `broker`: by hand what `infra.fleet.service` does on Cloud Run.
 
-Owns what is asked before the first sweep, and how each is told. How many there are is `infra.operations.reconcile`;
-where they happen, `infra.operations.fleet.place`; what is said of them, `infra.cli.render.sweeps`. On Cloud Run
-`infra.fleet.service` sweeps.
+Owns what is asked before the first sweep, and how sweeps and the broker's decisions are told: where only changes are
+asked for, what stood in the sweep before is not said again. How many sweeps there are is `infra.operations.reconcile`;
+where they happen, `infra.operations.fleet.looks`.
 """
 
 from __future__ import annotations
 
 import os
-from typing import Final
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import click
+from rich.console import Console
 from rich.text import Text
 
 from infra.cli import options
-from infra.cli.asking import ask_before_google
-from infra.cli.echo import echo
+from infra.cli.call import Invocation, called, called_aside
+from infra.cli.echo import echo, machines, works_on
 from infra.cli.failures import FAILED
-from infra.cli.render.console import machines, people, say
-from infra.cli.render.sweeps import SweepTeller, left
-from infra.cli.render.teller import ConsoleTeller
-from infra.cli.where import works_on
+from infra.cli.render.console import indented, say
+from infra.operations import broker
 from infra.operations.errors import Failure, Interruption
-from infra.operations.fleet.place import declared_place, guests_at, told_place
+from infra.operations.fleet.looks import declared_place, guests_at, told_place
 from infra.operations.ports import CloudName
-from infra.operations.reconcile import EVERY, UnsettledError, Unswept, reconcile
-from infra.operations.session import open_cloud
+from infra.operations.reconcile import (
+    EVERY,
+    Outcome,
+    Result,
+    Swept,
+    UnsettledError,
+    Unswept,
+    held_words,
+    reconcile,
+    subject,
+    summary,
+    unsettled,
+    verb,
+    waiting_words,
+)  # fmt: skip
 from infra.operations.stacks.stack_file import stack_file
-
-_SHOWN: Final = 10
-"""Lines of what is left, so that a fleet that is held as a whole still fits a screen."""
+from infra.preview.times import clock, span
 
 
-@click.command(name="reconcile", short_help="Bring the fleet to what its manifest says, as the controller does.")
-@options.stack_argument
-@options.cloud_option
+@click.command()
+@options.each(options.stack_argument, options.cloud_option)
 @click.option("--watch", is_flag=True, help="Sweep again and again, until interrupted.")
 @click.option(
     "--until-settled",
@@ -47,27 +58,16 @@ _SHOWN: Final = 10
     help="In the first sweep that can begin, make again what could not be made, though it has to wait.",
 )
 @click.option("--every", type=click.FloatRange(1), default=EVERY, show_default=True, help="Seconds between two sweeps.")
-@options.yes_option
-@options.json_option
+@options.each(options.yes_option, options.json_option)
 @click.option(
     "--log",
     type=click.Choice(["json"]),
     help="Print lines for Cloud Logging, one JSON object each, as on Cloud Run: docs/controller.md has their events.",
 )
-@click.pass_context
-def command(
-    ctx: click.Context,
-    *,
-    stack: str,
-    cloud: CloudName | None,
-    watch: bool,
-    until_settled: bool,
-    retry: bool,
-    every: float,
-    yes: bool,
-    as_json: bool,
-    log: str | None,
-) -> None:
+@called
+def reconcile_command(
+    call: Invocation, *, watch: bool, until_settled: bool, retry: bool, every: float, log: str | None
+) -> int:
     """Look at every zone and at GitHub, decide by the rules of docs/controller.md, and act within its limits.
 
     It works from the manifest in the fleet bucket, which `./tidepool up` publishes, and holds the lease that `up`
@@ -81,21 +81,22 @@ def command(
 
     Exit code 0 when the sweep did all that it decided, 1 when something of it failed or it could not begin.
     """
+    stack, as_json = call.stack, call.as_json
     if as_json and log:
         raise click.UsageError("--json and --log are two forms of the same; say one")
-    console = people(as_json=as_json or log is not None)
-    place = None if cloud is CloudName.LOCAL else told_place(stack, os.environ)
+    call = replace(call, aside=log is not None)
+    place = None if call.cloud is CloudName.LOCAL else told_place(stack, os.environ)
     guests = None
     if place is None:
         config = stack_file(stack).config
-        session = open_cloud(cloud, ConsoleTeller(console))
-        ask_before_google(f"Reconciling the fleet of {stack}", session.cloud, yes=yes)
+        session = call.cloud_session()
+        call.ask_before_google(f"Reconciling the fleet of {stack}", session.cloud)
         place = declared_place(config, session.endpoint)
         guests = guests_at(session.endpoint)
     else:
         works_on(CloudName.GOOGLE)
     last = None
-    teller = SweepTeller(console=console, only_changes=until_settled)
+    teller = SweepTeller(console=call.console, only_changes=until_settled)
     try:
         for last in reconcile(
             stack, place, watch=watch, until_settled=until_settled, retry=retry, every=every, guests=guests,
@@ -103,26 +104,107 @@ def command(
         ):  # fmt: skip
             if isinstance(last, Unswept):
                 if watch:
-                    say(console, Text(last.reason, style="yellow"))
+                    call.say(last.reason, "yellow")
             elif as_json:
                 machines(last.to_json())
             elif not log:
                 teller.tell(last)
     except UnsettledError as error:
-        raise Failure(_unsettled(error)) from None
+        raise Failure(unsettled(error)) from None
     except KeyboardInterrupt as error:
         raise Interruption(str(error) or "Interrupted between two sweeps: nothing is half done.") from None
     if last is None or isinstance(last, Unswept):
-        ctx.exit(FAILED)
+        return FAILED
     if until_settled and not (as_json or log):
         teller.settled(last)
-    ctx.exit(FAILED if last.failed else 0)
+    return FAILED if last.failed else 0
 
 
-def _unsettled(error: UnsettledError) -> str:
-    """Why it ends, and all that is left."""
-    if error.swept is None:
-        return str(error)
-    lines = left(error.swept)
-    more = [f"and {len(lines) - _SHOWN} more (--json has all)"] if len(lines) > _SHOWN else []
-    return "\n  ".join([f"{error}; what is left:", *lines[:_SHOWN], *more])
+@click.group()
+def broker_command() -> None:
+    """The token broker gives TPU VMs their runner registrations, so that no VM holds a credential of GitHub."""
+
+
+@broker_command.command()
+@options.each(options.stack_argument, options.cloud_option)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at; 0.0.0.0 in a container.")
+@click.option("--port", type=click.IntRange(1, 65535), default=8080, show_default=True, envvar="PORT", show_envvar=True)
+@click.option("--json", "as_json", is_flag=True, help="Print each decision on stdout as one line of JSON.")
+@called_aside
+def serve(call: Invocation, *, host: str, port: int) -> None:
+    """Serve the broker of STACK until it is interrupted, and print every decision.
+
+    Its settings are environment variables (docs/broker.md). With --cloud local, or where TIDEPOOL_BROKER_AUDIENCE
+    is not set, they are made up for the local cloud, whose GitHub gets an app for it.
+    """
+    ready = broker.broker(call.stack, port, call.cloud, call.teller)
+    at = f"http://{host}:{port}, audience {ready.settings.audience}"
+    call.say(f"the broker of {call.stack} on {ready.cloud.said} listens at {at}")
+    ready.serve(_printer(as_json=call.as_json), host=host, port=port)
+
+
+def _printer(*, as_json: bool) -> Callable[[dict[str, Any]], None]:
+    def tell(facts: dict[str, Any]) -> None:
+        if as_json:
+            echo(broker.line(facts))
+            return
+        why = facts.get("runner") if facts["outcome"] == broker.GRANTED else facts.get("detail", "")
+        said = (facts["time"][:19], facts["outcome"], facts["status"], facts["reason"], facts.get("vm", "-"), why)
+        echo(" ".join(str(part) for part in said if part))
+
+    return tell
+
+
+@dataclass(slots=True, kw_only=True)
+class SweepTeller:
+    """Tells sweeps in the order in which they are. only_changes: what the one before said is not said again."""
+
+    console: Console
+    only_changes: bool
+    _count: int = 0
+    _first: Swept | None = None
+    _said: set[str] = field(default_factory=set)
+    _serving: frozenset[str] | None = None
+
+    def tell(self, swept: Swept) -> None:
+        serving, standing = swept.serving, list(_standing(swept))
+        lines = [*_done(swept)]
+        if self.only_changes and serving is not None and self._serving is not None:
+            lines += [Text(f"serves {vm}", style="green") for vm in sorted(serving - self._serving)]
+        lines += [line for line in standing if not (self.only_changes and line.plain in self._said)]
+        self._said = {line.plain for line in standing}
+        self._serving = serving if serving is not None else self._serving
+        if lines or not self.only_changes or self._first is None:
+            say(self.console, f"{swept.at:%Y-%m-%d %H:%M:%S} {summary(swept)}")
+        for line in lines:
+            indented(self.console, line)
+        self._count += 1
+        self._first = self._first or swept
+
+    def settled(self, swept: Swept) -> None:
+        """The last line, where nothing is left. Times are the cloud's."""
+        took = swept.at - (self._first or swept).at
+        sweeps = "1 sweep" if self._count == 1 else f"{self._count} sweeps"
+        say(self.console, f"settled after {sweeps}, {span(took)} of the cloud's clock")
+
+
+def _done(swept: Swept) -> Iterator[Text]:
+    for outcome in swept.outcomes:
+        came_to = "" if outcome.result is Result.DONE else f"; {outcome.result.value}: {_came_to(outcome)}"
+        style = "red" if outcome.result is Result.FAILED else ""
+        yield Text(f"{verb(outcome.action)} {subject(outcome.action)}: {outcome.action.reason}{came_to}", style=style)
+
+
+def _came_to(outcome: Outcome) -> str:
+    """Google's own words on a create are long, and belong to the VM's story."""
+    if outcome.trouble is None:
+        return outcome.text
+    return f"{outcome.trouble.value} (`./tidepool why {subject(outcome.action)}`)"
+
+
+def _standing(swept: Swept) -> Iterator[Text]:
+    decision, now = swept.decision, swept.at
+    yield from (Text(f"held {held_words(each, now)}", style="yellow") for each in decision.held)
+    yield from (Text(f"waiting {waiting_words(each, now)}", style="dim") for each in decision.waiting)
+    for finding in decision.findings:
+        yield Text(f"stands {finding.subject}: {finding.reason} (since {clock(finding.since, now)})", style="dim")

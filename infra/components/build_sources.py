@@ -1,7 +1,7 @@
 """How Cloud Build hears of pushes: a connection to GitHub for each source repository, and the repository in it.
 
 Owns both. Holds no token: a connection names the version of a secret. Leaves which repositories can be connected to
-`infra.model.images.sources` and what a push starts to `builds`.
+`infra.model.images.stack_rules` and what a push starts to `builds`.
 """
 
 from __future__ import annotations

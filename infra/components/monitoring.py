@@ -1,7 +1,7 @@
 """What people are alerted of and look at: metrics of lines, a policy for each alert, whom it reaches, and a dashboard.
 
 Owns the resources, and the grant by which somebody may date the app's key and not read it. Leaves which alerts there
-are to `infra.model.alerts`, and what the dashboard draws to `infra.model.dashboard`.
+are to `infra.model.alerts`, and what the dashboard draws to `infra.model.alerts`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ import pulumi
 import pulumi_gcp as gcp
 
 from infra.model import names
-from infra.model.alerts import FIGURES, Alert, Match, Writer
-from infra.model.dashboard import dashboard
+from infra.model.alerts import FIGURES, Alert, Match, Writer, dashboard
 from infra.model.grants import DATES
 
 CLOSED_AFTER: Final = "3600s"

@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Final
 
-from infra.engines.protocol import Request
+from infra.engines.protocol import EngineRequest
 from infra.engines.standing import pause, vm_id
 from infra.engines.strays import OwnVms
 from infra.fleet.bundle import STUB
@@ -21,7 +21,7 @@ from infra.model import fleet
 from infra.model.errors import ConfigError
 from infra.model.node import node_spec
 from infra.model.plan import Diagnostic, Op, Plan, Status
-from infra.model.planned_capacity import VM_TYPE, Place, place
+from infra.model.planned_capacity import VM_TYPE, CapacityPlace, place
 from infra.model.schema import StackConfig
 from infra.model.stack import load_stack
 
@@ -52,7 +52,7 @@ class AwayVm:
         return self.id.split("/")[3]
 
     @property
-    def place(self) -> Place:
+    def place(self) -> CapacityPlace:
         return place({**self.node, "zone": self.zone})
 
     def __str__(self) -> str:
@@ -69,7 +69,7 @@ class Fallbacks:
 
     def __init__(
         self,
-        request: Request | None = None,
+        request: EngineRequest | None = None,
         vms: Sequence[AwayVm] = (),
         plan: Plan | None = None,
         home: Mapping[str, Mapping[str, Any]] | None = None,
@@ -125,7 +125,7 @@ def _changed(nodes: Any, config: StackConfig, vm: AwayVm) -> str:
     return ""
 
 
-def vms_away(request: Request, plan: Plan, say: Callable[[Diagnostic], None]) -> Fallbacks:
+def vms_away(request: EngineRequest, plan: Plan, say: Callable[[Diagnostic], None]) -> Fallbacks:
     """The stack's VMs that stand elsewhere than a plan has them. Nobody is asked where the plan changes no VM.
 
     Where they cannot be listed that is said as a warning: limits may then be met while a plan is applied.

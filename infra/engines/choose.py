@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from infra.engines.protocol import CloudName, Engine, EngineName, Request
+from infra.engines.protocol import CloudName, Engine, EngineName, EngineRequest
 
 CLI_PAGE = "https://www.pulumi.com/docs/install/"
 CREDENTIAL_VARIABLES = ("GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_CREDENTIALS", "GOOGLE_OAUTH_ACCESS_TOKEN")
@@ -224,7 +224,7 @@ def _backend(environ: Mapping[str, str], pulumi_home: Path) -> str | None:
         return None
 
 
-def make_engine(name: EngineName, request: Request) -> Engine:
+def make_engine(name: EngineName, request: EngineRequest) -> Engine:
     """The engine of that name for this request. Imports that one alone: each costs its start-up time."""
     if name is EngineName.PULUMI:
         from infra.engines.official import OfficialEngine

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from infra.engines.protocol import PROJECT, EngineName, Listener, Request, passphrase
+from infra.engines.protocol import PROJECT, EngineName, EngineRequest, Listener, passphrase
 from infra.engines.standing import foreign_vms, insist_planned, unadopted
 from infra.engines.strays import Recorded, Strays, delete_strays, for_engine, plan_strays, targets_of_destroy
 from infra.local.engine.backend import Backend
@@ -34,19 +34,25 @@ class EmbeddedEngine:
 
     name = EngineName.LOCAL
 
-    def __init__(self, request: Request, *, environ: Mapping[str, str] = os.environ) -> None:
+    def __init__(self, request: EngineRequest, *, environ: Mapping[str, str] = os.environ) -> None:
         self._request = request
         self._environ = environ
 
     def preview(self, listener: Listener | None = None) -> Plan:
-        return self._knowing_what_stands(Engine.preview, self._options(), listener, waits=False)
+        return self._knowing_what_stands(
+            lambda engine, *asked: engine.preview(*asked), self._options(), listener, waits=False
+        )
 
     def up(self, listener: Listener | None = None, *, planned: Plan | None = None) -> Plan:
         options = self._options(previewed=planned is not None)
-        return self._knowing_what_stands(Engine.up, options, listener, waits=True, planned=planned)
+        return self._knowing_what_stands(
+            lambda engine, *asked: engine.up(*asked), options, listener, waits=True, planned=planned
+        )
 
     def adopt(self, listener: Listener | None = None) -> Plan:
-        return self._knowing_what_stands(Engine.adopt, self._options(), listener, waits=True, insists=True)
+        return self._knowing_what_stands(
+            lambda engine, *asked: engine.adopt(*asked), self._options(), listener, waits=True, insists=True
+        )
 
     def refresh(self, listener: Listener | None = None) -> Plan:
         engine = self._engine()

@@ -43,7 +43,7 @@ class CloudName(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class EngineRequest:
     """One stack on one cloud, and how an operation on it shall go.
 
     root: the checkout whose `stacks/Pulumi.<stack>.yaml` is the desired state.
@@ -71,7 +71,7 @@ class Request:
 
 
 class Engine(Protocol):
-    """Plans and applies one `Request`, which its maker takes: `EmbeddedEngine(request)`, `OfficialEngine(request)`.
+    """Plans and applies one `EngineRequest`: `EmbeddedEngine(request)`, `OfficialEngine(request)`.
 
     A resource that fails is a FAILED step of the returned plan, and a program that fails is an `error` diagnostic
     in it. What keeps an operation from starting at all (a held lock, a wrong passphrase, an unknown target, no

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from infra.engines.protocol import PROJECT, Request
+from infra.engines.protocol import PROJECT, EngineRequest
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.model import fleet
 from infra.model.errors import EngineError
@@ -33,7 +33,7 @@ _PAUSE_HERE: Final = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class StandingVm:
     """A declared slot whose VM stands.
 
     id: the VM's resource id, `projects/P/locations/Z/nodes/NAME`. node: what the Cloud TPU API says of it.
@@ -49,8 +49,8 @@ class Standing:
 
 
 def unadopted(
-    request: Request, known: Collection[str], say: Say, *, waits: bool, insists: bool = False
-) -> tuple[Standing, ...]:
+    request: EngineRequest, known: Collection[str], say: Say, *, waits: bool, insists: bool = False
+) -> tuple[StandingVm, ...]:
     """The declared slots whose VM stands with this stack's labels and is not among `known`, the ids of the state.
 
     Only zones that have a slot outside `known` are asked. What a zone does not answer is told and left out.
@@ -64,13 +64,13 @@ def unadopted(
     if not wanted:
         return ()
     found = _Look(request, config.project, say, "error" if insists else "warning").of(wanted, waits=waits)
-    standing = [Standing(id=id_, slot=wanted[id_], node=found[id_]) for id_ in sorted(found)]
+    standing = [StandingVm(id=id_, slot=wanted[id_], node=found[id_]) for id_ in sorted(found)]
     if foreign := [each for each in standing if not _is_ours(each)]:
         raise EngineError(_in_the_way(foreign))
     return tuple(standing)
 
 
-def insist_planned(found: Sequence[Standing], planned: Plan | None) -> None:
+def insist_planned(found: Sequence[StandingVm], planned: Plan | None) -> None:
     """EngineError where a VM stands that the plan was going to make: what becomes of it was shown to nobody.
 
     planned: None where there was no plan before. The controller goes on between a plan and its apply.
@@ -83,7 +83,7 @@ def insist_planned(found: Sequence[Standing], planned: Plan | None) -> None:
         )
 
 
-def foreign_vms(request: Request, creates: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+def foreign_vms(request: EngineRequest, creates: Iterable[Mapping[str, Any]]) -> frozenset[str]:
     """Of VMs whose create was in flight when a run died, by their inputs: the ids under which another's VM stands.
 
     Its labels say so. A VM of which nothing can be learned is not among them: it cannot be adopted either.
@@ -108,7 +108,7 @@ def foreign_vms(request: Request, creates: Iterable[Mapping[str, Any]]) -> froze
     return frozenset(found)
 
 
-def pause(request: Request) -> float:
+def pause(request: EngineRequest) -> float:
     """Seconds between two looks at nodes that change: the local cloud makes and deletes them at once."""
     return _PAUSE_ON_GOOGLE if request.cloud_url is None else _PAUSE_HERE
 
@@ -131,7 +131,7 @@ def vm_urn(stack: str, name: str) -> str:
 class _Look:
     """Looks at the zones of some slots until what is in transit has settled."""
 
-    def __init__(self, request: Request, project: str, say: Say, silence: Literal["error", "warning"]) -> None:
+    def __init__(self, request: EngineRequest, project: str, say: Say, silence: Literal["error", "warning"]) -> None:
         self._request = request
         self._project = project
         self._say = say
@@ -179,11 +179,11 @@ class _Look:
         self._say(Diagnostic(severity=severity, message=message))
 
 
-def _is_ours(standing: Standing) -> bool:
+def _is_ours(standing: StandingVm) -> bool:
     return all(standing.labels.get(key) == standing.slot.labels[key] for key in OWNERSHIP)
 
 
-def _in_the_way(foreign: Sequence[Standing]) -> str:
+def _in_the_way(foreign: Sequence[StandingVm]) -> str:
     lines = []
     for each in foreign:
         slot = each.slot

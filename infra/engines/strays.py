@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from infra.engines.protocol import Listener, Request
+from infra.engines.protocol import EngineRequest, Listener
 from infra.engines.standing import PATIENCE, nodes_in, pause, vm_urn
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.fleet.records import Records
@@ -47,7 +47,7 @@ class Recorded:
     urns: frozenset[str] = frozenset()
 
 
-def plan_strays(request: Request, recorded: Recorded) -> Strays:
+def plan_strays(request: EngineRequest, recorded: Recorded) -> Strays:
     """What `delete_strays` would do, and what it could not."""
 
     def plan(config: StackConfig, _: OwnVms, found: Mapping[str, Node]) -> Iterator[Step]:
@@ -56,7 +56,7 @@ def plan_strays(request: Request, recorded: Recorded) -> Strays:
     return _strays(request, recorded, plan, "could not be looked for", "warning")
 
 
-def delete_strays(request: Request, recorded: Recorded, listener: Listener | None) -> Strays:
+def delete_strays(request: EngineRequest, recorded: Recorded, listener: Listener | None) -> Strays:
     """Delete every VM with the stack's labels that the state lacks; of the request's targets where it has any.
 
     Where the state has no resource at all a live fleet may have its state elsewhere: then nothing is deleted that is
@@ -75,7 +75,7 @@ def delete_strays(request: Request, recorded: Recorded, listener: Listener | Non
     return strays
 
 
-def for_engine(request: Request, strays: Strays, recorded: Recorded) -> tuple[str, ...] | None:
+def for_engine(request: EngineRequest, strays: Strays, recorded: Recorded) -> tuple[str, ...] | None:
     """The request's targets without those that are strays alone; None where that leaves an engine nothing to do.
 
     A VM that stands at a fallback is a stray there, and in the state at its home.
@@ -85,13 +85,13 @@ def for_engine(request: Request, strays: Strays, recorded: Recorded) -> tuple[st
     return left if left or not request.targets else None
 
 
-def targets_of_destroy(request: Request, recorded: Recorded) -> tuple[str, ...] | None:
+def targets_of_destroy(request: EngineRequest, recorded: Recorded) -> tuple[str, ...] | None:
     """The targets of a destroy, as `for_engine` says. Nothing is looked for where nothing was targeted."""
     return for_engine(request, plan_strays(request, recorded), recorded) if request.targets else ()
 
 
 def _strays(
-    request: Request,
+    request: EngineRequest,
     recorded: Recorded,
     work: Callable[[StackConfig, OwnVms, Mapping[str, Node]], Iterator[Step]],
     lacking: str,
@@ -112,7 +112,7 @@ def _strays(
         return _said(f"VMs that the state lacks {lacking}, and may stand: {error}", severity)
 
 
-def _asked(request: Request, config: StackConfig, found: Mapping[str, Node]) -> dict[str, Node]:
+def _asked(request: EngineRequest, config: StackConfig, found: Mapping[str, Node]) -> dict[str, Node]:
     asked = Targets(request.targets)
     return {id_: node for id_, node in found.items() if _step(config, id_, node).urn in asked}
 

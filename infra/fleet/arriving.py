@@ -12,7 +12,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from infra.fleet.controller.desired import Desired, Wanted
-from infra.fleet.controller.observed import NodeSeen, Observed, Phase
+from infra.fleet.controller.observed import NodeSeen, Observed
+from infra.fleet.reports import Phase
 
 READY = "READY"
 _TAKES_JOBS: Final = frozenset({Phase.IDLE, Phase.BUSY})

@@ -228,7 +228,7 @@ class Project:
             try:
                 return execute(request, doing)
             except GoogleError as error:
-                soon = error.status in (400, 403, 404) and any(words in str(error) for words in _NOT_YET)
+                soon = error.status in (400, 403, 404) and any(words in error.reason for words in _NOT_YET)
                 if not soon or self.clock() > until:
                     raise
             self.sleep(_PAUSE_SECONDS)

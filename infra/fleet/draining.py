@@ -14,14 +14,14 @@ from typing import Final
 
 from infra.fleet import wishes
 from infra.fleet.controller.desired import Desired
-from infra.fleet.controller.lost import is_given_up
 from infra.fleet.controller.memory import Memory
-from infra.fleet.controller.observed import DrainWish, Observed, Phase, ReportSeen
-from infra.fleet.controller.orders import order
+from infra.fleet.controller.observed import Observed
 from infra.fleet.controller.rules import DEAD
+from infra.fleet.controller.vm_records import order
 from infra.fleet.github_lists import RunningJob
 from infra.fleet.records import ABSENT, Records
-from infra.fleet.reports import read_report, report_seen
+from infra.fleet.reports import Phase, ReportSeen, read_report, report_seen
+from infra.fleet.wishes import DrainWish
 from infra.model import names
 
 SETTLE: Final = timedelta(minutes=3)
@@ -115,9 +115,9 @@ def silent_zones(vm: str, desired: Desired, observed: Observed, memory: Memory, 
     slot, known = desired.slot(vm), memory.vms.get(vm)
     zones = {place.zone for place in slot.places} if slot else set()
     zones |= known.tried.keys() if known else set()
-    zones |= {zone for zone, _, name in (key.partition("/") for key in memory.nodes) if name == vm}
+    zones |= {key.zone for key in memory.nodes if key.name == vm}
     return tuple(
-        zone for zone in sorted(zones) if not observed.zone_known(zone) and not is_given_up(zone, observed, memory, now)
+        zone for zone in sorted(zones) if not observed.zone_known(zone) and not memory.is_given_up(zone, observed, now)
     )
 
 

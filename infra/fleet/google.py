@@ -51,11 +51,11 @@ class Api(Enum):
 class GoogleError(OutsideError):
     """A call to Google that failed for good; its text is what a person reads.
 
-    status: the HTTP status, None where no answer came.
+    reason: what the service said, or why no answer came. status: of HTTP, None where no answer came.
     """
 
     def __init__(self, doing: str, reason: str, *, status: int | None = None) -> None:
-        self.status = status
+        self.reason, self.status = reason, status
         super().__init__(f"{doing} failed: {reason}")
 
 

@@ -14,7 +14,12 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
-from infra.fleet.broker.github_calls import GITHUB
+import google.auth
+import urllib3
+from google.auth.exceptions import GoogleAuthError
+from google.auth.transport.urllib3 import Request
+from google.oauth2 import credentials, id_token
+
 from infra.fleet.broker.settings import BUCKET, GITHUB_API, GOOGLE_ENDPOINT, PROJECT, is_safe
 from infra.fleet.controller.act import Actor
 from infra.fleet.controller.by_broker import BrokerApi
@@ -23,8 +28,8 @@ from infra.fleet.controller.github import NO_WAY, GitHub, GitHubError, RunnerApi
 from infra.fleet.controller.lease import wall_clock
 from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.sweep import Sweeper
+from infra.fleet.github_api import GITHUB
 from infra.fleet.google import Clients, GoogleError, clients
-from infra.fleet.identity import identity_token
 from infra.fleet.records import Records
 from infra.model import names
 from infra.model.errors import ConfigError, Problem
@@ -128,3 +133,19 @@ def _published_broker(stack: str, project: str, bucket: str, endpoint: str | Non
     if not isinstance(url, str) or not is_safe(url):
         raise GitHubError(NO_WAY)
     return url
+
+
+def identity_token(audience: str, *, project: str) -> str:
+    """A token that Google signs for whoever runs this and for one audience, not kept here. project: the fleet's.
+
+    From the metadata server on Cloud Run or a VM, or a service account's own key. GoogleError where there is none.
+    """
+    with urllib3.PoolManager() as http:
+        try:
+            found, _ = google.auth.default(quota_project_id=project)
+            if isinstance(found, credentials.Credentials):
+                # Said here: Google's library would look for a metadata server for ten seconds first.
+                raise GoogleError("getting an identity token", "a person's credentials give none for an audience")
+            return id_token.fetch_id_token(Request(http), audience)
+        except GoogleAuthError as error:
+            raise GoogleError("getting an identity token", str(error)) from None

@@ -2,17 +2,18 @@
 
 All VMs of a pool run as one account, and conditions of Cloud Storage know accounts and names of objects, no machines:
 so each may write the reports of the others. A VM therefore asks its metadata server for an identity token whose
-audience is the checksum of its report, and writes the token into it. Google's keys verify that without asking anybody.
-
-Owns what is believed of such a token. Which machine a VM is, is in the broker's records: a job can only break out on a
-VM that was registered, and from then on its machine is no other VM's.
+audience is the checksum of its report, and writes the token into it: Google signs it for the machine that wrote it, and
+Google's keys verify that without asking anybody. Which machine a VM is, is in the broker's records: a job can only
+break out on a VM that was registered, and from then on its machine is no other VM's.
 https://cloud.google.com/compute/docs/instances/verifying-instance-identity, read 2026-11.
+
+Owns what is believed of such a token. What a report says is `infra.fleet.reports`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -20,7 +21,8 @@ from infra.fleet.broker.decide import Instance
 from infra.fleet.broker.identity import GoogleKeys, Verifier
 from infra.fleet.broker.refusals import Reason, Refused
 from infra.fleet.google import GoogleError
-from infra.fleet.records import Record, Records
+from infra.fleet.records import Record, Records, UnreadableRecordError
+from infra.fleet.reports import MOST_BYTES, ReportSeen, dated, report_seen
 from infra.model import names, report_proof
 
 WRITTEN_WITHIN: Final = timedelta(minutes=10)
@@ -55,12 +57,12 @@ class Proofs:
             return ""
         if instance.zone not in made and instance.zone not in unlisted:
             raise ForgedReportError(f"it was written in {instance.zone}, and the VM is not there")
-        bound = _body(records, names.binding_object(self.stack, vm))
+        bound = records.body(names.binding_object(self.stack, vm)) or {}
         life = str(bound.get("life", "")).partition(" ")[2]
         if bound.get("instance") and life == made.get(instance.zone):
             owner = vm if bound["instance"] == instance.id else ""
         else:
-            owner = _body(records, names.instance_object(self.stack, instance.id)).get("vm", vm)
+            owner = (records.body(names.instance_object(self.stack, instance.id)) or {}).get("vm", vm)
         if owner != vm:
             raise ForgedReportError(f"machine {instance.id} wrote it, which is {owner or 'another'}")
         return instance.zone
@@ -78,6 +80,28 @@ class Proofs:
         return claims.instance
 
 
-def _body(records: Records, name: str) -> Mapping[str, object]:
-    record = records.read(name)
-    return record.body if record else {}
+def proved_report(
+    records: Records,
+    pool: str,
+    vm: str,
+    proofs: Proofs,
+    made: Mapping[str, str],
+    unlisted: Collection[str] = (),
+    *,
+    proves: bool,
+) -> ReportSeen | None:
+    """What a VM's report says, where no other can have written it; None where it says nothing.
+
+    made, unlisted: as `Proofs.zone` takes them. proves: whether the VM is known to prove its reports. One that does not
+    proves them no better than those who wrote them before there were proofs. Raises GoogleError.
+    """
+    try:
+        record = records.read(names.report_object(pool, vm), most=MOST_BYTES)
+        body = None if record is None else dated(record)
+        if record is None or body is None:
+            return None
+        zone = proofs.zone(records, vm, record, made, unlisted)
+    except (UnreadableRecordError, RecursionError, ForgedReportError):
+        return None
+    seen = report_seen(pool, vm, body)
+    return None if seen is None or (proves and not zone) else replace(seen, proved=zone)

@@ -8,7 +8,7 @@ to `infra.model.names`. The bucket itself is the program's.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, TypeAlias
@@ -80,6 +80,15 @@ class Records:
         """What the record says, None where there is none."""
         record = self.read(name)
         return None if record is None else record.body
+
+    def below(self, prefix: str) -> Iterator[str]:
+        """The names of the objects below a prefix, for who may list the bucket."""
+        objects = self.google.api(Api.STORAGE).objects()
+        request = objects.list(bucket=self.bucket, prefix=prefix, fields="items(name),nextPageToken")
+        while request is not None:
+            answer = execute(request, f"listing {self._url(prefix)}")
+            yield from (each["name"] for each in answer.get("items", ()))
+            request = objects.list_next(request, answer)
 
     def generation(self, name: str) -> int:
         """Which generation of the record stands; ABSENT where there is none."""

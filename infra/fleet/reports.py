@@ -1,18 +1,18 @@
 """What VMs write of themselves, read as the words of somebody who may lie: a job that broke out has its VM's account.
 
-Owns how much of a report is read and that nothing in it works on whoever reads it. What it means is its readers'.
+Owns what a report says, how much of it is read, and that nothing in it works on whoever reads it. Whether a VM wrote it
+itself is `infra.fleet.proofs`; what it means is its readers'.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from typing import Any, Final
 
-from infra.fleet.controller.observed import Phase, ReportSeen
-from infra.fleet.proofs import ForgedReportError, Proofs
-from infra.fleet.records import Body, Records, UnreadableRecordError
+from infra.fleet.records import Body, Record, Records, UnreadableRecordError
 from infra.model import names
 
 MOST_BYTES: Final = 256 * 1024
@@ -23,31 +23,41 @@ _LONGEST: Final = 300
 """Characters of a reason or of a job's name."""
 
 
-def proved_report(
-    records: Records,
-    pool: str,
-    vm: str,
-    proofs: Proofs,
-    made: Mapping[str, str],
-    unlisted: Collection[str] = (),
-    *,
-    proves: bool,
-) -> ReportSeen | None:
-    """What a VM's report says, where no other can have written it; None where it says nothing.
+class Phase(StrEnum):
+    """What a VM's supervisor says it is doing."""
 
-    made, unlisted: as `Proofs.zone` takes them. proves: whether the VM is known to prove its reports. One that does not
-    proves them no better than those who wrote them before there were proofs. Raises GoogleError.
+    BOOTING = "booting"
+    CLEANING = "cleaning"
+    PULLING = "pulling"
+    REGISTERING = "registering"
+    IDLE = "idle"
+    BUSY = "busy"
+    DRAINING = "draining"
+    UNFIT = "unfit"
+    HALTED = "halted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportSeen:
+    """What a VM says of itself; believed for that VM alone. obeyed: the last number of a restart that it obeyed.
+
+    proved: the zone of the VM that Google says has written it, empty where it has no proof.
     """
-    try:
-        record = records.read(names.report_object(pool, vm), most=MOST_BYTES)
-        body = None if record is None else _dated(_plain(record.body), record.updated)
-        if record is None or body is None:
-            return None
-        zone = proofs.zone(records, vm, record, made, unlisted)
-    except (UnreadableRecordError, RecursionError, ForgedReportError):
-        return None
-    seen = report_seen(pool, vm, body)
-    return None if seen is None or (proves and not zone) else replace(seen, proved=zone)
+
+    vm: str
+    pool: str
+    phase: Phase
+    at: datetime
+    reason: str = ""
+    image: str | None = None
+    bundle: str | None = None
+    job: str = ""
+    obeyed: int = 0
+    proved: str = ""
+
+    def is_of(self, made: datetime | None) -> bool:
+        """Whether it is of the VM that was made then (None: nobody knows when), not of one that had its name before."""
+        return made is None or made <= self.at
 
 
 def read_report(records: Records, pool: str, vm: str) -> Mapping[str, Any] | None:
@@ -59,7 +69,7 @@ def read_report(records: Records, pool: str, vm: str) -> Mapping[str, Any] | Non
     """
     try:
         record = records.read(names.report_object(pool, vm), most=MOST_BYTES)
-        return None if record is None else _dated(_plain(record.body), record.updated)
+        return None if record is None else dated(record)
     except (UnreadableRecordError, RecursionError):
         return None
 
@@ -92,12 +102,13 @@ def moment(text: object) -> datetime | None:
         return None
 
 
-def _dated(body: dict[str, Any], written: datetime) -> Mapping[str, Any] | None:
-    """Without a time that can be read it stays so, and says nothing (`report_seen`)."""
+def dated(record: Record) -> Mapping[str, Any] | None:
+    """A report as of when it was written; without a time that can be read it stays as it is, and says nothing."""
+    body = _plain(record.body)
     at = moment(body.get("at"))
     if at is None:
         return body
-    return None if at - AHEAD > written else {**body, "at": written.isoformat()}
+    return None if at - AHEAD > record.updated else {**body, "at": record.updated.isoformat()}
 
 
 def _plain(value: Any) -> Any:

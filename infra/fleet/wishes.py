@@ -7,17 +7,61 @@ document to the next.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 
-from infra.fleet.controller.observed import DrainWish, Undone, Wishes
-from infra.fleet.controller.parts import Part, names_one_of
 from infra.fleet.records import Body, Records
+from infra.fleet.versions import TakenBack, VersionPart, names_one_of, taken_back
 from infra.model import names
 
 VERSION: Final = 1
 _UNDONE_KEPT: Final = 20
 """Images and bundles of a pool that are remembered as taken back; an older one will not be promoted again unseen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrainWish:
+    """Somebody wants a pool or a VM to take no more jobs. minutes: how long it waits for running ones.
+
+    until: when it is over though nobody ended it, as that of a command which may be killed; None for never.
+    """
+
+    subject: str
+    by: str
+    since: datetime
+    minutes: int
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """Somebody took something of a version back. at: when; None in older records.
+
+    over: whether it is wished again since. Then it goes back once, and is tried anew.
+    """
+
+    what: TakenBack
+    at: datetime | None = None
+    over: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """What people asked of the controller. undone: what a pool shall not run, by pool.
+
+    redone: when the rollout went back that shall be tried again, by pool. lost: zones that somebody gave up, and who.
+    """
+
+    drains: tuple[DrainWish, ...] = ()
+    paused: frozenset[str] = frozenset()
+    undone: Mapping[str, tuple[Undone, ...]] = field(default_factory=dict, hash=False)
+    redone: Mapping[str, datetime] = field(default_factory=dict, hash=False)
+    lost: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def at(self, now: datetime) -> Wishes:
+        """Those that stand at a time."""
+        return replace(self, drains=tuple(each for each in self.drains if each.until is None or now < each.until))
 
 
 def wished(records: Records, stack: str) -> Wishes:
@@ -98,16 +142,16 @@ def resumed(body: Body | None, pools: Collection[str]) -> dict[str, Any]:
     return _with_rollout(whole, paused=sorted(_paused(whole) - set(pools)))
 
 
-def undone(body: Body | None, pool: str, parts: Collection[Part], at: datetime) -> dict[str, Any]:
+def undone(body: Body | None, pool: str, parts: Collection[VersionPart], at: datetime) -> dict[str, Any]:
     """With parts of a pool's target taken back. at: now; each going back has a time of its own."""
     whole = _whole(body)
     known = dict(whole["rollout"].get("undone") or {})
-    kept = [each for each in known.get(pool, ()) if _undone(each).key not in parts]
-    new = [{"part": part, "at": at.isoformat()} for part in sorted(parts)]
+    kept = [each for each in known.get(pool, ()) if _undone(each).what not in parts]
+    new = [{"part": str(part), "at": at.isoformat()} for part in sorted(parts)]
     return _with_rollout(whole, undone=known | {pool: [*kept, *new][-_UNDONE_KEPT:]})
 
 
-def redone(body: Body | None, pool: str, parts: Collection[Part], went_back: datetime) -> dict[str, Any]:
+def redone(body: Body | None, pool: str, parts: Collection[VersionPart], went_back: datetime) -> dict[str, Any]:
     """With parts of a pool's target wished again. went_back: since when the pool's rollout is as it is.
 
     That time names what is to be tried again: where it goes back once more, this wish is about it no longer. What was
@@ -115,7 +159,7 @@ def redone(body: Body | None, pool: str, parts: Collection[Part], went_back: dat
     """
     whole = _whole(body)
     known = dict(whole["rollout"].get("undone") or {})
-    left = [_over(each) if names_one_of(_undone(each).key, parts) else each for each in known.pop(pool, ())]
+    left = [_over(each) if names_one_of(_undone(each).what, parts) else each for each in known.pop(pool, ())]
     left = [each for each in left if each is not None]
     again = dict(whole["rollout"].get("redone") or {}) | {pool: went_back.isoformat()}
     return _with_rollout(whole, undone=known | ({pool: left} if left else {}), redone=again)
@@ -124,8 +168,8 @@ def redone(body: Body | None, pool: str, parts: Collection[Part], went_back: dat
 def _undone(found: Any) -> Undone:
     """One entry; those of before parts were told apart are texts, which name whole targets."""
     if isinstance(found, str):
-        return Undone(found)
-    return Undone(str(found["part"]), _moment(found["at"]), over=found.get("over") is True)
+        return Undone(taken_back(found))
+    return Undone(taken_back(str(found["part"])), _moment(found["at"]), over=found.get("over") is True)
 
 
 def _over(found: Any) -> Mapping[str, Any] | None:

@@ -1,67 +1,78 @@
-"""The way to GitHub: one maintained client, how patient it is, and who we are there.
+"""One repository at GitHub as whoever posts there sees it: how patient it is, who we are, and how a failure is told.
 
-Owns the client's settings and the words of its failures. Retries and back-off are the client's own: a gateway error, a
-rate limit (primary, or secondary with its Retry-After) and a refused connection are asked again, edits included, which
-are all written so that doing them twice does no harm.
+A gateway error, a rate limit and a refused connection are asked again, edits included, which are all written so that
+doing them twice does no harm. What creates something is not sent again once it was sent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
-import github
-from github.Repository import Repository
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from infra.fleet.github_api import GITHUB, Answered, CallError, GitHubClient, Patience
 from infra.model.errors import OutsideError
 
-PUBLIC_API = "https://api.github.com"
-WORKFLOW_LOGIN = "github-actions[bot]"
+PUBLIC_API: Final = GITHUB
+WORKFLOW_LOGIN: Final = "github-actions[bot]"
 """Who a workflow run's own token writes as; such a token may not ask GitHub for its name."""
-
-_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
-_ASKED_AGAIN = (429, *range(500, 600))
-_METHODS = frozenset({"GET", "HEAD", "POST", "PATCH", "PUT", "DELETE"})
-_PAGE = 100
+PATIENT: Final = Patience(tries=7, answer=30.0, backoff=1.0, limit=300.0, between_writes=1.0, repeats=False)
+_LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
+_FORBIDDEN: Final = 403
+_PAGE: Final = 100
+_HINTS: Final[Mapping[int | None, str]] = {
+    None: "GitHub could not be reached, or its answer was lost; run the same command again",
+    301: "the repository was renamed or moved; write its name of today",
+    401: "GITHUB_TOKEN is not valid",
+    403: "the token lacks a permission, or the rate limit is used up; docs/github.md lists what is needed",
+    404: "the repository or what was asked for is not there, or the token may not see it",
+}
 
 
 class PostError(OutsideError):
     """GitHub refused or could not be reached; the message says what was asked, the answer and what to do."""
 
 
+class Account(BaseModel):
+    login: str
+
+
+Shape = TypeVar("Shape", bound=BaseModel)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
-    """How fast and how patiently the client works, in seconds.
-
-    between_requests, between_writes: GitHub's advice for avoiding secondary rate limits.
-    backoff: the unit that doubles with every retry. secondary_wait: after a secondary limit without a Retry-After.
-    longest_wait: the longest pause for a rate limit; a longer one is a failure.
-    """
-
-    between_requests: float = 0.25
-    between_writes: float = 1.0
-    backoff: float = 1.0
-    secondary_wait: float = 60.0
-    longest_wait: float = 300.0
-    retries: int = 6
-
-
-UNHURRIED = Pace()
-ON_THIS_MACHINE = Pace(between_requests=0.0, between_writes=0.0, backoff=0.0, secondary_wait=0.0)
-"""For a server that nobody else uses, such as the local GitHub."""
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
+class PostingPlace:
     """A repository and the login that writes there, by which our own comments and issues are known from others'."""
 
-    repository: Repository
+    repository: str
     me: str
+    client: GitHubClient = field(repr=False)
+    token: str = field(repr=False)
+
+    def ask(
+        self, verb: str, path: str, body: Mapping[str, Any] | None = None, takes: frozenset[int] = frozenset()
+    ) -> Answered:
+        """One call below the repository; none for the repository itself. Raises CallError."""
+        whole = f"repos/{self.repository}/{path}".rstrip("/")
+        return self.client.ask(verb, whole, token=self.token, body=body, takes=takes)
+
+    def listed(self, path: str, shape: type[Shape]) -> list[Shape]:
+        """Every element of a list, from every page."""
+        found: list[Shape] = []
+        while True:
+            page = f"per_page={_PAGE}&page={len(found) // _PAGE + 1}"
+            answer = self.ask("GET", f"{path}{'&' if '?' in path else '?'}{page}").body
+            items = TypeAdapter(list[dict[str, Any]]).validate_python(answer)
+            found += [shape.model_validate(each) for each in items]
+            if len(items) < _PAGE:
+                return found
 
 
-def connect(*, api: str, repository: str, token: str, pace: Pace | None = None) -> Place:
+def connect(*, api: str, repository: str, token: str, patience: Patience | None = None) -> PostingPlace:
     """A repository at an API, `https://api.github.com` or a server's own root.
 
     Raises PostError for an address to which a token must not be sent, and where GitHub does not answer.
@@ -70,26 +81,14 @@ def connect(*, api: str, repository: str, token: str, pace: Pace | None = None) 
     local = address.hostname in _LOOPBACK
     if address.scheme != "https" and not local:
         raise PostError(f"{api} is not https, so no token is sent to it; give an https address with --api")
-    pace = pace or (ON_THIS_MACHINE if local else UNHURRIED)
-    client = github.Github(
-        base_url=api.rstrip("/"),
-        auth=github.Auth.Token(token),
-        per_page=_PAGE,
-        lazy=True,
-        user_agent="tidepool",
-        seconds_between_requests=pace.between_requests,
-        seconds_between_writes=pace.between_writes,
-        retry=github.GithubRetry(
-            secondary_rate_wait=pace.secondary_wait,
-            max_rate_limit_wait=pace.longest_wait,
-            total=pace.retries,
-            backoff_factor=pace.backoff,
-            status_forcelist=list(_ASKED_AGAIN),
-            allowed_methods=_METHODS,
-        ),
-    )
+    # What nobody else uses needs no pauses.
+    patience = patience or (replace(PATIENT, backoff=0.0, between_writes=0.0) if local else PATIENT)
+    # Comments are compared with what we wrote.
+    client = GitHubClient(api, "tidepool", patience, verbatim=True)
     with failures_told(f"asking {api} who holds the token"):
-        return Place(client.get_repo(repository), _login(client))
+        found = client.ask("GET", "user", token=token, takes=frozenset({_FORBIDDEN}))
+        me = WORKFLOW_LOGIN if found.status == _FORBIDDEN else Account.model_validate(found.body).login
+    return PostingPlace(repository=repository, me=me, client=client, token=token)
 
 
 @contextmanager
@@ -97,33 +96,8 @@ def failures_told(doing: str) -> Generator[None]:
     """Turn whatever the client raises into one PostError that says what was being done."""
     try:
         yield
-    except github.GithubException as refusal:
-        raise PostError(f"{doing}: {_said(refusal)}") from None
-    except OSError as broken:
-        # The client's transport raises its own errors, all of them OSErrors.
-        said = f"GitHub could not be reached, or its answer was lost ({type(broken).__name__})"
-        raise PostError(f"{doing}: {said}; run the same command again") from None
-
-
-def is_missing(refusal: github.GithubException) -> bool:
-    return refusal.status == 404
-
-
-def _login(client: github.Github) -> str:
-    try:
-        return client.get_user().login
-    except github.GithubException as refusal:
-        if refusal.status != 403:
-            raise
-        return WORKFLOW_LOGIN
-
-
-def _said(refusal: github.GithubException) -> str:
-    message = refusal.data.get("message", "") if isinstance(refusal.data, dict) else ""
-    hints = {
-        401: "GITHUB_TOKEN is not valid",
-        403: "the token lacks a permission, or the rate limit is used up; docs/github.md lists what is needed",
-        404: "the repository or what was asked for is not there, or the token may not see it",
-    }
-    hint = hints.get(refusal.status, "run the same command again")
-    return f"GitHub answered {refusal.status} {message}".rstrip() + f" ({hint})"
+    except CallError as refusal:
+        hint = _HINTS.get(refusal.status, "run the same command again")
+        raise PostError(f"{doing}: {refusal} ({hint})") from None
+    except ValidationError:
+        raise PostError(f"{doing}: GitHub's answer has another shape; is --api the address of its REST API?") from None

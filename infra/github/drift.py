@@ -12,11 +12,10 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from github.Issue import Issue
 from pydantic import BaseModel, ValidationError
 
 from infra.github import labels
-from infra.github.client import Place, failures_told
+from infra.github.client import Account, PostingPlace, failures_told
 from infra.preview.markup import code, table
 
 LABEL = "tidepool-drift"
@@ -29,6 +28,14 @@ _QUIET = frozenset({"same", "read"})
 
 class PlanError(Exception):
     """A plan from which nothing can be said of drift."""
+
+
+class _Issue(BaseModel):
+    number: int
+    state: str
+    body: str | None
+    user: Account | None
+    pull_request: Any = None
 
 
 class _Step(BaseModel):
@@ -113,49 +120,57 @@ def drift_of(stack: str, plan: Any) -> Drift:
     return Drift(stack, tuple(found), digest, tuple(grants), len(document.grants.unread))
 
 
-def tell(place: Place, drift: Drift) -> Told:
+def tell(place: PostingPlace, drift: Drift) -> Told:
     """Let the stack's issue say this drift: created once, edited where the drift is another, reopened, closed."""
     with failures_told(f"telling the drift of {drift.stack}"):
         known = _ours(place, drift.stack)
         for extra in known[1:]:
             if extra.state == "open":
-                extra.edit(state="closed", state_reason="not_planned")
+                _edit(place, extra, state="closed", state_reason="not_planned")
         if drift.is_none:
             # What could not be read may be as it was told last.
-            return Told("unchanged", known[0].number) if drift.unread and _is_open(known) else _close(known)
+            return Told("unchanged", known[0].number) if drift.unread and _is_open(known) else _close(place, known)
         if not known:
             labels.make(place, LABEL, _LOOK)
-            made = place.repository.create_issue(_title(drift), body=_body(drift), labels=[LABEL])
+            issue = {"title": _title(drift), "body": _body(drift), "labels": [LABEL]}
+            made = _Issue.model_validate(place.ask("POST", "issues", issue).body)
             return Told("created", made.number)
-        return _update(known[0], drift)
+        return _update(place, known[0], drift)
 
 
-def _is_open(known: list[Issue]) -> bool:
+def _edit(place: PostingPlace, issue: _Issue, **changes: str) -> None:
+    place.ask("PATCH", f"issues/{issue.number}", changes)
+
+
+def _is_open(known: list[_Issue]) -> bool:
     return bool(known) and known[0].state == "open"
 
 
-def _close(known: list[Issue]) -> Told:
+def _close(place: PostingPlace, known: list[_Issue]) -> Told:
     if not _is_open(known):
         return Told("clean", known[0].number if known else None)
-    known[0].edit(state="closed", state_reason="completed")
+    _edit(place, known[0], state="closed", state_reason="completed")
     return Told("closed", known[0].number)
 
 
-def _update(issue: Issue, drift: Drift) -> Told:
+def _update(place: PostingPlace, issue: _Issue, drift: Drift) -> Told:
     if issue.state == "open" and issue.body == _body(drift):
         return Told("unchanged", issue.number)
     outcome = "updated" if issue.state == "open" else "reopened"
-    issue.edit(title=_title(drift), body=_body(drift), state="open")
+    _edit(place, issue, title=_title(drift), body=_body(drift), state="open")
     return Told(outcome, issue.number)
 
 
-def _ours(place: Place, stack: str) -> list[Issue]:
+def _ours(place: PostingPlace, stack: str) -> list[_Issue]:
     """Our issues of a stack: an open one first, then the newest, so that what is reopened is what people saw last."""
     marker = _marker(stack)
     found = [
         issue
-        for issue in place.repository.get_issues(state="all", labels=[LABEL])
-        if issue.pull_request is None and issue.user.login == place.me and (issue.body or "").startswith(marker)
+        for issue in place.listed(f"issues?state=all&labels={LABEL}", _Issue)
+        if issue.pull_request is None
+        and issue.user is not None
+        and issue.user.login == place.me
+        and (issue.body or "").startswith(marker)
     ]
     return sorted(found, key=lambda issue: (issue.state != "open", -issue.number))
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final, Literal
 
-import github
-from github.PullRequest import PullRequest
+from pydantic import BaseModel
 
-from infra.github.client import Place, failures_told, is_missing
+from infra.github.client import PostingPlace, failures_told
 from infra.preview.meaning import Meaning, RiskKind
 
 Label = Literal["capacity-up", "capacity-down", "replaces-vms", "no-change"]
@@ -47,32 +46,25 @@ def wanted(meanings: Iterable[Meaning]) -> frozenset[Label]:
     return frozenset(label for label, holds in said.items() if holds)
 
 
-def put(place: Place, pull: PullRequest, labels: Set[Label]) -> None:
+class _Named(BaseModel):
+    name: str
+
+
+def put(place: PostingPlace, pull: int, labels: Set[Label]) -> None:
     """Let the pull request have, of our labels, exactly these."""
-    with failures_told(f"setting the labels of pull request {pull.number}"):
-        has = {label.name for label in pull.get_labels()}
+    with failures_told(f"setting the labels of pull request {pull}"):
+        has = {label.name for label in place.listed(f"issues/{pull}/labels", _Named)}
         for label in sorted(has & OURS.keys() - labels):
-            _take_off(pull, label)
+            # 404: somebody took it off just now.
+            place.ask("DELETE", f"issues/{pull}/labels/{label}", takes=frozenset({404}))
         missing = sorted(labels - has)
         for label in missing:
             make(place, label, OURS[label])
         if missing:
-            pull.add_to_labels(*missing)
+            place.ask("POST", f"issues/{pull}/labels", {"labels": missing})
 
 
-def make(place: Place, label: str, look: Look) -> None:
+def make(place: PostingPlace, label: str, look: Look) -> None:
     """Let the repository have a label; one that is there keeps the looks that people gave it."""
-    try:
-        place.repository.create_label(label, look.color, look.description)
-    except github.GithubException as refusal:
-        # 422 is a label that exists, or was made by another job just now.
-        if refusal.status != 422:
-            raise
-
-
-def _take_off(pull: PullRequest, label: str) -> None:
-    try:
-        pull.remove_from_labels(label)
-    except github.GithubException as refusal:
-        if not is_missing(refusal):
-            raise
+    # 422: it exists, or was made by another job just now.
+    place.ask("POST", "labels", {"name": label, **asdict(look)}, takes=frozenset({422}))

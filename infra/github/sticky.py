@@ -1,4 +1,4 @@
-"""One comment of ours on a pull request, found by a hidden marker and edited in place.
+"""One comment of ours on the pull requests of a commit, found by a hidden marker and edited in place.
 
 Owns that there is one: whoever finds more, after two jobs raced or an answer was lost on the way, keeps the oldest and
 removes the others. A comment with the marker that somebody else wrote is never touched. One that shows an engine's plan
@@ -10,16 +10,37 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
+from urllib.parse import quote
 
-import github
-from github.IssueComment import IssueComment
-from github.PullRequest import PullRequest
+from pydantic import BaseModel
 
-from infra.github.client import Place, failures_told, is_missing
+from infra.github.client import Account, PostingPlace, failures_told
 
 MARKER = "<!-- tidepool:preview -->"
 LONGEST = 65_536
 """Characters of a comment; GitHub refuses one more."""
+
+
+class _Repository(BaseModel):
+    default_branch: str
+
+
+class _Branch(BaseModel):
+    ref: str
+    sha: str
+
+
+class _Pull(BaseModel):
+    number: int
+    state: str
+    head: _Branch
+    base: _Branch
+
+
+class _Comment(BaseModel):
+    id: int
+    body: str
+    user: Account | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +57,7 @@ def mark_of_plan(head: str) -> str:
     return f"<!-- tidepool:plan {head} -->"
 
 
-def post(place: Place, pull: PullRequest, text: str, *, head: str = "", planned: bool = False) -> Posted:
+def post(place: PostingPlace, pull: int, text: str, *, head: str = "", planned: bool = False) -> Posted:
     """Let `text` be our comment of the pull request. Raises ValueError where it is too long for GitHub.
 
     head: the commit that it speaks of. planned: whether it shows an engine's plan of that commit.
@@ -45,11 +66,11 @@ def post(place: Place, pull: PullRequest, text: str, *, head: str = "", planned:
     body = f"{with_plan}{text}" if planned else f"{MARKER}\n{text}"
     if len(body) > LONGEST:
         raise ValueError(f"the comment has {len(body):,} characters, GitHub takes {LONGEST:,}")
-    with failures_told(f"writing the comment of pull request {pull.number}"):
+    with failures_told(f"writing the comment of pull request {pull}"):
         ours = _ours(place, pull)
         if not ours:
-            pull.create_issue_comment(body)
-            # Another job may have created one too, or this call may have been repeated by the client.
+            place.ask("POST", f"issues/{pull}/comments", {"body": body})
+            # Another job may have created one too.
             created, ours = True, _ours(place, pull)
         else:
             created = False
@@ -57,29 +78,38 @@ def post(place: Place, pull: PullRequest, text: str, *, head: str = "", planned:
         overtaken = not planned and kept.body.startswith(with_plan)
         edited = kept.body != body and not overtaken
         if edited:
-            kept.edit(body)
+            place.ask("PATCH", f"issues/comments/{kept.id}", {"body": body})
         for other in others:
-            _remove(other)
+            # 404: the other job removes the same ones.
+            place.ask("DELETE", f"issues/comments/{other.id}", takes=frozenset({404}))
     if overtaken:
         return Posted("kept", kept.id, len(others))
     outcome = "created" if created else "edited" if edited else "unchanged"
     return Posted(outcome, kept.id, len(others))
 
 
-def _ours(place: Place, pull: PullRequest) -> list[IssueComment]:
+def of_head(place: PostingPlace, head: str) -> tuple[int, ...]:
+    """The open pull requests into the default branch whose newest commit is `head`.
+
+    None where they have moved on or are closed. GitHub's look-up by commit knows no commit of a fork, so where it finds
+    nothing the open pull requests are read.
+    """
+    with failures_told(f"looking for the pull request of {head}"):
+        into = _Repository.model_validate(place.ask("GET", "").body).default_branch
+        wanted = ("open", head, into)
+        for path in (f"commits/{head}/pulls", f"pulls?state=open&base={quote(into, safe='')}"):
+            pulls = place.listed(path, _Pull)
+            found = sorted(each.number for each in pulls if (each.state, each.head.sha, each.base.ref) == wanted)
+            if found:
+                break
+    return tuple(found)
+
+
+def _ours(place: PostingPlace, pull: int) -> list[_Comment]:
     """Oldest first, from every page."""
     found = (
         comment
-        for comment in pull.get_issue_comments()
+        for comment in place.listed(f"issues/{pull}/comments", _Comment)
         if comment.user is not None and comment.user.login == place.me and comment.body.startswith(MARKER)
     )
     return sorted(found, key=lambda comment: comment.id)
-
-
-def _remove(comment: IssueComment) -> None:
-    try:
-        comment.delete()
-    except github.GithubException as refusal:
-        # The other job removes the same ones.
-        if not is_missing(refusal):
-            raise

@@ -1,19 +1,20 @@
-"""What people are alerted of: which lines of the broker and the controller, how many of them, and for how long.
+"""What people are alerted of: which lines of the broker and the controller, how many, how long; and the dashboard.
 
 Owns the table of alerts, the figures of a dashboard, and the filter of each, as data that both Cloud Logging's language
 and a test can be made of.
-Does not own the resources (`infra.components.monitoring`), the lines (`infra.fleet.sweep_lines`, the broker's audit)
+Does not own the resources (`infra.components.monitoring`), the lines (`infra.fleet.sweep_log`, the broker's audit)
 nor what is to be done (`docs/runbooks/`, one page by the key of each).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
+from infra.model import names
 from infra.model.schema import StackConfig
 
 SWEEP, UNSWEPT, POOL, ACTION, FINDING, KEY, IMAGE = "sweep", "unswept", "pool", "action", "finding", "key", "image"
@@ -226,3 +227,52 @@ def alerts(config: StackConfig) -> tuple[Alert, ...]:
             by="image",
         ),
     )
+
+
+COLUMNS: Final = 12
+WIDTH, HEIGHT = 6, 4
+"""Of a chart, in columns."""
+
+
+def dashboard(stack: str, alerts: Sequence[Alert]) -> str:
+    """One chart a figure, a line a pool, and below them one a count. A 0 is left out, as the service leaves it out."""
+    charts = [*(_figure(stack, each) for each in FIGURES), *(_count(stack, each) for each in alerts if each.chart)]
+    tiles = [_tile(number, chart) for number, chart in enumerate(charts)]
+    layout = {"columns": COLUMNS, "tiles": tiles}
+    return json.dumps({"displayName": f"Tidepool {stack}", "mosaicLayout": layout}, sort_keys=True)
+
+
+def _tile(number: int, chart: dict[str, Any]) -> dict[str, Any]:
+    down, along = divmod(number, COLUMNS // WIDTH)
+    place = {"xPos": along * WIDTH, "yPos": down * HEIGHT}
+    return {**{key: value for key, value in place.items() if value}, "width": WIDTH, "height": HEIGHT, "widget": chart}
+
+
+def _figure(stack: str, figure: Figure) -> dict[str, Any]:
+    query = _query(stack, figure.key, Writer.CONTROLLER, ("300s", "ALIGN_DELTA", "REDUCE_MEAN"), "pool")
+    return _chart(figure.title, "LINE", query)
+
+
+def _count(stack: str, alert: Alert) -> dict[str, Any]:
+    query = _query(stack, alert.key, alert.writer, ("600s", "ALIGN_SUM", "REDUCE_SUM"), alert.by)
+    return _chart(f"{alert.chart} in ten minutes", "STACKED_BAR", query)
+
+
+def _query(stack: str, key: str, writer: Writer, how: tuple[str, str, str], by: str) -> dict[str, Any]:
+    metric = f'metric.type="logging.googleapis.com/user/{names.alert_metric(stack, key)}"'
+    period, aligner, reducer = how
+    aggregation: dict[str, Any] = {
+        "alignmentPeriod": period,
+        "perSeriesAligner": aligner,
+        "crossSeriesReducer": reducer,
+    }
+    if by:
+        aggregation |= {"groupByFields": [f"metric.label.{by}"]}
+    return {"filter": f'{metric} AND resource.type="{writer.resource}"', "aggregation": aggregation}
+
+
+def _chart(title: str, kind: str, query: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "title": title,
+        "xyChart": {"dataSets": [{"plotType": kind, "timeSeriesQuery": {"timeSeriesFilter": query}}]},
+    }

@@ -28,7 +28,7 @@ YEARS = range(2000, 3000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class FreezeStanding:
     """A freeze window that an instant lies in, and whether an override that is still good lets changes pass."""
 
     freeze: Freeze
@@ -74,10 +74,10 @@ def ends(freeze: Freeze) -> datetime:
     return _instant(freeze.end, freeze.time_zone, days=1)
 
 
-def standing(freezes: Iterable[Freeze], instant: datetime) -> tuple[Standing, ...]:
+def standing(freezes: Iterable[Freeze], instant: datetime) -> tuple[FreezeStanding, ...]:
     """The windows that `instant` (with a time zone) lies in, in the order in which they are declared."""
     return tuple(
-        Standing(freeze=freeze, overridden=_overridden(freeze, instant))
+        FreezeStanding(freeze=freeze, overridden=_overridden(freeze, instant))
         for freeze in freezes
         if begins(freeze) <= instant < ends(freeze)
     )

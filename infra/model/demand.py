@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, Stric
 from infra.model import yamlfile
 from infra.model.errors import ConfigError, Problem
 from infra.model.fields import is_github_own_label
-from infra.model.hosted import HOSTED
+from infra.model.run_labels import HOSTED
 from infra.model.yamlfile import Form
 
 FILE: Final = "workflows/demand.yaml"

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 
-from infra.model.secret_forms import without_secrets
+from infra.model.secret_values import without_secrets
 
 
 @dataclass(frozen=True, slots=True, order=True)

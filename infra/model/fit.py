@@ -14,12 +14,11 @@ from typing import Final
 
 from infra.model.demand import Code, Demand, Demands, ImageUse
 from infra.model.fields import is_github_own_label
-from infra.model.hosted import HOSTED
-from infra.model.misfit import Kind, Misfit
 from infra.model.offers import RUNNERS_OWN, Offer, Offers, absent_labels, owners
 from infra.model.partial import has
+from infra.model.run_labels import HOSTED
 from infra.model.schema import StackConfig, Trust
-from infra.model.unclaimed import idle, strangers
+from infra.model.unclaimed import Misfit, MisfitKind, idle, strangers
 from infra.model.waits import Wait, minutes, waits
 
 LONGEST_HOSTED: Final = 360
@@ -92,7 +91,7 @@ def _runners(case: _Case) -> Iterator[Misfit]:
             pools = ", ".join(each.pool for each in matching)
             reason = f"runs on {_said(demand)}, and pool {pools} does not serve {demand.repository}"
             yield _of_job(
-                Kind.RUNNER,
+                MisfitKind.RUNNER,
                 demand,
                 reason,
                 f"serves: [{demand.repository}] in pool {pools}, or {demand.without}",
@@ -103,7 +102,7 @@ def _runners(case: _Case) -> Iterator[Misfit]:
             if not any(each.vms for each in taking):
                 pools = ", ".join(each.pool for each in taking)
                 reason = f"runs on {_said(demand)}, and pool {pools} has no VM that stands: it waits a day and fails"
-                yield _of_job(Kind.RUNNER, demand, reason, f"a count of 1 or more in pool {pools}", taking)
+                yield _of_job(MisfitKind.RUNNER, demand, reason, f"a count of 1 or more in pool {pools}", taking)
 
 
 def _unmet(case: _Case, demand: Demand) -> Misfit:
@@ -123,7 +122,7 @@ def _unmet(case: _Case, demand: Demand) -> Misfit:
         fix = f"{near}, or {fix}" if near else fix
     fix = f"{fix}, or {demand.without}"
     stacks = {each.stack for each in serving} or set(case.stacks)
-    return Misfit(Kind.RUNNER, demand.subject, reason, fix, stacks=tuple(sorted(stacks)))
+    return Misfit(MisfitKind.RUNNER, demand.subject, reason, fix, stacks=tuple(sorted(stacks)))
 
 
 def _near(label: str, known: set[str] | frozenset[str]) -> str:
@@ -138,7 +137,7 @@ def _untrusted(demand: Demand, taking: Sequence[Offer]) -> Iterator[Misfit]:
                 fix = " or ".join(f"trust: {each}" for each in allowed)
                 reason = f"{', '.join(events)} runs {who} on pool {pool.pool}, whose trust is {pool.trust}"
                 yield _of_job(
-                    Kind.RUNNER, demand, reason, f"a condition that leaves it out, or a pool with {fix}", [pool]
+                    MisfitKind.RUNNER, demand, reason, f"a condition that leaves it out, or a pool with {fix}", [pool]
                 )
 
 
@@ -147,7 +146,7 @@ def _untrusted_vm(demand: Demand, pool: Offer) -> Iterator[Misfit]:
         if demand.vm_code is code and pool.trust not in allowed:
             fix = " or ".join(f"trust: {each}" for each in allowed)
             reason = f"runs {who} on a VM made as pool {pool.pool} says, whose trust is {pool.trust}"
-            yield _of_job(Kind.RUNNER, demand, reason, f"a pool with {fix}", [pool])
+            yield _of_job(MisfitKind.RUNNER, demand, reason, f"a pool with {fix}", [pool])
 
 
 def _vms(case: _Case) -> Iterator[Misfit]:
@@ -161,7 +160,7 @@ def _vms(case: _Case) -> Iterator[Misfit]:
             reason = f"makes a VM as pool {demand.vm} says, and no stack has a pool of that name"
             fix = f"{near}, or a pool {demand.vm}" if near else f"a pool {demand.vm}"
             fix = f"{fix}, or {demand.without}"
-            yield Misfit(Kind.RUNNER, demand.subject, reason, fix, stacks=tuple(sorted(case.stacks)))
+            yield Misfit(MisfitKind.RUNNER, demand.subject, reason, fix, stacks=tuple(sorted(case.stacks)))
 
 
 def _images(case: _Case) -> Iterator[Misfit]:
@@ -176,7 +175,7 @@ def _images(case: _Case) -> Iterator[Misfit]:
                 has_been = "was given" if pool.pool in case.promoted else "runs"
                 reason = f"expects the image {wanted}, and pool {pool.pool} {has_been} {' or '.join(offered) or 'none'}"
                 fix = f"used_by.pools of {wanted} in images/images.yaml, then ./tidepool images promote {wanted}"
-                yield _of_job(Kind.IMAGE, demand, reason, f"{fix} --pool {pool.pool}", [pool])
+                yield _of_job(MisfitKind.IMAGE, demand, reason, f"{fix} --pool {pool.pool}", [pool])
         yield from _far(case, demand, pool, wanted)
 
 
@@ -199,7 +198,7 @@ def _cache(case: _Case, demand: Demand, pool: Offer) -> Iterator[Misfit]:
             f"pool {pool.pool} fills {cache.start_up}"
         )
         fix = f"{cache.images} everywhere, as paths.uv_cache of images/images.yaml says"
-        yield _of_job(Kind.IMAGE, demand, reason, fix, [pool])
+        yield _of_job(MisfitKind.IMAGE, demand, reason, fix, [pool])
 
 
 def _far(case: _Case, demand: Demand, pool: Offer, name: str) -> Iterator[Misfit]:
@@ -209,7 +208,7 @@ def _far(case: _Case, demand: Demand, pool: Offer, name: str) -> Iterator[Misfit
     far = [region for region in pool.regions if region != registry and not region.startswith(f"{registry}-")]
     if ours and far:
         reason = f"reads the image {name} from {registry}, and pool {pool.pool} has VMs in {', '.join(far)}"
-        yield _of_job(Kind.IMAGE, demand, reason, "the registry of the VM's own region", [pool])
+        yield _of_job(MisfitKind.IMAGE, demand, reason, "the registry of the VM's own region", [pool])
     stack = case.stacks.get(image.stack) if image is not None and image.stack is not None else None
     if image is None or stack is None:
         return
@@ -219,7 +218,7 @@ def _far(case: _Case, demand: Demand, pool: Offer, name: str) -> Iterator[Misfit
     if held and missing:
         reason = f"runs in {', '.join(missing)} with pool {pool.pool}, where no registry has the image {name}"
         fix = f"{missing[0]} in tidepool:registries of stack {stack.stack}"
-        yield _of_job(Kind.IMAGE, demand, reason, fix, [pool])
+        yield _of_job(MisfitKind.IMAGE, demand, reason, fix, [pool])
 
 
 def _limits(case: _Case) -> Iterator[Misfit]:
@@ -227,12 +226,14 @@ def _limits(case: _Case) -> Iterator[Misfit]:
         limit, inner = demand.timeout_minutes, demand.inner_minutes
         if limit is not None and inner is not None and inner >= limit:
             reason = f"stops what runs within after {minutes(inner)}, and GitHub stops the job after {minutes(limit)}"
-            yield _of_job(Kind.LIMIT, demand, reason, "an inner limit shorter than timeout-minutes", _of(case, demand))
+            yield _of_job(
+                MisfitKind.LIMIT, demand, reason, "an inner limit shorter than timeout-minutes", _of(case, demand)
+            )
         for longest, whose, pools in _longest(case, demand):
             if limit is None or limit > longest:
                 said = "has no time limit" if limit is None else f"may take {minutes(limit)}"
                 reason = f"{said}, and {whose} {minutes(longest)} at most"
-                yield _of_job(Kind.LIMIT, demand, reason, f"timeout-minutes: {longest} or less", pools)
+                yield _of_job(MisfitKind.LIMIT, demand, reason, f"timeout-minutes: {longest} or less", pools)
 
 
 def _of(case: _Case, demand: Demand) -> Sequence[Offer]:
@@ -265,7 +266,7 @@ def _waits(case: _Case) -> Iterator[Misfit]:
         fails = (wait.last or 0) > LONGEST_QUEUED
         reason = f"{wait}" + (": GitHub fails it after a day" if fails else "")
         fix = f"more VMs in pool {', '.join(wait.pools)}, fewer legs, or a shorter limit"
-        yield Misfit(Kind.WAIT, wait.demand.subject, reason, fix, stops=fails, stacks=wait.stacks)
+        yield Misfit(MisfitKind.WAIT, wait.demand.subject, reason, fix, stops=fails, stacks=wait.stacks)
 
 
 def _unclaimed(case: _Case) -> Iterator[Misfit]:
@@ -274,7 +275,7 @@ def _unclaimed(case: _Case) -> Iterator[Misfit]:
         yield from strangers(case.strangers, case.stacks)
 
 
-def _of_job(kind: Kind, demand: Demand, reason: str, fix: str, pools: Sequence[Offer]) -> Misfit:
+def _of_job(kind: MisfitKind, demand: Demand, reason: str, fix: str, pools: Sequence[Offer]) -> Misfit:
     stacks = tuple(sorted({each.stack for each in pools}))
     return Misfit(kind, demand.subject, reason, fix, stacks=stacks)
 

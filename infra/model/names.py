@@ -221,9 +221,14 @@ def images_attempts_object() -> str:
     return f"{IMAGES_PREFIX}attempts.json"
 
 
+def images_begun_prefix() -> str:
+    """What the objects in which builds say that they began, one an image, are below."""
+    return f"{IMAGES_PREFIX}begun/"
+
+
 def image_begun_object(image: str) -> str:
     """The object in which a build of an image says that it began, before it has fetched anything."""
-    return f"{IMAGES_PREFIX}begun/{image}.json"
+    return f"{images_begun_prefix()}{image}.json"
 
 
 def image_document_object(image: str, digest: str, document: str) -> str:

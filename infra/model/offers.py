@@ -129,3 +129,15 @@ def _offers(stacks: Sequence[StackConfig]) -> Iterator[Offer]:
 
 def _readable(pool: Pool) -> bool:
     return has(pool, "name", "label", "labels", "trust", "serves", "zones", "capacity")
+
+
+def image_places(stacks: Sequence[StackConfig]) -> Iterator[str]:
+    """Every place of an image that these stacks make: `us-central1-docker.pkg.dev/my-lab/marin`."""
+    for stack in stacks:
+        registries = stack.registries if has(stack, "project", "registries") else None
+        if registries is None or not has(registries, "regions", "repositories"):
+            continue
+        for region in registries.regions:
+            for each in registries.repositories:
+                if has(each, "name"):
+                    yield f"{region}-docker.pkg.dev/{stack.project}/{each.name}"

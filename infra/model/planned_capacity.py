@@ -1,4 +1,4 @@
-"""What a plan means in capacity: slices, hosts and chips, before and after, per pool and zone.
+"""What a plan means in capacity, before and after, per pool and zone; and which VMs of a run are as planned.
 
 Owns the reading of TPU VMs in a plan, whichever engine made it. Does not own what an accelerator type holds
 (`infra.model.catalogue`) nor how capacity is printed.
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
     from infra.model.fleet import CapacityRow
     from infra.model.plan import Plan, Step
+from collections import Counter
+from collections.abc import Mapping
+
+from infra.model.plan import Plan, Status
 
 VM_TYPE = "gcp:tpu/v2Vm:V2Vm"
 POOL_TYPE = "tidepool:runner_pool:RunnerPool"
@@ -25,7 +29,7 @@ POOL_LABEL = "tidepool-pool"
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Place:
+class CapacityPlace:
     """Where slices of one kind stand: a pool in one zone, with its accelerator type and capacity kind."""
 
     pool: str
@@ -42,7 +46,7 @@ class Place:
 class Change:
     """Slices, hosts and chips of one place before and after a plan."""
 
-    place: Place
+    place: CapacityPlace
     before: int
     after: int
 
@@ -79,9 +83,11 @@ def capacity(plan: Plan, declared: Iterable[CapacityRow] = ()) -> tuple[Change, 
 
     declared: pools and zones that have their row without any slice too.
     """
-    counts: defaultdict[Place, list[int]] = defaultdict(lambda: [0, 0])
+    counts: defaultdict[CapacityPlace, list[int]] = defaultdict(lambda: [0, 0])
     for row in declared:
-        _ = counts[Place(pool=row.pool, zone=row.zone, accelerator=row.accelerator, capacity=row.capacity.value)]
+        _ = counts[
+            CapacityPlace(pool=row.pool, zone=row.zone, accelerator=row.accelerator, capacity=row.capacity.value)
+        ]
     for step in plan.steps:
         if step.type != VM_TYPE:
             continue
@@ -97,10 +103,10 @@ def chips_of(step: Step) -> int:
     return place(inputs).shape.chips if inputs and step.type == VM_TYPE else 0
 
 
-def place(inputs: Mapping[str, Any]) -> Place:
+def place(inputs: Mapping[str, Any]) -> CapacityPlace:
     """Where the slice with these inputs stands."""
     labels = inputs.get("labels") or {}
-    return Place(
+    return CapacityPlace(
         pool=labels.get(POOL_LABEL, ""),
         zone=inputs.get("zone", ""),
         accelerator=inputs["acceleratorType"],
@@ -113,3 +119,36 @@ def _kind(scheduling: Mapping[str, Any]) -> CapacityKind:
         if scheduling.get(kind.value):
             return kind
     return CapacityKind.ON_DEMAND
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolOutcome:
+    """The VMs of one pool and zone that a run was to change, by status."""
+
+    pool: str
+    zone: str
+    counts: Mapping[Status, int]
+
+    @property
+    def planned(self) -> int:
+        return sum(self.counts.values())
+
+    @property
+    def missing(self) -> int:
+        """VMs that are not as planned; the next run does just these."""
+        return self.planned - self.counts.get(Status.DONE, 0)
+
+    def to_json(self) -> dict[str, Any]:
+        ended = {status.value: self.counts.get(status, 0) for status in (Status.DONE, Status.FAILED, Status.SKIPPED)}
+        return {"pool": self.pool, "zone": self.zone, "planned": self.planned, **ended}
+
+
+def outcomes(run: Plan) -> tuple[PoolOutcome, ...]:
+    """An outcome for each pool and zone whose VMs a run was to change, sorted."""
+    counts: defaultdict[tuple[str, str], Counter[Status]] = defaultdict(Counter)
+    for step in run.steps:
+        inputs = step.new_inputs or step.old_inputs
+        if step.type == VM_TYPE and inputs and step.changes:
+            where = place(inputs)
+            counts[where.pool, where.zone][step.status] += 1
+    return tuple(PoolOutcome(pool=pool, zone=zone, counts=each) for (pool, zone), each in sorted(counts.items()))

@@ -1,4 +1,4 @@
-"""The labels of a TPU VM that is made for one run and deleted after it.
+"""The labels of a TPU VM that is made for one run and deleted after it; and of the runners that GitHub runs itself.
 
 Owns their names and what they say. What makes such a VM sets them, and what finds one that outlived its time, because
 the machine that should have deleted it is gone, reads them. Label values are lower-case letters, digits, `-` and `_`.
@@ -10,6 +10,16 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
+
+HOSTED: Final = frozenset(
+    (
+        "ubuntu-latest", "ubuntu-24.04", "ubuntu-22.04", "ubuntu-24.04-arm", "ubuntu-22.04-arm", "ubuntu-slim",
+        "windows-latest", "windows-2025", "windows-2022", "windows-11-arm",
+        "macos-latest", "macos-26", "macos-15", "macos-14", "macos-15-intel", "macos-26-intel",
+    )
+)  # fmt: skip
+"""Standard runners: https://docs.github.com/en/actions/reference/runners/github-hosted-runners (read 2026-11-21)."""
+
 
 RUN: Final = "tidepool-run"
 """Which run the VM is for: GitHub's number of it, the same for every attempt."""

@@ -17,10 +17,10 @@ from pydantic import ValidationError
 from infra.model import rules, yamlfile
 from infra.model.errors import ConfigError, Problem
 from infra.model.names import PULUMI_PROJECT, RESOURCE_NAME_RULE, is_resource_name
-from infra.model.partial import hides_chips, hides_limits, partial_stack, unsure_stack
+from infra.model.partial import has, hides_chips, hides_limits, partial_stack, unsure_stack
 from infra.model.refusals import Subject, problems, shown, unknown_key
 from infra.model.schema import StackConfig
-from infra.model.secret_forms import secrets_in
+from infra.model.secret_values import secrets_in
 from infra.model.yamlfile import YamlPath
 
 # What the pulumi CLI itself writes at the top of a stack file.
@@ -54,16 +54,21 @@ class _Input:
 class Reading:
     """What one version of a stack file says, mistakes included, for those who must speak of it all the same.
 
-    config: what is right in it; what is not is missing (see partial). problems: every mistake. refused: where the
+    partial: what is right in it, for `infra.model.whole` alone. problems: every mistake. refused: where the
     values stand that are wrong by themselves, as paths of fields. siblings: the other stacks at that time. foreign: the
     settings of Pulumi and its provider by key; a difference there may change every resource.
     """
 
-    config: StackConfig
+    partial: StackConfig
     problems: tuple[Problem, ...]
     refused: frozenset[YamlPath]
     siblings: tuple[StackConfig, ...] = ()
     foreign: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether it says where the fleet is."""
+        return has(self.partial, "project", "bucket") and has(self.partial.bucket, "name")
 
 
 def stack_names(root: Path) -> tuple[str, ...]:
@@ -297,7 +302,7 @@ def _build(given: _Input, siblings: Sequence[StackConfig]) -> StackConfig:
     reading = _reading(given, siblings)
     if reading.problems:
         raise ConfigError(reading.problems)
-    return reading.config
+    return reading.partial
 
 
 def _reading(given: _Input, siblings: Sequence[StackConfig]) -> Reading:
@@ -319,7 +324,7 @@ def _reading(given: _Input, siblings: Sequence[StackConfig]) -> Reading:
     unread = {problem.subject for problem in given.problems}
     found = [*given.problems, *(problem for problem in found if problem.subject not in unread)]
     return Reading(
-        config=config,
+        partial=config,
         problems=ConfigError(found).problems,
         refused=refused,
         siblings=tuple(siblings),

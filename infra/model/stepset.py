@@ -34,6 +34,14 @@ class StepSet:
     losses: tuple[str, ...]
     digest: str
 
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "digest": self.digest,
+            "stacks": list(self.stacks),
+            "steps": self.steps,
+            "losses": list(self.losses),
+        }
+
 
 def step_set(plans: Sequence[Any]) -> StepSet:
     """The steps of these documents of `preview --json`, one a stack. Raises PlanError."""

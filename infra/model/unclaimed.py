@@ -1,4 +1,4 @@
-"""What nobody claims: workflows of an owner that no stack names, and pools that no job asks for.
+"""What does not fit between workflows and fleet, as a value, and what nobody claims: workflows and pools.
 
 Owns that a checkout's stacks answer for the workflows of their own owners alone: specifications come with the project,
 and a lab that runs its first fleet has none of their repositories. Does not own what a job asks for (`fit`).
@@ -7,11 +7,38 @@ and a lab that runs its first fleet has none of their repositories. Does not own
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Final
 
 from infra.model.demand import WRITE, Demand
-from infra.model.misfit import Kind, Misfit
 from infra.model.offers import Offer
+
+
+class MisfitKind(StrEnum):
+    """What a misfit is about; the id of the rule that tells it."""
+
+    RUNNER = "job-finds-runner"
+    IMAGE = "job-finds-image"
+    LIMIT = "job-ends-in-time"
+    WAIT = "job-waits"
+    USER = "pool-has-user"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Misfit:
+    """What does not fit. subject: the job, or the pool. stacks: in whose files it can be mended, sorted."""
+
+    kind: MisfitKind
+    subject: str
+    reason: str
+    fix: str
+    stops: bool = True
+    stacks: tuple[str, ...] = field(default=())
+
+    def __str__(self) -> str:
+        return f"{self.subject}: {self.reason} [{self.kind}]\n  write: {self.fix}"
+
 
 _PAGE: Final = "docs/next-lab.md"
 
@@ -26,7 +53,7 @@ def strangers(demands: Collection[Demand], stacks: Collection[str]) -> Iterator[
         )
         made_from = " and ".join(sorted({each.source or each.file for each in asking}))
         fix = f"serves: [{repository}] in a pool; where it is another lab's, remove {made_from}, then {WRITE}: {_PAGE}"
-        yield Misfit(Kind.RUNNER, repository, reason, fix, stops=False, stacks=tuple(sorted(stacks)))
+        yield Misfit(MisfitKind.RUNNER, repository, reason, fix, stops=False, stacks=tuple(sorted(stacks)))
 
 
 def idle(pools: Collection[Offer], used: Collection[str], demands: Collection[Demand]) -> Iterator[Misfit]:
@@ -46,7 +73,7 @@ def idle(pools: Collection[Offer], used: Collection[str], demands: Collection[De
             vms = f"{_vms(pool.vms)} of stack {pool.stack}"
             reason = f"no specification is of {served}, so nobody knows whether a job asks for it ({vms})"
             fix = f"workflows/spec/NAME.yaml with the repository, generated or kept workflows: {_PAGE}"
-        yield Misfit(Kind.USER, pool.subject, reason, fix, stops=False, stacks=(pool.stack,))
+        yield Misfit(MisfitKind.USER, pool.subject, reason, fix, stops=False, stacks=(pool.stack,))
 
 
 def _jobs(count: int) -> str:

@@ -19,8 +19,8 @@ from yaml.reader import ReaderError
 from yaml.resolver import Resolver
 
 from infra.model.errors import ConfigError, Problem
-from infra.model.hidden import hidden
-from infra.model.secret_forms import secrets_in
+from infra.model.secret_values import secrets_in
+from infra.model.visible import hidden
 
 YamlPath = tuple[str | int, ...]
 

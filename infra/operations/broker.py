@@ -14,11 +14,11 @@ from typing import Any
 from infra.fleet.broker import settings
 from infra.fleet.broker.audit import GRANTED, line
 from infra.fleet.broker.serve import NotListeningError, serve, wall_clock
-from infra.fleet.broker.settings import Settings
+from infra.fleet.broker.settings import BrokerSettings
 from infra.operations.errors import Refusal
 from infra.operations.ports import SILENT, CloudName, Teller
 from infra.operations.session import reached
-from infra.operations.stacks.declared import declared
+from infra.operations.stacks.stack_file import declared
 
 __all__ = ("GRANTED", "Broker", "broker", "line")
 
@@ -27,7 +27,7 @@ __all__ = ("GRANTED", "Broker", "broker", "line")
 class Broker:
     """A broker that is ready to be served. cloud: whose VMs ask it."""
 
-    settings: Settings
+    settings: BrokerSettings
     cloud: CloudName
     clock: Callable[[], datetime]
 

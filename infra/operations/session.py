@@ -7,29 +7,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from infra.engines.choose import Choice, ChoiceError, CloudChoice, choose, choose_cloud, make_engine, observe
-from infra.engines.protocol import CloudName, Engine, EngineName, Request
+from infra.engines.protocol import CloudName, Engine, EngineName, EngineRequest
 from infra.operations.errors import Interruption, Refusal
-from infra.operations.ports import SILENT, Teller, Tone
-from infra.operations.stacks.declared import require_stack
+from infra.operations.ports import DEFAULT_PARALLEL, SILENT, Teller, Tone
+from infra.operations.stacks.stack_file import require_stack
 from infra.operations.workspace import Workspace, workspace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CloudSession:
-    """One operation's cloud. url: root of the local cloud, None on Google."""
+    """One operation's cloud. endpoint: root URL of the local cloud, None on Google."""
 
     choice: CloudChoice
     teller: Teller = SILENT
-    url: str | None = None
+    endpoint: str | None = None
 
     @property
     def cloud(self) -> CloudName:
         return self.choice.cloud
-
-    @property
-    def endpoint(self) -> str | None:
-        """Root URL of the local cloud, None on Google."""
-        return self.url
 
     def say(self, line: str, tone: Tone = Tone.PLAIN) -> None:
         self.teller.say(line, tone)
@@ -41,11 +36,7 @@ class Session(CloudSession):
 
     place: Workspace
     choice: Choice
-    request: Request
-
-    @property
-    def endpoint(self) -> str | None:
-        return self.request.cloud_url
+    request: EngineRequest
 
     def engine(
         self,
@@ -82,7 +73,7 @@ def open_session(
     engine: EngineName | None = None,
     cloud: CloudName | None = None,
     teller: Teller = SILENT,
-    parallel: int | None = None,
+    parallel: int = DEFAULT_PARALLEL,
     targets: tuple[str, ...] = (),
     refresh: bool = False,
     starts_cloud: bool = True,
@@ -99,21 +90,24 @@ def open_session(
     except ChoiceError as error:
         raise Refusal(str(error)) from None
     teller.works_on(choice.cloud, str(choice))
-    request = Request(
-        root=place.root, home=place.home, stack=stack, cloud=choice.cloud, targets=targets, refresh=refresh
+    request = EngineRequest(
+        root=place.root,
+        home=place.home,
+        stack=stack,
+        cloud=choice.cloud,
+        targets=targets,
+        refresh=refresh,
+        parallel=parallel,
+        cloud_url=reached(choice.cloud, teller) if starts_cloud else None,
     )
-    if parallel is not None:
-        request = replace(request, parallel=parallel)
-    if starts_cloud:
-        request = replace(request, cloud_url=reached(choice.cloud, teller))
-    return Session(place=place, choice=choice, request=request, teller=teller)
+    return Session(place=place, choice=choice, request=request, teller=teller, endpoint=request.cloud_url)
 
 
 def open_cloud(cloud: CloudName | None = None, teller: Teller = SILENT) -> CloudSession:
     """Choose the cloud for what needs no engine, say which and why, and see that the local one runs where it is it."""
     choice = cloud_without_engine(cloud)
     teller.works_on(choice.cloud, str(choice))
-    return CloudSession(choice=choice, teller=teller, url=reached(choice.cloud, teller))
+    return CloudSession(choice=choice, teller=teller, endpoint=reached(choice.cloud, teller))
 
 
 def cloud_without_engine(cloud: CloudName | None) -> CloudChoice:

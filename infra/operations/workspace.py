@@ -6,8 +6,10 @@ Owns TIDEPOOL_ROOT and TIDEPOOL_HOME. Does not own what lies in either.
 from __future__ import annotations
 
 import os
+import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from infra.model.errors import ConfigError, Problem
@@ -40,6 +42,14 @@ class Workspace:
         if why:
             fix = f"{_HOME}: a folder of yours, which is made where it is missing"
             raise ConfigError([Problem(_HOME, f"{self.home}: {why}", "state and the local cloud have a folder", fix)])
+
+    def log_crash(self, error: Exception) -> Path:
+        """Write a traceback into a file of its own. OSError or ConfigError where it cannot be written."""
+        self.make_home()
+        self.logs.mkdir(exist_ok=True)
+        path = self.logs / f"crash-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}.log"
+        path.write_text("".join(traceback.format_exception(error)))
+        return path
 
 
 def workspace(environ: Mapping[str, str] = os.environ) -> Workspace:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from infra.model.phases import fleet, limits, phases
 from infra.model.schema import StackConfig
 from infra.model.stack import Reading
+from infra.model.whole import gone, whole
 from infra.preview import sums
 from infra.preview.findings import findings
 from infra.preview.keys import key_changes
@@ -14,7 +15,6 @@ from infra.preview.meaning import Facts, Meaning
 from infra.preview.risks import Edit, risks
 from infra.preview.vms import changes
 from infra.preview.waiting import changed_waits
-from infra.preview.whole import gone, whole
 
 
 def explain(base: Reading | None, head: Reading | None, facts: Facts) -> Meaning:

@@ -11,7 +11,6 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from infra.model.partial import has
 from infra.model.schema import StackConfig
 from infra.preview.meaning import KeyChange, Words
 
@@ -22,7 +21,7 @@ _LONGEST = 120
 
 
 def key_changes(before: StackConfig, after: StackConfig) -> tuple[KeyChange, ...]:
-    """Sorted as a file has them; nothing where both say the same. What is wrong by itself counts as not there."""
+    """Sorted as a file has them; nothing where both say the same."""
     return tuple(_differences("", before, after))
 
 
@@ -44,7 +43,7 @@ def _differences(key: str, before: Any, after: Any) -> Iterator[KeyChange]:
 def _parts(value: Any) -> dict[str, Any] | None:
     """What a value consists of, by its key below it; None for what is one value."""
     if isinstance(value, BaseModel):
-        return {f".{name}": getattr(value, name) for name in type(value).model_fields if has(value, name)}
+        return {f".{name}": getattr(value, name) for name in type(value).model_fields}
     if isinstance(value, Mapping):
         return {f".{name}": each for name, each in value.items()}
     if isinstance(value, tuple) and all(isinstance(each, BaseModel) for each in value):
@@ -54,7 +53,7 @@ def _parts(value: Any) -> dict[str, Any] | None:
 
 def _name(item: BaseModel, index: int) -> str:
     """Two rules may be excepted for several subjects each, so an exception's name has both."""
-    own = [str(getattr(item, name)) for name in (*_NAMES, "subject") if has(item, name)]
+    own = [str(getattr(item, name)) for name in (*_NAMES, "subject") if hasattr(item, name)]
     return " ".join(own) or str(index)
 
 
@@ -75,7 +74,7 @@ def _shown(value: Any) -> str | None:
 def _leaves(item: BaseModel) -> Iterator[str]:
     """Its keys with their values, as `zone us-west4-a`, those of what stands in it too."""
     for name in type(item).model_fields:
-        value = getattr(item, name) if has(item, name) else None
+        value = getattr(item, name, None)
         if isinstance(value, BaseModel):
             yield from _leaves(value)
         elif value not in (None, (), {}):

@@ -1,6 +1,6 @@
 """What a comment must not repeat: secrets in clear and e-mail addresses.
 
-Owns the masks. By what form a secret is told is `infra.model.secret_forms`; values that Pulumi itself keeps
+Owns the masks. By what form a secret is told is `infra.model.secret_values`; values that Pulumi itself keeps
 as secrets arrive masked already.
 """
 
@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from infra.model.secret_forms import SECRET, without_secrets
+from infra.model.secret_values import SECRET, without_secrets
 from infra.rules.secrecy import TELLING_NAME
 
 EMAIL: Final = "[e-mail]"

@@ -8,15 +8,17 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeVar
 
 from infra.model.phases import Phases
 from infra.model.plan import Diagnostic, PropertyChange, Step
+from infra.model.planned_capacity import VM_TYPE
 from infra.model.planned_records import is_record
 
 MAX_VALUE = 48
+K = TypeVar("K", bound=Hashable)
 _INDEXED = re.compile(r"(.*-)(\d+)")
 
 
@@ -60,6 +62,14 @@ def _runs(indexes: Iterable[int]) -> Iterator[tuple[int, int]]:
     for _, run in groupby(enumerate(sorted(indexes)), key=lambda pair: pair[1] - pair[0]):
         members = [index for _, index in run]
         yield members[0], members[-1]
+
+
+def grouped(steps: Iterable[Step], key: Callable[[Step], K]) -> list[tuple[K, list[Step]]]:
+    """Steps by key, TPU VMs first, then by key."""
+    groups: defaultdict[K, list[Step]] = defaultdict(list)
+    for step in steps:
+        groups[key(step)].append(step)
+    return sorted(groups.items(), key=lambda group: (group[1][0].type != VM_TYPE, group[0]))
 
 
 def told(said: Diagnostic) -> str:

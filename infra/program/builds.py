@@ -21,14 +21,12 @@ from infra.model import federation, names
 from infra.model.errors import ConfigError, Problem
 from infra.model.images.cloudbuild import Site, build_config
 from infra.model.images.load import load_images
-from infra.model.images.mirrors import hub_mirror
 from infra.model.images.pins import PINS_FILE, RESOLVE, Pins, load_pins
-from infra.model.images.places import places
+from infra.model.images.places import hub_mirror, places, record_stack
 from infra.model.images.rebuilds import trigger_ignores
-from infra.model.images.sources import CONNECT, push_sources, unconnected
 from infra.model.images.spec import Builder, Image, ImageSpec
+from infra.model.images.stack_rules import CONNECT, push_sources, unconnected
 from infra.model.images.steps import bootstrap, checkouts, step_pins
-from infra.model.images.users import record_stack
 from infra.model.schema import Builds as BuildsConfig
 from infra.model.schema import StackConfig
 from infra.model.stack import load_stack, stack_names

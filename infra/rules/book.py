@@ -23,7 +23,7 @@ from infra.rules import (
     workflows,
 )
 from infra.rules.finding import Finding
-from infra.rules.rule import Edit, EditRule, ResourceRule, Surroundings
+from infra.rules.rule import Edit, EditRule, ResourceContext, ResourceRule
 from infra.rules.view import ResourceView
 
 EDIT_RULES: Final[tuple[EditRule, ...]] = (
@@ -53,7 +53,7 @@ def judge(edit: Edit, resources: Iterable[ResourceView] | None = None) -> tuple[
     """
     found = list(of_edit(edit))
     if resources is not None:
-        around = Surroundings.of(edit.after)
+        around = ResourceContext.of(edit.after)
         found += (finding for view in resources for finding in of_resource(view, around))
     accepted = exceptions.accepted(found, edit.after, edit.today)
     unused = of_unused(edit, found, resources_known=resources is not None)
@@ -67,7 +67,7 @@ def of_edit(edit: Edit) -> Iterator[Finding]:
             yield from rule.judge(edit)
 
 
-def of_resource(view: ResourceView, around: Surroundings) -> Iterator[Finding]:
+def of_resource(view: ResourceView, around: ResourceContext) -> Iterator[Finding]:
     """What rules over resources find of one, whatever is accepted."""
     for rule in RESOURCE_RULES:
         yield from rule.judge(view, around)

@@ -10,21 +10,21 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from infra.model.images.pins import RESOLVE
-from infra.model.images.redeclared import TRIGGER
+from infra.model.images.rebuilds import TRIGGER
 from infra.rules.finding import Level
-from infra.rules.rule import Broken, ResourceRule, Surroundings
+from infra.rules.rule import Broken, ResourceContext, ResourceRule
 from infra.rules.view import ResourceView, is_known
 
 _DIGEST: Final = re.compile(r".+@sha256:[0-9a-f]{64}")
 
 
-def _on(view: ResourceView, _: Surroundings) -> Iterator[Broken]:
+def _on(view: ResourceView, _: ResourceContext) -> Iterator[Broken]:
     if view.type == TRIGGER and view.get("disabled") is True:
         said = view.text("description")
         yield Broken(view.subject, f"it starts nothing: {said}" if said else "it starts nothing")
 
 
-def _pinned(view: ResourceView, _: Surroundings) -> Iterator[Broken]:
+def _pinned(view: ResourceView, _: ResourceContext) -> Iterator[Broken]:
     """A trigger that is off runs nothing, and says for itself what is not pinned."""
     if view.type != TRIGGER or view.get("disabled") is True:
         return

@@ -11,8 +11,7 @@ from typing import Final
 
 from infra.model import calendar, phases
 from infra.model.cost import stack_cost
-from infra.model.partial import has
-from infra.model.schema import Freeze, StackConfig
+from infra.model.schema import Freeze
 from infra.rules.finding import Level
 from infra.rules.rule import Broken, Edit, EditRule
 
@@ -34,10 +33,10 @@ def _frozen(edit: Edit) -> Iterator[Broken]:
 
 def _freezes(edit: Edit) -> Iterator[Freeze]:
     """The windows declared after the edit, and those that the very edit takes away or moves."""
-    after = tuple(_whole(edit.after))
+    after = tuple(edit.after.freezes)
     yield from after
     kept = {_window(freeze) for freeze in after}
-    for freeze in _whole(edit.before) if edit.before else ():
+    for freeze in edit.before.freezes if edit.before else ():
         if _window(freeze) not in kept:
             yield freeze
 
@@ -46,14 +45,9 @@ def _window(freeze: Freeze) -> tuple[object, ...]:
     return freeze.name, freeze.start, freeze.end, freeze.time_zone
 
 
-def _whole(config: StackConfig) -> Iterator[Freeze]:
-    """The windows that are right, and not those in which somebody still has a mistake to mend."""
-    return (freeze for freeze in config.freezes if has(freeze, *Freeze.model_fields))
-
-
 def _over_budget(edit: Edit) -> Iterator[Broken]:
-    budget = edit.after.budget if has(edit.after, "budget") else None
-    if budget is None or not has(budget, "usd_per_month"):
+    budget = edit.after.budget
+    if budget is None:
         return
     cost = stack_cost(edit.after, edit.window_hours)
     if cost.amount.month > budget.usd_per_month:
@@ -71,8 +65,7 @@ def _over_budget(edit: Edit) -> Iterator[Broken]:
 def _phased(edit: Edit) -> Iterator[Broken]:
     if edit.runs_phases:
         return
-    stack = edit.after.stack if has(edit.after, "stack") else "STACK"
-    up = f"./tidepool up {stack}, which finds the phases and runs them in order"
+    up = f"./tidepool up {edit.after.stack}, which finds the phases and runs them in order"
     if edit.order is not None:
         for load in edit.order.reasons:
             yield Broken("pools", f"one pass could fail: {load.why}", up)

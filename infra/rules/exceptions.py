@@ -13,7 +13,6 @@ from difflib import get_close_matches
 from typing import Final
 
 from infra.model import calendar
-from infra.model.partial import has
 from infra.model.schema import RuleException, StackConfig
 from infra.rules.finding import Finding, Level
 
@@ -30,7 +29,7 @@ WORDS: Final = {
 
 def accepted(findings: Iterable[Finding], config: StackConfig, today: datetime) -> Iterator[Finding]:
     """The findings that no exception in force covers."""
-    in_force = [each for _, each in _whole(config) if not calendar.expired(each.expires, today)]
+    in_force = [each for _, each in enumerate(config.exceptions) if not calendar.expired(each.expires, today)]
     return (finding for finding in findings if not any(covers(each, finding) for each in in_force))
 
 
@@ -55,7 +54,7 @@ def _untyped(subject: str) -> str:
 
 def expired(config: StackConfig, today: datetime, *, once: Collection[str] = ()) -> Iterator[Finding]:
     """Exceptions whose last day is over. once: rules over an edit alone; what one covered of these is merged."""
-    for index, each in _whole(config):
+    for index, each in enumerate(config.exceptions):
         if calendar.expired(each.expires, today):
             said = f"the exception to {each.rule} for {each.subject} ended with {each.expires}: {each.reason}"
             found = _finding(EXPIRED, index, said, "mend what it covers and remove it, or agree on a later day")
@@ -64,7 +63,7 @@ def expired(config: StackConfig, today: datetime, *, once: Collection[str] = ())
 
 def unknown(config: StackConfig, rules: Collection[str]) -> Iterator[Finding]:
     """Exceptions to what is no rule."""
-    for index, each in _whole(config):
+    for index, each in enumerate(config.exceptions):
         if each.rule not in rules:
             near = get_close_matches(each.rule, sorted(rules), n=1)
             fix = f"{near[0]}, or remove it" if near else "a rule of docs/rules.md, or remove it"
@@ -75,7 +74,7 @@ def unused(
     config: StackConfig, today: datetime, findings: Collection[Finding], ran: Collection[str]
 ) -> Iterator[Finding]:
     """Exceptions in force that meet none of the findings, of rules that ran."""
-    for index, each in _whole(config):
+    for index, each in enumerate(config.exceptions):
         if each.rule not in ran or calendar.expired(each.expires, today):
             continue
         if not any(covers(each, finding) for finding in findings):
@@ -83,14 +82,6 @@ def unused(
             near = get_close_matches(each.subject, subjects, n=1)
             fix = f"{near[0]}, or remove it" if near else "remove it"
             yield _finding(UNUSED, index, f"nothing breaks {each.rule} for {each.subject}", fix)
-
-
-def _whole(config: StackConfig) -> Iterator[tuple[int, RuleException]]:
-    """The exceptions that are right, with their places."""
-    given = config.exceptions if has(config, "exceptions") else ()
-    return (
-        (index, each) for index, each in enumerate(given) if each is not None and has(each, *RuleException.model_fields)
-    )
 
 
 def _finding(rule: str, index: int, reason: str, fix: str) -> Finding:

@@ -14,7 +14,7 @@ from infra.model.schema import StackConfig, Trust
 from infra.rules.finding import Level
 from infra.rules.grants import is_grant, members, module_of
 from infra.rules.machines import POOL_LABEL, VM_TYPE, account, has_external_ip
-from infra.rules.rule import Broken, ResourceRule, Surroundings
+from infra.rules.rule import Broken, ResourceContext, ResourceRule
 from infra.rules.view import ResourceView
 
 TRUST_LABEL: Final = "tidepool-trust"
@@ -25,14 +25,14 @@ _SERVICE_GRANT: Final = "gcp:cloudrunv2/serviceIamMember:ServiceIamMember"
 _SECRET_MODULES: Final = frozenset(("secretmanager", "kms"))
 
 
-def _isolated(view: ResourceView, around: Surroundings) -> Iterator[Broken]:
+def _isolated(view: ResourceView, around: ResourceContext) -> Iterator[Broken]:
     if is_grant(view):
         yield from _grant(view, around)
     elif view.type == VM_TYPE:
         yield from _vm(view, around)
 
 
-def _vm(view: ResourceView, around: Surroundings) -> Iterator[Broken]:
+def _vm(view: ResourceView, around: ResourceContext) -> Iterator[Broken]:
     own, accounts = account(view), around.fork_accounts
     pool = view.text("labels", POOL_LABEL)
     if view.text("labels", TRUST_LABEL) != Trust.FORK and pool not in accounts.values():
@@ -51,7 +51,7 @@ def _vm(view: ResourceView, around: Surroundings) -> Iterator[Broken]:
             yield Broken(view.subject, said, "mode: read-only")
 
 
-def _grant(view: ResourceView, around: Surroundings) -> Iterator[Broken]:
+def _grant(view: ResourceView, around: ResourceContext) -> Iterator[Broken]:
     for member in members(view):
         pool = around.fork_accounts.get(member.partition(":")[2])
         if pool is None:

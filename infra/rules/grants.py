@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from infra.rules.finding import Level
-from infra.rules.rule import Broken, ResourceRule, Surroundings
+from infra.rules.rule import Broken, ResourceContext, ResourceRule
 from infra.rules.view import ResourceView, is_known
 
 _GRANT: Final = re.compile(r"gcp:(?P<module>\w+)/\w*?iam(?P<form>member|binding|policy):", re.IGNORECASE)
@@ -47,7 +47,7 @@ def members(view: ResourceView) -> tuple[str, ...]:
     return tuple(member for member in given if isinstance(member, str) and is_known(member))
 
 
-def _on_one_resource(view: ResourceView, _: Surroundings) -> Iterator[Broken]:
+def _on_one_resource(view: ResourceView, _: ResourceContext) -> Iterator[Broken]:
     found = _GRANT.match(view.type)
     if found is None:
         return
@@ -58,7 +58,7 @@ def _on_one_resource(view: ResourceView, _: Surroundings) -> Iterator[Broken]:
         yield Broken(view.subject, f"{role} is a basic role: it opens everything that the resource has")
 
 
-def _adds(view: ResourceView, _: Surroundings) -> Iterator[Broken]:
+def _adds(view: ResourceView, _: ResourceContext) -> Iterator[Broken]:
     found = _GRANT.match(view.type)
     if found is None or found["form"].lower() == "member":
         return
@@ -66,7 +66,7 @@ def _adds(view: ResourceView, _: Surroundings) -> Iterator[Broken]:
     yield Broken(view.subject, f"an authoritative {found['form'].lower()} takes away {taken} on the resource")
 
 
-def _not_public(view: ResourceView, _: Surroundings) -> Iterator[Broken]:
+def _not_public(view: ResourceView, _: ResourceContext) -> Iterator[Broken]:
     for member in members(view) if is_grant(view) else ():
         if member in _EVERYBODY:
             yield Broken(view.subject, f"{view.text('role') or 'a role'} is granted to {member}, which is everybody")
@@ -76,7 +76,7 @@ def _not_public(view: ResourceView, _: Surroundings) -> Iterator[Broken]:
         yield Broken(view.subject, "everybody may call it: Google does not ask who does")
 
 
-def _no_key(view: ResourceView, _: Surroundings) -> Iterator[Broken]:
+def _no_key(view: ResourceView, _: ResourceContext) -> Iterator[Broken]:
     if view.type in _KEYS:
         yield Broken(view.subject, f"this makes {_KEYS[view.type]}, which does not expire and can be copied")
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from infra.model import names
 from infra.rules.finding import Level
-from infra.rules.rule import Broken, ResourceRule, Surroundings
+from infra.rules.rule import Broken, ResourceContext, ResourceRule
 from infra.rules.view import ResourceView, is_known, texts
 
 _KEPT: Final = {
@@ -78,12 +78,12 @@ _NOT_DEPLOYED: Final = ("gcp:artifactregistry/", "gcp:cloudbuild/")
 """Where images are kept or made, by whatever name."""
 
 
-def _protected(view: ResourceView, _: Surroundings) -> Iterator[Broken]:
+def _protected(view: ResourceView, _: ResourceContext) -> Iterator[Broken]:
     if view.type in _KEPT and not view.protect:
         yield Broken(view.subject, f"it is not protected: deleting it loses {_KEPT[view.type]}")
 
 
-def _labelled(view: ResourceView, around: Surroundings) -> Iterator[Broken]:
+def _labelled(view: ResourceView, around: ResourceContext) -> Iterator[Broken]:
     key = LABELLED.get(view.type)
     if key is None or not is_known(view.inputs.get(key, {})):
         return
@@ -96,7 +96,7 @@ def _labelled(view: ResourceView, around: Surroundings) -> Iterator[Broken]:
             yield Broken(view.subject, f"its label {label} is not {value}", f"{key}: {label}: {value}")
 
 
-def _named(view: ResourceView, _: Surroundings) -> Iterator[Broken]:
+def _named(view: ResourceView, _: ResourceContext) -> Iterator[Broken]:
     if view.type in _SHAPES:
         key, holds, rule = _SHAPES[view.type]
         name = view.text(key)
@@ -113,7 +113,7 @@ def _shortened(text: str) -> str:
     return text if len(text) <= names.MAX_RESOURCE_NAME + 1 else f"{text[: names.MAX_RESOURCE_NAME]}..."
 
 
-def _by_digest(view: ResourceView, _: Surroundings) -> Iterator[Broken]:
+def _by_digest(view: ResourceView, _: ResourceContext) -> Iterator[Broken]:
     if view.type.startswith(_NOT_DEPLOYED):
         return
     for path, text in _images(view):

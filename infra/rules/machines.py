@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from infra.rules.finding import Level
 from infra.rules.grants import is_grant, members
-from infra.rules.rule import Broken, ResourceRule, Surroundings
+from infra.rules.rule import Broken, ResourceContext, ResourceRule
 from infra.rules.view import ResourceView, is_known
 
 VM_TYPE: Final = "gcp:tpu/v2Vm:V2Vm"
@@ -57,7 +57,7 @@ def has_external_ip(view: ResourceView) -> bool:
     return False
 
 
-def _own_account(view: ResourceView, _: Surroundings) -> Iterator[Broken]:
+def _own_account(view: ResourceView, _: ResourceContext) -> Iterator[Broken]:
     if view.type in _RUNS_AS:
         named = _named(view, _RUNS_AS[view.type])
         if named is None:
@@ -83,7 +83,7 @@ def _is_default(email: object) -> bool:
     return isinstance(email, str) and _DEFAULT_ACCOUNT.fullmatch(email) is not None
 
 
-def _declared_address(view: ResourceView, around: Surroundings) -> Iterator[Broken]:
+def _declared_address(view: ResourceView, around: ResourceContext) -> Iterator[Broken]:
     if view.type in _ADDRESSES:
         if view.get("addressType") in (None, "EXTERNAL"):
             yield Broken(view.subject, "it reserves an external address, and no stack file says so")
@@ -95,7 +95,7 @@ def _declared_address(view: ResourceView, around: Surroundings) -> Iterator[Brok
             yield Broken(view.subject, f"it has an external IP; it is of {of_pool}, which the stack gives none")
 
 
-def _no_way_in(view: ResourceView, _: Surroundings) -> Iterator[Broken]:
+def _no_way_in(view: ResourceView, _: ResourceContext) -> Iterator[Broken]:
     if view.type != _FIREWALL or view.get("direction") == "EGRESS" or view.get("disabled") is True:
         return
     ranges = {each for each in view.items("sourceRanges") if isinstance(each, str)}

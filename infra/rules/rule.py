@@ -47,7 +47,7 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class ResourceContext:
     """What a rule over one resource may know of the stack that it stands in.
 
     fork_accounts: e-mail address of each fork pool's account, and the pool. addressed: pools whose VMs have an
@@ -59,7 +59,7 @@ class Surroundings:
     addressed: frozenset[str]
 
     @classmethod
-    def of(cls, config: StackConfig) -> Surroundings:
+    def of(cls, config: StackConfig) -> ResourceContext:
         """The surroundings that a valid stack file declares."""
         return cls(
             config=config,
@@ -83,7 +83,7 @@ class Broken:
 
 
 EditCheck: TypeAlias = Callable[[Edit], Iterator[Broken]]
-ResourceCheck: TypeAlias = Callable[[ResourceView, Surroundings], Iterator[Broken]]
+ResourceCheck: TypeAlias = Callable[[ResourceView, ResourceContext], Iterator[Broken]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,5 +123,5 @@ class ResourceRule(_Rule):
 
     check: ResourceCheck
 
-    def judge(self, view: ResourceView, around: Surroundings) -> Iterator[Finding]:
+    def judge(self, view: ResourceView, around: ResourceContext) -> Iterator[Finding]:
         yield from map(self.finding, self.check(view, around))

@@ -1,6 +1,6 @@
 """The rule that keeps secret values out of what is declared: metadata, labels, environments, and any other input.
 
-Owns which inputs and names tell a secret; by what form its value is told is `infra.model.secret_forms`. Findings name
+Owns which inputs and names tell a secret; by what form its value is told is `infra.model.secret_values`. Findings name
 where it stands and never repeat it.
 """
 
@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from infra.model.secret_forms import secrets_in
+from infra.model.secret_values import secrets_in
 from infra.rules.finding import Level
-from infra.rules.rule import Broken, ResourceRule, Surroundings
+from infra.rules.rule import Broken, ResourceContext, ResourceRule
 from infra.rules.view import HIDDEN, ResourceView, is_known, texts
 
 TELLING_NAME: Final = re.compile(
@@ -31,7 +31,7 @@ _VERSIONS: Final = (
 )
 
 
-def _no_secret(view: ResourceView, _: Surroundings) -> Iterator[Broken]:
+def _no_secret(view: ResourceView, _: ResourceContext) -> Iterator[Broken]:
     if view.type in _VERSIONS:
         yield Broken(view.subject, "it puts the value of a secret into the program and its state")
         return

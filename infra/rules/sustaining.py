@@ -10,18 +10,16 @@ from typing import Final
 
 from infra.model import healing
 from infra.model.catalogue import CapacityKind
-from infra.model.partial import has
 from infra.rules.finding import Level
 from infra.rules.rule import Broken, Edit, EditRule
 
 
 def _sinks(edit: Edit) -> Iterator[Broken]:
-    controller = edit.after.controller if has(edit.after, "controller") else None
-    if controller is None or not has(controller, "every_minutes") or not has(edit.after, "pools"):
+    if edit.after.controller is None:
         return
-    every = controller.every_minutes
+    every = edit.after.controller.every_minutes
     for pool in edit.after.pools:
-        if not has(pool, "name", "zones", "capacity") or pool.capacity.kind is not CapacityKind.PREEMPTIBLE:
+        if pool.capacity.kind is not CapacityKind.PREEMPTIBLE:
             continue
         lost, made = healing.lost_an_hour(pool.slices), healing.made_an_hour(pool.slices, every)
         if made < lost:

@@ -11,58 +11,57 @@ from functools import partial
 from typing import Final
 
 from infra.model.fit import misfits
-from infra.model.misfit import Kind
-from infra.model.partial import has
+from infra.model.unclaimed import MisfitKind
 from infra.rules.finding import Level
 from infra.rules.rule import Broken, Edit, EditRule
 
 
-def _misfits(kind: Kind, edit: Edit) -> Iterator[Broken]:
-    if edit.demands is None or not has(edit.after, "stack"):
+def _misfits(kind: MisfitKind, edit: Edit) -> Iterator[Broken]:
+    if edit.demands is None:
         return
     for each in misfits((edit.after, *edit.siblings), edit.demands):
         if each.kind is kind and edit.after.stack in each.stacks:
             yield Broken(each.subject, each.reason, each.fix, Level.STOP if each.stops else Level.WARN)
 
 
-def _check(kind: Kind) -> Callable[[Edit], Iterator[Broken]]:
+def _check(kind: MisfitKind) -> Callable[[Edit], Iterator[Broken]]:
     return partial(_misfits, kind)
 
 
 RULES: Final = (
     EditRule(
-        id=Kind.RUNNER,
+        id=MisfitKind.RUNNER,
         level=Level.STOP,
         reason="A job whose labels no runner has waits a day and fails, and nobody is told why.",
         fix="a label of a pool that serves the repository and trusts the event",
-        check=_check(Kind.RUNNER),
+        check=_check(MisfitKind.RUNNER),
     ),
     EditRule(
-        id=Kind.IMAGE,
+        id=MisfitKind.IMAGE,
         level=Level.STOP,
         reason="A job that expects another image or cache than its runner has tests something else, or slowly.",
         fix="the image that the pool runs, in the region of its VMs, and the cache folder of images/images.yaml",
-        check=_check(Kind.IMAGE),
+        check=_check(MisfitKind.IMAGE),
     ),
     EditRule(
-        id=Kind.LIMIT,
+        id=MisfitKind.LIMIT,
         level=Level.STOP,
         reason="What GitHub or Google ends first leaves a process on the TPU and no word of what hung.",
         fix="a limit within what the runner allows, and one within that for the command",
-        check=_check(Kind.LIMIT),
+        check=_check(MisfitKind.LIMIT),
     ),
     EditRule(
-        id=Kind.WAIT,
+        id=MisfitKind.WAIT,
         level=Level.WARN,
         reason="People wait for the last leg; past a day GitHub fails it.",
         fix="more VMs, fewer legs, or a shorter limit",
-        check=_check(Kind.WAIT),
+        check=_check(MisfitKind.WAIT),
     ),
     EditRule(
-        id=Kind.USER,
+        id=MisfitKind.USER,
         level=Level.WARN,
         reason="A pool that no workflow uses costs money and is tested by nobody.",
         fix="a suite or a run that names it, or no such pool",
-        check=_check(Kind.USER),
+        check=_check(MisfitKind.USER),
     ),
 )

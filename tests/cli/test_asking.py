@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 import pytest
 
-from infra.cli.asking import ask, ask_before_google
+from infra.cli.call import Invocation
 from infra.engines.protocol import CloudName
 from infra.operations.errors import Failure, Refusal
 from infra.operations.workspace import Workspace, workspace
@@ -25,13 +25,13 @@ class _Terminal(StringIO):
 
 
 def test_google_is_asked_about_and_yes_answers() -> None:
-    ask_before_google("Applying", CloudName.GOOGLE, yes=True)
+    Invocation(yes=True).ask_before_google("Applying", CloudName.GOOGLE)
     with pytest.raises(Refusal, match=r"Applying on Google Cloud is asked about first.*--yes"):
-        ask_before_google("Applying", CloudName.GOOGLE, yes=False)
+        Invocation().ask_before_google("Applying", CloudName.GOOGLE)
 
 
 def test_the_local_cloud_needs_no_question() -> None:
-    ask_before_google("Applying", CloudName.LOCAL, yes=False)
+    Invocation().ask_before_google("Applying", CloudName.LOCAL)
 
 
 @pytest.mark.parametrize(("answer", "goes_on"), [(True, True), (False, False)])
@@ -39,10 +39,10 @@ def test_a_no_changes_nothing(monkeypatch: pytest.MonkeyPatch, answer: bool, goe
     monkeypatch.setattr(sys, "stdin", _Terminal())
     monkeypatch.setattr(click, "confirm", lambda *_, **__: answer)
     if goes_on:
-        ask("Deleting", yes=False)
+        Invocation().ask("Deleting")
         return
     with pytest.raises(Failure, match="nothing was changed"):
-        ask("Deleting", yes=False)
+        Invocation().ask("Deleting")
 
 
 def test_root_and_home_come_from_the_environment() -> None:

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from infra.cli.app import cli
-from infra.cli.broker import _printer
+from infra.cli.reconcile import _printer
 from infra.fleet.broker import settings
 from infra.fleet.broker.serve import wall_clock
 from infra.operations.local import broker as local_broker

@@ -10,12 +10,13 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from infra.cli.render.findings import describe_findings, show_findings
+from infra.cli.render.stacks import show_findings
 from infra.model.fit import misfits
-from infra.model.misfit import Kind
 from infra.model.plan import Diagnostic, Op, Plan, Step
-from infra.operations.stacks.declared import Declared
+from infra.model.unclaimed import MisfitKind
 from infra.operations.stacks.findings import findings_of
+from infra.operations.stacks.stack_file import Declared
+from infra.preview.plan_lines import describe_findings
 from infra.rules.finding import Finding, Level
 from tests.cli.conftest import Checkout
 from tests.cli.plans import REPOSITORY, other
@@ -107,8 +108,8 @@ def test_what_the_edit_breaks_is_told_although_no_plan_could_be_made() -> None:
     console = Console(file=StringIO(), width=200)
     found = findings_of(plan(diagnostics=BOOM), replace(WANTED, demands=asked))
     show_findings(console, found)
-    (misfit,) = (each for each in misfits([WANTED.config], asked) if each.kind is Kind.RUNNER)
-    (told,) = (each for each in found if each.rule == Kind.RUNNER)
+    (misfit,) = (each for each in misfits([WANTED.config], asked) if each.kind is MisfitKind.RUNNER)
+    (told,) = (each for each in found if each.rule == MisfitKind.RUNNER)
     assert (told.subject, told.reason, told.fix) == (misfit.subject, misfit.reason, misfit.fix)
     assert isinstance(console.file, StringIO)
     assert f"    write: {misfit.fix}" in console.file.getvalue()

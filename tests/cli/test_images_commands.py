@@ -24,7 +24,7 @@ from infra.local.cloud.control import Control
 from infra.local.registry import serve
 from infra.model import names
 from infra.model.images.places import places
-from infra.model.images.sources import CONNECT
+from infra.model.images.stack_rules import CONNECT
 from infra.model.stack import load_stack
 from infra.tools.install import find
 from tests.cli.conftest import BARE, ROOT

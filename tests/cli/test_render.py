@@ -10,15 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from infra.cli.render.outcome import drift, outcome
-from infra.cli.render.plan import describe
-from infra.cli.render.pools import ended_line, pools_table, registries_line
 from infra.cli.render.progress import Progress
+from infra.cli.render.stacks import ended_line, pools_table, registries_line
 from infra.model.catalogue import AcceleratorType, CapacityKind
 from infra.model.fleet import CapacityRow
 from infra.model.plan import Diagnostic, Op, StepEnded, StepStarted
 from infra.operations.stacks.pools import PoolState
 from infra.operations.stacks.state import without_services_own
+from infra.preview.plan_lines import describe
+from infra.preview.run_lines import drift, outcome
 from infra.preview.words import ranges, short_type
 from tests.cli import plans
 

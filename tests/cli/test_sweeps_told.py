@@ -8,18 +8,19 @@ from typing import Any, NoReturn, cast
 import pytest
 from rich.console import Console
 
-from infra.cli.render.sweeps import SweepTeller, left
-from infra.cli.render.times import due
+from infra.cli.reconcile import SweepTeller
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Desired
+from infra.fleet.controller.events import Result
 from infra.fleet.controller.memory import EMPTY
 from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.observed import Observed, Trouble, unknown
-from infra.fleet.controller.outcomes import Outcome, Result, learned
+from infra.fleet.controller.outcomes import Outcome, learned
 from infra.fleet.controller.sweep import CutOffError, Sweeper, Swept
 from infra.fleet.records import Records
 from infra.model.schema import Freeze
-from infra.operations.reconcile import sweeps
+from infra.operations.reconcile import left, sweeps
+from infra.preview.times import due
 from tests.fleet.controller.given_fleet import START, SWEEP, fleet, node, nodes, runner, seen, served
 
 

@@ -18,9 +18,9 @@ from typing import Any
 import pulumi_gcp as gcp
 
 from infra.engines import embedded
-from infra.engines.protocol import CloudName, Request
+from infra.engines.protocol import CloudName, EngineRequest
 from infra.local.engine.engine import Engine
-from infra.local.provider.transport import Api
+from infra.local.provider.transport import RestApi
 from infra.program.stack import run as program
 from tests.engines.dying_ups import DIED, ENVIRONMENT
 
@@ -41,16 +41,16 @@ def dying(after: int) -> Callable[..., None]:
 def up(root: str, home: str, url: str, stack: str, at: int) -> int:
     moment = dying(at)
     embedded.Engine = partial(Engine, journalled=moment)  # ty: ignore[invalid-assignment]
-    plain = Api.call
+    plain = RestApi.call
 
-    def call(self: Api, *args: Any, **kwargs: Any) -> Any:
+    def call(self: RestApi, *args: Any, **kwargs: Any) -> Any:
         moment()
         answer = plain(self, *args, **kwargs)
         moment()
         return answer
 
-    Api.call = call
-    request = Request(root=Path(root), home=Path(home), stack=stack, cloud=CloudName.LOCAL, cloud_url=url)
+    RestApi.call = call
+    request = EngineRequest(root=Path(root), home=Path(home), stack=stack, cloud=CloudName.LOCAL, cloud_url=url)
     return 1 if embedded.EmbeddedEngine(request, environ=ENVIRONMENT).up().failed else 0
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from infra.engines.protocol import Request
+from infra.engines.protocol import EngineRequest
 
 DIED: Final = 9
 ENVIRONMENT: Final[Mapping[str, str]] = {"PULUMI_CONFIG_PASSPHRASE": "words"}
@@ -26,7 +26,7 @@ class DyingUps:
 
     process: subprocess.Popen[str]
 
-    def up(self, request: Request, at: int) -> int:
+    def up(self, request: EngineRequest, at: int) -> int:
         """Run `up` until so many requests, answers and lines of the journal have passed: 9 where it died of that, else
         0 or 1 as it succeeded or failed."""
         assert self.process.stdin is not None

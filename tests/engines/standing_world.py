@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from infra.engines.embedded import EmbeddedEngine
-from infra.engines.protocol import CloudName, Request
+from infra.engines.protocol import CloudName, EngineRequest
 from infra.fleet.bundle import STUB
 from infra.fleet.google import Api, clients, execute
 from infra.local.cloud.testing import TestCloud
@@ -36,7 +36,7 @@ config:
 class StandingWorld:
     """request: of the stack `lone`. cloud: where its VMs are."""
 
-    request: Request
+    request: EngineRequest
     cloud: TestCloud
 
     @classmethod
@@ -46,7 +46,7 @@ class StandingWorld:
             path.unlink()
         home = folder / "home"
         home.mkdir()
-        request = Request(root=root, home=home, stack="lone", cloud=CloudName.LOCAL, cloud_url=cloud.url)
+        request = EngineRequest(root=root, home=home, stack="lone", cloud=CloudName.LOCAL, cloud_url=cloud.url)
         return cls(request=request, cloud=cloud)
 
     def declare(self, count: int, accelerator: str = "v5litepod-4") -> None:

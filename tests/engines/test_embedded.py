@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from infra.engines.embedded import EmbeddedEngine
-from infra.engines.protocol import CloudName, Request
+from infra.engines.protocol import CloudName, EngineRequest
 from infra.local.cloud.testing import TestCloud
 from infra.model.errors import EngineError
 from infra.model.plan import Op
@@ -18,8 +18,8 @@ pytestmark = pytest.mark.usefixtures("cheap_keys")
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def _request(tmp_path: Path, url: str | None, *, targets: tuple[str, ...] = ()) -> Request:
-    return Request(
+def _request(tmp_path: Path, url: str | None, *, targets: tuple[str, ...] = ()) -> EngineRequest:
+    return EngineRequest(
         root=lend(tmp_path), home=tmp_path / "home", stack="ci", cloud=CloudName.LOCAL, cloud_url=url, targets=targets
     )
 

@@ -14,8 +14,8 @@ from infra.engines.phased import apply
 from infra.engines.protocol import Engine
 from infra.local.cloud.testing import TestCloud
 from infra.local.engine.run import DEFAULT_PARALLEL
-from infra.model.outcome import outcomes
 from infra.model.plan import Op, Plan, Status, Step
+from infra.model.planned_capacity import outcomes
 from tests.engines.phase_world import Pool, Stack, declared, nothing_runs, stack_at, vms
 
 pytestmark = pytest.mark.usefixtures("cheap_keys")

@@ -9,7 +9,8 @@ import pytest
 
 from infra.fleet.arriving import Leaving, just_made, serves, stand_ins, takes_over, unserved
 from infra.fleet.controller.desired import Desired, Place, Wanted
-from infra.fleet.controller.observed import NodeSeen, Observed, Phase, ReportSeen, RunnerSeen, Source
+from infra.fleet.controller.observed import NodeSeen, Observed, RunnerSeen, Source
+from infra.fleet.reports import Phase, ReportSeen
 from infra.model.catalogue import AcceleratorType, CapacityKind
 from infra.model.runner_names import runner_name
 

@@ -12,10 +12,13 @@ import pytest
 from infra.fleet import draining
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Desired
+from infra.fleet.controller.keys import FindingKey, SourceKind, SourceName
 from infra.fleet.controller.memory import EMPTY, Memory, VmMemory
-from infra.fleet.controller.observed import KNOWN, DrainWish, Observed, Phase, ReportSeen, Wishes, unknown
+from infra.fleet.controller.observed import KNOWN, Observed, unknown
 from infra.fleet.draining import Standing, VmStanding
 from infra.fleet.github_lists import RunningJob
+from infra.fleet.reports import Phase, ReportSeen
+from infra.fleet.wishes import DrainWish, Wishes
 from tests.fleet.controller.given_fleet import AWAY, HOME, START, fleet, minutes, node, nodes, place, runner, seen
 
 VM = f"tpu-ci-{HOME}-0"
@@ -109,16 +112,19 @@ def test_a_vm_that_stands_nowhere_is_doubted_for_its_own_zones_alone_and_not_for
     def silent(observed: Observed, memory: Memory, fleet: Desired = desired) -> tuple[str, ...]:
         return draining.silent_zones(VM, fleet, observed, memory, START + minutes(10))
 
-    assert silent(dark, EMPTY.model_copy(update={"vms": {VM: nothing}})) == ()
-    tried = nothing.model_copy(update={"tried": {AWAY: START}})
-    asked_for = EMPTY.model_copy(update={"vms": {VM: tried}})
+    assert silent(dark, replace(EMPTY, vms={VM: nothing})) == ()
+    tried = replace(nothing, tried={AWAY: START})
+    asked_for = replace(EMPTY, vms={VM: tried})
     assert silent(dark, asked_for) == (AWAY,)
     assert silent(dark, listed) == (AWAY,)
     assert silent(dark, EMPTY, fleet(1, fallbacks=(place(AWAY),))) == (AWAY,)
     given_up = replace(dark, wishes=Wishes(lost={AWAY: "ada"}))
     for memory in (asked_for, listed):
         assert silent(given_up, memory) == (AWAY,), "it may be silent for a moment alone"
-        assert silent(given_up, memory.model_copy(update={"reported": {f"unknown zone {AWAY}": START}})) == ()
+        assert (
+            silent(given_up, replace(memory, reported={FindingKey.unknown(SourceName(SourceKind.ZONE, AWAY)): START}))
+            == ()
+        )
 
 
 class _Watch:
@@ -172,7 +178,7 @@ def test_an_ended_drain_frees_a_vm_unless_it_was_drained_for_another_reason(
     other: str | None, drained: Any, free: bool
 ) -> None:
     drains = [DrainWish(subject=subject, by="ada", since=START, minutes=5) for subject in (VM, other) if subject]
-    memory = EMPTY.model_copy(update={"vms": {VM: VmMemory(drained=drained, seen=START)}})
+    memory = replace(EMPTY, vms={VM: VmMemory(drained=drained, seen=START)})
     assert draining.released([VM], {VM: "tpu-ci"}, drains, VM, memory) == ((VM,) if free else ())
 
 

@@ -13,7 +13,7 @@ import pytest
 from google.auth.compute_engine import _metadata
 
 from infra.fleet.google import GoogleError
-from infra.fleet.identity import identity_token
+from infra.fleet.place import identity_token
 from infra.local.cloud.tokens import new_key, signed
 
 AUDIENCE = "https://broker.example.com"

@@ -43,6 +43,13 @@ def test_a_missing_bucket_is_an_error_and_not_a_missing_record(google: Clients) 
     assert raised.value.status == 404
 
 
+def test_the_names_below_a_prefix_are_listed(records: Records) -> None:
+    for name in ("images/begun/a.json", "images/begun/b.json", "images/begun/c.json", "images/record.json"):
+        records.update(name, constant({}))
+    assert list(records.below("images/begun/")) == [f"images/begun/{each}.json" for each in "abc"]
+    assert list(records.below("nothing/")) == []
+
+
 def test_what_was_written_is_read_with_its_generation(records: Records) -> None:
     written = records.update("manifests/ci.json", constant({"version": 1}))
     read = records.read("manifests/ci.json")

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from infra.fleet.controller.observe import Observer
-from infra.fleet.controller.observed import Observed, Phase
-from infra.fleet.controller.reports_read import WantedReport
+from infra.fleet.controller.observed import Observed
+from infra.fleet.controller.vm_records import WantedReport
 from infra.fleet.draining import said
 from infra.fleet.google import Api, clients, execute
 from infra.fleet.records import Records
-from infra.fleet.reports import AHEAD, MOST_BYTES, read_report, report_seen
+from infra.fleet.reports import AHEAD, MOST_BYTES, Phase, read_report, report_seen
 from infra.model import names
 
 if TYPE_CHECKING:

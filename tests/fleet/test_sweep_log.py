@@ -28,11 +28,16 @@ class Bucket:
     refuses: bool = False
     asked: list[str] = field(default_factory=list)
 
-    def read(self, name: str) -> Record | None:
+    def read(self, name: str, *, most: int | None = None) -> Record | None:
+        del most
         self.asked.append(name)
         if self.refuses:
             raise GoogleError(f"reading {name}", "403 not yours", status=403)
         return None
+
+    def below(self, prefix: str) -> list[str]:
+        self.asked.append(prefix)
+        return []
 
 
 class NoGitHub:
@@ -84,7 +89,7 @@ def test_a_stack_that_builds_nothing_is_not_asked_for_its_images(monkeypatch: py
 def test_a_stack_that_builds_is_asked_once_a_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
     bucket = Bucket()
     told(bucket, monkeypatch, builds=True)
-    assert bucket.asked == [names.images_attempts_object()]
+    assert bucket.asked == [names.images_attempts_object(), names.images_begun_prefix()]
 
 
 def test_images_that_do_not_answer_are_a_line_and_fail_no_sweep(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from infra.fleet import wishes
-from infra.fleet.controller.observed import DrainWish, Undone
 from infra.fleet.records import Body
-from infra.fleet.wishes import read_wishes
+from infra.fleet.versions import PartKind, VersionPart
+from infra.fleet.wishes import DrainWish, Undone, read_wishes
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
@@ -71,36 +71,42 @@ def test_a_rollout_rests_from_pause_to_resume(pausing: set[str], resuming: set[s
     assert read_wishes(body).paused == pausing - resuming
 
 
+def image(digest: str) -> VersionPart:
+    return VersionPart(PartKind.IMAGE, digest)
+
+
 def keys(body: Body, pool: str) -> list[str]:
-    return [each.key for each in read_wishes(body).undone.get(pool, ()) if not each.over]
+    return [str(each.what) for each in read_wishes(body).undone.get(pool, ()) if not each.over]
 
 
 def test_parts_taken_back_are_kept_by_pool_and_not_without_end() -> None:
-    body = wishes.undone(None, "tpu-v4", {"image kept"}, NOW)
+    body = wishes.undone(None, "tpu-v4", {image("kept")}, NOW)
     for number in range(30):
-        body = wishes.undone(body, "tpu-ci", {f"image {number}"}, NOW)
-    body = wishes.undone(body, "tpu-ci", {"image 29"}, NOW)
+        body = wishes.undone(body, "tpu-ci", {image(str(number))}, NOW)
+    body = wishes.undone(body, "tpu-ci", {image("29")}, NOW)
     assert keys(body, "tpu-v4") == ["image kept"]
     assert len(keys(body, "tpu-ci")) == 20
     assert keys(body, "tpu-ci")[-1] == "image 29"
 
 
 def test_trying_again_takes_that_part_back_no_more_and_names_what_is_forgiven() -> None:
-    body = wishes.undone(wishes.undone(None, "tpu-ci", {"image bad"}, NOW), "tpu-ci", {"bundle other"}, NOW)
-    body = wishes.redone(wishes.undone(body, "tpu-v4", {"image bad"}, NOW), "tpu-ci", {"image bad"}, NOW)
+    body = wishes.undone(
+        wishes.undone(None, "tpu-ci", {image("bad")}, NOW), "tpu-ci", {VersionPart(PartKind.BUNDLE, "other")}, NOW
+    )
+    body = wishes.redone(wishes.undone(body, "tpu-v4", {image("bad")}, NOW), "tpu-ci", {image("bad")}, NOW)
     assert (keys(body, "tpu-v4"), keys(body, "tpu-ci")) == (["image bad"], ["bundle other"])
     assert read_wishes(body).redone == {"tpu-ci": NOW}
 
 
 def test_what_is_wished_again_is_still_known_as_taken_back_once_until_that_is_done_anew() -> None:
     later = NOW + timedelta(minutes=1)
-    body = wishes.redone(wishes.undone(None, "tpu-ci", {"image bad"}, NOW), "tpu-ci", {"image bad"}, NOW)
-    assert read_wishes(body).undone == {"tpu-ci": (Undone("image bad", NOW, over=True),)}
-    body = wishes.undone(body, "tpu-ci", {"image bad"}, later)
-    assert read_wishes(body).undone == {"tpu-ci": (Undone("image bad", later),)}
+    body = wishes.redone(wishes.undone(None, "tpu-ci", {image("bad")}, NOW), "tpu-ci", {image("bad")}, NOW)
+    assert read_wishes(body).undone == {"tpu-ci": (Undone(image("bad"), NOW, over=True),)}
+    body = wishes.undone(body, "tpu-ci", {image("bad")}, later)
+    assert read_wishes(body).undone == {"tpu-ci": (Undone(image("bad"), later),)}
 
 
 def test_whole_targets_that_an_older_version_wrote_are_read_and_end_with_the_wish_for_a_part_of_them() -> None:
     old = {"version": 1, "rollout": {"undone": {"tpu-ci": ["sha256:bad|ab", "sha256:worse|ab"]}}}
     assert keys(old, "tpu-ci") == ["sha256:bad|ab", "sha256:worse|ab"]
-    assert keys(wishes.redone(old, "tpu-ci", {"image sha256:bad"}, NOW), "tpu-ci") == ["sha256:worse|ab"]
+    assert keys(wishes.redone(old, "tpu-ci", {image("sha256:bad")}, NOW), "tpu-ci") == ["sha256:worse|ab"]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from github.PullRequest import PullRequest
+from github import Auth, Github
+from github.Repository import Repository
 
-from infra.github.client import Place, connect
+from infra.github.client import PostingPlace, connect
 from infra.local.cloud.github.control import GitHubControl
 
 REPO, FORK, TOKEN, SHA = "lab/monorepo", "eve/monorepo", "workflow-token", "a" * 40
@@ -20,18 +21,22 @@ class Lab:
     control: GitHubControl
     pull: int
 
-    def place(self) -> Place:
+    def place(self) -> PostingPlace:
         return connect(api=self.control.api, repository=REPO, token=TOKEN)
 
-    def pull_request(self, place: Place) -> PullRequest:
-        return place.repository.get_pull(self.pull)
+    def repository(self) -> Repository:
+        """As a client of others sees it, without its pauses."""
+        client = Github(
+            base_url=self.control.api, auth=Auth.Token(TOKEN), seconds_between_requests=0, seconds_between_writes=0
+        )
+        return client.get_repo(REPO)
 
     def comments(self) -> list[tuple[str, str]]:
-        found = self.place().repository.get_issue(self.pull).get_comments()
+        found = self.repository().get_issue(self.pull).get_comments()
         return [(comment.user.login, comment.body) for comment in found]
 
     def labels(self) -> list[str]:
-        return sorted(label.name for label in self.place().repository.get_issue(self.pull).get_labels())
+        return sorted(label.name for label in self.repository().get_issue(self.pull).get_labels())
 
     def chatter(self, count: int, author: str = "bob", body: str = "looks good") -> Sequence[int]:
         return self.control.add_comments(REPO, self.pull, author, [f"{body} {index}" for index in range(count)])

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from infra.github import artifact
-from infra.github.artifact import MOST_BYTES, Artifact, UntrustedError
-from infra.github.harmless import cut, harmless
+from infra.github.artifact import MOST_BYTES, Artifact, UntrustedError, cut, harmless
 from infra.preview.comment import Preview, comment
 from tests.github.meanings import LARGE, SMALL, meaning, stack
 from tests.github.workflow_sandbox import ROOT

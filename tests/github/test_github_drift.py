@@ -28,7 +28,7 @@ def tell(lab: Lab, *steps: dict[str, Any], stack: str = "ci") -> Told:
 
 def issue(lab: Lab, told: Told) -> Any:
     assert told.number is not None
-    return lab.place().repository.get_issue(told.number)
+    return lab.repository().get_issue(told.number)
 
 
 def test_nothing_to_tell_makes_no_issue(lab: Lab) -> None:
@@ -100,11 +100,11 @@ def test_a_strangers_issue_with_our_marker_is_left_alone(lab: Lab) -> None:
 
 def test_of_two_open_issues_of_ours_one_stays(lab: Lab) -> None:
     first = tell(lab, step(labels=2))
-    twin = lab.place().repository.create_issue("Drift", body=issue(lab, first).body, labels=[drift.LABEL])
+    twin = lab.repository().create_issue("Drift", body=issue(lab, first).body, labels=[drift.LABEL])
     told = tell(lab, step(labels=2))
     assert told == Told("unchanged", twin.number)
     assert issue(lab, first).state == "closed"
-    assert {each.user.login for each in lab.place().repository.get_issues()} >= {WORKFLOW_LOGIN}
+    assert {each.user.login for each in lab.repository().get_issues()} >= {WORKFLOW_LOGIN}
 
 
 def test_ten_thousand_differences_fit_in_one_issue(lab: Lab) -> None:

@@ -10,8 +10,7 @@ from tests.github.meanings import LARGE, SMALL, meaning, stack
 
 
 def put(lab: Lab, *wanted: labels.Label) -> None:
-    place = lab.place()
-    labels.put(place, lab.pull_request(place), frozenset(wanted))
+    labels.put(lab.place(), lab.pull, frozenset(wanted))
 
 
 @pytest.mark.parametrize(
@@ -36,8 +35,7 @@ def test_no_change_is_told_only_where_no_stack_changes() -> None:
 
 
 def test_ours_are_exactly_those_and_others_stay(lab: Lab) -> None:
-    place = lab.place()
-    lab.pull_request(place).add_to_labels("bug", "no-change", "capacity-down")
+    lab.repository().get_pull(lab.pull).add_to_labels("bug", "no-change", "capacity-down")
     put(lab, "capacity-up", "capacity-down")
     assert lab.labels() == ["bug", "capacity-down", "capacity-up"]
     put(lab)
@@ -52,19 +50,17 @@ def test_the_second_time_nothing_is_written(lab: Lab) -> None:
 
 
 def test_a_label_that_people_painted_keeps_its_colour(lab: Lab) -> None:
-    place = lab.place()
-    place.repository.create_label("capacity-up", "123456")
+    repository = lab.repository()
+    repository.create_label("capacity-up", "123456")
     put(lab, "capacity-up", "replaces-vms")
-    assert place.repository.get_label("capacity-up").color == "123456"
-    assert place.repository.get_label("replaces-vms").description == "VMs are deleted and made again"
+    assert repository.get_label("capacity-up").color == "123456"
+    assert repository.get_label("replaces-vms").description == "VMs are deleted and made again"
 
 
 def test_a_label_that_somebody_takes_off_at_the_same_time_is_no_failure(lab: Lab) -> None:
-    place = lab.place()
-    pull = lab.pull_request(place)
-    pull.add_to_labels("no-change")
+    lab.repository().get_pull(lab.pull).add_to_labels("no-change")
     lab.control.fail("error", method="github.remove_issue_label", code=404, count=1)
-    labels.put(place, pull, frozenset())
+    put(lab)
 
 
 def test_labels_are_set_through_gateway_errors(lab: Lab) -> None:

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from infra.github import pulls, sticky
-from infra.github.client import WORKFLOW_LOGIN, Pace, PostError, connect
+from infra.fleet.github_api import Patience
+from infra.github import sticky
+from infra.github.client import WORKFLOW_LOGIN, PostError, PostingPlace, connect
 from infra.github.sticky import MARKER, Posted
 from tests.github.lab_repository import REPO, SHA, TOKEN, Lab
 
-IMPATIENT = Pace(between_requests=0, between_writes=0, backoff=0, retries=2)
+IMPATIENT = Patience(repeats=False)
 
 
 def post(lab: Lab, text: str) -> Posted:
-    place = lab.place()
-    return sticky.post(place, lab.pull_request(place), text)
+    return sticky.post(lab.place(), lab.pull, text)
 
 
 def ours(lab: Lab) -> list[str]:
@@ -43,14 +43,14 @@ def test_the_same_text_is_not_written_again(lab: Lab) -> None:
 def test_the_comment_with_the_plan_stays_in_whichever_order_the_jobs_end(lab: Lab, order: tuple[str, str]) -> None:
     place = lab.place()
     for text in order:
-        sticky.post(place, lab.pull_request(place), text, head="a" * 40, planned=text == "plan")
+        sticky.post(place, lab.pull, text, head="a" * 40, planned=text == "plan")
     assert [body.splitlines()[-1] for body in ours(lab)] == ["plan"]
 
 
 def test_the_plan_of_an_older_commit_gives_way(lab: Lab) -> None:
     place = lab.place()
-    sticky.post(place, lab.pull_request(place), "plan", head="a" * 40, planned=True)
-    told = sticky.post(place, lab.pull_request(place), "meaning", head="b" * 40)
+    sticky.post(place, lab.pull, "plan", head="a" * 40, planned=True)
+    told = sticky.post(place, lab.pull, "meaning", head="b" * 40)
     assert told.outcome == "edited"
     assert ours(lab) == [f"{MARKER}\nmeaning"]
 
@@ -87,10 +87,9 @@ def test_two_jobs_at_once_leave_one_comment(lab: Lab) -> None:
 
     def job(text: str) -> None:
         place = lab.place()
-        pull = lab.pull_request(place)
         ready.wait()
         try:
-            sticky.post(place, pull, text)
+            sticky.post(place, lab.pull, text)
         except Exception as failure:  # noqa: BLE001 - told by the assertion below
             failures.append(failure)
 
@@ -106,16 +105,15 @@ def test_two_jobs_at_once_leave_one_comment(lab: Lab) -> None:
 def test_a_job_that_was_overtaken_between_looking_and_creating_leaves_one_comment(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = lab.place()
-    pull = lab.pull_request(place)
-    create = pull.create_issue_comment
+    ask = PostingPlace.ask
 
-    def overtaken(body: str) -> Any:
-        lab.control.add_comments(REPO, lab.pull, WORKFLOW_LOGIN, [f"{MARKER}\nfrom the other job"])
-        return create(body)
+    def overtaken(place: PostingPlace, verb: str, path: str, *more: Any, **others: Any) -> Any:
+        if verb == "POST":
+            lab.control.add_comments(REPO, lab.pull, WORKFLOW_LOGIN, [f"{MARKER}\nfrom the other job"])
+        return ask(place, verb, path, *more, **others)
 
-    monkeypatch.setattr(pull, "create_issue_comment", overtaken)
-    assert sticky.post(place, pull, "mine").removed == 1
+    monkeypatch.setattr(PostingPlace, "ask", overtaken)
+    assert post(lab, "mine").removed == 1
     assert ours(lab) == [f"{MARKER}\nmine"]
 
 
@@ -139,19 +137,17 @@ def test_gateway_errors_and_rate_limits_are_waited_out(lab: Lab, code: int) -> N
 
 def test_a_used_up_rate_that_lasts_too_long_is_said(lab: Lab) -> None:
     place = lab.place()
-    pull = lab.pull_request(place)
     # The client counts in real time, the cloud's clock stands in 2026; a century covers the difference.
     lab.control.leave(TOKEN, 0, reset_in=100 * 365 * 86400.0)
     with pytest.raises(PostError, match="rate limit"):
-        sticky.post(place, pull, "one")
+        sticky.post(place, lab.pull, "one")
 
 
 def test_a_gateway_that_stays_broken_is_said_in_one_sentence(lab: Lab) -> None:
-    place = connect(api=lab.control.api, repository=REPO, token=TOKEN, pace=IMPATIENT)
-    pull = lab.pull_request(place)
+    place = connect(api=lab.control.api, repository=REPO, token=TOKEN, patience=IMPATIENT)
     lab.control.fail("error", method="github.list_comments", code=502)
     with pytest.raises(PostError, match=f"writing the comment of pull request {lab.pull}: "):
-        sticky.post(place, pull, "one")
+        sticky.post(place, lab.pull, "one")
 
 
 def test_a_comment_too_long_for_github_is_not_sent(lab: Lab) -> None:
@@ -180,28 +176,28 @@ def test_a_missing_permission_is_said(lab: Lab) -> None:
     lab.control.add_token("reader", WORKFLOW_LOGIN, app=True, permissions={})
     place = connect(api=lab.control.api, repository=REPO, token="reader")
     with pytest.raises(PostError, match="lacks a permission"):
-        sticky.post(place, lab.pull_request(place), "one")
+        sticky.post(place, lab.pull, "one")
 
 
 def test_the_pull_request_of_a_branch_is_found_by_its_head(lab: Lab) -> None:
-    assert [pull.number for pull in pulls.of_head(lab.place(), SHA)] == [lab.pull]
+    assert sticky.of_head(lab.place(), SHA) == (lab.pull,)
 
 
 def test_the_pull_request_of_a_fork_is_found_by_its_head(lab: Lab) -> None:
     for index in range(120):
         lab.control.open_pull(REPO, branch=f"other-{index}", sha=f"{index:040x}")
     fork = lab.control.open_pull(REPO, branch="edit", sha="e" * 40, head_repository="eve/monorepo")
-    assert [pull.number for pull in pulls.of_head(lab.place(), "e" * 40)] == [fork]
+    assert sticky.of_head(lab.place(), "e" * 40) == (fork,)
 
 
 def test_a_pull_request_into_another_branch_has_no_part_in_it(lab: Lab) -> None:
     lab.control.open_pull(REPO, branch="edit", sha=SHA, base="release")
-    assert [pull.number for pull in pulls.of_head(lab.place(), SHA)] == [lab.pull]
+    assert sticky.of_head(lab.place(), SHA) == (lab.pull,)
 
 
 def test_a_head_that_has_moved_on_or_a_closed_pull_request_is_not_found(lab: Lab) -> None:
     lab.control.push(REPO, lab.pull, "b" * 40)
     place = lab.place()
-    assert pulls.of_head(place, SHA) == ()
-    lab.pull_request(place).as_issue().edit(state="closed")
-    assert pulls.of_head(place, "b" * 40) == ()
+    assert sticky.of_head(place, SHA) == ()
+    lab.repository().get_issue(lab.pull).edit(state="closed")
+    assert sticky.of_head(place, "b" * 40) == ()

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from infra.cli.app import cli
-from infra.github.harmless import harmless
+from infra.github.artifact import harmless
 from tests.github.lab_repository import REPO, SHA, TOKEN, Lab
 from tests.github.meanings import SMALL, stack
 from tests.github.workflow_sandbox import git

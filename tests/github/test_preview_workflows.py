@@ -174,7 +174,7 @@ def test_a_strangers_pull_request_gets_its_comment_and_nothing_of_the_environmen
     posted = posting.run(tmp_path / "posting")
 
     assert [step.returncode for step in posted] == [0, 0], [step.stderr for step in posted]
-    [comment] = lab.place().repository.get_issue(number).get_comments()
+    [comment] = lab.repository().get_issue(number).get_comments()
     assert "## ci: +1 VM, +4 chips" in comment.body
     assert stranger["head"][:12] in comment.body
     assert not stranger["trace"].exists(), "code of the pull request ran"

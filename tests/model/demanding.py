@@ -6,8 +6,8 @@ from typing import Any
 
 from infra.model.demand import CacheFolders, Code, Demand, Demands, ImageUse, Start
 from infra.model.fit import misfits
-from infra.model.misfit import Misfit
 from infra.model.schema import StackConfig
+from infra.model.unclaimed import Misfit
 from tests.model.given import parse, pool, stack_text
 
 LAB = "lab/monorepo"

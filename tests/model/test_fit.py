@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from infra.model.demand import WRITE, CacheFolders, Code, Demand, ImageUse, Start
 from infra.model.fit import misfits
-from infra.model.misfit import Kind, Misfit
 from infra.model.schema import StackConfig
+from infra.model.unclaimed import Misfit, MisfitKind
 from tests.model.demanding import BRANCH, FORK, LAB, PUSH, asking, demand, fleet, found, member, said
 from tests.model.given import pool, sibling
 
@@ -33,7 +33,7 @@ def test_labels_meet_whatever_their_case() -> None:
 
 
 def test_a_mistyped_label_is_told_with_the_one_that_was_meant() -> None:
-    misfit = next(each for each in found(demand("self-hosted", "tpu-c1")) if each.kind is Kind.RUNNER)
+    misfit = next(each for each in found(demand("self-hosted", "tpu-c1")) if each.kind is MisfitKind.RUNNER)
     assert misfit.subject == f"{LAB} .github/workflows/tests.yaml tpu"
     assert "runs on [self-hosted, tpu-c1], and no pool has the label tpu-c1" in misfit.reason
     assert misfit.fix.startswith("tpu-ci, or a pool with the label tpu-c1")
@@ -98,7 +98,7 @@ def test_workflows_of_owners_that_no_stack_names_stop_nothing_and_are_warned_of_
     told = found(demand(), *(each.model_copy(update={"source": "workflows/spec/other.yaml"}) for each in jobs))
     assert [each.subject for each in told] == sorted({each.repository for each in jobs})
     for each in told:
-        assert (each.kind, each.stops) == (Kind.RUNNER, False)
+        assert (each.kind, each.stops) == (MisfitKind.RUNNER, False)
         assert f"where it is another lab's, remove workflows/spec/other.yaml, then {WRITE}" in each.fix
 
 
@@ -182,7 +182,7 @@ def test_a_pool_that_could_not_be_read_is_no_reason_to_call_a_label_unknown() ->
     broken = fleet().pools[0].model_copy()
     broken.__dict__.pop("label")
     stack = fleet().model_copy(update={"pools": (broken,)})
-    assert Kind.RUNNER not in {each.kind for each in found(demand(), stacks=(stack,))}
+    assert MisfitKind.RUNNER not in {each.kind for each in found(demand(), stacks=(stack,))}
 
 
 # A user for every pool
@@ -190,7 +190,7 @@ def test_a_pool_that_could_not_be_read_is_no_reason_to_call_a_label_unknown() ->
 
 def test_a_pool_that_no_job_asks_for_is_warned_of() -> None:
     misfit = one(found(demand(), stacks=(fleet(member(name="idle")),)))
-    assert (misfit.kind, misfit.subject, misfit.stops) == (Kind.USER, "pool idle", False)
+    assert (misfit.kind, misfit.subject, misfit.stops) == (MisfitKind.USER, "pool idle", False)
 
 
 def test_a_pool_that_serves_nobody_is_used_by_the_run_that_makes_its_vm_so() -> None:
@@ -249,7 +249,7 @@ def test_a_job_reads_its_image_from_its_own_region(registry: str, fits: bool) ->
 )
 def test_start_up_images_and_jobs_have_one_cache_folder(wrong: dict[str, Any]) -> None:
     misfit = one(found(demand(), **wrong))
-    assert misfit.kind is Kind.IMAGE
+    assert misfit.kind is MisfitKind.IMAGE
     assert wrong["cache"].start_up in misfit.reason
     assert wrong["cache"].images in misfit.reason
 
@@ -329,5 +329,5 @@ def test_a_label_that_is_mistyped_anywhere_never_passes(label: str, data: st.Dat
     jobs: tuple[Demand, ...] = tuple(demand(each, job=each) for each in ("tpu-ci", "tpu-v4", "tpu-v5p"))
     told = found(*jobs, demand(typo, job="typo"), stacks=stacks)
     misfit = one(told)
-    assert misfit.kind is Kind.RUNNER
+    assert misfit.kind is MisfitKind.RUNNER
     assert label in misfit.fix

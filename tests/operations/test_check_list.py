@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from infra.cli.test import command
+from infra.cli import setup
 from infra.operations.checkout import checks
 from infra.operations.errors import Failure
 
@@ -50,7 +50,7 @@ def test_the_unit_tests_alone_leave_out_what_goes_end_to_end_and_the_long_tiers(
 
 
 def test_unit_tests_alone_and_a_long_tier_are_refused_together() -> None:
-    refused = CliRunner().invoke(command, ["--unit", "--heavy"])
+    refused = CliRunner().invoke(setup.test_command, ["--unit", "--heavy"])
     assert refused.exit_code == 2
     assert "--unit leaves out what --heavy and --live add" in refused.output
 

@@ -11,7 +11,7 @@ from infra.model.fleet import CapacityRow, capacity
 from infra.model.schema import StackConfig
 from infra.model.stack import parse_stack
 from infra.operations.stacks import pools
-from infra.operations.stacks.pools import Listing, list_nodes, pool_states
+from infra.operations.stacks.pools import NodeListing, list_nodes, pool_states
 
 STACK = """\
 config:
@@ -57,7 +57,7 @@ def _node(cloud: TestCloud, zone: str, name: str) -> None:
 
 def test_each_declared_slice_counts_once_by_its_state() -> None:
     nodes = {"ci-us-west4-a-0": "PREEMPTED", "ci-us-west4-a-1": "READY", "ci-us-west4-a-7": "READY", "else": "READY"}
-    (state,) = pool_states([_row(4)], Listing(nodes={"us-west4-a": nodes}, silent={}))
+    (state,) = pool_states([_row(4)], NodeListing(nodes={"us-west4-a": nodes}, silent={}))
     assert state.states == {"PREEMPTED": 1, "READY": 1, "MISSING": 2}
     assert str(state) == "1 READY, 2 MISSING, 1 PREEMPTED"
     assert (state.row.slices, state.row.hosts, state.row.chips) == (4, 16, 64)
@@ -65,12 +65,12 @@ def test_each_declared_slice_counts_once_by_its_state() -> None:
 
 
 def test_a_silent_zone_is_unknown_and_not_missing() -> None:
-    (state,) = pool_states([_row(2)], Listing(nodes={}, silent={"us-west4-a": "503"}))
+    (state,) = pool_states([_row(2)], NodeListing(nodes={}, silent={"us-west4-a": "503"}))
     assert state.states == {"UNKNOWN": 2}
 
 
 def test_a_pool_of_size_0_has_a_row_without_states() -> None:
-    (state,) = pool_states([_row(0)], Listing(nodes={"us-west4-a": {}}, silent={}))
+    (state,) = pool_states([_row(0)], NodeListing(nodes={"us-west4-a": {}}, silent={}))
     assert str(state) == ""
     assert state.is_ready
 
@@ -108,13 +108,13 @@ def test_missing_credentials_silence_every_zone(monkeypatch: pytest.MonkeyPatch)
 
 def test_vms_that_are_listed_and_give_no_capacity_are_named() -> None:
     nodes = {"ci-us-west4-a-0": "PREEMPTED", "ci-us-west4-a-1": "READY", "ci-us-west4-a-2": "TERMINATED"}
-    (state,) = pool_states([_row(4)], Listing(nodes={"us-west4-a": nodes}, silent={}))
+    (state,) = pool_states([_row(4)], NodeListing(nodes={"us-west4-a": nodes}, silent={}))
     assert state.ended == ("ci-us-west4-a-0", "ci-us-west4-a-2")
 
 
 def test_a_vm_at_a_fallback_is_not_missing() -> None:
     nodes = {"us-west4-a": {"ci-us-west4-a-0": "READY"}, "us-central1-a": {"ci-us-west4-a-1": "READY"}}
-    (state,) = pool_states([_row(2)], Listing(nodes=nodes, silent={}))
+    (state,) = pool_states([_row(2)], NodeListing(nodes=nodes, silent={}))
     assert str(state) == "1 READY, 1 READY in us-central1-a"
     assert not state.is_ready, "it is not where it is declared"
 

@@ -18,10 +18,10 @@ for name in sorted((*Path("infra/operations").rglob("*.py"), *Path("infra/cli").
         import_module(".".join(name.with_suffix("").parts).removesuffix(".__init__"))
 
 from infra.operations.errors import EngineError
-from infra.operations.fleet.place import declared_place
+from infra.operations.fleet.looks import declared_place
 from infra.operations.ports import CloudName
 from infra.operations.session import open_session
-from infra.operations.stacks.declared import declared
+from infra.operations.stacks.stack_file import declared
 from infra.operations.stacks.preview import preview
 
 wanted = declared("ci")

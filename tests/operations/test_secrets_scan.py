@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.operations.checkout.secrets_scan import scan
+from infra.operations.checkout.checks import scan
 
 HARMLESS = """\
 digest: sha256:3783cc01769c7b2b1b83a5c5ad96c815348e28ed7da68e2e3687004faa906251

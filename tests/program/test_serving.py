@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 
-from infra.cli import broker, reconcile
+from infra.cli import reconcile
 from infra.fleet import service
 from infra.fleet.broker import settings
 from infra.fleet.place import BROKER as BROKER_URL
@@ -79,8 +79,8 @@ def test_images_of_before_and_of_today_understand_what_they_are_told() -> None:
         container(served().one(f"cloudrunv2/{kind}"))["args"] for kind in ("job:Job", "service:Service")
     )
     assert (sweeping[0], *serving[:2]) == ("reconcile", "broker", "serve")
-    assert reconcile.command.make_context("reconcile", sweeping[1:])
-    assert broker.serve_command.make_context("serve", serving[2:])
+    assert reconcile.reconcile_command.make_context("reconcile", sweeping[1:])
+    assert reconcile.serve.make_context("serve", serving[2:])
     today = [service.parsed(arguments, {}) for arguments in (sweeping, serving)]
     assert [(given.role, given.stack) for given in today] == [("controller", "ci"), ("broker", "ci")]
     assert today[1].host == "0.0.0.0"

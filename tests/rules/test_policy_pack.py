@@ -20,8 +20,8 @@ from pulumi.runtime.proto import analyzer_pb2, analyzer_pb2_grpc
 
 from infra.engines.official.workspace import ENDPOINTS
 from infra.fleet.google import Api, clients, execute
-from infra.model.misfit import Kind
 from infra.model.stack import pulumi_values
+from infra.model.unclaimed import MisfitKind
 from infra.rules.book import EDIT_RULES, RESOURCE_RULES
 from infra.rules.finding import Level
 from infra.rules.view import ResourceView
@@ -70,7 +70,7 @@ class Cli:
 
     def stack_alone(self) -> list[Any]:
         """The same without what the checkout's workflows ask: they ask it of the committed stacks."""
-        return [each for each in self.stack() if each.policyName not in set(Kind)]
+        return [each for each in self.stack() if each.policyName not in set(MisfitKind)]
 
     def end(self) -> list[Any]:
         """What is said at the end."""
@@ -161,7 +161,7 @@ def test_the_pack_names_every_rule_with_its_level(cli: Cli) -> None:
 
 def test_the_whole_ci_stack_passes() -> None:
     with pack(settings_of(shipped("ci"))) as cli:
-        told = {each.policyName for each in cli.stack()} - {Kind.USER}
+        told = {each.policyName for each in cli.stack()} - {MisfitKind.USER}
         assert told == {"phases-needed"}, "a new pool has no user yet, and what stands is not known without a cloud"
         assert [found for each in committed("ci").resources.values() for found in cli.analyze(_view(each))] == []
         assert cli.end() == []

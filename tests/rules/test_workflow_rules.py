@@ -12,9 +12,9 @@ from infra.cli.app import cli as command_line
 from infra.model.demand import Demands, load_demands
 from infra.model.fit import misfits
 from infra.model.images.load import load_images
-from infra.model.misfit import Kind
 from infra.model.schema import StackConfig
 from infra.model.stack import load_stack
+from infra.model.unclaimed import MisfitKind
 from infra.operations.workflows.check import fitting
 from infra.rules.book import EDIT_RULES, judge
 from infra.rules.finding import Finding, Level
@@ -56,7 +56,7 @@ def test_explain_the_check_and_the_policy_fail_in_the_same_words(checkout: Path,
     (checkout / "edited.yaml").write_text(text)
     base = ["explain", "ci", "--base", str(checkout / "stacks" / "Pulumi.ci.yaml")]
     explained = CliRunner().invoke(command_line, [*base, "--head", str(checkout / "edited.yaml"), "--json"])
-    found = [each for each in json.loads(explained.output)["findings"] if each["rule"] in set(Kind)]
+    found = [each for each in json.loads(explained.output)["findings"] if each["rule"] in set(MisfitKind)]
     words = {(each["rule"], each["subject"], each["reason"], each["fix"]) for each in found}
     assert explained.exit_code == 1
     assert any(f"no pool has the label {label}" in each["reason"] and each["level"] == "stop" for each in found)
@@ -68,7 +68,7 @@ def test_explain_the_check_and_the_policy_fail_in_the_same_words(checkout: Path,
     assert {(each["state"], each["subject"], *each["why"], each["mend"]) for each in fleet} == words
 
     with pack(settings_of(text)) as policy:
-        told = [each for each in policy.stack() if each.policyName in set(Kind)]
+        told = [each for each in policy.stack() if each.policyName in set(MisfitKind)]
     assert {(each.policyName, each.message) for each in told} == {
         (rule, f"{subject}: {reason}\nwrite: {fix}") for rule, subject, reason, fix in words
     }
@@ -94,7 +94,7 @@ def test_a_mistyped_label_of_a_workflow_that_nobody_generates_is_told_by_the_che
 
 
 def judged(config: StackConfig, demands: Demands | None, *siblings: StackConfig) -> list[Finding]:
-    return [each for each in judge(edit(config, demands=demands, siblings=siblings)) if each.rule in set(Kind)]
+    return [each for each in judge(edit(config, demands=demands, siblings=siblings)) if each.rule in set(MisfitKind)]
 
 
 def test_where_nobody_says_what_workflows_ask_nothing_is_found() -> None:
@@ -104,14 +104,14 @@ def test_where_nobody_says_what_workflows_ask_nothing_is_found() -> None:
 def test_a_finding_concerns_the_stacks_where_it_can_be_mended() -> None:
     other = sibling(stack="nightly", pools=member(name="nightly", serves="[lab/other]"))
     demands = asking(demand("lost"), demand("tpu-ci", job="there"), demand("nightly", repository="lab/other"))
-    assert [each.rule for each in judged(fleet(), demands, other)] == [Kind.RUNNER]
+    assert [each.rule for each in judged(fleet(), demands, other)] == [MisfitKind.RUNNER]
     assert judged(other, demands, fleet()) == []
 
 
 def test_every_kind_of_misfit_is_a_rule() -> None:
-    assert set(Kind) <= {rule.id for rule in EDIT_RULES}
+    assert set(MisfitKind) <= {rule.id for rule in EDIT_RULES}
 
 
 def test_what_only_costs_time_or_money_is_a_warning() -> None:
     (unused,) = judged(fleet(member(name="idle")), asking(demand()))
-    assert (unused.rule, unused.level) == (Kind.USER, Level.WARN)
+    assert (unused.rule, unused.level) == (MisfitKind.USER, Level.WARN)

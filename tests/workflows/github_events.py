@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from workflows.events import (
-    Event,
+    GitHubEvent,
     dispatch,
     issue_comment,
     merge_group,
@@ -39,7 +39,7 @@ class Case:
     """One event. file: `on` and `jobs` in YAML's flow style. starts: the jobs that start, with their legs."""
 
     file: str
-    event: Event
+    event: GitHubEvent
     starts: str
     rule: str
     source: str
@@ -53,7 +53,7 @@ class Waits:
     """Runs of one file, a minute apart, each of which takes ten. outcome: how they end, in turn."""
 
     concurrency: str
-    events: tuple[Event, ...]
+    events: tuple[GitHubEvent, ...]
     outcome: str
     rule: str
 

@@ -15,10 +15,9 @@ from typing import Any
 from infra.model.schema import StackConfig
 from infra.model.stack import parse_stack
 from tests.shipped_stacks import insist_on_shipped, steady
-from workflows.actions import OwnActions, OwnPin
 from workflows.generate import Generated, generate
 from workflows.spec import Spec, load_spec, read_spec
-from workflows.world import ACTIONS, World, load_world
+from workflows.world import ACTIONS, OwnActions, OwnPin, World, load_world
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = "workflows/spec/marin.yaml"

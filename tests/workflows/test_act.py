@@ -20,8 +20,8 @@ import pytest
 
 from infra.tools.install import ToolError, need
 from tests.workflows.monorepo import REPOSITORY, ROOT, files
-from workflows.actions import load_actions
 from workflows.events import pull_request
+from workflows.world import load_actions
 
 pytestmark = pytest.mark.heavy
 FILE = "levanter-tests.yaml"

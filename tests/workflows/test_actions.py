@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from infra.model.errors import ConfigError
-from workflows.actions import Actions, load_actions, read_actions
-from workflows.world import ACTIONS, load_world
+from workflows.world import ACTIONS, Actions, load_actions, load_world, read_actions
 
 ROOT = Path(__file__).resolve().parents[2]
 ENTRY = {

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.workflows import monorepo
+from tests.workflows.event_tables import table
 from workflows.builders.step import inner_limits
-from workflows.events import table
 from workflows.generate import generate
 from workflows.runs import Given, run
 from workflows.spec import read_spec

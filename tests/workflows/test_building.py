@@ -54,6 +54,7 @@ from workflows.expressions import Scope as Contexts
 from workflows.expressions import evaluate, expand, parse, references
 from workflows.read import read
 from workflows.runs import Given, run
+from workflows.steps import READ_CONTENTS
 
 CHECKOUT = Pinned("actions/checkout", "08c6903cd8c0fde910a37f88322edcfb5dd907a8", "v5.0.0")
 GOLDEN = Path(__file__).parent / "golden" / "built.yaml"
@@ -66,7 +67,7 @@ def job(**values: Any) -> Job:
         "id": "test",
         "runs_on": Hosted(),
         "timeout_minutes": 15,
-        "permissions": Permissions.read_contents(),
+        "permissions": Permissions.of(READ_CONTENTS),
         "purpose": Purpose.TEST,
         "steps": [Step(run="pytest\n")],
         **values,

@@ -45,6 +45,7 @@ from workflows.checks import Known, Pool, check
 from workflows.checks.shell import commands
 from workflows.dump import dump
 from workflows.read import Position, WorkflowFile, read, read_file
+from workflows.steps import READ_CONTENTS
 
 ROOT = Path(__file__).parents[2]
 KNOWN = Known(repository="lab/mono", pools=(Pool("tpu-ci", frozenset(("self-hosted", "tpu-ci", "tpu-v6e"))),))
@@ -81,7 +82,7 @@ MATRICES = st.sampled_from(
 )
 RIGHTS = st.sampled_from(
     (
-        Permissions.read_contents(),
+        Permissions.of(READ_CONTENTS),
         Permissions.of(
             Grant(Scope.CONTENTS, Access.READ), Grant(Scope.ISSUES, Access.WRITE, why="one issue of what failed")
         ),

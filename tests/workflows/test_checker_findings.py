@@ -49,11 +49,6 @@ def test_a_finding_reads_as_place_reason_and_fix() -> None:
     ]
 
 
-def test_a_finding_is_json_of_its_fields() -> None:
-    (found,) = check([read(SCRIPT, "checks.yaml")])
-    assert json.loads(json.dumps(found.to_json())).keys() == {"file", "line", "rule", "job", "reason", "fix"}
-
-
 def test_findings_come_by_file_and_line_whatever_the_order_of_files() -> None:
     repository = files((workflow(drop="permissions", name="A"), workflow(drop="timeout-minutes", name="B")))
     found = check(repository)

@@ -16,7 +16,6 @@ import pytest
 from infra.model.errors import ConfigError
 from tests.workflows import monorepo
 from tests.workflows.monorepo import COMMIT, ROOT
-from workflows.actions import OwnActions, OwnPin
 from workflows.builders import (
     Concurrency,
     Expression,
@@ -42,7 +41,7 @@ from workflows.generate import Generated, generate
 from workflows.own import generate_own
 from workflows.read import read
 from workflows.spec import load_spec, spec_names
-from workflows.world import World
+from workflows.world import OwnActions, OwnPin, World
 
 LONGEST_FILE = 600
 """Lines that somebody reads in a review; files had 1,928."""

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.workflows.values import DATA, TEXTS
-from workflows.dump import Document, dump
+from workflows.dump import CommentedData, dump
 from workflows.dump import Path as Place
 from workflows.read import read
 
@@ -21,12 +21,12 @@ FILES = sorted((Path(__file__).resolve().parents[2] / ".github" / "workflows").g
 
 @given(DATA)
 def test_what_is_written_is_read_back_as_it_was(data: dict[str, Any]) -> None:
-    assert read(dump(Document(data or {"a": 1})), "x").data == (data or {"a": 1})
+    assert read(dump(CommentedData(data or {"a": 1})), "x").data == (data or {"a": 1})
 
 
 @given(TEXTS)
 def test_text_is_the_same_text_to_a_reader_of_the_older_yaml(text: str) -> None:
-    assert yaml.safe_load(dump(Document({"key": text, "list": [text, 1]}))) == {"key": text, "list": [text, 1]}
+    assert yaml.safe_load(dump(CommentedData({"key": text, "list": [text, 1]}))) == {"key": text, "list": [text, 1]}
 
 
 @given(DATA, COMMENTS, COMMENTS)
@@ -34,20 +34,20 @@ def test_comments_change_nothing_of_the_data(data: dict[str, Any], above: str, b
     lists = {key: value for key, value in data.items() if isinstance(value, list)}
     paths: list[Place] = [(key,) for key in data]
     paths += [(key, index) for key, value in lists.items() for index in range(len(value))]
-    written = dump(Document(data or {"a": 1}, above, dict.fromkeys(paths, above), dict.fromkeys(paths, beside)))
+    written = dump(CommentedData(data or {"a": 1}, above, dict.fromkeys(paths, above), dict.fromkeys(paths, beside)))
     assert read(written, "x").data == (data or {"a": 1})
 
 
 @given(DATA)
 def test_equal_data_gives_equal_bytes_and_no_alias(data: dict[str, Any]) -> None:
     shared = {"first": data, "second": data}
-    assert dump(Document(shared)) == dump(Document({"first": dict(data), "second": dict(data)}))
+    assert dump(CommentedData(shared)) == dump(CommentedData({"first": dict(data), "second": dict(data)}))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_this_repositorys_own_workflows_survive_the_way_there_and_back(path: Path) -> None:
     data = read(path.read_text(), path.name).data
-    again = read(dump(Document(data)), path.name).data
+    again = read(dump(CommentedData(data)), path.name).data
     assert again == data
     assert list(again) == list(data)
 
@@ -73,17 +73,17 @@ def test_this_repositorys_own_workflows_survive_the_way_there_and_back(path: Pat
     ],
 )  # fmt: skip
 def test_the_layout_is_the_one_that_people_write(data: dict[str, Any], text: str) -> None:
-    assert dump(Document(data)) == text
+    assert dump(CommentedData(data)) == text
 
 
 def test_a_long_list_is_written_one_value_a_line() -> None:
     values = [f"lib/package-{number}/**" for number in range(8)]
-    assert dump(Document({"paths": values})).splitlines()[1] == "  - lib/package-0/**"
+    assert dump(CommentedData({"paths": values})).splitlines()[1] == "  - lib/package-0/**"
 
 
 def test_a_long_condition_is_folded_behind_its_operators() -> None:
     parts = [f"github.event.pull_request.head.repo.full_name != 'someone/{number}'" for number in range(3)]
-    written = dump(Document({"if": " && ".join(parts)}))
+    written = dump(CommentedData({"if": " && ".join(parts)}))
     assert written == f"if: >-\n  {parts[0]} &&\n  {parts[1]} &&\n  {parts[2]}\n"
     assert read(written, "x").data == {"if": " && ".join(parts)}
 
@@ -91,12 +91,12 @@ def test_a_long_condition_is_folded_behind_its_operators() -> None:
 @given(st.lists(TEXTS, min_size=20, max_size=40))
 def test_a_long_text_is_read_back_as_it_was(words: list[str]) -> None:
     text = " && ".join(words)
-    assert read(dump(Document({"a": {"if": text}})), "x").data == {"a": {"if": text}}
+    assert read(dump(CommentedData({"a": {"if": text}})), "x").data == {"a": {"if": text}}
 
 
 def test_comments_stand_above_and_beside_what_they_are_of() -> None:
     step = ("jobs", "a", "steps", 0)
-    document = Document(
+    document = CommentedData(
         {"on": {"push": None}, "jobs": {"a": {"steps": [{"uses": "x@1"}]}}},
         header="made\n\nnot by hand",
         above={("jobs", "a"): "why", step: "first", (*step, "uses"): "pinned"},
@@ -111,9 +111,9 @@ def test_comments_stand_above_and_beside_what_they_are_of() -> None:
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_a_number_that_github_cannot_read_is_refused(value: float) -> None:
     with pytest.raises(ValueError, match="no number of JSON"):
-        dump(Document({"key": value}))
+        dump(CommentedData({"key": value}))
 
 
 def test_a_value_that_is_no_plain_data_is_refused_by_name() -> None:
     with pytest.raises(TypeError, match="bytes"):
-        dump(Document({"key": b"x"}))
+        dump(CommentedData({"key": b"x"}))

@@ -10,19 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from infra.model.errors import ConfigError
+from tests.workflows.event_tables import table, told
 from workflows.events import (
-    Event,
+    GitHubEvent,
     dispatch,
     issue_comment,
     merge_group,
     pull_request,
     push,
     schedule,
-    table,
     workflow_run,
 )
 from workflows.read import read_file
-from workflows.runs import Given, JobRun, Result, run, told
+from workflows.runs import Given, JobRun, Result, run
 from workflows.triggering import started
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -85,12 +85,12 @@ def test_this_repositorys_own_workflows_start_the_jobs_of_their_golden_tables(pa
         ({"workflow_dispatch": None}, dispatch(), ""),
     ],
 )  # fmt: skip
-def test_filters_start_a_workflow_or_say_why_not(on: Any, event: Event, why: str) -> None:
+def test_filters_start_a_workflow_or_say_why_not(on: Any, event: GitHubEvent, why: str) -> None:
     found = started(on, event)
     assert (found.starts, found.why) == (not why, why)
 
 
-def jobs(event: Event, given: Given | None = None, **specs: dict[str, Any]) -> dict[str, JobRun]:
+def jobs(event: GitHubEvent, given: Given | None = None, **specs: dict[str, Any]) -> dict[str, JobRun]:
     """The jobs of a workflow that every event starts."""
     whole = {name: {"runs-on": "ubuntu-24.04", **spec} for name, spec in specs.items()}
     on = {event.name: [{"cron": "0 2 * * *"}] if event.name == "schedule" else {"types": [event.activity]}}
@@ -133,7 +133,7 @@ FORK_GUARD = "github.event.pull_request.head.repo.full_name == github.repository
         (False, push(), False),
     ],
 )
-def test_a_condition_holds_for_an_event_or_does_not(condition: Any, event: Event, starts: bool) -> None:
+def test_a_condition_holds_for_an_event_or_does_not(condition: Any, event: GitHubEvent, starts: bool) -> None:
     assert jobs(event, test={"if": condition})["test"].starts is starts
 
 

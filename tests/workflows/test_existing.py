@@ -9,7 +9,7 @@ import pytest
 from infra.model.errors import ConfigError
 from infra.operations.workflows.scene import read_files
 from tests.workflows import monorepo
-from workflows.existing import Checkout, missing, project
+from workflows.coverage import Checkout, missing, project
 
 GROUPS = '[dependency-groups]\ntest = ["pytest"]\n'
 PROJECTS = {

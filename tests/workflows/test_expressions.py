@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from workflows.expressions import (
     ExpressionError,
+    JobStatus,
     Scope,
-    Status,
     evaluate,
     functions,
     hash_files,
@@ -268,14 +268,14 @@ def test_an_expression_has_a_greatest_depth_and_length() -> None:
 
 
 def test_the_status_functions_say_how_what_came_before_went() -> None:
-    failed = Scope({}, Status(success=False, failure=True))
+    failed = Scope({}, JobStatus(success=False, failure=True))
     assert [evaluate(f"{name}()", failed) for name in ("success", "failure", "always", "cancelled")] == [
         False,
         True,
         True,
         False,
     ]
-    assert evaluate("!Cancelled()", Scope({}, Status(success=False, cancelled=True))) is False
+    assert evaluate("!Cancelled()", Scope({}, JobStatus(success=False, cancelled=True))) is False
 
 
 def test_what_an_expression_reads_and_calls_is_known_without_its_value() -> None:

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
+from tests.workflows.event_tables import table
 from tests.workflows.sandbox.generated import DIGEST, OWN, SHA, VARIABLES, Asked, files, jobs
 from tests.workflows.sandbox.hub import Hub, serving
 from tests.workflows.sandbox.programs import Call, Programs
 from tests.workflows.sandbox.running import JobEnd, Runner, StepRun, named, secrets
-from workflows.events import table
 
 GOLDEN = Path(__file__).parent / "golden" / "shell"
 EACH = pytest.mark.parametrize("asked", jobs(), ids=str)

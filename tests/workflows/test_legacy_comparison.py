@@ -16,14 +16,15 @@ import pytest
 
 from infra.model.errors import ConfigError
 from tests.shipped_stacks import of_this_lab
+from tests.workflows.event_tables import table, told
 from tests.workflows.legacy_checkout import legacy, old_files, path
 from workflows.checks import Known, check
-from workflows.events import table, workflow_run
+from workflows.events import workflow_run
 from workflows.generate import Generated, generate
 from workflows.legacy import COMPARISON, comparison, keep, names
 from workflows.legacy.text import suffixed_file
 from workflows.read import read
-from workflows.runs import run, told
+from workflows.runs import run
 from workflows.spec import Spec, load_spec, read_spec
 from workflows.spec.model import Legacy, LegacyRuns
 from workflows.world import World, load_world

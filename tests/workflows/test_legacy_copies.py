@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from infra.model.errors import ConfigError
 from tests.workflows.legacy_checkout import REPLACED, UNTIL, generated, legacy, old_files, path
 from tests.workflows.values import DATA, TEXTS
-from workflows.dump import Document, dump
+from workflows.dump import CommentedData, dump
 from workflows.events import dispatch, pull_request, push
 from workflows.legacy import COMPARISON, back, keep, overdue
 from workflows.legacy.text import SUFFIX, Renamed, by_hand, not_by_hand, suffixed, suffixed_file, unsuffixed
@@ -142,7 +142,7 @@ def test_whatever_a_file_says_its_copy_says_the_same_under_another_name(
 ) -> None:
     on = {"push": None, "workflow_run": {"workflows": followed}}
     whole = {"name": f"n{name}", "on": on, "concurrency": f"g{group}", "jobs": {"a": {"env": data}}}
-    old = dump(Document(whole))
+    old = dump(CommentedData(whole))
     new = suffixed(old, Renamed(["Tests", "Build"], []))
     copy = read(new, "x").data
     assert copy["jobs"] == whole["jobs"]

@@ -14,11 +14,12 @@ from infra.model.errors import ConfigError
 from infra.model.run_labels import EXPIRES, RUN
 from infra.model.schema import Trust
 from tests.workflows import monorepo
+from tests.workflows.event_tables import table, told
 from tests.workflows.monorepo import JAX, REPOSITORY, ROOT, committed, files, job, shipped, world
 from workflows.builders.step import inner_limits
-from workflows.events import dispatch, pull_request, push, schedule, table, workflow_run
+from workflows.events import dispatch, pull_request, push, schedule, workflow_run
 from workflows.generate import Generated, generate
-from workflows.runs import Given, run, told
+from workflows.runs import Given, run
 
 GOLDEN = Path(__file__).parent / "golden" / "marin"
 COPIES = ROOT / "workflows" / "generated" / "marin"

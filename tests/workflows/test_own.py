@@ -15,7 +15,7 @@ from tests.shipped_stacks import of_this_lab
 from workflows.builders.step import inner_limits
 from workflows.checks import Known, check
 from workflows.composite import FOLDER, MARK, Generated
-from workflows.events import Event, dispatch, pull_request, push, schedule, workflow_run
+from workflows.events import GitHubEvent, dispatch, pull_request, push, schedule, workflow_run
 from workflows.expressions import Scope, expand
 from workflows.own import COMMAND, generate_own
 from workflows.runs import Given, run
@@ -71,7 +71,7 @@ def test_every_job_is_traced_to_the_function_that_makes_it(own: dict[str, Genera
         assert each.sources.keys() == plain(each)["jobs"].keys()
         for job, source in each.sources.items():
             line = (ROOT / source.file).read_text().splitlines()[source.line - 1]
-            assert line.startswith(f"def {source.key}(around: Surroundings"), f"{job}: {source}"
+            assert line.startswith(f"def {source.key}(around: OrderedWorld"), f"{job}: {source}"
             assert line.endswith(") -> Job:")
 
 
@@ -137,7 +137,7 @@ def test_a_step_with_work_to_do_ends_before_its_job_so_that_what_follows_can_tel
             assert sum(step["timeout-minutes"] for step in working) < job["timeout-minutes"]
 
 
-def identified(own: dict[str, Generated], event: Event, **variables: str) -> set[str]:
+def identified(own: dict[str, Generated], event: GitHubEvent, **variables: str) -> set[str]:
     """The jobs with an identity that an event starts."""
     outputs = {"plan": {"steps": "3", "environment": "apply"}, "choose": {"images": '["levanter-base"]'}}
     found = set()
@@ -167,9 +167,11 @@ SET_UP = {"TIDEPOOL_IDENTITY_PROVIDER": "projects/1/locations/global/workloadIde
         (workflow_run("failure", of="pull_request"), set()),
         (workflow_run("cancelled"), set()),
     ],
-    ids=lambda value: value.title if isinstance(value, Event) else "",
+    ids=lambda value: value.title if isinstance(value, GitHubEvent) else "",
 )
-def test_who_acts_as_whom_is_decided_by_the_event(own: dict[str, Generated], event: Event, jobs: set[str]) -> None:
+def test_who_acts_as_whom_is_decided_by_the_event(
+    own: dict[str, Generated], event: GitHubEvent, jobs: set[str]
+) -> None:
     assert identified(own, event, **SET_UP) == jobs
     assert identified(own, event) == set()
 

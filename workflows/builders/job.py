@@ -8,10 +8,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from infra.model.errors import ConfigError, Problem
-from workflows.builders import references
 from workflows.builders.expression import Expression, Text, Value, plain, reads, secret, unescaped, untrusted
-from workflows.builders.policy import NEVER_CUT_OFF, Concurrency, Guard, Permissions, Purpose
-from workflows.builders.references import IN_CONDITION, IN_JOB, IN_STEP, Place
+from workflows.builders.policy import (
+    IN_CONDITION,
+    IN_JOB,
+    IN_STEP,
+    NEVER_CUT_OFF,
+    Concurrency,
+    ContextUse,
+    Guard,
+    Permissions,
+    Purpose,
+)
 from workflows.builders.step import COMPOSED, Complaint, Step
 from workflows.expressions import functions, parse
 from workflows.legs import MOST_LEGS, Leg, legs_if_any
@@ -85,28 +93,28 @@ class Job:
         if found:
             raise ConfigError(found)
 
-    def places(self) -> Iterator[Place]:
+    def places(self) -> Iterator[ContextUse]:
         """Each place of the job that reads contexts."""
         ids = tuple(step.id for step in self.steps if step.id)
         labels = self.runs_on.labels if isinstance(self.runs_on, Ours) else ()
         if self.condition:
-            yield Place("if", self.condition.reads, IN_CONDITION)
+            yield ContextUse("if", self.condition.reads, IN_CONDITION)
         if self.matrix:
-            yield Place("matrix", self.matrix.reads(), IN_CONDITION)
+            yield ContextUse("matrix", self.matrix.reads(), IN_CONDITION)
         for said, value in (
             ("name", self.name),
             ("environment", self.environment),
             ("concurrency", self.concurrency.group if self.concurrency else ""),
             *(("runs-on", label) for label in labels),
         ):
-            yield Place(said, reads(value), IN_JOB)
+            yield ContextUse(said, reads(value), IN_JOB)
         for key, value in self.env.items():
-            yield Place(f"env {key}", reads(value), IN_JOB | {"secrets"})
+            yield ContextUse(f"env {key}", reads(value), IN_JOB | {"secrets"})
         for key, value in self.outputs.items():
-            yield Place(f"output {key}", reads(value), IN_STEP, ids)
+            yield ContextUse(f"output {key}", reads(value), IN_STEP, ids)
         for position, step in enumerate(self.steps):
             before = tuple(each.id for each in self.steps[:position] if each.id)
-            yield Place(f"step {step.name or step.id or position + 1}", step.reads(), IN_STEP, before)
+            yield ContextUse(f"step {step.name or step.id or position + 1}", step.reads(), IN_STEP, before)
 
     def plain(self, guard: Guard, *, written: bool = False) -> dict[str, Any]:
         """The job in a workflow whose events `guard` knows, in full or as it is written: with its actions called."""
@@ -159,10 +167,10 @@ class Job:
         keys = self.matrix.keys() if self.matrix else frozenset()
         outputs = {step.id: step.shared.outputs for step in self.steps if step.id and step.shared}
         for place in self.places():
-            yield from references.contexts(place)
-            yield from references.steps(place)
-            yield from references.outputs(place, outputs)
-            yield from references.matrix(place, keys)
+            yield from place.contexts()
+            yield from place.steps()
+            yield from place.outputs(outputs)
+            yield from place.matrix(keys)
 
     def _runner(self) -> Iterator[Complaint]:
         if isinstance(self.runs_on, Hosted):

@@ -1,13 +1,30 @@
-"""What a job may do and what may stop it: permissions, concurrency by purpose, and the guard against forks."""
+"""What a job may do and read, and what may stop it: permissions, contexts, concurrency by purpose, the guard on forks.
+
+Owns the contexts that may be read in each place of a job, and whether what is read is there: steps before it, values of
+legs, needed jobs and their outputs, inputs. Leaves who reads what to `workflows.builders.job`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from workflows.builders.expression import Expression, Template, Text, context, literal
+from workflows.builders.step import Complaint
+
+NEVER_CUT_OFF = "a clean-up, an apply and a publish are never cut off"
+_PULL_REQUEST = frozenset(("pull_request", "pull_request_target", "pull_request_review", "pull_request_review_comment"))
+IN_CONDITION = frozenset(("github", "inputs", "needs", "vars"))
+"""What the condition of a job may read, as its matrix: it is evaluated before there is a job.
+
+https://docs.github.com/en/actions/reference/workflows-and-actions/contexts#context-availability (read 2026-11-21)
+"""
+IN_JOB = IN_CONDITION | {"matrix", "strategy"}
+"""The same for its name, runner, environment and concurrency."""
+IN_STEP = IN_JOB | {"env", "job", "runner", "secrets", "steps"}
+_FIELDS = frozenset(("result", "outputs", "*"))
 
 
 class Scope(StrEnum):
@@ -55,11 +72,6 @@ class Permissions:
     def of(cls, *grants: Grant) -> Permissions:
         return cls(tuple(sorted(grants, key=lambda grant: grant.scope)))
 
-    @classmethod
-    def read_contents(cls) -> Permissions:
-        """What a job needs to check out its own repository."""
-        return cls.of(Grant(Scope.CONTENTS, Access.READ))
-
     def plain(self) -> dict[str, str]:
         return {grant.scope.value: grant.access.value for grant in self.grants}
 
@@ -75,9 +87,6 @@ class Permissions:
                 found.append((said, "GitHub knows id-token: write alone", "Access.WRITE"))
         found += [(scope.value, "a scope stands once", "one grant") for scope in set(scopes) if scopes.count(scope) > 1]
         return found
-
-
-NEVER_CUT_OFF = "a clean-up, an apply and a publish are never cut off"
 
 
 class Purpose(StrEnum):
@@ -123,9 +132,6 @@ class Concurrency:
         return {"group": str(Template(group)), "cancel-in-progress": self.cancels}
 
 
-_PULL_REQUEST = frozenset(("pull_request", "pull_request_target", "pull_request_review", "pull_request_review_comment"))
-
-
 @dataclass(frozen=True, slots=True)
 class Guard:
     """The condition that keeps what a fork sent away from runners and identities of ours.
@@ -153,3 +159,81 @@ class Guard:
         foreign = sorted(set(self.events) - others)
         apart = name.differs(foreign[0]) if len(foreign) == 1 else ~name.one_of(foreign)
         return apart | ours
+
+
+@dataclass(frozen=True, slots=True)
+class ContextUse:
+    """Where something is read: the paths it `reads`, the contexts `allowed` there, and ids of the steps `before`."""
+
+    said: str
+    reads: frozenset[str]
+    allowed: frozenset[str]
+    before: tuple[str, ...] = ()
+
+    def contexts(self) -> Iterator[Complaint]:
+        """Contexts that are not there in that self."""
+        for path in sorted(self.reads):
+            if path.partition(".")[0] not in self.allowed:
+                yield f"{self.said} reads {path}", "the context is not there yet", ", ".join(sorted(self.allowed))
+
+    def steps(self) -> Iterator[Complaint]:
+        """Steps that do not come before, by `id`."""
+        for path, name in self._second("steps"):
+            if name not in {each.lower() for each in self.before}:
+                yield (
+                    f"{self.said} reads {path}",
+                    "a step is read by its id, and after it ran",
+                    ", ".join(self.before) or "an id",
+                )
+
+    def outputs(self, declared: Mapping[str, Collection[str]]) -> Iterator[Complaint]:
+        """Outputs that a step's action does not declare, and so does not hand on. declared: by the id of the step."""
+        known = {step.lower(): {output.lower() for output in outputs} for step, outputs in declared.items()}
+        for path, name in self._second("steps"):
+            field, _, output = path.partition(f"steps.{name}.")[2].partition(".")
+            if field == "outputs" and name in known and output not in known[name]:
+                yield (
+                    f"{self.said} reads {path}",
+                    "an action hands on the outputs that it declares",
+                    f'outputs=("{output}",)',
+                )
+
+    def matrix(self, keys: Collection[str] | None) -> Iterator[Complaint]:
+        """Values that no leg has; None where the legs are not known."""
+        for path, name in self._second("matrix"):
+            if keys is not None and name not in {each.lower() for each in keys}:
+                yield f"{self.said} reads {path}", "a leg has the values of its matrix", ", ".join(keys) or "a matrix"
+
+    def needs(self, needed: Mapping[str, Collection[str]]) -> Iterator[Complaint]:
+        """Jobs that are not needed, and outputs that a needed one does not have."""
+        known = {job.lower(): {output.lower() for output in outputs} for job, outputs in needed.items()}
+        for path, name in self._second("needs"):
+            field, _, output = path.partition(f"needs.{name}")[2].removeprefix(".").partition(".")
+            if name not in known:
+                yield f"{self.said} reads {path}", "a job reads the jobs that it needs", ", ".join(needed) or "needs"
+            elif field and field not in _FIELDS:
+                yield f"{self.said} reads {path}", "a job has a result and outputs", f"needs.{name}.result"
+            elif output and output != "*" and output.partition(".")[0] not in known[name]:
+                yield (
+                    f"{self.said} reads {path}",
+                    f"{name} puts out {', '.join(sorted(known[name])) or 'nothing'}",
+                    "an output",
+                )
+
+    def inputs(self, declared: Collection[str]) -> Iterator[Complaint]:
+        """Inputs that nobody can give."""
+        for path, name in self._second("inputs"):
+            if name not in {each.lower() for each in declared}:
+                yield (
+                    f"{self.said} reads {path}",
+                    "an input is declared by workflow_dispatch",
+                    ", ".join(declared) or "an input",
+                )
+
+    def _second(self, root: str) -> Iterator[tuple[str, str]]:
+        """Paths below a context that is there, with the name that follows it; not those that read all of it."""
+        for path in sorted(self.reads if root in self.allowed else ()):
+            first, _, rest = path.partition(".")
+            name = rest.partition(".")[0]
+            if first == root and name and name != "*":
+                yield path, name

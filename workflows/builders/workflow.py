@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from infra.model.errors import ConfigError, Problem
-from workflows.builders import references
 from workflows.builders.expression import Text, Value, plain, reads, secret, unescaped
 from workflows.builders.job import Job
 from workflows.builders.policy import NEVER_CUT_OFF, Concurrency, Guard
 from workflows.builders.step import COMPOSED, Complaint
 from workflows.builders.triggers import IssueComment, PullRequestTarget, Triggers, WorkflowDispatch, WorkflowRun
-from workflows.dump import Document, Path
+from workflows.dump import CommentedData, Path
 from workflows.legs import circle
 
 
@@ -51,7 +50,7 @@ class Workflow:
             "jobs": {job.id: job.plain(guard, written=written) for job in self.jobs},
         }
 
-    def document(self) -> Document:
+    def document(self) -> CommentedData:
         """The file with its comments: why a job, a step and a right are there, and which version a commit is."""
         above: dict[Path, str] = {}
         beside: dict[Path, str] = {}
@@ -72,7 +71,7 @@ class Workflow:
                     above[here] = step.why
                 if step.calls:
                     beside[*here, "uses"] = step.calls.version
-        return Document(self.plain(written=True), self.header, above, beside)
+        return CommentedData(self.plain(written=True), self.header, above, beside)
 
     def _complaints(self) -> Iterator[Complaint]:
         yield from self.triggers.complaints()
@@ -106,8 +105,8 @@ class Workflow:
         for job in self.jobs:
             needed = {each: outputs.get(each, ()) for each in job.needs}
             for place in job.places():
-                yield from references.needs(place, needed)
-                yield from references.inputs(place, inputs)
+                yield from place.needs(needed)
+                yield from place.inputs(inputs)
 
     def _concurrency(self) -> Iterator[Complaint]:
         for job in self.jobs:

@@ -16,24 +16,23 @@ from workflows.checks import (
     rights,
     runners,
     scripts,
-    upstream,
     wiring,
 )
-from workflows.checks.rule import HOSTED, Fault, Known, Pool, Repository, Rule, TestCase, pools_of
+from workflows.checks.rule import HOSTED, Fault, Known, Pool, Repository, TestCase, WorkflowRule, pools_of
 from workflows.checks.views import WorkflowView
 from workflows.read import WorkflowFile
 
-__all__ = ["HOSTED", "RULES", "Fault", "Known", "Pool", "Rule", "TestCase", "check", "pools_of"]
+__all__ = ["HOSTED", "RULES", "Fault", "Known", "Pool", "TestCase", "WorkflowRule", "check", "pools_of"]
 
 _ROOMS: Final = (
-    conditions, upstream, limits, rights, runners, machines, images, caches, scripts, publishing, wiring,
+    conditions, publishing, limits, rights, runners, machines, images, caches, scripts, wiring,
     coverage,
 )  # fmt: skip
-RULES: Final[tuple[Rule, ...]] = tuple(rule for room in _ROOMS for rule in room.RULES)
+RULES: Final[tuple[WorkflowRule, ...]] = tuple(rule for room in _ROOMS for rule in room.RULES)
 
 
 def check(
-    files: Iterable[WorkflowFile], known: Known | None = None, rules: Iterable[Rule] = RULES
+    files: Iterable[WorkflowFile], known: Known | None = None, rules: Iterable[WorkflowRule] = RULES
 ) -> tuple[Fault, ...]:
     """Every fault of files that belong to one repository, sorted by file and line. Pure: reads nothing else."""
     judged = Repository(
@@ -42,7 +41,7 @@ def check(
     return tuple(sorted(set(_found(judged, rules))))
 
 
-def _found(judged: Repository, rules: Iterable[Rule]) -> Iterator[Fault]:
+def _found(judged: Repository, rules: Iterable[WorkflowRule]) -> Iterator[Fault]:
     for rule in rules:
         for broken in rule.judge(judged):
             yield Fault(

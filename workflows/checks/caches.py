@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from workflows.checks.plain import becoming, text, texts
-from workflows.checks.rule import Broken, Repository, Rule, broken
+from workflows.checks.rule import Broken, Repository, WorkflowRule, broken
 from workflows.checks.views import JobView, StepView
 
 _ONE_RUN = re.compile(
@@ -177,8 +177,10 @@ def _same(judged: Repository) -> Iterator[Broken]:
 
 
 RULES = (
-    Rule("cache-read", _read, "a key of what the cache depends on, such as hashFiles('uv.lock'), and restore-keys"),
-    Rule("cache-told-apart", _same, "a key with hashFiles(...), or the tree of the commit"),
-    Rule("cache-saved", _saved, "one key for both"),
-    Rule("cache-in-place", _folders, "the folder of the tool, or no cache"),
+    WorkflowRule(
+        "cache-read", _read, "a key of what the cache depends on, such as hashFiles('uv.lock'), and restore-keys"
+    ),
+    WorkflowRule("cache-told-apart", _same, "a key with hashFiles(...), or the tree of the commit"),
+    WorkflowRule("cache-saved", _saved, "one key for both"),
+    WorkflowRule("cache-in-place", _folders, "the folder of the tool, or no cache"),
 )

@@ -1,6 +1,6 @@
 """Rules of what starts, and for whom: whether a condition can hold for the file's own triggers, and asks what it means.
 
-Owns the judgement. Leaves what is possible to `workflows.checks.possible`, and other workflows to `upstream`.
+Owns the judgement. Leaves what is possible to `workflows.checks.possible`, and other workflows to `publishing`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from workflows.checks.plain import mapping, text
 from workflows.checks.possible import job_starts, path_of, step_runs
-from workflows.checks.rule import Broken, Repository, Rule, asks_wrongly, broken
+from workflows.checks.rule import Broken, Repository, WorkflowRule, asks_wrongly, broken
 from workflows.checks.situations import HEADS, Situation
 from workflows.checks.views import JobView, WorkflowView
 from workflows.expressions import references
@@ -183,10 +183,16 @@ def _says_false(workflow: WorkflowView, job: str, path: str) -> bool:
 
 
 RULES = (
-    Rule("condition-can-hold", _conditions, "a condition on what the event has, or no condition"),
-    Rule("trigger-starts-a-job", _triggers, "the trigger goes, or a job's condition lets it in"),
-    Rule("branches-tested-too", _left_out, "`==` for jobs that forks may not start, and no guard for the others"),
-    Rule("fork-of-the-head", _repository_fork, "github.event.pull_request.head.repo.full_name == github.repository"),
-    Rule("types-meet", _types, "== 'true' for outputs, variables and environment; no comparison for a boolean input"),
-    Rule("false-is-no-text", _truths, "if: steps.ID.outputs.NAME == 'true'"),
+    WorkflowRule("condition-can-hold", _conditions, "a condition on what the event has, or no condition"),
+    WorkflowRule("trigger-starts-a-job", _triggers, "the trigger goes, or a job's condition lets it in"),
+    WorkflowRule(
+        "branches-tested-too", _left_out, "`==` for jobs that forks may not start, and no guard for the others"
+    ),
+    WorkflowRule(
+        "fork-of-the-head", _repository_fork, "github.event.pull_request.head.repo.full_name == github.repository"
+    ),
+    WorkflowRule(
+        "types-meet", _types, "== 'true' for outputs, variables and environment; no comparison for a boolean input"
+    ),
+    WorkflowRule("false-is-no-text", _truths, "if: steps.ID.outputs.NAME == 'true'"),
 )

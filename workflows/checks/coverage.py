@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from workflows.checks.rule import Broken, Repository, Rule, TestCase, broken
+from workflows.checks.rule import Broken, Repository, TestCase, WorkflowRule, broken
 from workflows.checks.views import StepView
 from workflows.checks.words import test_words
 from workflows.markers import MarkersError, parse
@@ -106,4 +106,6 @@ def _nearest(judged: Repository, test: TestCase) -> StepView | None:
     return next((step for step, selection in selections(judged) if selection.below(test)), None)
 
 
-RULES = (Rule("test-runs-somewhere", _unrun, "a job for the marker, or the marker in accepted_gaps with its reason"),)
+RULES = (
+    WorkflowRule("test-runs-somewhere", _unrun, "a job for the marker, or the marker in accepted_gaps with its reason"),
+)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from workflows.checks.plain import mapping, text
 from workflows.checks.publishing import pushes
-from workflows.checks.rule import Broken, Repository, Rule, broken
+from workflows.checks.rule import Broken, Repository, WorkflowRule, broken
 from workflows.checks.shell import Command
 from workflows.checks.views import JobView, StepView
 
@@ -193,9 +193,13 @@ def _bases(arguments: tuple[str, ...]) -> Iterator[str]:
 
 
 RULES = (
-    Rule("parent-is-pushed", _parents, "--build-arg BASE_IMAGE=NAME@DIGEST, of the parent that was just pushed"),
-    Rule("digest-kept", _digests, "--metadata-file or the action's digest output, and NAME@DIGEST for whoever runs it"),
-    Rule(
+    WorkflowRule(
+        "parent-is-pushed", _parents, "--build-arg BASE_IMAGE=NAME@DIGEST, of the parent that was just pushed"
+    ),
+    WorkflowRule(
+        "digest-kept", _digests, "--metadata-file or the action's digest output, and NAME@DIGEST for whoever runs it"
+    ),
+    WorkflowRule(
         "regions-agree",
         _regions,
         "one push, crane copy NAME@DIGEST to each other region, crane digest in all, and then the tags",

@@ -13,11 +13,10 @@ from workflows.builders.step import inner_limits
 from workflows.checks.machines import cleans_up, makes_machines
 from workflows.checks.plain import mapping, only, text
 from workflows.checks.possible import can_hold, job_starts
-from workflows.checks.publishing import finishes
-from workflows.checks.rule import Broken, Repository, Rule, broken
+from workflows.checks.publishing import BAD_ENDS, CONCLUSION, finishes
+from workflows.checks.rule import Broken, Repository, WorkflowRule, broken
 from workflows.checks.runners import on_ours
 from workflows.checks.situations import Situation
-from workflows.checks.upstream import BAD_ENDS, CONCLUSION
 from workflows.checks.views import JobView, StepView, WorkflowView
 from workflows.checks.words import TALK, filled, test_words
 from workflows.concurrency import Arrival, Group, named, outcomes
@@ -200,15 +199,15 @@ def _of_one_run(workflow: WorkflowView, situation: Situation) -> bool:
 
 
 RULES = (
-    Rule("job-ends", _timeouts, "timeout-minutes: 15"),
-    Rule("inner-limit-first", _inner, "timeout --kill-after=5 --signal=TERM 890, for a job of 15 minutes"),
-    Rule("tests-end-themselves", _ends_itself, "timeout --kill-after=5 --signal=TERM SECONDS pytest"),
-    Rule("second-run-decided", _concurrency, "concurrency: group, cancel-in-progress"),
-    Rule("finishes-what-it-began", _cut_off, "cancel-in-progress: false"),
-    Rule("group-of-one", _narrow, "group: NAME-${{ github.event.pull_request.number || github.ref }}"),
-    Rule("matrix-fits", _legs, "fewer values, or two jobs"),
-    Rule("legs-end-alone", _fail_fast, "fail-fast: false"),
-    Rule(
+    WorkflowRule("job-ends", _timeouts, "timeout-minutes: 15"),
+    WorkflowRule("inner-limit-first", _inner, "timeout --kill-after=5 --signal=TERM 890, for a job of 15 minutes"),
+    WorkflowRule("tests-end-themselves", _ends_itself, "timeout --kill-after=5 --signal=TERM SECONDS pytest"),
+    WorkflowRule("second-run-decided", _concurrency, "concurrency: group, cancel-in-progress"),
+    WorkflowRule("finishes-what-it-began", _cut_off, "cancel-in-progress: false"),
+    WorkflowRule("group-of-one", _narrow, "group: NAME-${{ github.event.pull_request.number || github.ref }}"),
+    WorkflowRule("matrix-fits", _legs, "fewer values, or two jobs"),
+    WorkflowRule("legs-end-alone", _fail_fast, "fail-fast: false"),
+    WorkflowRule(
         "queue-keeps-work",
         _thrown_out,
         "group: NAME-${{ github.event.workflow_run.id }}, or the group on the job that publishes",

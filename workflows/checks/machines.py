@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from infra.model.images.steps import MINUTE
 from workflows.checks.plain import text
 from workflows.checks.possible import ENDS, STATUS, can_hold, job_starts, step_runs
-from workflows.checks.rule import Broken, Repository, Rule, broken
+from workflows.checks.rule import Broken, Repository, WorkflowRule, broken
 from workflows.checks.shell import Command, commands
 from workflows.checks.situations import Situation
 from workflows.checks.views import JobView, StepView
@@ -173,13 +173,13 @@ def _lives(step: StepView) -> float | None:
 
 
 RULES = (
-    Rule(
+    WorkflowRule(
         "machine-deleted",
         _leaks,
         "a step under if: always() that deletes it by the same name and zone, or a trap on EXIT and TERM",
     ),
-    Rule("machine-ends", _endless, "--labels=tidepool-run=...,tidepool-expires=SECONDS"),
-    Rule("clean-up-always", _skipped, "if: always()"),
-    Rule("clean-up-same-run", _others, "the same env in both jobs"),
-    Rule("machine-outlives-job", _short, "LIFETIME: the job's minutes and those of its clean-up, in seconds"),
+    WorkflowRule("machine-ends", _endless, "--labels=tidepool-run=...,tidepool-expires=SECONDS"),
+    WorkflowRule("clean-up-always", _skipped, "if: always()"),
+    WorkflowRule("clean-up-same-run", _others, "the same env in both jobs"),
+    WorkflowRule("machine-outlives-job", _short, "LIFETIME: the job's minutes and those of its clean-up, in seconds"),
 )

@@ -9,7 +9,7 @@ from typing import Any
 from infra.model.errors import ConfigError
 from workflows.dump import Path
 from workflows.expressions import STATUS_FUNCTIONS, ExpressionError, condition, parse, parts, references
-from workflows.expressions.syntax import Call, Comparison, Logic, Node, Not
+from workflows.expressions.syntax import Comparison, FunctionCall, Logic, Node, Not
 
 _ANSWERS = STATUS_FUNCTIONS | {"contains", "startswith", "endswith", "hashfiles"}
 """Functions that give no part of what they are given."""
@@ -88,9 +88,9 @@ def becomes(node: Node) -> Iterator[str]:
         case Logic(_, operands):
             for operand in operands:
                 yield from becomes(operand)
-        case Call(function) if function in _ANSWERS:
+        case FunctionCall(function) if function in _ANSWERS:
             return
-        case Call(arguments=arguments):
+        case FunctionCall(arguments=arguments):
             for argument in arguments:
                 yield from becomes(argument)
         case _:

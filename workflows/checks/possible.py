@@ -15,7 +15,18 @@ from typing import Any
 from workflows.checks.situations import FOREIGN, FOREIGN_ID, FOREIGN_OWNER, Own, Situation, Unknown
 from workflows.checks.views import JobView, StepView
 from workflows.expressions import ExpressionError, Scope, equal, evaluate, truthy
-from workflows.expressions.syntax import Call, Comparison, Index, Literal, Logic, Name, Node, Not, Star, children
+from workflows.expressions.syntax import (
+    Comparison,
+    FunctionCall,
+    Index,
+    Literal,
+    Logic,
+    Name,
+    Node,
+    Not,
+    Star,
+    children,
+)
 
 MOST_ASSUMPTIONS = 4096
 RESULTS = ("success", "failure", "cancelled", "skipped")
@@ -94,7 +105,7 @@ def _compared(node: Node) -> Iterator[tuple[str, tuple[Any, ...]]]:
             for one, other in ((left, right), (right, left)):
                 if path := path_of(one):
                     yield path, (other.value,) if isinstance(other, Literal) else ()
-        case Call("contains", (Call("fromjson", (Literal(),)) as listed, wanted)) if path_of(wanted):
+        case FunctionCall("contains", (FunctionCall("fromjson", (Literal(),)) as listed, wanted)) if path_of(wanted):
             values = evaluate(listed, Scope())
             yield path_of(wanted), tuple(values) if isinstance(values, list) else ()
             return
@@ -106,7 +117,7 @@ def _compared(node: Node) -> Iterator[tuple[str, tuple[Any, ...]]]:
 
 
 def _asks_status(node: Node) -> bool:
-    asks = isinstance(node, Call) and node.function in {"success", "failure", "cancelled"}
+    asks = isinstance(node, FunctionCall) and node.function in {"success", "failure", "cancelled"}
     return asks or any(_asks_status(child) for child in children(node))
 
 
@@ -138,7 +149,7 @@ def _value(node: Node, situation: Situation, assumed: Mapping[str, Any]) -> Any:
             return _logic(operator, [_value(each, situation, assumed) for each in operands])
         case Comparison(_, left, right):
             return _comparison(node, _value(left, situation, assumed), _value(right, situation, assumed))
-        case Call():
+        case FunctionCall():
             return _call(node, situation, assumed)
         case Index(of, Star()):
             return [] if _value(of, situation, assumed) is None else Unknown()
@@ -179,7 +190,7 @@ def _comparison(node: Comparison, left: Any, right: Any) -> Any:
     return evaluate(replace(node, left=Literal(left), right=Literal(right)), Scope())
 
 
-def _call(call: Call, situation: Situation, assumed: Mapping[str, Any]) -> Any:
+def _call(call: FunctionCall, situation: Situation, assumed: Mapping[str, Any]) -> Any:
     match call.function:
         case "always":
             return True
@@ -199,7 +210,7 @@ def _call(call: Call, situation: Situation, assumed: Mapping[str, Any]) -> Any:
     if any(isinstance(each, Unknown | Own) for each in arguments):
         return Unknown()
     try:
-        return evaluate(Call(call.function, tuple(Literal(each) for each in arguments), 0), Scope())
+        return evaluate(FunctionCall(call.function, tuple(Literal(each) for each in arguments), 0), Scope())
     except ExpressionError:
         return Unknown()
 

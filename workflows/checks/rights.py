@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from workflows.builders.expression import secret
 from workflows.checks.plain import becoming, text, texts
 from workflows.checks.possible import job_starts, step_runs
-from workflows.checks.rule import Broken, Repository, Rule, asks_wrongly, broken
+from workflows.checks.rule import Broken, Repository, WorkflowRule, asks_wrongly, broken
 from workflows.checks.shell import Command, commands
 from workflows.checks.situations import Situation
 from workflows.checks.views import JobView, StepView
@@ -220,22 +220,22 @@ def _secretless(judged: Repository) -> Iterator[Broken]:
 
 
 RULES = (
-    Rule("rights-said", _permissions, "permissions: {contents: read}"),
-    Rule("no-account-key", _keys, "workload_identity_provider and service_account, with id-token: write"),
-    Rule("identity-has-token", _identities, "permissions: {id-token: write}"),
-    Rule("secret-by-environment", _secrets, "env, and the program's own variable or standard input"),
-    Rule("secret-stays", _kept, "the secret in the job that needs it"),
-    Rule(
+    WorkflowRule("rights-said", _permissions, "permissions: {contents: read}"),
+    WorkflowRule("no-account-key", _keys, "workload_identity_provider and service_account, with id-token: write"),
+    WorkflowRule("identity-has-token", _identities, "permissions: {id-token: write}"),
+    WorkflowRule("secret-by-environment", _secrets, "env, and the program's own variable or standard input"),
+    WorkflowRule("secret-stays", _kept, "the secret in the job that needs it"),
+    WorkflowRule(
         "no-stranger-with-rights",
         _checked_out,
         "the default branch, or a condition that only the repository's own branches meet",
     ),
-    Rule(
+    WorkflowRule(
         "comment-by-whom",
         _commands_of_comments,
         'contains(fromJSON(\'["MEMBER", "OWNER"]\'), github.event.comment.author_association)',
     ),
-    Rule(
+    WorkflowRule(
         "secret-for-forks",
         _secretless,
         "if: github.event.pull_request.head.repo.full_name == github.repository; or secrets.NAME || ''",

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
-from infra.model.hosted import HOSTED
+from infra.model.run_labels import HOSTED
 from infra.model.schema import StackConfig, Trust
 from workflows.checks.shell import Command
 from workflows.checks.situations import Situation, situations
@@ -127,7 +126,7 @@ def asks_wrongly(workflow: WorkflowView, asked: ExpressionAt, reason: str) -> Br
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class WorkflowRule:
     """One rule. fix: what to write instead. What must hold, why, and what breaks it: docs/workflow-rules.md."""
 
     id: str
@@ -149,6 +148,3 @@ class Fault:
     def __str__(self) -> str:
         where = f" job {self.job}" if self.job else ""
         return f"{self.file}:{self.line}{where} [{self.rule}]\n  {self.reason}\n  write: {self.fix}"
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from workflows.checks.plain import listed, mapping, only, parsed, text
 from workflows.checks.possible import job_starts, known_value
-from workflows.checks.rule import Broken, Known, Repository, Rule, broken
+from workflows.checks.rule import Broken, Known, Repository, WorkflowRule, broken
 from workflows.checks.situations import Own, Situation, Unknown
 from workflows.checks.views import JobView, legs_of
 from workflows.expressions import ExpressionError, parts
@@ -122,7 +122,9 @@ def _for_forks(job: JobView, known: Known, foreign: list[Situation]) -> bool:
 
 
 RULES = (
-    Rule("runner-has-labels", _unlabelled, "a label of a pool, as its stack file has it"),
-    Rule("runner-stays", _latest, "runs-on: ubuntu-24.04"),
-    Rule("no-fork-on-our-runner", _forked, "if: github.event.pull_request.head.repo.full_name == github.repository"),
+    WorkflowRule("runner-has-labels", _unlabelled, "a label of a pool, as its stack file has it"),
+    WorkflowRule("runner-stays", _latest, "runs-on: ubuntu-24.04"),
+    WorkflowRule(
+        "no-fork-on-our-runner", _forked, "if: github.event.pull_request.head.repo.full_name == github.repository"
+    ),
 )

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from workflows.checks.plain import text
 from workflows.checks.rights import identity_granted
-from workflows.checks.rule import Broken, Repository, Rule, broken
+from workflows.checks.rule import Broken, Repository, WorkflowRule, broken
 from workflows.checks.runners import on_ours
 from workflows.checks.shell import Command
 from workflows.checks.views import StepView
@@ -212,10 +212,10 @@ def _set_in(script: str) -> set[str]:
 
 
 RULES = (
-    Rule("line-continued", _continued, "a backslash at the end of the line before, and nothing behind it"),
-    Rule("pipe-fails", _piped, "shell: bash, which GitHub starts with pipefail"),
-    Rule("failure-shows", _swallowed, "the command alone; what may fail in a job of its own"),
-    Rule("prepared-first", _prepared, "the step that brings it, before this one"),
-    Rule("history-is-there", _history, "with: fetch-depth: 0"),
-    Rule("variable-is-set", _variables, "env, or a value of the script's own"),
+    WorkflowRule("line-continued", _continued, "a backslash at the end of the line before, and nothing behind it"),
+    WorkflowRule("pipe-fails", _piped, "shell: bash, which GitHub starts with pipefail"),
+    WorkflowRule("failure-shows", _swallowed, "the command alone; what may fail in a job of its own"),
+    WorkflowRule("prepared-first", _prepared, "the step that brings it, before this one"),
+    WorkflowRule("history-is-there", _history, "with: fetch-depth: 0"),
+    WorkflowRule("variable-is-set", _variables, "env, or a value of the script's own"),
 )

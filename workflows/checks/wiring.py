@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from workflows.checks.plain import becoming, mapping, text
-from workflows.checks.rule import Broken, Repository, Rule, asks_wrongly, broken
+from workflows.checks.rule import Broken, Repository, WorkflowRule, asks_wrongly, broken
 from workflows.checks.views import JobView, StepView, WorkflowView
 from workflows.expressions import references
 from workflows.triggering import must_be_given
@@ -245,9 +245,11 @@ def _wrong(called: WorkflowView | None, name: str, event: str, given: set[str] |
 
 
 RULES = (
-    Rule("output-is-written", _outputs, 'echo "NAME=$VALUE" >>"$GITHUB_OUTPUT", in the step of that id'),
-    Rule("artifact-is-uploaded", _artifacts, "the name of the upload, and its job in needs"),
-    Rule("artifact-name-once", _twice, "name: NAME-${{ matrix.KEY }}, and pattern: NAME-* where it is downloaded"),
-    Rule("rights-suffice", _rights, "permissions: {SCOPE: write}, in the job that calls"),
-    Rule("called-exists", _called, "the file's name, its trigger, and its inputs as it declares them"),
+    WorkflowRule("output-is-written", _outputs, 'echo "NAME=$VALUE" >>"$GITHUB_OUTPUT", in the step of that id'),
+    WorkflowRule("artifact-is-uploaded", _artifacts, "the name of the upload, and its job in needs"),
+    WorkflowRule(
+        "artifact-name-once", _twice, "name: NAME-${{ matrix.KEY }}, and pattern: NAME-* where it is downloaded"
+    ),
+    WorkflowRule("rights-suffice", _rights, "permissions: {SCOPE: write}, in the job that calls"),
+    WorkflowRule("called-exists", _called, "the file's name, its trigger, and its inputs as it declares them"),
 )

@@ -1,7 +1,6 @@
 """GitHub's expressions, read and evaluated as GitHub does."""
 
-from workflows.expressions.evaluator import Scope, Status, condition, evaluate, expand, parts
-from workflows.expressions.functions import hash_files
+from workflows.expressions.evaluator import JobStatus, Scope, condition, evaluate, expand, hash_files, parts
 from workflows.expressions.parser import parse
 from workflows.expressions.syntax import (
     STATUS_FUNCTIONS,
@@ -16,8 +15,8 @@ from workflows.expressions.values import equal, truthy
 __all__ = [
     "STATUS_FUNCTIONS",
     "ExpressionError",
+    "JobStatus",
     "Scope",
-    "Status",
     "condition",
     "equal",
     "evaluate",

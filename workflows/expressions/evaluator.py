@@ -5,19 +5,22 @@ Owns evaluation; leaves what the contexts hold to the caller.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any
 
-from workflows.expressions.functions import PURE, FunctionError, case
+from wcmatch import glob
+
 from workflows.expressions.parser import parse
 from workflows.expressions.syntax import (
     STATUS_FUNCTIONS,
-    Call,
     Comparison,
     ExpressionError,
+    FunctionCall,
     Index,
     Literal,
     Logic,
@@ -28,8 +31,11 @@ from workflows.expressions.syntax import (
     functions,
 )
 from workflows.expressions.values import (
+    PURE,
     Filtered,
+    FunctionError,
     Value,
+    case,
     equal,
     has_member,
     less,
@@ -40,12 +46,13 @@ from workflows.expressions.values import (
     truthy,
 )
 
+_FLAGS = glob.GLOBSTAR | glob.DOTGLOB
 _LARGEST_INDEX = 2**31 - 1
-_SUCCESS = Call("success", (), 0)
+_SUCCESS = FunctionCall("success", (), 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class JobStatus:
     """How what came before went: the steps of a job so far, or every job that one waits for.
 
     results: how each job that one waits for ended, for those who ask for some of them by name.
@@ -67,7 +74,7 @@ class Scope:
     """What an expression can ask: contexts by name, the status, and files by hashFiles (None where there are none)."""
 
     contexts: Mapping[str, Value] = field(default_factory=dict)
-    status: Status = field(default_factory=Status)
+    status: JobStatus = field(default_factory=JobStatus)
     hash_files: Callable[[tuple[str, ...]], str] | None = None
 
 
@@ -100,7 +107,7 @@ class _Evaluator:
                 return _compare(operator, self.value(left), self.value(right))
             case Logic(operator, operands):
                 return self._logic(operator, operands)
-            case Call():
+            case FunctionCall():
                 return self._call(node)
             case Star():
                 raise ExpressionError("* stands behind a dot or in brackets", self._source)
@@ -123,7 +130,7 @@ class _Evaluator:
             return Filtered(picked)
         return picked[0] if picked else None
 
-    def _call(self, call: Call) -> Value:
+    def _call(self, call: FunctionCall) -> Value:
         match call.function:
             case "always":
                 return True
@@ -142,7 +149,7 @@ class _Evaluator:
         except FunctionError as error:
             raise ExpressionError(str(error), self._source, call.offset) from None
 
-    def _hash(self, call: Call, patterns: tuple[str, ...]) -> str:
+    def _hash(self, call: FunctionCall, patterns: tuple[str, ...]) -> str:
         if self._scope.hash_files is None:
             raise ExpressionError("hashFiles needs a workspace, and there is none here", self._source, call.offset)
         return self._scope.hash_files(patterns)
@@ -237,7 +244,7 @@ def condition(written: str | bool | float | None, contexts: Collection[str] | No
         asked: Node = parse(pieces[0].text, contexts)
     else:
         values = [parse(piece.text, contexts) for piece in pieces if piece.expression]
-        asked = Call("format", (Literal(_pattern(pieces)), *values), 0)
+        asked = FunctionCall("format", (Literal(_pattern(pieces)), *values), 0)
     if functions(asked) & STATUS_FUNCTIONS:
         return asked
     every = asked.operands if isinstance(asked, Logic) and asked.operator == "&&" else (asked,)
@@ -253,3 +260,23 @@ def _pattern(pieces: list[Part]) -> str:
         else:
             pattern += piece.text.replace("{", "{{").replace("}", "}}")
     return pattern
+
+
+def hash_files(root: Path, patterns: tuple[str, ...]) -> str:
+    """One SHA-256 over those of all files below `root` that match, in the order of their paths; empty for none.
+
+    As in https://github.com/actions/toolkit/tree/main/packages/glob (read 2026-11-21): patterns count from left to
+    right, one with `!` first takes away, a `/` first means the root, and a folder means all below it.
+    """
+    found: set[str] = set()
+    for pattern in patterns:
+        anchored = pattern.removeprefix("!").strip("/")
+        matched = set(glob.glob([anchored, f"{anchored}/**"], root_dir=root, flags=_FLAGS))
+        found = found - matched if pattern.startswith("!") else found | matched
+    files = [root / path for path in sorted(found) if (root / path).is_file()]
+    if not files:
+        return ""
+    whole = hashlib.sha256()
+    for file in files:
+        whole.update(hashlib.sha256(file.read_bytes()).digest())
+    return whole.hexdigest()

@@ -7,11 +7,10 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from workflows.expressions.functions import FUNCTIONS
 from workflows.expressions.syntax import (
-    Call,
     Comparison,
     ExpressionError,
+    FunctionCall,
     Index,
     Literal,
     Logic,
@@ -21,7 +20,7 @@ from workflows.expressions.syntax import (
     Star,
     depth,
 )
-from workflows.expressions.values import parse_number
+from workflows.expressions.values import FUNCTIONS, parse_number
 
 DEEPEST = 50
 """Levels of one expression: ExpressionConstants.cs of https://github.com/actions/runner (read 2026-11-21).
@@ -71,7 +70,7 @@ class _Parser:
         return node
 
     def expect_end(self) -> None:
-        if self._next.kind is not Kind.END:
+        if self._next.kind is not TokenKind.END:
             raise self._unexpected()
 
     @property
@@ -81,7 +80,7 @@ class _Parser:
     def _take(self, *signs: str) -> Token | None:
         """The next token if it is one of these signs."""
         token = self._next
-        if token.kind is not Kind.SIGN or token.text not in signs:
+        if token.kind is not TokenKind.SIGN or token.text not in signs:
             return None
         self._at += 1
         return token
@@ -91,7 +90,7 @@ class _Parser:
             raise self._unexpected(f", where {sign} is missing")
 
     def _unexpected(self, hint: str = "") -> ExpressionError:
-        said = "the expression ends early" if self._next.kind is Kind.END else f"unexpected {self._next.text}"
+        said = "the expression ends early" if self._next.kind is TokenKind.END else f"unexpected {self._next.text}"
         return ExpressionError(said + hint, self._text, self._next.offset)
 
     def _logic(self, operator: str, operand: Callable[[], Node]) -> Node:
@@ -138,7 +137,7 @@ class _Parser:
                 key: Node = Star()
             elif sign.text == "[":
                 key = self.expression()
-            elif self._next.kind is Kind.NAME:
+            elif self._next.kind is TokenKind.NAME:
                 key = Literal(self._next.text)
                 self._at += 1
             else:
@@ -150,10 +149,10 @@ class _Parser:
 
     def _primary(self) -> Node:
         token = self._next
-        if token.kind is Kind.LITERAL:
+        if token.kind is TokenKind.LITERAL:
             self._at += 1
             return Literal(token.value)
-        if token.kind is Kind.NAME:
+        if token.kind is TokenKind.NAME:
             self._at += 1
             return self._call(token) if self._take("(") else self._name(token)
         if self._take("("):
@@ -183,10 +182,10 @@ class _Parser:
             odd = ", an odd number" if known.name == "case" else ""
             said = f"{known.name} takes {takes} arguments{odd}, not {len(arguments)}"
             raise ExpressionError(said, self._text, token.offset)
-        return Call(token.text.lower(), tuple(arguments), token.offset)
+        return FunctionCall(token.text.lower(), tuple(arguments), token.offset)
 
 
-class Kind(Enum):
+class TokenKind(Enum):
     SIGN = auto()
     NAME = auto()
     LITERAL = auto()
@@ -195,7 +194,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    kind: Kind
+    kind: TokenKind
     text: str
     offset: int
     value: bool | float | str | None = None
@@ -211,7 +210,7 @@ def tokens(text: str) -> list[Token]:
         while offset < len(text) and text[offset].isspace():
             offset += 1
         if offset == len(text):
-            return [*found, Token(Kind.END, "", offset)]
+            return [*found, Token(TokenKind.END, "", offset)]
         token = _token(text, offset, found[-1] if found else None)
         found.append(token)
         offset += len(token.text)
@@ -221,21 +220,21 @@ def _token(text: str, offset: int, last: Token | None) -> Token:
     first = text[offset]
     if first == "'":
         if string := _STRING.match(text, offset):
-            return Token(Kind.LITERAL, string[0], offset, string[1].replace("''", "'"))
+            return Token(TokenKind.LITERAL, string[0], offset, string[1].replace("''", "'"))
         raise ExpressionError("a string has no closing quote", text, offset)
-    after_value = last is not None and (last.kind is Kind.NAME or last.text in _BEFORE_DOT)
+    after_value = last is not None and (last.kind is TokenKind.NAME or last.text in _BEFORE_DOT)
     if first in "+-0123456789" or (first == "." and not after_value):
         return _number(text, offset)
     if sign := _SIGN.match(text, offset):
-        return Token(Kind.SIGN, sign[0], offset)
+        return Token(TokenKind.SIGN, sign[0], offset)
     word = _WORD.match(text, offset)
     said = word[0] if word else first
     if not _NAME.fullmatch(said):
         hint = "; strings stand in single quotes" if first == '"' else ""
         raise ExpressionError(f"unexpected {said}{hint}", text, offset)
     if said in _CONSTANTS and not (last is not None and last.text == "."):
-        return Token(Kind.LITERAL, said, offset, _CONSTANTS[said])
-    return Token(Kind.NAME, said, offset)
+        return Token(TokenKind.LITERAL, said, offset, _CONSTANTS[said])
+    return Token(TokenKind.NAME, said, offset)
 
 
 def _number(text: str, offset: int) -> Token:
@@ -244,4 +243,4 @@ def _number(text: str, offset: int) -> Token:
     value = parse_number(said)
     if value != value:
         raise ExpressionError(f"unexpected {said}", text, offset)
-    return Token(Kind.LITERAL, said, offset, value)
+    return Token(TokenKind.LITERAL, said, offset, value)

@@ -42,7 +42,7 @@ class Index:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class FunctionCall:
     """A function by its name in lower case."""
 
     function: str
@@ -70,14 +70,14 @@ class Logic:
     operands: tuple[Node, ...]
 
 
-Node = Literal | Name | Star | Index | Call | Not | Comparison | Logic
+Node = Literal | Name | Star | Index | FunctionCall | Not | Comparison | Logic
 
 
 def children(node: Node) -> tuple[Node, ...]:
     match node:
         case Index(of, key):
             return of, key
-        case Call(arguments=arguments):
+        case FunctionCall(arguments=arguments):
             return arguments
         case Not(operand):
             return (operand,)
@@ -121,7 +121,7 @@ def references(node: Node) -> Iterator[str]:
 
 def functions(node: Node) -> frozenset[str]:
     """Functions that are called anywhere in it, in lower case."""
-    here = {node.function} if isinstance(node, Call) else set()
+    here = {node.function} if isinstance(node, FunctionCall) else set()
     return frozenset(here).union(*(functions(child) for child in children(node)))
 
 
@@ -131,7 +131,7 @@ def status_misplaced(node: Node, *, in_if: bool, of_job: bool) -> str:
     They stand in conditions alone, and name jobs in those of jobs alone: `job-if`, `step-if` and their likes in
     workflow-v1.0.json of https://github.com/actions/languageservices (read 2026-11-22).
     """
-    if isinstance(node, Call) and node.function in STATUS_FUNCTIONS:
+    if isinstance(node, FunctionCall) and node.function in STATUS_FUNCTIONS:
         if not in_if:
             return f"{node.function}() stands in an if alone"
         if node.arguments and not of_job:
@@ -164,7 +164,7 @@ def _written(node: Node) -> tuple[str, int]:
             return f"{_within(of, 6)}.{key}", 6
         case Index(of, key):
             return f"{_within(of, 6)}[{written(key)}]", 6
-        case Call(function, arguments):
+        case FunctionCall(function, arguments):
             return f"{function}({', '.join(map(written, arguments))})", 6
         case Not(operand):
             return f"!{_within(operand, 5)}", 5

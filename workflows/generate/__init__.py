@@ -7,7 +7,7 @@ from typing import Final
 
 from infra.model.errors import ConfigError, Problem
 from workflows.composite import FOLDER, Generated
-from workflows.generate import images, publish, runs, tests, tiers
+from workflows.generate import images, runs, tests, tiers
 from workflows.spec import Spec, SpecLine
 from workflows.world import World
 
@@ -17,7 +17,7 @@ SECTIONS: Final[tuple[Callable[[Spec, World], Iterable[Generated]], ...]] = (
     tests.files,
     images.files,
     runs.files,
-    publish.files,
+    tests.published,
     tiers.files,
 )
 """What makes the files of each section of a specification."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from infra.model import names
-from infra.model.images.users import record_stack
+from infra.model.images.places import record_stack
 from workflows import steps, vm
 from workflows.builders import (
     Concurrency,
@@ -24,7 +24,7 @@ from workflows.builders import (
 from workflows.composite import Generated, generated, made_of
 from workflows.placement import OnPools, OnVm, place_run
 from workflows.spec import Spec
-from workflows.spec.model import Run
+from workflows.spec.model import TpuRun
 from workflows.world import World
 
 RUN = "{run}"
@@ -40,7 +40,7 @@ def files(spec: Spec, world: World) -> Iterator[Generated]:
         yield made
 
 
-def _file(spec: Spec, index: int, run: Run, world: World) -> Generated:
+def _file(spec: Spec, index: int, run: TpuRun, world: World) -> Generated:
     placed = place_run(run, spec.declared.repository, world)
     jobs = _vm_jobs(spec, run, placed, world) if isinstance(placed, OnVm) else (_pool_job(run, placed, world),)
     schedule = [Schedule(run.schedule)] if run.schedule else []
@@ -54,7 +54,7 @@ def _file(spec: Spec, index: int, run: Run, world: World) -> Generated:
     return generated(spec, run.file, workflow, {job.id: spec.line("runs", index) for job in jobs})
 
 
-def _vm_jobs(spec: Spec, run: Run, placed: OnVm, world: World) -> tuple[Job, ...]:
+def _vm_jobs(spec: Spec, run: TpuRun, placed: OnVm, world: World) -> tuple[Job, ...]:
     stack = world.stacks[spec.declared.stack]
     bucket = world.stacks[record_stack(world.images)].bucket.name
     place = vm.mirrored(world, placed.shape, world.images.image(run.image).push.ghcr or "")
@@ -64,7 +64,7 @@ def _vm_jobs(spec: Spec, run: Run, placed: OnVm, world: World) -> tuple[Job, ...
             name=run.job,
             shape=placed.shape,
             accelerator=placed.shape.pool.accelerator,
-            image=vm.digest_output(),
+            image=vm.RECORDED,
             command=run.command,
             account=vm.account(stack, spec.declared.repository, placed.shape),
             why=placed.why,
@@ -83,7 +83,7 @@ def _vm_jobs(spec: Spec, run: Run, placed: OnVm, world: World) -> tuple[Job, ...
     )
 
 
-def _pool_job(run: Run, placed: OnPools, world: World) -> Job:
+def _pool_job(run: TpuRun, placed: OnPools, world: World) -> Job:
     """The same command as plain steps on a runner, from the repository's own lock."""
     command = steps.words((f"uv run --package {run.package} --frozen", *run.command)).replace(RUN, "$RUN")
     return Job(
@@ -97,7 +97,7 @@ def _pool_job(run: Run, placed: OnPools, world: World) -> Job:
         steps=[
             steps.checkout(world),
             Step(
-                name="Run",
+                name="TpuRun",
                 working_directory=run.folder,
                 timeout_minutes=run.timeout_minutes,
                 env={

@@ -54,7 +54,6 @@ from workflows.world import World
 RESULTS = "results"
 WRITE_ISSUES = Grant(Scope.ISSUES, Access.WRITE, "one issue while the tests fail, and one while they cost too much")
 _SET_UP = context(PROVIDER).differs("")
-READ_CONTENTS = Grant(Scope.CONTENTS, Access.READ)
 
 
 def files(spec: Spec, world: World) -> Iterator[Generated]:
@@ -190,7 +189,7 @@ def _told(parts: Parts, suite: str, main: Expression) -> Job:
         condition=not_cancelled() & main,
         runs_on=Hosted(),
         timeout_minutes=MINUTES,
-        permissions=Permissions.of(READ_CONTENTS, WRITE_ISSUES),
+        permissions=Permissions.of(steps.READ_CONTENTS, WRITE_ISSUES),
         purpose=Purpose.WATCH,
         steps=[
             issue(

@@ -51,7 +51,6 @@ from workflows.generate.tiers_parts import (
 
 HARMLESS = "it reads a number and a commit's name, checks nothing out, and asks who set the label"
 NUMBER = context("github.event.pull_request.number")
-READ_CONTENTS = Grant(Scope.CONTENTS, Access.READ)
 START = Grant(Scope.ACTIONS, Access.WRITE, "starts the tests on the main branch")
 UNLABEL = Grant(Scope.PULL_REQUESTS, Access.WRITE, "takes the label off")
 NO_RESULT = literal("gave no result: no VM, one that was taken back, or a cancelled run. Set the label again")
@@ -194,7 +193,7 @@ def _comment_result(parts: Parts, suite: str, number: Expression, commit: Expres
         condition=always() & context("needs.head.result").equals("success"),
         runs_on=Hosted(),
         timeout_minutes=MINUTES,
-        permissions=Permissions.of(READ_CONTENTS, COMMENT, STATUS),
+        permissions=Permissions.of(steps.READ_CONTENTS, COMMENT, STATUS),
         purpose=Purpose.WATCH,
         steps=[
             # First, since what is required must not hang on a comment or on a history that cannot be read.

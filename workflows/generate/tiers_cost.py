@@ -10,7 +10,7 @@ from math import ceil
 
 from infra.model.cost import HOURS_PER_MONTH, slices_cost
 from infra.model.errors import ConfigError, Problem
-from infra.model.images.times import count
+from infra.model.images.cost import count
 from workflows.spec import Spec
 from workflows.spec.tiers import Tiers
 from workflows.world import StackPool

@@ -18,14 +18,14 @@ from infra.model.schema import StackConfig
 from workflows.composite import FOLDER, MARK, Generated
 from workflows.image_builds import built_by_github
 from workflows.own import apply, bases, checks, docker_images, drift, plan, preview, preview_comment
-from workflows.own.steps import File, Surroundings, module_file
+from workflows.own.steps import File, OrderedWorld, module_file
 from workflows.world import World
 
 COMMAND: Final = "./tidepool workflows --write"
 """What writes the files anew."""
 
 _IMAGES: Final = PurePosixPath(IMAGES_WORKFLOW).name
-_FILES: Final[Mapping[str, Callable[[Surroundings], File]]] = {
+_FILES: Final[Mapping[str, Callable[[OrderedWorld], File]]] = {
     "apply.yaml": apply.file,
     "bases.yaml": bases.file,
     "checks.yaml": checks.file,
@@ -42,12 +42,12 @@ def generate_own(world: World) -> tuple[Generated, ...]:
     ConfigError where an action is missing, or where no stack lets in an environment to apply in.
     """
     _check_environments(world.stacks)
-    around = Surroundings(world, _in_turn(world.stacks))
+    around = OrderedWorld(world, _in_turn(world.stacks))
     wanted = {**_FILES, **({_IMAGES: docker_images.file} if built_by_github(world) else {})}
     return tuple(_generated(name, make, around) for name, make in sorted(wanted.items()))
 
 
-def _generated(name: str, make: Callable[[Surroundings], File], around: Surroundings) -> Generated:
+def _generated(name: str, make: Callable[[OrderedWorld], File], around: OrderedWorld) -> Generated:
     file = make(around)
     header = (
         f"{MARK} {module_file(make.__module__)} and the stacks. Do not edit: change it there and run\n"

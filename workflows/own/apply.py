@@ -32,7 +32,7 @@ from workflows.own.steps import (
     STATE,
     TOKEN,
     File,
-    Surroundings,
+    OrderedWorld,
     each_stack,
     fetched,
     is_set_up,
@@ -59,7 +59,7 @@ MOST_MINUTES: Final = 360
 """Of a job on GitHub's own machines (https://docs.github.com/en/actions/reference/limits, read 2026-11)."""
 
 
-def file(around: Surroundings) -> File:
+def file(around: OrderedWorld) -> File:
     jobs, sources = made(around, plan, apply)
     workflow = Workflow(
         name="Apply",
@@ -75,7 +75,7 @@ applies the same and more. Environments, variables and identities: docs/github.m
     return File(workflow, sources)
 
 
-def plan(around: Surroundings) -> Job:
+def plan(around: OrderedWorld) -> Job:
     world = around.world
     return Job(
         id="plan",
@@ -136,7 +136,7 @@ def plan(around: Surroundings) -> Job:
     )
 
 
-def apply(around: Surroundings) -> Job:
+def apply(around: OrderedWorld) -> Job:
     world = around.world
     needed = context("needs.plan.outputs.environment")
     return Job(
@@ -170,14 +170,14 @@ def apply(around: Surroundings) -> Job:
     )
 
 
-def _planned(around: Surroundings, *further: str) -> str:
+def _planned(around: OrderedWorld, *further: str) -> str:
     return script(
         'mkdir -p "$RUNNER_TEMP/plans"',
         *each_stack(around.stacks, f'{previewed()} --json >"$RUNNER_TEMP/plans/$stack.json"', *further),
     )
 
 
-def _applied(around: Surroundings) -> str:
+def _applied(around: OrderedWorld) -> str:
     # In the foreground: Tidepool hands the signal on to the engine, which takes a second one for "at once".
     limit = f"timeout --foreground --signal=INT --kill-after={MINUTES_TO_STOP}m"
     return script(
@@ -190,7 +190,7 @@ def _applied(around: Surroundings) -> str:
     )
 
 
-def _pinned(around: Surroundings) -> Value:
+def _pinned(around: OrderedWorld) -> Value:
     """The number that the stack file writes for this repository; empty where it writes none."""
     numbers = (stack.github.repository_id for stack in around.world.stacks.values() if stack.github)
     return next(filter(None, numbers), "")
@@ -202,7 +202,7 @@ def minutes_of(stack: StackConfig) -> int:
     return MINUTES_A_STACK + drain
 
 
-def _minutes(around: Surroundings) -> int:
+def _minutes(around: OrderedWorld) -> int:
     """How long the whole job may take. Raises ConfigError where GitHub would end it before."""
     waits = [minutes_of(around.world.stacks[stack]) + MINUTES_TO_STOP for stack in around.stacks]
     minutes = MINUTES_BEFORE + sum(waits)

@@ -21,7 +21,7 @@ from workflows.builders import (
     WorkflowDispatch,
     context,
 )
-from workflows.own.steps import TOKEN, File, Surroundings, made, script, set_up_without_token
+from workflows.own.steps import TOKEN, File, OrderedWorld, made, script, set_up_without_token
 from workflows.steps import READ_CONTENTS, checkout
 
 WEEKLY: Final = "41 5 * * 1"
@@ -30,7 +30,7 @@ TITLE: Final = "Newer bases of images"
 LABEL: Final = "tidepool-bases"
 
 
-def file(around: Surroundings) -> File:
+def file(around: OrderedWorld) -> File:
     jobs, sources = made(around, look)
     workflow = Workflow(
         name="Newer Bases",
@@ -44,7 +44,7 @@ closed when all is as pinned. Without newer bases the scan refuses builds sooner
     return File(workflow, sources)
 
 
-def look(around: Surroundings) -> Job:
+def look(around: OrderedWorld) -> Job:
     return Job(
         id="look",
         purpose=Purpose.WATCH,

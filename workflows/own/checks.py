@@ -16,11 +16,11 @@ from workflows.builders import (
     context,
     template,
 )
-from workflows.own.steps import File, Surroundings, made
+from workflows.own.steps import File, OrderedWorld, made
 from workflows.steps import READ_CONTENTS, checkout
 
 
-def file(around: Surroundings) -> File:
+def file(around: OrderedWorld) -> File:
     jobs, sources = made(around, test)
     workflow = Workflow(
         name="Checks",
@@ -32,7 +32,7 @@ def file(around: Surroundings) -> File:
     return File(workflow, sources)
 
 
-def test(around: Surroundings) -> Job:
+def test(around: OrderedWorld) -> Job:
     return Job(
         id="test",
         purpose=Purpose.TEST,

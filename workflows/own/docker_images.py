@@ -8,9 +8,9 @@ from operator import or_
 from typing import Final
 
 from infra.model.federation import IMAGES_WORKFLOW, MAIN
+from infra.model.images.places import record_stack
 from infra.model.images.rebuilds import trigger_files, trigger_ignores
 from infra.model.images.spec import DOCKERFILE, Builder, Image
-from infra.model.images.users import record_stack
 from workflows.builders import (
     Expression,
     Hosted,
@@ -37,14 +37,14 @@ from workflows.image_builds import (
     choice,
     commit_of_tests,
 )
-from workflows.own.steps import File, Surroundings, is_set_up, line_of, script
+from workflows.own.steps import File, OrderedWorld, is_set_up, line_of, script
 from workflows.steps import READ_CONTENTS, checkout
 from workflows.world import World
 
 CHOICE: Final = "choose"
 
 
-def file(around: Surroundings) -> File:
+def file(around: OrderedWorld) -> File:
     world = around.world
     images = built_by_github(world)
     first, builds = choose(around), [build(around, image) for image in images]
@@ -77,7 +77,7 @@ been on main.""",
     )
 
 
-def choose(around: Surroundings) -> Job:
+def choose(around: OrderedWorld) -> Job:
     images = built_by_github(around.world)
     return Job(
         id=CHOICE,
@@ -113,7 +113,7 @@ def choose(around: Surroundings) -> Job:
     )
 
 
-def build(around: Surroundings, image: Image) -> Job:
+def build(around: OrderedWorld, image: Image) -> Job:
     world = around.world
     tested_at = {_sources(image): TESTED_COMMIT} if image.when.after else {}
     builds = ImageBuilds(world, world.stacks[record_stack(world.images)], tested_at)
@@ -130,7 +130,7 @@ def build(around: Surroundings, image: Image) -> Job:
     return builds.job(image, name=f"Build {image.name}", after=after, condition=condition, why=why)
 
 
-def find_tested(around: Surroundings, image: Image) -> Job:
+def find_tested(around: OrderedWorld, image: Image) -> Job:
     """The newest tested commit of the sources of an image whose build follows tests."""
     following = [each.name for each in built_by_github(around.world) if each.when.after]
     wanted = reduce(or_, map(_is_chosen, following))

@@ -27,7 +27,7 @@ from workflows.own.steps import (
     STATE,
     TOKEN,
     File,
-    Surroundings,
+    OrderedWorld,
     each_stack,
     fetched,
     is_set_up,
@@ -45,7 +45,7 @@ NIGHTLY: Final = "23 4 * * *"
 PLANS: Final = "plans"
 
 
-def file(around: Surroundings) -> File:
+def file(around: OrderedWorld) -> File:
     jobs, sources = made(around, look, report)
     workflow = Workflow(
         name="Drift",
@@ -60,7 +60,7 @@ Two jobs: the one that reads the cloud cannot write to GitHub, the one that writ
     return File(workflow, sources)
 
 
-def look(around: Surroundings) -> Job:
+def look(around: OrderedWorld) -> Job:
     world = around.world
     return Job(
         id="look",
@@ -93,7 +93,7 @@ def look(around: Surroundings) -> Job:
     )
 
 
-def report(around: Surroundings) -> Job:
+def report(around: OrderedWorld) -> Job:
     return Job(
         id="report",
         purpose=Purpose.WATCH,

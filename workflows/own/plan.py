@@ -23,7 +23,7 @@ from workflows.own.steps import (
     REVIEWED,
     STATE,
     File,
-    Surroundings,
+    OrderedWorld,
     each_stack,
     is_set_up,
     kept,
@@ -41,7 +41,7 @@ DIGEST: Final = "reviewed-plan-"
 DIGEST_FILE: Final = "digest.json"
 
 
-def file(around: Surroundings) -> File:
+def file(around: OrderedWorld) -> File:
     jobs, sources = made(around, plan)
     workflow = Workflow(
         name=NAME,
@@ -58,7 +58,7 @@ the tree that it planned (head and base merged), for apply.yaml to compare with.
     return File(workflow, sources)
 
 
-def plan(around: Surroundings) -> Job:
+def plan(around: OrderedWorld) -> Job:
     world = around.world
     return Job(
         id="plan",
@@ -87,7 +87,7 @@ def plan(around: Surroundings) -> Job:
     )
 
 
-def _planned(around: Surroundings) -> str:
+def _planned(around: OrderedWorld) -> str:
     """Every stack is planned, also after one that cannot be; the comment says which could not."""
     return script(
         'mkdir -p "$RUNNER_TEMP/plans" "$RUNNER_TEMP/shown" "$RUNNER_TEMP/reviewed"',

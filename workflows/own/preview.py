@@ -17,7 +17,7 @@ from workflows.builders import (
     context,
     template,
 )
-from workflows.own.steps import REVIEWED, File, Surroundings, kept, made, script
+from workflows.own.steps import REVIEWED, File, OrderedWorld, kept, made, script
 from workflows.steps import READ_CONTENTS, checkout
 
 NAME: Final = "Preview"
@@ -26,7 +26,7 @@ ARTIFACT: Final = "preview"
 ARTIFACT_FILE: Final = "preview.json"
 
 
-def file(around: Surroundings) -> File:
+def file(around: OrderedWorld) -> File:
     jobs, sources = made(around, meaning)
     workflow = Workflow(
         name=NAME,
@@ -43,7 +43,7 @@ is posted by preview-comment.yaml, which does not believe it either.""",
     return File(workflow, sources)
 
 
-def meaning(around: Surroundings) -> Job:
+def meaning(around: OrderedWorld) -> Job:
     merged = {"MERGED": context("github.sha")}
     return Job(
         id="meaning",

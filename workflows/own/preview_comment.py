@@ -19,11 +19,11 @@ from workflows.builders import (
     template,
 )
 from workflows.own import plan, preview
-from workflows.own.steps import TOKEN, File, Surroundings, fetched, made, script, set_up_without_token
+from workflows.own.steps import TOKEN, File, OrderedWorld, fetched, made, script, set_up_without_token
 from workflows.steps import checkout
 
 
-def file(around: Surroundings) -> File:
+def file(around: OrderedWorld) -> File:
     jobs, sources = made(around, post)
     workflow = Workflow(
         name="Preview comment",
@@ -56,7 +56,7 @@ keeps the newest alone, and a run that was cancelled, which posts nothing, would
     return File(workflow, sources)
 
 
-def post(around: Surroundings) -> Job:
+def post(around: OrderedWorld) -> Job:
     ended = context("github.event.workflow_run.conclusion")
     ours = context("github.event.workflow_run.head_repository.full_name").equals(context("github.repository"))
     return Job(

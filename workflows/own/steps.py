@@ -96,7 +96,7 @@ def previewed(*options: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class OrderedWorld:
     """stacks: their names in the order in which they are applied."""
 
     world: World
@@ -111,10 +111,10 @@ class File:
     sources: Mapping[str, SpecLine]
 
 
-Maker = Callable[[Surroundings], Job]
+Maker = Callable[[OrderedWorld], Job]
 
 
-def made(around: Surroundings, *makers: Maker) -> tuple[tuple[Job, ...], dict[str, SpecLine]]:
+def made(around: OrderedWorld, *makers: Maker) -> tuple[tuple[Job, ...], dict[str, SpecLine]]:
     """The jobs of a file, and where each is made."""
     jobs = tuple(maker(around) for maker in makers)
     return jobs, {job.id: line_of(maker) for job, maker in zip(jobs, makers, strict=True)}

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from infra.model import refusals, yamlfile
 from infra.model.errors import ConfigError, Problem
-from infra.model.images.reading import Written
+from infra.model.images.reading import WrittenFile
 from infra.model.yamlfile import YamlPath
 from workflows.spec import rules
 from workflows.spec.model import Declared
@@ -69,7 +69,7 @@ def load_spec(root: Path, name: str, world: World) -> Spec:
 
 def read_spec(text: str, name: str, source: str, world: World) -> Spec:
     """The specification that `text` declares; `source` is how people call its file."""
-    written = Written.read(text, source)
+    written = WrittenFile.read(text, source)
     problems = list(written.problems)
     try:
         declared = Declared.model_validate(written.data)

@@ -157,7 +157,7 @@ class Images(Model):
     starts: tuple[FileName, ...] = ()
 
 
-class Run(Model):
+class TpuRun(Model):
     """One command on TPUs: in an image on a VM that is made for it, or on a runner from the lock of `package`.
 
     accelerator: the smallest that will do. vm: a pool of a stack from which a VM of its own takes zones, runtime,
@@ -206,7 +206,7 @@ class Declared(Model):
     stack: ResourceName
     tests: tuple[Tests, ...] = ()
     images: tuple[Images, ...] = ()
-    runs: tuple[Run, ...] = ()
+    runs: tuple[TpuRun, ...] = ()
     publish: tuple[Publish, ...] = ()
     tiers: Annotated[Tiers | None, WRITTEN] = None
     kept: tuple[Kept, ...] = ()

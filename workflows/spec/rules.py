@@ -15,27 +15,35 @@ from infra.model.errors import Problem
 from infra.model.images.spec import Builder
 from infra.model.refusals import Subject
 from infra.model.yamlfile import YamlPath
-from workflows.spec.model import Declared, LegacyRuns, Priority
+from workflows.spec.model import Declared, LegacyRuns, Priority, Suite
 from workflows.world import World
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class SpecInWorld:
     """A specification that is right value by value, what it is judged beside, and where its parts stand for people."""
 
     declared: Declared
     world: World
     subject: Subject
 
+    def problem(self, path: YamlPath, value: str, rule: str, fix: str) -> Problem:
+        return Problem(self.subject(path), value, rule, fix)
 
-Rule = Callable[[Judged], Iterator[Problem]]
+    def suites(self) -> Iterator[tuple[YamlPath, Suite]]:
+        """Every suite of every file, with its place."""
+        for index, tests in enumerate(self.declared.tests):
+            yield from ((("tests", index, "suites", place), suite) for place, suite in enumerate(tests.suites))
+
+
+Rule = Callable[[SpecInWorld], Iterator[Problem]]
 SHARED_FILES = ("stale.yml",)
 """Shared by all repositories of the organisation: never a file of one specification."""
 
 
 def broken(declared: Declared, world: World, subject: Subject) -> tuple[Problem, ...]:
     """Every rule that does not hold."""
-    judged = Judged(declared, world, subject)
+    judged = SpecInWorld(declared, world, subject)
     return tuple(chain.from_iterable(rule(judged) for rule in RULES))
 
 
@@ -48,70 +56,59 @@ def _sections(declared: Declared) -> Iterator[tuple[YamlPath, str, str]]:
             yield (section, index), each.file, each.name
 
 
-def files_and_names_stand_once(judged: Judged) -> Iterator[Problem]:
+def files_and_names_stand_once(judged: SpecInWorld) -> Iterator[Problem]:
     files = Counter(file for _, file, _ in _sections(judged.declared))
     names = Counter(name for _, _, name in _sections(judged.declared))
     for path, file, name in _sections(judged.declared):
         if files[file] > 1:
-            yield Problem(judged.subject((*path, "file")), file, "a file is made of one entry", "another file")
+            yield judged.problem((*path, "file"), file, "a file is made of one entry", "another file")
         if file in SHARED_FILES:
-            yield Problem(
-                judged.subject((*path, "file")), file, "the file is shared, and no specification's", "another file"
-            )
+            yield judged.problem((*path, "file"), file, "the file is shared, and no specification's", "another file")
         if names[name] > 1:
             rule = "a workflow's name stands once: others follow it by its name"
-            yield Problem(judged.subject((*path, "name")), name, rule, "another name")
+            yield judged.problem((*path, "name"), name, rule, "another name")
 
 
-def the_stack_lets_workflows_in(judged: Judged) -> Iterator[Problem]:
+def the_stack_lets_workflows_in(judged: SpecInWorld) -> Iterator[Problem]:
     stack = judged.world.stacks.get(judged.declared.stack)
     if stack is None:
         there = ", ".join(sorted(judged.world.stacks))
-        yield Problem(
-            judged.subject(("stack",)), judged.declared.stack, "a specification names a stack", f"one of {there}"
-        )
+        yield judged.problem(("stack",), judged.declared.stack, "a specification names a stack", f"one of {there}")
     elif stack.github is None:
         rule = "the stack lets workflows of GitHub in"
-        yield Problem(
-            judged.subject(("stack",)),
-            judged.declared.stack,
-            rule,
-            f"tidepool:github in stacks/Pulumi.{judged.declared.stack}.yaml",
+        yield judged.problem(
+            ("stack",), judged.declared.stack, rule, f"tidepool:github in stacks/Pulumi.{judged.declared.stack}.yaml"
         )
 
 
-def suites_have_jobs_of_their_own(judged: Judged) -> Iterator[Problem]:
+def suites_have_jobs_of_their_own(judged: SpecInWorld) -> Iterator[Problem]:
     for index, tests in enumerate(judged.declared.tests):
         jobs = Counter(suite.job for suite in tests.suites)
         for place, suite in enumerate(tests.suites):
             if jobs[suite.job] > 1:
                 path = ("tests", index, "suites", place, "job")
-                yield Problem(judged.subject(path), suite.job, "the id of a job stands once in a file", "another id")
+                yield judged.problem(path, suite.job, "the id of a job stands once in a file", "another id")
 
 
-def suites_say_what_their_runners_do_not(judged: Judged) -> Iterator[Problem]:
-    for index, tests in enumerate(judged.declared.tests):
-        for place, suite in enumerate(tests.suites):
-            path = ("tests", index, "suites", place)
-            if suite.leave_free is not None and (suite.where.hosted or suite.priority is Priority.FIRST):
-                rule = "a suite leaves VMs free that wants them, and is not first itself"
-                yield Problem(judged.subject((*path, "leave_free")), str(suite.leave_free), rule, "remove the line")
-            if not suite.where.hosted and suite.python:
-                rule = "a pool's Python is the one of its runner image"
-                yield Problem(judged.subject((*path, "python")), ", ".join(suite.python), rule, "remove the line")
-            if not suite.where.hosted and suite.node:
-                rule = "a pool's Node is the one of its runner image"
-                yield Problem(judged.subject((*path, "node")), suite.node, rule, "remove the line")
-            if not suite.where.hosted and not suite.jax and not any("tpu" in each for each in suite.chosen):
-                rule = "tests on a TPU run with the library that drives it: of a jax version, or of the package's extra"
-                yield Problem(judged.subject(path), suite.package, rule, "extras: [tpu]")
-            if suite.where.hosted and not suite.python:
-                yield Problem(
-                    judged.subject(path), "", "a suite on GitHub's runners names its Python", 'python: ["3.11"]'
-                )
+def suites_say_what_their_runners_do_not(judged: SpecInWorld) -> Iterator[Problem]:
+    for path, suite in judged.suites():
+        if suite.leave_free is not None and (suite.where.hosted or suite.priority is Priority.FIRST):
+            rule = "a suite leaves VMs free that wants them, and is not first itself"
+            yield judged.problem((*path, "leave_free"), str(suite.leave_free), rule, "remove the line")
+        if not suite.where.hosted and suite.python:
+            rule = "a pool's Python is the one of its runner image"
+            yield judged.problem((*path, "python"), ", ".join(suite.python), rule, "remove the line")
+        if not suite.where.hosted and suite.node:
+            rule = "a pool's Node is the one of its runner image"
+            yield judged.problem((*path, "node"), suite.node, rule, "remove the line")
+        if not suite.where.hosted and not suite.jax and not any("tpu" in each for each in suite.chosen):
+            rule = "tests on a TPU run with the library that drives it: of a jax version, or of the package's extra"
+            yield judged.problem(path, suite.package, rule, "extras: [tpu]")
+        if suite.where.hosted and not suite.python:
+            yield judged.problem(path, "", "a suite on GitHub's runners names its Python", 'python: ["3.11"]')
 
 
-def groups_have_images_of_one_builder(judged: Judged) -> Iterator[Problem]:
+def groups_have_images_of_one_builder(judged: SpecInWorld) -> Iterator[Problem]:
     known = {
         image.name: image
         for image in judged.world.images.images
@@ -124,47 +121,42 @@ def groups_have_images_of_one_builder(judged: Judged) -> Iterator[Problem]:
             for at, name in enumerate(group.images):
                 if name not in known:
                     rule = f"an image of images/images.yaml that is built from {judged.declared.repository}"
-                    yield Problem(judged.subject((*path, at)), name, rule, f"one of {', '.join(sorted(known))}")
+                    yield judged.problem((*path, at), name, rule, f"one of {', '.join(sorted(known))}")
                 if name in grouped:
-                    yield Problem(judged.subject((*path, at)), name, "an image is in one group", "the name once")
+                    yield judged.problem((*path, at), name, "an image is in one group", "the name once")
                 grouped.add(name)
             builders = {known[name].builder for name in group.images if name in known}
             if len(builders) > 1:
                 said = ", ".join(group.images)
-                yield Problem(judged.subject(path), said, "a group is built by one builder", "two groups")
+                yield judged.problem(path, said, "a group is built by one builder", "two groups")
         for name in sorted(known.keys() - grouped):
-            yield Problem(
-                judged.subject(("images", index, "groups")),
-                "",
-                f"every image is in a group: {name}",
-                f"images: [{name}]",
+            yield judged.problem(
+                ("images", index, "groups"), "", f"every image is in a group: {name}", f"images: [{name}]"
             )
 
 
-def runs_have_what_they_name(judged: Judged) -> Iterator[Problem]:
+def runs_have_what_they_name(judged: SpecInWorld) -> Iterator[Problem]:
     for index, run in enumerate(judged.declared.runs):
         path = ("runs", index)
         images = sorted(image.name for image in judged.world.images.images if image.builder is Builder.GITHUB)
         if run.image not in images:
             rule = "a run's image is one of images/images.yaml that GitHub's registry has"
-            yield Problem(judged.subject((*path, "image")), run.image, rule, f"one of {', '.join(images)}")
+            yield judged.problem((*path, "image"), run.image, rule, f"one of {', '.join(images)}")
         elif run.name not in judged.world.images.image(run.image).used_by.workflows:
             rule = f"images/images.yaml says who runs an image: used_by.workflows of {run.image}"
-            yield Problem(judged.subject((*path, "image")), run.image, rule, f"workflows: [{run.name}] there")
+            yield judged.problem((*path, "image"), run.image, rule, f"workflows: [{run.name}] there")
         shape = judged.world.pool(run.vm)
         if shape is None:
             there = ", ".join(each.pool.name for each in judged.world.pools())
-            yield Problem(
-                judged.subject((*path, "vm")), run.vm, "a VM is made as a pool of a stack says", f"one of {there}"
-            )
+            yield judged.problem((*path, "vm"), run.vm, "a VM is made as a pool of a stack says", f"one of {there}")
         else:
             offered, wanted = shape.pool.accelerator, run.accelerator
             if offered.generation != wanted.generation or offered.chips < wanted.chips:
                 rule = f"the pool's accelerator is at least {wanted.name}; {run.vm} has {offered.name}"
-                yield Problem(judged.subject((*path, "vm")), run.vm, rule, f"a pool of {wanted.name} or larger")
+                yield judged.problem((*path, "vm"), run.vm, rule, f"a pool of {wanted.name} or larger")
 
 
-def runs_may_make_their_vms(judged: Judged) -> Iterator[Problem]:
+def runs_may_make_their_vms(judged: SpecInWorld) -> Iterator[Problem]:
     """Else Google gives the file no token, or the VM, once made, may not read its secret."""
     declared = judged.declared
     stack = judged.world.stacks.get(declared.stack)
@@ -183,7 +175,7 @@ def runs_may_make_their_vms(judged: Judged) -> Iterator[Problem]:
             rule = f"the stack lets workflows that make VMs in by their file, and as one pool; this one as {pool}"
             entry = f"{file} with pool: {pool}"
             fix = f"{entry} below tidepool:github run_makers in stacks/Pulumi.{declared.stack}.yaml"
-            yield Problem(judged.subject(path), file, rule, fix)
+            yield judged.problem(path, file, rule, fix)
     for index, run in enumerate(declared.runs):
         path = ("runs", index)
         shape = judged.world.pool(run.vm)
@@ -194,52 +186,45 @@ def runs_may_make_their_vms(judged: Judged) -> Iterator[Problem]:
             if not any(each.name == name and reader in each.readers for each in shape.stack.secrets):
                 rule = f"the VM reads the secret as {reader}, whose stack declares it"
                 fix = f"tidepool:secrets in stacks/Pulumi.{shape.stack.stack}.yaml: {name}, readers: [{reader}]"
-                yield Problem(judged.subject((*path, "secrets", variable)), name, rule, fix)
+                yield judged.problem((*path, "secrets", variable), name, rule, fix)
 
 
-def who_follows_follows_what_is_there(judged: Judged) -> Iterator[Problem]:
+def who_follows_follows_what_is_there(judged: SpecInWorld) -> Iterator[Problem]:
     names = sorted(name for _, _, name in _sections(judged.declared))
     for index, publish in enumerate(judged.declared.publish):
         if publish.follows not in names:
             rule = "a workflow follows one that exists, by its name"
-            yield Problem(
-                judged.subject(("publish", index, "follows")), publish.follows, rule, f"one of {', '.join(names)}"
-            )
+            yield judged.problem(("publish", index, "follows"), publish.follows, rule, f"one of {', '.join(names)}")
     started = {run.file for run in judged.declared.runs}
     for index, images in enumerate(judged.declared.images):
         for place, file in enumerate(images.starts):
             if file not in started:
                 rule = "images start runs of this specification, by their file"
                 fix = f"one of {', '.join(sorted(started))}" if started else "remove the line"
-                yield Problem(judged.subject(("images", index, "starts", place)), file, rule, fix)
+                yield judged.problem(("images", index, "starts", place), file, rule, fix)
 
 
-def images_follow_tests_that_exist(judged: Judged) -> Iterator[Problem]:
+def images_follow_tests_that_exist(judged: SpecInWorld) -> Iterator[Problem]:
     names = sorted(name for _, _, name in _sections(judged.declared))
     for index, images in enumerate(judged.declared.images):
         for group in images.groups:
             for image in (each for each in judged.world.images.images if each.name in group.images):
                 if image.when.after and image.when.after not in names:
                     rule = f"{image.name} is built after {image.when.after}, which is no workflow of this repository"
-                    yield Problem(
-                        judged.subject(("images", index)), image.when.after, rule, f"one of {', '.join(names)}"
-                    )
+                    yield judged.problem(("images", index), image.when.after, rule, f"one of {', '.join(names)}")
 
 
-def gaps_are_of_packages_that_are_tested(judged: Judged) -> Iterator[Problem]:
-    packages = sorted({suite.package for tests in judged.declared.tests for suite in tests.suites})
+def gaps_are_of_packages_that_are_tested(judged: SpecInWorld) -> Iterator[Problem]:
+    packages = sorted({suite.package for _, suite in judged.suites()})
     for index, gap in enumerate(judged.declared.accepted_gaps):
         if gap.package not in packages:
             fix = f"one of {', '.join(packages)}" if packages else "remove the entry"
-            yield Problem(
-                judged.subject(("accepted_gaps", index, "package")),
-                gap.package,
-                "a gap is of a package with suites",
-                fix,
+            yield judged.problem(
+                ("accepted_gaps", index, "package"), gap.package, "a gap is of a package with suites", fix
             )
 
 
-def old_workflows_give_way_to_generated_ones(judged: Judged) -> Iterator[Problem]:
+def old_workflows_give_way_to_generated_ones(judged: SpecInWorld) -> Iterator[Problem]:
     old = judged.declared.legacy.workflows if judged.declared.legacy else ()
     files, names = Counter(each.file for each in old), Counter(each.name for each in old)
     kept = {each.file for each in judged.declared.kept}
@@ -247,18 +232,18 @@ def old_workflows_give_way_to_generated_ones(judged: Judged) -> Iterator[Problem
     for index, each in enumerate(old):
         path = ("legacy", "workflows", index)
         if files[each.file] > 1:
-            yield Problem(judged.subject((*path, "file")), each.file, "an old file stands once", "another file")
+            yield judged.problem((*path, "file"), each.file, "an old file stands once", "another file")
         if names[each.name] > 1:
-            yield Problem(judged.subject((*path, "name")), each.name, "an old name stands once", "another name")
+            yield judged.problem((*path, "name"), each.name, "an old name stands once", "another name")
         if each.file in kept:
             rule = "a workflow is kept as it is, or gives way after a while"
-            yield Problem(judged.subject((*path, "file")), each.file, rule, "one of the two sections")
+            yield judged.problem((*path, "file"), each.file, rule, "one of the two sections")
         if each.replaced_by not in new:
             rule = "an old workflow gives way to a generated one"
-            yield Problem(judged.subject((*path, "replaced_by")), each.replaced_by, rule, ", ".join(new))
+            yield judged.problem((*path, "replaced_by"), each.replaced_by, rule, ", ".join(new))
     if judged.declared.legacy and not any(each.runs is LegacyRuns.BESIDE for each in old):
         rule = "some old workflow runs beside a new one, or there is nothing to compare"
-        yield Problem(judged.subject(("legacy", "workflows")), "", rule, "runs: beside, or no section `legacy`")
+        yield judged.problem(("legacy", "workflows"), "", rule, "runs: beside, or no section `legacy`")
 
 
 RULES: tuple[Rule, ...] = (

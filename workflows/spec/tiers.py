@@ -112,7 +112,7 @@ class Nightly(Model):
     labels: Annotated[tuple[IssueLabel, ...], AfterValidator(_some)]
 
 
-class Asked(Model):
+class AskedTests(Model):
     """The third tier: the file that hears of the label, and the one that it starts on the main branch."""
 
     label: IssueLabel
@@ -148,7 +148,7 @@ class Tiers(Model):
     every_pull_request: EveryPullRequest
     on_tpu: OnTpu
     nightly: Nightly
-    asked: Asked
+    asked: AskedTests
     history: History
     money: Money
 

@@ -147,6 +147,3 @@ EnvValue = Annotated[
     matching(r"(?!.*\$\{\{)[^\n\r]*", "one line of text without expressions", "such as offline"),
 ]
 EventName = Annotated[StrictStr, matching(r"[a-z_]+", "an event of GitHub's", "such as pull_request")]
-BucketPath = Annotated[
-    StrictStr, matching(r"gs://[a-z0-9][a-z0-9._-]*(/[A-Za-z0-9._=/-]*)?", "a place in a bucket", "gs://BUCKET/FOLDER/")
-]

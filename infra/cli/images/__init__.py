@@ -33,13 +33,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
 }
 
 
-@click.group(
-    name="images",
-    cls=LazyGroup,
-    sections=SECTIONS,
-    short_help="Say what images are, build them, and give them to pools.",
-    context_settings={"max_content_width": 100},
-)
+@click.group(cls=LazyGroup, sections=SECTIONS, context_settings={"max_content_width": 100})
 def command() -> None:
     """Images are declared in images/images.yaml, built by Cloud Build or GitHub, recorded by digest once every region
     has them, and given to pools by promotion.

@@ -7,14 +7,11 @@ import sys
 from pathlib import Path
 
 import click
-import yaml
-from rich.console import Console
-from rich.text import Text
 
 from infra.cli import options
-from infra.cli.echo import echo
-from infra.cli.failures import FAILED
-from infra.cli.render.console import machines, people, say, show
+from infra.cli.call import Invocation, called
+from infra.cli.echo import echo, machines
+from infra.cli.render.console import show
 from infra.cli.render.images import findings_table, pins_table, rebuilds_table
 from infra.model.images.pins import PINS_FILE, RESOLVE
 from infra.operations.errors import Refusal
@@ -22,7 +19,7 @@ from infra.operations.images import builds, changes, listings, pins
 from infra.operations.images.lab import declared
 
 
-@click.command(name="plan", short_help="Say what a change of files rebuilds, in which order, and why.")
+@click.command()
 @click.option(
     "--changed",
     multiple=True,
@@ -33,8 +30,9 @@ from infra.operations.images.lab import declared
 @click.option("--repository", metavar="OWNER/NAME", help="Whose files they are; this project's where not given.")
 @click.option("--base", metavar="REF", help="Take the files that differ from this commit in this checkout, by git.")
 @options.json_option
+@called
 def plan_command(
-    *, changed: tuple[str, ...], more: tuple[str, ...], repository: str | None, base: str | None, as_json: bool
+    call: Invocation, *, changed: tuple[str, ...], more: tuple[str, ...], repository: str | None, base: str | None
 ) -> None:
     """Say which images a change rebuilds: parents before children, each with the reason, its builder and its places.
 
@@ -45,19 +43,19 @@ def plan_command(
         raise Refusal(f"say what {more[0]} is: --changed {' '.join(more)}")
     if bool(changed) == bool(base):
         raise Refusal("say what changed: either --changed FILE..., or --base REF")
-    lab, console = declared(), people(as_json=as_json)
+    lab = declared()
     if base:
         found = changes.since(lab, base, repository)
     else:
         found = changes.by_files(lab, _named((*changed, *more)), repository)
     if found.images:
-        show(console, rebuilds_table(found.images))
+        show(call.console, rebuilds_table(found.images))
     else:
         count = f"{len(found.files)} files" if len(found.files) != 1 else "1 file"
-        say(console, f"{count} of {found.repository}: no image is rebuilt")
+        call.say(f"{count} of {found.repository}: no image is rebuilt")
         for other in found.elsewhere:
-            say(console, f"in {other} such a change rebuilds images: --repository {other}")
-    if as_json:
+            call.say(f"in {other} such a change rebuilds images: --repository {other}")
+    if call.as_json:
         echo(json.dumps(found.to_json(), indent=2))
 
 
@@ -69,21 +67,19 @@ def _named(files: tuple[str, ...]) -> tuple[str, ...]:
     return (*(each for each in files if each != "-"), *(line for line in lines if line))
 
 
-@click.command(name="bases", short_help="Say what images are built from, and propose newer ones.")
+@click.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--ask", is_flag=True, help="Ask the registries what is newer; write nothing.")
 @click.option(
     "--check",
-    type=click.Path(dir_okay=False, exists=True, path_type=Path),
+    type=options.A_FILE_THERE,
     metavar="FILE",
     help="The same from what --ask --json printed on another machine.",
 )
 @click.option("--resolve", is_flag=True, help="Ask and write: what is unresolved, or the entries that are named.")
 @options.json_option
-@click.pass_context
-def bases_command(
-    ctx: click.Context, *, names: tuple[str, ...], ask: bool, check: Path | None, resolve: bool, as_json: bool
-) -> None:
+@called
+def bases_command(call: Invocation, *, names: tuple[str, ...], ask: bool, check: Path | None, resolve: bool) -> int:
     """Say what images/bases.yaml pins: base images by digest, downloads by checksum, each with its public source.
 
     --ask and --resolve need internet. --resolve writes digest or checksum, source and day, and leaves all else as it
@@ -93,73 +89,55 @@ def bases_command(
     """
     if sum((ask, check is not None, resolve)) > 1:
         raise Refusal("say one of --ask, --check FILE and --resolve")
-    console = people(as_json=as_json)
     table = pins.table(names, only_unresolved=resolve)
     if not (ask or check or resolve):
-        ctx.exit(_list(table, console, as_json=as_json))
-    found = pins.check(table, check) if check else pins.ask(table, lambda name: _asking(console, name))
-    show(console, findings_table(found.findings))
+        return _list(call, table)
+    found = pins.check(table, check) if check else pins.ask(table, lambda name: call.say(f"asking for {name}", "dim"))
+    show(call.console, findings_table(found.findings))
     for failure in found.failures:
-        say(console, Text(failure, style="red"))
+        call.say(failure, "red")
     open_ones = found.differing
     if resolve:
         wrote = pins.write(table, found.findings)
         what = f"wrote {PINS_FILE}; what it rebuilds: ./tidepool images plan --base HEAD"
-        say(console, what if wrote else f"{PINS_FILE} stays as it is")
+        call.say(what if wrote else f"{PINS_FILE} stays as it is")
         open_ones = found.changed
     elif open_ones:
-        say(console, f"to take them over: {RESOLVE} {' '.join(each.answer.name for each in open_ones)}")
-    code = FAILED if found.failures or open_ones else 0
-    if as_json:
-        machines(found.to_json() | {"exit": code})
-    ctx.exit(code)
+        call.say(f"to take them over: {RESOLVE} {' '.join(each.answer.name for each in open_ones)}")
+    return call.end(found.to_json(), failed=bool(found.failures or open_ones))
 
 
-def _asking(console: Console, name: str) -> None:
-    say(console, Text(f"asking for {name}", style="dim"))
-
-
-def _list(table: pins.Table, console: Console, *, as_json: bool) -> int:
-    show(console, pins_table(table.bases, table.downloads))
+def _list(call: Invocation, table: pins.Table) -> int:
+    show(call.console, pins_table(table.bases, table.downloads))
     if table.unresolved:
-        say(console, f"{len(table.unresolved)} unresolved, which builds refuse; where there is internet: {RESOLVE}")
-    code = FAILED if table.unresolved else 0
-    if as_json:
-        machines(table.to_json() | {"exit": code})
-    return code
+        call.say(f"{len(table.unresolved)} unresolved, which builds refuse; where there is internet: {RESOLVE}")
+    return call.end(table.to_json(), failed=bool(table.unresolved))
 
 
-@click.command(name="listing", short_help="List another repository's files for the check of path filters.")
+@click.command()
 @click.argument("repository", metavar="OWNER/NAME")
 @click.option(
-    "--checkout",
-    required=True,
-    type=click.Path(file_okay=False, exists=True, path_type=Path),
-    metavar="DIR",
-    help="A working copy of that repository.",
+    "--checkout", required=True, type=options.A_FOLDER_THERE, metavar="DIR", help="A working copy of that repository."
 )
 @click.option("--check", is_flag=True, help="Write nothing; exit code 1 if the listing would have other files.")
 @options.json_option
-@click.pass_context
-def listing_command(ctx: click.Context, *, repository: str, checkout: Path, check: bool, as_json: bool) -> None:
+@called
+def listing_command(call: Invocation, *, repository: str, checkout: Path, check: bool) -> int:
     """Write images/listings/OWNER.NAME.txt: of each path filter over that repository some files that it names.
 
     By it path filters are checked where no working copy is at hand. Reads the commit that DIR has checked out, and
     refuses a filter that names none of its files.
     """
     found = listings.listing(repository, checkout)
-    code = FAILED if check and not found.is_committed() else 0
+    stale = check and not found.is_committed()
     if not check:
         found.write()
     wrote = f"has {len(found.paths)} files of {found.commit[:12]}"
-    verb = ("would have other files" if code else "is right") if check else wrote
-    say(people(as_json=as_json), f"{found.file} {verb}")
-    if as_json:
-        machines({"repository": repository, "commit": found.commit, "paths": list(found.paths), "exit": code})
-    ctx.exit(code)
+    call.say(f"{found.file} {('would have other files' if stale else 'is right') if check else wrote}")
+    return call.end({"repository": repository, "commit": found.commit, "paths": list(found.paths)}, failed=stale)
 
 
-@click.command(name="show", short_help="Print the build that is generated for an image.")
+@click.command()
 @click.argument("image")
 @options.json_option
 def show_command(*, image: str, as_json: bool) -> None:
@@ -168,19 +146,7 @@ def show_command(*, image: str, as_json: bool) -> None:
     """
     lab = declared()
     wanted = lab.image(image)
-    body = builds.generated(lab, wanted)
     if as_json:
-        machines({"image": wanted.name, "builder": wanted.builder.value, "build": body})
+        machines({"image": wanted.name, "builder": wanted.builder.value, "build": builds.generated(lab, wanted)})
     else:
-        echo(yaml.dump(body, Dumper=_Dumper, sort_keys=False, width=1000), nl=False)
-
-
-class _Dumper(yaml.SafeDumper):
-    """Scripts as blocks, line by line."""
-
-
-def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
-
-
-_Dumper.add_representer(str, _text)
+        echo(builds.generated_text(lab, wanted), nl=False)

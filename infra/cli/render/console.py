@@ -9,18 +9,18 @@ file or a pipe gets them whole.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterator
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.padding import Padding
 from rich.segment import Segment
+from rich.table import Table
 from rich.text import Text
 
-from infra.cli.echo import echo
-from infra.cli.where import with_cloud
+from infra.cli.echo import machines
 from infra.model.visible import visible
+
+__all__ = ("VisibleConsole", "indented", "is_live", "machines", "people", "say", "show", "table")
 
 
 class VisibleConsole(Console):
@@ -60,28 +60,15 @@ def show(console: Console, drawn: RenderableType) -> None:
         say(console, line.rstrip())
 
 
-def machines(body: Mapping[str, Any], *, indent: int | None = 2) -> None:
-    """Print the one object of --json. indent: None for an object on one line."""
-    echo(json.dumps(with_cloud(body), indent=indent))
-
-
-def answer(as_json: bool, body: Mapping[str, Any], *lines: str) -> None:
-    """Print the object for machines, or the lines for people."""
-    if as_json:
-        machines(body)
-        return
-    for line in lines:
-        echo(line)
-
-
-def columns(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """A table as lines, with a header; nothing where it has no rows."""
-    if not rows:
-        return []
-    widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
-    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in (titles, *rows)]
-
-
 def is_live(console: Console) -> bool:
     """Whether lines can be drawn over: a terminal that knows how."""
     return console.is_terminal and not console.is_dumb_terminal
+
+
+def table(*columns: str, right: Collection[str] = (), folded: Collection[str] = ()) -> Table:
+    """A table without lines. right: columns of figures. folded: columns whose texts may be longer than a line."""
+    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for column in columns:
+        justify, overflow = "right" if column in right else "left", "fold" if column in folded else "ellipsis"
+        made.add_column(column, justify=justify, no_wrap=column not in folded, overflow=overflow)
+    return made

@@ -8,29 +8,22 @@ from datetime import datetime
 from rich.table import Table
 from rich.text import Text
 
-from infra.cli.render.tables import table
-from infra.model.images.answers import Finding
-from infra.model.images.answers import Outcome as Answered
-from infra.model.images.cost import BuildCost
+from infra.cli.render.console import table
+from infra.model.images.answers import PinFinding, PinOutcome
 from infra.model.images.pins import Base, Download
 from infra.model.images.rebuilds import Rebuild
-from infra.model.images.record import Build
-from infra.model.images.spec import Image
-from infra.operations.images.running import Found, Moved, place_in_short
-from infra.operations.images.state import ImageState, PlaceState, Standing
+from infra.operations.images.state import Found, ImageStanding, ImageState, Moved, PlaceState, place_in_short
+from infra.preview.image_words import SHORT, age, built, copied, cost_words, pinned, short, volume, when
 
-SHORT = 12
-"""Hexadecimal digits of a digest that are shown where its whole length has no room."""
-_KILO, _MEGA = 1_000, 1_000_000
 _ANSWERS = {
-    Answered.SAME: "as pinned",
-    Answered.RESOLVED: "now known",
-    Answered.NEWER: "the tag names a newer image",
-    Answered.CHANGED: "OTHER BYTES at the same address: look before anything is built from it",
+    PinOutcome.SAME: "as pinned",
+    PinOutcome.RESOLVED: "now known",
+    PinOutcome.NEWER: "the tag names a newer image",
+    PinOutcome.CHANGED: "OTHER BYTES at the same address: look before anything is built from it",
 }
 
 
-def images_table(found: Sequence[Standing], now: datetime) -> Table:
+def images_table(found: Sequence[ImageStanding], now: datetime) -> Table:
     """One row an image, parents before children."""
     drawn = table("image", "builder", "digest", "age", "places", right=("age",), folded=("places",))
     for each in found:
@@ -72,20 +65,20 @@ def pins_table(bases: Mapping[str, Base], downloads: Mapping[str, Download]) -> 
     titles = ("entry", "what", "pinned", "read")
     drawn = table(*titles, folded=titles)
     for name, base in bases.items():
-        drawn.add_row(name, f"{base.image}:{base.tag}", _pinned(base.digest), base.read.isoformat())
+        drawn.add_row(name, f"{base.image}:{base.tag}", pinned(base.digest), base.read.isoformat())
     for name, download in downloads.items():
-        drawn.add_row(name, download.version, _pinned(download.sha256), download.read.isoformat())
+        drawn.add_row(name, download.version, pinned(download.sha256), download.read.isoformat())
     return drawn
 
 
-def findings_table(findings: Iterable[Finding]) -> Table:
+def findings_table(findings: Iterable[PinFinding]) -> Table:
     """One row an entry: what is pinned, and what is there today."""
     titles = ("entry", "pinned", "today", "")
     drawn = table(*titles, folded=titles)
     for each in findings:
-        style = "red" if each.outcome is Answered.CHANGED else ""
-        answered = _pinned(each.answer.value) if each.differs else ""
-        drawn.add_row(each.answer.name, _pinned(each.pinned), answered, _ANSWERS[each.outcome], style=style)
+        style = "red" if each.outcome is PinOutcome.CHANGED else ""
+        answered = pinned(each.answer.value) if each.differs else ""
+        drawn.add_row(each.answer.name, pinned(each.pinned), answered, _ANSWERS[each.outcome], style=style)
     return drawn
 
 
@@ -118,12 +111,12 @@ def moved_lines(moved: Moved) -> Iterator[Text]:
     yield Text(f"  {told}; {len(moved.kept)} tags set, {len(moved.released)} taken away", style="dim")
 
 
-def details(found: Standing, now: datetime) -> Iterator[Text]:
+def details(found: ImageStanding, now: datetime) -> Iterator[Text]:
     """All of one image, a line each."""
     image, state, cost = found.image, found.state, found.cost
     yield Text.assemble((image.name, "bold"), f" built by {image.builder.value} from {image.context.repository}")
     yield _field("parents", ", ".join(image.parents) or "none")
-    yield _field("when", _when(image))
+    yield _field("when", when(image))
     yield _field("platforms", ", ".join(image.platforms))
     yield _field("tags", ", ".join(image.tags) or "none")
     yield _field("unresolved", ", ".join(found.unresolved) or "none")
@@ -135,42 +128,23 @@ def details(found: Standing, now: datetime) -> Iterator[Text]:
         yield _field("current", "never built")
     else:
         yield _field("current", short(state.current.digest))
-        yield _field("built", _built(state.current, now))
+        yield _field("built", built(state.current, now))
         if state.current.size_bytes is not None:
             yield _field("size", f"{volume(state.current.size_bytes)} to pull")
         if cost is not None:
-            yield _field("cost", _cost(cost))
+            yield _field("cost", cost_words(cost))
         for repository, commit in sorted(state.current.revision.items()):
             yield _field("from", f"{repository} {commit[:SHORT]}")
         for parent, digest in sorted(state.current.parents.items()):
             yield _field("from", f"{parent} {short(digest)}")
     widest = _widest(each.location for each in state.places)
     for number, each in enumerate(state.places):
-        answer = Text.assemble(_answer(each), _copied(state.current, each.place))
+        answer = Text.assemble(_answer(each), copied(state.current, each.place))
         yield Text.assemble(_name("places" if number == 0 else ""), f"{each.location:<{widest}}  ", answer)
     for number, each in enumerate(state.history):
-        yield _field("earlier" if number == 0 else "", f"{short(each.digest)}  {_built(each, now)}")
+        yield _field("earlier" if number == 0 else "", f"{short(each.digest)}  {built(each, now)}")
     if state.current:
         yield Text(f"{state.places[0].place}@{state.current.digest}", style="dim")
-
-
-def short(digest: str) -> str:
-    return digest.removeprefix("sha256:")[:SHORT]
-
-
-def age(now: datetime, then: datetime) -> str:
-    """`40 min`, `7 h`, `12 d`: whole units, rounded down."""
-    seconds = max(0, int((now - then).total_seconds()))
-    if seconds < 3600:
-        return f"{seconds // 60} min"
-    return f"{seconds // 3600} h" if seconds < 48 * 3600 else f"{seconds // 86400} d"
-
-
-def volume(count: int) -> str:
-    """Bytes for people: `165 MB`, below a megabyte `10.5 kB`, of none `nothing`."""
-    if count == 0:
-        return "nothing"
-    return f"{count / _MEGA:,.0f} MB" if count >= _MEGA else f"{count / _KILO:,.1f} kB"
 
 
 def places_line(state: ImageState) -> Text:
@@ -198,42 +172,12 @@ def _behind(state: ImageState | None, digest: str) -> Text:
     return Text(f"{behind} {'build' if behind == 1 else 'builds'} behind", style="yellow")
 
 
-def _when(image: Image) -> str:
-    when = image.when
-    said = []
-    if when.push:
-        said.append(f"a push to {when.push.branch}")
-    if when.schedule:
-        said.append(f"{when.schedule.cron} ({when.schedule.time_zone})")
-    if when.after:
-        said.append(f"after {when.after}")
-    return ", ".join(said) or "by hand"
-
-
-def _built(build: Build, now: datetime) -> str:
-    return f"{build.built:%Y-%m-%d %H:%M} UTC, {age(now, build.built)} ago, by {build.build}"
-
-
-def _cost(cost: BuildCost) -> str:
-    said = f"${cost.usd} for {max(1, cost.seconds // 60)} min on {cost.machine}"
-    return f"{said}; its {cost.times} times a month ${cost.usd_per_month}" if cost.times else said
-
-
 def _answer(state: PlaceState) -> Text:
     if state.problem:
         return Text("did not answer", style="yellow")
     has = {True: Text("has it", style="green"), False: Text("lacks it", style="red"), None: Text("not asked")}
     named = f"{state.tag} is {short(state.named)}" if state.named else f"no tag {state.tag}"
     return Text.assemble(has[state.current], f", {named}" if state.tag else "")
-
-
-def _copied(build: Build | None, place: str) -> str:
-    """What the build's copy to that place took; nothing is said of where it was pushed to."""
-    copied = build.copied.get(place) if build else None
-    if copied is None:
-        return ""
-    whole = copied.pushed + copied.mounted + copied.existing
-    return f", {volume(copied.pushed)} copied of {volume(whole)}" if whole else ", was there before the copy"
 
 
 def _widest(texts: Iterable[str]) -> int:
@@ -246,9 +190,3 @@ def _field(name: str, value: str | Text) -> Text:
 
 def _name(name: str) -> tuple[str, str]:
     return (f"  {name:<11}", "dim")
-
-
-def _pinned(value: str) -> str:
-    """`sha256:` and the first digits, or `unresolved`."""
-    kind, colon, digits = value.rpartition(":")
-    return f"{kind}{colon}{digits[:SHORT]}"

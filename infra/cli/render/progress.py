@@ -1,4 +1,4 @@
-"""Work in progress: on a terminal a row per resource that is working, with counts and time; elsewhere a line each.
+"""Work in progress, on a terminal a row per resource that is working, elsewhere a line each; and what a run came to.
 
 A `Progress` is a watch for an operation. Failed resources and remarks are printed when they come, above the rows, and
 stay; an error that is no resource's is told at the end, with the outcome.
@@ -20,20 +20,11 @@ from rich.table import Table
 from rich.text import Text
 
 from infra.cli.render.console import is_live, say
-from infra.cli.render.plan import SIGNS, STYLES, remark
-from infra.model.plan import Diagnostic, Event, Op, Status, Step, StepEnded, StepStarted
+from infra.model.plan import Diagnostic, Event, Status, Step, StepEnded, StepStarted
+from infra.preview.plan_lines import SIGNS, STYLES, remark
+from infra.preview.run_lines import WORDS
 from infra.preview.words import short_type
 
-WORDS = {
-    Op.CREATE: ("creating", "created"),
-    Op.UPDATE: ("updating", "updated"),
-    Op.REPLACE: ("replacing", "replaced"),
-    Op.DELETE: ("deleting", "deleted"),
-    Op.RETAIN: ("retaining", "retained"),
-    Op.READ: ("reading", "read"),
-    Op.ADOPT: ("adopting", "adopted"),
-    Op.SAME: ("checking", "unchanged"),
-}
 MARGIN_ROWS = 4
 """Terminal rows kept free of working resources: the counts, what is hidden, and the prompt's own."""
 MOST_ROWS = 16

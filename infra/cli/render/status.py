@@ -13,10 +13,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from infra.cli.render.console import indented, say, show
-from infra.cli.render.tables import table
-from infra.cli.render.times import ago, clock, due, since, span
+from infra.cli.render.console import indented, say, show, table
 from infra.operations.fleet.status import FleetStatus, Next, PoolStatus, RolloutStatus, Trouble, Unserved
+from infra.operations.fleet.words import amiss, drain_words, to_come, unknown, when_words
+from infra.preview.times import ago, clock, since, span
 from infra.preview.words import vms
 
 LATE: Final = timedelta(minutes=10)
@@ -40,7 +40,7 @@ def headline(status: FleetStatus, cloud: str) -> Text:
     """The stack, whether all is well, and where and when it was looked at."""
     said, style = {
         True: ("all well", "green"),
-        False: (_amiss(status), "red"),
+        False: (amiss(status), "red"),
         None: ("not known as a whole", "yellow"),
     }[status.healthy]
     jobs = sum(each.waiting for each in status.unserved)
@@ -52,14 +52,6 @@ def headline(status: FleetStatus, cloud: str) -> Text:
         vain,
         f"  on {cloud} at {status.at:%Y-%m-%d %H:%M:%S} UTC",
     )
-
-
-def _amiss(status: FleetStatus) -> str:
-    said = [f"{len(status.unhealthy)} of {status.desired} VMs do not serve"] if status.unhealthy else []
-    said += [f"{len(status.orphans)} without owner"] if status.orphans else []
-    said += [f"{len(status.findings)} to look at"] if status.findings else []
-    said += ["not as the stack file says"] if status.unapplied else []
-    return ", ".join(said) or "not as declared yet"
 
 
 def _pools(status: FleetStatus) -> Table:
@@ -102,8 +94,8 @@ def _sections(status: FleetStatus) -> Iterator[tuple[str, Sequence[Text]]]:
     yield from _section("Jobs that no pool takes", [_unserved(each, now) for each in status.unserved])
     yield from _section("Not ours, left alone", _troubles(status.strangers, now, "dim"))
     unread = [Text(each, "dim") for each in status.unread]
-    yield from _section("Not known", [*_troubles(_unknown(status), now, "yellow"), *_problems(status), *unread])
-    yield from _section("Drained", [Text(_drain(status, index)) for index in range(len(status.drains))])
+    yield from _section("Not known", [*_troubles(unknown(status), now, "yellow"), *_problems(status), *unread])
+    yield from _section("Drained", [Text(drain_words(each, status.at)) for each in status.drains])
     lost = [Text(f"{zone}  by {by}; `./tidepool zone found {zone}` takes it back") for zone, by in status.lost.items()]
     yield from _section("Given up", lost)
     yield from _section("Rollouts", [rollout_line(each, now) for each in status.rollouts if _is_told(each)])
@@ -147,22 +139,8 @@ def _unserved(jobs: Unserved, now: datetime) -> Text:
     return Text.assemble((jobs.repository, "yellow"), said)
 
 
-def _unknown(status: FleetStatus) -> list[Trouble]:
-    queues = [
-        Trouble(subject=f"queue of {pool.pool}", reason=pool.queue.reason)
-        for pool in status.pools
-        if pool.queue.waiting is None
-    ]
-    return [*status.unknown, *queues]
-
-
 def _problems(status: FleetStatus) -> list[Text]:
     return [Text(problem, style="yellow") for problem in status.problems]
-
-
-def _drain(status: FleetStatus, index: int) -> str:
-    wish = status.drains[index]
-    return f"{wish.subject}  by {wish.by}, {since(wish.since, status.at)}, waits {wish.minutes} min for running jobs"
 
 
 def _is_told(rollout: RolloutStatus) -> bool:
@@ -187,33 +165,8 @@ def rollout_line(rollout: RolloutStatus, now: datetime) -> Text:
         said += f"; failed on {', '.join(rollout.failed)}"
     paused = ("  paused", "yellow") if rollout.paused else ("", "")
     return Text.assemble(
-        f"{rollout.pool}  ", (rollout.stage, style), paused, said, f" ({since(rollout.since, now)})", _to_come(rollout)
+        f"{rollout.pool}  ", (rollout.stage, style), paused, said, f" ({since(rollout.since, now)})", to_come(rollout)
     )
-
-
-def _to_come(rollout: RolloutStatus) -> str:
-    """What no sweep has begun yet, and what none will begin by itself."""
-    said = f"; not begun yet: {', '.join(rollout.coming)}, from the next sweep on" if rollout.coming else ""
-    if rollout.not_tried:
-        return f"{said}; {not_tried(rollout)}"
-    return said + ("; taken back, from the next sweep on" if rollout.taken_back else "")
-
-
-def not_tried(rollout: RolloutStatus) -> str:
-    """What of a pool's target was taken back, and what people can do."""
-    again = f"`./tidepool rollout redo {rollout.pool}`"
-    return f"{' and '.join(rollout.not_tried)} {_is(rollout.not_tried)} not tried again before {again}"
-
-
-def coming_line(rollout: RolloutStatus) -> Text:
-    """What the next sweeps try in a pool, and what they do not."""
-    tried = f"{' and '.join(rollout.coming)} {_is(rollout.coming)} tried on one VM first" if rollout.coming else ""
-    back = not_tried(rollout) if rollout.not_tried else ""
-    return Text.assemble(f"{rollout.pool}: ", "; ".join(each for each in (tried, back) if each))
-
-
-def _is(some: Sequence[str]) -> str:
-    return "are" if len(some) > 1 else "is"
 
 
 def _sweep(status: FleetStatus) -> Iterator[Text]:
@@ -242,18 +195,12 @@ def _next(steps: Sequence[Next], now: datetime) -> Iterator[Text]:
         return
     alike: dict[tuple[str, str], list[str]] = {}
     for each in steps:
-        alike.setdefault((_when(each, now), each.what), []).append(each.subject)
+        alike.setdefault((when_words(each, now), each.what), []).append(each.subject)
     for (when, what), subjects in [*alike.items()][:3]:
         others = f" and {len(subjects) - 1} more" if len(subjects) > 1 else ""
         yield Text(f"next: {when}: {subjects[0]}{others}  {what}")
     if left := sum(len(subjects) for subjects in [*alike.values()][3:]):
         yield Text(f"and {left} more (--json has all)", style="dim")
-
-
-def _when(step: Next, now: datetime) -> str:
-    if step.at:
-        return f"at {due(step.at, now)}, {ago(step.at, now)}"
-    return "waiting" if step.waits else "next sweep"
 
 
 def _of(pool: PoolStatus, rollouts: Iterable[RolloutStatus]) -> RolloutStatus | None:

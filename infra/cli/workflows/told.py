@@ -14,15 +14,15 @@ from rich.text import Text
 from infra.cli.failures import FAILED
 from infra.cli.render.console import machines, people, say, show
 from infra.model.yamlfile import decoded
-from infra.operations.workflows.check import Checked, Trouble
+from infra.operations.workflows.check import Checked, WorkflowTrouble
 from infra.operations.workflows.explained import OWN, FileTold
 from infra.operations.workflows.tests import coverages, write_list
 from infra.operations.workflows.write import Wrote
 from infra.operations.workspace import workspace
-from workflows.actions import TABLE, load_actions, read_actions
 from workflows.collected import Test
 from workflows.coverage import Coverage
 from workflows.spec import Spec
+from workflows.world import TABLE, load_actions, read_actions
 
 _COMMANDS = ("./tidepool ", "git ")
 """How what is to be run begins; all else is to be written."""
@@ -74,7 +74,7 @@ def tell_explained(files: Sequence[FileTold], *, as_json: bool) -> int:
     return 0
 
 
-def _show_trouble(console: Console, each: Trouble) -> None:
+def _show_trouble(console: Console, each: WorkflowTrouble) -> None:
     style = "red" if each.stops else "yellow"
     below(console, Text.assemble((each.subject, "bold"), "  ", (f"[{each.state}]", style)), by=0)
     for why in each.why:

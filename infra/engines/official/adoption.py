@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from infra.engines.official import values
-from infra.engines.standing import Standing, pool_urn, vm_urn
+from infra.engines.standing import StandingVm, pool_urn, vm_urn
 from infra.engines.strays import Recorded
 from infra.model import urns
 from infra.model.errors import EngineError
@@ -131,7 +131,7 @@ def creating(deployment: Mapping[str, Any], token: str) -> list[Mapping[str, Any
 def unsettled(
     stack: str,
     deployment: Mapping[str, Any],
-    standing: Sequence[Standing],
+    standing: Sequence[StandingVm],
     foreign: Collection[str] = (),
 ) -> Unsettled:
     """What an exported state and what stands besides it ask for.
@@ -239,7 +239,7 @@ def _default_provider(deployment: Mapping[str, Any]) -> str:
     return next(found, "")
 
 
-def _standing(urn: str, standing: Standing, stack: str, provider: str) -> Pending:
+def _standing(urn: str, standing: StandingVm, stack: str, provider: str) -> Pending:
     return Pending(
         urn=urn,
         type=VM_TYPE,

@@ -37,7 +37,7 @@ from infra.model.stack import siblings, stack_from_pulumi
 from infra.rules import exceptions
 from infra.rules.book import EDIT_RULES, RESOURCE_RULES, of_edit, of_exceptions, of_resource, of_unused
 from infra.rules.finding import Finding, Level
-from infra.rules.rule import Edit, Surroundings
+from infra.rules.rule import Edit, ResourceContext
 from infra.rules.standing import standing
 from infra.rules.view import ResourceView
 
@@ -58,7 +58,7 @@ def serve(root: Path) -> None:
     """Answer the CLI until it ends this process; the port is the first line on stdout. root: the checkout."""
     options = [("grpc.max_receive_message_length", _LARGEST_MESSAGE)]
     server = grpc.server(futures.ThreadPoolExecutor(max_workers=4), options=options)
-    analyzer_pb2_grpc.add_AnalyzerServicer_to_server(Analyzer(root, Asked.here()), server)
+    analyzer_pb2_grpc.add_AnalyzerServicer_to_server(Analyzer(root, PackRun.here()), server)
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
     sys.stdout.write(f"{port}\n")
@@ -70,7 +70,7 @@ def serve(root: Path) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class PackRun:
     """Which stack of which project the CLI runs, with its settings by namespaced key."""
 
     project: str
@@ -78,7 +78,7 @@ class Asked:
     settings: Mapping[str, str]
 
     @classmethod
-    def here(cls) -> Asked:
+    def here(cls) -> PackRun:
         """As the SDK has it; only in the thread that it was started in."""
         settings = {**pulumi_config.get_config_env(), **pulumi_config.CONFIG.get()}
         return cls(project=pulumi.get_project(), stack=pulumi.get_stack(), settings=settings)
@@ -89,7 +89,7 @@ class Case:
 
     def __init__(self, edit: Edit) -> None:
         self._edit = edit
-        self._around = Surroundings.of(edit.after)
+        self._around = ResourceContext.of(edit.after)
         self._found: list[Finding] = []
 
     def of_edit(self) -> list[Finding]:
@@ -112,7 +112,7 @@ class Case:
 class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
     """One run of the CLI over one stack. A stack file with mistakes is not judged: the program itself refuses it."""
 
-    def __init__(self, root: Path, asked: Asked) -> None:
+    def __init__(self, root: Path, asked: PackRun) -> None:
         self._root = root
         self._asked = asked
 
@@ -200,7 +200,7 @@ def _answer(findings: Iterable[Finding], urn: str) -> Any:
     )
 
 
-def _edit(root: Path, asked: Asked) -> Edit:
+def _edit(root: Path, asked: PackRun) -> Edit:
     """The edit that this run of the CLI is about, as far as the CLI and the fleet bucket tell."""
     others = siblings(root, asked.stack)
     config = stack_from_pulumi(asked.settings, project=asked.project, stack=asked.stack, siblings=others)

@@ -21,19 +21,19 @@ from pulumi import automation
 from infra.engines.official.adoption import creating, recorded, unsettled
 from infra.engines.official.recorder import Ear, Recorder
 from infra.engines.official.recovery import Recovery
-from infra.engines.official.runner import Runner
+from infra.engines.official.runner import CliRunner
 from infra.engines.official.steps import protected_steps, without_traceback
 from infra.engines.official.workspace import (
-    Place,
     Stack,
+    StateLocation,
     Workspace,
     passing_copy,
     place_of,
     provider_inputs,
     workspace,
 )
-from infra.engines.protocol import EngineName, Listener, Request
-from infra.engines.standing import Say, Standing, foreign_vms, insist_planned, unadopted
+from infra.engines.protocol import EngineName, EngineRequest, Listener
+from infra.engines.standing import Say, StandingVm, foreign_vms, insist_planned, unadopted
 from infra.engines.strays import Recorded, Strays, delete_strays, for_engine, plan_strays, targets_of_destroy
 from infra.model.errors import EngineError
 from infra.model.plan import Diagnostic, Op, Plan, Status, Step
@@ -53,7 +53,7 @@ class OfficialEngine:
 
     def __init__(
         self,
-        request: Request,
+        request: EngineRequest,
         *,
         runner: automation.PulumiCommand | None = None,
         environ: Mapping[str, str] = os.environ,
@@ -138,14 +138,14 @@ class OfficialEngine:
         return adopted
 
     def _settled(
-        self, work: Workspace, recorder: Recorder, exported: Mapping[str, Any], standing: Sequence[Standing] = ()
+        self, work: Workspace, recorder: Recorder, exported: Mapping[str, Any], standing: Sequence[StandingVm] = ()
     ) -> frozenset[str]:
         foreign = foreign_vms(self._request, creating(exported["deployment"], VM_TYPE))
         return self._recovery(work, recorder).settle(exported, standing, foreign)
 
     def _standing(
         self, exported: Mapping[str, Any], say: Say, *, waits: bool, insists: bool = False
-    ) -> tuple[Standing, ...]:
+    ) -> tuple[StandingVm, ...]:
         return unadopted(self._request, recorded(exported["deployment"]).vms, say, waits=waits, insists=insists)
 
     def refresh(self, listener: Listener | None = None) -> Plan:
@@ -278,10 +278,10 @@ class OfficialEngine:
 
     @cached_property
     def _runner(self) -> automation.PulumiCommand:
-        return self._given_runner or Runner()
+        return self._given_runner or CliRunner()
 
     @cached_property
-    def _place(self) -> Place:
+    def _place(self) -> StateLocation:
         return place_of(self._request, self._environ)
 
     @property

@@ -20,7 +20,7 @@ from pulumi import automation
 
 from infra.engines.official import adoption
 from infra.engines.official.workspace import Workspace
-from infra.engines.standing import Say, Standing
+from infra.engines.standing import Say, StandingVm
 from infra.model import urns
 from infra.model.errors import EngineError
 from infra.model.plan import Diagnostic
@@ -79,7 +79,7 @@ class Recovery:
             raise EngineError(f"stack {self._stack} was locked again at once: {_who(error)}; try again later") from None
 
     def settle(
-        self, exported: Mapping[str, Any], standing: Sequence[Standing] = (), foreign: Collection[str] = ()
+        self, exported: Mapping[str, Any], standing: Sequence[StandingVm] = (), foreign: Collection[str] = ()
     ) -> frozenset[str]:
         """Bring an exported state to what the cloud has of it; the URNs that were adopted.
 

@@ -24,7 +24,7 @@ Line = Callable[[str], object]
 FIXED_ENVIRONMENT = {"PULUMI_AUTOMATION_API": "true", "PULUMI_SKIP_UPDATE_CHECK": "true"}
 
 
-class Runner(automation.PulumiCommand):
+class CliRunner(automation.PulumiCommand):
     """The pulumi CLI on PATH, never asking questions.
 
     The CLI gets a process group of its own, so that Ctrl-C reaches it once, from here: a second signal would make it
@@ -66,8 +66,8 @@ class Runner(automation.PulumiCommand):
             ) as process,
         ):
             interrupts.reach(process)
-            output = _Reader(process.stdout, on_output)
-            errors = _Reader(process.stderr, on_error)
+            output = _StreamReader(process.stdout, on_output)
+            errors = _StreamReader(process.stderr, on_error)
             process.wait()
             result = automation.CommandResult(
                 output.text(), errors.text() + _ending(process.returncode), process.returncode
@@ -87,7 +87,7 @@ def _ending(code: int) -> str:
     return f"error: the pulumi CLI was ended by {name}; run the same command again, which settles what was in flight"
 
 
-class _Reader:
+class _StreamReader:
     """Drains one stream of the CLI, so that it never blocks on a full pipe."""
 
     def __init__(self, stream: IO[str] | None, each: Line | None) -> None:

@@ -22,7 +22,7 @@ import yaml
 from pulumi import automation
 
 from infra.engines.official.adoption import outputs_alone
-from infra.engines.protocol import CloudName, Request, passphrase
+from infra.engines.protocol import CloudName, EngineRequest, passphrase
 from infra.model.errors import EngineError
 from infra.model.stack import load_stack
 
@@ -115,7 +115,7 @@ class Stack(automation.Stack):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class StateLocation:
     """Where a stack's state is, and what opens its secrets.
 
     backend: URL of the state's backend; None for the one that the CLI is logged in to.
@@ -131,7 +131,7 @@ class Place:
         return self.backend is not None and self.backend.startswith("file://")
 
 
-def provider_inputs(request: Request) -> dict[str, str]:
+def provider_inputs(request: EngineRequest) -> dict[str, str]:
     """What a default gcp provider in the state must say, in the form in which the CLI keeps settings; {} on Google."""
     if request.cloud_url is None:
         return {}
@@ -142,14 +142,14 @@ def provider_inputs(request: Request) -> dict[str, str]:
     }
 
 
-def place_of(request: Request, environ: Mapping[str, str]) -> Place:
+def place_of(request: EngineRequest, environ: Mapping[str, str]) -> StateLocation:
     """PULUMI_BACKEND_URL wins; else the CLI's own login on Google, and a folder of this machine for the local cloud.
 
     Raises EngineError for the local cloud with a shared backend: its state would take the place of the real one's.
     """
     url = environ.get("PULUMI_BACKEND_URL") or None
     if request.cloud is CloudName.GOOGLE:
-        return Place(backend=url, passphrase=passphrase(request.home, environ))
+        return StateLocation(backend=url, passphrase=passphrase(request.home, environ))
     if url is not None and not url.startswith("file://"):
         raise EngineError(
             f"PULUMI_BACKEND_URL is {url}, a backend that others share; the local cloud's state would mix with theirs. "
@@ -158,11 +158,11 @@ def place_of(request: Request, environ: Mapping[str, str]) -> Place:
     own = request.home / "state" / request.cloud.value
     if url is None:
         own.mkdir(parents=True, exist_ok=True, mode=0o700)
-    return Place(backend=url or f"file://{own}", passphrase=passphrase(request.home, environ))
+    return StateLocation(backend=url or f"file://{own}", passphrase=passphrase(request.home, environ))
 
 
 @contextmanager
-def workspace(request: Request, place: Place, runner: automation.PulumiCommand) -> Generator[Workspace]:
+def workspace(request: EngineRequest, place: StateLocation, runner: automation.PulumiCommand) -> Generator[Workspace]:
     """The workspace of a request: the checkout itself on Google Cloud, a passing copy of it for the local cloud."""
     if request.cloud is CloudName.GOOGLE:
         yield _workspace(request.root, request, place, runner)
@@ -171,7 +171,7 @@ def workspace(request: Request, place: Place, runner: automation.PulumiCommand) 
         yield _workspace(folder, request, place, runner)
 
 
-def _salt(request: Request, place: Place) -> str | None:
+def _salt(request: EngineRequest, place: StateLocation) -> str | None:
     """The passphrase salt of a state in files, None where there is none."""
     if not place.in_files:
         return None
@@ -181,10 +181,10 @@ def _salt(request: Request, place: Place) -> str | None:
 
 
 @contextmanager
-def scratch(request: Request, place: Place, runner: automation.PulumiCommand) -> Generator[Workspace]:
+def scratch(request: EngineRequest, place: StateLocation, runner: automation.PulumiCommand) -> Generator[Workspace]:
     """A passing copy with a passing backend, in which a preview can have a stack without making any state."""
     with project_copy(request, salt=None) as folder, tempfile.TemporaryDirectory(dir=folder.parent) as backend:
-        passing = Place(backend=f"file://{backend}", passphrase=place.passphrase)
+        passing = StateLocation(backend=f"file://{backend}", passphrase=place.passphrase)
         yield _workspace(folder, request, passing, runner)
 
 
@@ -194,8 +194,8 @@ Exported = Callable[[str], Mapping[str, Any] | None]
 
 @contextmanager
 def passing_copy(
-    request: Request,
-    place: Place,
+    request: EngineRequest,
+    place: StateLocation,
     runner: automation.PulumiCommand,
     state: Mapping[str, Any] | None,
     exported: Exported,
@@ -209,7 +209,7 @@ def passing_copy(
         yield work
 
 
-def _lend_registries(work: Workspace, request: Request, exported: Exported) -> None:
+def _lend_registries(work: Workspace, request: EngineRequest, exported: Exported) -> None:
     """Where there are no outputs to lend, the program says so itself."""
     owner = load_stack(request.root, request.stack).registry_stack
     lent = exported(str(owner)) if owner is not None else None
@@ -219,7 +219,7 @@ def _lend_registries(work: Workspace, request: Request, exported: Exported) -> N
 
 
 @contextmanager
-def project_copy(request: Request, *, salt: str | None) -> Generator[Path]:
+def project_copy(request: EngineRequest, *, salt: str | None) -> Generator[Path]:
     """A passing copy of the checkout's project: own Pulumi.yaml and stack files, links to the rest.
 
     salt: the `encryptionsalt` of the stack's state, None where there is no state yet.
@@ -257,7 +257,9 @@ def _settle_stack_file(path: Path, cloud_url: str | None, salt: str | None) -> N
     path.write_text(yaml.safe_dump(settings, sort_keys=False, allow_unicode=True))
 
 
-def _workspace(folder: Path, request: Request, place: Place, runner: automation.PulumiCommand) -> Workspace:
+def _workspace(
+    folder: Path, request: EngineRequest, place: StateLocation, runner: automation.PulumiCommand
+) -> Workspace:
     environment = {"PULUMI_CONFIG_PASSPHRASE": place.passphrase}
     if place.backend is not None:
         environment["PULUMI_BACKEND_URL"] = place.backend

@@ -26,7 +26,7 @@ _READY: Final = "READY"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class RegistrationRequest:
     """What a VM says of itself."""
 
     stack: str
@@ -71,7 +71,7 @@ class Slot:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fleet:
+class DeclaredFleet:
     """A stack's declared VMs by name. drained: VMs and pools that shall take no jobs."""
 
     stack: str
@@ -98,7 +98,7 @@ class Fleet:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+class ObservedNode:
     """A VM as the TPU API shows it. life: changes when a VM of this name is made again."""
 
     zone: str
@@ -124,7 +124,7 @@ class Binding:
     used: Mapping[str, datetime] = field(default_factory=dict, hash=False)
 
 
-def entitled(request: Request, claims: Claims, fleet: Fleet) -> Slot:
+def entitled(request: RegistrationRequest, claims: Claims, fleet: DeclaredFleet) -> Slot:
     """The slot that a VM may speak for, as far as its token and the manifest say. Raises Refused."""
     if request.stack != fleet.stack:
         raise Refused(Reason.FOREIGN_STACK)
@@ -148,7 +148,7 @@ def entitled(request: Request, claims: Claims, fleet: Fleet) -> Slot:
     return slot
 
 
-def standing(request: Request, claims: Claims, node: Node | None) -> Node:
+def standing(request: RegistrationRequest, claims: Claims, node: ObservedNode | None) -> ObservedNode:
     """The VM that is there, where it is one of ours and READY. Raises Refused."""
     if node is None:
         raise Refused(Reason.ABSENT)
@@ -161,7 +161,7 @@ def standing(request: Request, claims: Claims, node: Node | None) -> Node:
     return node
 
 
-def admitted(claims: Claims, node: Node, held: Binding | None, *, now: datetime) -> Binding:
+def admitted(claims: Claims, node: ObservedNode, held: Binding | None, *, now: datetime) -> Binding:
     """The binding with this request counted and its token used up. Raises Refused.
 
     To be written before anybody is asked for more, so that what is refused later on was asked for all the same. The
@@ -191,7 +191,7 @@ def named(held: Binding | None, admission: Binding, *, runner: str, scope: str |
     return replace(held, runner=runner, scope=scope)
 
 
-def _bound(claims: Claims, node: Node, held: Binding | None, now: datetime) -> Binding:
+def _bound(claims: Claims, node: ObservedNode, held: Binding | None, now: datetime) -> Binding:
     """The binding of this life of the VM: the one there is, or a first one. Raises Refused for another instance.
 
     What was used and registered before stays known when a VM is made again: its tokens, and the runner to be removed.

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from infra.fleet.broker.decide import Claims, Fleet, Node, Slot
-from infra.fleet.broker.refusals import Reason, Refused
+from infra.fleet.broker.decide import Claims, DeclaredFleet, ObservedNode, Slot
+from infra.fleet.broker.refusals import Reason, Refused, answered_by_google
 from infra.fleet.google import Api, Clients, GoogleError, execute
 from infra.fleet.records import Records
 from infra.fleet.wishes import read_wishes
@@ -38,10 +38,10 @@ class FleetReader:
     groups: Mapping[str, str]
     clock: Callable[[], datetime]
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
-    _held: Fleet | None = field(default=None, repr=False)
+    _held: DeclaredFleet | None = field(default=None, repr=False)
     _until: datetime = field(default=datetime.min.replace(tzinfo=UTC), repr=False)
 
-    def fleet(self, records: Records) -> Fleet:
+    def fleet(self, records: Records) -> DeclaredFleet:
         """The fleet as declared. Raises Refused where it cannot be read."""
         with self._lock:
             now = self.clock()
@@ -49,23 +49,23 @@ class FleetReader:
                 self._held, self._until = self._read(records), now + KEPT
             return self._held
 
-    def _read(self, records: Records) -> Fleet:
-        try:
+    def _read(self, records: Records) -> DeclaredFleet:
+        with answered_by_google():
             manifest = records.read(names.manifest_object(self.stack))
             wishes = records.read(names.wishes_object(self.stack))
-        except GoogleError as error:
-            raise Refused(Reason.GOOGLE_DOWN, str(error)) from None
         if manifest is None:
             raise Refused(Reason.NO_MANIFEST, "there is none")
         return fleet_of(manifest.body, wishes.body if wishes else {}, self.groups, self.clock())
 
 
-def fleet_of(manifest: Mapping[str, Any], wishes: Mapping[str, Any], groups: Mapping[str, str], now: datetime) -> Fleet:
+def fleet_of(
+    manifest: Mapping[str, Any], wishes: Mapping[str, Any], groups: Mapping[str, str], now: datetime
+) -> DeclaredFleet:
     """The fleet of a manifest's document. Raises Refused where it is not one that is known."""
     if manifest.get("version") != _MANIFEST_VERSION:
         raise Refused(Reason.NO_MANIFEST, f"version {manifest.get('version')!r} is not known")
     try:
-        return Fleet(
+        return DeclaredFleet(
             stack=manifest["stack"],
             slots={slot["name"]: _slot(slot, groups) for slot in declared_slots(manifest)},
             drained=frozenset(each.subject for each in read_wishes(wishes).at(now).drains),
@@ -74,13 +74,13 @@ def fleet_of(manifest: Mapping[str, Any], wishes: Mapping[str, Any], groups: Map
         raise Refused(Reason.NO_MANIFEST, f"{type(error).__name__}: {error}") from None
 
 
-def node(clients: Clients, slot: Slot, claims: Claims) -> Node | None:
+def node(clients: Clients, slot: Slot, claims: Claims) -> ObservedNode | None:
     """The slot's VM: in the zone that the token names, else in the first of its zones that has one."""
     zones = (claims.instance.zone,) if claims.instance else slot.zones
     return next((found for zone in zones if (found := _node(clients, zone, slot.vm))), None)
 
 
-def _node(clients: Clients, zone: str, vm: str) -> Node | None:
+def _node(clients: Clients, zone: str, vm: str) -> ObservedNode | None:
     name = f"projects/{clients.project}/locations/{zone}/nodes/{vm}"
     try:
         found = execute(clients.api(Api.TPU).projects().locations().nodes().get(name=name), f"looking up {name}")
@@ -89,7 +89,7 @@ def _node(clients: Clients, zone: str, vm: str) -> Node | None:
             return None
         raise Refused(Reason.GOOGLE_DOWN, str(error)) from None
     life = f"{found.get('id', '')} {found.get('createTime', '')}"
-    return Node(zone=zone, state=found.get("state", ""), life=life, labels=found.get("labels", {}))
+    return ObservedNode(zone=zone, state=found.get("state", ""), life=life, labels=found.get("labels", {}))
 
 
 def _slot(slot: Mapping[str, Any], groups: Mapping[str, str]) -> Slot:

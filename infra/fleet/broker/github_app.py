@@ -16,10 +16,10 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 from urllib.parse import quote
 
-from google.auth import crypt, jwt
+import jwt
 
-from infra.fleet.broker.github_calls import Answered, GitHubCalls
 from infra.fleet.broker.refusals import Reason, Refused
+from infra.fleet.github_api import Answered, CallError, GitHubClient
 from infra.fleet.github_lists import Jobs, ListError, jobs, whole
 
 RENEWED: Final = timedelta(minutes=5)
@@ -45,7 +45,7 @@ class Registered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Runner:
+class GitHubRunner:
     id: int
     name: str
     online: bool
@@ -70,7 +70,7 @@ class GitHubApp:
     key: gives the app's private key (PEM); with True, as it is now and not as it was kept.
     """
 
-    calls: GitHubCalls
+    client: GitHubClient
     app: str
     installation: str
     key: Callable[[bool], str] = field(repr=False)
@@ -79,7 +79,7 @@ class GitHubApp:
     _tokens: dict[tuple[str, bool], _Token] = field(default_factory=dict, repr=False)
     _groups: dict[str, tuple[datetime, Mapping[str, int]]] = field(default_factory=dict, repr=False)
 
-    def find(self, scope: str, name: str, *, deadline: float) -> Runner | None:
+    def find(self, scope: str, name: str, *, deadline: float) -> GitHubRunner | None:
         """The runner of that name, None where there is none. Every method here raises Refused where GitHub does."""
         found = self._ask("GET", scope, f"actions/runners?per_page=100&name={quote(name, safe='')}", deadline).body
         try:
@@ -88,7 +88,7 @@ class GitHubApp:
         except (KeyError, TypeError):
             raise _unreadable("runners") from None
 
-    def runner(self, scope: str, number: int, *, deadline: float) -> Runner | None:
+    def runner(self, scope: str, number: int, *, deadline: float) -> GitHubRunner | None:
         """The runner of that number, None where there is none."""
         found = self._ask("GET", scope, f"actions/runners/{number}", deadline, takes=frozenset({_NOT_FOUND}))
         try:
@@ -96,7 +96,7 @@ class GitHubApp:
         except (KeyError, TypeError):
             raise _unreadable("runner") from None
 
-    def runners(self, scope: str, *, deadline: float) -> tuple[Runner, ...]:
+    def runners(self, scope: str, *, deadline: float) -> tuple[GitHubRunner, ...]:
         """All of them; a list that is not whole is refused, since what it lacks would look gone."""
         try:
             listed = whole(lambda path: self._ask("GET", scope, path, deadline).body, "actions/runners", "runners")
@@ -114,7 +114,7 @@ class GitHubApp:
         scope = f"repos/{repository}"
 
         def asked(path: str) -> Any:
-            if self.calls.are_few():
+            if self.client.are_few():
                 raise Refused(Reason.GITHUB_LIMITED, "what is left of the hour is for registrations")
             return self._ask("GET", scope, path.removeprefix(f"{scope}/"), deadline, jobs=True).body
 
@@ -123,7 +123,7 @@ class GitHubApp:
         except ListError as error:
             raise Refused(Reason.GITHUB_DOWN, str(error)) from None
 
-    def remove(self, scope: str, runner: Runner, *, deadline: float) -> None:
+    def remove(self, scope: str, runner: GitHubRunner, *, deadline: float) -> None:
         """Remove a runner; one that is gone already is no matter. Raises Refused for one that has a job."""
         takes = frozenset({_NOT_FOUND, _BUSY})
         if self._ask("DELETE", scope, f"actions/runners/{runner.id}", deadline, takes=takes).status == _BUSY:
@@ -189,16 +189,27 @@ class GitHubApp:
         jobs: bool = False,
     ) -> Answered:
         """A call with the installation's token; a token that is refused is replaced once. jobs: one that reads them."""
-        takes |= {_UNAUTHORIZED}
+        asked: dict[str, Any] = {"deadline": deadline, "body": body}
         token = self._token(scope, deadline, jobs=jobs)
-        answer = self.calls.ask(verb, f"{scope}/{path}", token=token, deadline=deadline, body=body, takes=takes)
+        answer = self._call(verb, f"{scope}/{path}", token=token, takes=takes | {_UNAUTHORIZED}, **asked)
         if answer.status == _UNAUTHORIZED:
             with self._lock:
                 self._tokens.pop((scope, jobs), None)
             token = self._token(scope, deadline, jobs=jobs)
-            takes -= {_UNAUTHORIZED}
-            answer = self.calls.ask(verb, f"{scope}/{path}", token=token, deadline=deadline, body=body, takes=takes)
+            answer = self._call(verb, f"{scope}/{path}", token=token, takes=takes, **asked)
         return answer
+
+    def _call(self, verb: str, path: str, **asked: Any) -> Answered:
+        """A call as `GitHubClient.ask` makes it. Raises Refused where GitHub does."""
+        try:
+            return self.client.ask(verb, path, **asked)
+        except CallError as refusal:
+            if refusal.wait is not None:
+                # Not sooner than other refusals, for the broker has a limit of its own.
+                again = max(refusal.wait, Reason.GITHUB_LIMITED.again)
+                raise Refused(Reason.GITHUB_LIMITED, str(refusal), again=again) from None
+            down = refusal.status is None or refusal.status >= 500
+            raise Refused(Reason.GITHUB_DOWN if down else Reason.GITHUB_REFUSED, str(refusal)) from None
 
     def _token(self, scope: str, deadline: float, *, jobs: bool) -> str:
         """A token that may do the one thing there and nothing else. One thread gets it, the others wait."""
@@ -212,10 +223,10 @@ class GitHubApp:
         path = f"app/installations/{self.installation}/access_tokens"
         signed = self._signed(fresh=False)
         takes = frozenset({_UNAUTHORIZED})
-        answer = self.calls.ask("POST", path, token=signed, deadline=deadline, body=body, takes=takes)
+        answer = self._call("POST", path, token=signed, deadline=deadline, body=body, takes=takes)
         if answer.status == _UNAUTHORIZED:
             # The key may have been rotated since it was read.
-            answer = self.calls.ask("POST", path, token=self._signed(fresh=True), deadline=deadline, body=body)
+            answer = self._call("POST", path, token=self._signed(fresh=True), deadline=deadline, body=body)
         try:
             until, text = datetime.fromisoformat(answer.body["expires_at"]), answer.body["token"]
         except (KeyError, TypeError, ValueError):
@@ -234,9 +245,8 @@ class GitHubApp:
             "exp": int((now + _APP_TOKEN - _DRIFT).timestamp()),
         }
         try:
-            signer = crypt.RSASigner.from_string(self.key(fresh))
-            return jwt.encode(signer, claims).decode()
-        except (ValueError, TypeError, AttributeError):
+            return jwt.encode(claims, self.key(fresh), algorithm="RS256")
+        except (jwt.PyJWTError, ValueError, TypeError, AttributeError):
             # Another kind of key, or one with a passphrase; the error itself might quote it.
             raise Refused(Reason.GITHUB_REFUSED, "the app's secret holds no RSA private key in PEM") from None
 
@@ -246,8 +256,8 @@ def deadline_from_now(patience: float) -> float:
     return time.monotonic() + patience
 
 
-def _runner(body: Any) -> Runner:
-    return Runner(
+def _runner(body: Any) -> GitHubRunner:
+    return GitHubRunner(
         id=body["id"],
         name=str(body["name"]),
         online=body["status"] == "online",

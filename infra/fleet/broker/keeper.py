@@ -14,15 +14,15 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from infra.fleet.broker.audit import Story
+from infra.fleet.broker.audit import AuditedRequest
 from infra.fleet.broker.bindings import Bindings
-from infra.fleet.broker.decide import Fleet
-from infra.fleet.broker.errands import Errand, Kind
+from infra.fleet.broker.decide import DeclaredFleet
 from infra.fleet.broker.fleet import FleetReader
-from infra.fleet.broker.github_app import GitHubApp, Runner, deadline_from_now
+from infra.fleet.broker.github_app import GitHubApp, GitHubRunner, deadline_from_now
 from infra.fleet.broker.identity import Verifier
 from infra.fleet.broker.pace import Pace
 from infra.fleet.broker.refusals import Reason, Refused
+from infra.fleet.broker.requests import ControllerRequest, RequestKind
 from infra.fleet.google import Clients
 from infra.fleet.records import Records
 from infra.model.runner_names import vm_of
@@ -30,9 +30,9 @@ from infra.model.runner_names import vm_of
 PATIENCE: Final = 15.0
 """Seconds for all calls of one list together: shorter than the controller waits for a source."""
 A_MINUTE: Final = 60
-"""Errands within a minute that one broker runs."""
+"""Requests within a minute that one broker answers."""
 AT_ONCE: Final = 4
-"""Errands that one broker runs at the same time: VMs shall never wait for threads that the controller holds."""
+"""Requests that one broker answers at the same time: VMs shall never wait for threads that the controller holds."""
 QUEUE_KEPT: Final = timedelta(minutes=1)
 """How long a queue is told again: looking at it takes a call for every run that has waiting jobs."""
 
@@ -56,11 +56,11 @@ class Keeper:
     _queue: Mapping[str, Any] = field(default_factory=dict, repr=False)
     _queue_until: datetime = field(default=datetime.min.replace(tzinfo=UTC), repr=False)
 
-    def run(self, token: str, errand: Errand, story: Story) -> Mapping[str, Any]:
-        """The answer's body. Raises Refused. story: is told what is found out on the way."""
+    def run(self, token: str, asked: ControllerRequest, audited: AuditedRequest) -> Mapping[str, Any]:
+        """The answer's body. Raises Refused. audited: is told what is found out on the way."""
         claims = self.verifier.verify(token, self.clock())
-        story.claims = claims
-        if errand.stack != self.stack:
+        audited.claims = claims
+        if asked.stack != self.stack:
             raise Refused(Reason.FOREIGN_STACK)
         if claims.email != self.account:
             raise Refused(Reason.NOT_CONTROLLER)
@@ -69,36 +69,36 @@ class Keeper:
         if not self._places.acquire(blocking=False):
             raise Refused(Reason.CROWDED)
         try:
-            return self._done(errand, story)
+            return self._done(asked, audited)
         finally:
             self._places.release()
 
-    def _done(self, errand: Errand, story: Story) -> Mapping[str, Any]:
+    def _done(self, asked: ControllerRequest, audited: AuditedRequest) -> Mapping[str, Any]:
         records = Records(google=self.google(), bucket=self.bucket)
         fleet, bindings = self.reader.fleet(records), Bindings(records=records, stack=self.stack)
-        story.scope = errand.scope or None
-        if errand.scope and errand.scope not in fleet.scopes:
-            _insist(errand, bindings.scopes())
-        match errand.kind:
-            case Kind.RUNNERS:
-                return self._runners(errand, fleet)
-            case Kind.QUEUE:
+        audited.scope = asked.scope or None
+        if asked.scope and asked.scope not in fleet.scopes:
+            _insist(asked, bindings.scopes())
+        match asked.kind:
+            case RequestKind.RUNNERS:
+                return self._runners(asked, fleet)
+            case RequestKind.QUEUE:
                 return self._waiting(fleet)
-            case Kind.REMOVAL:
-                return self._removed(errand, fleet, bindings, story)
+            case RequestKind.REMOVAL:
+                return self._removed(asked, fleet, bindings, audited)
 
-    def _runners(self, errand: Errand, fleet: Fleet) -> Mapping[str, Any]:
+    def _runners(self, asked: ControllerRequest, fleet: DeclaredFleet) -> Mapping[str, Any]:
         """Runners whose names are made by our rule; who else has runners there is told to nobody.
 
         Of every scope that is declared, or of the one that is asked for, where they may be still once nothing of it is
         declared any more.
         """
         deadline = deadline_from_now(PATIENCE)
-        if errand.name:
-            found = self.github.find(errand.scope, errand.name, deadline=deadline)
-            listed = {errand.scope: (found,) if found else ()}
+        if asked.name:
+            found = self.github.find(asked.scope, asked.name, deadline=deadline)
+            listed = {asked.scope: (found,) if found else ()}
         else:
-            scopes = (errand.scope,) if errand.scope else fleet.scopes
+            scopes = (asked.scope,) if asked.scope else fleet.scopes
             listed = {scope: self.github.runners(scope, deadline=deadline) for scope in scopes}
         return {
             "scopes": [
@@ -107,7 +107,7 @@ class Keeper:
             ]
         }
 
-    def _waiting(self, fleet: Fleet) -> Mapping[str, Any]:
+    def _waiting(self, fleet: DeclaredFleet) -> Mapping[str, Any]:
         """One looks, and who asks meanwhile waits for what it finds."""
         with self._looking:
             now = self.clock()
@@ -116,7 +116,7 @@ class Keeper:
                 self._queue_until = self.clock() + QUEUE_KEPT
             return self._queue
 
-    def _looked(self, fleet: Fleet) -> Mapping[str, Any]:
+    def _looked(self, fleet: DeclaredFleet) -> Mapping[str, Any]:
         deadline = deadline_from_now(PATIENCE)
         found = [self.github.jobs(each, deadline=deadline) for each in fleet.repositories]
         return {
@@ -133,32 +133,34 @@ class Keeper:
             "running": [asdict(job) for each in found for job in each.running if vm_of(job.runner)],
         }
 
-    def _removed(self, errand: Errand, fleet: Fleet, bindings: Bindings, story: Story) -> Mapping[str, Any]:
+    def _removed(
+        self, asked: ControllerRequest, fleet: DeclaredFleet, bindings: Bindings, audited: AuditedRequest
+    ) -> Mapping[str, Any]:
         """The name of the runner that went, null where it was gone already."""
         deadline = deadline_from_now(PATIENCE)
-        runner = self.github.runner(errand.scope, errand.number, deadline=deadline)
+        runner = self.github.runner(asked.scope, asked.number, deadline=deadline)
         if runner is None:
             return {"runner": None}
-        story.runner = runner.name
+        audited.runner = runner.name
         vm = vm_of(runner.name)
         if vm is None or not (fleet.could_have(vm) or bindings.knows(vm)):
             raise Refused(Reason.FOREIGN_RUNNER)
         if runner.online or runner.busy:
             raise Refused(Reason.SERVING, f"runner {runner.name} is {'busy' if runner.busy else 'online'}")
         bindings.count_removal(self.clock())
-        self.github.remove(errand.scope, runner, deadline=deadline)
+        self.github.remove(asked.scope, runner, deadline=deadline)
         return {"runner": runner.name}
 
 
-def _insist(errand: Errand, registered: Collection[str] | None) -> None:
+def _insist(asked: ControllerRequest, registered: Collection[str] | None) -> None:
     """Raises Refused where no runner is or was. The controller takes that for an empty list, so it must be certain."""
-    if registered is None and errand.kind is Kind.RUNNERS:
+    if registered is None and asked.kind is RequestKind.RUNNERS:
         raise Refused(Reason.BAD_RECORD, "of scopes: there is none, so that nobody knows where runners were")
-    if errand.scope not in (registered or ()):
-        raise Refused(Reason.FOREIGN_RUNNER, f"{errand.scope} is nowhere that this stack's runners are or were")
+    if asked.scope not in (registered or ()):
+        raise Refused(Reason.FOREIGN_RUNNER, f"{asked.scope} is nowhere that this stack's runners are or were")
 
 
-def _shown(runner: Runner) -> dict[str, Any]:
+def _shown(runner: GitHubRunner) -> dict[str, Any]:
     return {
         "id": runner.id,
         "name": runner.name,

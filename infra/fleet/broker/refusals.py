@@ -6,8 +6,12 @@ the caller did not say itself; details for people are for the audit line.
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from enum import Enum
 from typing import Final
+
+from infra.fleet.google import GoogleError
 
 
 class Reason(Enum):
@@ -89,3 +93,12 @@ class Refused(Exception):  # noqa: N818 - a decision rather than an error
         self.detail = detail
         self.again = reason.again if again is None else min(max(round(again), 1), LONGEST_WAIT)
         super().__init__(f"{reason.word}: {detail or reason.told}")
+
+
+@contextmanager
+def answered_by_google() -> Generator[None]:
+    """A block that asks Google. Raises Refused where Google refuses or does not answer."""
+    try:
+        yield
+    except GoogleError as error:
+        raise Refused(Reason.GOOGLE_DOWN, str(error)) from None

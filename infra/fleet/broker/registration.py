@@ -14,12 +14,21 @@ from datetime import datetime
 from typing import Final
 
 from infra.fleet.broker import fleet
-from infra.fleet.broker.audit import Story
+from infra.fleet.broker.audit import AuditedRequest
 from infra.fleet.broker.bindings import Bindings
-from infra.fleet.broker.decide import Binding, Claims, Node, Request, Slot, admitted, entitled, named, standing
+from infra.fleet.broker.decide import (
+    Binding,
+    Claims,
+    ObservedNode,
+    RegistrationRequest,
+    Slot,
+    admitted,
+    entitled,
+    named,
+    standing,
+)
 from infra.fleet.broker.fleet import FleetReader
 from infra.fleet.broker.github_app import GitHubApp, deadline_from_now
-from infra.fleet.broker.github_calls import PATIENCE
 from infra.fleet.broker.identity import Verifier
 from infra.fleet.broker.pace import Pace
 from infra.fleet.broker.refusals import Reason, Refused
@@ -27,6 +36,8 @@ from infra.fleet.google import Clients
 from infra.fleet.records import Records
 from infra.model.runner_names import SUFFIX_DIGITS, runner_name
 
+PATIENCE: Final = 20.0
+"""Seconds for all calls of GitHub of one registration together; shorter than two registrations of a VM are apart."""
 A_MINUTE: Final = 20
 """Requests of one machine within a minute that one broker looks into. A supervisor makes about two."""
 
@@ -41,7 +52,7 @@ class Granted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Broker:
+class Registrar:
     """Everything that a registration needs. google: the clients of the thread that asks. bucket: of fleet records."""
 
     stack: str
@@ -54,14 +65,14 @@ class Broker:
     _pace: Pace = field(default_factory=lambda: Pace(A_MINUTE), repr=False)
     _noted: set[str] = field(default_factory=set, repr=False)
 
-    def register(self, token: str, request: Request, story: Story) -> Granted:
-        """A registration for one job. Raises Refused. story: is told what is found out on the way."""
+    def register(self, token: str, request: RegistrationRequest, audited: AuditedRequest) -> Granted:
+        """A registration for one job. Raises Refused. audited: is told what is found out on the way."""
         claims = self.verifier.verify(token, self.clock())
-        story.claims = claims
+        audited.claims = claims
         google = self.google()
         records = Records(google=google, bucket=self.bucket)
         slot = entitled(request, claims, self.reader.fleet(records))
-        story.scope = slot.scope
+        audited.scope = slot.scope
         # A machine slows nobody down but itself, whatever VM it speaks for.
         self._pace.count(claims.instance.id if claims.instance else slot.vm, self.clock())
         node = standing(request, claims, fleet.node(google, slot, claims))
@@ -71,7 +82,7 @@ class Broker:
         self._clear(admission, slot, deadline)
         name = runner_name(slot.vm, secrets.token_hex(SUFFIX_DIGITS // 2))
         bindings.update(request.vm, lambda held: named(held, admission, runner=name, scope=slot.scope))
-        story.runner = name
+        audited.runner = name
         assert slot.scope is not None
         self._note(slot.scope, bindings)
         made = self.github.register(slot.scope, name, labels=slot.labels, group=slot.group, deadline=deadline)
@@ -84,7 +95,7 @@ class Broker:
             self._noted.add(scope)
 
     def _admission(
-        self, vm: str, claims: Claims, node: Node, bindings: Bindings
+        self, vm: str, claims: Claims, node: ObservedNode, bindings: Bindings
     ) -> Callable[[Binding | None], Binding]:
         """Decides by the binding that there is, and takes for the VM what its token is by: a machine, or itself."""
 

@@ -21,14 +21,14 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from infra.fleet.broker.fleet import FleetReader
 from infra.fleet.broker.github_app import GitHubApp
-from infra.fleet.broker.github_calls import GitHubCalls
 from infra.fleet.broker.identity import GoogleKeys, Verifier, fetcher
 from infra.fleet.broker.keeper import Keeper
-from infra.fleet.broker.refusals import Reason, Refused
-from infra.fleet.broker.registration import Broker
+from infra.fleet.broker.refusals import Reason, Refused, answered_by_google
+from infra.fleet.broker.registration import Registrar
 from infra.fleet.broker.service import BODY_SECONDS, THREADS, Service
-from infra.fleet.broker.settings import Settings
-from infra.fleet.google import Api, Clients, GoogleError, clients, execute
+from infra.fleet.broker.settings import BrokerSettings
+from infra.fleet.github_api import GitHubClient
+from infra.fleet.google import Api, Clients, clients, execute
 from infra.model import names
 from infra.model.errors import OutsideError
 
@@ -46,7 +46,7 @@ def wall_clock() -> datetime:
 
 
 def service(
-    settings: Settings,
+    settings: BrokerSettings,
     tell: Callable[[dict[str, Any]], None],
     *,
     clock: Clock = wall_clock,
@@ -68,12 +68,12 @@ def service(
 
 
 def _deciders(
-    settings: Settings, http: urllib3.PoolManager, google: _ThreadClients, clock: Clock
-) -> tuple[Broker, Keeper]:
+    settings: BrokerSettings, http: urllib3.PoolManager, google: _ThreadClients, clock: Clock
+) -> tuple[Registrar, Keeper]:
     """What decides for VMs and what decides for the controller, with all that they share."""
     keys = GoogleKeys(fetcher(settings.keys_url, http), clock)
     app = GitHubApp(
-        calls=GitHubCalls(settings.github_api, http, clock),
+        client=GitHubClient(settings.github_api, "tidepool-broker", http=http, clock=clock),
         app=settings.app,
         installation=settings.installation,
         key=_AppKey(settings.key_secret, google, clock),
@@ -89,7 +89,7 @@ def _deciders(
         "clock": clock,
     }
     controller = names.account_email(names.role_account_id(settings.stack, "controller"), settings.project)
-    return Broker(**shared), Keeper(**shared, account=controller)
+    return Registrar(**shared), Keeper(**shared, account=controller)
 
 
 class NotListeningError(OutsideError):
@@ -97,7 +97,7 @@ class NotListeningError(OutsideError):
 
 
 def serve(
-    settings: Settings, tell: Callable[[dict[str, Any]], None], *, host: str, port: int, clock: Clock = wall_clock
+    settings: BrokerSettings, tell: Callable[[dict[str, Any]], None], *, host: str, port: int, clock: Clock = wall_clock
 ) -> None:
     """Serve the broker of these settings until SIGTERM or SIGINT, which let what is being answered end.
 
@@ -124,7 +124,7 @@ def server_config(application: Any, *, host: str, port: int) -> uvicorn.Config:
         port=port,
         interface="asgi3",
         loop="asyncio",
-        http=HurriedProtocol,
+        http=HeaderTimeoutProtocol,
         ws="none",
         lifespan="off",
         log_config=None,
@@ -139,7 +139,7 @@ def server_config(application: Any, *, host: str, port: int) -> uvicorn.Config:
     )
 
 
-class HurriedProtocol(H11Protocol):
+class HeaderTimeoutProtocol(H11Protocol):
     """HTTP/1.1 whose request lines and headers must have come within a time; uvicorn lets them take for ever."""
 
     header_seconds = HEADER_SECONDS
@@ -184,7 +184,7 @@ class HurriedProtocol(H11Protocol):
 class _ThreadClients:
     """Google's clients of the thread that asks."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: BrokerSettings) -> None:
         self._settings = settings
         self._local = threading.local()
         self._made: list[Clients] = []
@@ -192,10 +192,8 @@ class _ThreadClients:
     def __call__(self) -> Clients:
         held = getattr(self._local, "clients", None)
         if held is None:
-            try:
+            with answered_by_google():
                 held = clients(self._settings.project, self._settings.google_endpoint, hurried=True)
-            except GoogleError as error:
-                raise Refused(Reason.GOOGLE_DOWN, str(error)) from None
             self._local.clients = held
             self._made.append(held)
         return held
@@ -226,10 +224,9 @@ class _AppKey:
 
     def _read(self) -> str:
         versions = self._google().api(Api.SECRETS).projects().secrets().versions()
-        try:
+        with answered_by_google():
             answer = execute(versions.access(name=self._version), f"reading the app's key, {self._version}")
+        try:
             return base64.b64decode(answer["payload"]["data"]).decode()
-        except GoogleError as error:
-            raise Refused(Reason.GOOGLE_DOWN, str(error)) from None
         except (KeyError, TypeError, binascii.Error, UnicodeDecodeError):
             raise Refused(Reason.GITHUB_REFUSED, f"{self._version} holds no key") from None

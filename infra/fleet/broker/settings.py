@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from infra.fleet.broker.github_calls import GITHUB
 from infra.fleet.broker.identity import GOOGLE_KEYS, LOCAL_KEYS
+from infra.fleet.github_api import GITHUB
 from infra.model.errors import ConfigError, Problem
 
 AUDIENCE: Final = "TIDEPOOL_BROKER_AUDIENCE"
@@ -34,7 +34,7 @@ _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class BrokerSettings:
     """One broker. groups: runner group by trust; empty where runners are a repository's own.
 
     google_endpoint: root that takes the place of Google's APIs, None for Google itself.
@@ -53,7 +53,7 @@ class Settings:
     keys_url: str = GOOGLE_KEYS
 
 
-def read(stack: str, environ: Mapping[str, str]) -> Settings:
+def read(stack: str, environ: Mapping[str, str]) -> BrokerSettings:
     """The settings of a stack's broker. Raises ConfigError with all that is wrong with them."""
     problems: list[Problem] = []
 
@@ -88,7 +88,7 @@ def read(stack: str, environ: Mapping[str, str]) -> Settings:
     keys = address(KEYS_URL, f"{endpoint.rstrip('/')}{LOCAL_KEYS}" if endpoint else GOOGLE_KEYS)
     if problems:
         raise ConfigError(problems)
-    return Settings(
+    return BrokerSettings(
         stack=stack,
         audience=audience or "",
         groups=groups,

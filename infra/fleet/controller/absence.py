@@ -13,10 +13,10 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from infra.fleet.controller.desired import Desired, Wanted
-from infra.fleet.controller.lost import is_given_up
+from infra.fleet.controller.keys import NodeKey
 from infra.fleet.controller.memory import Listing, Memory
 from infra.fleet.controller.notice import HEARD
-from infra.fleet.controller.observed import Observed, node_key
+from infra.fleet.controller.observed import Observed
 from infra.fleet.controller.rules import GIVEN_BACK, Situation, rule, silence
 from infra.fleet.controller.sorting import Fleet
 
@@ -73,7 +73,7 @@ class Absence:
         if not self._is_of_this_fleet(listing) or self._may_be_heard(slot):
             return False
         known = self.memory.vms[slot.name]
-        node, asked = self.memory.nodes.get(node_key(zone, slot.name)), known.tried.get(zone)
+        node, asked = self.memory.nodes.get(NodeKey(zone, slot.name)), known.tried.get(zone)
         if node is not None and not node.missing:
             # One that was first seen dead may be an older one, in a list that lags behind.
             return node.state in GIVEN_BACK and node.since > node.first_seen and node.asked == asked
@@ -99,11 +99,11 @@ class Absence:
     def _missed_once(self, slot: Wanted, passed: frozenset[str]) -> bool:
         """Made again in its own zone, a VM that a list left out is refused as there already; in another it is not."""
         zones = {place.zone for place in slot.places if not self._is_given_up(place.zone)} - passed
-        known = [self.memory.nodes.get(node_key(zone, slot.name)) for zone in zones]
+        known = [self.memory.nodes.get(NodeKey(zone, slot.name)) for zone in zones]
         return len(zones) > 1 and any(each is not None and each.ours and each.missing < SWEEPS for each in known)
 
     def _is_known_or_lost(self, zone: str) -> bool:
         return self.observed.zone_known(zone) or self._is_given_up(zone)
 
     def _is_given_up(self, zone: str) -> bool:
-        return is_given_up(zone, self.observed, self.memory, self.now)
+        return self.memory.is_given_up(zone, self.observed, self.now)

@@ -3,8 +3,8 @@
 Owns the calls and what is asked once more before them, since lists lie and lag: a node is deleted only while it is
 still the one that was seen, in the state that was seen, and no job runs on it; a VM is made only where its slot has
 none at any of its other places; a zone that cannot be asked is passed over where nothing says that the slot had one
-there. After the first trouble of a place, and once a sweep's time is over, the rest is left
-to a later sweep. Does not own deciding. Every action may be repeated.
+there. After the first trouble of a place, and once a sweep's time is over, the rest is left to a later sweep. Does not
+own deciding. Every action may be repeated.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 
-from infra.fleet.controller import troubles
+from infra.fleet.controller import tpu_api
 from infra.fleet.controller.actions import (
     Action,
     Assign,
@@ -27,15 +27,15 @@ from infra.fleet.controller.actions import (
     Report,
     Restart,
 )
-from infra.fleet.controller.backoff import backoff_key
 from infra.fleet.controller.desired import Desired, Place
-from infra.fleet.controller.github import NO_WAY, GitHub, GitHubError
-from infra.fleet.controller.listed_runners import ListedRunners
+from infra.fleet.controller.events import Result
+from infra.fleet.controller.github import NO_WAY, GitHub, GitHubError, ListedRunners
+from infra.fleet.controller.keys import BackoffKey, NodeKey
 from infra.fleet.controller.memory import EMPTY, Memory
-from infra.fleet.controller.observed import NodeSeen, Observed, Trouble, node_key
-from infra.fleet.controller.orders import order, restart
-from infra.fleet.controller.outcomes import Outcome, Result
+from infra.fleet.controller.observed import NodeSeen, Observed, Trouble
+from infra.fleet.controller.outcomes import Outcome
 from infra.fleet.controller.rules import DEAD, GIVEN_BACK
+from infra.fleet.controller.vm_records import order, restart
 from infra.fleet.google import Api, Clients, GoogleError, execute
 from infra.fleet.records import Records
 from infra.model import names, run_labels
@@ -45,7 +45,6 @@ DELETE_SECONDS: Final = 90.0
 ACTING_SECONDS: Final = 300.0
 """After so long a sweep begins nothing more: with looking, its last action and its records it stays below the limit of
 its job on Cloud Run (`infra.components.controller.SWEEP_SECONDS`)."""
-
 CALL_SECONDS: Final = 20.0
 """How long one call of a sweep that acts may take; one that failed is tried once more."""
 
@@ -77,7 +76,7 @@ class Actor:
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
     began: float = field(default_factory=time.monotonic)
-    troubles: dict[str, str] = field(default_factory=dict)
+    troubles: dict[BackoffKey | str, str] = field(default_factory=dict)
     _listed: ListedRunners = field(default_factory=ListedRunners, repr=False)
 
     def do(self, action: Action) -> Outcome:
@@ -138,9 +137,9 @@ class Actor:
         known = (each for each in asked if each in self.troubles)
         return next((f"{each} is in trouble: {self.troubles[each]}" for each in known), "")
 
-    def _key(self, name: str, place: Place) -> str:
+    def _key(self, name: str, place: Place) -> BackoffKey:
         slot = self.desired.slot(name)
-        return backoff_key(place.zone, slot.accelerator.name if slot else "", place.capacity)
+        return BackoffKey(place.zone, slot.accelerator.name if slot else "", place.capacity)
 
     def _asked_first(self, name: str, place: Place) -> tuple[str, ...]:
         """Zones of a slot's other places, which must lack it before it is made at this one.
@@ -157,7 +156,7 @@ class Actor:
             if zone not in self.seen.zones
             or self.seen.zone_known(zone)
             or zone in asked
-            or node_key(zone, name) in self.memory.nodes
+            or NodeKey(zone, name) in self.memory.nodes
         )
 
     def _do(self, action: Action) -> Outcome:
@@ -223,15 +222,16 @@ class Actor:
         parent = f"projects/{self.desired.project}/locations/{place.zone}"
         request = self._nodes().create(parent=parent, nodeId=name, body=dict(place.node))
         try:
-            operation = execute(request, f"creating {name} in {place.zone}")
+            left = self.began + ACTING_SECONDS - self.clock()
+            operation = tpu_api.taken(request, f"creating {name} in {place.zone}", self.sleep, left)
         except GoogleError as error:
-            return self._not_created(action, error, self._key(name, place))
+            if error.status == _EXISTS:
+                return Outcome(action=action, result=Result.DONE, text="it exists already")
+            return self._not_created(action, place, str(error), tpu_api.trouble_of_answer(error.status, error.reason))
         failure = operation.get("error")
         if failure:
-            text = str(failure.get("message", ""))
-            trouble = troubles.of_operation(int(failure.get("code", 0)), text)
-            self.troubles.setdefault(self._key(name, place), text)
-            return Outcome(action=action, result=Result.FAILED, text=text, trouble=trouble)
+            code, text = int(failure.get("code", 0)), str(failure.get("message", ""))
+            return self._not_created(action, place, text, tpu_api.trouble_of_operation(code, text))
         return Outcome(action=action, result=Result.DONE, operation=str(operation.get("name", "")))
 
     def _stands_after_all(self, zone: str, name: str) -> bool:
@@ -243,12 +243,9 @@ class Actor:
             return node is not None and node.get("state") not in GIVEN_BACK
         return False
 
-    def _not_created(self, action: Action, error: GoogleError, key: str) -> Outcome:
-        if error.status == _EXISTS:
-            return Outcome(action=action, result=Result.DONE, text="it exists already")
-        trouble: Trouble = troubles.of_answer(error.status, str(error))
-        self.troubles.setdefault(key, str(error))
-        return Outcome(action=action, result=Result.FAILED, text=str(error), trouble=trouble)
+    def _not_created(self, action: Create | Recreate, place: Place, text: str, trouble: Trouble) -> Outcome:
+        self.troubles.setdefault(self._key(action.slot, place), text)
+        return Outcome(action=action, result=Result.FAILED, text=text, trouble=trouble)
 
     def _remove_runner(self, action: RemoveRunner) -> Outcome:
         """Once more it is asked whether it is offline: GitHub takes minutes to notice that one came back."""

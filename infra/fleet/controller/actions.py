@@ -12,9 +12,11 @@ from enum import IntEnum
 from typing import Any, TypeAlias
 
 from infra.fleet.controller.desired import Place
+from infra.fleet.controller.events import Verb
 from infra.fleet.controller.memory import Memory
 from infra.fleet.controller.observed import NodeSeen
-from infra.model import names
+from infra.fleet.controller.rules import Judged
+from infra.fleet.versions import AssignedVersion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,9 +88,8 @@ class Assign(_Action):
     drained: bool = False
 
     @property
-    def key(self) -> str:
-        """Equal for orders that say the same."""
-        return f"{self.image or names.NO_IMAGE}|{self.bundle or ''}"
+    def version(self) -> AssignedVersion:
+        return AssignedVersion(self.image or "", self.bundle or "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,15 +155,14 @@ class Proposal:
     urgency: Urgency = Urgency.TIDY
 
 
-def verb(action: Action) -> str:
-    """What an action does to its subject, for people."""
+def verb(action: Action) -> Verb:
     match action:
         case RemoveRunner():
-            return "remove"
+            return Verb.REMOVE
         case Drain(on=False):
-            return "end drain"
+            return Verb.END_DRAIN
         case _:
-            return type(action).__name__.lower()
+            return Verb(type(action).__name__.lower())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,8 +189,8 @@ class Waiting:
     stands: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class FleetFinding:
     """Something that people should know for as long as it stands."""
 
     subject: str
@@ -201,14 +201,14 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolFigures:
-    """One pool in numbers. unhealthy: VMs that are there and do not serve, with the reason."""
+    """One pool in numbers. unhealthy: declared VMs that do not serve, by name."""
 
     desired: int
     ready: int
     online: int
     busy: int
     away: int
-    unhealthy: Mapping[str, str] = field(default_factory=dict, hash=False)
+    unhealthy: Mapping[str, Judged] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,7 +218,7 @@ class Decision:
     actions: tuple[Action, ...]
     held: tuple[Held, ...]
     waiting: tuple[Waiting, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[FleetFinding, ...]
     pools: Mapping[str, PoolFigures]
     memory: Memory
     fuse_blown: bool = False

@@ -1,32 +1,48 @@
 """One sweep's decision: from what shall be, what was seen and what is remembered to actions with reasons.
 
-Owns the order: notice, judge, propose, limit, remember. A pure function: it calls nobody and draws no random number.
+Owns the order: notice, judge, propose, limit, remember; and how long each thing is remembered, so that a memory's size
+follows that of the fleet and not its age. A pure function: it calls nobody and draws no random number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
-from datetime import datetime
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Final, TypeVar
 
 from infra.fleet.controller import limits
-from infra.fleet.controller.actions import Decision, Finding, Report
+from infra.fleet.controller.actions import Decision, FleetFinding, PoolFigures, Report
 from infra.fleet.controller.desired import Desired
-from infra.fleet.controller.figures import pool_figures
-from infra.fleet.controller.forgetting import bounded
-from infra.fleet.controller.intents import intended
 from infra.fleet.controller.judge import Judge
-from infra.fleet.controller.memory import Memory
+from infra.fleet.controller.keys import FindingKey, OwnRule, RunnerKey
+from infra.fleet.controller.memory import Memory, ScopeMemory
 from infra.fleet.controller.notice import noticed
 from infra.fleet.controller.observed import Observed
+from infra.fleet.controller.outcomes import intended
 from infra.fleet.controller.propose import Proposals
+from infra.fleet.controller.rules import Judged
 from infra.fleet.controller.sorting import sort
+
+MAX_EVENTS: Final = 1000
+MAX_ENTRIES: Final = 5000
+"""Of one kind; a fleet has fewer VMs, and a flood of strange names must not grow the document without end."""
+
+_FORGET: Final = timedelta(days=7)
+"""A job runs for five days at most, so that this long after the last registration a scope has no runner of ours.
+https://docs.github.com/actions/reference/limits, read 2026-11."""
+_BACKOFF_FORGET: Final = timedelta(days=1)
+_SKEW: Final = timedelta(minutes=1)
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 def decide(desired: Desired, observed: Observed, memory: Memory, now: datetime) -> Decision:
     """What to do now. now: with a time zone. The memory of the answer is to be written before anything is done."""
     observed = replace(observed, wishes=observed.wishes.at(now))
     fleet = sort(desired, observed)
+    memory = _without_lost(_with_clock(memory, now), desired, observed, now)
     memory = noticed(memory, desired, observed, fleet, now)
     judge = Judge(desired=desired, observed=observed, fleet=fleet, memory=memory, now=now)
     proposed = Proposals(judge=judge)
@@ -36,7 +52,8 @@ def decide(desired: Desired, observed: Observed, memory: Memory, now: datetime) 
     )
     blown = limits.fuse(memory.fuse, losses, now)
     if blown:
-        proposed.findings.append((desired.stack, "fuse", f"deletions are held: {losses}"))
+        held = f"deletions are held: {losses}"
+        proposed.findings.append(FleetFinding(subject=desired.stack, rule=OwnRule.FUSE, reason=held, since=now))
     limited = limits.limited(
         proposed.proposals,
         desired=desired,
@@ -45,38 +62,132 @@ def decide(desired: Desired, observed: Observed, memory: Memory, now: datetime) 
         blown=blown,
         now=now,
     )
-    findings, reports, reported = _told(proposed.findings, memory, now)
+    findings, reports, reported = _told(proposed.findings, memory)
     allowed = tuple(proposal.action for proposal in limited.allowed)
-    remembered = intended(memory, allowed, now).model_copy(
-        update={
-            "fuse": blown,
-            "reported": reported,
-            "rollouts": proposed.rollouts,
-            "replacements": limits.replacements(memory.replacements, limited.allowed, now),
-        }
+    remembered = replace(
+        intended(memory, allowed, now),
+        fuse=blown,
+        reported=reported,
+        rollouts=proposed.rollouts,
+        replacements=limits.replacements(memory.replacements, limited.allowed, now),
     )
     return Decision(
         actions=(*allowed, *reports),
         held=limited.held,
         waiting=tuple(sorted(proposed.waiting, key=lambda each: (each.subject, each.rule))),
         findings=findings,
-        pools=pool_figures(judge, proposed.unhealthy),
-        memory=bounded(remembered, frozenset(slot.name for slot in desired.slots), now),
+        pools={pool: _figures(judge, pool, proposed.unhealthy) for pool in desired.pools},
+        memory=_bounded(remembered, frozenset(slot.name for slot in desired.slots), now),
         fuse_blown=blown is not None,
         frozen=limits.frozen(desired, now),
     )
 
 
 def _told(
-    findings: Iterable[tuple[str, str, str]], memory: Memory, now: datetime
-) -> tuple[tuple[Finding, ...], tuple[Report, ...], dict[str, datetime]]:
+    findings: Iterable[FleetFinding], memory: Memory
+) -> tuple[tuple[FleetFinding, ...], tuple[Report, ...], dict[FindingKey, datetime]]:
     """What stands, what of it is new and so is told, and what to remember; what stands no more is forgotten."""
     standing, new, remembered = [], [], {}
-    for about, rule, reason in sorted(set(findings)):
-        key = f"{rule} {about}"
-        since = memory.reported.get(key, now)
+    for each in sorted(set(findings)):
+        key = FindingKey(each.rule, each.subject)
         if key not in memory.reported and key not in remembered:
-            new.append(Report(subject=about, rule=rule, reason=reason))
-        remembered[key] = since
-        standing.append(Finding(subject=about, rule=rule, reason=reason, since=since))
+            new.append(Report(subject=each.subject, rule=each.rule, reason=each.reason))
+        remembered[key] = memory.reported.get(key, each.since)
+        standing.append(replace(each, since=remembered[key]))
     return tuple(standing), tuple(new), remembered
+
+
+def _figures(judge: Judge, pool: str, unhealthy: Mapping[str, Judged]) -> PoolFigures:
+    slots = judge.desired.of_pool(pool)
+    nodes = [(slot, node) for slot in slots if (node := judge.fleet.slots[slot.name]) is not None]
+    online = [slot for slot in slots if any(each.online for each in judge.observed.runners_of(slot.name))]
+    return PoolFigures(
+        desired=len(slots),
+        ready=sum(node.state == "READY" for _, node in nodes),
+        online=len(online),
+        busy=sum(judge.busy(slot.name) for slot in online),
+        away=sum(judge.away(slot, node) for slot, node in nodes),
+        unhealthy={slot.name: unhealthy[slot.name] for slot in slots if slot.name in unhealthy},
+    )
+
+
+def _without_lost(memory: Memory, desired: Desired, observed: Observed, now: datetime) -> Memory:
+    """Without what was in zones that people gave up and where nothing is declared: no list would ever end it.
+
+    Such a zone is watched for as long as any other in which nothing is known any more.
+    """
+    gone = {z for z in observed.wishes.lost if z not in desired.zones and memory.is_given_up(z, observed, now)}
+    if not gone:
+        return memory
+    return replace(
+        memory,
+        nodes={key: node for key, node in memory.nodes.items() if key.zone not in gone},
+        suspects={
+            key: each
+            for key, each in memory.suspects.items()
+            if isinstance(key, RunnerKey) or key.node.zone not in gone
+        },
+        vms={
+            vm: replace(each, tried={zone: at for zone, at in each.tried.items() if zone not in gone})
+            for vm, each in memory.vms.items()
+        },
+    )
+
+
+def _with_clock(memory: Memory, now: datetime) -> Memory:
+    """A clock that went back would hold everything until it is where it was: what lies ahead is taken as now."""
+    if memory.last is None or memory.last <= now + _SKEW:
+        return memory
+    return _not_after(memory, now)
+
+
+def _not_after(value: Any, now: datetime) -> Any:
+    if isinstance(value, datetime):
+        return min(value, now)
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{each.name: _not_after(getattr(value, each.name), now) for each in fields(value)})
+    if isinstance(value, dict):
+        return {key: _not_after(each, now) for key, each in value.items()}
+    if type(value) is tuple:
+        return tuple(_not_after(each, now) for each in value)
+    return value
+
+
+def _bounded(memory: Memory, slots: frozenset[str], now: datetime) -> Memory:
+    """The memory without what is over; slots: names that are declared."""
+    pools = {pool: at for pool, at in memory.pools.items() if now - at < _FORGET}
+    vms = {vm: each for vm, each in memory.vms.items() if vm in slots or now - each.seen < _FORGET}
+    backoff = {key: each for key, each in memory.backoff.items() if now - each.until < _BACKOFF_FORGET}
+    recent = {pool: tuple(at for at in times if now - at < limits.HOUR) for pool, times in memory.replacements.items()}
+    nodes = {key: node for key, node in memory.nodes.items() if node.missing < 2}
+    return replace(
+        memory,
+        nodes=_newest(nodes, {key: node.seen for key, node in nodes.items()}),
+        vms=_newest(vms, {vm: each.seen for vm, each in vms.items()}),
+        suspects=_newest(memory.suspects, {key: each.since for key, each in memory.suspects.items()}),
+        replacements={pool: times for pool, times in recent.items() if times},
+        backoff=_newest(backoff, {key: each.until for key, each in backoff.items()}),
+        zones={zone: at for zone, at in memory.zones.items() if now - at < _FORGET},
+        listed={zone: each for zone, each in memory.listed.items() if zone in memory.zones},
+        pools=pools,
+        scopes=_scopes(memory.scopes, pools, now),
+        rollouts={pool: rollout for pool, rollout in memory.rollouts.items() if pool in pools},
+        reported=_newest(memory.reported, memory.reported),
+        events=memory.events[-MAX_EVENTS:],
+    )
+
+
+def _scopes(
+    scopes: Mapping[str, Mapping[str, ScopeMemory]], pools: Mapping[str, datetime], now: datetime
+) -> dict[str, dict[str, ScopeMemory]]:
+    """A pool that is remembered and has none never had a runner; of one that is forgotten nothing is known."""
+    kept = {
+        pool: {scope: each for scope, each in of.items() if now - each.until < _FORGET} for pool, of in scopes.items()
+    }
+    return {pool: of for pool, of in kept.items() if of or pool in pools}
+
+
+def _newest(entries: Mapping[K, V], at: Mapping[K, datetime]) -> Mapping[K, V]:
+    if len(entries) <= MAX_ENTRIES:
+        return entries
+    return {key: entries[key] for key in sorted(entries, key=lambda key: at[key])[-MAX_ENTRIES:]}

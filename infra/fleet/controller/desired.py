@@ -164,10 +164,8 @@ def read_for(stack: str, project: str, document: Mapping[str, Any]) -> Desired:
     """The desired fleet of the manifest of a stack in a project; ManifestError also where it is another's."""
     desired = read(document)
     if (desired.stack, desired.project) != (stack, project):
-        raise ManifestError(
-            f"the manifest is of stack {desired.stack} in project {desired.project}, "
-            f"and stack {stack} in project {project} was asked for"
-        )
+        found = f"stack {desired.stack} in project {desired.project}"
+        raise ManifestError(f"the manifest is of {found}, and stack {stack} in project {project} was asked for")
     return desired
 
 
@@ -218,12 +216,11 @@ def _distinct(slots: Iterable[Wanted]) -> tuple[Wanted, ...]:
 
 def _slot(slot: Mapping[str, Any]) -> Wanted:
     name, accelerator = _text(slot, "name"), AcceleratorType.parse(slot["accelerator"])
-    places = (slot, *_list(slot, "fallbacks"))
     return Wanted(
         name=name,
         pool=_text(slot, "pool"),
         accelerator=accelerator,
-        places=tuple(_place(each, name, accelerator) for each in places),
+        places=tuple(_place(each, name, accelerator) for each in (slot, *_list(slot, "fallbacks"))),
         serves=_texts(slot, "serves"),
         labels=frozenset(_texts(slot, "runner_labels")),
     )

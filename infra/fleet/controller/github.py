@@ -1,29 +1,29 @@
 """GitHub as the controller sees it, and as it is asked with a token: runners, jobs that wait, removal of a runner.
 
-Owns what every way to GitHub answers, and the calls of this one, which is a person's; the other is `by_broker`. No
-token is ever said.
+Owns what every way to GitHub answers, the calls of this one, which is a person's (the other is `by_broker`), and the
+list of runners that says before a delete whether a VM has a job. No token is ever said.
 https://docs.github.com/rest/actions/self-hosted-runners, read 2026-11.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final, Protocol
 from urllib.parse import quote
 
-import urllib3
-
-from infra.fleet.controller.observed import RunnerSeen
+from infra.fleet.controller.memory import Memory
+from infra.fleet.controller.observed import NodeSeen, Observed, RunnerSeen
+from infra.fleet.controller.sorting import pool_of
+from infra.fleet.github_api import CallError, GitHubClient
 from infra.fleet.github_lists import Jobs, ListError, QueuedJob, RunningJob, jobs, whole
 from infra.model.errors import OutsideError
-from infra.model.visible import visible_answer
 
 NO_WAY: Final = "there is no broker and no token of GitHub"
 """Why nothing is known of GitHub where nobody said how to ask it."""
-_ONE_CALL: Final = 8.0
-_GONE: Final = frozenset({204, 404})
+LISTED_SECONDS: Final = 30.0
+"""For how long a list of runners serves deletes. A VM that is to go is drained, or had no runner for long."""
 _NEXT_STEPS: Final[Mapping[int, str]] = {
     301: "it was renamed or moved; write its name of today in `serves` and `up` the stack",
     401: "GitHub does not know the token, or it has expired; put another into GITHUB_TOKEN",
@@ -84,13 +84,48 @@ def whole_or_failed(
     return tuple(found), failures
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True)
+class ListedRunners:
+    """Runners as they were listed last, and when; nothing was at first. failures: why scopes could not be listed."""
+
+    at: float = float("inf")
+    runners: tuple[RunnerSeen, ...] = ()
+    failures: Mapping[str, str] = field(default_factory=dict)
+
+    def has_a_job(
+        self, node: NodeSeen, github: GitHub, scopes: Collection[str], seen: Observed, memory: Memory, now: float
+    ) -> bool:
+        """Whether a job may have begun on a VM since a sweep looked. GitHubError where nobody can say.
+
+        One list is the second that must lack a runner before it is believed not to be there: what ends while a list is
+        read may hide others. Runners on either are asked for by name.
+        """
+        self._list(github, scopes, seen, now)
+        its_own = memory.scopes.get(pool_of(node), self.failures)
+        if failed := [why for scope, why in self.failures.items() if scope in its_own]:
+            raise GitHubError("; ".join(dict.fromkeys(failed)))
+        listed = (*self.runners, *seen.runners_of(node.name))
+        names = {(runner.scope, runner.name) for runner in listed if runner.vm == node.name}
+        found = (github.runner(scope, name) for scope, name in sorted(names))
+        return any(runner is not None and runner.online and runner.busy for runner in found)
+
+    def _list(self, github: GitHub, scopes: Collection[str], seen: Observed, now: float) -> None:
+        """List all of them, once in some seconds, also where that failed.
+
+        Of scopes that are declared no more and did not answer before, no VM that goes now depends on one.
+        """
+        if not self.at <= now < self.at + LISTED_SECONDS:
+            left = [scope for scope, source in seen.left.items() if source.known]
+            self.at = now
+            self.runners, self.failures = whole_or_failed(github, scopes, left)
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunnerApi:
     """GitHub at `api`. token: for a scope, `orgs/NAME` or `repos/OWNER/NAME`; raises GitHubError where none is had."""
 
     api: str
     token: Callable[[str], str] = field(repr=False)
-    http: urllib3.PoolManager = field(default_factory=lambda: urllib3.PoolManager(num_pools=2, maxsize=4), repr=False)
 
     def sources(self, scopes: Collection[str]) -> Mapping[str, tuple[str, ...]]:
         return {scope: (scope,) for scope in scopes}
@@ -140,28 +175,16 @@ class RunnerApi:
 
     def ask(self, verb: str, path: str, scope: str) -> Any:
         """One call with a scope's token; its JSON. Raises GitHubError where GitHub refuses or does not answer."""
-        doing = f"{verb} {path.partition('?')[0]}"
-        headers = {
-            "Authorization": f"Bearer {self.token(scope)}",
-            "Accept": "application/vnd.github+json",
-            "X-GitHub-Api-Version": "2022-11-28",
-            "User-Agent": "tidepool-controller",
-        }
-        retries = urllib3.Retry(total=1, redirect=False, status_forcelist=(500, 502, 503, 504), raise_on_status=False)
+        takes = frozenset({404} if verb == "DELETE" else ())
         try:
-            response = self.http.request(
-                verb, f"{self.api.rstrip('/')}/{path}", headers=headers, retries=retries, timeout=_ONE_CALL
-            )
-            if verb == "DELETE" and response.status in _GONE:
-                return None
-            if not 200 <= response.status < 300:
-                step = _NEXT_STEPS.get(response.status)
-                raise GitHubError(f"{doing}: {response.status}" + (f": {step}" if step else ""))
-            return visible_answer(json.loads(response.data))
-        except urllib3.exceptions.HTTPError as error:
-            raise GitHubError(f"{doing}: no answer ({type(error).__name__})") from None
-        except ValueError:
-            raise GitHubError(f"{doing}: the answer is not JSON") from None
+            return self._client.ask(verb, path, token=self.token(scope), takes=takes).body
+        except CallError as refusal:
+            step = _NEXT_STEPS.get(refusal.status or 0)
+            raise GitHubError(f"{refusal}: {step}" if step else str(refusal)) from None
+
+    @cached_property
+    def _client(self) -> GitHubClient:
+        return GitHubClient(self.api, "tidepool-controller")
 
 
 def _seen(scope: str, runner: dict[str, Any]) -> RunnerSeen:

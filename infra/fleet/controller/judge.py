@@ -11,37 +11,20 @@ from typing import Final
 
 from infra.fleet.controller.absence import SWEEPS, Absence
 from infra.fleet.controller.desired import Desired, Wanted
+from infra.fleet.controller.keys import OwnRule
 from infra.fleet.controller.limits import HOUR
 from infra.fleet.controller.memory import Creating, Memory, NodeMemory
-from infra.fleet.controller.notice import HEARD, orphan_key, runner_key, waits_for_an_image
-from infra.fleet.controller.observed import NodeSeen, Observed, Phase, ReportSeen, RunnerSeen
-from infra.fleet.controller.rules import ABSENT, Rule, Situation, Subject, Verdict, find
-from infra.fleet.controller.sorting import Fleet, pool_of
-from infra.fleet.controller.vm_names import VmNames
+from infra.fleet.controller.notice import HEARD, waits_for_an_image
+from infra.fleet.controller.observed import NodeSeen, Observed, RunnerSeen
+from infra.fleet.controller.rules import ABSENT, Judged, Situation, Subject, find
+from infra.fleet.controller.sorting import Fleet, VmNames, pool_of
+from infra.fleet.reports import Phase, ReportSeen
 from infra.model import run_labels
 from infra.model.catalogue import CapacityKind
 
 _UNFIT: Final = frozenset({Phase.UNFIT, Phase.HALTED})
 _RESTS: Final = _UNFIT | {Phase.DRAINING}
 """Phases in which a VM has no job and takes none."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
-    """The row that fits a subject. until: when its wait ends, None where it has none or where it is over."""
-
-    subject: str
-    rule: Rule
-    until: datetime | None = None
-    detail: str = ""
-
-    @property
-    def verdict(self) -> Verdict:
-        return Verdict.WAIT if self.until is not None else self.rule.verdict
-
-    @property
-    def reason(self) -> str:
-        return f"{self.rule.why}: {self.detail}" if self.detail else self.rule.why
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +63,7 @@ class Judge:
 
     def orphan(self, node: NodeSeen) -> Judged:
         """A VM with our label that is not declared, or is a slot's second."""
-        suspect = self.memory.suspects[orphan_key(node)]
+        suspect = self.memory.suspects[node.orphan_key]
         situations = set()
         if suspect.sweeps < SWEEPS or self.now - suspect.since < self.grace:
             situations.add(Situation.UNPROVED)
@@ -129,7 +112,7 @@ class Judge:
         if runner.online:
             return self._ruled(runner.name, Subject.RUNNER, ABSENT, "", frozenset({Situation.ONLINE}))
         node = next(iter(self.observed.nodes_of(vm)), None)
-        suspect = self.memory.suspects[runner_key(runner)]
+        suspect = self.memory.suspects[runner.key]
         situations = set()
         if node is None and not all(self.observed.zone_known(zone) for zone in self.names.zones(vm)):
             situations.add(Situation.UNHEARD)
@@ -155,7 +138,7 @@ class Judge:
             if node is not None and node.state == "READY" and self.serving(slot.name):
                 serving.setdefault(slot.pool, set()).add(slot.name)
         for node in self.fleet.orphans:
-            drained = self.memory.suspects[orphan_key(node)].drained
+            drained = self.memory.suspects[node.orphan_key].drained
             if drained is None and any(each.serves for each in self.observed.runners_of(node.name)):
                 serving.setdefault(pool_of(node), set()).add(node.name)
         return {pool: frozenset(vms) for pool, vms in serving.items()}
@@ -207,7 +190,7 @@ class Judge:
 
     def is_long_unheard(self) -> bool:
         """Whether what cannot be asked could not be an hour ago: that is no outage that one waits for."""
-        silent = [self.now - since for key, since in self.memory.reported.items() if key.startswith("unknown ")]
+        silent = [self.now - since for key, since in self.memory.reported.items() if key.rule == OwnRule.UNKNOWN]
         return bool(silent) and min(silent) > HOUR
 
     def _there(self, slot: Wanted, node: NodeSeen, known: NodeMemory) -> frozenset[Situation]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -93,7 +93,7 @@ def fuse(before: Fuse | None, losses: Losses, now: datetime) -> Fuse | None:
     """The fuse after a sweep: blown for as long as too much looks lost."""
     if not losses.blow:
         return None
-    return before.model_copy(update={"sweeps": before.sweeps + 1}) if before else Fuse(since=now)
+    return replace(before, sweeps=before.sweeps + 1) if before else Fuse(since=now)
 
 
 def trickles(blown: Fuse, now: datetime) -> bool:

@@ -1,35 +1,45 @@
-"""What the controller remembers between sweeps: one JSON document, version 1, of bounded size.
+"""What the controller remembers between sweeps: one JSON document, version 1, of bounded size (`forgetting`).
 
-Owns its shape and its round trip. Everything in it can be lost: a controller with an empty memory waits
-longer, and goes by the word of VMs whose pool left, since it knows no more where their runners are. Does not own where
-it is kept (sweep) nor what is concluded from it.
+Owns its shape and its round trip. Everything in it can be lost: a controller with an empty memory waits longer, and
+goes by the word of VMs whose pool left, since it knows no more where their runners are. Does not own where it is kept
+(`remembered`) nor what is concluded from it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
-from infra.fleet.controller.observed import NodeKey, Target, Trouble
+from infra.fleet.controller.events import FleetEvent
+from infra.fleet.controller.keys import (
+    FindingKey,
+    KeptBackoffKey,
+    KeptFindingKey,
+    KeptNodeKey,
+    KeptSuspectKey,
+    SourceKind,
+    SourceName,
+)
+from infra.fleet.controller.observed import Observed, Trouble
+from infra.fleet.versions import KeptVersion, Rollout
 from infra.model.catalogue import CapacityKind
 
-VERSION: Final = 1
 LAG: Final = timedelta(minutes=10)
 """For how long a create that was asked for is believed while no list shows it."""
+SILENT: Final = timedelta(minutes=10)
+"""For how long without a break a zone that people gave up must not answer before its VMs count as gone."""
 
 
 class UnreadableMemoryError(ValueError):
     """A memory that cannot be read."""
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-
-class NodeMemory(_Part):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeMemory:
     """One node as it was last listed. since: when state and health were first seen as they are.
 
     missing: sweeps in a row in which its zone answered without it. asked: when it was first seen, the time of the
@@ -54,12 +64,13 @@ class NodeMemory(_Part):
     proved: bool = False
 
 
-class VmMemory(_Part):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VmMemory:
     """What belongs to a slot's name, whichever node bears it.
 
     restart: the last number of a restart order. tried, refused: by zone, when a create was last asked for, and when one
     was last answered by a stockout. lacked: by zone, since when its lists lack it, each of them, where it may be.
-    assigned: the key of what its orders say. region: where it stood for them. drained: since when its orders say to
+    assigned: what its orders say. region: where it stood for them. drained: since when its orders say to
     take no job. unsure: changes of its orders that a sweep was about to write, and did not say that it had. attempts:
     creates and replacements since a runner of it was last online.
     remade, remade_at, remade_before: how often in a row it was replaced though Google had not taken it, when last, and
@@ -71,10 +82,10 @@ class VmMemory(_Part):
     remade: int = 0
     remade_at: datetime | None = None
     remade_before: datetime | None = None
-    tried: Mapping[str, datetime] = Field(default_factory=dict)
-    refused: Mapping[str, datetime] = Field(default_factory=dict)
-    lacked: Mapping[str, datetime] = Field(default_factory=dict)
-    assigned: str | None = None
+    tried: Mapping[str, datetime] = field(default_factory=dict)
+    refused: Mapping[str, datetime] = field(default_factory=dict)
+    lacked: Mapping[str, datetime] = field(default_factory=dict)
+    assigned: KeptVersion | None = None
     region: str = ""
     assigned_at: datetime | None = None
     drained: datetime | None = None
@@ -82,7 +93,8 @@ class VmMemory(_Part):
     seen: datetime
 
 
-class Creating(_Part):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Creating:
     """A create that was asked for and whose node was not listed yet. operation: its name, once the service gave one.
 
     before: when one in that zone was asked for last before it.
@@ -95,7 +107,8 @@ class Creating(_Part):
     before: datetime | None = None
 
 
-class Listing(_Part):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
     """When a zone was last listed whole, and in which epoch (`Observed.epoch`).
 
     failed, silent: how many lists failed since, and when the first of them did.
@@ -107,7 +120,8 @@ class Listing(_Part):
     silent: datetime | None = None
 
 
-class Suspect(_Part):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suspect:
     """Something without an owner: since when, and in how many sweeps in a row. drained: since when, if it was asked."""
 
     since: datetime
@@ -115,7 +129,8 @@ class Suspect(_Part):
     drained: datetime | None = None
 
 
-class Backoff(_Part):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backoff:
     """Failures in a row for one zone, accelerator and kind of capacity, and when the next try may be.
 
     since: when the first of them was; None in a memory that was written before this was kept.
@@ -129,70 +144,16 @@ class Backoff(_Part):
     text: str = ""
 
 
-class Fuse(_Part):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fuse:
     """Blown since when, and for how many sweeps in a row."""
 
     since: datetime
     sweeps: int = 1
 
 
-class TargetMemory(_Part):
-    """A target, kept whole so that one can go back to it when nobody names it any more."""
-
-    images: Mapping[str, str] = Field(default_factory=dict)
-    bundle: str | None = None
-
-    @classmethod
-    def of(cls, target: Target) -> TargetMemory:
-        return cls(images=dict(target.images), bundle=target.bundle)
-
-    def target(self) -> Target:
-        return Target(images=self.images, bundle=self.bundle)
-
-
-Stage = Literal["steady", "canary", "rolling", "failed", "undone"]
-
-
-class Returning(_Part):
-    """A VM that was told to go back. before: the key of its orders until then."""
-
-    since: datetime
-    before: str
-
-
-class Rollout(_Part):
-    """One pool's way from what it runs to what it shall run.
-
-    stable: what is proved. target: what is rolled out, equal to stable once it is everywhere. waiting: VMs that are to
-    prove it, with the time from which they are waited for. proved: VMs that ran it. returning: VMs on their way back to
-    what is proved. bad: parts that went back by themselves. obeyed: times of the undos that were obeyed. held: what
-    keeps it from going on.
-    """
-
-    stable: TargetMemory
-    target: TargetMemory
-    previous: TargetMemory | None = None
-    stage: Stage = "steady"
-    since: datetime
-    waiting: Mapping[str, datetime] = Field(default_factory=dict)
-    proved: tuple[str, ...] = ()
-    failed: tuple[str, ...] = ()
-    returning: Mapping[str, Returning] = Field(default_factory=dict)
-    bad: tuple[str, ...] = ()
-    obeyed: tuple[datetime, ...] = ()
-    held: tuple[str, ...] = ()
-    why: str = ""
-
-
-class Event(_Part):
-    """One thing that happened, for people. subject: a VM, pool, runner or limit."""
-
-    at: datetime
-    subject: str
-    what: str
-
-
-class ScopeMemory(_Part):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScopeMemory:
     """What runners of a pool are or were registered with. until: when that may have been done last.
 
     declared: whether it was, by the manifest of the last sweep.
@@ -202,44 +163,63 @@ class ScopeMemory(_Part):
     declared: bool = False
 
 
-class Memory(_Part):
-    """Everything that is remembered. Maps are by node key, slot, pool, backoff key or subject, as their types say.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """Everything that is remembered. Maps are by slot, pool, zone or scope where their types do not say it.
 
     zones: zones that were ours once, with the sweep's time at which they last had to be watched. pools: names of pools
     that were declared once. listed: how each zone was listed last. scopes: by pool what its runners are or were
-    registered with at GitHub; of a pool that it lacks, nobody knows. reported: findings that were told already, by
-    `rule subject`, with since when they stand. unheard: since when a scope that is declared cannot be asked.
+    registered with at GitHub; of a pool that it lacks, nobody knows. reported: findings that were told already, with
+    since when they stand. unheard: since when a scope that is declared cannot be asked.
     """
 
-    version: Literal[1] = VERSION
+    version: Literal[1] = 1
     sweeps: int = 0
     last: datetime | None = None
-    nodes: Mapping[NodeKey, NodeMemory] = Field(default_factory=dict)
-    vms: Mapping[str, VmMemory] = Field(default_factory=dict)
-    creating: Mapping[str, Creating] = Field(default_factory=dict)
-    suspects: Mapping[str, Suspect] = Field(default_factory=dict)
-    replacements: Mapping[str, tuple[datetime, ...]] = Field(default_factory=dict)
-    backoff: Mapping[str, Backoff] = Field(default_factory=dict)
-    rollouts: Mapping[str, Rollout] = Field(default_factory=dict)
-    zones: Mapping[str, datetime] = Field(default_factory=dict)
-    pools: Mapping[str, datetime] = Field(default_factory=dict)
-    listed: Mapping[str, Listing] = Field(default_factory=dict)
-    scopes: Mapping[str, Mapping[str, ScopeMemory]] = Field(default_factory=dict)
-    reported: Mapping[str, datetime] = Field(default_factory=dict)
-    unheard: Mapping[str, datetime] = Field(default_factory=dict)
+    nodes: Mapping[KeptNodeKey, NodeMemory] = field(default_factory=dict)
+    vms: Mapping[str, VmMemory] = field(default_factory=dict)
+    creating: Mapping[str, Creating] = field(default_factory=dict)
+    suspects: Mapping[KeptSuspectKey, Suspect] = field(default_factory=dict)
+    replacements: Mapping[str, tuple[datetime, ...]] = field(default_factory=dict)
+    backoff: Mapping[KeptBackoffKey, Backoff] = field(default_factory=dict)
+    rollouts: Mapping[str, Rollout] = field(default_factory=dict)
+    zones: Mapping[str, datetime] = field(default_factory=dict)
+    pools: Mapping[str, datetime] = field(default_factory=dict)
+    listed: Mapping[str, Listing] = field(default_factory=dict)
+    scopes: Mapping[str, Mapping[str, ScopeMemory]] = field(default_factory=dict)
+    reported: Mapping[KeptFindingKey, datetime] = field(default_factory=dict)
+    unheard: Mapping[str, datetime] = field(default_factory=dict)
     fuse: Fuse | None = None
-    events: tuple[Event, ...] = ()
+    events: tuple[FleetEvent, ...] = ()
+
+    def vm(self, name: str, now: datetime) -> VmMemory:
+        """What is remembered of a VM; of one that is new here, nothing."""
+        return self.vms.get(name) or VmMemory(seen=now)
+
+    def with_vm(self, name: str, vm: VmMemory) -> Memory:
+        return replace(self, vms={**self.vms, name: vm})
+
+    def with_event(self, event: FleetEvent) -> Memory:
+        return replace(self, events=(*self.events, event))
 
     def without_waits(self) -> Memory:
         """Every create may be tried again now: somebody freed quota, mended what was refused, or knows of capacity."""
-        over = {key: each.model_copy(update={"until": each.last}) for key, each in self.backoff.items()}
-        return self.model_copy(update={"backoff": over})
+        return replace(self, backoff={key: replace(each, until=each.last) for key, each in self.backoff.items()})
+
+    def is_given_up(self, zone: str, observed: Observed, now: datetime) -> bool:
+        """Whether people gave up a zone that has not answered for a while: then its VMs count as gone, by their word.
+
+        One list that fails is no lost zone, though somebody feared it and its VMs work on.
+        """
+        silent = self.reported.get(FindingKey.unknown(SourceName(SourceKind.ZONE, zone)), now)
+        return zone in observed.wishes.lost and not observed.zone_known(zone) and now - silent >= SILENT
 
     def to_json(self) -> dict[str, Any]:
-        return self.model_dump(mode="json", exclude_defaults=True) | {"version": self.version}
+        return _STORED.dump_python(self, mode="json", exclude_defaults=True) | {"version": self.version}
 
 
 EMPTY: Final = Memory()
+_STORED: Final = TypeAdapter(Memory)
 
 
 def read(document: Mapping[str, Any] | None) -> Memory:
@@ -247,7 +227,7 @@ def read(document: Mapping[str, Any] | None) -> Memory:
     if document is None:
         return EMPTY
     try:
-        return Memory.model_validate(document)
+        return _STORED.validate_python(document)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"])

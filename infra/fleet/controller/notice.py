@@ -7,28 +7,20 @@ them (`judge`).
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any, Final
-
-from pydantic import BaseModel
+from typing import Final
 
 from infra.fleet.controller.creates import backoff_left, is_there, with_ended
 from infra.fleet.controller.desired import Desired, Wanted
-from infra.fleet.controller.lost import is_given_up
-from infra.fleet.controller.memory import (
-    LAG,
-    Listing,
-    Memory,
-    NodeMemory,
-    ScopeMemory,
-    Suspect,
-    VmMemory,
-)
-from infra.fleet.controller.observed import NodeKey, NodeSeen, Observed, Phase, RunnerSeen, node_key
+from infra.fleet.controller.events import EventKind, FleetEvent
+from infra.fleet.controller.keys import NodeKey, RunnerKey, SuspectKey
+from infra.fleet.controller.memory import LAG, Listing, Memory, NodeMemory, ScopeMemory, Suspect, VmMemory
+from infra.fleet.controller.observed import NodeSeen, Observed
 from infra.fleet.controller.rules import DEAD
 from infra.fleet.controller.sorting import Fleet, is_ours, pool_of
-from infra.fleet.controller.story_lines import changes, silences
-from infra.model import names
+from infra.fleet.reports import Phase
 
 BRIEF: Final = timedelta(minutes=5)
 """For how long GitHub may be unknown without an outage: registrations outlast that."""
@@ -39,71 +31,30 @@ PROVED: Final = timedelta(hours=1)
 HEARD: Final = timedelta(minutes=15)
 """How old a VM's word of what it does may be: three times as old as the oldest that its supervisor lets it get."""
 
-_SKEW: Final = timedelta(minutes=1)
-
 
 def noticed(memory: Memory, desired: Desired, observed: Observed, fleet: Fleet, now: datetime) -> Memory:
     """The memory with this sweep's observations in it."""
-    memory = _without_lost(_with_clock(memory, now), desired, observed, now)
-    memory = memory.model_copy(update={"unheard": _unheard(memory, desired, observed, now)})
+    memory = replace(memory, unheard=_unheard(memory, desired, observed, now))
     nodes = _nodes(memory, desired, observed, now)
     memory = with_ended(memory, desired, observed, now)
-    vms = _vms(memory, desired, observed, fleet, now)
-    still_creating = {
-        slot: each for slot, each in memory.creating.items() if not is_there(slot, each, memory, observed, now)
-    }
-    return memory.model_copy(
-        update={
-            "sweeps": memory.sweeps + 1,
-            "last": now,
-            "nodes": nodes,
-            "vms": vms,
-            "creating": still_creating,
-            "backoff": backoff_left(memory, desired, fleet),
-            "suspects": _suspects(memory, observed, fleet, now),
-            "zones": {
-                **memory.zones,
-                **dict.fromkeys(desired.zones, now),
-                **{key.partition("/")[0]: now for key, node in nodes.items() if node.ours and not node.missing},
-            },
-            "pools": {**memory.pools, **dict.fromkeys(desired.pools, now)},
-            "listed": _listed(memory, observed, now),
-            "scopes": _scopes(memory, desired, observed, now),
-            "events": (
-                *memory.events,
-                *changes(memory, fleet, now),
-                *silences(memory, nodes, desired, observed, now),
-            ),
-        }
+    ours = {key.zone: now for key, node in nodes.items() if node.ours and not node.missing}
+    return replace(
+        memory,
+        sweeps=memory.sweeps + 1,
+        last=now,
+        nodes=nodes,
+        vms=_vms(memory, desired, observed, fleet, now),
+        creating={
+            slot: each for slot, each in memory.creating.items() if not is_there(slot, each, memory, observed, now)
+        },
+        backoff=backoff_left(memory, desired, fleet),
+        suspects=_suspects(memory, observed, fleet, now),
+        zones={**memory.zones, **dict.fromkeys(desired.zones, now), **ours},
+        pools={**memory.pools, **dict.fromkeys(desired.pools, now)},
+        listed=_listed(memory, observed, now),
+        scopes=_scopes(memory, desired, observed, now),
+        events=(*memory.events, *_changes(memory, fleet, now), *_silences(memory, nodes, desired, observed, now)),
     )
-
-
-def orphan_key(node: NodeSeen) -> str:
-    """What a VM without owner is remembered by: one made again under its name is another."""
-    return f"node {node.key} {node.created}"
-
-
-def runner_key(runner: RunnerSeen) -> str:
-    return f"runner {runner.scope}/{runner.id}"
-
-
-def _without_lost(memory: Memory, desired: Desired, observed: Observed, now: datetime) -> Memory:
-    """Without what was in zones that people gave up and where nothing is declared: no list would ever end it.
-
-    Such a zone is watched for as long as any other in which nothing is known any more.
-    """
-    gone = {z for z in observed.wishes.lost if z not in desired.zones and is_given_up(z, observed, memory, now)}
-    if not gone:
-        return memory
-    nodes = {key: node for key, node in memory.nodes.items() if key.partition("/")[0] not in gone}
-    suspects = {
-        key: each for key, each in memory.suspects.items() if key.removeprefix("node ").partition("/")[0] not in gone
-    }
-    vms = {
-        vm: each.model_copy(update={"tried": {zone: at for zone, at in each.tried.items() if zone not in gone}})
-        for vm, each in memory.vms.items()
-    }
-    return memory.model_copy(update={"nodes": nodes, "suspects": suspects, "vms": vms})
 
 
 def waits_for_an_image(node: NodeSeen, memory: Memory, observed: Observed, now: datetime) -> bool:
@@ -111,17 +62,16 @@ def waits_for_an_image(node: NodeSeen, memory: Memory, observed: Observed, now: 
     vm, report = memory.vms.get(node.name), observed.reports.get(node.name)
     if vm is None or report is None:
         return False
-    told = (vm.assigned or "").partition("|")[0]
     waits = report.phase is Phase.PULLING and report.is_of(node.made) and abs(now - report.at) < HEARD
-    return told == names.NO_IMAGE and waits
+    return vm.assigned is not None and not vm.assigned.image and waits
 
 
 def _nodes(memory: Memory, desired: Desired, observed: Observed, now: datetime) -> dict[NodeKey, NodeMemory]:
     seen = {node.key: _node(memory, node, desired, observed, now) for node in observed.nodes}
     for key, known in memory.nodes.items():
         if key not in seen:
-            answered = observed.zone_known(key.partition("/")[0])
-            seen[key] = known.model_copy(update={"missing": known.missing + 1, "unserved": None}) if answered else known
+            answered = observed.zone_known(key.zone)
+            seen[key] = replace(known, missing=known.missing + 1, unserved=None) if answered else known
     return seen
 
 
@@ -186,17 +136,21 @@ def _vms(memory: Memory, desired: Desired, observed: Observed, fleet: Fleet, now
     for slot in desired.slots:
         known = vms.get(slot.name) or VmMemory(seen=now, tried={} if memory.sweeps else _unseen(slot, observed, now))
         node = fleet.slots[slot.name]
-        changes: dict[str, Any] = {"seen": now, "tried": _still_possible(slot.name, known, memory, observed, now)}
+        known = replace(
+            known,
+            seen=now,
+            tried=_still_possible(slot.name, known, memory, observed, now),
+            lacked=_lacked(slot, known, observed, now),
+        )
         if node is not None and node.state not in DEAD:
-            changes["refused"] = {zone: at for zone, at in known.refused.items() if zone != node.zone}
-        changes["lacked"] = _lacked(slot, known, observed, now)
+            known = replace(known, refused={zone: at for zone, at in known.refused.items() if zone != node.zone})
         is_ready = node is not None and node.state == "READY"
         serves = is_ready and any(runner.serves for runner in observed.runners_of(slot.name))
         if serves:
-            changes["attempts"] = 0
+            known = replace(known, attempts=0)
         if (serves or (is_ready and not slot.has_runner)) and known.remade_at and now - known.remade_at >= PROVED:
-            changes |= {"remade": 0, "remade_at": None}
-        vms[slot.name] = known.model_copy(update=changes)
+            known = replace(known, remade=0, remade_at=None)
+        vms[slot.name] = known
     return vms
 
 
@@ -217,7 +171,7 @@ def _listed(memory: Memory, observed: Observed, now: datetime) -> dict[str, List
             listed[zone] = Listing(at=now, epoch=observed.epoch)
         elif zone in listed:
             before = listed[zone]
-            listed[zone] = before.model_copy(update={"failed": before.failed + 1, "silent": before.silent or now})
+            listed[zone] = replace(before, failed=before.failed + 1, silent=before.silent or now)
     return listed
 
 
@@ -231,17 +185,17 @@ def _still_possible(vm: str, known: VmMemory, memory: Memory, observed: Observed
     listed = {node.zone for node in observed.nodes_of(vm)}
 
     def may_be(zone: str, asked: datetime) -> bool:
-        before = memory.nodes.get(node_key(zone, vm))
+        before = memory.nodes.get(NodeKey(zone, vm))
         lacks = observed.zone_known(zone) and zone not in listed and (before is None or before.missing > 0)
         return not lacks or now - asked < LAG
 
     return {zone: asked for zone, asked in known.tried.items() if may_be(zone, asked)}
 
 
-def _suspects(memory: Memory, observed: Observed, fleet: Fleet, now: datetime) -> dict[str, Suspect]:
+def _suspects(memory: Memory, observed: Observed, fleet: Fleet, now: datetime) -> dict[SuspectKey, Suspect]:
     """What has no owner, in how many sweeps in a row. What could not be asked for keeps its count as it was."""
-    found = {orphan_key(node) for node in fleet.orphans}
-    found |= {runner_key(runner) for runner in observed.runners if not runner.online}
+    found: set[SuspectKey] = {node.orphan_key for node in fleet.orphans}
+    found |= {runner.key for runner in observed.runners if not runner.online}
     suspects = {key: _again(memory.suspects.get(key), now) for key in found}
     for key, known in memory.suspects.items():
         if key not in suspects and not _answered(key, observed):
@@ -263,32 +217,42 @@ def _scopes(memory: Memory, desired: Desired, observed: Observed, now: datetime)
 
 
 def _again(known: Suspect | None, now: datetime) -> Suspect:
-    return known.model_copy(update={"sweeps": known.sweeps + 1}) if known else Suspect(since=now)
+    return replace(known, sweeps=known.sweeps + 1) if known else Suspect(since=now)
 
 
-def _answered(key: str, observed: Observed) -> bool:
-    kind, _, rest = key.partition(" ")
-    if kind != "runner":
-        return observed.zone_known(rest.partition("/")[0])
-    return observed.scope(rest.rpartition("/")[0]).known
+def _answered(key: SuspectKey, observed: Observed) -> bool:
+    return observed.scope(key.scope).known if isinstance(key, RunnerKey) else observed.zone_known(key.node.zone)
 
 
-def _with_clock(memory: Memory, now: datetime) -> Memory:
-    """A clock that went back would hold everything until it is where it was: what lies ahead is taken as now."""
-    if memory.last is None or memory.last <= now + _SKEW:
-        return memory
-    return _not_after(memory, now)
+def _changes(memory: Memory, fleet: Fleet, now: datetime) -> Iterable[FleetEvent]:
+    """What happened to declared VMs since the last sweep."""
+    for node in fleet.slots.values():
+        if node is None:
+            continue
+        before = memory.nodes.get(node.key)
+        event = FleetEvent(at=now, subject=node.name, what="", zone=node.zone, state=node.state)
+        if before is None or before.created != node.created:
+            yield replace(event, kind=EventKind.LISTED)
+        elif before.state != node.state:
+            yield replace(event, kind=EventKind.STATE, before=before.state)
 
 
-def _not_after(value: Any, now: datetime) -> Any:
-    if isinstance(value, datetime):
-        return min(value, now)
-    if isinstance(value, BaseModel):
-        return value.model_copy(
-            update={name: _not_after(getattr(value, name), now) for name in type(value).model_fields}
-        )
-    if isinstance(value, dict):
-        return {key: _not_after(each, now) for key, each in value.items()}
-    if isinstance(value, tuple):
-        return tuple(_not_after(each, now) for each in value)
-    return value
+def _silences(
+    memory: Memory, nodes: Mapping[NodeKey, NodeMemory], desired: Desired, observed: Observed, now: datetime
+) -> Iterable[FleetEvent]:
+    """Of VMs that served: since when no runner of them is online, and when one is again.
+
+    Between two jobs a VM has no runner for a moment, so that two sweeps must see none.
+    """
+    for key, known in nodes.items():
+        before = memory.nodes.get(key)
+        if before is None or before.unserved is None or before.unserved <= before.since:
+            continue
+        vm, first = key.name, before.seen <= before.unserved
+        slot = desired.slot(vm)
+        if slot is None or not slot.has_runner:
+            continue
+        if first and known.unserved == before.unserved:
+            yield FleetEvent(at=before.unserved, subject=vm, what="", kind=EventKind.SILENT)
+        elif not first and known.state == "READY" and any(each.serves for each in observed.runners_of(vm)):
+            yield FleetEvent(at=now, subject=vm, what="", kind=EventKind.HEARD)

@@ -18,32 +18,21 @@ from typing import Any, Final, TypeVar
 import urllib3
 
 from infra.fleet.broker.identity import GOOGLE_KEYS, LOCAL_KEYS, GoogleKeys, fetcher
-from infra.fleet.controller import reports_read, zone_lists
+from infra.fleet.controller import tpu_api, vm_records
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.github import NO_WAY, GitHub, GitHubError
 from infra.fleet.controller.memory import Creating, Memory
-from infra.fleet.controller.observed import (
-    KNOWN,
-    CreateEnded,
-    NodeSeen,
-    Observed,
-    ReportSeen,
-    RunnerSeen,
-    Source,
-    Target,
-    Told,
-    Wishes,
-    unknown,
-)
-from infra.fleet.controller.orders import told
-from infra.fleet.controller.reports_read import WantedReport
+from infra.fleet.controller.observed import KNOWN, CreateEnded, NodeSeen, Observed, RunnerSeen, Source, unknown
 from infra.fleet.controller.rules import DEAD
 from infra.fleet.controller.sorting import is_ours, pool_of
-from infra.fleet.controller.zone_lists import ShapeError
+from infra.fleet.controller.tpu_api import ShapeError
+from infra.fleet.controller.vm_records import WantedReport, told
 from infra.fleet.google import Clients, GoogleError, clients
 from infra.fleet.proofs import Proofs
 from infra.fleet.records import Body, Records
-from infra.fleet.wishes import wished
+from infra.fleet.reports import ReportSeen
+from infra.fleet.versions import AssignedVersion, PoolVersion
+from infra.fleet.wishes import Wishes, wished
 from infra.model import names
 
 DEADLINE: Final = 40.0
@@ -85,7 +74,7 @@ class Observer:
         left = {scope for scopes in memory.scopes.values() for scope in scopes} - set(desired.scopes)
         threads = 2 * len(zones) + len(asked_of) + 3 + _READERS
         pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="observe")
-        # One after another, however many there are: a broker takes few errands at once, and refuses the others.
+        # One after another, however many there are: a broker answers few requests at once, and refuses the others.
         one = ThreadPoolExecutor(max_workers=1, thread_name_prefix="observe-left")
         try:
             until = self.clock() + self.deadline
@@ -114,7 +103,7 @@ class Observer:
             online = {each.vm for each in seen if each.online}
             nodes = [node for _, answer in found.values() for node in answer or ()]
             unlisted = {zone for zone, (source, _) in found.items() if not source.known}
-            asked = reports_read.to_be_asked(desired, memory, online, nodes, unlisted)
+            asked = vm_records.to_be_asked(desired, memory, online, nodes, unlisted)
             proofs = self._proofs(desired.stack)
             until = self.clock() + self.deadline
             readers = [pool.submit(self._reports, asked[start::_READERS], proofs) for start in range(_READERS)]
@@ -161,11 +150,11 @@ class Observer:
 
     def _zone(self, zone: str) -> list[NodeSeen]:
         with self._google() as google:
-            return zone_lists.nodes(google, self.project, zone)
+            return tpu_api.nodes(google, self.project, zone)
 
     def _ended(self, zone: str, creating: Mapping[str, Creating]) -> list[CreateEnded]:
         with self._google() as google:
-            return zone_lists.ended(google, self.project, zone, creating)
+            return tpu_api.ended(google, self.project, zone, creating)
 
     def _runners(self, source: str) -> tuple[RunnerSeen, ...]:
         if self.github is None:
@@ -184,18 +173,18 @@ class Observer:
 
     def _reports(self, asked: Sequence[WantedReport], proofs: Proofs) -> tuple[dict[str, ReportSeen], str]:
         with self._google() as google:
-            return reports_read.read(Records(google=google, bucket=self.bucket), asked, proofs) if asked else ({}, "")
+            return vm_records.read(Records(google=google, bucket=self.bucket), asked, proofs) if asked else ({}, "")
 
     def _wishes(self, stack: str) -> Wishes:
         with self._google() as google:
             return wished(Records(google=google, bucket=self.bucket), stack)
 
-    def _targets(self, desired: Desired) -> dict[str, Target]:
+    def _targets(self, desired: Desired) -> dict[str, PoolVersion]:
         with self._google() as google:
             pointer = Records(google=google, bucket=self.bucket).body(names.pointer_object())
         return pointed(pointer, desired)
 
-    def _told(self, desired: Desired, memory: Memory) -> dict[str, Told]:
+    def _told(self, desired: Desired, memory: Memory) -> dict[str, AssignedVersion]:
         """What the orders of pools say that are new here, or were forgotten."""
         new = [pool for pool in desired.pools if pool not in memory.rollouts]
         vms = [slot.name for pool in new for slot in desired.of_pool(pool)[:_TELLING] if slot.has_runner]
@@ -210,11 +199,11 @@ class Observer:
         return clients(self.project, self.endpoint, hurried=True, seconds=CALL_SECONDS)
 
 
-def pointed(pointer: Body | None, desired: Desired) -> dict[str, Target]:
+def pointed(pointer: Body | None, desired: Desired) -> dict[str, PoolVersion]:
     """What each pool shall run: the images that the pointer names, and the manifest's bundle."""
     images: Any = (pointer or {}).get("images") or {}
     return {
-        pool: Target(images={str(k): str(v) for k, v in images.get(pool, {}).items()}, bundle=desired.bundle)
+        pool: PoolVersion(images={str(k): str(v) for k, v in images.get(pool, {}).items()}, bundle=desired.bundle)
         for pool in desired.pools
     }
 

@@ -6,12 +6,16 @@ A source that did not answer in time, or answered in part, is unknown. Nothing i
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cached_property
-from typing import Final, TypeAlias
+from typing import Final
 
+from infra.fleet.controller.keys import NodeKey, OrphanKey, RunnerKey, SourceKind, SourceName
+from infra.fleet.reports import ReportSeen
+from infra.fleet.versions import AssignedVersion, PoolVersion
+from infra.fleet.wishes import Wishes
 from infra.model import runner_names
 from infra.model.catalogue import CapacityKind
 
@@ -29,14 +33,6 @@ KNOWN: Final = Source(known=True)
 
 def unknown(reason: str) -> Source:
     return Source(known=False, reason=reason)
-
-
-NodeKey: TypeAlias = str
-"""`ZONE/NAME`: two zones may have nodes of one name."""
-
-
-def node_key(zone: str, name: str) -> NodeKey:
-    return f"{zone}/{name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +55,12 @@ class NodeSeen:
 
     @property
     def key(self) -> NodeKey:
-        return node_key(self.zone, self.name)
+        return NodeKey(self.zone, self.name)
+
+    @property
+    def orphan_key(self) -> OrphanKey:
+        """What it is remembered by where it has no owner."""
+        return OrphanKey(self.key, self.created)
 
     @property
     def made(self) -> datetime | None:
@@ -87,6 +88,10 @@ class RunnerSeen:
     left: bool = False
 
     @property
+    def key(self) -> RunnerKey:
+        return RunnerKey(self.scope, self.id)
+
+    @property
     def vm(self) -> str | None:
         """The VM that its name is made of, None where it is not made by our rule."""
         return runner_names.vm_of(self.name)
@@ -95,43 +100,6 @@ class RunnerSeen:
     def serves(self) -> bool:
         """Whether it takes jobs that are declared, or runs any."""
         return self.online and (self.busy or not self.left)
-
-
-class Phase(StrEnum):
-    """What a VM's supervisor says it is doing."""
-
-    BOOTING = "booting"
-    CLEANING = "cleaning"
-    PULLING = "pulling"
-    REGISTERING = "registering"
-    IDLE = "idle"
-    BUSY = "busy"
-    DRAINING = "draining"
-    UNFIT = "unfit"
-    HALTED = "halted"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportSeen:
-    """What a VM says of itself; believed for that VM alone. obeyed: the last number of a restart that it obeyed.
-
-    proved: the zone of the VM that Google says has written it, empty where it has no proof.
-    """
-
-    vm: str
-    pool: str
-    phase: Phase
-    at: datetime
-    reason: str = ""
-    image: str | None = None
-    bundle: str | None = None
-    job: str = ""
-    obeyed: int = 0
-    proved: str = ""
-
-    def is_of(self, made: datetime | None) -> bool:
-        """Whether it is of the VM that was made then (None: nobody knows when), not of one that had its name before."""
-        return made is None or made <= self.at
 
 
 class Trouble(StrEnum):
@@ -157,83 +125,6 @@ class CreateEnded:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
-    """What a pool's VMs shall run. images: the reference by region; the digest in them is one.
-
-    bundle: SHA-256 of the start-up bundle, which pins GitHub's runner too.
-    """
-
-    images: Mapping[str, str] = field(default_factory=dict, hash=False)
-    bundle: str | None = None
-
-    @property
-    def digests(self) -> str:
-        """The image without the regions that have it; empty for none."""
-        return ",".join(sorted({reference.rpartition("@")[2] for reference in self.images.values()}))
-
-    @property
-    def key(self) -> str:
-        """Equal for targets that come to the same on a VM, whichever regions they name."""
-        return f"{self.digests}|{self.bundle or ''}"
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What a VM's orders say that it runs. image: its reference, empty for none. bundle: empty where they name none."""
-
-    image: str
-    bundle: str = ""
-
-    @property
-    def digest(self) -> str:
-        return self.image.rpartition("@")[2]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DrainWish:
-    """Somebody wants a pool or a VM to take no more jobs. minutes: how long it waits for running ones.
-
-    until: when it is over though nobody ended it, as that of a command which may be killed; None for never.
-    """
-
-    subject: str
-    by: str
-    since: datetime
-    minutes: int
-    until: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Undone:
-    """Somebody took a part of a target back (`infra.fleet.controller.parts`). at: when; None in older records.
-
-    over: whether it is wished again since. Then it goes back once, and is tried anew.
-    """
-
-    key: str
-    at: datetime | None = None
-    over: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
-    """What people asked of the controller. undone: what a pool shall not run, by pool.
-
-    redone: when the rollout went back that shall be tried again, by pool. lost: zones that somebody gave up, and who.
-    """
-
-    drains: tuple[DrainWish, ...] = ()
-    paused: frozenset[str] = frozenset()
-    undone: Mapping[str, tuple[Undone, ...]] = field(default_factory=dict, hash=False)
-    redone: Mapping[str, datetime] = field(default_factory=dict, hash=False)
-    lost: Mapping[str, str] = field(default_factory=dict, hash=False)
-
-    def at(self, now: datetime) -> Wishes:
-        """Those that stand at a time."""
-        return replace(self, drains=tuple(each for each in self.drains if each.until is None or now < each.until))
-
-
 @dataclass(frozen=True, kw_only=True)
 class Observed:
     """Everything that one sweep saw.
@@ -257,11 +148,11 @@ class Observed:
     runners: tuple[RunnerSeen, ...] = ()
     reports: Mapping[str, ReportSeen] = field(default_factory=dict, hash=False)
     reports_source: Source = KNOWN
-    told: Mapping[str, Told] = field(default_factory=dict, hash=False)
+    told: Mapping[str, AssignedVersion] = field(default_factory=dict, hash=False)
     told_source: Source = KNOWN
     ended: tuple[CreateEnded, ...] = ()
     operations: Mapping[str, Source] = field(default_factory=dict)
-    targets: Mapping[str, Target] | None = None
+    targets: Mapping[str, PoolVersion] | None = None
     targets_source: Source = KNOWN
     wishes: Wishes = field(default_factory=Wishes)
     wishes_source: Source = KNOWN
@@ -270,20 +161,19 @@ class Observed:
     epoch: str = ""
 
     @property
-    def sources(self) -> Mapping[str, Source]:
-        """Every source by its name for people."""
+    def sources(self) -> Mapping[SourceName, Source]:
         return (
-            {f"operations {zone}": source for zone, source in self.operations.items()}
-            | {f"zone {zone}": source for zone, source in self.zones.items()}
+            {SourceName(SourceKind.OPERATIONS, zone): source for zone, source in self.operations.items()}
+            | {SourceName(SourceKind.ZONE, zone): source for zone, source in self.zones.items()}
             | {
-                "github": self.github,
-                "reports": self.reports_source,
-                "wishes": self.wishes_source,
-                "pointer": self.targets_source,
+                SourceName(SourceKind.GITHUB): self.github,
+                SourceName(SourceKind.REPORTS): self.reports_source,
+                SourceName(SourceKind.WISHES): self.wishes_source,
+                SourceName(SourceKind.POINTER): self.targets_source,
             }
-            | {f"github {scope}": source for scope, source in self.left.items()}
-            | {f"github {scope}": source for scope, source in self.scopes.items() if self.github.known}
-            | ({} if self.told_source.known else {"orders": self.told_source})
+            | {SourceName(SourceKind.GITHUB, scope): source for scope, source in self.left.items()}
+            | {SourceName(SourceKind.GITHUB, scope): each for scope, each in self.scopes.items() if self.github.known}
+            | ({} if self.told_source.known else {SourceName(SourceKind.ORDERS): self.told_source})
         )
 
     def scope(self, scope: str) -> Source:

@@ -1,35 +1,26 @@
-"""What doing an action came to, and what memory learns of it.
+"""What memory learns of actions: before they are done, and of what each came to.
 
-Owns the lesson of each outcome: a create that was not taken is taken back, an order that was written is remembered.
+Owns both lessons. A create that may have been asked for must be remembered whatever happens then: a crash leads to a
+wait and never to a second VM. Of an order to a VM it is remembered that nobody knows what its orders say, until it is
+written: what is wished of that VM may be another thing by the next sweep. A create that was not taken is taken back.
 Does not own doing (act).
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from enum import StrEnum
 
 from infra.fleet.controller.actions import Action, Assign, Create, Drain, Recreate, Restart, subject, verb
 from infra.fleet.controller.creates import refused, unasked
-from infra.fleet.controller.desired import Desired
-from infra.fleet.controller.intents import EVENT_LENGTH, is_remade
-from infra.fleet.controller.memory import Event, Memory, VmMemory
+from infra.fleet.controller.desired import Desired, Place
+from infra.fleet.controller.events import LENGTH, EventKind, FleetEvent, Result
+from infra.fleet.controller.keys import OrphanKey
+from infra.fleet.controller.memory import Creating, Memory, VmMemory
 from infra.fleet.controller.observed import Trouble
-from infra.fleet.controller.rules import GIVEN_BACK
-
-
-class Result(StrEnum):
-    DONE = "done"
-    """It was done, or nothing was left to do; of a create: it was taken, and its operation goes on."""
-    DEFERRED = "deferred"
-    """Its first half was done (a VM is being deleted), and a later sweep does the rest."""
-    CHANGED = "changed"
-    """What it was decided about is no longer as it was seen; nothing was done."""
-    LEFT = "left"
-    """Nothing of it was begun: its place was in trouble already, or the sweep's time was over."""
-    FAILED = "failed"
+from infra.fleet.controller.rules import GIVEN_BACK, Verdict, rule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +40,48 @@ class Outcome:
         return unmade or self.result in (Result.CHANGED, Result.LEFT)
 
 
+def intended(memory: Memory, actions: Iterable[Action], now: datetime) -> Memory:
+    """The memory of a decision with these actions, of which none is done yet."""
+    actions = tuple(actions)
+    anew = {each.vm for each in actions if isinstance(each, Assign) and each.first}
+    for vm, orders in Counter(each.vm for each in actions if isinstance(each, Assign | Drain)).items():
+        known = memory.vm(vm, now)
+        # All that its orders say is written anew, which ends every older doubt.
+        memory = memory.with_vm(vm, replace(known, unsure=orders if vm in anew else known.unsure + orders))
+    for action in actions:
+        if isinstance(action, Create | Recreate):
+            memory = _tried(memory, action, now)
+    told = tuple(
+        _event(action, EventKind.DECIDED, action.reason, now)
+        for action in actions
+        # With a first order nothing changes on the VM, and a large fleet's would push every story out.
+        if not (isinstance(action, Assign) and action.first)
+    )
+    return replace(memory, events=(*memory.events, *told))
+
+
+def _tried(memory: Memory, action: Create | Recreate, now: datetime) -> Memory:
+    known = memory.vm(action.slot, now)
+    known = replace(known, attempts=known.attempts + 1)
+    if isinstance(action, Recreate) and _is_remade(action):
+        known = replace(known, remade=known.remade + 1, remade_at=now, remade_before=known.remade_at)
+    memory = memory.with_vm(action.slot, known)
+    return _creating(memory, action.slot, action.place, now) if action.place else memory
+
+
+def _is_remade(action: Recreate) -> bool:
+    """Whether it is one of those after which its VM is waited for: it heals what Google had not taken."""
+    return rule(action.rule).verdict is Verdict.RECREATE and action.node.state not in GIVEN_BACK
+
+
+def _creating(memory: Memory, slot: str, place: Place, now: datetime) -> Memory:
+    known = memory.vms[slot]
+    asked = Creating(zone=place.zone, capacity=place.capacity, at=now, before=known.tried.get(place.zone))
+    lacked = {zone: since for zone, since in known.lacked.items() if zone != place.zone}
+    memory = memory.with_vm(slot, replace(known, tried={**known.tried, place.zone: now}, lacked=lacked))
+    return replace(memory, creating={**memory.creating, slot: asked})
+
+
 def learned(memory: Memory, desired: Desired, outcomes: Iterable[Outcome], now: datetime) -> Memory:
     """The memory after the actions of a decision were tried."""
     for outcome in outcomes:
@@ -57,27 +90,20 @@ def learned(memory: Memory, desired: Desired, outcomes: Iterable[Outcome], now: 
 
 
 def _learned(memory: Memory, desired: Desired, outcome: Outcome, now: datetime) -> Memory:
-    action = outcome.action
-    done = outcome.result is Result.DONE
+    action, done = outcome.action, outcome.result is Result.DONE
     if outcome.result is Result.LEFT:
-        memory = _untried(memory, subject(action), now)
+        memory = _untried(memory, subject(action))
     elif not done:
-        what = f"{verb(action)} {outcome.result.value}: {outcome.text}"[:EVENT_LENGTH]
-        memory = memory.model_copy(update={"events": (*memory.events, _event(now, action, what))})
+        memory = memory.with_event(replace(_event(action, EventKind.CAME_TO, outcome.text, now), result=outcome.result))
     if isinstance(action, Recreate) and outcome.was_not_begun:
         memory = _given_back(memory, desired, action)
     match action:
         case Create() | Recreate():
             return _after_create(memory, desired, action, outcome, now)
         case Assign() if done:
-            return _vm(
-                memory,
-                action.vm,
-                now,
-                assigned=action.key,
-                region=action.region,
-                assigned_at=now,
-                unsure=_one_less(memory, action.vm),
+            known = _surer(memory, action.vm, now)
+            return memory.with_vm(
+                action.vm, replace(known, assigned=action.version, region=action.region, assigned_at=now)
             )
         case Drain() if done:
             return _drained(memory, action.vm, now if action.on else None, now)
@@ -95,13 +121,12 @@ def _after_create(
         return memory
     if outcome.trouble is not None:
         return refused(memory, desired, action.slot, asked, outcome.trouble, outcome.text, now)
-    if outcome.result is Result.DONE:
-        creating = {**memory.creating, action.slot: asked.model_copy(update={"operation": outcome.operation})}
-    else:
-        creating = {slot: each for slot, each in memory.creating.items() if slot != action.slot}
     if outcome.was_not_begun or outcome.result is Result.DEFERRED:
-        memory = memory.model_copy(update={"vms": {**memory.vms, action.slot: unasked(memory.vms[action.slot], asked)}})
-    return memory.model_copy(update={"creating": creating})
+        memory = memory.with_vm(action.slot, unasked(memory.vms[action.slot], asked))
+    creating = {slot: each for slot, each in memory.creating.items() if slot != action.slot}
+    if outcome.result is Result.DONE:
+        creating[action.slot] = replace(asked, operation=outcome.operation)
+    return replace(memory, creating=creating)
 
 
 def _given_back(memory: Memory, desired: Desired, action: Recreate) -> Memory:
@@ -110,53 +135,41 @@ def _given_back(memory: Memory, desired: Desired, action: Recreate) -> Memory:
     Nor is it one of those after which its VM is waited for.
     """
     known = memory.vms.get(action.slot)
-    if known is not None and known.remade and is_remade(action):
-        less = known.model_copy(update={"remade": known.remade - 1, "remade_at": known.remade_before})
-        memory = memory.model_copy(update={"vms": {**memory.vms, action.slot: less}})
+    if known is not None and known.remade and _is_remade(action):
+        memory = memory.with_vm(action.slot, replace(known, remade=known.remade - 1, remade_at=known.remade_before))
     slot = desired.slot(action.slot)
     times = memory.replacements.get(slot.pool, ()) if slot else ()
     if slot is None or not times or action.node.state in GIVEN_BACK:
         return memory
-    return memory.model_copy(update={"replacements": {**memory.replacements, slot.pool: times[:-1]}})
+    return replace(memory, replacements={**memory.replacements, slot.pool: times[:-1]})
 
 
-def _untried(memory: Memory, vm: str, now: datetime) -> Memory:
+def _untried(memory: Memory, vm: str) -> Memory:
     """Its turn comes before that of what was tried."""
     known = memory.vms.get(vm)
-    return _vm(memory, vm, now, attempts=max(0, known.attempts - 1)) if known else memory
+    return memory.with_vm(vm, replace(known, attempts=max(0, known.attempts - 1))) if known else memory
 
 
 def _drained(memory: Memory, vm: str, since: datetime | None, now: datetime) -> Memory:
     """Its orders say since when it takes no job. A node without owner that bears the name obeys the same orders."""
     suspects = {
-        key: suspect.model_copy(update={"drained": since}) if _is_of(vm, key) else suspect
+        key: replace(suspect, drained=since) if isinstance(key, OrphanKey) and key.node.name == vm else suspect
         for key, suspect in memory.suspects.items()
     }
-    return _vm(memory.model_copy(update={"suspects": suspects}), vm, now, drained=since, unsure=_one_less(memory, vm))
+    return replace(memory, suspects=suspects).with_vm(vm, replace(_surer(memory, vm, now), drained=since))
 
 
-def _one_less(memory: Memory, vm: str) -> int:
-    known = memory.vms.get(vm)
-    return max(0, known.unsure - 1) if known else 0
+def _surer(memory: Memory, vm: str, now: datetime) -> VmMemory:
+    """A VM of which one more change of its orders is known to be written."""
+    known = memory.vm(vm, now)
+    return replace(known, unsure=max(0, known.unsure - 1))
 
 
 def _restarted(memory: Memory, action: Restart, now: datetime) -> Memory:
-    nodes = {
-        key: node.model_copy(update={"restarted": now}) if key.partition("/")[2] == action.vm else node
-        for key, node in memory.nodes.items()
-    }
-    return _vm(memory.model_copy(update={"nodes": nodes}), action.vm, now, restart=action.number)
+    nodes = {key: replace(node, restarted=now) if key.name == action.vm else node for key, node in memory.nodes.items()}
+    known = replace(memory.vm(action.vm, now), restart=action.number)
+    return replace(memory, nodes=nodes).with_vm(action.vm, known)
 
 
-def _is_of(vm: str, suspect: str) -> bool:
-    kind, _, rest = suspect.partition(" ")
-    return kind == "node" and rest.partition(" ")[0].partition("/")[2] == vm
-
-
-def _vm(memory: Memory, vm: str, now: datetime, **changes: object) -> Memory:
-    known = (memory.vms.get(vm) or VmMemory(seen=now)).model_copy(update=changes)
-    return memory.model_copy(update={"vms": {**memory.vms, vm: known}})
-
-
-def _event(now: datetime, action: Action, what: str) -> Event:
-    return Event(at=now, subject=subject(action), what=what)
+def _event(action: Action, kind: EventKind, text: str, now: datetime) -> FleetEvent:
+    return FleetEvent(at=now, subject=subject(action), what=text[:LENGTH], kind=kind, verb=verb(action))

@@ -1,20 +1,27 @@
 """Where a slot's VM is to be made: at home, or where the zone has no capacity at one of the pool's fallbacks.
 
-Owns the choice and the waits that stand before it. A fallback is taken once every place before it has failed as
-`fallbacks` in `rules.yaml` says, and only for a slot that surely has no VM at any of them.
+Owns the choice, the waits that stand before it, and whether one more VM fits below every reservation and quota,
+counting what is there and what is being made. Chips of others never count twice: of what is declared as held and what
+is seen, the larger counts. A node that is missing from one list is still counted; it must be missing twice. A fallback
+is taken once every place before it has failed as `fallbacks` in `rules.yaml` says, and only for a slot that surely has
+no VM at any of them.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from infra.fleet.controller import backoff
 from infra.fleet.controller.absence import Absence
-from infra.fleet.controller.desired import Place, Wanted
+from infra.fleet.controller.creates import exhausted
+from infra.fleet.controller.desired import Cap, Desired, Place, Wanted
+from infra.fleet.controller.keys import BackoffKey, NodeKey
 from infra.fleet.controller.memory import LAG, Backoff, Memory
-from infra.fleet.controller.room import Room
+from infra.fleet.controller.rules import GIVEN_BACK
+from infra.fleet.controller.sorting import Fleet
+from infra.model.catalogue import AcceleratorType, CapacityKind, UnknownNameError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +34,59 @@ class NoPlace:
     why: str
     until: datetime | None = None
     stands: bool = False
+
+
+class Room:
+    """What is drawn on each limit in one sweep; every create that is decided draws on it too."""
+
+    def __init__(self, desired: Desired, fleet: Fleet, memory: Memory) -> None:
+        self._caps = desired.caps
+        self._wanted = {slot.name: slot for slot in desired.slots}
+        self._ours: dict[int, dict[NodeKey, int]] = defaultdict(dict)
+        self._siblings: dict[int, int] = defaultdict(int)
+        self._others: dict[int, int] = defaultdict(int)
+        siblings = {node.key for node in fleet.siblings}
+        for key, node in memory.nodes.items():
+            # A stopped one is counted: nobody promises that its chips are free.
+            if node.state in GIVEN_BACK or node.missing > 1:
+                continue
+            for index in self._drawn(key.zone, node.accelerator, node.capacity):
+                chips = _chips(node.accelerator)
+                if node.ours:
+                    self._ours[index][key] = chips
+                elif key in siblings:
+                    self._siblings[index] += chips
+                else:
+                    self._others[index] += chips
+        for name, asked in memory.creating.items():
+            slot = self._wanted.get(name)
+            if slot is not None:
+                self._draw(slot, asked.zone, asked.capacity)
+
+    def refusal(self, slot: Wanted, place: Place) -> str:
+        """Why a slot's VM may not be made at a place, empty where it may. A node that it replaces is not counted."""
+        for index in self._drawn(place.zone, slot.accelerator.name, place.capacity):
+            cap, used = self._caps[index], self._used(index, but=NodeKey(place.zone, slot.name))
+            if used + slot.chips > cap.chips:
+                return f"{cap.name}: {used} of {cap.chips} chips are in use, and it needs {slot.chips}"
+        return ""
+
+    def take(self, slot: Wanted, place: Place) -> None:
+        """Count a VM that will be made."""
+        self._draw(slot, place.zone, place.capacity)
+
+    def _draw(self, slot: Wanted, zone: str, capacity: CapacityKind) -> None:
+        for index in self._drawn(zone, slot.accelerator.name, capacity):
+            self._ours[index][NodeKey(zone, slot.name)] = slot.chips
+
+    def _used(self, index: int, *, but: NodeKey) -> int:
+        cap = self._caps[index]
+        ours = sum(chips for key, chips in self._ours[index].items() if key != but)
+        return ours + max(cap.siblings, self._siblings[index]) + max(cap.held_elsewhere, self._others[index])
+
+    def _drawn(self, zone: str, accelerator: str, capacity: CapacityKind) -> list[int]:
+        generation = _generation(accelerator)
+        return [index for index, cap in enumerate(self._caps) if _draws(cap, zone, generation, capacity)]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -42,7 +102,7 @@ class Placing:
     room: Room
     now: datetime
     unknown: frozenset[str] = frozenset()
-    probing: set[str] = field(default_factory=set)
+    probing: set[BackoffKey] = field(default_factory=set)
     lost: Mapping[str, str]
     passed: Callable[[Wanted], frozenset[str]]
 
@@ -52,7 +112,7 @@ class Placing:
         memory, observed, desired = absence.memory, absence.observed, absence.desired
         accelerators = {slot.name: slot.accelerator.name for slot in desired.slots}
         asked = {
-            backoff.backoff_key(each.zone, accelerators[name], each.capacity)
+            BackoffKey(each.zone, accelerators[name], each.capacity)
             for name, each in memory.creating.items()
             if name in accelerators
         }
@@ -76,11 +136,11 @@ class Placing:
                 if place is not slot.places[-1]:
                     continue
                 return NoPlace(why=f"{self.lost[place.zone]} declared {place.zone} lost", stands=True)
-            key = backoff.backoff_key(place.zone, slot.accelerator.name, place.capacity)
+            key = BackoffKey(place.zone, slot.accelerator.name, place.capacity)
             entry = self.memory.backoff.get(key)
             waits = self._wait(slot, place, key, entry)
             if waits is not None:
-                goes_on = backoff.exhausted(entry, self.now) and self._is_surely_not_at(slot, place)
+                goes_on = exhausted(entry, self.now) and self._is_surely_not_at(slot, place)
                 if goes_on and place is not slot.places[-1]:
                     continue
                 return waits
@@ -96,7 +156,7 @@ class Placing:
             return place
         raise AssertionError("a slot has a place")
 
-    def _wait(self, slot: Wanted, place: Place, key: str, entry: Backoff | None) -> NoPlace | None:
+    def _wait(self, slot: Wanted, place: Place, key: BackoffKey, entry: Backoff | None) -> NoPlace | None:
         if entry is None:
             return None
         if self.now < entry.until:
@@ -117,3 +177,19 @@ class Placing:
     def _was_refused(self, slot: Wanted, place: Place) -> bool:
         known = self.memory.vms.get(slot.name)
         return known is not None and place.zone in known.refused
+
+
+def _draws(cap: Cap, zone: str, generation: str, capacity: CapacityKind) -> bool:
+    return cap.zone == zone and cap.generation == generation and capacity in cap.covers
+
+
+def _generation(accelerator: str) -> str:
+    """Empty for a type that the catalogue does not have: such a node draws on no limit that a stack can declare."""
+    try:
+        return AcceleratorType.parse(accelerator).generation.name
+    except UnknownNameError:
+        return ""
+
+
+def _chips(accelerator: str) -> int:
+    return AcceleratorType.parse(accelerator).chips

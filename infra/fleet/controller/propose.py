@@ -15,6 +15,7 @@ from infra.fleet.controller.actions import (
     Create,
     Delete,
     Drain,
+    FleetFinding,
     Proposal,
     Recreate,
     RemoveRunner,
@@ -22,21 +23,20 @@ from infra.fleet.controller.actions import (
     Urgency,
     Waiting,
 )
-from infra.fleet.controller.backoff import backoff_key
 from infra.fleet.controller.desired import Place, Wanted
-from infra.fleet.controller.judge import Judge, Judged
-from infra.fleet.controller.memory import Rollout
-from infra.fleet.controller.notice import orphan_key
+from infra.fleet.controller.judge import Judge
+from infra.fleet.controller.keys import BackoffKey, OwnRule
 from infra.fleet.controller.observed import NodeSeen, Trouble
-from infra.fleet.controller.placing import NoPlace, Placing
-from infra.fleet.controller.room import Room
-from infra.fleet.controller.rules import DEAD, GIVEN_BACK, Situation, Verdict, remakes
+from infra.fleet.controller.placing import NoPlace, Placing, Room
+from infra.fleet.controller.rules import DEAD, GIVEN_BACK, Judged, Situation, Verdict, remakes
 from infra.fleet.controller.sorting import pool_of
 from infra.fleet.controller.steering import home_is_short, steer
+from infra.fleet.versions import Rollout
 
 _BY_SILENCE: Final = frozenset({"slot-unserved", "slot-restarted", "orphan-idle"})
 """Rules that fit a VM which says nothing that is against it."""
 
+_FOR_PEOPLE: Final = {Trouble.QUOTA: OwnRule.CREATE_QUOTA, Trouble.REFUSED: OwnRule.CREATE_REFUSED}
 _SERVES: Final = frozenset({Situation.SERVING, Situation.SERVING_AWAY})
 
 
@@ -50,8 +50,8 @@ class Proposals:
     judge: Judge
     proposals: list[Proposal] = field(default_factory=list)
     waiting: list[Waiting] = field(default_factory=list)
-    findings: list[tuple[str, str, str]] = field(default_factory=list)
-    unhealthy: dict[str, str] = field(default_factory=dict)
+    findings: list[FleetFinding] = field(default_factory=list)
+    unhealthy: dict[str, Judged] = field(default_factory=dict)
     rollouts: dict[str, Rollout] = field(default_factory=dict)
     dead: int = 0
     condemned: int = 0
@@ -80,7 +80,7 @@ class Proposals:
         placing = Placing.of(room, judge.absence)
         for slot, each in sorted(judged, key=lambda pair: (judge.memory.vms[pair[0].name].attempts, pair[0].name)):
             if each.verdict is not Verdict.KEEP and each.rule.when not in _SERVES:
-                self.unhealthy[slot.name] = each.reason
+                self.unhealthy[slot.name] = each
             if self._waits_for_its_report(slot.name, each):
                 continue
             match each.verdict:
@@ -99,7 +99,7 @@ class Proposals:
                 case Verdict.WAIT:
                     self._wait(each)
                 case Verdict.KEEP if each.rule.when is Situation.IMAGELESS:
-                    self.findings.append((slot.pool, each.rule.id, each.reason))
+                    self._finds(slot.pool, each.rule.id, each.reason)
                 case _:
                     pass
 
@@ -147,13 +147,11 @@ class Proposals:
             return False
         again = f"replaced {known.remade} times, and it never served for an hour"
         if known.remade >= remakes().told_after:
-            self.findings.append((slot.name, "slot-remade", f"{judged.reason}; {again}"))
+            self._finds(slot.name, OwnRule.SLOT_REMADE, f"{judged.reason}; {again}")
         until = known.remade_at + remakes().wait(known.remade)
         if self.judge.now >= until:
             return False
-        reason = f"{judged.reason}; {again}"
-        stands = limits.is_far(until, self.judge.now)
-        self.waiting.append(Waiting(subject=slot.name, rule=judged.rule.id, reason=reason, until=until, stands=stands))
+        self._waits(judged, f"{judged.reason}; {again}", until, stands=limits.is_far(until, self.judge.now))
         return True
 
     def _waits_for_its_report(self, vm: str, judged: Judged) -> bool:
@@ -178,10 +176,7 @@ class Proposals:
         place = placing.place(slot)
         if isinstance(place, NoPlace):
             reason = f"{judged.reason}; {place.why}"
-            wait = Waiting(
-                subject=slot.name, rule=judged.rule.id, reason=reason, until=place.until, stands=place.stands
-            )
-            self.waiting.append(wait)
+            self._waits(judged, reason, place.until, stands=place.stands)
             return
         passed = self.judge.absence.passed(slot)
         action = Create(slot=slot.name, place=place, passed=passed, rule=judged.rule.id, reason=judged.reason)
@@ -219,11 +214,7 @@ class Proposals:
                 may_live = node.state not in GIVEN_BACK
                 self.condemned += may_live
                 action = Delete(node=node, rule=judged.rule.id, reason=judged.reason)
-                self.proposals.append(
-                    Proposal(
-                        action=action, pool=pool, deletes=may_live, freeze=judged.rule.freeze, urgency=Urgency.TIDY
-                    )
-                )
+                self.proposals.append(Proposal(action=action, pool=pool, deletes=may_live, freeze=judged.rule.freeze))
             case Verdict.DRAIN:
                 self.condemned += 1
                 action = Drain(vm=node.name, on=True, rule=judged.rule.id, reason=judged.reason)
@@ -239,7 +230,7 @@ class Proposals:
 
     def _drain_of_orphan(self, node: NodeSeen, action: Drain) -> Proposal:
         """A second VM of a slot shares its name and so its orders: both stop for a while, and one stays."""
-        since = self.judge.memory.suspects[orphan_key(node)].since
+        since = self.judge.memory.suspects[node.orphan_key].since
         return Proposal(
             action=action,
             pool=pool_of(node),
@@ -247,13 +238,12 @@ class Proposals:
             deletes=True,
             patience=since + self.judge.patience,
             freeze=False,
-            urgency=Urgency.TIDY,
         )
 
     def _run_vm(self, node: NodeSeen, judged: Judged) -> None:
         if judged.verdict is Verdict.DELETE:
             action = Delete(node=node, rule=judged.rule.id, reason=judged.reason)
-            self.proposals.append(Proposal(action=action, deletes=True, urgency=Urgency.TIDY))
+            self.proposals.append(Proposal(action=action, deletes=True))
         elif judged.verdict is Verdict.WAIT:
             self._wait(judged)
 
@@ -264,7 +254,7 @@ class Proposals:
                 action = RemoveRunner(
                     scope=runner.scope, id=runner.id, name=runner.name, rule=judged.rule.id, reason=judged.reason
                 )
-                self.proposals.append(Proposal(action=action, urgency=Urgency.TIDY))
+                self.proposals.append(Proposal(action=action))
             elif judged.verdict is Verdict.WAIT and judged.rule.id != "runner-unseen":
                 self._wait(judged)
 
@@ -272,22 +262,28 @@ class Proposals:
         """Quota and refusals need people; sources that are unknown are said as long as they are."""
         slots = self.judge.desired.slots
         declared = {
-            backoff_key(place.zone, slot.accelerator.name, place.capacity) for slot in slots for place in slot.places
+            BackoffKey(place.zone, slot.accelerator.name, place.capacity) for slot in slots for place in slot.places
         }
         for key, entry in self.judge.memory.backoff.items():
-            if key in declared and entry.trouble in (Trouble.QUOTA, Trouble.REFUSED):
-                self.findings.append((key, f"create-{entry.trouble.value}", entry.text))
+            if key in declared and entry.trouble in _FOR_PEOPLE:
+                self._finds(str(key), _FOR_PEOPLE[entry.trouble], entry.text)
         for name, source in self.judge.observed.sources.items():
             if not source.known:
-                self.findings.append((name, "unknown", source.reason))
+                self._finds(str(name), OwnRule.UNKNOWN, source.reason)
+
+    def _finds(self, about: str, rule: str, reason: str) -> None:
+        self.findings.append(FleetFinding(subject=about, rule=rule, reason=reason, since=self.judge.now))
 
     def _told(self, judged: Judged) -> None:
-        self.findings.append((judged.subject, judged.rule.id, judged.reason))
+        self._finds(judged.subject, judged.rule.id, judged.reason)
 
     def _wait(self, judged: Judged, but: str = "") -> None:
         reason = f"{judged.reason}; {but}" if but else judged.reason
         until = None if but else judged.until
         stands = judged.rule.when is Situation.UNHEARD and self.judge.is_long_unheard()
+        self._waits(judged, reason, until, stands=stands)
+
+    def _waits(self, judged: Judged, reason: str, until: datetime | None, *, stands: bool) -> None:
         wait = Waiting(subject=judged.subject, rule=judged.rule.id, reason=reason, until=until, stands=stands)
         self.waiting.append(wait)
 

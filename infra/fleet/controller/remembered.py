@@ -1,19 +1,30 @@
 """The controller's memory as one sweep reads it and writes it over what it read or wrote itself, and nothing else.
 
-Owns the record's generation and what becomes of a write that got no answer. Does not own the memory's shape (`memory`)
-nor when it is written (`sweep`, `lessons`).
+Owns the record's generation, what becomes of a write that got no answer, and when it is written while a sweep acts: as
+it learns, so that one that is killed half-way has learned most of it. Does not own the memory's shape (`memory`) nor
+what each outcome teaches (`outcomes`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Self
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final, Self
 
 from infra.fleet.controller import memory as memories
+from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.memory import Memory
+from infra.fleet.controller.outcomes import Outcome, learned
+from infra.fleet.google import GoogleError
 from infra.fleet.records import ABSENT, Body, Records
 from infra.model import names
 from infra.model.errors import OutsideError
+
+WRITTEN_EVERY: Final = timedelta(seconds=15)
+"""Names of operations and orders that were written may be lost for so long; what a place refused never is. One object
+of a bucket takes one write a second (cloud.google.com/storage/quotas, read 2026-11)."""
 
 
 class SweepError(OutsideError):
@@ -74,3 +85,30 @@ class Remembered:
 
 def _overtaken() -> SweepError:
     return SweepError("another sweep wrote the memory meanwhile; this one stops")
+
+
+@dataclass(slots=True, kw_only=True)
+class Lessons:
+    """memory: with what was learned. write: it over what the record says. clock: of the cloud. wall: of this machine.
+    last: when it was last written."""
+
+    desired: Desired
+    memory: Memory
+    write: Callable[[Memory], None]
+    clock: Callable[[], datetime]
+    wall: Callable[[], datetime]
+    last: datetime
+    outcomes: list[Outcome] = field(default_factory=list)
+
+    def hear(self, outcome: Outcome) -> None:
+        """Learn from an outcome. A bucket that does not answer is no reason to stop: `close` tries once more."""
+        self.outcomes.append(outcome)
+        self.memory = learned(self.memory, self.desired, [outcome], self.clock())
+        if outcome.trouble is not None or self.wall() - self.last >= WRITTEN_EVERY:
+            with suppress(GoogleError):
+                self.close()
+
+    def close(self) -> None:
+        """Write what is not written yet. Raises GoogleError, and what `write` raises where others wrote."""
+        self.write(self.memory)
+        self.last = self.wall()

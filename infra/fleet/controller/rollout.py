@@ -1,7 +1,8 @@
 """Rolling a new image or bundle through a pool: a canary, then a share at a time, or back.
 
-Owns the stages, and what of a target is tried at all. Does not own what the target is (promotion and publishing say
-it), who tries it (`trial`), what VMs are told (`rollout_orders`) nor writing orders (act).
+Owns the stages, what of a target is tried at all, and what is taken for proved in a pool of which no rollout is
+remembered: one that is new here, or whose memory was lost. Does not own what the target is (promotion and publishing
+say it), who tries it (`trial`), what VMs are told (`rollout_orders`) nor writing orders (act).
 
 A pool is steady until its target changes. Then one VM gets it, the canary. Once that is online with it, the others
 follow, a share of the pool in work at a time. A canary that does not come online in twice the boot allowance, or calls
@@ -12,22 +13,18 @@ wish it again, and is no fault. Before a pool's first image nothing is proved: i
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Final
 
 from infra.fleet.controller import trial
 from infra.fleet.controller.actions import Assign
-from infra.fleet.controller.forgotten import begun
 from infra.fleet.controller.judge import Judge
-from infra.fleet.controller.memory import Rollout, TargetMemory
-from infra.fleet.controller.observed import Target, Undone, Wishes
-from infra.fleet.controller.parts import Part, named, parts, shown, without
 from infra.fleet.controller.rollout_orders import ordered
-
-_NOTHING_IN_WORK: Final[dict[str, Any]] = {"waiting": {}, "proved": (), "failed": (), "why": ""}
-_WENT_BACK: Final = ("failed", "undone")
+from infra.fleet.versions import PoolVersion, Rollout, Stage, VersionPart, named, shown, without
+from infra.fleet.wishes import Undone, Wishes
+from infra.model.catalogue import region_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,120 +36,159 @@ class Rolled:
     problem: str = ""
 
 
-def rolled(pool: str, judge: Judge, target: Target, *, halted: str = "") -> Rolled | None:
+def rolled(pool: str, judge: Judge, target: PoolVersion, *, halted: str = "") -> Rolled | None:
     """One sweep's step; None where nobody can say what a pool that is new here runs.
 
     halted: why no VM may get anything that is not proved, empty where they may; going back is always allowed.
     """
     slots, wishes = judge.desired.of_pool(pool), judge.observed.wishes
-    rollout = judge.memory.rollouts.get(pool) or begun(pool, judge, target)
+    rollout = judge.memory.rollouts.get(pool) or _begun(pool, judge, target)
     if rollout is None:
         return None
-    rollout = _forgiven(_in_parts(rollout), wishes.redone.get(pool))
+    rollout = _forgiven(rollout, wishes.redone.get(pool))
+    rollout = replace(rollout, bad=tuple(sorted(rollout.bad_parts)))
     asked = wishes.undone.get(pool, ())
     standing = taken_back(rollout, asked)
     once = _wished_again_unobeyed(rollout, asked)
     rollout = _undone(rollout, standing | once, judge.now)
-    rollout = rollout.model_copy(update={"obeyed": tuple(each.at for each in asked if each.at)})
+    rollout = replace(rollout, obeyed=tuple(each.at for each in asked if each.at))
     rollout = _retargeted(rollout, target, standing | once, judge.now)
-    if rollout.stage in trial.UNDER_WAY:
+    if rollout.stage.is_under_way:
         rollout = trial.proved(rollout, slots, judge)
-        if not halted and rollout.stage in trial.UNDER_WAY:
+        if not halted and rollout.stage.is_under_way:
             rollout = trial.further(rollout, slots, judge)
     rollout, assigns = ordered(rollout, slots, judge)
-    rollout = rollout.model_copy(update={"held": trial.held(rollout, slots, judge, halted)})
+    rollout = replace(rollout, held=trial.held(rollout, slots, judge, halted))
     return Rolled(rollout=rollout, assigns=assigns, problem=_problem(pool, rollout, target, standing))
 
 
-def taken_back(rollout: Rollout, asked: Collection[Undone]) -> frozenset[Part]:
+def taken_back(rollout: Rollout, asked: Collection[Undone]) -> frozenset[VersionPart]:
     """What people took back and did not wish again."""
-    return _named((each.key for each in asked if not each.over), rollout)
+    return named((each.what for each in asked if not each.over), *rollout.steps)
 
 
-def not_tried(rollout: Rollout, target: Target, wishes: Wishes, pool: str) -> frozenset[Part]:
+def not_tried(rollout: Rollout, target: PoolVersion, wishes: Wishes, pool: str) -> frozenset[VersionPart]:
     """The parts of a pool's target that the next sweep does not try: taken back by people, or gone back by itself."""
-    bad = _in_parts(_forgiven(rollout, wishes.redone.get(pool))).bad
-    return (taken_back(rollout, wishes.undone.get(pool, ())) | frozenset(bad)) & parts(target)
+    bad = _forgiven(rollout, wishes.redone.get(pool)).bad_parts
+    return (taken_back(rollout, wishes.undone.get(pool, ())) | bad) & target.parts
 
 
-def undoable(rollout: Rollout, target: Target, wishes: Wishes, pool: str) -> frozenset[Part]:
+def undoable(rollout: Rollout, target: PoolVersion, wishes: Wishes, pool: str) -> frozenset[VersionPart]:
     """What `undo` takes back: what failed, else what is under way or not begun, else what was rolled out last."""
     back = taken_back(rollout, wishes.undone.get(pool, ()))
-    stable = rollout.stable.target()
-    if back & (parts(stable) | parts(rollout.target.target())):
+    stable = rollout.stable
+    if back & (stable.parts | rollout.target.parts):
         return frozenset()  # a sweep has yet to obey it
     if failed := not_tried(rollout, target, wishes, pool) - back:
         return failed
-    if new := parts(_aim(rollout, target, back)) - parts(stable):
+    if new := _aim(rollout, target, back).parts - stable.parts:
         return new
-    before = rollout.previous if rollout.stage not in _WENT_BACK else None
-    return parts(stable) - parts(before.target()) if before else frozenset()
-
-
-def _in_parts(rollout: Rollout) -> Rollout:
-    return rollout.model_copy(update={"bad": tuple(sorted(_named(rollout.bad, rollout)))})
-
-
-def _named(keys: Any, rollout: Rollout) -> frozenset[Part]:
-    steps = (rollout.stable, rollout.previous or TargetMemory())
-    return named(keys, *(each.target() for each in steps))
+    before = rollout.previous if not rollout.stage.went_back else None
+    return stable.parts - before.parts if before else frozenset()
 
 
 def _forgiven(rollout: Rollout, redone: datetime | None) -> Rollout:
     """Somebody wants what went back at that time tried again. One that goes back again does so at another time."""
-    return rollout.model_copy(update={"bad": ()}) if redone == rollout.since else rollout
+    return replace(rollout, bad=()) if redone == rollout.since else rollout
 
 
-def _wished_again_unobeyed(rollout: Rollout, asked: Collection[Undone]) -> frozenset[Part]:
+def _wished_again_unobeyed(rollout: Rollout, asked: Collection[Undone]) -> frozenset[VersionPart]:
     """What was taken back and wished again before a sweep saw the first: it goes back now, and comes with the next."""
-    return _named((each.key for each in asked if each.over and each.at not in rollout.obeyed), rollout)
+    return named((each.what for each in asked if each.over and each.at not in rollout.obeyed), *rollout.steps)
 
 
-def _undone(rollout: Rollout, back: frozenset[Part], now: datetime) -> Rollout:
+def _undone(rollout: Rollout, back: frozenset[VersionPart], now: datetime) -> Rollout:
     """People took something back: to what was proved, or where it was proved already, to what was before it."""
-    stable, target = rollout.stable.target(), rollout.target.target()
-    if not back & (parts(stable) | parts(target)):
+    stable, target = rollout.stable, rollout.target
+    if not back & (stable.parts | target.parts):
         return rollout
-    before = rollout.previous.target() if rollout.previous else stable
-    proved = TargetMemory.of(without(stable, back, before))
+    before = rollout.previous or stable
+    proved = without(stable, back, before)
     if proved == rollout.stable == rollout.target:
         return rollout  # there is nothing before it
-    gone = {"previous": None} if proved != rollout.stable else {}
-    changes = {"stable": proved, "target": proved, "stage": "undone", "since": now, **gone}
-    return rollout.model_copy(update=_NOTHING_IN_WORK | changes | {"why": "it was undone"})
+    previous = rollout.previous if proved == rollout.stable else None
+    rollout = _at_rest(rollout, Stage.UNDONE, now, why="it was undone")
+    return replace(rollout, stable=proved, target=proved, previous=previous)
 
 
-def _aim(rollout: Rollout, target: Target, back: Collection[Part]) -> Target:
+def _at_rest(rollout: Rollout, stage: Stage, now: datetime, why: str = "") -> Rollout:
+    """At a stage that begins now: nothing is in work, but what goes back."""
+    return replace(rollout, stage=stage, since=now, waiting={}, proved=(), failed=(), why=why)
+
+
+def _aim(rollout: Rollout, target: PoolVersion, back: Collection[VersionPart]) -> PoolVersion:
     """What may be tried of a target. A pointer that names no image is none that takes an image away."""
-    stable = rollout.stable.target()
+    stable = rollout.stable
     return without(target if target.images else replace(target, images=stable.images), back, stable)
 
 
-def _retargeted(rollout: Rollout, target: Target, standing: frozenset[Part], now: datetime) -> Rollout:
+def _retargeted(rollout: Rollout, target: PoolVersion, standing: frozenset[VersionPart], now: datetime) -> Rollout:
     # Whoever comes back to what failed, after another stood in its place, means it.
-    bad = tuple(each for each in rollout.bad if each in parts(target))
-    rollout = rollout.model_copy(update={"bad": bad})
-    back = standing | frozenset(bad)
-    aim = TargetMemory.of(_aim(rollout, target, back))
-    if aim.target().key == rollout.target.target().key:
+    bad = rollout.bad_parts & target.parts
+    rollout = replace(rollout, bad=tuple(sorted(bad)))
+    back = standing | bad
+    aim = _aim(rollout, target, back)
+    if aim.key == rollout.target.key:
         # The same digest in one more region is nothing to prove.
-        steady = rollout.target == rollout.stable
-        rollout = rollout.model_copy(update={"target": aim, "stable": aim if steady else rollout.stable})
-        if rollout.stage not in _WENT_BACK or back & parts(target):
+        rollout = replace(rollout, target=aim, stable=aim if rollout.target == rollout.stable else rollout.stable)
+        if not rollout.stage.went_back or back & target.parts:
             return rollout
         # What was taken back is promoted no more: nothing is left of it.
-        return rollout.model_copy(update=_NOTHING_IN_WORK | {"stage": "steady", "since": now})
-    if aim.target().key == rollout.stable.target().key:
-        changes: dict[str, Any] = {"target": rollout.stable, "stage": "steady"}
-    else:
-        changes = {"target": aim, "stage": "canary"}
-    return rollout.model_copy(update=_NOTHING_IN_WORK | changes | {"since": now})
+        return _at_rest(rollout, Stage.STEADY, now)
+    if aim.key == rollout.stable.key:
+        return replace(_at_rest(rollout, Stage.STEADY, now), target=rollout.stable)
+    return replace(_at_rest(rollout, Stage.CANARY, now), target=aim)
 
 
-def _problem(pool: str, rollout: Rollout, target: Target, standing: frozenset[Part]) -> str:
-    bad = (frozenset(rollout.bad) & parts(target)) - standing
+def _problem(pool: str, rollout: Rollout, target: PoolVersion, standing: frozenset[VersionPart]) -> str:
+    bad = (rollout.bad_parts & target.parts) - standing
     if not bad:
         return ""
-    why = rollout.why if rollout.stage == "failed" else "its canary failed"
+    why = rollout.why if rollout.stage is Stage.FAILED else "its canary failed"
     again = f"`./tidepool rollout redo {pool}` tries it again"
     return f"{', '.join(shown(bad))} was rolled back: {why}; promote or publish another one, or {again}"
+
+
+def _begun(pool: str, judge: Judge, target: PoolVersion) -> Rollout | None:
+    """Its rollout as if nothing were under way; None where nobody can say what its VMs were told, or whether they
+    serve.
+
+    Without orders, what it serves with is the target; where it serves nobody, no image is proved.
+    """
+    slots, observed = judge.desired.of_pool(pool), judge.observed
+    if not judge.hears(pool) or not observed.told_source.known:
+        return None
+    serving = {slot.name for slot in slots if judge.serving(slot.name)}
+    proved = target if serving else replace(target, images={})
+    if any(slot.name in observed.told for slot in slots):
+        proved = _told_before(pool, judge, target, serving)
+    obeyed = tuple(each.at for each in observed.wishes.undone.get(pool, ()) if each.at and each.over)
+    return Rollout(stable=proved, target=proved, since=judge.now, obeyed=obeyed)
+
+
+def _told_before(pool: str, judge: Judge, target: PoolVersion, serving: Collection[str]) -> PoolVersion:
+    """What orders say, without what is new in them: its canary may have proved it or not, and proves it once more.
+
+    A pool in its first rollout has nothing before it. Once two serve with what is new, the canary has proved it.
+    """
+    slots = {slot.name: slot for slot in judge.desired.of_pool(pool)}
+    told = {vm: each for vm, each in judge.observed.told.items() if vm in slots}
+    new = sum(each.digest == target.key.image for vm, each in told.items() if vm in serving)
+    nothing = {""} if new > 1 else set()
+    digest = _before((each.digest for each in told.values() if each.digest not in nothing), target.key.image)
+    zones = {vm: judge.zone(slots[vm]) or slots[vm].home.zone for vm in told}
+    known = {region_of(zones[vm]): each.image for vm, each in told.items() if each.digest == digest}
+    bundle = _before((each.bundle for each in told.values() if each.bundle), target.bundle or "")
+    return PoolVersion(images=_of_digest(digest, target.images) | known if digest else {}, bundle=bundle or None)
+
+
+def _before(told: Iterable[str], new: str) -> str:
+    others = Counter(each for each in told if each != new)
+    return max(sorted(others), key=lambda each: others[each]) if others else new
+
+
+def _of_digest(digest: str, images: Mapping[str, str]) -> dict[str, str]:
+    """An image in each region of another one: promotion names both in the same repositories."""
+    if digest == PoolVersion(images=images).key.image:
+        return dict(images)
+    return {region: f"{reference.rpartition('@')[0]}@{digest}" for region, reference in images.items()}

@@ -7,13 +7,14 @@ twice the boot allowance. One with a job gives its turn to an idle one: it is to
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from infra.fleet.controller.actions import Assign
 from infra.fleet.controller.desired import Wanted
 from infra.fleet.controller.judge import Judge
-from infra.fleet.controller.memory import Returning, Rollout
-from infra.fleet.controller.trial import UNDER_WAY, allowance, at_once, has, is_known
-from infra.model import names
+from infra.fleet.controller.keys import OwnRule
+from infra.fleet.controller.trial import allowance, at_once, has, is_known
+from infra.fleet.versions import AssignedVersion, Returning, Rollout
 from infra.model.catalogue import region_of
 
 
@@ -31,13 +32,17 @@ def ordered(rollout: Rollout, slots: Sequence[Wanted], judge: Judge) -> tuple[Ro
         room += 1
     chosen = sorted(waits, key=lambda slot: (judge.busy(slot.name), slot.name))[: max(0, room)]
     for slot in chosen:
-        returning[slot.name] = Returning(since=judge.now, before=judge.memory.vms[slot.name].assigned or "")
+        returning[slot.name] = Returning(
+            since=judge.now, before=judge.memory.vms[slot.name].assigned or AssignedVersion("")
+        )
     later = {slot.name for slot in waits} - returning.keys()
     known = judge.memory.vms
     told = (
-        each for vm, each in orders.items() if vm not in later and (known[vm].unsure or each.key != known[vm].assigned)
+        each
+        for vm, each in orders.items()
+        if vm not in later and (known[vm].unsure or each.version != known[vm].assigned)
     )
-    return rollout.model_copy(update={"returning": returning}), tuple(told)
+    return replace(rollout, returning=returning), tuple(told)
 
 
 def _still_returning(rollout: Rollout, slots: Sequence[Wanted], judge: Judge, new: set[str]) -> dict[str, Returning]:
@@ -47,7 +52,7 @@ def _still_returning(rollout: Rollout, slots: Sequence[Wanted], judge: Judge, ne
         if each is None or slot.name in new or _is_back(slot, each, rollout, judge):
             continue
         busy = judge.busy(slot.name)
-        found[slot.name] = each.model_copy(update={"since": judge.now}) if busy else each
+        found[slot.name] = replace(each, since=judge.now) if busy else each
     return found
 
 
@@ -66,7 +71,7 @@ def _is_back(slot: Wanted, returning: Returning, rollout: Rollout, judge: Judge)
 def _goes_back(slot: Wanted, orders: Assign, rollout: Rollout, judge: Judge, new: set[str]) -> bool:
     """Whether obeying takes away a VM that serves, or may serve: not one that has what it would be told."""
     told = judge.memory.vms[slot.name].assigned
-    if told in (None, orders.key) or slot.name in new:
+    if told in (None, orders.version) or slot.name in new:
         return False
     if is_known(slot, judge) and not judge.serving(slot.name):
         return False
@@ -77,7 +82,7 @@ def _assign(slot: Wanted, rollout: Rollout, judge: Judge, *, is_new: bool) -> As
     """A VM pulls from the repository of the region in which it stands, or stood when that was last known; where its
     target has no image there, from its home's.
     """
-    target = (rollout.target if is_new else rollout.stable).target()
+    target = rollout.target if is_new else rollout.stable
     vm = judge.memory.vms[slot.name]
     zone, home = judge.zone(slot), region_of(slot.home.zone)
     region = region_of(zone) if zone else vm.region or home
@@ -88,21 +93,15 @@ def _assign(slot: Wanted, rollout: Rollout, judge: Judge, *, is_new: bool) -> As
         bundle=target.bundle,
         first=vm.assigned is None or vm.unsure > 0,
         drained=vm.drained is not None or judge.wished_to_drain(slot),
-        rule="rollout",
+        rule=OwnRule.ROLLOUT,
         reason=_why(rollout, slot.name),
     )
 
 
-def _as_before(orders: Assign, key: str) -> Assign:
-    image, _, bundle = key.partition("|")
-    return Assign(
-        vm=orders.vm,
-        region=orders.region,
-        image=None if image in ("", names.NO_IMAGE) else image,
-        bundle=bundle or None,
-        rule=orders.rule,
-        reason="it has a job, and an idle VM goes back first",
-    )
+def _as_before(orders: Assign, before: AssignedVersion) -> Assign:
+    reason = "it has a job, and an idle VM goes back first"
+    image, bundle = before.image or None, before.bundle or None
+    return replace(orders, image=image, bundle=bundle, first=False, drained=False, reason=reason)
 
 
 def _why(rollout: Rollout, vm: str) -> str:
@@ -110,5 +109,5 @@ def _why(rollout: Rollout, vm: str) -> str:
         return "it is the canary of its pool"
     if vm in rollout.waiting:
         return "the canary has proved it"
-    went_back = rollout.stage not in UNDER_WAY and rollout.why
+    went_back = not rollout.stage.is_under_way and rollout.why
     return f"back to what was proved: {rollout.why}" if went_back else "what its pool runs"

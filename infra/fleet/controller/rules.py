@@ -6,7 +6,8 @@ Owns the table's shape. Does not own what a situation is (`judge`) nor what keep
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cache, lru_cache
 from pathlib import Path
@@ -86,7 +87,7 @@ Limit = Literal["boot", "grace", "job"] | Annotated[int, Field(gt=0)]
 
 
 class Rule(BaseModel):
-    """One row. Before `wait` is over since `since`, its verdict is to wait."""
+    """One row. Before `wait` is over since `since`, its verdict is to wait. says_state: whether `why` has the state."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -99,6 +100,7 @@ class Rule(BaseModel):
     since: Clock | None = None
     verdict: Verdict
     freeze: bool = False
+    says_state: bool = False
     why: str
 
     def fits(self, subject: Subject, state: str, health: str, situations: frozenset[Situation]) -> bool:
@@ -114,6 +116,24 @@ class Rule(BaseModel):
         if self.wait is None:
             return None
         return timedelta(minutes=getattr(settings, self.wait) if isinstance(self.wait, str) else self.wait)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """The row that fits a subject. until: when its wait ends, None where it has none or where it is over."""
+
+    subject: str
+    rule: Rule
+    until: datetime | None = None
+    detail: str = ""
+
+    @property
+    def verdict(self) -> Verdict:
+        return Verdict.WAIT if self.until is not None else self.rule.verdict
+
+    @property
+    def reason(self) -> str:
+        return f"{self.rule.why}: {self.detail}" if self.detail else self.rule.why
 
 
 class Remakes(BaseModel):

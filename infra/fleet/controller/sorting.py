@@ -1,6 +1,7 @@
 """Whose each node is: a slot's, an orphan of ours, made for one run, another stack's, or a stranger's.
 
-Owns the sorting, by labels and names. Does not own what follows for each (`judge`).
+Owns the sorting, by labels and names, and whose VM a name alone says, as that of a runner. Does not own what follows
+(`judge`) nor how names are made (`infra.model.names`, `infra.model.runner_names`).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from infra.fleet.controller.desired import Desired, Wanted
+from infra.fleet.controller.memory import Memory
 from infra.fleet.controller.observed import NodeSeen, Observed
 from infra.fleet.controller.rules import DEAD
 from infra.model import run_labels
@@ -86,3 +88,30 @@ def _standing(slot: Wanted, node: NodeSeen) -> tuple[bool, bool, int, str]:
     """Smaller is better. Which of two nodes of one name its runner and its report are of, nobody says."""
     zones = [place.zone for place in slot.places]
     return node.state in DEAD, node.state != "READY", zones.index(node.zone), node.created
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VmNames:
+    """Names of VMs as one sweep knows them: what is declared, was declared, or could be in a pool and zone of ours."""
+
+    desired: Desired
+    fleet: Fleet
+    memory: Memory
+
+    def is_ours(self, vm: str) -> bool:
+        """Whether a VM of that name is, was or could be one of this stack."""
+        if vm in self.memory.vms or any(node.name == vm for node in self.fleet.ours):
+            return True
+        return self._zone_in(vm) is not None
+
+    def zones(self, vm: str) -> frozenset[str]:
+        """Zones in which a VM of that name may be."""
+        slot, known, named = self.desired.slot(vm), self.memory.vms.get(vm), self._zone_in(vm)
+        zones = {zone for zone in (named, slot.home.zone if slot else None) if zone is not None}
+        return frozenset({*zones, *(known.tried if known else ())}) or frozenset(self.memory.zones)
+
+    def _zone_in(self, vm: str) -> str | None:
+        """The zone that a VM's name says; None where it is not made by our rule of a pool and zone that were ours."""
+        pool_and_zone, _, index = vm.rpartition("-")
+        known = ((pool, zone) for pool in self.memory.pools for zone in self.memory.zones)
+        return next((zone for pool, zone in known if index.isdecimal() and pool_and_zone == f"{pool}-{zone}"), None)

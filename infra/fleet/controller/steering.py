@@ -9,13 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from infra.fleet.controller import limits, rollout
-from infra.fleet.controller.actions import Drain, Proposal, Urgency, Waiting
-from infra.fleet.controller.backoff import backoff_key
+from infra.fleet.controller.actions import Drain, FleetFinding, Proposal, Urgency, Waiting
 from infra.fleet.controller.desired import Wanted
 from infra.fleet.controller.judge import Judge
-from infra.fleet.controller.memory import Rollout
+from infra.fleet.controller.keys import BackoffKey, OwnRule
 from infra.fleet.controller.rules import Verdict
-from infra.fleet.controller.trial import UNDER_WAY
+from infra.fleet.versions import Rollout
 from infra.model import calendar
 
 
@@ -30,7 +29,7 @@ def steer(judge: Judge) -> Steered:
 def home_is_short(judge: Judge, slot: Wanted) -> bool:
     """Whether a slot's VM could not be made at home now, or nobody could see whether it was."""
     zone = slot.home.zone
-    home = backoff_key(zone, slot.accelerator.name, slot.home.capacity)
+    home = BackoffKey(zone, slot.accelerator.name, slot.home.capacity)
     return home in judge.memory.backoff or zone in judge.observed.wishes.lost or not judge.observed.zone_known(zone)
 
 
@@ -41,7 +40,7 @@ class Steered:
     judge: Judge
     proposals: list[Proposal] = field(default_factory=list)
     waiting: list[Waiting] = field(default_factory=list)
-    findings: list[tuple[str, str, str]] = field(default_factory=list)
+    findings: list[FleetFinding] = field(default_factory=list)
     rollouts: dict[str, Rollout] = field(default_factory=dict)
 
     def drains(self) -> None:
@@ -53,20 +52,25 @@ class Steered:
             drained = judge.memory.vms[slot.name].drained
             wish = next((each for each in judge.observed.wishes.drains if each.subject in (slot.name, slot.pool)), None)
             if wish is not None and drained is None:
-                reason = f"{wish.by} drains {wish.subject}"
-                self._order(slot, Drain(vm=slot.name, on=True, rule="drain-wished", reason=reason))
+                self._order(slot, OwnRule.DRAIN_WISHED, f"{wish.by} drains {wish.subject}", on=True)
             elif wish is None and drained is not None and not self._leaves(slot):
-                self._order(slot, Drain(vm=slot.name, on=False, rule="drain-over", reason="nobody drains it any more"))
+                self._order(slot, OwnRule.DRAIN_OVER, "nobody drains it any more", on=False)
             if wish is not None and drained is not None and judge.busy(slot.name):
                 over = (judge.now - wish.since).total_seconds() >= wish.minutes * 60
                 reason = f"its job runs on, {wish.minutes} minutes after {wish.by} drained {wish.subject}"
                 if over:
-                    self.findings.append((slot.name, "drain-late", reason))
+                    self._finds(slot.name, OwnRule.DRAIN_LATE, reason)
                 else:
-                    self.waiting.append(Waiting(subject=slot.name, rule="drain-wished", reason="its job is waited for"))
+                    self.waiting.append(
+                        Waiting(subject=slot.name, rule=OwnRule.DRAIN_WISHED, reason="its job is waited for")
+                    )
 
-    def _order(self, slot: Wanted, action: Drain) -> None:
+    def _order(self, slot: Wanted, rule: OwnRule, reason: str, *, on: bool) -> None:
+        action = Drain(vm=slot.name, on=on, rule=rule, reason=reason)
         self.proposals.append(Proposal(action=action, pool=slot.pool, urgency=Urgency.CHANGE))
+
+    def _finds(self, about: str, rule: OwnRule, reason: str) -> None:
+        self.findings.append(FleetFinding(subject=about, rule=rule, reason=reason, since=self.judge.now))
 
     def _leaves(self, slot: Wanted) -> bool:
         """Whether a VM was drained because it, or another of its name, is about to go."""
@@ -97,19 +101,19 @@ class Steered:
             self.rollouts[pool] = rolled.rollout
             self.proposals += [Proposal(action=each, pool=pool, urgency=Urgency.CHANGE) for each in rolled.assigns]
             if rolled.problem:
-                self.findings.append((pool, "rollout-failed", rolled.problem))
-            if rolled.rollout.stage in UNDER_WAY or rolled.rollout.returning:
+                self._finds(pool, OwnRule.ROLLOUT_FAILED, rolled.problem)
+            if rolled.rollout.stage.is_under_way or rolled.rollout.returning:
                 self.waiting.append(self._rolling(pool, rolled.rollout, window, paused=paused))
 
     def _rolling(self, pool: str, rollout: Rollout, window: str, *, paused: bool) -> Waiting:
         """A rollout that is paused or frozen stands once no VM is waited for: until then it may still go back."""
         now, vms = self.judge.now, len(self.judge.desired.of_pool(pool))
         thaw = calendar.thaws(self.judge.desired.freezes, now) if window and not paused else None
-        said = [f"{rollout.stage}, {len(rollout.proved)} of {vms} VMs proved"] if rollout.stage in UNDER_WAY else []
+        said = [f"{rollout.stage}, {len(rollout.proved)} of {vms} VMs proved"] if rollout.stage.is_under_way else []
         said += [f"{len(rollout.returning)} VMs go back to what was proved"] if rollout.returning else []
         return Waiting(
             subject=pool,
-            rule="rollout",
+            rule=OwnRule.ROLLOUT,
             reason="; ".join((*said, *rollout.held)),
             until=thaw,
             stands=not (rollout.waiting or rollout.returning)

@@ -13,16 +13,15 @@ from typing import Any, Final
 
 from infra.fleet.controller import desired as manifests
 from infra.fleet.controller.act import Actor
-from infra.fleet.controller.actions import Decision, Recreate, described, verb
+from infra.fleet.controller.actions import Decision, FleetFinding, Recreate, Waiting, described, verb
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Desired
+from infra.fleet.controller.events import Result
 from infra.fleet.controller.lease import SWEEP_TIME, Kind, Lease, LeaseTakenError, epoch, held, wall_clock
-from infra.fleet.controller.lessons import Lessons
-from infra.fleet.controller.lost import is_given_up
 from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.observed import Observed
-from infra.fleet.controller.outcomes import Outcome, Result
-from infra.fleet.controller.remembered import Remembered, SweepError
+from infra.fleet.controller.outcomes import Outcome
+from infra.fleet.controller.remembered import Lessons, Remembered, SweepError
 from infra.fleet.google import GoogleError
 from infra.fleet.records import Record, Records
 from infra.model import names
@@ -87,48 +86,31 @@ class Swept:
             "freeze": self.decision.frozen or None,
             "engine": self.observed.engine or None,
             "sources": {
-                name: {"known": source.known, "reason": source.reason} for name, source in sorted(sources.items())
+                str(name): {"known": source.known, "reason": source.reason} for name, source in sorted(sources.items())
             },
             "pools": {
-                pool: {
-                    "desired": figures.desired,
-                    "ready": figures.ready,
-                    "online": figures.online,
-                    "busy": figures.busy,
-                    "away": figures.away,
-                    "unhealthy": dict(figures.unhealthy),
-                }
+                pool: {key: getattr(figures, key) for key in ("desired", "ready", "online", "busy", "away")}
+                | {"unhealthy": {vm: each.reason for vm, each in figures.unhealthy.items()}}
                 for pool, figures in self.decision.pools.items()
             },
             "actions": [
                 described(each.action) | {"result": each.result.value, "text": each.text} for each in self.outcomes
             ],
             "held": [
-                described(each.action) | {"held": each.why, "until": each.until.isoformat() if each.until else None}
+                described(each.action) | {"held": each.why, "until": each.until and each.until.isoformat()}
                 for each in self.decision.held
             ],
-            "waiting": [
-                {
-                    "subject": each.subject,
-                    "rule": each.rule,
-                    "reason": each.reason,
-                    "until": each.until.isoformat() if each.until else None,
-                }
-                for each in self.decision.waiting
-            ],
-            "findings": [
-                {
-                    "subject": each.subject,
-                    "rule": each.rule,
-                    "reason": each.reason,
-                    "since": each.since.isoformat(),
-                }
-                for each in self.decision.findings
-            ],
+            "waiting": [_told(each, until=each.until) for each in self.decision.waiting],
+            "findings": [_told(each, since=each.since) for each in self.decision.findings],
             "next": {"subject": upcoming.subject, "reason": upcoming.reason, "at": upcoming.until.isoformat()}
             if upcoming and upcoming.until
             else None,
         }
+
+
+def _told(of: Waiting | FleetFinding, **at: datetime | None) -> dict[str, str | None]:
+    times = {key: moment.isoformat() if moment else None for key, moment in at.items()}
+    return {"subject": of.subject, "rule": of.rule, "reason": of.reason, **times}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +146,7 @@ class Sweeper:
             now = self.clock()
             decision = decide(desired, observed, memory.without_waits() if retry else memory, now)
             remembered.write(decision.memory)
-            left = desired.but({zone for zone in desired.zones if is_given_up(zone, observed, memory, now)})
+            left = desired.but({zone for zone in desired.zones if memory.is_given_up(zone, observed, now)})
             actor = replace(self.actor(left), seen=observed, memory=decision.memory)
             outcomes = self._act(actor, decision, lease, remembered)
             swept = Swept(at=now, desired=desired, observed=observed, decision=decision, outcomes=outcomes)

@@ -8,17 +8,16 @@ either. One that is lost meanwhile proves nothing: another takes its place.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from infra.fleet.controller.desired import Wanted
 from infra.fleet.controller.judge import Judge
-from infra.fleet.controller.memory import Rollout, TargetMemory
-from infra.fleet.controller.observed import Phase, ReportSeen
-from infra.fleet.controller.parts import parts
+from infra.fleet.reports import Phase, ReportSeen
+from infra.fleet.versions import PoolVersion, Rollout, Stage
 
-UNDER_WAY: Final = ("canary", "rolling")
 _RUNNING: Final = frozenset({Phase.IDLE, Phase.BUSY})
 _UNFIT: Final = frozenset({Phase.UNFIT, Phase.HALTED})
 _ROUNDING: Final = 1e-9
@@ -37,7 +36,7 @@ def is_known(slot: Wanted, judge: Judge) -> bool:
     return judge.hears(slot.pool) and judge.zone(slot) is not None
 
 
-def has(report: ReportSeen | None, target: TargetMemory) -> bool:
+def has(report: ReportSeen | None, target: PoolVersion) -> bool:
     """Whether a VM says that it has all of a target."""
     if report is None:
         return False
@@ -68,27 +67,27 @@ def proved(rollout: Rollout, slots: Sequence[Wanted], judge: Judge) -> Rollout:
             case "open":
                 waiting[vm] = since
             case "lost":
-                if rollout.stage == "rolling":
+                if rollout.stage is Stage.ROLLING:
                     proved.append(vm)  # the canary has proved it; whoever takes this VM's place boots with it
     most = at_once(len(slots), judge.desired.settings.share)
-    if failed and (rollout.stage == "canary" or len(failed) > most):
+    if failed and (rollout.stage is Stage.CANARY or len(failed) > most):
         return _failed(rollout, "; ".join(_failure(vm, judge) for vm in failed), judge.now)
-    stage = "rolling" if rollout.stage == "canary" and proved else rollout.stage
-    changes: dict[str, Any] = {"stage": stage, "waiting": waiting, "proved": tuple(proved), "failed": tuple(failed)}
+    stage = Stage.ROLLING if rollout.stage is Stage.CANARY and proved else rollout.stage
+    taken_in = replace(rollout, stage=stage, waiting=waiting, proved=tuple(proved), failed=tuple(failed))
     if declared.keys() <= {*proved, *failed}:
-        changes |= {"stage": "steady", "previous": rollout.stable, "stable": rollout.target, "since": judge.now}
-    return rollout.model_copy(update=changes)
+        return replace(taken_in, stage=Stage.STEADY, previous=rollout.stable, stable=rollout.target, since=judge.now)
+    return taken_in
 
 
 def further(rollout: Rollout, slots: Sequence[Wanted], judge: Judge) -> Rollout:
     """Give the target to more VMs: one canary, or as many as the share lets be in work with those that go back."""
     share = at_once(len(slots), judge.desired.settings.share)
-    most = 1 if rollout.stage == "canary" else share
+    most = 1 if rollout.stage is Stage.CANARY else share
     given = {*rollout.waiting, *rollout.proved, *rollout.failed}
     left = [slot for slot in slots if slot.name not in given and is_known(slot, judge)]
     serving = [slot for slot in left if judge.serving(slot.name)]
     waiting, done = dict(rollout.waiting), [*rollout.proved]
-    if rollout.stage == "rolling":
+    if rollout.stage is Stage.ROLLING:
         # A VM that serves nobody risks nothing: it boots, or starts again, with what the canary has proved.
         done += [slot.name for slot in left if slot not in serving]
     elif all(judge.hears(slot.pool) for slot in slots) and not any(judge.serving(slot.name) for slot in slots):
@@ -100,14 +99,14 @@ def further(rollout: Rollout, slots: Sequence[Wanted], judge: Judge) -> Rollout:
         room += 1
     for slot in sorted(serving, key=lambda slot: (judge.busy(slot.name), slot.name))[: max(0, room)]:
         waiting[slot.name] = judge.now
-    return rollout.model_copy(update={"waiting": waiting, "proved": tuple(done)})
+    return replace(rollout, waiting=waiting, proved=tuple(done))
 
 
 def held(rollout: Rollout, slots: Sequence[Wanted], judge: Judge, halted: str) -> tuple[str, ...]:
     """What keeps a rollout that is under way, or on its way back, from going on."""
-    if rollout.stage not in UNDER_WAY and not rollout.returning:
+    if not rollout.stage.is_under_way and not rollout.returning:
         return ()
-    under_way = rollout.stage in UNDER_WAY
+    under_way = rollout.stage.is_under_way
     said = [halted] if halted and under_way else []
     said += ["GitHub cannot be asked"] if not all(judge.hears(slot.pool) for slot in slots) else []
     said += ["reports of VMs cannot be read"] if not judge.observed.reports_source.known else []
@@ -169,13 +168,21 @@ def _failure(vm: str, judge: Judge) -> str:
 
 
 def _failed(rollout: Rollout, why: str, now: datetime) -> Rollout:
-    new: Iterable[str] = parts(rollout.target.target()) - parts(rollout.stable.target())
-    changes: dict[str, Any] = {"stage": "failed", "target": rollout.stable, "since": now, "why": why}
-    changes |= {"waiting": {}, "proved": (), "failed": (), "bad": tuple(sorted({*rollout.bad, *new}))}
-    return rollout.model_copy(update=changes)
+    bad = rollout.bad_parts | (rollout.target.parts - rollout.stable.parts)
+    return replace(
+        rollout,
+        stage=Stage.FAILED,
+        target=rollout.stable,
+        since=now,
+        why=why,
+        waiting={},
+        proved=(),
+        failed=(),
+        bad=tuple(sorted(bad)),
+    )
 
 
-def _runs(report: ReportSeen | None, target: TargetMemory) -> bool:
+def _runs(report: ReportSeen | None, target: PoolVersion) -> bool:
     """Whether a VM says that it serves with a target. When it says so is not asked: its clock is its own."""
     return report is not None and report.phase in _RUNNING and has(report, target)
 

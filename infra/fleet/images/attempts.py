@@ -16,15 +16,20 @@ from pydantic import Field
 
 from infra.fleet.images.store import Objects
 from infra.fleet.images.store import begin as begin_record
+from infra.fleet.records import Record, UnreadableRecordError
 from infra.model import names
-from infra.model.images.record import FIRST_LIMITS, Document, Instant, parse, parse_as
+from infra.model.errors import ConfigError
+from infra.model.images.record import FIRST_LIMITS, BuildDocument, Instant, parse, parse_as
 
 VERSION: Final = 1
 _UNPLANNED: Final = timedelta(seconds=FIRST_LIMITS["fetch"] + FIRST_LIMITS["plan"]) + timedelta(minutes=5)
 """After this a build that began is an attempt, or ended before it could be one. Its containers are pulled besides."""
 
+_MOST_BYTES: Final = 4096
+"""Many times what a build says before it has fetched anything."""
 
-class Attempt(Document):
+
+class Attempt(BuildDocument):
     """The build of an image that began last. ends_by: when its limit has ended it."""
 
     build: str
@@ -32,7 +37,7 @@ class Attempt(Document):
     ends_by: Instant
 
 
-class Attempts(Document):
+class Attempts(BuildDocument):
     """Attempts by image. awaited: of declared images that were never built, when two builds are missing.
 
     declared: what the recipes of the last build have.
@@ -44,24 +49,25 @@ class Attempts(Document):
     declared: tuple[str, ...] = ()
 
 
-class Begun(Document):
-    """What a build says of itself before it has fetched anything."""
+class Begun(BuildDocument):
+    """What a build says of itself before it has fetched anything; when it began is when it was written."""
 
     version: Literal[1] = VERSION
     build: str
-    began: Instant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageStanding:
     """One image. build: the one that began last, empty where none ever did. failed: it is over by its limit, and the
     record lacks it. overdue_hours: since a later build than the current one is missing, 0 where none is.
+    unreadable: why what a build said first cannot be read and is left out; empty where it can.
     """
 
     image: str
     build: str
     failed: bool
     overdue_hours: int
+    unreadable: str = ""
 
 
 def begin(
@@ -95,18 +101,19 @@ def begin(
 
 
 def standing(bucket: Objects, now: datetime) -> Iterator[ImageStanding]:
-    """How each image stands that a build wrote down; nothing in a bucket without such a record.
+    """How each image stands of which a build said that it began, or that builds await.
 
-    Raises GoogleError where a call fails, ConfigError where what stands there cannot be read.
+    What an image's own `images/begun/IMAGE.json` has wrong is that image's `unreadable` and ends nothing. bucket: one
+    that may be listed. Raises GoogleError where a call fails, ConfigError where what else stands there cannot be read.
     """
     found = bucket.read(names.images_attempts_object())
     attempts = _parse(found.body if found else None)
-    kept = bucket.read(names.images_record_object()) if found else None
+    said = _said(bucket, attempts, found.updated if found else None)
+    kept = bucket.read(names.images_record_object()) if found or said else None
     record = parse(kept.body if kept else None)
-    for image in sorted({*attempts.images, *attempts.awaited, *attempts.declared}):
-        attempt, known = _latest(bucket, image, attempts.images.get(image)), record.images.get(image)
-        if attempt is None and image not in attempts.awaited:
-            continue
+    for image in sorted({*attempts.images, *attempts.awaited, *said}):
+        first, known = said.get(image, _Said()), record.images.get(image)
+        attempt = _latest(attempts.images.get(image), first.attempt)
         recorded = {build.build for build in known.builds()} if known else set()
         due = known.current.due_by if known else attempts.awaited.get(image)
         yield ImageStanding(
@@ -114,19 +121,49 @@ def standing(bucket: Objects, now: datetime) -> Iterator[ImageStanding]:
             build=attempt.build if attempt else "",
             failed=attempt is not None and attempt.ends_by < now and attempt.build not in recorded,
             overdue_hours=max(0, int((now - due).total_seconds() // 3600)) if due else 0,
+            unreadable=first.unreadable,
         )
 
 
-def _latest(bucket: Objects, image: str, attempt: Attempt | None) -> Attempt | None:
-    """The build of an image that began last: what it said first counts, where it did not come as far as an attempt."""
-    name = names.image_begun_object(image)
-    found = bucket.read(name)
-    if found is None:
-        return attempt
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Said:
+    """What a build said first: itself, or why that cannot be read."""
+
+    attempt: Attempt | None = None
+    unreadable: str = ""
+
+
+def _said(bucket: Objects, attempts: Attempts, written: datetime | None) -> Mapping[str, _Said]:
+    """What builds said first, by image. written: when a build last had its recipes, None where none ever did.
+
+    An image that those recipes do not have counts if it was said later: it is new. Said before, it is declared no more.
+    """
+    known = {*attempts.images, *attempts.awaited, *attempts.declared}
+    prefix, said = names.images_begun_prefix(), {}
+    for name in bucket.below(prefix):
+        image = name.removeprefix(prefix).removesuffix(".json")
+        if name != names.image_begun_object(image) or not names.is_resource_name(image):
+            continue
+        try:
+            found = bucket.read(name, most=_MOST_BYTES)
+            if found is not None and (image in known or written is None or found.updated > written):
+                said[image] = _Said(attempt=_begun(name, found))
+        except (UnreadableRecordError, ConfigError) as error:
+            said[image] = _Said(unreadable=str(error))
+    return said
+
+
+def _begun(name: str, found: Record) -> Attempt:
+    """It began when it said so by the service's clock: a time of its own could be of all builds that follow."""
     begun = parse_as(Begun, name, found.body, f"delete {name} from the fleet bucket; the next build writes it anew")
-    if attempt is not None and (attempt.build == begun.build or begun.began < attempt.began):
-        return attempt
-    return Attempt(build=begun.build, began=begun.began, ends_by=begun.began + _UNPLANNED)
+    return Attempt(build=begun.build, began=found.updated, ends_by=found.updated + _UNPLANNED)
+
+
+def _latest(attempt: Attempt | None, begun: Attempt | None) -> Attempt | None:
+    """The build of an image that began last: what it said first counts, where it did not come as far as an attempt."""
+    if attempt is None or begun is None:
+        return attempt or begun
+    return attempt if attempt.build == begun.build or begun.began < attempt.began else begun
 
 
 def _parse(body: Mapping[str, Any] | None) -> Attempts:

@@ -12,6 +12,11 @@ Owns the order, which makes every interruption harmless:
 Tags carry the digest in their name, so that keeping a new one takes no protection from an old one. A promotion that was
 cut off is ended by running it again, an undo by the command that its error names. Which VM runs which image is the
 controller's business.
+
+Keeps from clean-up too what the broker and the controller of a stack run (`RoleImages`): the digest is tagged in the
+place that Cloud Run pulls from, then the record names it, then tags of digests that no revert of the last few edits
+brings back are taken away. Which image that is, the stack file says (`tidepool:controller.image`), and `up` hands it
+over whenever it applied one.
 """
 
 from __future__ import annotations
@@ -27,7 +32,7 @@ from infra.fleet.images.registries import Answers, ArtifactPlace, in_use, locati
 from infra.fleet.images.store import Store
 from infra.model import names
 from infra.model.errors import ConfigError, Problem
-from infra.model.images.record import Record, Target, Uses, promoted, undone
+from infra.model.images.record import PoolTarget, Record, Uses, promoted, running, undone
 
 ROUNDS: Final = 8
 """Times that a pool is brought in line before giving up; each more round means that another command changed it."""
@@ -57,7 +62,7 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class _Settled:
-    target: Target
+    target: PoolTarget
     pointer: bool
     kept: tuple[str, ...]
     released: tuple[str, ...]
@@ -144,7 +149,7 @@ class Promotion:
                 return _Settled(target, pointer, kept, released, str(error))
         raise GoogleError(f"promoting to {pool}", f"other commands changed its target {ROUNDS} times in a row")
 
-    def _in_line(self, pool: str, target: Target) -> bool:
+    def _in_line(self, pool: str, target: PoolTarget) -> bool:
         """Whether pointer and tags say what the record says; of an image that is no longer declared nobody can say."""
         if target.image not in self.places:
             return True
@@ -163,7 +168,7 @@ class Promotion:
                 done.append(f"{place}:{tag}")
         return tuple(done)
 
-    def _release(self, pool: str, target: Target) -> tuple[str, ...]:
+    def _release(self, pool: str, target: PoolTarget) -> tuple[str, ...]:
         """Take the pool's tags from digests that it can no longer go back to; which tags were taken."""
         wanted = _tags(pool, target)
         spare = [(place, tag) for place, tag in self._tagged(pool, target) if tag not in wanted]
@@ -171,7 +176,7 @@ class Promotion:
             self.registries.untag(place, tag)
         return tuple(f"{place}:{tag}" for place, tag in spare)
 
-    def _tagged(self, pool: str, target: Target) -> list[tuple[str, str]]:
+    def _tagged(self, pool: str, target: PoolTarget) -> list[tuple[str, str]]:
         """Every tag that was set for the pool, wherever one of its images is."""
         images = sorted({*self.uses[pool], *(each.image for each in target.chain())} & self.places.keys())
         return [
@@ -181,7 +186,7 @@ class Promotion:
             for tag, _ in in_use(self.registries.tags(place), pool)
         ]
 
-    def _references(self, target: Target) -> Mapping[str, str]:
+    def _references(self, target: PoolTarget) -> Mapping[str, str]:
         """What VMs pull, by region: their own region's copy."""
         return {location(place): f"{place}@{target.digest}" for place in sorted(self.places[target.image])}
 
@@ -222,6 +227,52 @@ def _promote_all(record: Record, pools: Sequence[str], image: str, digest: str, 
     return record
 
 
-def _tags(pool: str, target: Target) -> set[str]:
+def _tags(pool: str, target: PoolTarget) -> set[str]:
     """The tags of what a pool runs and can go back to."""
     return {names.in_use_tag(pool, each.digest) for each in target.chain()}
+
+
+ROLES = ("broker", "controller")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleImages:
+    """stack: whose broker and controller."""
+
+    store: Store
+    registries: Answers
+    stack: str
+
+    def keep(self, reference: str, now: datetime) -> tuple[str, ...]:
+        """Keep the image that both run; the tags that were set, `place:tag`. Nothing where the place does not have it:
+        Cloud Run does not start what is not there. GoogleError and RegistryError where a call fails.
+        """
+        place, _, digest = reference.partition("@")
+        found = ArtifactPlace.parse(place)
+        if found is None or not self.registries.has(place, digest):
+            return ()
+        tags = {role: names.in_use_tag(names.role_user(self.stack, role), digest) for role in ROLES}
+        missing = [tag for tag in tags.values() if self.registries.named(place, tag) != digest]
+        for tag in missing:
+            self.registries.tag(place, tag, digest)
+
+        def run_by_both(record: Record) -> Record:
+            for role in ROLES:
+                record = running(record, f"{self.stack}/{role}", found.package, digest, now)
+            return record
+
+        before = self.store.read()
+        if run_by_both(before) is not before:
+            self.store.update(run_by_both)
+        self._release(place, found.package)
+        return tuple(f"{place}:{tag}" for tag in missing)
+
+    def _release(self, place: str, image: str) -> None:
+        """Take away the tags of digests that the record no longer holds for these roles."""
+        record, tags = self.store.read(), self.registries.tags(place)
+        for role in ROLES:
+            target = record.roles[f"{self.stack}/{role}"]
+            held = {each.digest for each in target.chain() if each.image == image}
+            for tag, digest in in_use(tags, names.role_user(self.stack, role)):
+                if digest not in held:
+                    self.registries.untag(place, tag)

@@ -6,7 +6,7 @@ digest is `promotion`'s.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -25,7 +25,9 @@ Images = Mapping[str, Mapping[str, str]]
 class Objects(Protocol):
     """JSON records of one bucket, as `infra.fleet.records.Records` has them."""
 
-    def read(self, name: str) -> Record | None: ...
+    def read(self, name: str, *, most: int | None = None) -> Record | None: ...
+
+    def below(self, prefix: str) -> Iterable[str]: ...
 
     def put_once(self, name: str, content: bytes, content_type: str) -> Written: ...
 

@@ -1,6 +1,7 @@
 """Every place that names a digest: record, pools, pointers, manifests, registries and their tags, VMs.
 
-Owns the search. Each source is searched by itself, so that one that does not answer hides nothing of the others.
+Owns the search. Each source is searched by itself, so that one that does not answer hides nothing of the others. Owns
+too how images stand: what the record says of each, beside what its places answer today.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from typing import Any, Final
 
 from infra.fleet.google import Api, Clients, GoogleError, execute
 from infra.fleet.images.oci import RegistryError
-from infra.fleet.images.registries import Answers, ArtifactPlace
+from infra.fleet.images.registries import Answers, ArtifactPlace, location
 from infra.fleet.images.store import Store
 from infra.fleet.records import UnreadableRecordError
 from infra.model import names
-from infra.model.images.record import Record
+from infra.model.images.record import Build, PoolTarget, Record
 from infra.model.manifest import declared_slots
 from infra.model.schema import StackConfig
 
@@ -151,3 +152,66 @@ def _names(value: Any, digest: str) -> bool:
     if digest in json.dumps(value):
         return True
     return isinstance(value, Mapping) and digest.removeprefix("sha256:")[:12] in value.values()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaceState:
+    """One place of an image. tag: its moving tag, which names `named`, None where nothing is named.
+
+    current: whether the place has the record's current digest, None where that is not known. problem: why it is not.
+    """
+
+    place: str
+    tag: str | None
+    named: str | None
+    current: bool | None
+    problem: str | None
+
+    @property
+    def location(self) -> str:
+        return location(self.place)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageState:
+    """One image. pools: the target of each pool that may run it, perhaps another image's; None where it has none."""
+
+    image: str
+    current: Build | None
+    history: tuple[Build, ...]
+    places: tuple[PlaceState, ...]
+    pools: Mapping[str, PoolTarget | None]
+
+    @property
+    def equal(self) -> bool | None:
+        """Whether every place has the current digest; None where there is none or a place did not answer."""
+        answers = [each.current for each in self.places]
+        if self.current is None or not answers:
+            return None
+        if False in answers:
+            return False
+        return None if None in answers else True
+
+
+def image_state(
+    registries: Answers, record: Record, image: str, *, places: Sequence[str], tag: str | None, pools: Sequence[str]
+) -> ImageState:
+    """What the record and the places say of one image. tag: the moving tag to ask for, None where it has none."""
+    known = record.images.get(image)
+    current = known.current if known else None
+    return ImageState(
+        image=image,
+        current=current,
+        history=known.history if known else (),
+        places=tuple(_place_state(registries, place, current, tag) for place in places),
+        pools={pool: record.pools.get(pool) for pool in sorted(pools)},
+    )
+
+
+def _place_state(registries: Answers, place: str, current: Build | None, tag: str | None) -> PlaceState:
+    try:
+        named = registries.named(place, tag) if tag else None
+        has = registries.has(place, current.digest) if current else None
+    except (GoogleError, RegistryError) as error:
+        return PlaceState(place=place, tag=tag, named=None, current=None, problem=str(error))
+    return PlaceState(place=place, tag=tag, named=named, current=has, problem=None)

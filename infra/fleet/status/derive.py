@@ -11,20 +11,26 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from infra.fleet.controller import parts
+from infra.fleet.controller import desired as manifests
+from infra.fleet.controller import memory as memories
 from infra.fleet.controller.actions import Assign, Decision, Report, Waiting, subject, verb
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Desired
-from infra.fleet.controller.memory import Memory, Rollout
-from infra.fleet.controller.notice import orphan_key, runner_key
-from infra.fleet.controller.observed import Observed, RunnerSeen, Target
-from infra.fleet.controller.outcomes import Result
+from infra.fleet.controller.events import Result
+from infra.fleet.controller.keys import OwnRule
+from infra.fleet.controller.memory import Memory
+from infra.fleet.controller.observe import pointed
+from infra.fleet.controller.observed import Observed
 from infra.fleet.controller.rollout import not_tried
-from infra.fleet.controller.rules import DEAD, Verdict, rule
-from infra.fleet.controller.sorting import Fleet, sort
+from infra.fleet.controller.rules import DEAD, Judged, Verdict, rule
+from infra.fleet.controller.sorting import Fleet, VmNames, sort
+from infra.fleet.records import Records
 from infra.fleet.status.look import Scene
 from infra.fleet.status.queue import Taker, queue, unserved
 from infra.fleet.status.shape import FleetStatus, LastSweep, Next, PoolStatus, RolloutStatus, Trouble
+from infra.fleet.versions import Rollout, shown
+from infra.fleet.wishes import wished
+from infra.model import names
 from infra.model.schema import StackConfig
 from infra.model.unapplied import unapplied
 
@@ -44,9 +50,10 @@ def status(scene: Scene, declared: StackConfig | None = None) -> FleetStatus:
         return FleetStatus(stack=scene.stack, at=scene.at, unapplied=differing, problems=scene.problems)
     decision = decide(desired, observed, scene.memory, scene.at)
     fleet = sort(desired, observed)
+    ours = VmNames(desired=desired, fleet=fleet, memory=decision.memory)
     sources = observed.sources
     strangers = {node.name for node in (*fleet.strangers, *fleet.siblings)}
-    found = [each for each in decision.findings if each.rule != "unknown"]
+    found = [each for each in decision.findings if each.rule != OwnRule.UNKNOWN]
     told = [(each.subject in strangers, _finding(each.subject, each.reason, each.since, scene)) for each in found]
     return FleetStatus(
         stack=scene.stack,
@@ -54,17 +61,19 @@ def status(scene: Scene, declared: StackConfig | None = None) -> FleetStatus:
         unapplied=differing,
         pools=tuple(_pool(pool, scene, desired, observed, fleet, decision) for pool in desired.pools),
         orphan_vms=tuple(_orphans(fleet, scene.memory)),
-        orphan_runners=tuple(_ghosts(desired, observed, fleet, scene.memory)),
+        orphan_runners=tuple(_ghosts(observed, scene.memory, ours)),
         findings=tuple(trouble for strange, trouble in told if not strange),
         strangers=tuple(trouble for strange, trouble in told if strange),
         unserved=unserved(scene.jobs, tuple(_takers(scene, desired))),
-        unknown=tuple(Trouble(subject=name, reason=each.reason) for name, each in sources.items() if not each.known),
+        unknown=tuple(
+            Trouble(subject=str(name), reason=each.reason) for name, each in sources.items() if not each.known
+        ),
         drains=observed.wishes.drains,
         lost=dict(observed.wishes.lost),
         rollouts=tuple(rollouts(scene)),
         sweep=last_sweep(scene.sweep),
         next=tuple(_next(decision)),
-        sources=dict(sources),
+        sources={str(name): each for name, each in sources.items()},
         problems=scene.problems,
     )
 
@@ -106,16 +115,11 @@ def rollouts(scene: Scene) -> Iterable[RolloutStatus]:
             yield rollout_status(pool, rollout, len(desired.of_pool(pool)), observed)
 
 
-def in_short(target: Target) -> str:
-    """A target in a few words: the image's digest, and the bundle."""
-    return ", ".join(parts.shown(parts.parts(target))) or "nothing"
-
-
 def unserved_since(vm: str, fleet: Fleet, memory: Memory) -> datetime | None:
     """Since when a declared VM does not serve, as the controller saw it; None where no sweep saw it so."""
     node = fleet.slots.get(vm)
     if node is None:
-        seen = [each.seen for key, each in memory.nodes.items() if key.partition("/")[2] == vm]
+        seen = [each.seen for key, each in memory.nodes.items() if key.name == vm]
         return max(seen, default=None)
     known = memory.nodes.get(node.key)
     if known is None or known.created != node.created or (known.state, known.health) != (node.state, node.health):
@@ -152,8 +156,8 @@ def _pool(
         busy=figures.busy if github_known else None,
         queue=queue(scene.labels.get(pool, frozenset()), {each for slot in slots for each in slot.serves}, scene.jobs),
         unhealthy=tuple(
-            Trouble(subject=vm, reason=_why(vm, reason, fleet, observed), since=unserved_since(vm, fleet, scene.memory))
-            for vm, reason in figures.unhealthy.items()
+            Trouble(subject=vm, reason=_why(vm, judged, fleet, observed), since=unserved_since(vm, fleet, scene.memory))
+            for vm, judged in figures.unhealthy.items()
             if vm not in unjudged | resting
         ),
         drained=tuple(sorted(drained)),
@@ -161,18 +165,18 @@ def _pool(
     )
 
 
-def _why(vm: str, reason: str, fleet: Fleet, observed: Observed) -> str:
+def _why(vm: str, judged: Judged, fleet: Fleet, observed: Observed) -> str:
     """Why a VM does not serve: its state, the rule's reason, and what its own supervisor says."""
     node, report = fleet.slots.get(vm), observed.reports.get(vm)
     state = node.state if node else "not there"
-    said = reason if state in reason else f"{state}: {reason}"
+    said = judged.reason if judged.rule.says_state else f"{state}: {judged.reason}"
     if (
         node is None
         or node.state in DEAD
         or report is None
         or node.made is None
         or not report.is_of(node.made)
-        or report.reason in reason.split(": ")[1:]
+        or (report.reason and report.reason == judged.detail)
     ):
         return said
     return f"{said}; it says {report.phase.value}" + (f": {report.reason}" if report.reason else "")
@@ -185,31 +189,22 @@ def _finding(about: str, reason: str, since: datetime, scene: Scene) -> Trouble:
 
 def _orphans(fleet: Fleet, memory: Memory) -> Iterable[Trouble]:
     for node in fleet.orphans:
-        suspect = memory.suspects.get(orphan_key(node))
+        suspect = memory.suspects.get(node.orphan_key)
         reason = f"{node.state} in {node.zone} and not declared"
         yield Trouble(subject=node.name, reason=reason, since=suspect.since if suspect else None)
 
 
-def _ghosts(desired: Desired, observed: Observed, fleet: Fleet, memory: Memory) -> Iterable[Trouble]:
+def _ghosts(observed: Observed, memory: Memory, ours: VmNames) -> Iterable[Trouble]:
     """Runners of ours whose VM stands nowhere. Where a zone did not answer that is not known."""
     if not all(source.known for source in observed.zones.values()):
         return
     there = {node.name for node in observed.nodes}
     for runner in observed.runners:
-        if runner.vm not in there and _is_ours(runner, desired, fleet, memory):
-            suspect = memory.suspects.get(runner_key(runner))
+        if runner.vm is not None and runner.vm not in there and ours.is_ours(runner.vm):
+            suspect = memory.suspects.get(runner.key)
             said = "online" if runner.online else "offline"
             reason = f"{said} at {runner.scope}, and no VM is there"
             yield Trouble(subject=runner.name, reason=reason, since=suspect.since if suspect else None)
-
-
-def _is_ours(runner: RunnerSeen, desired: Desired, fleet: Fleet, memory: Memory) -> bool:
-    vm = runner.vm
-    if vm is None:
-        return False
-    pool_and_zone, _, index = vm.rpartition("-")
-    ours = {f"{pool}-{zone}" for pool in (*desired.pools, *memory.pools) for zone in (*desired.zones, *memory.zones)}
-    return vm in fleet.slots or vm in memory.vms or (index.isdecimal() and pool_and_zone in ours)
 
 
 def _next(decision: Decision) -> Iterable[Next]:
@@ -236,15 +231,15 @@ def _then(waiting: Waiting) -> str:
 
 
 def rollout_status(pool: str, rollout: Rollout, vms: int, observed: Observed) -> RolloutStatus:
-    target = rollout.target.target()
+    target = rollout.target
     wanted = (observed.targets or {}).get(pool, target)
-    back, has = not_tried(rollout, wanted, observed.wishes, pool), parts.parts(target)
+    back, has = not_tried(rollout, wanted, observed.wishes, pool), target.parts
     return RolloutStatus(
         pool=pool,
         stage=rollout.stage,
         since=rollout.since,
-        stable=in_short(rollout.stable.target()),
-        target=in_short(target),
+        stable=rollout.stable.in_short,
+        target=target.in_short,
         paused=pool in observed.wishes.paused,
         vms=vms,
         proved=len(rollout.proved),
@@ -253,8 +248,27 @@ def rollout_status(pool: str, rollout: Rollout, vms: int, observed: Observed) ->
         failed=rollout.failed,
         why=rollout.why,
         held=rollout.held,
-        wanted=in_short(wanted) if wanted.key != target.key else "",
-        coming=tuple(parts.shown(parts.parts(wanted) - back - has)),
-        not_tried=tuple(parts.shown(back - has)),
+        wanted=wanted.in_short if wanted.key != target.key else "",
+        coming=tuple(shown(wanted.parts - back - has)),
+        not_tried=tuple(shown(back - has)),
         taken_back=bool(back),
     )
+
+
+def coming(records: Records, stack: str) -> tuple[RolloutStatus, ...]:
+    """Rollouts of a stack's pools that have something to begin, or that leave something back.
+
+    Raises GoogleError where the bucket does not answer, ValueError where a record cannot be read.
+    """
+    memory = memories.read(records.body(names.memory_object(stack)))
+    if not memory.rollouts:
+        return ()
+    desired = manifests.read(records.body(names.manifest_object(stack)) or {})
+    targets = pointed(records.body(names.pointer_object()), desired)
+    seen = Observed(zones={}, targets=targets, wishes=wished(records, stack))
+    found = (
+        rollout_status(pool, memory.rollouts[pool], len(desired.of_pool(pool)), seen)
+        for pool in desired.pools
+        if pool in memory.rollouts
+    )
+    return tuple(each for each in found if each.coming or each.not_tried)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from infra.fleet.controller.github import GitHubError
 from infra.fleet.github_lists import QueuedJob
@@ -34,10 +34,6 @@ class Queue:
     waiting: int | None
     oldest: datetime | None = None
     reason: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        oldest = self.oldest.isoformat() if self.oldest else None
-        return {"waiting": self.waiting, "oldest": oldest, "reason": self.reason}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,16 +65,6 @@ class Unserved:
     oldest: datetime
     job: str
     why: str
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "repository": self.repository,
-            "labels": list(self.labels),
-            "waiting": self.waiting,
-            "oldest": self.oldest.isoformat(),
-            "job": self.job,
-            "why": self.why,
-        }
 
 
 class Asked(Protocol):

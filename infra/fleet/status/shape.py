@@ -5,18 +5,29 @@ Owns the JSON of `status` (docs/json.md). Does not own how it is derived (`deriv
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import datetime
 from typing import Any
 
-from infra.fleet.controller.observed import DrainWish, Source
+from infra.fleet.controller.observed import Source
 from infra.fleet.status.queue import Queue, Unserved
+from infra.fleet.wishes import DrainWish
 from infra.model.grants import StrangeGrant
 from infra.model.unapplied import Unapplied
 
 
 def moment(at: datetime | None) -> str | None:
     return at.isoformat() if at else None
+
+
+def as_json(value: Any, *, without: Collection[str] = ()) -> Any:
+    """A frozen shape, or a part of one, as JSON has it. without: fields that it does not tell."""
+    if is_dataclass(value):
+        return {each.name: as_json(getattr(value, each.name)) for each in fields(value) if each.name not in without}
+    if isinstance(value, tuple):
+        return [as_json(each) for each in value]
+    return moment(value) if isinstance(value, datetime) else value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,9 +37,6 @@ class Trouble:
     subject: str
     reason: str
     since: datetime | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        return {"subject": self.subject, "reason": self.reason, "since": moment(self.since)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,17 +70,7 @@ class PoolStatus:
         return self.known and not self.unhealthy and (self.ready or 0) >= serving and online >= serving
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "pool": self.pool,
-            "desired": self.desired,
-            "ready": self.ready,
-            "online": self.online,
-            "busy": self.busy,
-            "away": self.away,
-            "queue": self.queue.to_json(),
-            "unhealthy": [each.to_json() for each in self.unhealthy],
-            "drained": list(self.drained),
-        }
+        return as_json(self, without=["has_runners"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,18 +92,7 @@ class LastSweep:
     failed: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "at": self.at.isoformat(),
-            "settled": self.settled,
-            "fuse": self.fuse,
-            "freeze": self.freeze or None,
-            "engine": self.engine or None,
-            "done": self.done,
-            "deferred": self.deferred,
-            "changed": self.changed,
-            "left": self.left,
-            "failed": list(self.failed),
-        }
+        return as_json(self) | {"freeze": self.freeze or None, "engine": self.engine or None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,9 +103,6 @@ class Next:
     what: str
     waits: bool = False
     at: datetime | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        return {"subject": self.subject, "what": self.what, "waits": self.waits, "at": moment(self.at)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,24 +137,7 @@ class RolloutStatus:
         return self.stage in ("canary", "rolling")
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "pool": self.pool,
-            "stage": self.stage,
-            "since": self.since.isoformat(),
-            "stable": self.stable,
-            "target": self.target,
-            "paused": self.paused,
-            "vms": self.vms,
-            "proved": self.proved,
-            "waiting": list(self.waiting),
-            "returning": list(self.returning),
-            "failed": list(self.failed),
-            "why": self.why,
-            "held": list(self.held),
-            "wanted": self.wanted or None,
-            "not_tried": list(self.not_tried),
-            "taken_back": self.taken_back,
-        }
+        return as_json(self, without=["coming"]) | {"wanted": self.wanted or None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,23 +203,15 @@ class FleetStatus:
             "problems": list(self.problems),
             "unapplied": None if self.unapplied is None else self.unapplied.to_json(),
             "pools": [pool.to_json() for pool in self.pools],
-            "orphans": {
-                "vms": [each.to_json() for each in self.orphan_vms],
-                "runners": [each.to_json() for each in self.orphan_runners],
-            },
-            "findings": [each.to_json() for each in self.findings],
-            "strangers": [each.to_json() for each in self.strangers],
-            "unserved": [each.to_json() for each in self.unserved],
+            "orphans": {"vms": as_json(self.orphan_vms), "runners": as_json(self.orphan_runners)},
+            "findings": as_json(self.findings),
+            "strangers": as_json(self.strangers),
+            "unserved": as_json(self.unserved),
             "grants": {"strange": [each.to_json() for each in self.grants], "unread": list(self.unread)},
-            "sources": {
-                name: {"known": source.known, "reason": source.reason} for name, source in sorted(self.sources.items())
-            },
-            "drains": [
-                {"subject": wish.subject, "by": wish.by, "since": wish.since.isoformat(), "minutes": wish.minutes}
-                for wish in self.drains
-            ],
+            "sources": {name: as_json(source) for name, source in sorted(self.sources.items())},
+            "drains": [as_json(wish, without=["until"]) for wish in self.drains],
             "lost": [{"zone": zone, "by": by} for zone, by in sorted(self.lost.items())],
             "rollouts": [each.to_json() for each in self.rollouts],
             "sweep": self.sweep.to_json() if self.sweep else None,
-            "next": [each.to_json() for each in self.next],
+            "next": as_json(self.next),
         }

@@ -9,26 +9,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from enum import Enum, auto
 from itertools import groupby
 from typing import Any, Final
 
 from infra.fleet import reports
+from infra.fleet.controller.events import EventKind, FleetEvent
 from infra.fleet.controller.observed import NodeSeen
 from infra.fleet.status.derive import status
 from infra.fleet.status.look import Scene
-from infra.fleet.status.shape import Next, moment
+from infra.fleet.status.shape import Next, as_json, moment
 from infra.model import runner_names
 
 API, CONTROLLER, VM, BROKER = "tpu api", "controller", "vm", "broker"
 
-_ASKED: Final = "asked for a runner"
-_REGISTERED: Final = "registered as runner"
 _CLOCKS_DIFFER: Final = timedelta(minutes=1)
 _AT_ONCE: Final = timedelta(seconds=5)
 """A VM is bound when its first question is admitted."""
 
 _TELL: Final[Mapping[str, str]] = {
-    "registered": f"{_REGISTERED} {{runner}}",
+    "registered": "registered as runner {runner}",
     "runner-ended": "runner {runner} ended, status {status}",
     "job-began": "job {job} began",
     "job-ended": "job {job} ended: {result}",
@@ -39,6 +39,12 @@ _TELL: Final[Mapping[str, str]] = {
 """How events of a report are told; others are told by their name and what belongs to them."""
 
 
+class LineKind(Enum):
+    ASKED = auto()
+    REGISTERED = auto()
+    OTHER = auto()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
     """One thing that happened. source: who says so. turn: its place among what that source says of one second."""
@@ -47,6 +53,7 @@ class Line:
     what: str
     source: str
     turn: int = 0
+    kind: LineKind = LineKind.OTHER
 
     def to_json(self) -> dict[str, Any]:
         return {"at": self.at.isoformat(), "what": self.what, "source": self.source}
@@ -70,7 +77,7 @@ class Story:
             "at": moment(self.at),
             "now": list(self.now),
             "story": [line.to_json() for line in self.lines],
-            "next": [each.to_json() for each in self.next],
+            "next": as_json(self.next),
         }
 
 
@@ -113,12 +120,14 @@ def _answers(asked: Iterable[Line], own: Iterable[Line]) -> dict[Line, Line]:
     """
     found: dict[Line, Line] = {}
     questions = list(asked)
-    for registered in sorted((line for line in own if line.what.startswith(_REGISTERED)), key=_order, reverse=True):
-        left = [line for line in questions if line not in found and line.what == _ASKED]
+    for registered in sorted((line for line in own if line.kind is LineKind.REGISTERED), key=_order, reverse=True):
+        left = [line for line in questions if line not in found and line.kind is LineKind.ASKED]
         near = min(left, key=lambda line: abs(line.at - registered.at), default=None)
         if near is not None and abs(near.at - registered.at) <= _CLOCKS_DIFFER:
             found[near] = registered
-            bound = [line for line in questions if line.what != _ASKED and abs(line.at - near.at) <= _AT_ONCE]
+            bound = [
+                line for line in questions if line.kind is not LineKind.ASKED and abs(line.at - near.at) <= _AT_ONCE
+            ]
             found.update(dict.fromkeys(bound, registered))
     return found
 
@@ -170,9 +179,30 @@ def _made(nodes: Iterable[NodeSeen]) -> Iterable[Line]:
 def _remembered(vm: str, scene: Scene) -> Iterable[Line]:
     for event in scene.memory.events:
         if event.subject == vm:
-            yield Line(at=event.at, what=event.what, source=CONTROLLER)
+            yield Line(at=event.at, what=remembered_as(event), source=CONTROLLER)
         elif runner_names.vm_of(event.subject) == vm:
-            yield Line(at=event.at, what=f"runner {event.subject}: {event.what}", source=CONTROLLER)
+            yield Line(at=event.at, what=f"runner {event.subject}: {remembered_as(event)}", source=CONTROLLER)
+
+
+def remembered_as(event: FleetEvent) -> str:
+    """What the controller remembers of one event, for people."""
+    match event.kind:
+        case EventKind.LISTED:
+            return f"listed in {event.zone} as {event.state}"
+        case EventKind.STATE:
+            return f"{event.before} -> {event.state}"
+        case EventKind.SILENT:
+            return "no runner of it is online any more"
+        case EventKind.HEARD:
+            return "a runner of it is online again"
+        case EventKind.NOT_MADE:
+            return f"could not be made in {event.zone}: {event.trouble}: {event.what}"
+        case EventKind.DECIDED:
+            return f"{event.verb}: {event.what}"
+        case EventKind.CAME_TO:
+            return f"{event.verb} {event.result}: {event.what}"
+        case EventKind.SENTENCE:
+            return event.what
 
 
 def _reported(report: Mapping[str, Any]) -> Iterable[Line]:
@@ -190,7 +220,8 @@ def _reported(report: Mapping[str, Any]) -> Iterable[Line]:
         if name == "step-ended":
             yield from _step(event, event.get("at"), began.get(_end_of(event, "at")), turn)
         elif at is not None and not (name == "step-began" and str(event.get("step")) in over):
-            yield Line(at=at, what=_told(name, event), source=VM, turn=turn)
+            kind = LineKind.REGISTERED if name == "registered" else LineKind.OTHER
+            yield Line(at=at, what=_told(name, event), source=VM, turn=turn, kind=kind)
 
 
 def _end_of(step: Mapping[str, Any], key: str) -> tuple[str, datetime | None]:
@@ -224,7 +255,7 @@ def _bound(binding: Mapping[str, Any]) -> Iterable[Line]:
     asked = binding.get("asked")
     for moment_asked in asked if isinstance(asked, list) else []:
         if (at := reports.moment(moment_asked)) is not None:
-            yield Line(at=at, what=_ASKED, source=BROKER, turn=1)
+            yield Line(at=at, what="asked for a runner", source=BROKER, turn=1, kind=LineKind.ASKED)
 
 
 def _objects(value: Any) -> list[Mapping[str, Any]]:

@@ -53,7 +53,7 @@ class Fault:
     when: When = When.TOOLS
 
 
-class Status(StrEnum):
+class StepStatus(StrEnum):
     """What became of a step or a build, in Cloud Build's words."""
 
     QUEUED = "QUEUED"
@@ -68,16 +68,16 @@ class StepOutcome:
     """One step: `seconds` of wall time, `log` what it said."""
 
     id: str
-    status: Status
+    status: StepStatus
     seconds: float = 0.0
     log: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class BuildOutcome:
     """One build, or one job of a workflow. `outputs` are what a job hands on."""
 
-    status: Status
+    status: StepStatus
     steps: tuple[StepOutcome, ...]
     outputs: Mapping[str, str] = field(default_factory=dict)
 
@@ -86,7 +86,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Machine:
+class BuildMachine:
     """folder: where everything of it is. registry: host:port. env: further variables of every step, such as where the
     local cloud is.
     """
@@ -149,7 +149,7 @@ class Machine:
         """Run one step to its end, or end it after `timeout` seconds, or when another thread says `stop`."""
         when = fault.when if fault is not None and fault.step == step_id else None
         if when is When.BEFORE:
-            return StepOutcome(step_id, Status.FAILURE, log="the worker was lost on purpose")
+            return StepOutcome(step_id, StepStatus.FAILURE, log="the worker was lost on purpose")
         log = self.folder / "logs" / f"{step_id}.log"
         log.parent.mkdir(parents=True, exist_ok=True)
         began = time.monotonic()
@@ -160,7 +160,7 @@ class Machine:
             )  # fmt: skip
             status = _ended(process, timeout, stop or threading.Event())
         if when is When.AFTER:
-            status = Status.FAILURE
+            status = StepStatus.FAILURE
         return StepOutcome(step_id, status, time.monotonic() - began, log.read_text(errors="replace"))
 
     def _environment(self, step_id: str, env: Mapping[str, str], when: When | None) -> dict[str, str]:
@@ -191,22 +191,23 @@ class Machine:
         workspace.mkdir(parents=True)
 
 
-def _ended(process: subprocess.Popen[bytes], timeout: float, stop: threading.Event) -> Status:
+def _ended(process: subprocess.Popen[bytes], timeout: float, stop: threading.Event) -> StepStatus:
     """What became of a step. It is ended where it takes too long, and where whoever waits for it is interrupted."""
     deadline = time.monotonic() + timeout
     try:
         while not stop.is_set():
             left = deadline - time.monotonic()
             with suppress(subprocess.TimeoutExpired):
-                return Status.SUCCESS if process.wait(max(0.0, min(left, LOOK_SECONDS))) == 0 else Status.FAILURE
+                code = process.wait(max(0.0, min(left, LOOK_SECONDS)))
+                return StepStatus.FAILURE if code else StepStatus.SUCCESS
             if left <= 0:
                 _end(process)
-                return Status.TIMEOUT
+                return StepStatus.TIMEOUT
     except BaseException:
         _end(process)
         raise
     _end(process)
-    return Status.CANCELLED
+    return StepStatus.CANCELLED
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

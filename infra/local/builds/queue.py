@@ -16,7 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from infra.local.builds.machine import Fault, Machine, Outcome
+from infra.local.builds.machine import BuildMachine, BuildOutcome, Fault
 from infra.local.builds.running import UnsupportedError, run_build, run_jobs
 from infra.local.cloud.builds.control import BuildControl
 from infra.local.cloud.control import ControlError
@@ -48,7 +48,7 @@ class Yard:
             self.control.set_registry(address, log=str(folder / LOG))
             return address
 
-    def run_next(self, fault: str | None) -> tuple[Mapping[str, Any], Outcome] | None:
+    def run_next(self, fault: str | None) -> tuple[Mapping[str, Any], BuildOutcome] | None:
         """Run the oldest build of the queue and report it; None where nothing waits. `fault`: see `fault_of`."""
         self._end_abandoned()
         while waiting := self.control.builds("QUEUED"):
@@ -88,7 +88,7 @@ class Yard:
                 if not is_held(self._at_work(build)):
                     self.control.report(build["name"], status="INTERNAL_ERROR", statusDetail="its runner was killed")
 
-    def _run(self, build: Mapping[str, Any], registry: str, fault: Fault | None) -> Outcome:
+    def _run(self, build: Mapping[str, Any], registry: str, fault: Fault | None) -> BuildOutcome:
         """Run a build that was taken, and report what became of it."""
         machine = self._machine(build["id"], registry)
         described = _checkouts(build.get("options", {}).get("env", ()))
@@ -109,7 +109,7 @@ class Yard:
     def run_jobs(
         self, jobs: Mapping[str, Mapping[str, Any]], wanted: Sequence[str], *, run: str, commits: Mapping[str, str],
         now: int, fault: str | None,
-    ) -> Iterator[tuple[str, Outcome]]:  # fmt: skip
+    ) -> Iterator[tuple[str, BuildOutcome]]:  # fmt: skip
         """Run these jobs of a push. commits: of repositories, where known. now: seconds since 1970."""
         machine = self._machine(f"github-{run}-{os.getpid()}", self.registry())
         described = [each for name in wanted for each in jobs[name]["env"]["CHECKOUTS"].split(";")]
@@ -121,7 +121,7 @@ class Yard:
         ids = [step["id"] for name in wanted for step in jobs[name]["steps"]]
         yield from run_jobs(jobs, machine, wanted=tuple(wanted), run=run, fault=fault_of(fault, ids))
 
-    def _machine(self, name: str, registry: str) -> Machine:
+    def _machine(self, name: str, registry: str) -> BuildMachine:
         folder = self.home / "builds" / name
         folder.mkdir(parents=True, exist_ok=True)
         ahead = str(int(self.control.clock()["offset"]))
@@ -129,9 +129,9 @@ class Yard:
             "TIDEPOOL_HOME": str(self.home), "TIDEPOOL_ROOT": str(self.root), "TIDEPOOL_AHEAD": ahead,
             "TIDEPOOL_CLOUD": self.control.url,
         }  # fmt: skip
-        return Machine(folder=folder, registry=registry, env=env)
+        return BuildMachine(folder=folder, registry=registry, env=env)
 
-    def _offer(self, machine: Machine, described: Sequence[str], made: int, revision: str = "") -> None:
+    def _offer(self, machine: BuildMachine, described: Sequence[str], made: int, revision: str = "") -> None:
         """Every checkout of a build with the commits that its branch was at; another repository is one made-up file.
 
         Of this project the checkout's own commits are added. A repository without pushes has one made-up commit.

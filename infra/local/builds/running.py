@@ -21,7 +21,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
-from infra.local.builds.machine import Fault, Machine, Outcome, Status, StepOutcome
+from infra.local.builds.machine import BuildMachine, BuildOutcome, Fault, StepOutcome, StepStatus
 
 WORKSPACE = "/workspace"
 BUILD_SECONDS = 600.0
@@ -48,7 +48,7 @@ class UnsupportedError(Exception):
     """A build says something that is not executed here; the text names it."""
 
 
-def run_build(build: Mapping[str, Any], machine: Machine, *, fault: Fault | None = None) -> Outcome:
+def run_build(build: Mapping[str, Any], machine: BuildMachine, *, fault: Fault | None = None) -> BuildOutcome:
     """Run the build to its end. UnsupportedError before anything runs where it cannot be run as it says."""
     _insist(build)
     return _Run(build, machine, fault).outcome()
@@ -57,7 +57,7 @@ def run_build(build: Mapping[str, Any], machine: Machine, *, fault: Fault | None
 class _Run:
     """One build while it runs. stop: tells the threads of steps to end them."""
 
-    def __init__(self, build: Mapping[str, Any], machine: Machine, fault: Fault | None) -> None:
+    def __init__(self, build: Mapping[str, Any], machine: BuildMachine, fault: Fault | None) -> None:
         self._build, self._machine, self._fault = build, machine, fault
         self._workspace = machine.folder / "workspace"
         self._steps = {step.get("id", str(number)): step for number, step in enumerate(build["steps"])}
@@ -65,7 +65,7 @@ class _Run:
         self._stop = threading.Event()
         self._deadline = 0.0
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> BuildOutcome:
         self._machine.clear(self._workspace)
         self._deadline = time.monotonic() + _seconds(self._build.get("timeout"), BUILD_SECONDS)
         done: dict[str, StepOutcome] = {}
@@ -79,13 +79,13 @@ class _Run:
                         break
                     for future in wait(running, return_when=FIRST_COMPLETED).done:
                         done[running.pop(future)] = step = future.result()
-                        if step.status is not Status.SUCCESS:
+                        if step.status is not StepStatus.SUCCESS:
                             self._stop.set()
             except BaseException:
                 self._stop.set()
                 raise
-        steps = tuple(done.get(step_id) or StepOutcome(step_id, Status.QUEUED) for step_id in self._steps)
-        return Outcome(status=_status(steps), steps=steps)
+        steps = tuple(done.get(step_id) or StepOutcome(step_id, StepStatus.QUEUED) for step_id in self._steps)
+        return BuildOutcome(status=_status(steps), steps=steps)
 
     def _ready(self, done: Mapping[str, StepOutcome], running: Iterable[str]) -> list[str]:
         """Steps that have not begun, and whose needed ones have all ended well."""
@@ -114,11 +114,11 @@ def _needs(steps: Mapping[str, Mapping[str, Any]]) -> dict[str, set[str]]:
     return found
 
 
-def _status(steps: Iterable[StepOutcome]) -> Status:
+def _status(steps: Iterable[StepOutcome]) -> StepStatus:
     ends = {step.status for step in steps}
-    if Status.TIMEOUT in ends:
-        return Status.TIMEOUT
-    return Status.SUCCESS if ends <= {Status.SUCCESS} else Status.FAILURE
+    if StepStatus.TIMEOUT in ends:
+        return StepStatus.TIMEOUT
+    return StepStatus.SUCCESS if ends <= {StepStatus.SUCCESS} else StepStatus.FAILURE
 
 
 def _command(step_id: str, step: Mapping[str, Any], workspace: Path) -> list[str]:
@@ -161,34 +161,34 @@ def _seconds(duration: str | None, unsaid: float) -> float:
 
 def run_jobs(
     jobs: Mapping[str, Mapping[str, Any]],
-    machine: Machine,
+    machine: BuildMachine,
     *,
     wanted: tuple[str, ...],
     run: str,
     fault: Fault | None = None,
-) -> Iterator[tuple[str, Outcome]]:
+) -> Iterator[tuple[str, BuildOutcome]]:
     """Run the wanted jobs in the order in which they stand; one whose needed job failed is skipped, as GitHub does.
 
     run: the number of the workflow's run. Yields each job's name and what became of it.
     """
-    done: dict[str, Outcome] = {}
+    done: dict[str, BuildOutcome] = {}
     for name in wanted:
         needs = [done[each] for each in jobs[name].get("needs", ()) if each in done]
-        if all(each.status is Status.SUCCESS for each in needs):
+        if all(each.status is StepStatus.SUCCESS for each in needs):
             done[name] = run_job(jobs[name], machine, needs=done, run=run, fault=fault)
         else:
-            done[name] = Outcome(Status.QUEUED, ())
+            done[name] = BuildOutcome(StepStatus.QUEUED, ())
         yield name, done[name]
 
 
 def run_job(
     job: Mapping[str, Any],
-    machine: Machine,
+    machine: BuildMachine,
     *,
-    needs: Mapping[str, Outcome],
+    needs: Mapping[str, BuildOutcome],
     run: str,
     fault: Fault | None = None,
-) -> Outcome:
+) -> BuildOutcome:
     """Run one job in a workspace of its own."""
     workspace = machine.folder / "workspace"
     machine.clear(workspace)
@@ -205,8 +205,8 @@ def run_job(
     deadline = time.monotonic() + job.get("timeout-minutes", _JOB_MINUTES) * MINUTE
     done: list[StepOutcome] = []
     for step in job["steps"]:
-        if any(each.status is not Status.SUCCESS for each in done):
-            done.append(StepOutcome(step["id"], Status.QUEUED))
+        if any(each.status is not StepStatus.SUCCESS for each in done):
+            done.append(StepOutcome(step["id"], StepStatus.QUEUED))
             continue
         env = {key: _filled(value, values) for key, value in {**job.get("env", {}), **step.get("env", {})}.items()}
         machine.bring(workspace, step["id"])
@@ -222,8 +222,8 @@ def run_job(
         lines = (line.partition("=") for line in output.read_text().splitlines())
         values |= {f"steps.{step['id']}.outputs.{key}": value for key, _, value in lines}
     outputs = {key: _filled(value, values) for key, value in job.get("outputs", {}).items()}
-    status = Status.SUCCESS if all(each.status is Status.SUCCESS for each in done) else Status.FAILURE
-    return Outcome(status, tuple(done), outputs)
+    status = StepStatus.SUCCESS if all(each.status is StepStatus.SUCCESS for each in done) else StepStatus.FAILURE
+    return BuildOutcome(status, tuple(done), outputs)
 
 
 def _job_command(step: Mapping[str, Any], workspace: Path) -> list[str]:

@@ -19,7 +19,7 @@ from infra.local.cloud.errors import JsonObject
 from infra.local.cloud.store import Store
 
 
-class Clock:
+class OffsetClock:
     """`wall` is the source of real seconds since the epoch; tests hand in their own."""
 
     def __init__(self, *, offset: float = 0.0, wall: Callable[[], float] = time.time) -> None:
@@ -51,7 +51,7 @@ def seconds_of(text: str) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class DueEvent:
     """kind: the name of a reaction (`tpu.node.ready`). subject: full name of the resource. due: cloud time."""
 
     id: int
@@ -78,7 +78,7 @@ class Timeline:
         for kind in kinds:
             self._connection.execute("DELETE FROM events WHERE subject = ? AND kind = ?", (subject, kind))
 
-    def take(self, now: float) -> Event | None:
+    def take(self, now: float) -> DueEvent | None:
         """Remove and return the earliest event due by `now`."""
         row = self._connection.execute(
             "SELECT id, due, kind, subject, data FROM events WHERE due <= ? ORDER BY due, id LIMIT 1", (now,)
@@ -86,9 +86,9 @@ class Timeline:
         if row is None:
             return None
         self._connection.execute("DELETE FROM events WHERE id = ?", (row[0],))
-        return Event(row[0], row[1], row[2], row[3], json.loads(row[4]))
+        return DueEvent(row[0], row[1], row[2], row[3], json.loads(row[4]))
 
-    def set_aside(self, event: Event, error: str) -> None:
+    def set_aside(self, event: DueEvent, error: str) -> None:
         """Keep an event that failed, with what it failed by, where it is not taken again."""
         self._connection.execute(
             "INSERT INTO events_set_aside (id, due, kind, subject, data, error) VALUES (?, ?, ?, ?, ?, ?)",
@@ -99,15 +99,15 @@ class Timeline:
         """How many events were set aside."""
         return int(self._connection.execute("SELECT COUNT(*) FROM events_set_aside").fetchone()[0])
 
-    def planned(self, subject: str) -> list[Event]:
+    def planned(self, subject: str) -> list[DueEvent]:
         return self._each("subject", subject)
 
-    def of_kind(self, kind: str) -> list[Event]:
+    def of_kind(self, kind: str) -> list[DueEvent]:
         return self._each("kind", kind)
 
-    def _each(self, column: str, value: str) -> list[Event]:
+    def _each(self, column: str, value: str) -> list[DueEvent]:
         rows = self._connection.execute(
             f"SELECT id, due, kind, subject, data FROM events WHERE {column} = ? ORDER BY due, id",  # noqa: S608 - ours
             (value,),
         )
-        return [Event(*row[:4], json.loads(row[4])) for row in rows]
+        return [DueEvent(*row[:4], json.loads(row[4])) for row in rows]

@@ -14,21 +14,23 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from infra.local.cloud.clock import Clock, Event, Timeline
+from infra.local.cloud.clock import DueEvent, OffsetClock, Timeline
 from infra.local.cloud.errors import JsonObject, invalid
 from infra.local.cloud.faults import Faults
 from infra.local.cloud.limits import Limits
 from infra.local.cloud.operations import Operations
 from infra.local.cloud.requestlog import LOGGER, RequestLog
 from infra.local.cloud.store import Store
-from infra.local.cloud.wire import Answer, Media
+from infra.local.cloud.wire import ApiAnswer, Media
 
 # A TPU create of two minutes takes an eighth of a second.
 DEFAULT_COMPRESSION = 1000.0
+# A time that no calendar has would be kept, and every later request would fail by it.
+LONGEST_SECONDS = 100 * 365 * 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Project:
+class ProjectNames:
     """id: `my-lab`. number: twelve digits made from the id, the same on every machine."""
 
     id: str
@@ -40,7 +42,7 @@ class Cloud:
 
     def __init__(self, store: Store, *, wall: Callable[[], float] = time.time) -> None:
         self.store = store
-        self.clock = Clock(offset=store.setting("clock-offset", 0.0), wall=wall)
+        self.clock = OffsetClock(offset=store.setting("clock-offset", 0.0), wall=wall)
         self.now = self.clock.read()
         self.timeline = Timeline(store)
         self.operations = Operations(store, lambda: self.now, self.compressed)
@@ -99,19 +101,19 @@ class Cloud:
 
     # Projects
 
-    def project(self, id_or_number: str) -> Project:
+    def project(self, id_or_number: str) -> ProjectNames:
         """Both names of a project. Any id is a project; a number is known once its id was seen in a request."""
         if id_or_number.isdigit():
             known = self.store.setting(f"project-number/{id_or_number}")
-            return Project(known or id_or_number, int(id_or_number))
+            return ProjectNames(known or id_or_number, int(id_or_number))
         number = 10**11 + int.from_bytes(hashlib.sha256(id_or_number.encode()).digest()[:8], "big") % (9 * 10**11)
         if self.store.setting(f"project-number/{number}") is None:
             self.store.set_setting(f"project-number/{number}", id_or_number)
-        return Project(id_or_number, number)
+        return ProjectNames(id_or_number, number)
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ApiCall:
     """One request, routed and checked.
 
     method: discovery id without the version, `tpu.projects.locations.nodes.create`.
@@ -163,6 +165,21 @@ class Said(dict[str, Any]):
             raise invalid(f"The body needs '{key}', a text.", field=key)
         return value
 
+    def number(self, key: str, *, at_least: float = 0.0, at_most: float, default: float | None = None) -> float:
+        """Raises 400 for anything else."""
+        value = self.get(key, default)
+        # Written so that a NaN, which JSON of Python's may hold, is refused too.
+        if isinstance(value, bool) or not isinstance(value, int | float) or not at_least <= value <= at_most:
+            raise invalid(f"{key} is a number from {at_least:g} to {at_most:g}, not {value!r}.", field=key)
+        return float(value)
+
+
+def whole(text: str, key: str) -> int:
+    """A whole number in a path or a query. Raises 400."""
+    if not text.isdigit():
+        raise invalid(f"{key} is a whole number, not {text!r}.", field=key)
+    return int(text)
+
 
 @dataclass(frozen=True, slots=True)
 class Order:
@@ -174,8 +191,8 @@ class Order:
     rest: str
 
 
-Handler: TypeAlias = Callable[[Call], Answer]
-Reaction: TypeAlias = Callable[[Cloud, Event], None]
+Handler: TypeAlias = Callable[[ApiCall], ApiAnswer]
+Reaction: TypeAlias = Callable[[Cloud, DueEvent], None]
 Command: TypeAlias = Callable[[Order], JsonObject]
 
 HANDLERS: dict[str, Handler] = {}

@@ -14,7 +14,7 @@ from urllib.parse import quote, urlsplit
 from infra.model.errors import OutsideError
 
 if TYPE_CHECKING:
-    from infra.local.cloud.faults import Kind
+    from infra.local.cloud.faults import FaultKind
 
 JsonObject = dict[str, Any]
 
@@ -106,8 +106,8 @@ class Control:
     def faults(self) -> list[JsonObject]:
         return self._ask("GET", "faults")["faults"]
 
-    def fail(self, kind: Kind, **rule: Any) -> JsonObject:
-        """Add a fault; the fields of `rule` are those of `faults.Rule`. The answer has its `id`."""
+    def fail(self, kind: FaultKind, **rule: Any) -> JsonObject:
+        """Add a fault; the fields of `rule` are those of `faults.FaultRule`. The answer has its `id`."""
         return self._ask("POST", "faults", {"kind": kind, **rule})
 
     def mend(self, fault: int | None = None) -> None:
@@ -159,7 +159,7 @@ class Control:
     # Log and reset
 
     def log(self, *, limit: int = 200, after: int = 0) -> list[JsonObject]:
-        """The last requests, oldest first; fields of `requestlog.Entry`. after: only numbers above it."""
+        """The last requests, oldest first; fields of `requestlog.LoggedRequest`. after: only numbers above it."""
         return self._ask("GET", f"log?limit={limit}&after={after}")["entries"]
 
     def reset(self) -> None:

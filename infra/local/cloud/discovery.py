@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
-from infra.local.cloud import enums
-from infra.local.cloud.differences import PARTIAL_DOCUMENTS
+from infra.local.cloud.differences import PARTIAL_DOCUMENTS, UNDECLARED_QUERY, camel, enum_numbers
 
 # Path prefix of a group of documents at the one root -> the documents, in the order in which they win where two APIs
 # have the same path (`locations.list`, `operations.get`: the answer is the same whoever gives it).
@@ -47,7 +46,7 @@ Schema = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Api:
+class DiscoveryDocument:
     """One document. parameters: the query names every method takes (`alt`, `fields`). schemas: by name, trimmed.
 
     What has an `enum` has the number of each of its values in `numbers`.
@@ -71,6 +70,17 @@ class Api:
         whole = "".join(part[:1].upper() + part[1:] for part in kind.split("."))
         return self.schemas.get(kind.rpartition(".")[2]) or self.schemas.get(whole) or declared
 
+    def leads(self, schema: Schema, path: str) -> bool:
+        """Whether a path of an update mask leads to a field."""
+        if "$ref" in schema:
+            schema = self.schemas[schema["$ref"]]
+        # Below a map every key may stand, and nothing below a list or what has any form is known.
+        if not path or "additionalProperties" in schema or schema.get("type") == "any":
+            return True
+        head, _, rest = path.partition(".")
+        inner = schema.get("properties", {}).get(camel(head))
+        return inner is not None and self.leads(inner, rest)
+
     def _numbered(self, declared: Schema, value: Any) -> Any:
         if isinstance(value, list):
             return [self._numbered(declared.get("items", {}), inner) for inner in value]
@@ -93,7 +103,7 @@ class Method:
     request, response: schema names, or None.
     """
 
-    api: Api
+    api: DiscoveryDocument
     id: str
     verb: str
     template: str
@@ -102,6 +112,48 @@ class Method:
     request: str | None
     response: str | None
     upload: bool
+
+    @property
+    def lists(self) -> str | None:
+        """The field of its answer that has what it lists; None for a method that lists nothing."""
+        properties = self.api.schemas[self.response].get("properties", {}) if self.response else {}
+        found = [name for name, each in properties.items() if "$ref" in each.get("items", {})]
+        return found[0] if len(found) == 1 and "nextPageToken" in properties else None
+
+    @property
+    def listed(self) -> frozenset[str]:
+        """The fields of what it lists."""
+        if self.lists is None:
+            return frozenset()
+        schemas = self.api.schemas
+        return frozenset(schemas[schemas[self.response or ""]["properties"][self.lists]["items"]["$ref"]]["properties"])
+
+    def unknown_masked(self, query: Mapping[str, Any], body: Mapping[str, Any]) -> list[tuple[str, str]]:
+        """(mask, path) for what the update masks of a request name and what they are of does not have.
+
+        A mask is of the body, or of the one message in a body that has a mask beside it. Which of the fields may change
+        is each service's own rule. Source: google.aip.dev/161 and
+        protobuf.dev/reference/protobuf/google.protobuf/#field-mask, read 2026-11.
+        """
+        if self.request is None:
+            return []
+        schemas = self.api.schemas
+        masked, properties = schemas[self.request], schemas[self.request].get("properties", {})
+        wrapped = [each["$ref"] for each in properties.values() if "$ref" in each]
+        if _masks(properties, properties) and len(wrapped) == 1:
+            masked = schemas[wrapped[0]]
+        sent = _masks({**UNDECLARED_QUERY.get(self.id, {}), **self.parameters}, query) | _masks(properties, body)
+        paths = [(name, path.strip()) for name, text in sent.items() for path in text.split(",")]
+        return [(name, path) for name, path in paths if path not in ("", "*") and not self.api.leads(masked, path)]
+
+
+def _masks(declared: Mapping[str, Schema], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the values that are update masks."""
+    return {
+        name: values[name]
+        for name, each in declared.items()
+        if each.get("format") == "google-fieldmask" and name in values
+    }
 
 
 def methods(prefix: str, handled: frozenset[str]) -> Iterator[Method]:
@@ -133,7 +185,7 @@ def _read(name: str, handled: frozenset[str]) -> Iterator[Method]:
     schemas = _reachable(document["schemas"], roots)
     for schema, body in schemas.items():
         _number(service, schema, body.get("properties", {}))
-    api = Api(service, version, document["parameters"], schemas)
+    api = DiscoveryDocument(service, version, document["parameters"], schemas)
     served, _ = PARTIAL_DOCUMENTS.get(name, ("", ""))
     for method in raw:
         if method["id"].startswith(served):
@@ -146,7 +198,7 @@ def _walk(level: Schema) -> Iterator[dict[str, Any]]:
         yield from _walk(inner)
 
 
-def _method(api: Api, base: str, raw: Schema) -> Method:
+def _method(api: DiscoveryDocument, base: str, raw: Schema) -> Method:
     path, parameters = base + raw["path"], raw.get("parameters", {})
     _number(api.service, raw["id"], parameters)
     before, plus, rest = path.partition("{+")
@@ -169,7 +221,7 @@ def _number(service: str, holder: str, fields: Mapping[str, Any]) -> None:
     for field, declared in fields.items():
         value = declared.get("items", declared)
         if "enum" in value:
-            value["numbers"] = enums.numbers(service, holder, field, value["enum"])
+            value["numbers"] = enum_numbers(service, holder, field, value["enum"])
 
 
 def _reachable(schemas: Mapping[str, Schema], roots: set[str]) -> dict[str, Schema]:

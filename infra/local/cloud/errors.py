@@ -7,8 +7,14 @@ Does not own when to refuse.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
+
+from pydantic import ConfigDict, ValidationError
+
+# How what people declare to the cloud is read: nothing is converted, nothing unknown is dropped.
+STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
 JsonObject = dict[str, Any]
 
@@ -141,3 +147,14 @@ def aborted(message: str) -> ApiError:
 def condition_not_met(message: str) -> ApiError:
     """412: a generation or metageneration precondition of Cloud Storage, or a Compute Engine fingerprint."""
     return ApiError(412, message, reason="conditionNotMet")
+
+
+@contextmanager
+def refusing(noun: str) -> Generator[None]:
+    """400 for what pydantic does not take, by the first field. noun: what is read: `a fault`."""
+    try:
+        yield
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(map(str, first["loc"]))
+        raise invalid(f"{first['input']!r} is no value for {field} of {noun}: {first['msg']}.", field=field) from None

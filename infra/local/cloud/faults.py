@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
-from typing import Any, Literal, get_args
+from typing import Annotated, Literal
 
-from infra.local.cloud.errors import CANONICAL, ApiError, JsonObject, invalid, not_found
+from pydantic import AfterValidator, Field
+from pydantic.dataclasses import dataclass as checked_dataclass
+
+from infra.local.cloud.errors import CANONICAL, STRICT, ApiError, JsonObject, invalid, not_found, refusing
 from infra.local.cloud.store import Store
 
-Kind = Literal[
+FaultKind = Literal[
     "error", "rate", "slow", "lost", "unreachable", "missing", "lag",
     "stockout", "operation", "hang", "preempt", "mute", "slow-boot", "unfit", "broken",
 ]  # fmt: skip
@@ -29,7 +32,7 @@ _MINUTE = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class FaultTarget:
     """What a request is about; empty where it names none. running: the image or bundle that a guest is about to run."""
 
     method: str
@@ -40,8 +43,14 @@ class Target:
     running: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+def _canonical(status: str) -> str:
+    if status not in CANONICAL:
+        raise ValueError(f"statuses are {', '.join(CANONICAL)}")
+    return status
+
+
+@checked_dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
+class FaultRule:
     """One fault.
 
     kind: `error` refuses with HTTP `code`; `rate` refuses what is more than `per_minute` requests of a project in a
@@ -62,7 +71,7 @@ class Rule:
     used: of a rate, the requests of the present minute by whose they are, with that minute.
     """
 
-    kind: Kind
+    kind: FaultKind
     id: int = 0
     method: str = "*"
     project: str = "*"
@@ -70,20 +79,20 @@ class Rule:
     accelerator: str = "*"
     name: str = "*"
     running: str = "*"
-    code: int = 503
-    status: str = "UNAVAILABLE"
+    code: int = Field(default=503, ge=400, le=599)
+    status: Annotated[str, AfterValidator(_canonical)] = "UNAVAILABLE"
     message: str = ""
-    seconds: float = 0.0
-    per_hour: float = 0.0
-    per_minute: int | None = None
-    count: int | None = None
-    probability: float = 1.0
+    seconds: float = Field(default=0.0, ge=0)
+    per_hour: float = Field(default=0.0, ge=0)
+    per_minute: int | None = Field(default=None, ge=0)
+    count: int | None = Field(default=None, ge=0)
+    probability: float = Field(default=1.0, ge=0, le=1)
     seed: int = 0
     until: float | None = None
     seen: int = 0
-    used: dict[str, list[int]] = field(default_factory=dict)
+    used: dict[str, list[int]] = Field(default_factory=dict)
 
-    def matches(self, target: Target, parts: Sequence[str] = _PARTS) -> bool:
+    def matches(self, target: FaultTarget, parts: Sequence[str] = _PARTS) -> bool:
         return all(fnmatchcase(getattr(target, part), getattr(self, part)) for part in parts)
 
     def leaves_out(self, entry: str) -> bool:
@@ -91,19 +100,16 @@ class Rule:
         return _draw(f"{self.seed} {self.seen} {entry}") < self.probability
 
     @classmethod
-    def from_json(cls, body: JsonObject) -> Rule:
+    def from_json(cls, body: JsonObject) -> FaultRule:
         """Raises 400 that names the field."""
-        known = {each.name for each in fields(cls)}
-        for key, value in body.items():
-            if key not in known:
-                raise invalid(f"A fault has no field {key!r}; it has: {', '.join(sorted(known))}.", field=key)
-            _check(key, value)
-        if body.get("kind") not in get_args(Kind):
-            raise invalid(f"kind is one of {', '.join(get_args(Kind))}, not {body.get('kind')!r}.", field="kind")
+        with refusing("a fault"):
+            rule = cls(**body)
+        if rule.count == 0 or rule.used:
+            raise invalid("A fault begins with a count above 0, and with nothing used.", field="count")
         for kind, need, meaning in _NEEDS:
-            if body["kind"] == kind and need not in body:
+            if rule.kind == kind and need not in body:
                 raise invalid(f"{kind} needs {need}: {meaning}.", field=need)
-        return cls(**body)
+        return rule
 
     def to_json(self) -> JsonObject:
         return asdict(self)
@@ -125,7 +131,7 @@ class Faults:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def add(self, rule: Rule, *, now: float) -> Rule:
+    def add(self, rule: FaultRule, *, now: float) -> FaultRule:
         numbered = replace(rule, id=self._store.next_number("fault"), seen=0)
         self._store.insert(_KIND, _name(numbered.id), numbered.to_json(), now=now)
         return numbered
@@ -139,7 +145,7 @@ class Faults:
         for rule in list(self._all()):
             self.remove(rule.id)
 
-    def each(self, now: float) -> list[Rule]:
+    def each(self, now: float) -> list[FaultRule]:
         """Every rule that still holds, oldest first."""
         return [rule for rule in self._all() if rule.until is None or rule.until > now]
 
@@ -151,17 +157,19 @@ class Faults:
     def spend(self, number: int, now: float) -> bool:
         """Whether a rule still holds; counts one use of it."""
         found = self._store.find(_KIND, _name(number))
-        rule = Rule(**found.body) if found else None
+        rule = FaultRule(**found.body) if found else None
         return rule is not None and (rule.until is None or rule.until > now) and self._fires(rule, now)
 
-    def strike(self, kind: Kind, target: Target, now: float, parts: Sequence[str] = _PARTS) -> Rule | None:
+    def strike(
+        self, kind: FaultKind, target: FaultTarget, now: float, parts: Sequence[str] = _PARTS
+    ) -> FaultRule | None:
         """The first rule of a kind that fires for this request; counts it. parts: what of the request is matched."""
         for rule in self.each(now):
             if rule.kind == kind and rule.count != 0 and rule.matches(target, parts) and self._fires(rule, now):
                 return rule
         return None
 
-    def of_request(self, target: Target, now: float) -> tuple[Rule | None, float, bool]:
+    def of_request(self, target: FaultTarget, now: float) -> tuple[FaultRule | None, float, bool]:
         """The error in place of an answer, by how many seconds one is late, and whether one is lost."""
         if not self.any:
             return None, 0.0, False
@@ -170,7 +178,7 @@ class Faults:
         slow, lost = self.strike("slow", target, now), self.strike("lost", target, now)
         return None, slow.seconds if slow else 0.0, lost is not None
 
-    def above_rate(self, target: Target, now: float) -> Rule | None:
+    def above_rate(self, target: FaultTarget, now: float) -> FaultRule | None:
         """The first rate that this request exceeds; one that it does not exceed counts it."""
         for rule in self.each(now):
             if rule.kind == "rate" and rule.matches(target):
@@ -184,10 +192,10 @@ class Faults:
                 self._keep(replace(rule, used=used), now)
         return None
 
-    def _keep(self, rule: Rule, now: float) -> None:
+    def _keep(self, rule: FaultRule, now: float) -> None:
         self._store.replace(self._store.get(_KIND, _name(rule.id)), rule.to_json(), now=now)
 
-    def _fires(self, rule: Rule, now: float) -> bool:
+    def _fires(self, rule: FaultRule, now: float) -> bool:
         # The probability of `missing` is that of each entry.
         fires = rule.kind == "missing" or _draw(f"{rule.seed} {rule.seen}") < rule.probability
         left = rule.count - 1 if fires and rule.count is not None else rule.count
@@ -198,8 +206,8 @@ class Faults:
             self._keep(replace(rule, seen=rule.seen + 1, count=left), now)
         return fires
 
-    def _all(self) -> Iterator[Rule]:
-        return (Rule(**found.body) for found in list(self._store.each(_KIND)))
+    def _all(self) -> Iterator[FaultRule]:
+        return (FaultRule(**found.body) for found in list(self._store.each(_KIND)))
 
 
 def _draw(seed: str) -> float:
@@ -209,24 +217,3 @@ def _draw(seed: str) -> float:
 
 def _name(number: int) -> str:
     return f"{number:09d}"
-
-
-def _check(key: str, value: Any) -> None:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    whole = number and isinstance(value, int)
-    right = {
-        "code": whole and 400 <= value <= 599,
-        "count": value is None or (whole and value > 0),
-        "probability": number and 0 <= value <= 1,
-        "seconds": number and value >= 0,
-        "per_hour": number and value >= 0,
-        "per_minute": value is None or (whole and value >= 0),
-        "until": value is None or number,
-        "seed": whole,
-        "id": whole,
-        "seen": whole,
-        "used": value == {},
-        "status": value in CANONICAL,
-    }.get(key, isinstance(value, str))
-    if not right:
-        raise invalid(f"{value!r} is no value for a fault's {key}.", field=key)

@@ -15,10 +15,10 @@ from infra.local.cloud import tokens
 from infra.local.cloud.clock import seconds_of
 from infra.local.cloud.cloud import Cloud, Order, obeys
 from infra.local.cloud.errors import JsonObject, failed_precondition
-from infra.local.cloud.faults import Target
-from infra.local.cloud.requestlog import Entry
-from infra.local.cloud.services.tpu_node import Node, named
-from infra.local.cloud.wire import Reply, Request, refused
+from infra.local.cloud.faults import FaultTarget
+from infra.local.cloud.requestlog import LoggedRequest
+from infra.local.cloud.services.tpu_node import TpuNode, named
+from infra.local.cloud.wire import HttpRequest, Reply, refused
 
 CERTS: Final = "/oauth2/v3/certs"
 ISSUER: Final = "https://accounts.google.com"
@@ -30,13 +30,13 @@ _KEYS = "identity-keys"
 _METHOD = "oauth2.certs"
 
 
-def certs(cloud: Cloud, request: Request) -> Reply:
+def certs(cloud: Cloud, request: HttpRequest) -> Reply:
     """The public keys, the newest first."""
 
-    def work(entry: Entry) -> Reply:
+    def work(entry: LoggedRequest) -> Reply:
         entry.method = _METHOD
         with cloud.request():
-            error, slow, _ = cloud.faults.of_request(Target(_METHOD), cloud.now)
+            error, slow, _ = cloud.faults.of_request(FaultTarget(_METHOD), cloud.now)
             keys = [tokens.public_jwk(key["pem"], key["kid"]) for key in _keys(cloud)]
         if error:
             raise error.as_error()
@@ -81,7 +81,7 @@ def rotate(order: Order) -> JsonObject:
     return {"kid": made["kid"]}
 
 
-def _ready(cloud: Cloud, name: str) -> Node:
+def _ready(cloud: Cloud, name: str) -> TpuNode:
     node = named(cloud, name)
     email = node.public.get("serviceAccount", {}).get("email")
     if node.state != "READY" or not email:
@@ -89,7 +89,7 @@ def _ready(cloud: Cloud, name: str) -> Node:
     return node
 
 
-def _instance(cloud: Cloud, node: Node, worker: int) -> JsonObject:
+def _instance(cloud: Cloud, node: TpuNode, worker: int) -> JsonObject:
     """A TPU node's host as a Compute Engine instance: another one in each life of the node."""
     life = f"{node.name} {node.life} {node.public['createTime']} {worker}"
     project = cloud.project(node.pot.project)

@@ -8,10 +8,13 @@ does not limit.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, fields, replace
 from typing import Literal
 
-from infra.local.cloud.errors import ApiError, JsonObject, invalid, not_found
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from infra.local.cloud.errors import STRICT, ApiError, JsonObject, invalid, not_found, refusing
 from infra.local.cloud.store import Store
 from infra.model.catalogue import region_of
 
@@ -26,17 +29,17 @@ _KIND = "limit"
 Capacity = Literal["on-demand", "preemptible", "reserved"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, config=STRICT)
 class Pot:
     """What chips are counted against. Spot and preemptible share one pot, as they share one quota in Google Cloud.
 
     zone: a zone, or a region for the chips of all its zones together.
     """
 
-    project: str
-    zone: str
-    generation: str
-    capacity: Capacity
+    project: str = Field(min_length=1)
+    zone: str = Field(min_length=1)
+    generation: str = Field(min_length=1)
+    capacity: Capacity = "on-demand"
 
     @property
     def key(self) -> str:
@@ -53,7 +56,7 @@ class Pot:
         return self.zone.count("-") == 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, config=STRICT)
 class Limit:
     """A declared limit: of the `reserved` pot a reservation, of the others a quota.
 
@@ -62,9 +65,9 @@ class Limit:
     """
 
     pot: Pot
-    chips: int
+    chips: int = Field(ge=0)
     name: str = ""
-    held_elsewhere: int = 0
+    held_elsewhere: int = Field(default=0, ge=0)
     refuse: Literal["request", "operation"] = "request"
 
     def to_json(self) -> JsonObject:
@@ -73,14 +76,13 @@ class Limit:
     @classmethod
     def from_json(cls, body: JsonObject) -> Limit:
         """Raises 400 for a missing or wrong value."""
-        pot = Pot(*(_text(body, key) for key in ("project", "zone", "generation")), _capacity(body))
+        of_pot = {each.name for each in fields(Pot)} & body.keys()
+        with refusing("a limit"):
+            pot = Pot(**{key: body[key] for key in of_pot})
+            limit = cls(pot, **{key: value for key, value in body.items() if key not in of_pot})
         if pot.is_regional and pot.capacity == "reserved":
             raise invalid(f"A reservation is of a zone, and {pot.zone} is a region.", field="zone")
-        refuse = body.get("refuse", "request")
-        if refuse not in ("request", "operation"):
-            raise invalid(f"refuse is 'request' or 'operation', not {refuse!r}.", field="refuse")
-        held = _whole(body, "held_elsewhere", 0)
-        return cls(pot, _whole(body, "chips", None), str(body.get("name", "")), held, refuse)
+        return limit
 
 
 class Limits:
@@ -150,24 +152,3 @@ def _exceeded(limit: Limit) -> ApiError:
     violation = {"subject": f"project:{pot.project}", "description": text}
     detail = {"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [violation]}
     return ApiError(429, text, details=[detail], reason="quotaExceeded")
-
-
-def _text(body: JsonObject, key: str) -> str:
-    value = body.get(key)
-    if not isinstance(value, str) or not value:
-        raise invalid(f"{key} is required.", field=key)
-    return value
-
-
-def _whole(body: JsonObject, key: str, default: int | None) -> int:
-    value = body.get(key, default)
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise invalid(f"{key} is a whole number of chips, at least 0, not {value!r}.", field=key)
-    return value
-
-
-def _capacity(body: JsonObject) -> Capacity:
-    value = body.get("capacity", "on-demand")
-    if value not in ("on-demand", "preemptible", "reserved"):
-        raise invalid(f"capacity is on-demand, preemptible or reserved, not {value!r}.", field="capacity")
-    return value

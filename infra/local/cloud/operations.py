@@ -7,12 +7,11 @@ their own two bodies through `begin`. Effects on resources are events of the tim
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from infra.local.cloud.clock import timestamp
 from infra.local.cloud.errors import JsonObject, failed_precondition, not_found, rpc_status
-from infra.local.cloud.store import Store, opened, page_size, prefix_end, sealed
+from infra.local.cloud.store import Store, prefix_end
 
 # A finished operation is kept for a day of cloud time, and for as long as it is among the last thousand: the clock may
 # be moved by a day while somebody still polls. They are looked through once in as many new ones.
@@ -113,15 +112,6 @@ class Operations:
             (prefix, prefix_end(prefix)),
         )
         return [json.loads(pending if due > self._now() else finished) for due, pending, finished in rows]
-
-    def page(self, prefix: str, params: Mapping[str, Any]) -> JsonObject:
-        """One page of a `google.longrunning` listing, by `pageSize` and `pageToken`."""
-        size, after = page_size(params), opened(params.get("pageToken"))
-        rest = [each for each in self.each(prefix) if each["name"] > after]
-        answer: JsonObject = {"operations": rest[:size]}
-        if len(rest) > size:
-            answer["nextPageToken"] = sealed(rest[size - 1]["name"])
-        return answer
 
     def delete(self, name: str) -> None:
         """Forget an operation that ended. Raises 404, or 400 FAILED_PRECONDITION while it runs."""

@@ -14,14 +14,14 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 from infra.local.cloud.errors import ApiError, JsonObject
-from infra.local.cloud.wire import Reply, Request
+from infra.local.cloud.wire import HttpRequest, Reply
 
 LOGGER = logging.getLogger("tidepool.cloud")
 _KEPT = 20_000
 
 
 @dataclass(slots=True)
-class Entry:
+class LoggedRequest:
     """number: counts requests since the process began. time: cloud time, epoch seconds. method: discovery id, or empty.
 
     milliseconds: inside the server, slow-answer faults left out. error: the refusal's message, or empty.
@@ -39,18 +39,18 @@ class Entry:
 
 class RequestLog:
     def __init__(self) -> None:
-        self._entries: deque[Entry] = deque(maxlen=_KEPT)
+        self._entries: deque[LoggedRequest] = deque(maxlen=_KEPT)
         self.count = 0
 
     def answered(
         self,
-        request: Request,
+        request: HttpRequest,
         now: Callable[[], float],
-        work: Callable[[Entry], Reply],
+        work: Callable[[LoggedRequest], Reply],
         refuse: Callable[[ApiError], Reply],
     ) -> Reply:
         """What `work` answers, or a refusal for what it raises. It says the method once it knows it."""
-        began, entry = time.perf_counter(), Entry(self.count + 1, 0.0, request.verb, request.path)
+        began, entry = time.perf_counter(), LoggedRequest(self.count + 1, 0.0, request.verb, request.path)
         try:
             reply = work(entry)
         except ApiError as refusal:
@@ -68,7 +68,7 @@ class RequestLog:
         return [asdict(entry) for entry in list(self._entries)[-limit:] if entry.number > after]
 
 
-def defect_of(request: Request, defect: Exception) -> ApiError:
+def defect_of(request: HttpRequest, defect: Exception) -> ApiError:
     """The refusal by which a client reads of a defect, whose traceback is logged."""
     LOGGER.error("%s %s failed", request.verb, request.path, exc_info=defect)
     return ApiError(501, f"The local cloud failed here, which is a defect of it: {type(defect).__name__}: {defect}")

@@ -11,7 +11,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from infra.local.cloud import enums, masks
 from infra.local.cloud.differences import (
     DURATIONS_WITH_UNITS,
     IGNORED_FIELDS,
@@ -21,7 +20,7 @@ from infra.local.cloud.differences import (
     UNDECLARED_QUERY,
     camel,
 )
-from infra.local.cloud.discovery import Api, Method, Schema
+from infra.local.cloud.discovery import DiscoveryDocument, Method, Schema
 from infra.local.cloud.errors import ApiError, JsonObject
 
 _FORMATS: Mapping[str, re.Pattern[str]] = {
@@ -78,7 +77,7 @@ def checked_query(method: Method, pairs: list[tuple[str, str]]) -> dict[str, Any
         if declared.get("required") and declared.get("location") == "query" and name not in values
     ]
     wrong.extend((name, f"Required parameter: {name}") for name in missing)
-    wrong.extend((name, _no_field(name, path)) for name, path in masks.unknown_in_query(method, values))
+    wrong.extend((name, _no_field(name, path)) for name, path in method.unknown_masked(values, {}))
     wrong.check()
     return values
 
@@ -94,7 +93,7 @@ def checked_body(method: Method, body: Any) -> JsonObject:
     if body is not None and not isinstance(body, dict):
         raise ApiError(400, f"Invalid JSON payload received. The body of {method.id} is an object.")
     clean = _Checker(method.api, wrong, request=True).object(method.request, body or {}, root)
-    wrong.extend((name, _no_field(name, path)) for name, path in masks.unknown_in_body(method, clean))
+    wrong.extend((name, _no_field(name, path)) for name, path in method.unknown_masked({}, clean))
     wrong.check()
     return clean
 
@@ -110,20 +109,12 @@ def problems_of_answer(method: Method, body: Any) -> list[str]:
     return [text for _, text in wrong]
 
 
-def listed_in(method: Method) -> str | None:
-    """The field of an answer that has what a method lists; None for a method that lists nothing."""
-    properties = method.api.schemas[method.response].get("properties", {}) if method.response else {}
-    found = [name for name, each in properties.items() if "$ref" in each.get("items", {})]
-    return found[0] if len(found) == 1 and "nextPageToken" in properties else None
-
-
-def listed(method: Method) -> frozenset[str]:
-    """The fields of what a method lists."""
-    field = listed_in(method)
-    if field is None:
-        return frozenset()
-    schemas = method.api.schemas
-    return frozenset(schemas[schemas[method.response or ""]["properties"][field]["items"]["$ref"]]["properties"])
+def _name_of(declared: Mapping[str, Any], value: Any) -> Any:
+    """The name of an enum value that was sent as a number; whatever else was sent stays as it is."""
+    number = int(value) if isinstance(value, str) and value.isdigit() else value
+    if not isinstance(number, int):
+        return value
+    return next((name for name, known in declared["numbers"].items() if known == number), value)
 
 
 def _query_name(sent: str, known: Mapping[str, Schema]) -> str:
@@ -144,7 +135,7 @@ def _query_value(declared: Schema, name: str, text: str, wrong: _Violations) -> 
             return 0
         return int(text)
     if "numbers" in declared:
-        text = enums.name_of(declared, text)
+        text = _name_of(declared, text)
     # The answer's form may carry options: `json;enum-encoding=int`.
     if "enum" in declared and text.partition(";")[0] not in declared["enum"]:
         wrong.append((name, f"Invalid value at '{name}', \"{text}\""))
@@ -167,7 +158,7 @@ def _unknown(name: str, where: str) -> str:
 class _Checker:
     """request: drop read-only fields and take snake case; an answer gets neither."""
 
-    def __init__(self, api: Api, wrong: _Violations, *, request: bool) -> None:
+    def __init__(self, api: DiscoveryDocument, wrong: _Violations, *, request: bool) -> None:
         self._api = api
         self._wrong = wrong
         self._request = request
@@ -233,7 +224,7 @@ class _Checker:
                 return float(value) if kind == "number" else int(float(value))
             return self._refuse(where, kind, value)
         if "numbers" in schema:
-            value = enums.name_of(schema, value)
+            value = _name_of(schema, value)
         pattern = _FORMATS.get(schema.get("format", ""))
         if schema.get("format") == "google-duration" and self._api.service in DURATIONS_WITH_UNITS:
             pattern = _DURATION_WITH_UNIT

@@ -19,7 +19,7 @@ from infra.local.cloud.errors import ApiError
 from infra.local.cloud.gateway import Gateway
 from infra.local.cloud.github import hub
 from infra.local.cloud.requestlog import defect_of
-from infra.local.cloud.wire import Reply, Request, refused
+from infra.local.cloud.wire import HttpRequest, Reply, refused
 
 assert services.__all__, "handlers register themselves when their package is imported"
 assert github.__all__, "so do routes"
@@ -30,7 +30,7 @@ class Application:
 
     def __init__(self, cloud: Cloud, *, strict_answers: bool = False) -> None:
         # The first beginning of a path that fits says who answers.
-        self._answers: tuple[tuple[str, Callable[[Request], Reply]], ...] = (
+        self._answers: tuple[tuple[str, Callable[[HttpRequest], Reply]], ...] = (
             (hub.BASE, hub.Hub(cloud).reply),
             (surface.BASE, partial(surface.reply, cloud)),
             (identity.CERTS, partial(identity.certs, cloud)),
@@ -48,7 +48,7 @@ class Application:
             await asyncio.sleep(reply.delay)
         await _send(reply, send)
 
-    def _reply(self, request: Request) -> Reply:
+    def _reply(self, request: HttpRequest) -> Reply:
         """A defect of the control surface is told as the gateway and the hub tell theirs."""
         try:
             return next(reply(request) for begin, reply in self._answers if request.path.startswith(begin))
@@ -56,7 +56,7 @@ class Application:
             return refused(defect_of(request, defect), surface.SERVICE)
 
 
-def _stranger(request: Request) -> Reply | None:
+def _stranger(request: HttpRequest) -> Reply | None:
     """The refusal of what a page in a browser of this machine sends, None for programs.
 
     A page may send requests here, and read the answers too once its own name leads here (DNS rebinding). The browser
@@ -80,7 +80,7 @@ def _is_here(address: str) -> bool:
         return False
 
 
-async def _request(scope: Any, receive: Any) -> Request | None:
+async def _request(scope: Any, receive: Any) -> HttpRequest | None:
     """None where the client was gone before it had sent all: what came of it is no request."""
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
     parts = []
@@ -92,7 +92,7 @@ async def _request(scope: Any, receive: Any) -> Request | None:
         parts.append(message.get("body", b""))
         more = message.get("more_body", False)
     host = headers.get("host") or "{}:{}".format(*scope["server"])
-    return Request(
+    return HttpRequest(
         verb=scope["method"],
         path=scope["raw_path"].decode("latin-1"),
         query=scope["query_string"].decode("latin-1"),

@@ -8,17 +8,16 @@ callers say when a thing was made.
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import json
 import sqlite3
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from infra.local.cloud.errors import JsonObject, already_exists, invalid, not_found
+from infra.local.cloud.errors import JsonObject, already_exists, not_found
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS resources (
@@ -43,7 +42,6 @@ CREATE TABLE IF NOT EXISTS settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) 
 CREATE TABLE IF NOT EXISTS counters (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 """
 _COLUMNS = "kind, name, body, generation, created, updated"
-_DEFAULT_PAGE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +69,6 @@ class Resource:
         """A positive 63-bit number of this life of the name."""
         digest = hashlib.sha256(f"{self.kind} {self.name} {self.created!r}".encode()).digest()
         return int.from_bytes(digest[:8], "big") >> 1 or 1
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    resources: tuple[Resource, ...]
-    next_token: str | None
 
 
 class Store:
@@ -181,31 +173,13 @@ class Store:
             raise not_found(name)
         return row[0] or b""
 
-    def each(self, kind: str, prefix: str = "", *, after: str = "") -> Iterator[Resource]:
-        """Resources whose full name starts with `prefix`, in the order of their names, `after` one exclusive."""
+    def each(self, kind: str, prefix: str = "") -> Iterator[Resource]:
+        """Resources whose full name starts with `prefix`, in the order of their names."""
         rows = self.connection.execute(
-            f"SELECT {_COLUMNS} FROM resources WHERE kind = ? AND name >= ? AND name < ? AND name > ? ORDER BY name",  # noqa: S608
-            (kind, prefix, prefix_end(prefix), after),
+            f"SELECT {_COLUMNS} FROM resources WHERE kind = ? AND name >= ? AND name < ? ORDER BY name",  # noqa: S608
+            (kind, prefix, prefix_end(prefix)),
         )
         return map(_resource, rows)
-
-    def page(
-        self,
-        kind: str,
-        prefix: str,
-        params: Mapping[str, Any],
-        *,
-        where: Callable[[Resource], bool] = lambda _: True,
-    ) -> Page:
-        """One page of a listing, by the `pageSize` (or `maxResults`) and `pageToken` of the request's parameters."""
-        size = page_size(params)
-        chosen: list[Resource] = []
-        for resource in self.each(kind, prefix, after=opened(params.get("pageToken"))):
-            if where(resource):
-                if len(chosen) == size:
-                    return Page(tuple(chosen), sealed(chosen[-1].name))
-                chosen.append(resource)
-        return Page(tuple(chosen), None)
 
     def count(self, kind: str, prefix: str = "") -> int:
         row = self.connection.execute(
@@ -265,26 +239,3 @@ def prefix_end(prefix: str) -> str | bytes:
     following = ord(kept[-1]) + 1
     # The code points between these two are no characters.
     return kept[:-1] + chr(0xE000 if following == 0xD800 else following)
-
-
-def page_size(params: Mapping[str, Any], default: int = _DEFAULT_PAGE) -> int:
-    """How many a listing answers at once. Raises 400."""
-    size = int(params.get("pageSize") or params.get("maxResults") or default)
-    if size < 0:
-        raise invalid("Page size must not be negative.", field="pageSize")
-    return size
-
-
-def sealed(name: str) -> str:
-    """The token of the page after a name."""
-    return base64.urlsafe_b64encode(name.encode()).decode().rstrip("=")
-
-
-def opened(token: str | None) -> str:
-    """The name after which a page begins. Raises 400."""
-    if not token:
-        return ""
-    try:
-        return base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True).decode()
-    except (binascii.Error, UnicodeDecodeError, ValueError):
-        raise invalid("Invalid page token.", field="pageToken") from None

@@ -1,7 +1,7 @@
 """The control surface below `/_tidepool/`: what a person or a test may do to the cloud that Google's APIs cannot.
 
-Owns how a command is found and answered, and the commands of clock, speed, faults, limits, nodes, guests and the
-registry beside the cloud. Builds, identity tokens and GitHub have theirs beside them. The Python client is `control`.
+Owns how a command is found and answered, and the commands of clock, speed, limits and the registry beside the cloud.
+Nodes, builds, identity tokens and GitHub have theirs beside them. The Python client is `control`.
 """
 
 from __future__ import annotations
@@ -12,30 +12,27 @@ import time
 from urllib.parse import parse_qsl, unquote
 
 from infra.local.cloud.clock import timestamp
-from infra.local.cloud.cloud import COMMANDS, Cloud, Order, Said, obeys
+from infra.local.cloud.cloud import COMMANDS, LONGEST_SECONDS, Cloud, Order, Said, obeys, whole
 from infra.local.cloud.errors import ApiError, JsonObject, invalid
-from infra.local.cloud.faults import Rule
 from infra.local.cloud.limits import Limit
-from infra.local.cloud.services import artifact_shelf, cloudbuild_builds, tpu_control, tpu_fate
-from infra.local.cloud.services.tpu_node import KIND, each, named
-from infra.local.cloud.wire import Reply, Request, parsed_json, refused, sent
+from infra.local.cloud.services import artifact_shelf, cloudbuild_builds
+from infra.local.cloud.services.tpu_node import KIND
+from infra.local.cloud.wire import HttpRequest, Reply, parsed_json, refused, sent
 
 BASE = "/_tidepool/"
 SERVICE = "_tidepool"
 _BEGAN = time.monotonic()
 _ADDRESS = re.compile(r"(?:127\.0\.0\.1|localhost):\d{1,5}")
-# A time that no calendar has would be kept, and every later request would fail by it.
-_LONGEST_SECONDS = 100 * 365 * 24 * 3600.0
 
 
-def reply(cloud: Cloud, request: Request) -> Reply:
+def reply(cloud: Cloud, request: HttpRequest) -> Reply:
     try:
         return _obeyed(cloud, request)
     except ApiError as refusal:
         return refused(refusal, SERVICE)
 
 
-def _obeyed(cloud: Cloud, request: Request) -> Reply:
+def _obeyed(cloud: Cloud, request: HttpRequest) -> Reply:
     path = request.path.removeprefix(BASE)
     head, _, rest = path.partition("/")
     whole = f"{request.verb} {path}"
@@ -83,7 +80,7 @@ def clock(order: Order) -> JsonObject:
 
 @obeys("GET log")
 def log(order: Order) -> JsonObject:
-    limit, after = _whole(order.query.get("limit", "200"), "limit"), _whole(order.query.get("after", "0"), "after")
+    limit, after = whole(order.query.get("limit", "200"), "limit"), whole(order.query.get("after", "0"), "after")
     return {"entries": order.cloud.log.tail(limit, after=after)}
 
 
@@ -92,24 +89,9 @@ def settings(order: Order) -> JsonObject:
     return {"compression": order.cloud.compression}
 
 
-@obeys("GET faults")
-def faults(order: Order) -> JsonObject:
-    return {"faults": [rule.to_json() for rule in order.cloud.faults.each(order.cloud.now)]}
-
-
 @obeys("GET limits")
 def limits(order: Order) -> JsonObject:
     return {"limits": [{**limit.to_json(), "held": held} for limit, held in order.cloud.limits.each()]}
-
-
-@obeys("GET nodes")
-def nodes(order: Order) -> JsonObject:
-    return {"nodes": [node.public for node in each(order.cloud)]}
-
-
-@obeys("GET guests")
-def guests(order: Order) -> JsonObject:
-    return tpu_control.told(order.cloud)
 
 
 @obeys("GET registry")
@@ -122,33 +104,14 @@ def registry(order: Order) -> JsonObject:
 
 @obeys("POST clock")
 def advance(order: Order) -> JsonObject:
-    order.cloud.advance(_number(order.body, "advance", at_most=_LONGEST_SECONDS))
+    order.cloud.advance(order.body.number("advance", at_most=LONGEST_SECONDS))
     return clock(order)
 
 
 @obeys("POST settings")
 def set_compression(order: Order) -> JsonObject:
-    order.cloud.compression = _number(order.body, "compression", at_least=0.001, at_most=1e9)
+    order.cloud.compression = order.body.number("compression", at_least=0.001, at_most=1e9)
     return settings(order)
-
-
-@obeys("POST faults")
-def fail(order: Order) -> JsonObject:
-    rule = order.cloud.faults.add(Rule.from_json(order.body), now=order.cloud.now)
-    if rule.kind == "preempt":
-        tpu_fate.apply_rule(order.cloud, rule)
-    return rule.to_json()
-
-
-@obeys("DELETE faults")
-def mend(order: Order) -> JsonObject:
-    number = _whole(order.rest, "id") if order.rest else None
-    if number is None:
-        order.cloud.faults.clear()
-    else:
-        order.cloud.faults.remove(number)
-    tpu_fate.release(order.cloud, number)
-    return {}
 
 
 @obeys("POST limits")
@@ -162,49 +125,6 @@ def declare_limit(order: Order) -> JsonObject:
 def lift_limit(order: Order) -> JsonObject:
     order.cloud.limits.lift(Limit.from_json({**order.body, "chips": 0}).pot)
     return {}
-
-
-@obeys("POST preempt")
-def preempt(order: Order) -> JsonObject:
-    node = named(order.cloud, order.body.get("node", ""))
-    tpu_fate.preempt(order.cloud, node)
-    return node.public
-
-
-@obeys("POST maintain")
-def maintain(order: Order) -> JsonObject:
-    node = named(order.cloud, order.body.get("node", ""))
-    said = {"seconds": tpu_fate.MAINTENANCE_SECONDS, **order.body}
-    tpu_fate.maintain(order.cloud, node, _number(said, "seconds", at_most=_LONGEST_SECONDS))
-    return node.public
-
-
-@obeys("POST nodes")
-def add_node(order: Order) -> JsonObject:
-    return tpu_control.add(order.cloud, str(order.body.get("name", "")), order.body.get("node", {})).public
-
-
-@obeys("PATCH nodes")
-def edit_node(order: Order) -> JsonObject:
-    return tpu_control.edit(order.cloud, named(order.cloud, order.rest), order.body).public
-
-
-@obeys("DELETE nodes")
-def remove_node(order: Order) -> JsonObject:
-    tpu_control.remove(order.cloud, named(order.cloud, order.rest))
-    return {}
-
-
-@obeys("POST guests")
-def write_guests(order: Order) -> JsonObject:
-    tpu_control.write(order.cloud, order.body.get("disks"))
-    return {}
-
-
-@obeys("POST guest-faults")
-def strike_guest(order: Order) -> JsonObject:
-    node, running = (str(order.body.get(key, "")) for key in ("node", "running"))
-    return {"fault": tpu_control.struck(order.cloud, node, order.body.get("kind"), running)}
 
 
 @obeys("POST registry")
@@ -226,17 +146,3 @@ def forget_registry(order: Order) -> JsonObject:
 def reset(order: Order) -> JsonObject:
     order.cloud.store.clear()
     return {}
-
-
-def _whole(text: str, key: str) -> int:
-    if not text.isdigit():
-        raise invalid(f"{key} is a whole number, not {text!r}.", field=key)
-    return int(text)
-
-
-def _number(values: JsonObject, key: str, *, at_least: float = 0.0, at_most: float) -> float:
-    value = values.get(key)
-    # Written so that a NaN, which JSON of Python's may hold, is refused too.
-    if isinstance(value, bool) or not isinstance(value, int | float) or not at_least <= value <= at_most:
-        raise invalid(f"{key} is a number from {at_least:g} to {at_most:g}, not {value!r}.", field=key)
-    return float(value)

@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from infra.local.engine import checkpoint
-from infra.local.engine.goal import Answer
+from infra.local.engine.goal import ProgramAnswer
 from infra.local.engine.provider import CancelledError, PartialCreateError, PartialUpdateError, ProviderError
-from infra.local.engine.run import Clock, now
+from infra.local.engine.run import Stopwatch, now
 from infra.model.errors import EngineError
 from infra.model.plan import Op
 from infra.model.protected import irreplaceable
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from infra.local.engine.planner import Decision
     from infra.local.engine.provider import Provider
     from infra.local.engine.replacement import Replacements
-    from infra.local.engine.run import Run
-    from infra.local.engine.state import State
+    from infra.local.engine.run import EngineRun
+    from infra.local.engine.state import ResourceState
 
 
 class Apply:
     """Makes the decisions of one run so."""
 
-    def __init__(self, run: Run, replacements: Replacements) -> None:
+    def __init__(self, run: EngineRun, replacements: Replacements) -> None:
         self._run = run
         self._replacements = replacements
 
@@ -41,15 +41,15 @@ class Apply:
         self._run.broke(step, irreplaceable(step, decision.reasons))
         return False
 
-    def do(self, decision: Decision, provider: Provider) -> Answer:
+    def do(self, decision: Decision, provider: Provider) -> ProgramAnswer:
         if decision.op in (Op.SAME, Op.ADOPT):
             self.settle(decision, decision.new)
             self._run.ended(decision.step(), 0.0)
-            return Answer(decision.new.urn, decision.new.id, decision.new.outputs)
+            return ProgramAnswer(decision.new.urn, decision.new.id, decision.new.outputs)
         if decision.op is Op.REPLACE and not self.replaceable(decision):
-            return Answer(decision.new.urn, failed=True)
+            return ProgramAnswer(decision.new.urn, failed=True)
         step = decision.step()
-        clock = Clock()
+        clock = Stopwatch()
         with self._run.slot():
             self._run.started(step)
             try:
@@ -60,15 +60,15 @@ class Apply:
             except CancelledError as error:
                 self._run.stopping.set()
                 self._run.broke(step, str(error), clock.seconds)
-                return Answer(step.urn, failed=True)
+                return ProgramAnswer(step.urn, failed=True)
             except (ProviderError, EngineError) as error:
                 self._run.broke(step, str(error), clock.seconds)
-                return Answer(step.urn, failed=True)
+                return ProgramAnswer(step.urn, failed=True)
         if decision.old is not None and self._stays(decision):
             self._replacements.finish_later(step, decision.old, clock.seconds)
         else:
             self._run.ended(step, clock.seconds)
-        return Answer(state.urn, state.id, state.outputs)
+        return ProgramAnswer(state.urn, state.id, state.outputs)
 
     @staticmethod
     def _gone(decision: Decision) -> bool:
@@ -79,7 +79,7 @@ class Apply:
         """Whether the old resource stands until the program has ended."""
         return decision.op is Op.REPLACE and not decision.delete_first and not self._gone(decision)
 
-    def _create(self, decision: Decision, provider: Provider) -> State:
+    def _create(self, decision: Decision, provider: Provider) -> ResourceState:
         run, new, old = self._run, decision.new, decision.old
         if decision.op is Op.REPLACE:
             self._replacements.replaced.add(new.urn)
@@ -101,11 +101,11 @@ class Apply:
         self._created(number, decision, state)
         return state
 
-    def _created(self, number: int, decision: Decision, state: State) -> None:
+    def _created(self, number: int, decision: Decision, state: ResourceState) -> None:
         old = decision.old
         self._end(number, decision, state, replace(old, delete=True) if old and self._stays(decision) else None)
 
-    def _update(self, decision: Decision, provider: Provider) -> State:
+    def _update(self, decision: Decision, provider: Provider) -> ResourceState:
         run, new, old = self._run, decision.new, decision.old
         assert old is not None
         number = run.begin("updating", new)
@@ -132,11 +132,11 @@ class Apply:
         self._end(number, decision, state)
         return state
 
-    def _end(self, number: int, decision: Decision, state: State, *more: State | None) -> None:
+    def _end(self, number: int, decision: Decision, state: ResourceState, *more: ResourceState | None) -> None:
         kept = tuple(extra for extra in more if extra is not None)
         self._run.end(number, state, *kept, drop=self._renamed_from(decision.old, state))
 
-    def settle(self, decision: Decision, state: State) -> None:
+    def settle(self, decision: Decision, state: ResourceState) -> None:
         """Take over a state that needed no provider; nothing is written where nothing has changed."""
         if state != decision.old:
             renamed = self._renamed_from(decision.old, state)
@@ -145,5 +145,5 @@ class Apply:
             self._run.note(state, drop=renamed)
 
     @staticmethod
-    def _renamed_from(old: State | None, state: State) -> tuple[State, ...]:
+    def _renamed_from(old: ResourceState | None, state: ResourceState) -> tuple[ResourceState, ...]:
         return (old,) if old is not None and old.urn != state.urn else ()

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from infra.local.engine.backend import Holder, StackFiles, held
 from infra.local.engine.journal import Entry, OperationType, Replay, key_of, replay
 from infra.local.engine.secrets import Vault
-from infra.local.engine.state import Codec, State
+from infra.local.engine.state import Codec, ResourceState
 from infra.local.engine.values import RefusedError
 from infra.model.errors import EngineError
 
@@ -43,8 +43,8 @@ class Snapshot:
 
     vault: Vault
     codec: Codec
-    states: dict[str, State] = field(default_factory=dict)
-    operations: list[tuple[OperationType, State]] = field(default_factory=list)
+    states: dict[str, ResourceState] = field(default_factory=dict)
+    operations: list[tuple[OperationType, ResourceState]] = field(default_factory=list)
     digest: str = ""
     journals: tuple[Path, ...] = ()
     said: list[str] = field(default_factory=list)
@@ -55,7 +55,7 @@ class Snapshot:
         if self.codec.met_secrets:
             self.vault.check()
 
-    def live(self) -> dict[str, State]:
+    def live(self) -> dict[str, ResourceState]:
         """By URN, without those that are replaced and still to be deleted."""
         return {state.urn: state for state in self.states.values() if not state.delete}
 
@@ -183,7 +183,7 @@ ALIASES = "aliases"
 """Member of a resource object: the URNs that it had before this run."""
 
 
-def follow_renames(states: Iterable[State]) -> list[State]:
+def follow_renames(states: Iterable[ResourceState]) -> list[ResourceState]:
     """The states with every reference to a renamed resource under its new URN, and the renames forgotten."""
     pool = list(states)
     live = {state.urn for state in pool}
@@ -193,7 +193,7 @@ def follow_renames(states: Iterable[State]) -> list[State]:
     return [_renamed(state, renames) for state in pool]
 
 
-def _renamed(state: State, renames: Mapping[str, str]) -> State:
+def _renamed(state: ResourceState, renames: Mapping[str, str]) -> ResourceState:
     def now(urn: str) -> str:
         return renames.get(urn, urn)
 
@@ -210,16 +210,16 @@ def _renamed(state: State, renames: Mapping[str, str]) -> State:
     )
 
 
-def ordered(states: Iterable[State]) -> list[State]:
+def ordered(states: Iterable[ResourceState]) -> list[ResourceState]:
     """Every resource after all that it refers to, else as given; replaced ones last. References to nothing are cut."""
     pool = list(states)
     live = {state.urn: state for state in pool if not state.delete}
     last = {state.urn: state for state in pool}
     known = last.keys()
     done: set[int] = set()
-    result: list[State] = []
+    result: list[ResourceState] = []
     for start in sorted(pool, key=lambda state: state.delete):
-        stack: list[tuple[State, Iterator[str]]] = [(start, start.references())]
+        stack: list[tuple[ResourceState, Iterator[str]]] = [(start, start.references())]
         entered = {id(start)}
         if id(start) in done:
             continue
@@ -238,7 +238,7 @@ def ordered(states: Iterable[State]) -> list[State]:
     return result
 
 
-def _without_dangling(state: State, known: Iterable[str]) -> State:
+def _without_dangling(state: ResourceState, known: Iterable[str]) -> ResourceState:
     if all(urn in known for urn in state.dependencies) and all(
         urn in known for urns in state.property_dependencies.values() for urn in urns
     ):

@@ -15,26 +15,26 @@ from typing import TYPE_CHECKING
 from infra.local.engine.planner import step_of
 from infra.local.engine.provider import CancelledError, ProviderError
 from infra.local.engine.replacement import delete
-from infra.local.engine.run import Clock, Run, StoppedError
+from infra.local.engine.run import EngineRun, StoppedError, Stopwatch
 from infra.model import protected, urns
 from infra.model.errors import EngineError
 from infra.model.plan import Op, Step
 
 if TYPE_CHECKING:
-    from infra.local.engine.registry import Registry
+    from infra.local.engine.registry import Providers
     from infra.local.engine.replacement import Replacements
-    from infra.local.engine.state import State
+    from infra.local.engine.state import ResourceState
 
 
 class Deletion:
     """The deletions of one run."""
 
-    def __init__(self, run: Run, registry: Registry, replacements: Replacements) -> None:
+    def __init__(self, run: EngineRun, registry: Providers, replacements: Replacements) -> None:
         self._run = run
         self._registry = registry
         self._replacements = replacements
 
-    def condemned(self) -> list[State]:
+    def condemned(self) -> list[ResourceState]:
         """What goes, within the targets: replaced resources, and those that the program did not ask for."""
         run = self._run
         found = [state for state in run.states.values() if state.delete or state.urn not in run.seen]
@@ -42,7 +42,7 @@ class Deletion:
             found = self._within_targets(found)
         return self._spared(self._not_excluded(found))
 
-    def _not_excluded(self, found: list[State]) -> list[State]:
+    def _not_excluded(self, found: list[ResourceState]) -> list[ResourceState]:
         """Without what is excluded and what that needs, as the pulumi CLI does it (seen with 3.260, 2026-11)."""
         run = self._run
         if not run.excludes:
@@ -50,7 +50,7 @@ class Deletion:
         kept = {state.urn for state in run.states.values() if state.urn in run.excludes and not state.delete}
         return self._not_needed(found, kept)
 
-    def _within_targets(self, found: list[State]) -> list[State]:
+    def _within_targets(self, found: list[ResourceState]) -> list[ResourceState]:
         """Targeted ones, and their dependents where those are asked for; without them a dependent keeps its ground."""
         run = self._run
         chosen = {state.key: state for state in found if state.urn in run.targets}
@@ -68,7 +68,7 @@ class Deletion:
                 chosen[state.key] = state
         return list(chosen.values())
 
-    def _spared(self, found: list[State]) -> list[State]:
+    def _spared(self, found: list[ResourceState]) -> list[ResourceState]:
         """Without what a failed resource may still need: the program did not come far enough to say."""
         run = self._run
         if not run.failed:
@@ -82,39 +82,39 @@ class Deletion:
             run.skipped(self._step(state), "not attempted: it depends on what failed")
         return [state for state in found if state not in kept]
 
-    def without_protected(self, found: Iterable[State]) -> list[State]:
+    def without_protected(self, found: Iterable[ResourceState]) -> list[ResourceState]:
         """Without what is protected and all that must exist for it: parents, providers, what it depends on."""
         kept = {state.urn for state in self._run.states.values() if state.protect and not state.delete}
         return self._not_needed(found, kept)
 
-    def _not_needed(self, found: Iterable[State], kept: set[str]) -> list[State]:
+    def _not_needed(self, found: Iterable[ResourceState], kept: set[str]) -> list[ResourceState]:
         """Without what is kept and all that must exist for it."""
         for state in reversed(self._run.states.values()):  # against the order of dependency
             if state.urn in kept:
                 kept.update(state.references())
         return [state for state in found if state.delete or state.urn not in kept]
 
-    def protected(self, found: Iterable[State], words: Callable[[Sequence[Step]], str]) -> bool:
+    def protected(self, found: Iterable[ResourceState], words: Callable[[Sequence[Step]], str]) -> bool:
         """Whether anything of it is protected; then that is said in these words, and nothing at all may be deleted."""
         steps = [replace(self._step(state), op=Op.DELETE) for state in found if state.protect and not state.delete]
         if steps:
             self._run.refused(steps, words(steps), protected.refused)
         return bool(steps)
 
-    def plan(self, found: Iterable[State]) -> None:
+    def plan(self, found: Iterable[ResourceState]) -> None:
         """In a preview: record what would go."""
         for state in _reversed(found):
             if not state.pending_replacement and not _untold(state):
                 self._run.ended(self._step(state))
 
-    def execute(self, found: list[State]) -> None:
+    def execute(self, found: list[ResourceState]) -> None:
         """Delete all of it, each after everything that refers to it; what a failed one needs stays."""
         run = self._run
         order = _Order(found)
         going = {state.urn for state in found}
-        finished: queue.SimpleQueue[tuple[State, bool]] = queue.SimpleQueue()
+        finished: queue.SimpleQueue[tuple[ResourceState, bool]] = queue.SimpleQueue()
 
-        def work(state: State) -> None:
+        def work(state: ResourceState) -> None:
             done = False
             try:
                 done = self._delete(state, going)
@@ -143,10 +143,10 @@ class Deletion:
             if not _untold(state):
                 run.skipped(self._step(state), "not attempted: something that depends on it was not deleted")
 
-    def _delete(self, state: State, going: set[str]) -> bool:
+    def _delete(self, state: ResourceState, going: set[str]) -> bool:
         run = self._run
         step, before = self._replacements.unfinished.pop(state.key, (self._step(state), 0.0))
-        clock = Clock()
+        clock = Stopwatch()
         with run.slot():
             lives_on_its_own = state.custom and not urns.is_provider(state.type)
             with_another = state.deleted_with and state.deleted_with in going
@@ -170,12 +170,12 @@ class Deletion:
         return True
 
     @staticmethod
-    def _step(state: State) -> Step:
+    def _step(state: ResourceState) -> Step:
         op = Op.RETAIN if state.custom and state.retain_on_delete else Op.DELETE
         return step_of(state, op, old=state)
 
 
-def _untold(state: State) -> bool:
+def _untold(state: ResourceState) -> bool:
     """Whether the state alone forgets it: a default provider, or what was read and is another's.
 
     The pulumi CLI neither shows nor counts these (its operation is `discard`; pulumi/pulumi,
@@ -184,10 +184,10 @@ def _untold(state: State) -> bool:
     return state.external or urns.is_default_provider(state.urn)
 
 
-def _reversed(states: Iterable[State]) -> list[State]:
+def _reversed(states: Iterable[ResourceState]) -> list[ResourceState]:
     """So that each comes before everything it refers to."""
     order = _Order(list(states))
-    result: list[State] = []
+    result: list[ResourceState] = []
     ahead = order.ready()
     while ahead:
         result += ahead
@@ -195,7 +195,7 @@ def _reversed(states: Iterable[State]) -> list[State]:
     return result
 
 
-def _dependents_first(states: Iterable[State], urns_of: set[str]) -> list[State]:
+def _dependents_first(states: Iterable[ResourceState], urns_of: set[str]) -> list[ResourceState]:
     """What depends on any of these, however far, in order of dependency."""
     reached = set(urns_of)
     found = []
@@ -209,7 +209,7 @@ def _dependents_first(states: Iterable[State], urns_of: set[str]) -> list[State]
 class _Order:
     """Who may go when: a resource is free once everything that refers to it is gone."""
 
-    def __init__(self, states: list[State]) -> None:
+    def __init__(self, states: list[ResourceState]) -> None:
         self._states = {state.key: state for state in states}
         by_urn: dict[str, list[str]] = {}
         for key, state in self._states.items():
@@ -223,11 +223,11 @@ class _Order:
             for needed in needs:
                 self._holders[needed] += 1
 
-    def ready(self) -> list[State]:
+    def ready(self) -> list[ResourceState]:
         """Those to which nothing refers, last in the state first."""
         return [self._states[key] for key in reversed(self._states) if self._holders[key] == 0]
 
-    def after(self, state: State) -> list[State]:
+    def after(self, state: ResourceState) -> list[ResourceState]:
         """Those that are free once this one is gone too."""
         self._states.pop(state.key)
         free = []
@@ -237,6 +237,6 @@ class _Order:
                 free.append(self._states[needed])
         return free
 
-    def left(self) -> list[State]:
+    def left(self) -> list[ResourceState]:
         """Those that never went, failed ones apart."""
         return [state for key, state in self._states.items() if self._holders[key]]

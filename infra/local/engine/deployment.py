@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from infra.local.engine import planner
 from infra.local.engine.apply import Apply
-from infra.local.engine.goal import Answer
+from infra.local.engine.goal import ProgramAnswer
 from infra.local.engine.planner import CheckFailedError, Decision
 from infra.local.engine.provider import ProviderError
 from infra.local.engine.run import now
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     from infra.local.engine.existing import Existing
     from infra.local.engine.goal import Goal
     from infra.local.engine.provider import Provider
-    from infra.local.engine.registry import Registry
+    from infra.local.engine.registry import Providers
     from infra.local.engine.replacement import Replacements
-    from infra.local.engine.run import Run
-    from infra.local.engine.state import State
+    from infra.local.engine.run import EngineRun
+    from infra.local.engine.state import ResourceState
 
 
 class Deployment:
     """Works off the registrations of one program."""
 
-    def __init__(self, run: Run, registry: Registry, replacements: Replacements, existing: Existing) -> None:
+    def __init__(self, run: EngineRun, registry: Providers, replacements: Replacements, existing: Existing) -> None:
         self._run = run
         self._registry = registry
         self._replacements = replacements
@@ -53,33 +53,33 @@ class Deployment:
         old = self._old_urns.get(urn)
         return (urn,) if old is None else (urn, old)
 
-    def register(self, goal: Goal, aliases: tuple[str, ...]) -> Answer:
+    def register(self, goal: Goal, aliases: tuple[str, ...]) -> ProgramAnswer:
         """Make a resource so; what fails is recorded, and the answer says so."""
         run = self._run
         if not run.admit(goal.urn):
-            return Answer(goal.urn, failed=True)
+            return ProgramAnswer(goal.urn, failed=True)
         old = self._find(goal, aliases)
         blocked = sorted(goal.needs() & run.failed)
         if blocked:
             names = ", ".join(map(urns.name_of, blocked))
             run.skipped(planner.undecided(goal, old), f"not attempted: it depends on {names}")
-            return Answer(goal.urn, failed=True)
+            return ProgramAnswer(goal.urn, failed=True)
         absent = sorted(goal.needs() & run.absent)
         if absent and self._targeted(goal):
             run.broke(
                 planner.undecided(goal, old),
                 f"{goal.urn} depends on {', '.join(absent)}, which does not exist and is no target: target it too",
             )
-            return Answer(goal.urn, failed=True)
+            return ProgramAnswer(goal.urn, failed=True)
         if not goal.custom:
             return self._component(goal, old)
         try:
             return self._custom(goal, old)
         except (CheckFailedError, ProviderError, EngineError) as error:
             run.broke(planner.undecided(goal, old), str(error))
-            return Answer(goal.urn, failed=True)
+            return ProgramAnswer(goal.urn, failed=True)
 
-    def _find(self, goal: Goal, aliases: tuple[str, ...]) -> State | None:
+    def _find(self, goal: Goal, aliases: tuple[str, ...]) -> ResourceState | None:
         """The old state, under its own URN or, taken out of the way, under an alias."""
         run = self._run
         old = run.olds.get(goal.urn)
@@ -96,7 +96,7 @@ class Deployment:
 
     # Components
 
-    def _component(self, goal: Goal, old: State | None) -> Answer:
+    def _component(self, goal: Goal, old: ResourceState | None) -> ProgramAnswer:
         run = self._run
         if goal.type == urns.STACK_TYPE or self._targeted(goal):
             decision = planner.decide_component(goal, old)
@@ -112,7 +112,7 @@ class Deployment:
             run.started(step)
         self._apply.settle(decision, decision.new)
         run.ended(step, 0.0)
-        return Answer(goal.urn, outputs=decision.new.inputs)
+        return ProgramAnswer(goal.urn, outputs=decision.new.inputs)
 
     def outputs(self, urn: str, outputs: dict[str, Any]) -> None:
         """Take over the outputs of a component, the stack itself included; one that was not made has none.
@@ -139,7 +139,7 @@ class Deployment:
 
     # Resources that a provider serves
 
-    def _custom(self, goal: Goal, old: State | None) -> Answer:
+    def _custom(self, goal: Goal, old: ResourceState | None) -> ProgramAnswer:
         run = self._run
         if urns.is_provider(goal.type):
             return self._provider(goal, old)
@@ -174,7 +174,7 @@ class Deployment:
             raise EngineError(f"{goal.urn} has an input that is not known although all it depends on is made")
         return self._apply.do(decision, provider)
 
-    def _forced(self, goal: Goal, old: State | None, reference: str) -> tuple[str, ...]:
+    def _forced(self, goal: Goal, old: ResourceState | None, reference: str) -> tuple[str, ...]:
         """Reasons to replace that no provider sees."""
         if old is None:
             return ()
@@ -187,7 +187,7 @@ class Deployment:
         }
         return tuple(reason for reason, holds in asked.items() if holds)
 
-    def _provider_changed(self, old: State, reference: str) -> bool:
+    def _provider_changed(self, old: ResourceState, reference: str) -> bool:
         """Whether another provider serves it now. Between default providers, and for a renamed one, nothing changes."""
         if not old.provider or old.provider == reference:
             return False
@@ -195,11 +195,11 @@ class Deployment:
         defaults = all(urns.name_of(urn).startswith("default") for urn in (was, now_urn))
         return not defaults and self._old_urns.get(now_urn) != was
 
-    def _planned(self, decision: Decision, provider: Provider) -> Answer:
+    def _planned(self, decision: Decision, provider: Provider) -> ProgramAnswer:
         """In a preview: record the step and answer with what can be known."""
         run, new = self._run, decision.new
         if decision.op is Op.REPLACE and not self._apply.replaceable(decision):
-            return Answer(new.urn, failed=True)
+            return ProgramAnswer(new.urn, failed=True)
         if decision.op in (Op.SAME, Op.ADOPT):
             state = new
         else:
@@ -210,9 +210,9 @@ class Deployment:
             self._replacements.plan(decision)
         self._apply.settle(decision, state)
         run.ended(decision.step())
-        return Answer(new.urn, state.id, state.outputs)
+        return ProgramAnswer(new.urn, state.id, state.outputs)
 
-    def _provider(self, goal: Goal, old: State | None) -> Answer:
+    def _provider(self, goal: Goal, old: ResourceState | None) -> ProgramAnswer:
         """A provider resource: its inputs are its configuration, and it lives in the state alone."""
         self._registry.served(urns.package_of(goal.type), goal.urn)
         decision = planner.decide_component(goal, old)
@@ -227,7 +227,7 @@ class Deployment:
         if decision.op is not Op.SAME:
             self._run.started(step)
         self._run.ended(step, 0.0)
-        return Answer(new.urn, new.id, new.outputs)
+        return ProgramAnswer(new.urn, new.id, new.outputs)
 
     def _targeted(self, goal: Goal) -> bool:
         """Whether it may change: a target, or what depends on one where that is asked for."""
@@ -242,13 +242,13 @@ class Deployment:
                 run.touched.add(goal.urn)
         return chosen
 
-    def _untargeted(self, goal: Goal, old: State | None) -> Answer:
+    def _untargeted(self, goal: Goal, old: ResourceState | None) -> ProgramAnswer:
         """Leave a resource as it is; one that does not exist stays away, and what needs it is told so."""
         run = self._run
         if old is None:
             with run.lock:
                 run.absent.add(goal.urn)
-            return Answer(goal.urn, unknown=True)
+            return ProgramAnswer(goal.urn, unknown=True)
         op = Op.ADOPT if goal.urn in run.adopted else Op.SAME
         run.ended(planner.step_of(goal, op, old=old, new=old.inputs, protect=old.protect), 0.0)
-        return Answer(goal.urn, old.id, old.outputs)
+        return ProgramAnswer(goal.urn, old.id, old.outputs)

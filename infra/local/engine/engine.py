@@ -22,9 +22,9 @@ from infra.local.engine.existing import Builtin, Existing
 from infra.local.engine.journal import Journal
 from infra.local.engine.monitor import Monitor
 from infra.local.engine.refresh import settle
-from infra.local.engine.registry import Registry
+from infra.local.engine.registry import Providers
 from infra.local.engine.replacement import Replacements
-from infra.local.engine.run import Listener, Options, Run, interruptible
+from infra.local.engine.run import EngineRun, Listener, Options, interruptible
 from infra.local.engine.values import masked
 from infra.model import protected, urns
 from infra.model.errors import EngineError
@@ -34,7 +34,7 @@ from infra.model.secret_values import reveal
 if TYPE_CHECKING:
     from infra.local.engine.backend import Backend, Held, StackFiles
     from infra.local.engine.provider import Provider
-    from infra.local.engine.state import State
+    from infra.local.engine.state import ResourceState
 
 ENGINE = "local"
 
@@ -43,8 +43,8 @@ ENGINE = "local"
 class _Parts:
     """The pieces of one operation, put together."""
 
-    run: Run
-    registry: Registry
+    run: EngineRun
+    registry: Providers
     replacements: Replacements
     deletion: Deletion
     monitor: Monitor
@@ -146,7 +146,7 @@ class Engine:
             parts.deletion.plan(found)
         return self._plan(parts.run)
 
-    def _to_destroy(self, parts: _Parts) -> list[State]:
+    def _to_destroy(self, parts: _Parts) -> list[ResourceState]:
         settle(parts.run, parts.registry)
         self._check_targets(parts.run)
         found = parts.deletion.condemned()
@@ -189,10 +189,10 @@ class Engine:
         self, snapshot: checkpoint.Snapshot, options: Options, listener: Listener | None, journal: Journal | None
     ) -> _Parts:
         snapshot.check_passphrase()
-        run = Run(snapshot, options, listener, journal)
+        run = EngineRun(snapshot, options, listener, journal)
         for said in snapshot.said:
             run.say("warning", said)
-        registry = Registry(run, self._providers, self._config, self._stack, self._project)
+        registry = Providers(run, self._providers, self._config, self._stack, self._project)
         replacements = Replacements(run, registry)
         builtin = Builtin(run, self._backend, self._project, self._passphrase)
         existing = Existing(run, registry, builtin)
@@ -226,7 +226,7 @@ class Engine:
         )
 
     @staticmethod
-    def _check_targets(run: Run) -> None:
+    def _check_targets(run: EngineRun) -> None:
         unknown = run.targets.unmatched({*run.olds, *run.seen})
         if unknown:
             raise EngineError(
@@ -257,7 +257,7 @@ class Engine:
         if interrupted:
             raise KeyboardInterrupt
 
-    def _finish(self, run: Run, journal: Journal, kind: str, started: float) -> None:
+    def _finish(self, run: EngineRun, journal: Journal, kind: str, started: float) -> None:
         snapshot = run.snapshot
         snapshot.operations += run.open_operations()
         self._write(snapshot, journal)
@@ -290,5 +290,5 @@ class Engine:
         roots = [state for state in snapshot.states.values() if state.type == urns.STACK_TYPE]
         return roots[0].outputs if roots else {}
 
-    def _plan(self, run: Run) -> Plan:
+    def _plan(self, run: EngineRun) -> Plan:
         return run.plan(self._stack, ENGINE, self._cloud, masked(self._root_outputs(run.snapshot)))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from infra.local.engine import planner
 from infra.local.engine.backend import holders
 from infra.local.engine.checkpoint import ORGANIZATION, load
-from infra.local.engine.goal import Answer
+from infra.local.engine.goal import ProgramAnswer
 from infra.local.engine.planner import step_of
 from infra.local.engine.provider import ProviderError, ReadResult
 from infra.local.engine.registry import BUILTIN
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
     from infra.local.engine.backend import Backend
     from infra.local.engine.goal import Goal
     from infra.local.engine.provider import Provider
-    from infra.local.engine.registry import Registry
-    from infra.local.engine.run import Run
-    from infra.local.engine.state import State
+    from infra.local.engine.registry import Providers
+    from infra.local.engine.run import EngineRun
+    from infra.local.engine.state import ResourceState
 
 
 class Existing:
     """Looks up what a program refers to."""
 
-    def __init__(self, run: Run, registry: Registry, builtin: Builtin) -> None:
+    def __init__(self, run: EngineRun, registry: Providers, builtin: Builtin) -> None:
         self._run = run
         self._registry = registry
         self._builtin = builtin
 
-    def take_over(self, goal: Goal, provider: Provider, reference: str) -> Answer:
+    def take_over(self, goal: Goal, provider: Provider, reference: str) -> ProgramAnswer:
         """Take a resource that exists under management, changing nothing in the cloud."""
         run = self._run
         found = provider.read(goal.type, goal.import_id, {})
@@ -59,16 +59,16 @@ class Existing:
         run.started(step)
         run.note(decision.new)
         run.ended(step, 0.0)
-        return Answer(goal.urn, found.id, was.outputs)
+        return ProgramAnswer(goal.urn, found.id, was.outputs)
 
-    def stands(self, goal: Goal, old: State | None, provider: Provider) -> bool:
+    def stands(self, goal: Goal, old: ResourceState | None, provider: Provider) -> bool:
         """Whether it is in the cloud as this stack's own, while the state has nothing of it or half a replacement."""
         standing = self._run.options.standing
         if not standing or (old is not None and not old.pending_replacement):
             return False
         return provider.locate(goal.type, reveal(goal.inputs)) in standing
 
-    def adopt(self, goal: Goal, old: State | None, provider: Provider, reference: str) -> State | None:
+    def adopt(self, goal: Goal, old: ResourceState | None, provider: Provider, reference: str) -> ResourceState | None:
         """Take what stands in the cloud into the state; `old` where it is gone by now."""
         run = self._run
         inputs = planner.checked_inputs(goal, provider, None)
@@ -106,18 +106,18 @@ class Existing:
             raise EngineError(f"{goal.urn}: there is no {goal.type} with id {goal.import_id}")
         return found, provider
 
-    def read(self, goal: Goal) -> Answer:
+    def read(self, goal: Goal) -> ProgramAnswer:
         """Look up a resource that this stack does not manage."""
         run = self._run
         if not run.admit(goal.urn):
-            return Answer(goal.urn, failed=True)
+            return ProgramAnswer(goal.urn, failed=True)
         old = run.olds.get(goal.urn)
         try:
             reference = self._registry.reference_for(goal)
             found, provider = self._look_up(goal, reference)
         except (ProviderError, EngineError) as error:
             run.broke(planner.undecided(goal, old), str(error))
-            return Answer(goal.urn, failed=True)
+            return ProgramAnswer(goal.urn, failed=True)
         state = planner.goal_state(goal, found.inputs, reference, None)
         state = replace(state, external=True, id=goal.import_id, import_id="", created="", modified="")
         state = state.showing(found.outputs, provider)
@@ -126,13 +126,13 @@ class Existing:
         if old is None or replace(state, other=old.other) != old:
             run.note(state)
         run.ended(step, 0.0)
-        return Answer(goal.urn, state.id, state.outputs)
+        return ProgramAnswer(goal.urn, state.id, state.outputs)
 
 
 class Builtin:
     """The `pulumi` package: `pulumi:pulumi:StackReference`, and `pulumi:pulumi:getResource`."""
 
-    def __init__(self, run: Run, backend: Backend, project: str, passphrase: Callable[[], str]) -> None:
+    def __init__(self, run: EngineRun, backend: Backend, project: str, passphrase: Callable[[], str]) -> None:
         self._run = run
         self._backend = backend
         self._project = project

@@ -63,7 +63,7 @@ class Goal:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ProgramAnswer:
     """What a program is told of a resource. unknown: nothing was made, and its outputs stay unknown."""
 
     urn: str

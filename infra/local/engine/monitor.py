@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
     from infra.local.engine.deployment import Deployment
     from infra.local.engine.existing import Builtin, Existing
-    from infra.local.engine.goal import Answer
-    from infra.local.engine.registry import Registry
-    from infra.local.engine.run import Run
+    from infra.local.engine.goal import ProgramAnswer
+    from infra.local.engine.registry import Providers
+    from infra.local.engine.run import EngineRun
 
 Empty: Any = _empty_pb2.__dict__["Empty"]
 """Comes into being at import, where no type checker sees it."""
@@ -71,10 +71,10 @@ class Monitor:
 
     def __init__(
         self,
-        run: Run,
+        run: EngineRun,
         deployment: Deployment,
         existing: Existing,
-        registry: Registry,
+        registry: Providers,
         builtin: Builtin,
         stack: str,
         project: str,
@@ -103,7 +103,7 @@ class Monitor:
         self, request: resource_pb2.RegisterResourceRequest
     ) -> resource_pb2.RegisterResourceResponse:
 
-        def work() -> Answer:
+        def work() -> ProgramAnswer:
             wanted = goals.registered(request, self._stack, self._project)
             parents = self._deployment.parents(wanted.parent) if wanted.parent else ()
             aliases = goals.alias_urns(wanted, request.aliases, parents, self._stack, self._project)
@@ -119,7 +119,7 @@ class Monitor:
         )
 
     def ReadResource(self, request: resource_pb2.ReadResourceRequest) -> resource_pb2.ReadResourceResponse:  # noqa: N802
-        def work() -> Answer:
+        def work() -> ProgramAnswer:
             wanted = goals.read(request, self._stack, self._project)
             return self._existing.read(wanted)
 
@@ -198,7 +198,7 @@ class Monitor:
 
     # Failures
 
-    def _answer(self, work: Callable[[], Answer], request: Any) -> Answer:
+    def _answer(self, work: Callable[[], ProgramAnswer], request: Any) -> ProgramAnswer:
         """The answer of some work on a resource. What is refused is recorded, and the program may go on."""
         if self._run.stopping.is_set():
             raise _stopped()

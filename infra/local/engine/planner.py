@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from infra.local.engine.goal import Goal
 from infra.local.engine.provider import PropertyDiff
 from infra.local.engine.run import now
-from infra.local.engine.state import State
+from infra.local.engine.state import ResourceState
 from infra.local.engine.values import DEFAULTS, UNKNOWN, masked, resealed, secret_places, with_secrets
 from infra.model import property_paths as paths
 from infra.model import urns
@@ -38,8 +38,8 @@ class Decision:
     """What is to become of one resource, and the state it is to have; outputs are those of before until it is done."""
 
     op: Op
-    new: State
-    old: State | None
+    new: ResourceState
+    old: ResourceState | None
     detailed: Mapping[str, PropertyDiff] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
     delete_first: bool = False
@@ -53,10 +53,10 @@ class Decision:
 
 
 def step_of(
-    what: Goal | State,
+    what: Goal | ResourceState,
     op: Op,
     *,
-    old: State | None = None,
+    old: ResourceState | None = None,
     new: Mapping[str, Any] | None = None,
     protect: bool = False,
 ) -> Step:
@@ -67,7 +67,7 @@ def step_of(
     return Step(op=op, urn=what.urn, type=what.type, name=name, old_inputs=before, new_inputs=after, protect=protect)
 
 
-def changes(detailed: Mapping[str, PropertyDiff], old: State, new: State) -> dict[str, PropertyChange]:
+def changes(detailed: Mapping[str, PropertyDiff], old: ResourceState, new: ResourceState) -> dict[str, PropertyChange]:
     """What stands at each differing path before and after; a value that only the cloud has comes from the outputs."""
     shown = {}
     for path, how in paths.of_the_program(detailed, old.inputs, new.inputs).items():
@@ -95,7 +95,7 @@ def plain_diff(old: dict[str, Any], new: dict[str, Any]) -> dict[str, PropertyDi
     return found
 
 
-def goal_state(goal: Goal, inputs: dict[str, Any], provider: str, old: State | None) -> State:
+def goal_state(goal: Goal, inputs: dict[str, Any], provider: str, old: ResourceState | None) -> ResourceState:
     """The state that a resource is to have, with the outputs that it had."""
     time = now()
     kept = {"created": time, "modified": time}
@@ -103,22 +103,22 @@ def goal_state(goal: Goal, inputs: dict[str, Any], provider: str, old: State | N
         kept = {name: getattr(old, name) for name in ("id", "outputs", "created", "modified")}
     asked = {name: getattr(goal, name) for name in _ASKED}
     other = {**(old.other if old is not None else {}), **goal.other}
-    return State(**asked, **kept, inputs=inputs, provider=provider, other=other)
+    return ResourceState(**asked, **kept, inputs=inputs, provider=provider, other=other)
 
 
-_ASKED = frozenset(each.name for each in fields(Goal)) & {each.name for each in fields(State)} - {
+_ASKED = frozenset(each.name for each in fields(Goal)) & {each.name for each in fields(ResourceState)} - {
     "inputs", "other", "provider",
 }  # fmt: skip
 """What a state takes over from a program as it is asked for."""
 
 
-def undecided(goal: Goal, old: State | None) -> Step:
+def undecided(goal: Goal, old: ResourceState | None) -> Step:
     """The step of a resource for which nothing could be decided."""
     op = Op.CREATE if old is None else Op.UPDATE
     return step_of(goal, op, old=old, new=goal.inputs, protect=goal.protect)
 
 
-def decide_component(goal: Goal, old: State | None) -> Decision:
+def decide_component(goal: Goal, old: ResourceState | None) -> Decision:
     """A component has no provider: it is created, or its inputs are taken over."""
     new = goal_state(goal, goal.inputs, "", old)
     if old is None:
@@ -127,7 +127,7 @@ def decide_component(goal: Goal, old: State | None) -> Decision:
     return Decision(op=Op.UPDATE if detailed else Op.SAME, new=new, old=old, detailed=detailed)
 
 
-def checked_inputs(goal: Goal, provider: Provider, old: State | None) -> dict[str, Any]:
+def checked_inputs(goal: Goal, provider: Provider, old: ResourceState | None) -> dict[str, Any]:
     """The program's inputs with the provider's defaults, secrets still secret; CheckFailedError says what is wrong."""
     inputs = kept(goal, old) if old is not None else goal.inputs
     known = reveal(old.inputs) if old is not None else None
@@ -142,7 +142,7 @@ def checked_inputs(goal: Goal, provider: Provider, old: State | None) -> dict[st
     return resealed(with_secrets(result.inputs, hidden), old.inputs if old is not None else None)
 
 
-def kept(goal: Goal, old: State) -> dict[str, Any]:
+def kept(goal: Goal, old: ResourceState) -> dict[str, Any]:
     """The program's inputs, with what `ignore_changes` names as it was."""
     inputs: Any = goal.inputs
     for pattern in goal.ignore_changes:
@@ -153,7 +153,7 @@ def kept(goal: Goal, old: State) -> dict[str, Any]:
 
 def decide(
     goal: Goal,
-    old: State | None,
+    old: ResourceState | None,
     provider: Provider,
     reference: str,
     *,
@@ -190,7 +190,7 @@ def _forced(path: str, how: PropertyDiff, patterns: tuple[str, ...]) -> Property
     return PropertyDiff(how.kind, replaces=True)
 
 
-def replaced_by_unknown(state: State, provider: Provider, names: frozenset[str]) -> bool:
+def replaced_by_unknown(state: ResourceState, provider: Provider, names: frozenset[str]) -> bool:
     """Whether a resource must be replaced once these inputs of it may change."""
     inputs = reveal(state.inputs)
     unknown = {name: UNKNOWN if name in names else value for name, value in inputs.items()}

@@ -28,7 +28,7 @@ from infra.model.errors import ConfigError
 
 if TYPE_CHECKING:
     from infra.local.engine.monitor import Monitor
-    from infra.local.engine.run import Run
+    from infra.local.engine.run import EngineRun
 
 SPARE_THREADS = 4
 """Threads beyond the parallel ones, so that invokes and outputs do not wait behind resources."""
@@ -51,7 +51,13 @@ class _Inline(asyncio.SelectorEventLoop):
 
 
 def execute(
-    program: Callable[[], None], monitor: Monitor, run: Run, *, project: str, stack: str, config: Mapping[str, str]
+    program: Callable[[], None],
+    monitor: Monitor,
+    run: EngineRun,
+    *,
+    project: str,
+    stack: str,
+    config: Mapping[str, str],
 ) -> bool:
     """Run the program to its end; True where it ended well.
 
@@ -68,7 +74,7 @@ def execute(
 
 
 def _body(
-    program: Callable[[], None], monitor: Monitor, run: Run, project: str, stack: str, config: Mapping[str, str]
+    program: Callable[[], None], monitor: Monitor, run: EngineRun, project: str, stack: str, config: Mapping[str, str]
 ) -> bool:
     loop = _Inline() if run.preview else asyncio.new_event_loop()
     executor = ThreadPoolExecutor(run.options.parallel + SPARE_THREADS, "resource")
@@ -91,7 +97,7 @@ def _body(
     return True
 
 
-def _configure(monitor: Monitor, run: Run, project: str, stack: str, config: Mapping[str, str]) -> None:
+def _configure(monitor: Monitor, run: EngineRun, project: str, stack: str, config: Mapping[str, str]) -> None:
     settings = sdk_settings.Settings(
         project=project,
         stack=stack,
@@ -101,7 +107,7 @@ def _configure(monitor: Monitor, run: Run, project: str, stack: str, config: Map
         dry_run=run.preview,
         organization="organization",
     )
-    settings.rpc_manager = Pace()
+    settings.rpc_manager = RegistrationPace()
     sdk_settings.configure(settings)
     sdk_settings.ROOT.set(None)
     sdk_config.set_all_config(dict(config), [])
@@ -128,7 +134,7 @@ def _drain(loop: asyncio.AbstractEventLoop) -> None:
         loop.run_until_complete(asyncio.gather(*pending, return_exceptions=True))
 
 
-def _tell(run: Run, error: Exception) -> None:
+def _tell(run: EngineRun, error: Exception) -> None:
     """A RunError speaks for itself; anything else is a fault of the program, and its author needs the place."""
     if isinstance(error, RunError):
         run.say("error", str(error))
@@ -145,7 +151,7 @@ TURNS = 64
 """Turns of the event loop between two portions: about what the SDK takes to prepare and answer one resource."""
 
 
-class Pace(RPCManager):
+class RegistrationPace(RPCManager):
     """Lets registrations begin in portions, in the order of the program.
 
     Left alone, the SDK prepares all of them side by side, so that every request of a large stack is in memory before

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from infra.local.engine.planner import Decision, step_of
 from infra.local.engine.provider import DiffResult, PropertyDiff, ProviderError
-from infra.local.engine.run import Clock, StoppedError, now
+from infra.local.engine.run import StoppedError, Stopwatch, now
 from infra.local.engine.values import secret_places, with_secrets
 from infra.model import urns
 from infra.model.errors import EngineError
@@ -22,12 +22,12 @@ from infra.model.secret_values import reveal
 
 if TYPE_CHECKING:
     from infra.local.engine.journal import OperationType
-    from infra.local.engine.registry import Registry
-    from infra.local.engine.run import Run
-    from infra.local.engine.state import State
+    from infra.local.engine.registry import Providers
+    from infra.local.engine.run import EngineRun
+    from infra.local.engine.state import ResourceState
 
 
-def refresh(run: Run, registry: Registry, *, quiet: bool = False) -> None:
+def refresh(run: EngineRun, registry: Providers, *, quiet: bool = False) -> None:
     """Read every resource that a provider serves. quiet: record only what differs, for a refresh before an update."""
     managed = [
         state
@@ -45,8 +45,8 @@ def refresh(run: Run, registry: Registry, *, quiet: bool = False) -> None:
             pass
 
 
-def _guarded(run: Run, registry: Registry, state: State, *, quiet: bool) -> None:
-    clock = Clock()
+def _guarded(run: EngineRun, registry: Providers, state: ResourceState, *, quiet: bool) -> None:
+    clock = Stopwatch()
     try:
         with run.slot():
             _refresh_one(run, registry, state, clock, quiet=quiet)
@@ -56,7 +56,7 @@ def _guarded(run: Run, registry: Registry, state: State, *, quiet: bool) -> None
         run.broke(_step(state, Op.SAME), str(error), clock.seconds)
 
 
-def _refresh_one(run: Run, registry: Registry, state: State, clock: Clock, *, quiet: bool) -> None:
+def _refresh_one(run: EngineRun, registry: Providers, state: ResourceState, clock: Stopwatch, *, quiet: bool) -> None:
     provider = registry.of(state.provider)
     found = provider.read(state.type, state.id, reveal(state.inputs))
     if found is None:
@@ -90,11 +90,11 @@ def _seen_from_the_state(result: DiffResult) -> dict[str, PropertyDiff]:
     return {path: PropertyDiff(turned[how.kind]) for path, how in result.detailed.items()}
 
 
-def _step(state: State, op: Op) -> Step:
+def _step(state: ResourceState, op: Op) -> Step:
     return step_of(state, op, old=state, new=state.inputs if op is Op.SAME else None)
 
 
-def settle(run: Run, registry: Registry, *, forgetting: bool = False) -> None:
+def settle(run: EngineRun, registry: Providers, *, forgetting: bool = False) -> None:
     """Settle every operation that was in flight; EngineError names each that cannot be.
 
     forgetting: take a create whose id nobody can foretell for one that made nothing, as a refresh does.
@@ -134,7 +134,7 @@ class _UnforetoldError(Exception):
     """Only the API knows the id that a create led to."""
 
 
-def _settle(run: Run, registry: Registry, kind: OperationType, state: State) -> str:
+def _settle(run: EngineRun, registry: Providers, kind: OperationType, state: ResourceState) -> str:
     """Put into the state what has become of an operation; the rest of the sentence that says it."""
     if kind == "creating":
         return _settle_create(run, registry, state)
@@ -143,7 +143,7 @@ def _settle(run: Run, registry: Registry, kind: OperationType, state: State) -> 
     return ": nothing had to be done"
 
 
-def _settle_change(run: Run, registry: Registry, state: State) -> str:
+def _settle_change(run: EngineRun, registry: Providers, state: ResourceState) -> str:
     known = run.states.get(state.key)
     if known is None:
         return "; the state has it no more"
@@ -156,7 +156,7 @@ def _settle_change(run: Run, registry: Registry, state: State) -> str:
     return ": it is there, and is planned again"
 
 
-def _settle_create(run: Run, registry: Registry, state: State) -> str:
+def _settle_create(run: EngineRun, registry: Providers, state: ResourceState) -> str:
     known = run.states.get(state.urn)
     provider = registry.of(state.provider)
     where = provider.locate(state.type, reveal(state.inputs))

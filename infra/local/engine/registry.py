@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from infra.local.engine.run import now
-from infra.local.engine.state import State
+from infra.local.engine.state import ResourceState
 from infra.local.engine.values import RefusedError
 from infra.model import urns
 from infra.model.errors import EngineError
@@ -20,17 +20,17 @@ from infra.model.secret_values import reveal
 if TYPE_CHECKING:
     from infra.local.engine.goal import Goal
     from infra.local.engine.provider import Provider
-    from infra.local.engine.run import Run
+    from infra.local.engine.run import EngineRun
 
 BUILTIN = "pulumi"
 """The package that the engine itself serves: stack references."""
 
 
-class Registry:
+class Providers:
     """The providers of one operation. `packages` are those that the caller handed in, by name."""
 
     def __init__(
-        self, run: Run, packages: Mapping[str, Provider], config: Mapping[str, str], stack: str, project: str
+        self, run: EngineRun, packages: Mapping[str, Provider], config: Mapping[str, str], stack: str, project: str
     ) -> None:
         self._run = run
         self._packages = packages
@@ -72,7 +72,7 @@ class Registry:
             raise EngineError(f"the state refers to a provider {urn} that it does not hold: restore a backup")
         return self.configure(reference, state)
 
-    def configure(self, reference: str, state: State) -> Provider:
+    def configure(self, reference: str, state: ResourceState) -> Provider:
         """Make the provider of a provider resource ready for use."""
         config = {name: value for name, value in reveal(state.inputs).items() if name != "version"}
         provider = self.served(urns.package_of(state.type), state.urn).configured(config)
@@ -111,7 +111,7 @@ class Registry:
         if old is not None and _settings(old.inputs) == inputs:
             return f"{urn}::{old.id}"
         time = now()
-        state = State(
+        state = ResourceState(
             urn=urn,
             type=token,
             custom=True,

@@ -24,9 +24,9 @@ from infra.model.secret_values import reveal
 if TYPE_CHECKING:
     from infra.local.engine.planner import Decision
     from infra.local.engine.provider import Provider
-    from infra.local.engine.registry import Registry
-    from infra.local.engine.run import Run
-    from infra.local.engine.state import State
+    from infra.local.engine.registry import Providers
+    from infra.local.engine.run import EngineRun
+    from infra.local.engine.state import ResourceState
     from infra.model.plan import Step
 
 
@@ -41,7 +41,7 @@ class Condemned:
 class Replacements:
     """The replacements of one run."""
 
-    def __init__(self, run: Run, registry: Registry) -> None:
+    def __init__(self, run: EngineRun, registry: Providers) -> None:
         self._run = run
         self._registry = registry
         self._condemned: dict[str, Condemned] = {}
@@ -53,7 +53,7 @@ class Replacements:
         condemned = self._condemned.get(urn)
         return condemned.reasons if condemned is not None else ()
 
-    def await_condemned(self, old: State | None) -> State | None:
+    def await_condemned(self, old: ResourceState | None) -> ResourceState | None:
         """The old state, once whoever claimed it has deleted it."""
         condemned = self._condemned.get(old.urn) if old is not None else None
         if condemned is None or old is None:
@@ -61,7 +61,7 @@ class Replacements:
         condemned.gone.wait()
         return replace(old, pending_replacement=True) if self._run.preview else self._run.states.get(old.urn)
 
-    def finish_later(self, step: Step, old: State, seconds: float) -> None:
+    def finish_later(self, step: Step, old: ResourceState, seconds: float) -> None:
         """A replacement whose new resource stands and whose old one is deleted after the program."""
         with self._run.lock:
             self.unfinished[replace(old, delete=True).key] = (step, seconds)
@@ -81,7 +81,7 @@ class Replacements:
             for _, condemned in self._condemn(decision.old):
                 condemned.gone.set()
 
-    def delete_first(self, old: State) -> None:
+    def delete_first(self, old: ResourceState) -> None:
         """Delete a resource that is to be made again, what hangs on it first; ProviderError stops the replacement."""
         mine = self._condemn(old)
         try:
@@ -96,10 +96,10 @@ class Replacements:
                 others.gone.wait()
         self._delete(old)
 
-    def _condemn(self, old: State) -> list[tuple[State, Condemned]]:
+    def _condemn(self, old: ResourceState) -> list[tuple[ResourceState, Condemned]]:
         """Claim every old resource that must be replaced because this one is, in order of dependency."""
         run = self._run
-        claimed: list[tuple[State, Condemned]] = []
+        claimed: list[tuple[ResourceState, Condemned]] = []
         affected = {old.urn}
         with run.lock:
             for state in self._after(old.urn):
@@ -119,7 +119,7 @@ class Replacements:
                 claimed.append((state, condemned))
         return claimed
 
-    def _after(self, urn: str) -> Iterable[State]:
+    def _after(self, urn: str) -> Iterable[ResourceState]:
         """Old resources of a provider that depend on one, however far, in order of dependency."""
         found: set[str] = set()
         ahead = [urn]
@@ -146,7 +146,7 @@ class Replacements:
                 found.setdefault(on, []).append(state.urn)
         return found
 
-    def _delete(self, state: State) -> None:
+    def _delete(self, state: ResourceState) -> None:
         run = self._run
         gone = replace(state, pending_replacement=True)
         if state.retain_on_delete:
@@ -155,7 +155,7 @@ class Replacements:
         delete(run, self._registry.of(state.provider), state, gone)
 
 
-def delete(run: Run, provider: Provider, state: State, *left: State) -> None:
+def delete(run: EngineRun, provider: Provider, state: ResourceState, *left: ResourceState) -> None:
     """Have a provider delete a resource; `left` is what the state has in its place. What Ctrl-C cuts off is in flight.
 
     Raises ProviderError.

@@ -20,7 +20,7 @@ from infra.model.urns import Patterns, Targets
 if TYPE_CHECKING:
     from infra.local.engine.checkpoint import Snapshot
     from infra.local.engine.journal import Journal, OperationType
-    from infra.local.engine.state import State
+    from infra.local.engine.state import ResourceState
 
 Listener = Callable[[Event], None]
 DEFAULT_PARALLEL = 16
@@ -74,7 +74,7 @@ class StoppedError(Exception):
     """The operation is being given up; nothing new is begun."""
 
 
-class Run:
+class EngineRun:
     """One preview, update, refresh or destroy.
 
     `seen` holds the URNs that the program has asked for, `failed` those that failed or were skipped, `touched`
@@ -105,7 +105,7 @@ class Run:
         self.fatal: BaseException | None = None
         self.lock = threading.RLock()
         self._slots = threading.BoundedSemaphore(options.parallel)
-        self._open: dict[int, tuple[OperationType, State]] = {}
+        self._open: dict[int, tuple[OperationType, ResourceState]] = {}
         self._listener = listener
         self._listening = threading.Lock()
 
@@ -195,7 +195,7 @@ class Run:
                 raise StoppedError
             yield
 
-    def begin(self, kind: OperationType, state: State) -> int:
+    def begin(self, kind: OperationType, state: ResourceState) -> int:
         """Journal what a provider is about to be asked."""
         assert self.journal is not None
         number = self.journal.begin(kind, self.snapshot.codec.encode(state))
@@ -203,7 +203,7 @@ class Run:
             self._open[number] = (kind, state)
         return number
 
-    def end(self, number: int, *states: State, drop: tuple[State, ...] = ()) -> None:
+    def end(self, number: int, *states: ResourceState, drop: tuple[ResourceState, ...] = ()) -> None:
         """Journal what has come of it, and take it over."""
         assert self.journal is not None
         encode = self.snapshot.codec.encode
@@ -212,18 +212,18 @@ class Run:
             del self._open[number]
         self._take_over(states, drop)
 
-    def open_operations(self) -> list[tuple[OperationType, State]]:
+    def open_operations(self) -> list[tuple[OperationType, ResourceState]]:
         """What has begun and not ended: in flight where the run was cut short."""
         return list(self._open.values())
 
-    def note(self, *states: State, drop: tuple[State, ...] = ()) -> None:
+    def note(self, *states: ResourceState, drop: tuple[ResourceState, ...] = ()) -> None:
         """Take over what has changed in the state alone; journalled unless this is a preview."""
         if self.journal is not None:
             encode = self.snapshot.codec.encode
             self.journal.note([encode(state) for state in states], [state.key for state in drop])
         self._take_over(states, drop)
 
-    def _take_over(self, states: tuple[State, ...], drop: tuple[State, ...]) -> None:
+    def _take_over(self, states: tuple[ResourceState, ...], drop: tuple[ResourceState, ...]) -> None:
         with self.lock:
             for state in drop:
                 self.states.pop(state.key, None)
@@ -243,7 +243,7 @@ class Run:
 
 
 @contextmanager
-def interruptible(run: Run) -> Generator[list[int]]:
+def interruptible(run: EngineRun) -> Generator[list[int]]:
     """Ctrl-C once: begin nothing new and wait for what is under way. Twice: stop waiting too."""
     presses: list[int] = []
     said = "stopping: nothing new is begun, what is under way is awaited; Ctrl-C again stops waiting"
@@ -271,7 +271,7 @@ def interruptible(run: Run) -> Generator[list[int]]:
             telling.join()
 
 
-class Clock:
+class Stopwatch:
     """Seconds since it was made."""
 
     def __init__(self) -> None:

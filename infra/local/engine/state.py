@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True, kw_only=True)
-class State:
+class ResourceState:
     """A resource's state. Property values are in memory form: plain, with `Secret` where secret.
 
     delete: replaced already, and still to be deleted.
@@ -70,7 +70,7 @@ class State:
     def provider_urn(self) -> str:
         return self.provider.rpartition("::")[0]
 
-    def showing(self, outputs: dict[str, Any], provider: Provider | None, **fields: Any) -> State:
+    def showing(self, outputs: dict[str, Any], provider: Provider | None, **fields: Any) -> ResourceState:
         """This state with a provider's plain outputs, secret where they are to be, and with these fields.
 
         Secret is what the provider says, what the program names (`additional_secret_outputs`), and whatever stands
@@ -136,13 +136,13 @@ _REFUSED = {
 
 
 class Codec:
-    """Between `State` and a checkpoint's resource object, under one vault. `met_secrets`: it has decoded any."""
+    """Between `ResourceState` and a checkpoint's resource object, under one vault. met_secrets: it has decoded any."""
 
     def __init__(self, vault: Vault) -> None:
         self._vault = vault
         self.met_secrets = False
 
-    def encode(self, state: State) -> dict[str, Any]:
+    def encode(self, state: ResourceState) -> dict[str, Any]:
         """A resource object of a checkpoint; no secret in clear."""
         entry: dict[str, Any] = {"urn": state.urn, "custom": state.custom}
         for name, attribute in _FIELDS:
@@ -159,7 +159,7 @@ class Codec:
             entry["replacementTrigger"] = self.encode_value(state.replacement_trigger)
         return {**entry, **state.other}
 
-    def decode(self, entry: Mapping[str, Any]) -> State:
+    def decode(self, entry: Mapping[str, Any]) -> ResourceState:
         """The state of a checkpoint's resource object; refuses by name what this engine would get wrong."""
         for name, what in _REFUSED.items():
             if entry.get(name):
@@ -176,7 +176,7 @@ class Codec:
             fields["property_dependencies"] = {
                 name: tuple(urns or ()) for name, urns in fields["property_dependencies"].items()
             }
-        return State(
+        return ResourceState(
             urn=entry["urn"],
             type=entry["type"],
             custom=entry["custom"],

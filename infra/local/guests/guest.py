@@ -16,8 +16,8 @@ from infra.fleet.runner.supervisor.state import State, Waits
 from infra.fleet.runner.supervisor.supervise import Supervisor
 from infra.local.cloud.control import ControlError
 from infra.local.guests.disk import Disk
-from infra.local.guests.machine import RESTARTS, STUB_ASKS, HangsError, Machine, boot_seconds, end_runner, slowest
-from infra.local.guests.surroundings import Surroundings, UnreadableError, Vm
+from infra.local.guests.machine import RESTARTS, STUB_ASKS, GuestMachine, HangsError, boot_seconds, end_runner, slowest
+from infra.local.guests.surroundings import Endpoints, UnreadableError, Vm
 
 _RESULTS: Final = {"success": "Succeeded", "failure": "Failed", "cancelled": "Canceled"}
 _MOST_TURNS: Final = 100
@@ -28,12 +28,12 @@ class Guest:
     """now: cloud time. compression: what boots are shorter by. jobs_wait, faults: whether there are any at all."""
 
     def __init__(
-        self, vm: Vm, disk: Disk, around: Surroundings, *, now: float, compression: float, jobs_wait: bool, faults: bool
+        self, vm: Vm, disk: Disk, around: Endpoints, *, now: float, compression: float, jobs_wait: bool, faults: bool
     ) -> None:
         self._vm, self.disk, self._around = vm, disk, around
         self._now = now
         self._compression, self._jobs_wait = compression, jobs_wait
-        self._machine = Machine(vm, disk, around, at=now, faults=faults)
+        self._machine = GuestMachine(vm, disk, around, at=now, faults=faults)
         self._core = self._supervisor()
 
     def live(self) -> None:

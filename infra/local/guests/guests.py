@@ -17,7 +17,7 @@ from infra.local.cloud.control import ControlError
 from infra.local.guests.disk import Disk
 from infra.local.guests.guest import Guest
 from infra.local.guests.machine import end_runner
-from infra.local.guests.surroundings import GuestControl, Surroundings, Vm
+from infra.local.guests.surroundings import Endpoints, GuestControl, Vm
 
 _SHORTEST = 0.001
 """Seconds by which the clock moves at least, so that rounding holds nobody up."""
@@ -42,7 +42,7 @@ class Guests:
     def settle(self) -> Look:
         """Let every guest do what it had time for."""
         told = self._control.guests()
-        around = Surroundings(self._control, self._broker)
+        around = Endpoints(self._control, self._broker)
         before: dict[str, dict[str, Any]] = told["disks"]
         found = {vm.name: vm for each in told["nodes"] if (vm := _vm(each)) is not None}
         after: dict[str, Disk] = {}

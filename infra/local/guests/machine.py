@@ -18,7 +18,7 @@ from infra.fleet.runner.supervisor import orders, rounds
 from infra.fleet.runner.supervisor.boot import STEPS
 from infra.local.cloud.control import ControlError
 from infra.local.guests.disk import Disk
-from infra.local.guests.surroundings import Surroundings, UnreadableError, Vm
+from infra.local.guests.surroundings import Endpoints, UnreadableError, Vm
 
 BOOT_SECONDS: Final = dict(zip(STEPS, (10.0, 20.0, 25.0, 1.0, 90.0, 60.0, 1.0, 12.0, 1.0), strict=True))
 """By step, the realistic seconds of the first boot; a model, not a measurement."""
@@ -52,14 +52,14 @@ class HangsError(Exception):
     """What was asked for is never answered."""
 
 
-class Machine:
+class GuestMachine:
     """at: cloud time of what is being done. faults: whether there are any at all.
 
     news: whether a report is due. boots: the bundle with which to boot, None where that is not asked for. step_seconds:
         of the whole boot that is under way.
     """
 
-    def __init__(self, vm: Vm, disk: Disk, around: Surroundings, *, at: float, faults: bool) -> None:
+    def __init__(self, vm: Vm, disk: Disk, around: Endpoints, *, at: float, faults: bool) -> None:
         self._vm, self._disk, self._around, self._faults = vm, disk, around, faults
         self.at = at
         self.host = e.Host(
@@ -181,7 +181,7 @@ class Machine:
             end_runner(self._around, self._disk)
 
 
-def end_runner(around: Surroundings, disk: Disk) -> None:
+def end_runner(around: Endpoints, disk: Disk) -> None:
     """The program of a runner stops without a word; GitHub sees it go offline."""
     if disk.jit:
         # There may be no registration any more.

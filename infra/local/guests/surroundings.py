@@ -72,7 +72,7 @@ class Vm:
         return self.name.rpartition("/")[2]
 
 
-class Surroundings:
+class Endpoints:
     """broker: the address of a stack's broker, None where there is none. One look's worth: the bucket is read once."""
 
     def __init__(self, control: GuestControl, broker: Callable[[str], str | None]) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 from infra.local.engine.provider import UNKNOWN, CheckFailure
 from infra.local.provider.codec import DEFAULTS
 from infra.local.provider.differ import under
-from infra.local.provider.fields import Field, Kind, Relation
+from infra.local.provider.fields import Field, Relation, Shape
 
 _SUFFIX_LENGTH = 7
 
@@ -79,22 +79,22 @@ def _check_value(findings: Findings, path: str, known: Field, value: Any) -> Any
     if known.most and isinstance(value, list) and len(value) > known.most:
         findings.refuse(path, f"at most {known.most} elements, got {len(value)}")
     match known.kind:
-        case Kind.BLOCK if isinstance(value, Mapping):
+        case Shape.BLOCK if isinstance(value, Mapping):
             return check_fields(findings, path, known.inner, value, known.relations)
-        case Kind.BLOCKS if isinstance(value, list):
+        case Shape.BLOCKS if isinstance(value, list):
             return [
                 item if item is UNKNOWN else _check_item(findings, f"{path}[{index}]", known, item)
                 for index, item in enumerate(value)
             ]
-        case Kind.TEXTS | Kind.REALS if isinstance(value, list):
+        case Shape.TEXTS | Shape.REALS if isinstance(value, list):
             return [_check_scalar(findings, f"{path}[{index}]", known, item) for index, item in enumerate(value)]
-        case Kind.TABLE if isinstance(value, Mapping):
+        case Shape.TABLE if isinstance(value, Mapping):
             entries = {key: item for key, item in value.items() if item is not None and key != DEFAULTS}
             checked = {key: _check_scalar(findings, under(path, key), known, item) for key, item in entries.items()}
             if known.rule is not None and (wrong := known.rule(checked)):
                 findings.refuse(path, wrong)
             return checked
-        case Kind.TEXT | Kind.WHOLE | Kind.REAL | Kind.FLAG:
+        case Shape.TEXT | Shape.WHOLE | Shape.REAL | Shape.FLAG:
             return _check_scalar(findings, path, known, value)
         case _:
             findings.refuse(path, f"expected {known.kind.value}, got {value!r}")
@@ -111,7 +111,7 @@ def _check_item(findings: Findings, path: str, known: Field, item: Any) -> Any:
 def _check_scalar(findings: Findings, path: str, known: Field, value: Any) -> Any:
     if value is UNKNOWN:
         return value
-    kind = {Kind.TEXTS: Kind.TEXT, Kind.TABLE: Kind.TEXT, Kind.REALS: Kind.REAL}.get(known.kind, known.kind)
+    kind = {Shape.TEXTS: Shape.TEXT, Shape.TABLE: Shape.TEXT, Shape.REALS: Shape.REAL}.get(known.kind, known.kind)
     converted = _convert(kind, value)
     if converted is None:
         findings.refuse(path, f"expected {kind.value}, got {value!r}")
@@ -119,16 +119,16 @@ def _check_scalar(findings: Findings, path: str, known: Field, value: Any) -> An
     empty = converted == "" and not known.required
     if known.choices and converted not in known.choices and not empty:
         findings.refuse(path, f"expected one of {', '.join(known.choices)}, got {converted!r}")
-    if known.rule is not None and known.kind is not Kind.TABLE and (wrong := known.rule(converted)):
+    if known.rule is not None and known.kind is not Shape.TABLE and (wrong := known.rule(converted)):
         findings.refuse(path, wrong)
     return converted
 
 
-def _convert(kind: Kind, value: Any) -> Any:
+def _convert(kind: Shape, value: Any) -> Any:
     """The value as its kind, None where it is none: numbers arrive as floats, flags and numbers sometimes as text."""
-    if kind is Kind.FLAG:
+    if kind is Shape.FLAG:
         return value if isinstance(value, bool) else {"true": True, "false": False}.get(value)
-    if kind is Kind.TEXT:
+    if kind is Shape.TEXT:
         if isinstance(value, bool):
             return "true" if value else "false"
         if isinstance(value, (int, float)):
@@ -140,7 +140,7 @@ def _convert(kind: Kind, value: Any) -> Any:
         number = float(value)
     except ValueError:
         return None
-    if kind is Kind.REAL:
+    if kind is Shape.REAL:
         return number
     return int(number) if number == int(number) else None
 

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 
 from infra.local.engine.provider import UNKNOWN
-from infra.local.provider.fields import Field, Kind, Relation, is_empty
+from infra.local.provider.fields import Field, Relation, Shape, is_empty
 
 DEFAULTS = "__defaults"
 """Names the properties of an object that the provider filled in; Pulumi's own mark in recorded inputs."""
@@ -38,23 +38,23 @@ def _encode_block(field: Field, value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _says(field: Field, value: Any) -> bool:
-    return value is not None and (field.kind is Kind.BLOCK or value not in ("", [], {}))
+    return value is not None and (field.kind is Shape.BLOCK or value not in ("", [], {}))
 
 
 def _encode_value(field: Field, value: Any) -> Any:
     match field.kind:
-        case Kind.WHOLE:
+        case Shape.WHOLE:
             return str(int(value)) if field.wire_text else int(value)
-        case Kind.BLOCK:
+        case Shape.BLOCK:
             return _encode_block(field, value)
-        case Kind.BLOCKS if field.keyed:
+        case Shape.BLOCKS if field.keyed:
             inner = {name: each for name, each in field.inner.items() if name != field.keyed}
             return {item[field.keyed]: encode(inner, item) for item in value}
-        case Kind.BLOCKS:
+        case Shape.BLOCKS:
             return [encode(field.inner, item) for item in value]
-        case Kind.TABLE:
+        case Shape.TABLE:
             return dict(value)
-        case Kind.TEXTS | Kind.REALS:
+        case Shape.TEXTS | Shape.REALS:
             return list(value)
         case _:
             return field.spelled(value) if field.spelled else value
@@ -88,17 +88,17 @@ def _decode_value(field: Field, value: Any) -> Any:
     if value is None:
         return field.zero
     match field.kind:
-        case Kind.WHOLE:
+        case Shape.WHOLE:
             return int(value)
-        case Kind.BLOCK:
+        case Shape.BLOCK:
             return decode(field.inner, value) if value or field.keeps_empty else None
-        case Kind.BLOCKS if field.keyed:
+        case Shape.BLOCKS if field.keyed:
             return [decode(field.inner, {**item, field.keyed: key}) for key, item in sorted(value.items())]
-        case Kind.BLOCKS:
+        case Shape.BLOCKS:
             return [decode(field.inner, item) for item in (value if isinstance(value, list) else [value])]
-        case Kind.TABLE:
+        case Shape.TABLE:
             return dict(value)
-        case Kind.TEXTS | Kind.REALS:
+        case Shape.TEXTS | Shape.REALS:
             return list(value)
         case _:
             return field.told(value) if field.told else value
@@ -124,11 +124,11 @@ def as_written(fields: Mapping[str, Field], outputs: Mapping[str, Any], written:
 
 
 def _as_written_value(field: Field, value: Any, before: Any) -> Any:
-    if field.kind is Kind.BLOCK:
+    if field.kind is Shape.BLOCK:
         return as_written(field.inner, value, before)
-    if field.kind is Kind.BLOCKS:
+    if field.kind is Shape.BLOCKS:
         return [as_written(field.inner, item, old) for item, old in _paired(field, value, before)]
-    if field.kind is Kind.TABLE:
+    if field.kind is Shape.TABLE:
         return {key: value[key] for key in before if key in value}
     if field.unordered and isinstance(value, list):
         return [item for item in before if item in value]
@@ -168,9 +168,9 @@ def as_declared(
             if relation.most == 1 and name in relation.names:
                 inputs = {other: kept for other, kept in inputs.items() if other not in relation.names}
         match field.kind:
-            case Kind.BLOCK:
+            case Shape.BLOCK:
                 inputs[name] = as_declared(field.inner, value, field.relations)
-            case Kind.BLOCKS:
+            case Shape.BLOCKS:
                 inputs[name] = [as_declared(field.inner, item, field.relations) for item in value]
             case _:
                 inputs[name] = value
@@ -185,9 +185,9 @@ def overlay(fields: Mapping[str, Field], old: Mapping[str, Any], inputs: Mapping
         field = fields.get(name)
         if field is None or value is None:
             continue
-        if field.kind is Kind.BLOCK and isinstance(value, Mapping) and isinstance(old.get(name), Mapping):
+        if field.kind is Shape.BLOCK and isinstance(value, Mapping) and isinstance(old.get(name), Mapping):
             merged[name] = overlay(field.inner, old[name], value)
-        elif field.kind is Kind.BLOCKS and isinstance(value, list) and not field.unordered and not field.keyed:
+        elif field.kind is Shape.BLOCKS and isinstance(value, list) and not field.unordered and not field.keyed:
             before = old.get(name) or []
             merged[name] = [
                 overlay(field.inner, before[place], item) if place < len(before) and isinstance(item, Mapping) else item

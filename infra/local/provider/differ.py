@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from infra.local.engine.provider import UNKNOWN, PropertyDiff
 from infra.local.provider.codec import DEFAULTS, has_unknown
-from infra.local.provider.fields import Field, Kind, is_empty
+from infra.local.provider.fields import Field, Shape, is_empty
 
 Differences = dict[str, PropertyDiff]
 
@@ -49,12 +49,12 @@ class _Comparison:
                 self._value(under(path, name), known, old.get(name), new.get(name))
 
     def _value(self, path: str, field: Field, old: Any, new: Any) -> None:
-        absent = new is None if field.kind is Kind.BLOCK else is_empty(new)
+        absent = new is None if field.kind is Shape.BLOCK else is_empty(new)
         if (new is None and field.server) or (is_empty(old) and absent):
             return
         if field.hidden and field.hidden(old, new, self.old, self.new):
             return
-        if field.kind is Kind.TABLE and new is not UNKNOWN:
+        if field.kind is Shape.TABLE and new is not UNKNOWN:
             self._tables(path, old or {}, new or {}, replaces=field.replaces)
         elif is_empty(old):
             kind = "update" if isinstance(old, (str, int, float)) else "add"
@@ -63,11 +63,11 @@ class _Comparison:
             self.found[path] = PropertyDiff("delete", field.replaces or _replaces_within(field, old))
         elif new is UNKNOWN:
             self.found[path] = PropertyDiff("update", field.replaces or _replaces_within(field, old))
-        elif field.kind is Kind.BLOCK:
+        elif field.kind is Shape.BLOCK:
             self.fields(path, field.inner, old, new)
-        elif field.kind is Kind.BLOCKS:
+        elif field.kind is Shape.BLOCKS:
             self._blocks(path, field, old, new)
-        elif field.kind in (Kind.TEXTS, Kind.REALS):
+        elif field.kind in (Shape.TEXTS, Shape.REALS):
             self._texts(path, field, old, new)
         elif old != new and not (field.same and field.same(old, new)):
             replaces = field.replaces or bool(field.replaces_when and field.replaces_when(old, new))
@@ -122,9 +122,9 @@ class _Comparison:
 
 def _replaces_within(field: Field, value: Any) -> bool:
     """Whether a block that comes or goes as a whole carries a property that cannot change in place."""
-    if field.kind is Kind.BLOCKS and isinstance(value, list):
+    if field.kind is Shape.BLOCKS and isinstance(value, list):
         return any(_any_replaces(field.inner, item) for item in value)
-    return field.kind is Kind.BLOCK and _any_replaces(field.inner, value)
+    return field.kind is Shape.BLOCK and _any_replaces(field.inner, value)
 
 
 def _any_replaces(fields: Mapping[str, Field], values: Any) -> bool:

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 
-class Kind(StrEnum):
+class Shape(StrEnum):
     """The shape of a property's value."""
 
     TEXT = "string"
@@ -82,7 +82,7 @@ class Field:
     inner: the properties of a block. relations: how many of them may be given together.
     """
 
-    kind: Kind
+    kind: Shape
     wire: str = ""
     required: bool = False
     needs: str = ""
@@ -119,17 +119,17 @@ def _nothing() -> None:
     return None
 
 
-_ZEROS: Final[Mapping[Kind, Callable[[], Any]]] = MappingProxyType(
+_ZEROS: Final[Mapping[Shape, Callable[[], Any]]] = MappingProxyType(
     {
-        Kind.TEXT: str,
-        Kind.WHOLE: int,
-        Kind.REAL: float,
-        Kind.FLAG: bool,
-        Kind.TEXTS: list,
-        Kind.REALS: list,
-        Kind.TABLE: dict,
-        Kind.BLOCK: _nothing,
-        Kind.BLOCKS: list,
+        Shape.TEXT: str,
+        Shape.WHOLE: int,
+        Shape.REAL: float,
+        Shape.FLAG: bool,
+        Shape.TEXTS: list,
+        Shape.REALS: list,
+        Shape.TABLE: dict,
+        Shape.BLOCK: _nothing,
+        Shape.BLOCKS: list,
     }
 )
 

@@ -24,12 +24,12 @@ from infra.local.engine.provider import (
 from infra.local.provider.checker import Findings, check_fields, fill_name
 from infra.local.provider.codec import DEFAULTS, as_declared, as_written, has_unknown
 from infra.local.provider.differ import compare
-from infra.local.provider.resource import Call, ResourceType
+from infra.local.provider.resource import ResourceCall, ResourceType
 from infra.local.provider.rest import OperationFailedError, OperationTimeoutError
-from infra.local.provider.settings import EFFECTIVE, FUNCTIONS, MANAGED, Settings
+from infra.local.provider.settings import EFFECTIVE, FUNCTIONS, MANAGED, ProviderSettings
 from infra.local.provider.states import States, tops
 from infra.local.provider.tables import TYPES
-from infra.local.provider.transport import Api, ApiError
+from infra.local.provider.transport import ApiError, RestApi
 
 _GONE: Final = 404
 
@@ -52,11 +52,11 @@ class GoogleProvider:
         region: str | None = None,
         zone: str | None = None,
         connections: int = 64,
-        api: Api | None = None,
-        settings: Settings | None = None,
+        api: RestApi | None = None,
+        settings: ProviderSettings | None = None,
     ) -> None:
-        self._api = api or Api(url, connections=connections)
-        self._settings = settings or Settings(project=project, region=region, zone=zone)
+        self._api = api or RestApi(url, connections=connections)
+        self._settings = settings or ProviderSettings(project=project, region=region, zone=zone)
         self._states = States(self._settings)
 
     def configured(self, config: Mapping[str, Any]) -> GoogleProvider:
@@ -105,7 +105,7 @@ class GoogleProvider:
 
     def create(self, token: str, inputs: dict[str, Any], timeout: float | None, cancel: Cancel) -> Created:
         kind = TYPES[token]
-        call = Call(
+        call = ResourceCall(
             api=self._api,
             deadline=self._api.deadline(timeout, cancel),
             values=self._states.values(kind, inputs),
@@ -148,7 +148,7 @@ class GoogleProvider:
             raise ProviderError(f"{resource_id!r} is no id of a {token}: it has the form {kind.import_form}")
         values = self._states.values(kind, inputs, resource_id)
         try:
-            found = kind.calls.read(Call(api=self._api, deadline=self._api.deadline(), values=values))
+            found = kind.calls.read(ResourceCall(api=self._api, deadline=self._api.deadline(), values=values))
         except (ApiError, OperationTimeoutError) as error:
             raise ProviderError(f"Error reading {kind.noun} {resource_id}: {error}") from error
         if found is None:
@@ -181,7 +181,7 @@ class GoogleProvider:
         paths = self.diff(token, resource_id, old_inputs, old_outputs, new_inputs).detailed
         changed = {top.replace(MANAGED, "labels") for top in tops(paths)}
         values = self._states.values(kind, new_inputs, resource_id)
-        call = Call(
+        call = ResourceCall(
             api=self._api,
             deadline=self._api.deadline(timeout, cancel),
             values=values,
@@ -224,7 +224,7 @@ class GoogleProvider:
             return
         try:
             values = self._states.values(kind, outputs, resource_id)
-            kind.calls.delete(Call(api=self._api, deadline=self._api.deadline(timeout, cancel), values=values))
+            kind.calls.delete(ResourceCall(api=self._api, deadline=self._api.deadline(timeout, cancel), values=values))
         except (ApiError, OperationFailedError, OperationTimeoutError) as error:
             if not _is_gone(error):
                 raise ProviderError(f"Error deleting {kind.noun} {resource_id}: {error}") from error

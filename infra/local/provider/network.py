@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
-from infra.local.provider.fields import Kind
-from infra.local.provider.resource import Call
+from infra.local.provider.fields import Shape
+from infra.local.provider.resource import ResourceCall
 from infra.local.provider.rest import Rest
 from infra.local.provider.spellings import link_path
 from infra.local.provider.transport import ApiError
@@ -21,16 +21,16 @@ _Nats = list[dict[str, Any]]
 class InNetwork(Rest):
     """What belongs to a network, which the service takes by its path alone, whatever the program or the state has."""
 
-    def create(self, call: Call) -> None:
+    def create(self, call: ResourceCall) -> None:
         _name_in_full(call)
         Rest.create(self, call)
 
-    def update(self, call: Call) -> None:
+    def update(self, call: ResourceCall) -> None:
         _name_in_full(call)
         Rest.update(self, call)
 
 
-def _name_in_full(call: Call) -> None:
+def _name_in_full(call: ResourceCall) -> None:
     if network := call.body.get("network"):
         bare = f"projects/{call.values['project']}/global/networks/{network}"
         call.body["network"] = link_path(network) if "/" in network else bare
@@ -40,19 +40,19 @@ def _name_in_full(call: Call) -> None:
 class Subnetwork(InNetwork):
     """Two of its properties change by verbs of their own, the others by a patch with the fingerprint that was read."""
 
-    def create(self, call: Call) -> None:
+    def create(self, call: ResourceCall) -> None:
         _enable_logs(call.body)
         if call.body.get("purpose") not in _WITHOUT_LOGS:
             call.body.setdefault("logConfig", {"enable": False})
         InNetwork.create(self, call)
 
-    def read(self, call: Call) -> dict[str, Any] | None:
+    def read(self, call: ResourceCall) -> dict[str, Any] | None:
         found = Rest.read(self, call)
         if found is not None:
             _drop_idle_logs(found)
         return found
 
-    def update(self, call: Call) -> None:
+    def update(self, call: ResourceCall) -> None:
         path = self.path(call)
         verbs = {"ipCidrRange": "expandIpCidrRange", "privateIpGoogleAccess": "setPrivateIpGoogleAccess"}
         for name, verb in verbs.items():
@@ -78,28 +78,28 @@ def _enable_logs(body: dict[str, Any]) -> None:
 class Firewall(InNetwork):
     """A rule; what is said of `InNetwork` holds but for its logs, which are on where anything is said of them."""
 
-    def create(self, call: Call) -> None:
+    def create(self, call: ResourceCall) -> None:
         _say_logs(call)
         InNetwork.create(self, call)
 
-    def read(self, call: Call) -> dict[str, Any] | None:
+    def read(self, call: ResourceCall) -> dict[str, Any] | None:
         found = Rest.read(self, call)
         if found is not None:
             _drop_idle_logs(found)
         return found
 
-    def update(self, call: Call) -> None:
+    def update(self, call: ResourceCall) -> None:
         """Everything that can change, lists that are empty now among it."""
         _say_logs(call)
         for name, field in self.fields.items():
-            if field.kind in (Kind.TEXTS, Kind.BLOCKS):
+            if field.kind in (Shape.TEXTS, Shape.BLOCKS):
                 call.body.setdefault(field.wire or name, [])
         for fixed in ("name", "direction"):
             call.body.pop(fixed, None)
         InNetwork.update(self, call)
 
 
-def _say_logs(call: Call) -> None:
+def _say_logs(call: ResourceCall) -> None:
     enabled = bool(call.values.get("enableLogging")) or "logConfig" in call.body
     call.body["logConfig"] = {**call.body.get("logConfig", {}), "enable": enabled}
 
@@ -114,7 +114,7 @@ def _drop_idle_logs(body: dict[str, Any]) -> None:
 class RouterNat(Rest):
     """An entry in a router's list of NATs, which is read, changed and written back as a whole, one at a time."""
 
-    def create(self, call: Call) -> None:
+    def create(self, call: ResourceCall) -> None:
         def added(nats: _Nats) -> _Nats:
             if any(nat["name"] == call.values["name"] for nat in nats):
                 message = f"the router {call.values['router']!r} has a NAT {call.values['name']!r} already"
@@ -123,17 +123,17 @@ class RouterNat(Rest):
 
         self._change(call, added)
 
-    def read(self, call: Call) -> dict[str, Any] | None:
+    def read(self, call: ResourceCall) -> dict[str, Any] | None:
         nats = (call.find(self.path(call)) or {}).get("nats") or []
         return next((nat for nat in nats if nat["name"] == call.values["name"]), None)
 
-    def update(self, call: Call) -> None:
+    def update(self, call: ResourceCall) -> None:
         self._change(call, lambda nats: [call.body if nat["name"] == call.values["name"] else nat for nat in nats])
 
-    def delete(self, call: Call) -> None:
+    def delete(self, call: ResourceCall) -> None:
         self._change(call, lambda nats: [nat for nat in nats if nat["name"] != call.values["name"]])
 
-    def _change(self, call: Call, change: Callable[[_Nats], _Nats]) -> None:
+    def _change(self, call: ResourceCall, change: Callable[[_Nats], _Nats]) -> None:
         path = self.path(call)
         with call.api.turn(path):
             nats = change(call.send("GET", path).get("nats") or [])

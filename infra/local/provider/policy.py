@@ -12,7 +12,7 @@ from http import HTTPStatus
 from typing import Any
 
 from infra.local.engine.provider import ProviderError
-from infra.local.provider.resource import Call
+from infra.local.provider.resource import ResourceCall
 from infra.local.provider.rest import Rest
 from infra.local.provider.spellings import condition_parts, tidy_member
 from infra.local.provider.transport import ApiError
@@ -37,11 +37,11 @@ class IamMember(Rest):
     said: Mapping[str, Any] = field(default_factory=dict)
     wrapped: bool = True
 
-    def create(self, call: Call) -> None:
+    def create(self, call: ResourceCall) -> None:
         grant = call.body
         self._change(call, lambda bindings: _with(bindings, grant))
 
-    def read(self, call: Call) -> dict[str, Any] | None:
+    def read(self, call: ResourceCall) -> dict[str, Any] | None:
         """The grant, None where it is gone. An import knows a condition by its title alone, which must be unique."""
         method, path = self._at(call, self.get)
         policy = call.find(path, method=method, body=self.asked) or {}
@@ -60,14 +60,14 @@ class IamMember(Rest):
             )
         return found[0] if found else None
 
-    def update(self, call: Call) -> None:
+    def update(self, call: ResourceCall) -> None:
         """Every input replaces, so there is nothing that could change in place."""
 
-    def delete(self, call: Call) -> None:
+    def delete(self, call: ResourceCall) -> None:
         grant = call.values
         self._change(call, lambda bindings: _without(bindings, grant))
 
-    def _change(self, call: Call, change: Change) -> None:
+    def _change(self, call: ResourceCall, change: Change) -> None:
         wait = _FIRST_WAIT
         while True:
             with call.api.turn(self.path(call)):
@@ -85,7 +85,7 @@ class IamMember(Rest):
             call.deadline.pause(wait)
             wait = min(2 * wait, _LONGEST_WAIT)
 
-    def _at(self, call: Call, endpoint: str) -> tuple[str, str]:
+    def _at(self, call: ResourceCall, endpoint: str) -> tuple[str, str]:
         method, _, suffix = endpoint.partition(" ")
         return method, f"{self.path(call)}{suffix}"
 

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from infra.local.engine.provider import UNKNOWN
 from infra.local.provider.checker import Naming
 from infra.local.provider.fields import Field, Relation, Rule
-from infra.local.provider.transport import Api, ApiError, Deadline, Media
+from infra.local.provider.transport import ApiError, Deadline, Media, RestApi
 
 _HOLE = re.compile(r"\{(\w+)\}")
 
@@ -72,13 +72,13 @@ def _group(hole: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class ResourceCall:
     """One action on one resource: where it is sent, how long it may take, and what is known of the resource.
 
     old: the outputs before an update. changed: names of the top-level properties that differ.
     """
 
-    api: Api
+    api: RestApi
     deadline: Deadline
     values: Values
     body: dict[str, Any] = field(default_factory=dict)
@@ -114,19 +114,19 @@ class Calls(Protocol):
     All raise ApiError, OperationFailedError, OperationTimeoutError and CancelledError.
     """
 
-    def create(self, call: Call) -> None:
+    def create(self, call: ResourceCall) -> None:
         """Make it and wait."""
         ...
 
-    def read(self, call: Call) -> dict[str, Any] | None:
+    def read(self, call: ResourceCall) -> dict[str, Any] | None:
         """Its body as the API has it, None where it is gone."""
         ...
 
-    def update(self, call: Call) -> None:
+    def update(self, call: ResourceCall) -> None:
         """Change in place what `call.changed` names, and wait."""
         ...
 
-    def delete(self, call: Call) -> None:
+    def delete(self, call: ResourceCall) -> None:
         """Remove it and wait; an ApiError 404 counts as removed."""
         ...
 

@@ -14,8 +14,8 @@ from http import HTTPStatus
 from typing import Any
 
 from infra.local.provider.fields import Field
-from infra.local.provider.resource import Call, Path
-from infra.local.provider.transport import Api, ApiError, Deadline
+from infra.local.provider.resource import Path, ResourceCall
+from infra.local.provider.transport import ApiError, Deadline, RestApi
 
 _SHORTEST_POLL, _LONGEST_POLL = 0.05, 5.0
 
@@ -47,7 +47,7 @@ def poll(deadline: Deadline, ended: Callable[[], bool]) -> None:
             raise OperationTimeoutError(f"still running after {deadline.seconds:g} s")
 
 
-def wait(api: Api, shape: Wait, base: str, operation: Mapping[str, Any], deadline: Deadline) -> None:
+def wait(api: RestApi, shape: Wait, base: str, operation: Mapping[str, Any], deadline: Deadline) -> None:
     """Wait until a call's operation has ended. `base` is the path that the operation's name stands below."""
     match shape:
         case Wait.NONE:
@@ -58,7 +58,7 @@ def wait(api: Api, shape: Wait, base: str, operation: Mapping[str, Any], deadlin
             _wait_compute(api, base, operation, deadline)
 
 
-def _wait_lro(api: Api, base: str, operation: Mapping[str, Any], deadline: Deadline) -> None:
+def _wait_lro(api: RestApi, base: str, operation: Mapping[str, Any], deadline: Deadline) -> None:
     """An answer without a name is finished. `error` holds an rpc status."""
     latest = dict(operation)
 
@@ -76,7 +76,7 @@ def _wait_lro(api: Api, base: str, operation: Mapping[str, Any], deadline: Deadl
         raise OperationFailedError(f"Error code {error.get('code')}, message: {error.get('message')}")
 
 
-def _wait_compute(api: Api, base: str, operation: Mapping[str, Any], deadline: Deadline) -> None:
+def _wait_compute(api: RestApi, base: str, operation: Mapping[str, Any], deadline: Deadline) -> None:
     """Zone, region or neither says where the operation is asked for; its status counts."""
     latest = dict(operation)
     place = "global"
@@ -99,7 +99,7 @@ def _wait_compute(api: Api, base: str, operation: Mapping[str, Any], deadline: D
         )
 
 
-def _ask(api: Api, path: str, deadline: Deadline) -> dict[str, Any] | None:
+def _ask(api: RestApi, path: str, deadline: Deadline) -> dict[str, Any] | None:
     """The operation; None where it is not to be seen yet: the official provider asks again on a 404."""
     try:
         return api.call("GET", path, deadline)
@@ -136,7 +136,7 @@ class Rest:
     settling: Callable[[Mapping[str, Any]], bool] | None = None
     gone: Callable[[Mapping[str, Any]], bool] = lambda _: False
 
-    def create(self, call: Call) -> None:
+    def create(self, call: ResourceCall) -> None:
         query = {name: path.fill(call.values) for name, path in self.query.items()}
         try:
             answer = call.send("POST", self.collection_path(call), query=query, body=call.body)
@@ -146,7 +146,7 @@ class Rest:
             return
         self.ended(call, answer)
 
-    def read(self, call: Call) -> dict[str, Any] | None:
+    def read(self, call: ResourceCall) -> dict[str, Any] | None:
         found: dict[str, Any] | None = None
 
         def settled() -> bool:
@@ -158,7 +158,7 @@ class Rest:
             poll(call.deadline, settled)
         return None if found is None or self.gone(found) else found
 
-    def update(self, call: Call) -> None:
+    def update(self, call: ResourceCall) -> None:
         paths = self.changed_paths(call)
         if not paths:
             return
@@ -171,20 +171,20 @@ class Rest:
         if self.patch_waits:
             self.ended(call, answer)
 
-    def delete(self, call: Call) -> None:
+    def delete(self, call: ResourceCall) -> None:
         self.ended(call, call.send("DELETE", self.path(call)))
 
-    def ended(self, call: Call, operation: Mapping[str, Any]) -> None:
+    def ended(self, call: ResourceCall, operation: Mapping[str, Any]) -> None:
         """Wait until what a call began has ended."""
         wait(call.api, self.wait, self.base, operation, call.deadline)
 
-    def changed_paths(self, call: Call) -> list[str]:
+    def changed_paths(self, call: ResourceCall) -> list[str]:
         """Where in the body the changed properties stand; those that only the provider knows stand nowhere."""
         changed = ((name, self.fields[name]) for name in call.changed)
         return sorted(field.wire or name for name, field in changed if not field.local)
 
-    def path(self, call: Call) -> str:
+    def path(self, call: ResourceCall) -> str:
         return f"{self.base}/{self.item.fill(call.values)}"
 
-    def collection_path(self, call: Call) -> str:
+    def collection_path(self, call: ResourceCall) -> str:
         return f"{self.base}/{self.collection.fill(call.values)}"

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 from typing import Any, Final
 
-from infra.local.provider.resource import Call, Path
+from infra.local.provider.resource import Path, ResourceCall
 from infra.local.provider.rest import Rest
 from infra.local.provider.spellings import written_json
 from infra.local.provider.transport import ApiError
@@ -24,7 +24,7 @@ from infra.local.provider.transport import ApiError
 class Trigger(Rest):
     """A Cloud Build trigger: the service makes its id, and an update carries all of it."""
 
-    def create(self, call: Call) -> None:
+    def create(self, call: ResourceCall) -> None:
         """Its id joins what is known of it. One whose answer was lost is found again by its name."""
         path = self.collection_path(call)
         try:
@@ -35,7 +35,7 @@ class Trigger(Rest):
             made = call.send("GET", f"{path}/{call.values['name']}")
         call.values["triggerId"] = made["id"]
 
-    def update(self, call: Call) -> None:
+    def update(self, call: ResourceCall) -> None:
         if self.changed_paths(call):
             call.send("PATCH", self.path(call), body={**call.body, "id": call.values["triggerId"]})
 
@@ -44,7 +44,7 @@ class Trigger(Rest):
 class TpuVm(Rest):
     """A TPU VM, whose declaration may name no accelerator."""
 
-    def create(self, call: Call) -> None:
+    def create(self, call: ResourceCall) -> None:
         if "acceleratorConfig" not in call.body:
             call.body.setdefault("acceleratorType", "v2-8")
         Rest.create(self, call)
@@ -59,7 +59,7 @@ _MASKED: Final = {"displayName": "display_name", "description": "description"}
 class Account(Rest):
     """A service account, whose create and patch wrap it and whose `disabled` has verbs of its own."""
 
-    def create(self, call: Call) -> None:
+    def create(self, call: ResourceCall) -> None:
         """`disabled` is not sent, as by the official provider: an account that is made disabled shows a difference."""
         described = {name: call.body[name] for name in _MASKED if name in call.body}
         body = {"accountId": call.values["accountId"], "serviceAccount": described}
@@ -70,7 +70,7 @@ class Account(Rest):
             if not (ours and error.code == HTTPStatus.CONFLICT):
                 raise
 
-    def update(self, call: Call) -> None:
+    def update(self, call: ResourceCall) -> None:
         path = self.path(call)
         if "disabled" in call.changed:
             call.send("POST", f"{path}:{'disable' if call.values.get('disabled') else 'enable'}", body={})
@@ -85,23 +85,23 @@ class Account(Rest):
 class Enablement(Rest):
     """An enabled API of a project: enabling adopts silently, and a destroy may leave it on."""
 
-    def create(self, call: Call) -> None:
+    def create(self, call: ResourceCall) -> None:
         self._set(call, "enable", {})
 
-    def read(self, call: Call) -> dict[str, Any] | None:
+    def read(self, call: ResourceCall) -> dict[str, Any] | None:
         found = Rest.read(self, call)
         return found if found and found.get("state") == "ENABLED" else None
 
-    def update(self, call: Call) -> None:
+    def update(self, call: ResourceCall) -> None:
         """What may change says how the API is to be disabled one day, and is nobody's business but the provider's."""
 
-    def delete(self, call: Call) -> None:
+    def delete(self, call: ResourceCall) -> None:
         if call.values.get("disableOnDestroy"):
             checked = "CHECK" if call.values.get("checkIfServiceHasUsageOnDestroy") else "SKIP"
             dependents = bool(call.values.get("disableDependentServices"))
             self._set(call, "disable", {"disableDependentServices": dependents, "checkIfServiceHasUsage": checked})
 
-    def _set(self, call: Call, verb: str, body: dict[str, Any]) -> None:
+    def _set(self, call: ResourceCall, verb: str, body: dict[str, Any]) -> None:
         self.ended(call, call.send("POST", f"{self.path(call)}:{verb}", body=body))
 
 
@@ -115,7 +115,7 @@ _ROTATION_MASK: Final = {"updateMask": "nextRotationTime,rotationPeriod"}
 class KeyRing(Rest):
     """A ring. It cannot be deleted, so a destroy makes no call: the ring is forgotten and its name stays taken."""
 
-    def delete(self, call: Call) -> None:
+    def delete(self, call: ResourceCall) -> None:
         """Nothing that the API would do."""
 
 
@@ -123,12 +123,12 @@ class KeyRing(Rest):
 class CryptoKey(Rest):
     """A key. A destroy schedules all its versions for destruction and stops its rotation; its name stays taken."""
 
-    def create(self, call: Call) -> None:
+    def create(self, call: ResourceCall) -> None:
         _schedule_rotation(call)
         skips = Path("true" if call.values.get("skipInitialVersionCreation") else "false")
         Rest.create(replace(self, query={**self.query, "skipInitialVersionCreation": skips}), call)
 
-    def update(self, call: Call) -> None:
+    def update(self, call: ResourceCall) -> None:
         changed = call.changed
         if "rotationPeriod" in changed:
             _schedule_rotation(call)
@@ -136,7 +136,7 @@ class CryptoKey(Rest):
             call.send("PATCH", self.path(call), query=_ROTATION_MASK, body=body)
         Rest.update(self, replace(call, changed=changed - {"rotationPeriod"}))
 
-    def delete(self, call: Call) -> None:
+    def delete(self, call: ResourceCall) -> None:
         versions = f"{self.path(call)}/cryptoKeyVersions"
         for version in call.send("GET", versions).get("cryptoKeyVersions", []):
             if version.get("state") in _LIVE:
@@ -144,7 +144,7 @@ class CryptoKey(Rest):
         call.send("PATCH", self.path(call), query=_ROTATION_MASK, body={})
 
 
-def _schedule_rotation(call: Call) -> None:
+def _schedule_rotation(call: ResourceCall) -> None:
     """The service wants the first rotation as a time; the official provider counts from now as well."""
     if period := call.body.get("rotationPeriod"):
         due = datetime.now(UTC) + timedelta(seconds=float(period.removesuffix("s")))
@@ -158,14 +158,14 @@ def _schedule_rotation(call: Call) -> None:
 class Topic(Rest):
     """A Pub/Sub topic, which is made by PUT."""
 
-    def create(self, call: Call) -> None:
+    def create(self, call: ResourceCall) -> None:
         try:
             call.send("PUT", self.path(call), body=call.body)
         except ApiError as error:
             if not (error.doubtful and error.code == HTTPStatus.CONFLICT):
                 raise
 
-    def update(self, call: Call) -> None:
+    def update(self, call: ResourceCall) -> None:
         """The mask stands in the query, as the official provider sends it; the topic is a part of the body."""
         if paths := self.changed_paths(call):
             call.send("PATCH", self.path(call), query={"updateMask": ",".join(paths)}, body={"topic": call.body})
@@ -175,23 +175,23 @@ class Topic(Rest):
 class SchedulerJob(Rest):
     """A Cloud Scheduler job, which calls pause and resume: no body says anything of a pause."""
 
-    def create(self, call: Call) -> None:
+    def create(self, call: ResourceCall) -> None:
         paused = bool(call.body.pop("paused", False))
         call.body["name"] = self.item.fill(call.values)
         Rest.create(self, call)
         self._set(call, paused)
 
-    def read(self, call: Call) -> dict[str, Any] | None:
+    def read(self, call: ResourceCall) -> dict[str, Any] | None:
         found = Rest.read(self, call)
         return None if found is None else {**found, "paused": found.get("state") == "PAUSED"}
 
-    def update(self, call: Call) -> None:
+    def update(self, call: ResourceCall) -> None:
         paused = bool(call.body.pop("paused", False))
         Rest.update(self, call)
         if "paused" in call.changed:
             self._set(call, paused)
 
-    def _set(self, call: Call, paused: bool) -> None:
+    def _set(self, call: ResourceCall, paused: bool) -> None:
         """The official provider makes this call after every creation."""
         call.send("POST", f"{self.path(call)}:{'pause' if paused else 'resume'}", body={})
 
@@ -203,7 +203,7 @@ class SchedulerJob(Rest):
 class Metric(Rest):
     """A log-based metric, which is replaced by PUT."""
 
-    def update(self, call: Call) -> None:
+    def update(self, call: ResourceCall) -> None:
         if self.changed_paths(call):
             call.send("PUT", self.path(call), body=call.body)
 
@@ -215,11 +215,11 @@ class Numbered(Rest):
     A create whose answer was lost is not found again: nothing in it is unique, so it is made once more.
     """
 
-    def create(self, call: Call) -> None:
+    def create(self, call: ResourceCall) -> None:
         """Its number joins what is known of it."""
         call.values["number"] = _number(call.send("POST", self.collection_path(call), body=call.body))
 
-    def read(self, call: Call) -> dict[str, Any] | None:
+    def read(self, call: ResourceCall) -> dict[str, Any] | None:
         found = Rest.read(self, call)
         return None if found is None else {**found, "number": _number(found)}
 
@@ -228,7 +228,7 @@ class Numbered(Rest):
 class Channel(Numbered):
     """A notification channel, which an alert policy may still use."""
 
-    def delete(self, call: Call) -> None:
+    def delete(self, call: ResourceCall) -> None:
         call.send("DELETE", self.path(call), query={"force": "true" if call.values.get("forceDelete") else "false"})
 
 
@@ -236,15 +236,15 @@ class Channel(Numbered):
 class Dashboard(Numbered):
     """A dashboard, whose one property is its whole body as JSON text."""
 
-    def create(self, call: Call) -> None:
+    def create(self, call: ResourceCall) -> None:
         Numbered.create(self, replace(call, body=json.loads(call.values["dashboardJson"])))
 
-    def read(self, call: Call) -> dict[str, Any] | None:
+    def read(self, call: ResourceCall) -> dict[str, Any] | None:
         """The whole answer as text, what the service added too."""
         found = Rest.read(self, call)
         return None if found is None else {"dashboardJson": written_json(found), "number": _number(found)}
 
-    def update(self, call: Call) -> None:
+    def update(self, call: ResourceCall) -> None:
         """The service takes a body with the etag of the one that it replaces: the last that the state has seen."""
         if self.changed_paths(call):
             held = json.loads(call.old["dashboardJson"])

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from infra.local.engine.provider import UNKNOWN, ProviderError
-from infra.local.provider.transport import Api, ApiError
+from infra.local.provider.transport import ApiError, RestApi
 
 ATTRIBUTION: Final = "goog-pulumi-provisioned"
 
@@ -97,7 +97,7 @@ _DELETIONS: Final = ("DELETE", "PREVENT", "ABANDON")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class ProviderSettings:
     """Defaults for every resource of a provider; None where nothing is set."""
 
     project: str | None = None
@@ -106,7 +106,7 @@ class Settings:
     deletion_policy: str = "DELETE"
     labels: LabelPolicy = field(default_factory=LabelPolicy)
 
-    def with_config(self, config: Mapping[str, Any]) -> Settings:
+    def with_config(self, config: Mapping[str, Any]) -> ProviderSettings:
         """These settings with those of `config` over them; a setting that is not known is refused by name."""
         given = {key: value for key, value in config.items() if value is not None and not key.startswith("__")}
         unknown = [
@@ -158,10 +158,10 @@ def _one_of(setting: str, value: Any, choices: tuple[str, ...]) -> Any:
     return value
 
 
-Function = Callable[[Api, Settings, Mapping[str, Any]], dict[str, Any]]
+Function = Callable[[RestApi, ProviderSettings, Mapping[str, Any]], dict[str, Any]]
 
 
-def _get_project(api: Api, settings: Settings, args: Mapping[str, Any]) -> dict[str, Any]:
+def _get_project(api: RestApi, settings: ProviderSettings, args: Mapping[str, Any]) -> dict[str, Any]:
     """A project's id, number, name and labels, from the Resource Manager."""
     project = args.get("projectId") or settings.project
     if not project:
@@ -179,7 +179,7 @@ def _get_project(api: Api, settings: Settings, args: Mapping[str, Any]) -> dict[
     }
 
 
-def _get_client_config(api: Api, settings: Settings, args: Mapping[str, Any]) -> dict[str, Any]:
+def _get_client_config(api: RestApi, settings: ProviderSettings, args: Mapping[str, Any]) -> dict[str, Any]:
     """The provider's own settings; the local cloud has no access token to give."""
     del api, args
     return {

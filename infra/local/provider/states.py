@@ -15,19 +15,19 @@ from typing import Any, Final
 from infra.local.engine.provider import UNKNOWN, PropertyDiff
 from infra.local.provider.codec import decode, encode, overlay, plain
 from infra.local.provider.differ import compare
-from infra.local.provider.fields import Field, Kind
+from infra.local.provider.fields import Field, Shape
 from infra.local.provider.resource import ResourceType, Values
 from infra.local.provider.settings import (
     ALL_ANNOTATIONS,
     EFFECTIVE,
     MANAGED,
-    Settings,
+    ProviderSettings,
     all_annotations,
     declared,
     views,
 )
 
-_LABELS: Final = Field(kind=Kind.TABLE)
+_LABELS: Final = Field(kind=Shape.TABLE)
 _TOP: Final = re.compile(r"[.\[]")
 _META: Final = "__meta"
 """What the official provider notes of a resource in its state; text."""
@@ -42,7 +42,7 @@ def tops(paths: Iterable[str]) -> set[str]:
 class States:
     """States of resources under the settings of one provider."""
 
-    settings: Settings
+    settings: ProviderSettings
 
     def differences(
         self, kind: ResourceType, old: Mapping[str, Any], new: Mapping[str, Any]

@@ -12,7 +12,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from infra.local.engine.provider import ProviderError
-from infra.local.provider.resource import Call
+from infra.local.provider.resource import ResourceCall
 from infra.local.provider.rest import Rest
 from infra.local.provider.settings import MANAGED
 from infra.local.provider.transport import Media
@@ -27,11 +27,11 @@ _STATES = {True: "LIVE", False: "ARCHIVED", None: "ANY"}
 class BucketCalls(Rest):
     """A bucket; what is said of `Rest` holds but for the following."""
 
-    def create(self, call: Call) -> None:
+    def create(self, call: ResourceCall) -> None:
         _say_liveness(call.body)
         Rest.create(self, call)
 
-    def read(self, call: Call) -> dict[str, Any] | None:
+    def read(self, call: ResourceCall) -> dict[str, Any] | None:
         found = Rest.read(self, call)
         if found is None:
             return None
@@ -41,7 +41,7 @@ class BucketCalls(Rest):
             condition["withState"] = _STATES[condition.pop("isLive", None)]
         return found
 
-    def update(self, call: Call) -> None:
+    def update(self, call: ResourceCall) -> None:
         """The changed parts alone; in a merge patch null takes a block or a label away."""
         _say_liveness(call.body)
         tops = {path.split(".")[0] for path in self.changed_paths(call)}
@@ -53,7 +53,7 @@ class BucketCalls(Rest):
             body["labels"] = lost | (call.body.get("labels") or {})
         call.send("PATCH", self.path(call), body=body)
 
-    def delete(self, call: Call) -> None:
+    def delete(self, call: ResourceCall) -> None:
         """A bucket with objects is only deleted with `forceDestroy`, and then with all versions of all objects."""
         objects = f"{self.path(call)}/o"
         while items := call.send("GET", objects, query={"versions": "true"}).get("items"):
@@ -86,7 +86,7 @@ _BINARY: Final = frozenset((*range(0x09), 0x0B, *range(0x0E, 0x1B), *range(0x1C,
 class BucketObject(Rest):
     """An object; what is said of `Rest` holds but for the following."""
 
-    def create(self, call: Call) -> None:
+    def create(self, call: ResourceCall) -> None:
         """An upload in two parts. A doubtful one is made again: it writes the same bytes under the same name."""
         content = call.values["content"].encode()
         if not content:
@@ -97,17 +97,17 @@ class BucketObject(Rest):
         described["bucket"] = call.values["bucket"]
         call.send("POST", path, query=query, body=described, media=Media(content, _kind(content)))
 
-    def read(self, call: Call) -> dict[str, Any] | None:
+    def read(self, call: ResourceCall) -> dict[str, Any] | None:
         found = Rest.read(self, call)
         if found is None:
             return None
         return {**found, "md5HexHash": base64.b64decode(found.get("md5Hash", "")).hex()}
 
-    def path(self, call: Call) -> str:
+    def path(self, call: ResourceCall) -> str:
         """The slashes of a name are no parts of the path."""
         return f"{self.base}/" + self.item.fill({**call.values, "name": quote(call.values["name"], safe="")})
 
-    def update(self, call: Call) -> None:
+    def update(self, call: ResourceCall) -> None:
         """All that changes in place is the content: everything else that the table has replaces the object."""
         if call.changed & {"content", "sourceMd5hash", "detectMd5hash"}:
             self.create(call)

@@ -114,7 +114,7 @@ class Never:
 
 
 @dataclass(frozen=True, slots=True)
-class Api:
+class RestApi:
     """One root URL and its kept-alive connections; safe for many threads.
 
     now: the clock of deadlines. idle: how a call waits that nobody can cancel.

@@ -18,11 +18,11 @@ from pydantic import BaseModel, ConfigDict
 from infra.model.errors import ConfigError, Problem
 from infra.model.fields import Day
 from infra.model.images.pins import PINS_FILE, UNRESOLVED, Base, Digest, PinName, Pins, Sha256, Source
-from infra.model.images.reading import Written, parsed
+from infra.model.images.reading import WrittenFile, parsed
 from infra.model.images.spec import Version
 
 
-class Outcome(StrEnum):
+class PinOutcome(StrEnum):
     """What an answer means for its entry."""
 
     SAME = "same"
@@ -35,7 +35,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Answer:
+class PinAnswer:
     """What was read for one entry: a base's digest or a download's checksum, where, and on which day (UTC)."""
 
     name: str
@@ -45,16 +45,16 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class PinFinding:
     """An answer beside the entry that it is about."""
 
-    answer: Answer
+    answer: PinAnswer
     pinned: str
-    outcome: Outcome
+    outcome: PinOutcome
 
     @property
     def differs(self) -> bool:
-        return self.outcome is not Outcome.SAME
+        return self.outcome is not PinOutcome.SAME
 
     def to_json(self) -> dict[str, str]:
         answer = self.answer
@@ -68,30 +68,30 @@ class Finding:
         }
 
 
-def compare(pins: Pins, answers: Iterable[Answer]) -> tuple[Finding, ...]:
+def compare(pins: Pins, answers: Iterable[PinAnswer]) -> tuple[PinFinding, ...]:
     """Each answer with what it means, by name; KeyError for an entry that the table has not."""
     return tuple(_finding(pins, answer) for answer in sorted(answers))
 
 
-def _finding(pins: Pins, answer: Answer) -> Finding:
+def _finding(pins: Pins, answer: PinAnswer) -> PinFinding:
     entry = pins.entry(answer.name)
     if entry is None:
         raise KeyError(answer.name)
     pinned = entry.digest if isinstance(entry, Base) else entry.sha256
     if pinned == answer.value:
-        outcome = Outcome.SAME
+        outcome = PinOutcome.SAME
     elif entry.is_unresolved:
-        outcome = Outcome.RESOLVED
+        outcome = PinOutcome.RESOLVED
     else:
-        outcome = Outcome.NEWER if isinstance(entry, Base) else Outcome.CHANGED
-    return Finding(answer=answer, pinned=pinned, outcome=outcome)
+        outcome = PinOutcome.NEWER if isinstance(entry, Base) else PinOutcome.CHANGED
+    return PinFinding(answer=answer, pinned=pinned, outcome=outcome)
 
 
-def written(text: str, findings: Iterable[Finding]) -> str:
+def written(text: str, findings: Iterable[PinFinding]) -> str:
     """The table's text with what was resolved and what is newer: value, source and day; all else stays as it stands."""
-    pins_text, lines = Written.read(text, PINS_FILE), text.splitlines(keepends=True)
+    pins_text, lines = WrittenFile.read(text, PINS_FILE), text.splitlines(keepends=True)
     for finding in findings:
-        if finding.outcome not in (Outcome.RESOLVED, Outcome.NEWER):
+        if finding.outcome not in (PinOutcome.RESOLVED, PinOutcome.NEWER):
             continue
         answer = finding.answer
         kind, key = ("bases", "digest") if answer.value.startswith("sha256:") else ("downloads", "sha256")
@@ -126,7 +126,7 @@ class _File(BaseModel):
     exit: int = 0
 
 
-def answers_json(answers: Iterable[Answer]) -> dict[str, Any]:
+def answers_json(answers: Iterable[PinAnswer]) -> dict[str, Any]:
     """Answers as a file that `parse_answers` reads."""
     entries = {
         each.name: {"value": each.value, "source": each.source, "read": each.read.isoformat()}
@@ -135,9 +135,9 @@ def answers_json(answers: Iterable[Answer]) -> dict[str, Any]:
     return {"version": 1, "answers": entries}
 
 
-def parse_answers(text: str, pins: Pins, source: str) -> tuple[Answer, ...]:
+def parse_answers(text: str, pins: Pins, source: str) -> tuple[PinAnswer, ...]:
     """The answers that a file has about this table; ConfigError with every problem. `source`: how people call it."""
-    given = Written.read(text, source)
+    given = WrittenFile.read(text, source)
     file, problems = parsed(_File, given.data, given.subject)
     for name, entry in file.answers.items() if file is not None else ():
         where = given.subject(("answers", name))
@@ -151,4 +151,4 @@ def parse_answers(text: str, pins: Pins, source: str) -> tuple[Answer, ...]:
             problems.append(Problem(where, json.dumps(entry.value), rule, "ask again with this table"))
     if file is None or problems or given.problems:
         raise ConfigError([*given.problems, *problems])
-    return tuple(Answer(name, each.value, each.source, each.read) for name, each in file.answers.items())
+    return tuple(PinAnswer(name, each.value, each.source, each.read) for name, each in file.answers.items())

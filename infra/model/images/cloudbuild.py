@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from infra.model.images.given import common_env
 from infra.model.images.pins import Pins
 from infra.model.images.spec import ImageSpec
 from infra.model.images.steps import (
@@ -23,6 +22,7 @@ from infra.model.images.steps import (
     checkouts,
     reference,
 )
+from infra.model.images.told import common_env
 from infra.model.names import image_begun_object
 
 WORKSPACE = "/workspace/.tidepool"

@@ -1,4 +1,4 @@
-"""What builds of an image cost at Cloud Build's list prices, from how long the current one took.
+"""When builds of an image come and when one is missing; what they cost at Cloud Build's list prices.
 
 Owns the arithmetic. Builds of GitHub's jobs run on machines that cost a public repository nothing, and have no figure.
 """
@@ -8,13 +8,43 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from itertools import takewhile
+from typing import Any, Final
 from zoneinfo import ZoneInfo
+
+from cronsim import CronSim
 
 from infra.model.facts import facts
 from infra.model.images.record import Build
-from infra.model.images.spec import Image
-from infra.model.images.times import count
+from infra.model.images.spec import Image, ImageSpec, Schedule
+
+LATE: Final = timedelta(hours=6)
+"""What a build may take from its time on, the wait for a machine included."""
+
+
+def schedule(spec: ImageSpec, name: str) -> Schedule | None:
+    """The times at which an image is built: its own, or those of what it is built from; None where there are none."""
+    images = (spec.image(name), *reversed(spec.ancestors(name)))
+    return next((each.when.schedule for each in images if each.when.schedule), None)
+
+
+def count(cron: str, begin: datetime, end: datetime) -> int:
+    """How many times of a schedule come after `begin` and before `end`, in the time zone of `begin`."""
+    return sum(1 for _ in takewhile(lambda each: each < end, CronSim(cron, begin)))
+
+
+def due_by(spec: ImageSpec, name: str, built: datetime) -> datetime | None:
+    """When an image that was built at `built` is too old: its next two builds have not come. None where no time is set.
+
+    One failed build has an alert of its own; two missed ones mean that it was not mended, or that none was started.
+    """
+    times = schedule(spec, name)
+    if times is None:
+        return None
+    coming = CronSim(times.cron, built.astimezone(ZoneInfo(times.time_zone)))
+    next(coming)
+    return next(coming).astimezone(UTC) + LATE
+
 
 DAYS = 30
 """Of a month."""

@@ -17,7 +17,7 @@ from infra.model.errors import ConfigError, Problem
 from infra.model.images.globs import matches
 from infra.model.images.listings import command, listing_file
 from infra.model.images.pins import PINS_FILE
-from infra.model.images.rules import Judged
+from infra.model.images.rules import JudgedImage
 from infra.model.images.spec import DOCKERFILE, DOCKERIGNORE, SMOKE_TEST, Image
 from infra.model.images.steps import parent_argument, variable
 from infra.model.refusals import shown
@@ -43,12 +43,12 @@ class SharedFiles:
     folders: frozenset[str]
 
 
-def broken(judged: Judged, spec: SharedFiles) -> list[Problem]:
+def broken(judged: JudgedImage, spec: SharedFiles) -> list[Problem]:
     """Every problem of every rule of this module."""
     return [*_folders(judged, spec), *_recipes(judged), *_pinned(judged), *_path_filters(judged, spec)]
 
 
-def _folders(judged: Judged, spec: SharedFiles) -> Iterator[Problem]:
+def _folders(judged: JudgedImage, spec: SharedFiles) -> Iterator[Problem]:
     """Every image has its folder, whole, and every folder its image."""
     images = judged.around.root / "images"
     for index, image in judged.images:
@@ -62,7 +62,7 @@ def _folders(judged: Judged, spec: SharedFiles) -> Iterator[Problem]:
             yield Problem(judged.subject(("images",)), f"images/{folder}", rule, "an image with it, or remove it")
 
 
-def _recipes(judged: Judged) -> Iterator[Problem]:
+def _recipes(judged: JudgedImage) -> Iterator[Problem]:
     """A Dockerfile takes the arguments that its image is given and sees the files that count: all, and no others."""
     for index, image in judged.images:
         dockerfile = judged.around.root / image.folder / DOCKERFILE
@@ -86,7 +86,7 @@ def _recipes(judged: Judged) -> Iterator[Problem]:
         yield from _ignored(judged, index, image, seen)
 
 
-def _text(judged: Judged, image: Image, name: str) -> str:
+def _text(judged: JudgedImage, image: Image, name: str) -> str:
     """A file of the image's folder, empty where it is not there; ConfigError where it is no text."""
     path = judged.around.root / image.folder / name
     return yamlfile.decoded(path.read_bytes(), f"{image.folder}/{name}") if path.is_file() else ""
@@ -100,7 +100,7 @@ def _arguments(image: Image) -> dict[str, set[str]]:
     return found | {name: {f"{variable(name)}_{kind}" for kind in kinds} for name in image.downloads}
 
 
-def _ignored(judged: Judged, index: int, image: Image, lines: Sequence[str]) -> Iterator[Problem]:
+def _ignored(judged: JudgedImage, index: int, image: Image, lines: Sequence[str]) -> Iterator[Problem]:
     seen = {line.removeprefix("!") for line in lines if line.startswith("!")}
     # An ignore file means all that is in a folder by its name alone; some builders take no other form.
     paths = {each.removesuffix("/**") for each in image.context.paths}
@@ -112,7 +112,7 @@ def _ignored(judged: Judged, index: int, image: Image, lines: Sequence[str]) -> 
         yield Problem(judged.at(index, "context", "paths"), said, rule, "the same paths in both files")
 
 
-def _pinned(judged: Judged) -> Iterator[Problem]:
+def _pinned(judged: JudgedImage) -> Iterator[Problem]:
     """Bases and downloads are entries of the pin table, each of its kind."""
     pins = judged.around.pins
     if pins is None:
@@ -133,7 +133,7 @@ def _no_entry(where: str, name: str, kind: str, known: Mapping[str, object]) -> 
     return Problem(where, shown(name), f"an entry of {kind} in {PINS_FILE}", fix)
 
 
-def _path_filters(judged: Judged, spec: SharedFiles) -> Iterator[Problem]:
+def _path_filters(judged: JudgedImage, spec: SharedFiles) -> Iterator[Problem]:
     """Every path filter names a file of its repository."""
     filters: dict[str, list[tuple[str, str]]] = {}
     if judged.recipes is not None:
@@ -147,7 +147,7 @@ def _path_filters(judged: Judged, spec: SharedFiles) -> Iterator[Problem]:
         yield from _naming_nothing(judged, repository, each)
 
 
-def _naming_nothing(judged: Judged, repository: str, filters: Iterable[tuple[str, str]]) -> Iterator[Problem]:
+def _naming_nothing(judged: JudgedImage, repository: str, filters: Iterable[tuple[str, str]]) -> Iterator[Problem]:
     try:
         files = judged.around.files(repository, judged.recipes)
     except ConfigError as error:

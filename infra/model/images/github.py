@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from infra.model.images.given import common_env
 from infra.model.images.pins import Pins
 from infra.model.images.spec import Builder, Image, ImageSpec
 from infra.model.images.steps import FETCH, MINUTE, RECIPES, BuildStep, build_steps, checkouts
+from infra.model.images.told import common_env
 
 RUNNER = "ubuntu-24.04"
 WORKSPACE = "${{ github.workspace }}"

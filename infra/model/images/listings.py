@@ -25,7 +25,7 @@ _SOURCE = re.compile(r"# source: https://\S+")
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class FileListing:
     """Files of a repository, each with a commit in which it stands."""
 
     commits: Mapping[str, str]
@@ -45,7 +45,7 @@ def command(repository: str) -> str:
     return f"./tidepool images listing {repository} --checkout DIR"
 
 
-def load_listing(root: Path, repository: str) -> Listing | None:
+def load_listing(root: Path, repository: str) -> FileListing | None:
     """A repository's listing; None where there is none, ConfigError with every line that is not right."""
     name = listing_file(repository)
     if not (root / name).is_file():
@@ -53,7 +53,7 @@ def load_listing(root: Path, repository: str) -> Listing | None:
     return parse_listing(yamlfile.decoded((root / name).read_bytes(), name), repository)
 
 
-def parse_listing(text: str, repository: str) -> Listing:
+def parse_listing(text: str, repository: str) -> FileListing:
     """The listing that `text` is; ConfigError with every line that is not right."""
     source, fix = listing_file(repository), command(repository)
     problems: list[Problem] = []
@@ -72,7 +72,7 @@ def parse_listing(text: str, repository: str) -> Listing:
             commits[match["path"]] = match["commit"]
     if problems:
         raise ConfigError(problems)
-    return Listing(commits)
+    return FileListing(commits)
 
 
 def filters(spec: ImageSpec, repository: str) -> tuple[str, ...]:

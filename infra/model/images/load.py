@@ -1,7 +1,7 @@
 """Reading `images/images.yaml`: from the checkout to an ImageSpec that holds every rule, or every problem at once.
 
 Owns the way. Does not own which keys exist (spec), rules (rules, stack_rules, folders), nor where what they judge by
-comes from (surroundings).
+comes from (`rules.ImageContext`).
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from infra.model import yamlfile
 from infra.model.errors import ConfigError, Problem
 from infra.model.images import folders, rules, stack_rules
 from infra.model.images.pins import load_pins
-from infra.model.images.reading import Written, parsed
+from infra.model.images.reading import WrittenFile, parsed
+from infra.model.images.rules import ImageContext
 from infra.model.images.spec import SPEC_FILE, Image, ImageSpec, PathFilter
-from infra.model.images.surroundings import Surroundings
 from infra.model.schema import StackConfig
 
 
@@ -38,7 +38,7 @@ def load_images(
         pins = load_pins(root)
     except ConfigError as error:
         problems = error.problems
-    around = Surroundings(root=root, stacks=stacks, pins=pins, checkouts=checkouts or {})
+    around = ImageContext(root=root, stacks=stacks, pins=pins, checkouts=checkouts or {})
     try:
         spec = parse_images(yamlfile.decoded(path.read_bytes(), SPEC_FILE), around)
     except ConfigError as error:
@@ -48,9 +48,9 @@ def load_images(
     return spec
 
 
-def parse_images(text: str, around: Surroundings, source: str = SPEC_FILE) -> ImageSpec:
+def parse_images(text: str, around: ImageContext, source: str = SPEC_FILE) -> ImageSpec:
     """The images that `text` declares; `source` is how people call the file. ConfigError with every problem."""
-    written = Written.read(text, source)
+    written = WrittenFile.read(text, source)
     spec, problems = parsed(ImageSpec, written.data, written.subject)
     judged = _judged(written, around)
     problems += [*rules.broken(judged), *stack_rules.broken(judged), *folders.broken(judged, _shared(written.data))]
@@ -63,11 +63,11 @@ def parse_images(text: str, around: Surroundings, source: str = SPEC_FILE) -> Im
     return spec
 
 
-def _judged(written: Written, around: Surroundings) -> rules.Judged:
+def _judged(written: WrittenFile, around: ImageContext) -> rules.JudgedImage:
     """The images that are right by themselves, so that rules between values are checked in the same go."""
     items, recipes = _items(written.data), written.data.get("recipes")
     read = ((index, _right(item)) for index, item in enumerate(items))
-    return rules.Judged(
+    return rules.JudgedImage(
         images=tuple((index, image) for index, image in read if image is not None),
         names=frozenset(_texts(items, "name")),
         recipes=recipes if isinstance(recipes, str) else None,

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, StrictStr
 from infra.model import yamlfile
 from infra.model.errors import ConfigError, Problem
 from infra.model.fields import BY_KEY, Day
-from infra.model.images.reading import Written, parsed
+from infra.model.images.reading import WrittenFile, parsed
 from infra.model.images.spec import PinName, Version, matching
 
 PINS_FILE = "images/bases.yaml"
@@ -150,7 +150,7 @@ def load_pins(root: Path) -> Pins:
 
 def parse_pins(text: str, source: str = PINS_FILE) -> Pins:
     """The table that `text` declares; `source` is how people call the file. ConfigError with every problem."""
-    written = Written.read(text, source)
+    written = WrittenFile.read(text, source)
     table, problems = parsed(Pins, written.data, written.subject)
     if table is not None:
         rule = "a name stands for a base or for a download, never for both"

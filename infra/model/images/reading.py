@@ -23,7 +23,7 @@ _FORM = Form(kind="such a file", content="version: 1 and further keys", first="v
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenFile:
     """A file's plain data, where its parts stand, and mistakes of syntax that did not keep it from being read."""
 
     source: str
@@ -32,7 +32,7 @@ class Written:
     problems: tuple[Problem, ...]
 
     @classmethod
-    def read(cls, text: str, source: str) -> Written:
+    def read(cls, text: str, source: str) -> WrittenFile:
         """ConfigError where nothing of the text can be read."""
         document = yamlfile.read(text, source, _FORM)
         return cls(source=source, data=document.data, lines=document.lines, problems=document.problems)

@@ -1,19 +1,22 @@
-"""What a change of files rebuilds: which images, in which order, and why.
+"""What a change of files rebuilds: which images, in which order, and why; and what an apply leaves to be built.
 
 Owns the rule; a build trigger's included files are the same filters (`included`). Does not start anything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any, Final
 
+from infra.model import names
 from infra.model.federation import IMAGES_WORKFLOW
 from infra.model.images.globs import first_match
 from infra.model.images.pins import PINS_FILE, Pins
 from infra.model.images.places import places
 from infra.model.images.spec import SPEC_FILE, Builder, Image, ImageSpec
 from infra.model.images.steps import BUILT_BY
+from infra.model.plan import Op, Plan, Status, Step
 from infra.model.schema import StackConfig
 
 
@@ -155,3 +158,55 @@ def _edited_spec(spec: ImageSpec, image: Image, before: Before) -> str | None:
 
 # What of an image's entry its bytes and its places follow from; its users, its schedule and its tags do not.
 _INPUTS = ("folder", "context", "builder", "parents", "bases", "downloads", "platforms", "push")
+
+
+TRIGGER: Final = "gcp:cloudbuild/trigger:Trigger"
+_DIGEST: Final = "STEPS="
+
+Digests = Mapping[str, str]
+"""Of the steps of builds, by image; empty where the trigger is off."""
+
+
+def told(spec: ImageSpec, run: Plan) -> Digests:
+    """What the triggers have since this run. One that the run left out, or failed to change, is not in it."""
+    return {
+        image: _digest(step.new_inputs)
+        for image, step in _triggers(spec, run)
+        if step.status is Status.DONE and step.new_inputs is not None
+    }
+
+
+def is_first(run: Plan) -> bool:
+    """Whether the stack had no triggers before this run."""
+    return all(step.op is Op.CREATE for step in run.steps if step.type == TRIGGER)
+
+
+def before(spec: ImageSpec, run: Plan) -> Digests:
+    """What counts as asked for where nothing was written of it: what the triggers had before this run.
+
+    In a first apply, what they have now: that one starts nothing by itself.
+    """
+    if is_first(run):
+        return told(spec, run)
+    return {image: _digest(step.old_inputs) for image, step in _triggers(spec, run) if step.old_inputs is not None}
+
+
+def owed(spec: ImageSpec, now: Digests, asked: Digests) -> tuple[str, ...]:
+    """Images to build, in build order; one that is built with an image of the list is left out."""
+    found = [each.name for each in spec.order() if now.get(each.name) and now[each.name] != asked.get(each.name)]
+    return tuple(each for each in found if not {image.name for image in spec.ancestors(each)} & set(found))
+
+
+def _triggers(spec: ImageSpec, run: Plan) -> Iterator[tuple[str, Step]]:
+    steps = {step.name: step for step in run.steps if step.type == TRIGGER}
+    for image in spec.order():
+        step = steps.get(names.build_trigger(run.stack, image.name, "message"))
+        if step is not None and image.builder is Builder.CLOUDBUILD:
+            yield image.name, step
+
+
+def _digest(inputs: Mapping[str, Any]) -> str:
+    if inputs.get("disabled"):
+        return ""
+    envs = inputs.get("build", {}).get("options", {}).get("envs", ())
+    return next((each.removeprefix(_DIGEST) for each in envs if each.startswith(_DIGEST)), "")

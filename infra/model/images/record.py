@@ -51,15 +51,15 @@ Uses = Mapping[str, frozenset[str]]
 """The images that each pool may run, by the pool's name; every pool of the stacks is in it."""
 
 
-class Document(BaseModel):
+class BuildDocument(BaseModel):
     # Keys that a later program added within this version are carried along, not lost by an older one's write.
     model_config = ConfigDict(frozen=True, extra="allow")
 
 
-D = TypeVar("D", bound=Document)
+D = TypeVar("D", bound=BuildDocument)
 
 
-class Copied(Document):
+class Copied(BuildDocument):
     """What bringing an image to one more place took, in compressed bytes of layers and configuration.
 
     pushed: sent. mounted: taken from another repository of the same registry. existing: there already.
@@ -70,7 +70,7 @@ class Copied(Document):
     existing: NonNegativeInt = 0
 
 
-class Build(Document):
+class Build(BuildDocument):
     """One build of one image, once every place has it.
 
     revision: commits that it was built from, by repository (`owner/name`).
@@ -99,7 +99,7 @@ class Build(Document):
     due_by: Instant | None = None
 
 
-class ImageRecord(Document):
+class ImageRecord(BuildDocument):
     """The builds of one image: the one that its tags name, and earlier ones, newest first."""
 
     current: Build
@@ -112,32 +112,32 @@ class ImageRecord(Document):
         return next((build for build in self.builds() if build.digest == digest), None)
 
 
-class Target(Document):
+class PoolTarget(BuildDocument):
     """The digest that a pool shall run since it was promoted, and the one before it."""
 
     image: str
     digest: Digest
     since: Instant
-    previous: Target | None = None
+    previous: PoolTarget | None = None
 
-    def chain(self) -> tuple[Target, ...]:
+    def chain(self) -> tuple[PoolTarget, ...]:
         """This target and all that can be gone back to, newest first."""
         return (self, *(self.previous.chain() if self.previous else ()))
 
 
-class Record(Document):
+class Record(BuildDocument):
     """All images and all pools that run one. roles: what brokers and controllers run, by `STACK/ROLE`."""
 
     version: Literal[1] = VERSION
     images: Mapping[str, ImageRecord] = Field(default_factory=dict)
-    pools: Mapping[str, Target] = Field(default_factory=dict)
-    roles: Mapping[str, Target] = Field(default_factory=dict)
+    pools: Mapping[str, PoolTarget] = Field(default_factory=dict)
+    roles: Mapping[str, PoolTarget] = Field(default_factory=dict)
 
     def held(self, image: str) -> frozenset[str]:
         """Digests of an image that a pool or role names, or can go back to: what no clean-up may take away."""
         return frozenset(each.digest for each in self.targets() if each.image == image)
 
-    def targets(self) -> Iterator[Target]:
+    def targets(self) -> Iterator[PoolTarget]:
         """What every pool and role names, and what each can go back to."""
         for target in (*self.pools.values(), *self.roles.values()):
             yield from target.chain()
@@ -149,7 +149,7 @@ class Record(Document):
 EMPTY: Final = Record()
 
 
-class Outcome(StrEnum):
+class RecordOutcome(StrEnum):
     """What `built` made of a build."""
 
     CURRENT = "current"
@@ -182,7 +182,7 @@ def parse_as(model: type[D], subject: str, body: Mapping[str, Any], fix: str) ->
         ) from None
 
 
-def built(record: Record, name: str, build: Build) -> tuple[Record, Outcome]:
+def built(record: Record, name: str, build: Build) -> tuple[Record, RecordOutcome]:
     """The record once `build` of image `name` is in all its places.
 
     A build is older than the current one where any commit that it was built from was made before the current build's
@@ -191,21 +191,21 @@ def built(record: Record, name: str, build: Build) -> tuple[Record, Outcome]:
     """
     known = record.images.get(name)
     if known is None:
-        return _with_image(record, name, ImageRecord(current=build)), Outcome.CURRENT
+        return _with_image(record, name, ImageRecord(current=build)), RecordOutcome.CURRENT
     same = known.build(build.digest)
     if same is not None and same.model_copy(update={"seconds": build.seconds}) == build:
-        return record, Outcome.UNCHANGED
+        return record, RecordOutcome.UNCHANGED
     # A rebuild that came out equal takes the place of the entry that has its digest: a digest is listed once.
     others = tuple(each for each in known.builds() if each.digest != build.digest)
     if is_older(build, known.current):
         if build.digest == known.current.digest:
-            return record, Outcome.UNCHANGED
+            return record, RecordOutcome.UNCHANGED
         newer = tuple(each for each in others[1:] if each.built >= build.built)
         rest = others[1 + len(newer) :]
         held = ImageRecord(current=known.current, history=_bounded((*newer, build, *rest), record.held(name)))
-        return _with_image(record, name, held), Outcome.OLDER
+        return _with_image(record, name, held), RecordOutcome.OLDER
     fresh = ImageRecord(current=build, history=_bounded(others, record.held(name)))
-    return _with_image(record, name, fresh), Outcome.CURRENT
+    return _with_image(record, name, fresh), RecordOutcome.CURRENT
 
 
 def is_older(build: Build, than: Build) -> bool:
@@ -263,12 +263,12 @@ def undone(record: Record, pool: str, uses: Uses) -> Record:
     return _with_pool(record, pool, present.previous)
 
 
-def _next_target(present: Target | None, image: str, digest: str, now: datetime) -> Target | None:
+def _next_target(present: PoolTarget | None, image: str, digest: str, now: datetime) -> PoolTarget | None:
     """The target that follows `present`; None where it says so already."""
     if present is not None and (present.image, present.digest) == (image, digest):
         return None
     since = now.replace(microsecond=0)
-    return Target(image=image, digest=digest, since=since, previous=_cut(present, EARLIER_TARGETS))
+    return PoolTarget(image=image, digest=digest, since=since, previous=_cut(present, EARLIER_TARGETS))
 
 
 def _insist_on_pool(pool: str, uses: Uses) -> None:
@@ -303,7 +303,7 @@ def _bounded(history: tuple[Build, ...], held: frozenset[str]) -> tuple[Build, .
     return tuple(each for each in history if each not in gone)
 
 
-def _cut(target: Target | None, depth: int) -> Target | None:
+def _cut(target: PoolTarget | None, depth: int) -> PoolTarget | None:
     """A chain of at most `depth` targets."""
     if target is None or depth == 0:
         return None
@@ -314,7 +314,7 @@ def _with_image(record: Record, name: str, image: ImageRecord) -> Record:
     return record.model_copy(update={"images": dict(sorted({**record.images, name: image}.items()))})
 
 
-def _with_pool(record: Record, pool: str, target: Target) -> Record:
+def _with_pool(record: Record, pool: str, target: PoolTarget) -> Record:
     return record.model_copy(update={"pools": dict(sorted({**record.pools, pool: target}.items()))})
 
 

@@ -1,4 +1,4 @@
-"""Rules between values of `images/images.yaml`. Each yields every Problem it finds.
+"""Rules between values of `images/images.yaml`, and what they judge by. Each yields every Problem it finds.
 
 Owns what must hold of several values. Does not own what a single value may be (spec), what must hold of the stacks that
 are named (stack_rules) nor of files (folders). An image that is wrong by itself takes no part, but its name is known.
@@ -6,20 +6,69 @@ are named (stack_rules) nor of files (folders). An image that is wrong by itself
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
+from pathlib import Path
 
 from infra.model.catalogue import nearest_names
 from infra.model.errors import Problem
-from infra.model.images.pins import PINS_FILE
+from infra.model.images.listings import load_listing
+from infra.model.images.pins import PINS_FILE, Pins
 from infra.model.images.spec import Builder, Image, ScanException
-from infra.model.images.surroundings import Surroundings
 from infra.model.refusals import Subject, shown
+from infra.model.schema import StackConfig
+
+# Folders that are no part of a repository: version control, environments, caches and what the launcher keeps.
+_NOT_COMMITTED = frozenset(
+    (".git", ".hypothesis", ".import_linter_cache", ".pytest_cache", ".ruff_cache", ".tidepool", ".venv", "__pycache__")
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class ImageContext:
+    """root: this project's checkout. stacks: by name. pins: None where the table cannot be read.
+
+    checkouts: working copies of other repositories by owner/name; their committed listings count otherwise.
+    """
+
+    root: Path
+    stacks: Mapping[str, StackConfig]
+    pins: Pins | None
+    checkouts: Mapping[str, Path] = field(default_factory=dict)
+
+    def files(self, repository: str, recipes: str | None) -> tuple[str, ...] | None:
+        """The files of a repository, or as many of them as its listing has; None where neither is there.
+
+        recipes: the repository that `root` is a checkout of. ConfigError where a listing is not right.
+        """
+        if recipes is not None and repository.lower() == recipes.lower():
+            return files_below(self.root)
+        for name, checkout in self.checkouts.items():
+            if name.lower() == repository.lower():
+                return files_below(checkout)
+        listing = load_listing(self.root, repository)
+        return listing.paths if listing is not None else None
+
+
+def files_below(root: Path) -> tuple[str, ...]:
+    """Every file of a checkout as a path from its top, sorted; what is never committed is left out."""
+    return tuple(sorted(_walk(root)))
+
+
+def _walk(root: Path) -> Iterator[str]:
+    """A folder right below the root may be lent by a link, as in the copies that engines and benchmarks work on."""
+    lent = [each for each in root.iterdir() if each.is_symlink() and each.is_dir() and each.name not in _NOT_COMMITTED]
+    for top in (root, *lent):
+        for folder, below, names in os.walk(top):
+            below[:] = [name for name in below if name not in _NOT_COMMITTED]
+            for name in names:
+                yield Path(folder, name).relative_to(root).as_posix()
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedImage:
     """The images that are right by themselves, each with its place in the list, and every name that is written.
 
     recipes: the repository with the Dockerfiles, where it is right.
@@ -29,22 +78,22 @@ class Judged:
     names: frozenset[str]
     recipes: str | None
     subject: Subject
-    around: Surroundings
+    around: ImageContext
 
     def at(self, index: int, *path: str | int) -> str:
         """Where a part of the image at `index` stands, for people."""
         return self.subject(("images", index, *path))
 
 
-Rule = Callable[[Judged], Iterator[Problem]]
+Rule = Callable[[JudgedImage], Iterator[Problem]]
 
 
-def broken(judged: Judged) -> list[Problem]:
+def broken(judged: JudgedImage) -> list[Problem]:
     """Every problem of every rule."""
     return list(chain.from_iterable(rule(judged) for rule in _RULES))
 
 
-def strange_exceptions(judged: Judged, exceptions: Sequence[ScanException]) -> Iterator[Problem]:
+def strange_exceptions(judged: JudgedImage, exceptions: Sequence[ScanException]) -> Iterator[Problem]:
     """Exceptions of the scan that name images which this file does not build."""
     for index, exception in enumerate(exceptions):
         for number, name in enumerate(exception.images):
@@ -55,7 +104,7 @@ def strange_exceptions(judged: Judged, exceptions: Sequence[ScanException]) -> I
                 yield Problem(where, shown(name), "an exception is for an image of this file", fix)
 
 
-def _repeats(judged: Judged) -> Iterator[Problem]:
+def _repeats(judged: JudgedImage) -> Iterator[Problem]:
     for key in ("name", "folder"):
         seen: set[str] = set()
         for index, image in judged.images:
@@ -81,7 +130,7 @@ def _repeats(judged: Judged) -> Iterator[Problem]:
                     yield Problem(judged.at(index, *path, number), shown(value), rule, "remove one of the two")
 
 
-def _parents(judged: Judged) -> Iterator[Problem]:
+def _parents(judged: JudgedImage) -> Iterator[Problem]:
     right = {image.name: image for _, image in judged.images}
     for index, image in judged.images:
         for number, name in enumerate(image.parents):
@@ -100,7 +149,7 @@ def _parents(judged: Judged) -> Iterator[Problem]:
             yield Problem(judged.at(index), image.name, rule, "bases: {BASE_IMAGE: NAME}, or parents: [NAME]")
 
 
-def _unlike(judged: Judged, index: int, image: Image, parent: Image) -> Iterator[Problem]:
+def _unlike(judged: JudgedImage, index: int, image: Image, parent: Image) -> Iterator[Problem]:
     """What a child must have as its parents have it, since one build makes both."""
     if any(platform not in parent.platforms for platform in image.platforms):
         rule = f"a child has its parents' platforms; {parent.name} has {', '.join(parent.platforms)}"
@@ -116,7 +165,7 @@ def _unlike(judged: Judged, index: int, image: Image, parent: Image) -> Iterator
         yield Problem(judged.at(index, "when", "push", "branch"), shown(ours.branch), rule, theirs.branch)
 
 
-def _cycles(judged: Judged) -> Iterator[Problem]:
+def _cycles(judged: JudgedImage) -> Iterator[Problem]:
     places = {image.name: (index, image) for index, image in judged.images}
     waiting = {name: set(image.parents) & places.keys() for name, (_, image) in places.items()}
     while free := [name for name, parents in waiting.items() if not parents & waiting.keys()]:
@@ -147,7 +196,7 @@ def _circle(name: str, waiting: dict[str, set[str]]) -> list[str]:
             return way
 
 
-def _push(judged: Judged) -> Iterator[Problem]:
+def _push(judged: JudgedImage) -> Iterator[Problem]:
     for index, image in judged.images:
         registry, ghcr = image.push.artifact_registry, image.push.ghcr
         where = judged.at(index, "push")
@@ -163,7 +212,7 @@ def _push(judged: Judged) -> Iterator[Problem]:
             yield Problem(judged.at(index, "push", "artifact_registry"), "", rule, "builder: cloudbuild, or ghcr")
 
 
-def _owners(judged: Judged) -> Iterator[Problem]:
+def _owners(judged: JudgedImage) -> Iterator[Problem]:
     """The token of a GitHub job writes packages of its repository's owner alone."""
     for index, image in judged.images:
         if image.push.ghcr is None:

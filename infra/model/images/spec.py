@@ -173,7 +173,7 @@ class ArtifactRegistry(_Model):
     regions: Annotated[tuple[RepositoryRegion, ...] | None, WRITTEN] = None
 
 
-class Push(_Model):
+class ImagePush(_Model):
     """Where an image goes: one of the two."""
 
     artifact_registry: Annotated[ArtifactRegistry | None, WRITTEN] = None
@@ -229,7 +229,7 @@ class Image(_Model):
     bases: Mapping[BuildArg, PinName] = {}
     downloads: tuple[PinName, ...] = ()
     platforms: Annotated[tuple[Platform, ...], AfterValidator(_some)]
-    push: Push
+    push: ImagePush
     when: When
     tags: tuple[Tag, ...] = ()
     retention: Annotated[Retention | None, WRITTEN] = None

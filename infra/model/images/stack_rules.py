@@ -1,34 +1,37 @@
 """Rules between `images/images.yaml` and the stacks that it names. Each yields every Problem it finds.
 
-Owns places, retention, who builds and who uses. Does not own rules of the file by itself (rules).
+Owns places, retention, who builds and who uses, and whether sources are connected. Does not own rules of the file by
+itself (rules).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
+from typing import Final
 
 from infra.model.catalogue import nearest_names, region_of
 from infra.model.errors import Problem
 from infra.model.fields import MAX_BUILD_SECONDS
 from infra.model.images.places import places, regions
-from infra.model.images.rules import Judged, Rule
-from infra.model.images.spec import Builder, Image, descendants
+from infra.model.images.rebuilds import trigger_files
+from infra.model.images.rules import JudgedImage, Rule
+from infra.model.images.spec import Builder, Image, ImageSpec, descendants
 from infra.model.images.steps import MINUTE, step_limits
 from infra.model.names import IN_USE_PREFIX
 from infra.model.refusals import shown
-from infra.model.schema import Cleanup, Repository, StackConfig
+from infra.model.schema import Builds, Cleanup, Repository, StackConfig
 
 ROLES = ("broker", "controller")
 """The stack's own identities that run an image of ours; the builder runs what it builds with, which is pinned."""
 
 
-def broken(judged: Judged) -> list[Problem]:
+def broken(judged: JudgedImage) -> list[Problem]:
     """Every problem of every rule."""
     return list(chain.from_iterable(rule(judged) for rule in _RULES))
 
 
-def _registries(judged: Judged) -> Iterator[Problem]:
+def _registries(judged: JudgedImage) -> Iterator[Problem]:
     for index, image in judged.images:
         registry = image.push.artifact_registry
         if registry is None:
@@ -71,7 +74,7 @@ def _registries(judged: Judged) -> Iterator[Problem]:
                 yield from _built_there(judged, index, image, stack)
 
 
-def _built_there(judged: Judged, index: int, image: Image, stack: StackConfig) -> Iterator[Problem]:
+def _built_there(judged: JudgedImage, index: int, image: Image, stack: StackConfig) -> Iterator[Problem]:
     """The stack whose registries an image goes to builds it, from repositories that it is connected to."""
     if stack.builds is None:
         rule = f"what Cloud Build builds, a stack builds; stack {stack.stack} has no tidepool:builds"
@@ -88,7 +91,7 @@ def _built_there(judged: Judged, index: int, image: Image, stack: StackConfig) -
             yield Problem(judged.at(index, "context", "repository"), shown(repository), rule, fix)
 
 
-def _long_enough(judged: Judged, index: int, image: Image, stack: StackConfig) -> Iterator[Problem]:
+def _long_enough(judged: JudgedImage, index: int, image: Image, stack: StackConfig) -> Iterator[Problem]:
     """A build is given the time that its steps may take where they have a limit: Google refuses its trigger else."""
     made = descendants([each for _, each in judged.images], image.name)
     given, needed = stack.builds.timeout if stack.builds else 0, step_limits(made)
@@ -109,7 +112,7 @@ def _repository(image: Image, stack: StackConfig) -> Repository | None:
     return next((each for each in repositories if registry is not None and each.name == registry.repository), None)
 
 
-def _cleanup(judged: Judged, index: int, image: Image, repository: Repository) -> Iterator[Problem]:
+def _cleanup(judged: JudgedImage, index: int, image: Image, repository: Repository) -> Iterator[Problem]:
     """What the repository forgets is said in the stack, and what the image says of it must be that."""
     cleanup = repository.cleanup or Cleanup.model_construct(delete_older_than="never", keep_newest=None)
     if image.retention is None:
@@ -132,7 +135,7 @@ def _cleanup(judged: Judged, index: int, image: Image, repository: Repository) -
             yield Problem(judged.at(index, "tags", number), shown(tag), rule, "another tag")
 
 
-def _public_sources(judged: Judged) -> Iterator[Problem]:
+def _public_sources(judged: JudgedImage) -> Iterator[Problem]:
     """The token to read a private repository is the connection's, which jobs of GitHub do not act through."""
     private = {
         connection.repository.lower(): stack.stack
@@ -150,7 +153,7 @@ def _public_sources(judged: Judged) -> Iterator[Problem]:
                 yield Problem(judged.at(index, "builder"), shown(repository), rule, fix)
 
 
-def _one_writer(judged: Judged) -> Iterator[Problem]:
+def _one_writer(judged: JudgedImage) -> Iterator[Problem]:
     owner: dict[str, str] = {}
     for index, image in judged.images:
         if not _can_be_placed(image, judged.around.stacks):
@@ -166,7 +169,7 @@ def _can_be_placed(image: Image, stacks: Iterable[str]) -> bool:
     return registry is None or registry.stack in stacks
 
 
-def _users(judged: Judged) -> Iterator[Problem]:
+def _users(judged: JudgedImage) -> Iterator[Problem]:
     parents = {parent for _, image in judged.images for parent in image.parents}
     for index, image in judged.images:
         used = image.used_by
@@ -181,7 +184,7 @@ def _users(judged: Judged) -> Iterator[Problem]:
             yield from _users_of_stack(judged, index, image, used.stack)
 
 
-def _promotable(judged: Judged, index: int, image: Image) -> Iterator[Problem]:
+def _promotable(judged: JudgedImage, index: int, image: Image) -> Iterator[Problem]:
     """VMs pull from the repository of their own region, and a digest that is in use is kept there by its tag."""
     registry, users = image.push.artifact_registry, (*image.used_by.pools, *image.used_by.roles)
     if not users:
@@ -204,7 +207,7 @@ def _promotable(judged: Judged, index: int, image: Image) -> Iterator[Problem]:
             yield Problem(judged.at(index, "used_by", "pools", number), shown(name), rule, fix)
 
 
-def _users_of_stack(judged: Judged, index: int, image: Image, name: str) -> Iterator[Problem]:
+def _users_of_stack(judged: JudgedImage, index: int, image: Image, name: str) -> Iterator[Problem]:
     stack = judged.around.stacks.get(name)
     if stack is None:
         yield _unknown_stack(name, judged.at(index, "used_by", "stack"), judged.around.stacks)
@@ -225,3 +228,23 @@ def _unknown_stack(name: str, where: str, stacks: Iterable[str]) -> Problem:
 
 
 _RULES: tuple[Rule, ...] = (_registries, _public_sources, _one_writer, _users)
+
+
+CONNECT: Final = "docs/first-deploy.md#6-connect-github-to-cloud-build"
+"""Where a person reads how a repository is connected."""
+
+
+def push_sources(spec: ImageSpec, image: Image) -> Mapping[str, tuple[str, ...]]:
+    """Each repository whose pushes start a build of the image by itself, with the files that count."""
+    if not image.when.push:
+        return {}
+    files = {each: trigger_files(spec, image, each) for each in (image.context.repository, spec.recipes)}
+    return {repository: included for repository, included in files.items() if included}
+
+
+def unconnected(spec: ImageSpec, image: Image, builds: Builds) -> tuple[str, ...]:
+    """The repositories whose pushes would start a build of the image in Cloud Build, and cannot yet."""
+    if image.builder is not Builder.CLOUDBUILD:
+        return ()
+    connected = {each.repository for each in builds.connections if each.access}
+    return tuple(each for each in push_sources(spec, image) if each not in connected)

@@ -1,4 +1,4 @@
-"""What the steps of a build are told, as the files that the step `plan` leaves for them.
+"""What a build is given before any recipe is fetched, and the files that the step `plan` leaves for its steps.
 
 Owns which images one build makes and what of its stack counts, and the spelling: one file a step, of shell assignments,
 which `images/steps/lib.sh` reads before anything else.
@@ -6,19 +6,46 @@ which `images/steps/lib.sh` reads before anything else.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from infra.model.images.given import steps_digest
-from infra.model.images.mirrors import hub_mirror
 from infra.model.images.pins import Pins
-from infra.model.images.places import places
+from infra.model.images.places import hub_mirror, places, record_stack
 from infra.model.images.spec import Builder, Image, ImageSpec
-from infra.model.images.steps import BuildStep, build_steps
-from infra.model.images.users import record_stack
+from infra.model.images.steps import BuildStep, build_steps, checkouts
 from infra.model.schema import StackConfig
+
+
+def common_env(spec: ImageSpec, images: Sequence[Image], steps: Sequence[BuildStep], bootstrap: str) -> dict[str, str]:
+    """What the builder tells every step of this build: where its sources are, and which steps it has.
+
+    steps: as for `steps_digest`.
+    """
+    described = (f"{each.folder} {each.repository} {each.branch}" for each in checkouts(spec, images))
+    return {
+        "CHECKOUTS": ";".join(described),
+        "BUILT": images[0].name,
+        "STEPS": steps_digest(spec, images, steps, bootstrap),
+    }
+
+
+def steps_digest(spec: ImageSpec, images: Sequence[Image], steps: Sequence[BuildStep], bootstrap: str) -> str:
+    """SHA-256 of what a builder must be told anew when it changes: which steps there are, which sources are fetched,
+    and the text that fetches them. What a step is told besides, and the containers and limits of steps, are no part.
+
+    steps: those of `build_steps` as the builder is given them, without a mirror.
+    """
+    form = {
+        "checkouts": [[each.folder, each.repository, each.branch] for each in checkouts(spec, images)],
+        "first": bootstrap,
+        "steps": [[step.id, step.script, step.after, step.signs_in] for step in steps],
+    }
+    return hashlib.sha256(json.dumps(form, sort_keys=True).encode()).hexdigest()
+
 
 SEVERITY = "critical"
 """Where no stack says from which severity on a finding fails a build."""

@@ -11,10 +11,10 @@ from itertools import chain
 
 from infra.model.errors import Problem
 from infra.model.refusals import Subject
-from infra.model.rules import labels, limits, pools, running, sections
+from infra.model.rules import limits, pools, running, sections
 from infra.model.schema import StackConfig
 
-_RULES = (*pools.RULES, *labels.RULES, *limits.RULES, *sections.RULES, *running.RULES)
+_RULES = (*pools.RULES, *pools.LABELS, *limits.RULES, *sections.RULES, *running.RULES)
 
 
 def broken(config: StackConfig, siblings: Sequence[StackConfig], subject: Subject) -> list[Problem]:

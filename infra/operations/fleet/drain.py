@@ -8,10 +8,9 @@ from typing import Any
 from infra.fleet import draining
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.lease import Kind
-from infra.fleet.controller.observed import DrainWish
 from infra.fleet.draining import VmStanding
 from infra.fleet.status.look import Scene
-from infra.fleet.wishes import wished
+from infra.fleet.wishes import DrainWish, wished
 from infra.operations.errors import Failure, Interruption, Refusal
 from infra.operations.fleet.drained import begin, wait_for_jobs
 from infra.operations.fleet.looks import Fleet

@@ -17,12 +17,12 @@ from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.github import GitHubError
 from infra.fleet.controller.lease import Kind
 from infra.fleet.controller.memory import Memory
-from infra.fleet.controller.observed import DrainWish, Observed
+from infra.fleet.controller.observed import Observed
 from infra.fleet.draining import Standing, VmStanding
 from infra.fleet.github_lists import RunningJob
 from infra.fleet.google import GoogleError
 from infra.fleet.status.look import Scene
-from infra.fleet.wishes import wished
+from infra.fleet.wishes import DrainWish, wished
 from infra.operations.errors import Failure, Interruption
 from infra.operations.fleet.looks import Fleet
 from infra.operations.leased import NOTHING_CHANGED, leased

@@ -5,15 +5,17 @@ Owns finding the stack of a pool or a VM by its name. Looking itself is `infra.f
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from infra.engines.protocol import CloudName
 from infra.fleet.google import GoogleError, clients
+from infra.fleet.place import Place, github_way, told_place
 from infra.fleet.records import Record, Records
 from infra.fleet.status.look import Scene, look
 from infra.model import names
@@ -23,11 +25,36 @@ from infra.model.offers import Offers
 from infra.model.schema import StackConfig
 from infra.model.stack import siblings
 from infra.operations.errors import Failure, Refusal
-from infra.operations.fleet.place import Place, declared_place, guests_at
 from infra.operations.ports import SILENT, Teller, Tone
 from infra.operations.session import CloudSession, open_cloud
 from infra.operations.stacks.stack_file import known_stacks, stack_file
 from infra.operations.workspace import workspace
+
+if TYPE_CHECKING:
+    from infra.operations.local.guests import LocalGuests
+
+__all__ = ("Place", "declared_place", "guests_at", "told_place")
+
+
+def declared_place(config: StackConfig, endpoint: str | None) -> Place:
+    """endpoint: root of the local cloud, whose GitHub then knows what the stack serves; None for Google."""
+    if endpoint is None:
+        project, bucket = config.project, config.bucket.name
+        github = github_way(config.stack, project, bucket, os.environ)
+        return Place(project=project, bucket=bucket, endpoint=None, github=github, builds=config.builds is not None)
+    from infra.operations.local.github import local_place  # on Google Cloud nothing local is loaded
+
+    return local_place(config, endpoint)
+
+
+def guests_at(endpoint: str | None) -> LocalGuests | None:
+    """The guests of the local cloud at this root; None on Google Cloud, whose VMs live by themselves."""
+    if endpoint is None:
+        return None
+    from infra.operations.local.guests import LocalGuests  # on Google Cloud nothing local is loaded
+
+    return LocalGuests(home=workspace().home, url=endpoint)
+
 
 _PLACE: Final = r"[a-z]+-[a-z]+[0-9]+-[a-z0-9]+-[0-9]+"
 """A zone and an index, as they end a VM's name."""

@@ -12,13 +12,11 @@ from datetime import datetime
 
 from infra.engines.protocol import CloudName
 from infra.fleet import wishes
-from infra.fleet.controller.memory import Rollout
-from infra.fleet.controller.observed import Target
-from infra.fleet.controller.parts import Part, parts, shown
 from infra.fleet.controller.rollout import not_tried, undoable
-from infra.fleet.status.derive import in_short, rollouts
+from infra.fleet.status.derive import rollouts
 from infra.fleet.status.look import Scene
 from infra.fleet.status.shape import RolloutStatus
+from infra.fleet.versions import PoolVersion, Rollout, VersionPart, shown
 from infra.operations.errors import Failure, Refusal
 from infra.operations.fleet.looks import Fleet, fleets_declared, open_fleet, stack_of
 from infra.operations.fleet.requests import request
@@ -103,7 +101,7 @@ def redo(fleet: Fleet, pool: str) -> Taken:
     """Try again what was undone or went back by itself, behind a canary. Raises as `undo` does."""
     course = _course(fleet, pool)
     if not course.taken_back:
-        return Taken(parts=in_short(course.target), changed=False)
+        return Taken(parts=course.target.in_short, changed=False)
     again, since = course.taken_back, course.rollout.since
     request(fleet, lambda body: wishes.redone(body, pool, again, since))
     return Taken(parts=_said(again))
@@ -117,16 +115,16 @@ class _Course:
     """
 
     rollout: Rollout
-    target: Target
-    undoable: frozenset[Part]
-    taken_back: frozenset[Part]
+    target: PoolVersion
+    undoable: frozenset[VersionPart]
+    taken_back: frozenset[VersionPart]
 
     @property
     def leaves_no_image(self) -> bool:
         """Whether an image is taken back and none is proved before it."""
-        rolled_out = self.undoable & parts(self.rollout.stable.target())
+        rolled_out = self.undoable & self.rollout.stable.parts
         before = (self.rollout.previous if rolled_out else None) or self.rollout.stable
-        return not before.images and any(part in parts(replace(self.target, bundle=None)) for part in self.undoable)
+        return not before.images and bool(replace(self.target, bundle=None).parts & self.undoable)
 
 
 def _course(fleet: Fleet, pool: str) -> _Course:
@@ -146,7 +144,7 @@ def _course(fleet: Fleet, pool: str) -> _Course:
     )
 
 
-def _said(some: Iterable[Part]) -> str:
+def _said(some: Iterable[VersionPart]) -> str:
     return ", ".join(shown(some))
 
 

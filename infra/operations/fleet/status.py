@@ -12,14 +12,18 @@ from datetime import UTC, datetime
 
 from infra.engines.protocol import CloudName
 from infra.fleet.google import GoogleError
+from infra.fleet.reports import read_report
 from infra.fleet.status.derive import status
 from infra.fleet.status.queue import Unserved
 from infra.fleet.status.shape import FleetStatus, Next, PoolStatus, RolloutStatus, Trouble
+from infra.fleet.status.story import Story, story
+from infra.model import names, runner_names
 from infra.model.errors import ConfigError
 from infra.model.fleet import slots
-from infra.operations.fleet.looks import Fleet, open_fleet
+from infra.operations.errors import Refusal
+from infra.operations.fleet.looks import Fleet, UnknownSubject, fleets_declared, open_fleet, stack_of
 from infra.operations.ports import SILENT, Teller
-from infra.operations.stacks.grants import GrantsSeen, policies_of
+from infra.operations.stacks.pools import GrantsSeen, policies_of
 from infra.operations.stacks.stack_file import known_stacks
 from infra.operations.workspace import workspace
 
@@ -87,3 +91,44 @@ def _grants(fleet: Fleet | FleetStatus) -> GrantsSeen:
     if isinstance(fleet, FleetStatus) or fleet.trouble:
         return GrantsSeen()
     return policies_of(fleet.config, fleet.place.endpoint)
+
+
+def why(vm: str, *, stack: str | None = None, cloud: CloudName | None = None, teller: Teller = SILENT) -> Story:
+    """The story of a VM, or of a runner's VM; nothing is changed.
+
+    Raises Refusal for a name that is of no VM here, GoogleError where the fleet's records do not answer.
+    """
+    vm = runner_names.vm_of(vm) or vm
+    try:
+        owner = stack_of(vm, stack)
+    except UnknownSubject as unknown:
+        found = _seen(vm, stack, cloud, teller)
+        if found is None:
+            raise Refusal(f"{unknown}; no other VM of that name was seen in their zones") from None
+        return found
+    fleet = open_fleet(owner, cloud, teller)
+    pool = _pool(vm, fleet)
+    scene = fleet.look()
+    with fleet.place.records() as records:
+        report = read_report(records, pool, vm)
+        binding = records.body(names.binding_object(fleet.stack, vm))
+    return story(vm, scene, report, binding)
+
+
+def _seen(vm: str, stack: str | None, cloud: CloudName | None, teller: Teller) -> Story | None:
+    """What is known of a VM whose name is of no pool, as of somebody else's in a zone of ours; None if none is seen."""
+    for name in fleets_declared(stack):
+        try:
+            scene = open_fleet(name, cloud, teller).look()
+        except GoogleError:
+            continue
+        if scene.observed and any(node.name == vm for node in scene.observed.nodes):
+            return story(vm, scene, None, None)
+    return None
+
+
+def _pool(vm: str, fleet: Fleet) -> str:
+    pools = sorted((pool.name for pool in fleet.config.pools if vm.startswith(f"{pool.name}-")), key=len)
+    if not pools:
+        raise Refusal(f"{vm} is a pool; a VM is POOL-ZONE-INDEX, as in `./tidepool status {fleet.stack}`")
+    return pools[-1]

@@ -12,15 +12,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from infra.fleet.google import GoogleError, clients
-from infra.fleet.images.asked import read_asked, write_asked
+from infra.fleet.images.builds import read_asked, send, write_asked
 from infra.fleet.images.oci import RegistryError
+from infra.fleet.images.promotion import RoleImages
 from infra.fleet.images.registries import Registries
-from infra.fleet.images.roles import RoleImages
-from infra.fleet.images.starting import send
 from infra.fleet.images.store import Store
 from infra.fleet.records import Records
 from infra.model.errors import ConfigError
-from infra.model.images.redeclared import before, is_first, owed, told
+from infra.model.images.rebuilds import before, is_first, owed, told
 from infra.model.images.spec import SPEC_FILE, ImageSpec
 from infra.model.plan import Plan
 from infra.model.schema import StackConfig

@@ -10,23 +10,28 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import yaml
 from pydantic import ValidationError
 
 from infra.fleet.images.attempts import begin
-from infra.fleet.images.recording import Recorded, record_build
-from infra.fleet.images.starting import Started, Starter
+from infra.fleet.images.builds import Recorded, Started, Starter, record_build
+from infra.model.images.cost import due_by
 from infra.model.images.github import build_jobs
+from infra.model.images.places import record_stack
 from infra.model.images.record import Build
 from infra.model.images.spec import Builder, Image
 from infra.model.images.steps import bootstrap, checkouts, step_pins
-from infra.model.images.times import due_by
 from infra.model.images.told import DeclaredImages, told_files
-from infra.model.images.users import record_stack
 from infra.model.schema import Builds, StackConfig
 from infra.operations.errors import Failure, Refusal
 from infra.operations.images.lab import Lab, Work
 
 _MINUTE = 60
+
+
+def generated_text(lab: Lab, image: Image) -> str:
+    """The same as YAML."""
+    return yaml.dump(generated(lab, image), Dumper=_Dumper, sort_keys=False, width=1000)
 
 
 def generated(lab: Lab, image: Image) -> dict[str, Any]:
@@ -196,3 +201,14 @@ def _read(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise Failure(f"{path} cannot be read: {error.strerror or error}") from None
+
+
+class _Dumper(yaml.SafeDumper):
+    """Scripts as blocks, line by line."""
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Dumper.add_representer(str, _text)

@@ -13,7 +13,7 @@ from typing import Any
 
 from infra.model.errors import ConfigError
 from infra.model.images.pins import PINS_FILE, Pins, parse_pins
-from infra.model.images.reading import Written, parsed
+from infra.model.images.reading import WrittenFile, parsed
 from infra.model.images.rebuilds import Before, Change, Rebuild, rebuilds
 from infra.model.images.spec import SPEC_FILE, ImageSpec
 from infra.operations.errors import Refusal
@@ -69,7 +69,7 @@ def since(lab: Lab, base: str, repository: str | None = None) -> Rebuilds:
 def _spec(text: str | None) -> ImageSpec | None:
     """The images of the other commit, as far as this program can read what it said."""
     try:
-        written = Written.read(text or "", SPEC_FILE)
+        written = WrittenFile.read(text or "", SPEC_FILE)
     except ConfigError:
         return None
     return parsed(ImageSpec, written.data, written.subject)[0]

@@ -12,9 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from infra.fleet.images.oci import OciRegistry, RegistryError
-from infra.fleet.images.resolve import Resolver
-from infra.model.images.answers import Answer, Finding, Outcome, answers_json, compare, parse_answers, written
+from infra.fleet.images.oci import OciRegistry, RegistryError, Resolver
+from infra.model.images.answers import PinAnswer, PinFinding, PinOutcome, answers_json, compare, parse_answers, written
 from infra.model.images.pins import PINS_FILE, Base, Download, Pins, load_pins
 from infra.model.yamlfile import decoded
 from infra.operations.errors import Refusal
@@ -54,18 +53,18 @@ class Table:
 class Compared:
     """What was answered about a table. failures: why there is no answer, a line each."""
 
-    answers: tuple[Answer, ...]
-    findings: tuple[Finding, ...]
+    answers: tuple[PinAnswer, ...]
+    findings: tuple[PinFinding, ...]
     failures: tuple[str, ...]
 
     @property
-    def differing(self) -> tuple[Finding, ...]:
+    def differing(self) -> tuple[PinFinding, ...]:
         return tuple(each for each in self.findings if each.differs)
 
     @property
-    def changed(self) -> tuple[Finding, ...]:
+    def changed(self) -> tuple[PinFinding, ...]:
         """Downloads of a stated version with other bytes, which are never written."""
-        return tuple(each for each in self.findings if each.outcome is Outcome.CHANGED)
+        return tuple(each for each in self.findings if each.outcome is PinOutcome.CHANGED)
 
     def to_json(self) -> dict[str, Any]:
         told = {"findings": [each.to_json() for each in self.findings], "failures": list(self.failures)}
@@ -86,7 +85,7 @@ def table(names: Iterable[str] = (), *, only_unresolved: bool = False) -> Table:
 
 def ask(table: Table, tell: Callable[[str], None]) -> Compared:
     """Ask the registries about each entry. tell: is given each name before it is asked for."""
-    answers: list[Answer] = []
+    answers: list[PinAnswer] = []
     failures: list[str] = []
     asked = resolver()
     for name in table.chosen:
@@ -106,7 +105,7 @@ def check(table: Table, file: Path) -> Compared:
     return _compared(table, answers.values(), missing)
 
 
-def write(table: Table, findings: Iterable[Finding]) -> bool:
+def write(table: Table, findings: Iterable[PinFinding]) -> bool:
     """Write answers into the table's file; whether that changed it."""
     path = table.root / PINS_FILE
     before = path.read_text()
@@ -122,6 +121,6 @@ def resolver() -> Resolver:
     return Resolver(today=lambda: datetime.now(UTC).date(), registries=registries)
 
 
-def _compared(table: Table, answers: Iterable[Answer], failures: Iterable[str]) -> Compared:
+def _compared(table: Table, answers: Iterable[PinAnswer], failures: Iterable[str]) -> Compared:
     found = tuple(answers)
     return Compared(answers=found, findings=compare(table.pins, found), failures=tuple(failures))

@@ -1,25 +1,30 @@
-"""How images stand: what is declared of each, what the record says, and what its places answer today."""
+"""How images stand: what is declared, recorded and in each place, and which digest pools run, with its way back."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
-from infra.fleet.images.state import ImageState, PlaceState, image_state
+from infra.fleet.images.promotion import Moved
+from infra.fleet.images.registries import ArtifactPlace
+from infra.fleet.images.where import Found, ImageState, PlaceState, Search, image_state
 from infra.model import names
 from infra.model.images.cost import BuildCost, build_cost
-from infra.model.images.sources import unconnected
+from infra.model.images.record import DIGEST
 from infra.model.images.spec import Image
+from infra.model.images.stack_rules import unconnected
 from infra.model.images.steps import step_pins
+from infra.operations.errors import Refusal
 from infra.operations.images.lab import Lab, Work
 
-__all__ = ["ImageState", "PlaceState", "Standing", "record_of", "standing"]
+__all__ = ["ImageState", "PlaceState"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class ImageStanding:
     """One image. depth: how many images it is built from, one on another. cost: None where nobody knows it.
 
     unresolved: pins without which it cannot be built, those of the build's own tools included. unconnected:
@@ -68,7 +73,7 @@ class Standing:
         }
 
 
-def standing(work: Work, images: Sequence[Image]) -> tuple[Standing, ...]:
+def standing(work: Work, images: Sequence[Image]) -> tuple[ImageStanding, ...]:
     """Ask the record and every place of these images; a place that does not answer is a problem of its image."""
     lab, record = work.lab, work.store.read()
     found = []
@@ -84,7 +89,7 @@ def standing(work: Work, images: Sequence[Image]) -> tuple[Standing, ...]:
         registry = each.push.artifact_registry
         builds = lab.stacks[registry.stack].builds if registry else None
         found.append(
-            Standing(
+            ImageStanding(
                 image=each,
                 state=state,
                 depth=len(lab.spec.ancestors(each.name)),
@@ -99,3 +104,56 @@ def standing(work: Work, images: Sequence[Image]) -> tuple[Standing, ...]:
 def record_of(lab: Lab) -> dict[str, str]:
     """Where the record of images is."""
     return {"bucket": lab.home.bucket.name, "object": names.images_record_object()}
+
+
+_SHORT = re.compile(r"(sha256:)?[0-9a-f]{12,64}")
+
+
+def promote(work: Work, image: str, digest: str | None, pools: Iterable[str]) -> tuple[Moved, ...]:
+    """Make a digest of an image what these pools run; its current one where none is named.
+
+    Cut off at any moment, running it again ends the work. Refusal where no build is recorded, Failure where a region
+    lacks the digest.
+    """
+    wanted = digest or work.current(image).digest
+    return work.promotion().promote(tuple(dict.fromkeys(pools)), image, wanted, datetime.now(UTC))
+
+
+def undo(work: Work, pool: str) -> Moved:
+    """Take a pool's last promotion back; one that was cut off is finished, and nothing else is done."""
+    return work.promotion().undo(pool)
+
+
+def where(work: Work, digest: str) -> Found:
+    """Search record, pools, pointers, manifests, registries and VMs. digest: whole, or the start of a recorded one."""
+    whole, lab = _whole(work, digest), work.lab
+    return Search(
+        store=work.store,
+        registries=work.registries,
+        google=work.google,
+        fleets=lab.stacks,
+        places={each.name: lab.places(each.name) for each in lab.spec.order()},
+        tags={each.name: each.tags for each in lab.spec.images},
+    ).find(whole)
+
+
+def _whole(work: Work, digest: str) -> str:
+    """The digest itself, or the recorded one that starts so."""
+    if re.fullmatch(DIGEST, digest):
+        return digest
+    if _SHORT.fullmatch(digest):
+        start = f"sha256:{digest.removeprefix('sha256:')}"
+        images = work.store.read().images.values()
+        known = {build.digest for image in images for build in image.builds() if build.digest.startswith(start)}
+        if len(known) == 1:
+            return known.pop()
+        raise Refusal(
+            f"{len(known)} recorded builds start with {digest}; give all of sha256: and 64 hexadecimal digits"
+        )
+    raise Refusal(f"{digest!r} is no digest: sha256: and 64 hexadecimal digits, or 12 of them for a recorded build")
+
+
+def place_in_short(place: str) -> str:
+    """`us-west4 marin-ci/tpu-ci`: what tells a place in Artifact Registry from the stack's others."""
+    found = ArtifactPlace.parse(place)
+    return f"{found.location} {found.repository}/{found.package}" if found else place

@@ -24,7 +24,7 @@ from infra.model.errors import ConfigError
 from infra.operations.errors import Failure, Refusal
 from infra.operations.local.cloud import cloud_clock
 from infra.operations.local.github import keep_served, local_app, repositories_served
-from infra.operations.stacks.declared import declared
+from infra.operations.stacks.stack_file import declared
 
 LOOPBACK = "127.0.0.1"
 _PAUSE = 0.002

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import shlex
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from infra.local.builds.machine import Outcome, Status
+from infra.local.builds.machine import BuildOutcome, StepStatus
 from infra.local.builds.queue import NoSuchStepError, Yard, made_up_commit
 from infra.local.builds.running import UnsupportedError
 from infra.local.cloud.builds.control import BuildControl
@@ -24,10 +25,10 @@ from infra.tools.install import ToolError
 if TYPE_CHECKING:
     from workflows.starts import ImageJobs
 
-__all__ = ("Outcome", "Status", "github_jobs", "run_builds", "run_jobs")
+__all__ = ("BuildOutcome", "StepStatus")
 
 
-def run_builds(fault: str | None) -> Iterator[tuple[Mapping[str, Any], Outcome]]:
+def run_builds(fault: str | None) -> Iterator[tuple[Mapping[str, Any], BuildOutcome]]:
     """Run the builds that wait in the local Cloud Build, the oldest first; each with what became of it.
 
     fault: a step whose tools fail, `STEP[:REGION]`.
@@ -52,7 +53,7 @@ def image_repository(name: str) -> str:
 
 def run_jobs(
     repository: str, changed: Sequence[str], commit: str, fault: str | None
-) -> tuple[ImageJobs, Iterator[tuple[str, Outcome]]]:
+) -> tuple[ImageJobs, Iterator[tuple[str, BuildOutcome]]]:
     """The jobs of images that a push to main starts at GitHub, and their runs here, each with what became of it.
 
     commit: empty for a made-up one.
@@ -77,7 +78,7 @@ def run_jobs(
         revisions={each: pushed if each == repository else "" for each in lab.repositories},
     )
 
-    def runs() -> Iterator[tuple[str, Outcome]]:
+    def runs() -> Iterator[tuple[str, BuildOutcome]]:
         with running() as control, _at_work():
             yield from _yard(control).run_jobs(
                 found, started.images, run=str(now), commits={repository: pushed}, now=now, fault=fault
@@ -101,3 +102,29 @@ def _at_work() -> Generator[None]:
         raise Failure(str(error)) from None
     except KeyboardInterrupt:
         raise Interruption("Interrupted; the step in flight was ended, and what it belongs to is cancelled.") from None
+
+
+def jobs_command(repository: str, files: Iterable[str], commit: str = "") -> str:
+    """The command that runs here the jobs that a push of these files starts at GitHub."""
+    changed = [part for each in files for part in ("--changed", each)]
+    more = ["--commit", commit] if commit else []
+    return shlex.join(["./tidepool", "cloud", "builds", "jobs", repository, *changed, *more])
+
+
+def next_commands(done: Mapping[str, Any]) -> Iterator[str]:
+    """The commands that run here what the push has started, each of it."""
+    if queued := sum(bool(each["build"]) for each in done["triggers"]):
+        yield f"./tidepool cloud builds run{' --all' if queued > 1 else ''}"
+    if done["github"] and done["github"]["images"]:
+        yield jobs_command(done["repository"], done["changed"])
+
+
+def images_of(build: Mapping[str, Any]) -> list[str]:
+    return [tag.removeprefix("image-") for tag in build.get("tags", ()) if tag.startswith("image-")]
+
+
+def outcome_json(outcome: BuildOutcome) -> dict[str, Any]:
+    steps = [
+        {"id": step.id, "status": str(step.status), "seconds": round(step.seconds, 2)} for step in outcome.steps
+    ]  # fmt: skip
+    return {"status": str(outcome.status), "steps": steps}

@@ -1,32 +1,43 @@
-"""Driving the local cloud of this checkout: its control surface, and the guests of its VMs.
+"""Driving the local cloud of this checkout: its control surface, the mess that fleets get into, guests and their jobs.
 
 Owns too which project is meant where nobody says it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import get_args
+from datetime import UTC, datetime
+from typing import Any, Final, get_args
 
 from infra.local.cloud import daemon
 from infra.local.cloud.builds.control import BuildControl
-from infra.local.cloud.faults import Kind, Rule
+from infra.local.cloud.faults import FaultKind, FaultRule
 from infra.local.cloud.github.control import GitHubControl
 from infra.local.cloud.github.work import CONCLUSIONS
 from infra.local.guests.disk import Disk
 from infra.local.guests.guests import Guests
 from infra.local.guests.surroundings import Vm
+from infra.model import runner_names
+from infra.model.catalogue import AcceleratorType, UnknownNameError
 from infra.model.stack import pulumi_values, stack_names
 from infra.operations.errors import Failure, Refusal
 from infra.operations.local.cloud import refusing
 from infra.operations.local.guests import LocalGuests
 from infra.operations.workspace import workspace
 
-__all__ = ("CONCLUSIONS", "FAULTS", "Disk", "Rule", "Vm")
+__all__ = ("CONCLUSIONS", "FAULTS")
 
-FAULTS: tuple[str, ...] = get_args(Kind)
+FAULTS: tuple[str, ...] = get_args(FaultKind)
 """The kinds of faults."""
+_MISSING: Final = 404
+STRIKES: Final[Mapping[str, str]] = {
+    "mute": "when its VM is made again",
+    "slow-boot": "when its VM is made again",
+    "unfit": "before its next registration: when its job ends, or its VM is restarted or made again",
+    "broken": "when it is to run that image, or boots with that bundle",
+}
+"""Of faults that befall guests: when. One that is idle goes on until then."""
 
 
 @contextmanager
@@ -68,3 +79,101 @@ def stack_project() -> str:
     if len(projects) != 1:
         raise Refusal(f"the stack files name {len(projects)} projects; say which with --project")
     return projects.pop()
+
+
+def fail(kind: str, *, lasting: float | None, **rule: Any) -> None:
+    """Let requests go wrong; what is None is not said. lasting: seconds of the cloud's time, None for ever."""
+    given = {key: value for key, value in rule.items() if value is not None}
+    with running() as cloud:
+        if lasting is not None:
+            given["until"] = cloud.clock()["seconds"] + lasting
+        cloud.fail(kind, **given)  # ty: ignore[invalid-argument-type] - one of FAULTS
+
+
+def differing(fault: Mapping[str, Any]) -> dict[str, Any]:
+    """What makes a fault differ from one that only has a kind."""
+    plain = FaultRule(kind=fault["kind"]).to_json() | {"id": fault["id"], "seen": fault["seen"]}
+    return {key: value for key, value in fault.items() if value != plain[key]}
+
+
+def requests(limit: int, *, failed: bool) -> list[dict[str, Any]]:
+    """The last requests, oldest first. failed: those alone that were refused; a look for a record that nobody has
+    written, as every sweep does for wishes, is none.
+    """
+    with running() as cloud:
+        entries = cloud.log(limit=100_000 if failed else limit)
+    return [each for each in entries if _was_refused(each)][-limit:] if failed else entries
+
+
+def add_node(vm: str, zone: str, managed: str | None, accelerator: str, capacity: str, project: str | None) -> Any:
+    """A TPU VM that is READY at once and runs nothing. managed: STACK/POOL of one of ours, None for nobody's."""
+    try:
+        runtime = AcceleratorType.parse(accelerator).runtime
+    except UnknownNameError as error:
+        raise Refusal(str(error)) from None
+    body = {
+        "acceleratorType": accelerator,
+        "runtimeVersion": runtime,
+        "labels": _labels(managed),
+        "schedulingConfig": {} if capacity == "on-demand" else {capacity: True},
+    }
+    with running() as control:
+        return control.add_node(f"projects/{project or stack_project()}/locations/{zone}/nodes/{vm}", body)
+
+
+def owner(node: Mapping[str, Any]) -> str | None:
+    """STACK/POOL of a VM of ours; None of others."""
+    labels = node.get("labels", {})
+    if labels.get("tidepool-managed") != "true":
+        return None
+    return f"{labels.get('tidepool-stack', '?')}/{labels.get('tidepool-pool', '?')}"
+
+
+def queue_job(repository: str, labels: Sequence[str], name: str, seconds: float | None) -> dict[str, Any]:
+    """A workflow run with one job, and the VM that has taken it. seconds: None until it is ended."""
+    lasting = {} if seconds is None else {"seconds": seconds}
+    with running_github() as github:
+        queued = github.queue_job(repository, labels, name=name, **lasting)
+    with running_guests() as guests:
+        taken = [vm.id for vm, disk in guests.settle().vms.values() if disk.number == queued["id"]]
+    return {**queued, "vm": next(iter(taken), None)}
+
+
+def jobs(*, ended_too: bool) -> tuple[list[dict[str, Any]], datetime]:
+    """Jobs, the oldest first, each with the VM that runs it or ran it; and the cloud's time."""
+    with running_guests() as guests:
+        now = datetime.fromtimestamp(guests.settle().now, tz=UTC)
+    with running_github() as github:
+        every = github.jobs()
+    return [{**each, "vm": _vm_of(each)} for each in every if ended_too or each["status"] != "completed"], now
+
+
+def guests_now() -> list[tuple[Vm, Disk]]:
+    """The guests of all VMs, alive until now, by their VMs' names."""
+    with running_guests() as guests:
+        return sorted(guests.settle().vms.values(), key=lambda entry: entry[0].id)
+
+
+def guest_json(vm: Vm, disk: Disk) -> dict[str, Any]:
+    said = ("phase", "reason", "image", "bundle", "runner", "job", "obeyed")
+    more = {key: getattr(disk, key) or None for key in said}
+    return {"vm": vm.id, "stack": vm.stack, "pool": vm.pool, "state": vm.state, **more, "job_id": disk.number or None}
+
+
+def _was_refused(entry: Mapping[str, Any]) -> bool:
+    return entry["status"] >= 400 and (entry["method"], entry["status"]) != ("storage.objects.get", _MISSING)
+
+
+def _labels(managed: str | None) -> dict[str, str]:
+    if managed is None:
+        return {}
+    stack, slash, pool = managed.partition("/")
+    if not (stack and slash and pool):
+        raise Refusal(f"--managed is STACK/POOL, such as ci/tpu-ci, not {managed!r}")
+    return {"tidepool-managed": "true", "tidepool-stack": stack, "tidepool-pool": pool}
+
+
+def _vm_of(job: Mapping[str, Any]) -> str | None:
+    """The VM that runs a job, or ran it; None before a runner took it."""
+    runner = job["runner_name"]
+    return runner and (runner_names.vm_of(runner) or runner)

@@ -1,15 +1,21 @@
 """What a stack needs of the local GitHub, made where it is not there: repositories, an organisation with runner groups,
-an app and its key in a secret."""
+an app and its key in a secret; and the place of its fleet, which reaches GitHub by it."""
 
 from __future__ import annotations
 
 import base64
+import os
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from infra.fleet.controller.by_broker import BrokerApi
+from infra.fleet.controller.github import GitHub, RunnerApi
 from infra.fleet.google import Api, GoogleError, clients, execute
+from infra.fleet.place import BROKER, Place, named_broker
 from infra.local.cloud.github.control import GitHubControl
+from infra.model import names
 from infra.model.schema import StackConfig
+from infra.operations.local.cloud import cloud_clock
 
 PERMISSIONS = {"administration": "write", "actions": "read", "organization_self_hosted_runners": "write"}
 _TAKEN = 409
@@ -61,4 +67,36 @@ def local_app(url: str, project: str, *, slug: str, account: str) -> LocalApp:
         execute(secrets.addVersion(parent=name, body=payload), f"writing {secret}")
     return LocalApp(
         id=app["id"], installation=app["installation"], key_secret=f"{name}/versions/latest", api=control.api
+    )
+
+
+_TOKEN = "tidepool-controller"  # noqa: S105 - known to the local GitHub alone, and to nobody else
+
+
+def local_github(config: StackConfig, url: str, broker: str | None) -> GitHub:
+    """The local GitHub of a stack; through a broker where one is named, by a token that the local cloud signs.
+
+    It knows the repositories that the stack serves, and its groups.
+    """
+    control = GitHubControl(url)
+    keep_served(control, repositories_served(config), (config.runners.groups or {}).values())
+    control.add_token(_TOKEN, "tidepool-controller")
+    if broker is None:
+        return RunnerApi(api=control.api, token=lambda _: _TOKEN)
+    email = names.account_email(names.role_account_id(config.stack, "controller"), config.project)
+    return BrokerApi(
+        stack=config.stack, address=lambda: broker, token=lambda audience: control.account_token(email, audience)
+    )
+
+
+def local_place(config: StackConfig, url: str) -> Place:
+    """The place of a stack file on the local cloud, whose clock may be ahead of the wall's."""
+    broker = named_broker(os.environ) if os.environ.get(BROKER) else None
+    return Place(
+        project=config.project,
+        bucket=config.bucket.name,
+        github=local_github(config, url, broker),
+        endpoint=url,
+        clock=cloud_clock(url),
+        builds=config.builds is not None,
     )

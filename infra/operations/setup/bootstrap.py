@@ -9,6 +9,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
+from typing import Any
 
 from infra.engines.protocol import CloudName
 from infra.fleet.bootstrap import Step, Wanted, actions, next_commands, pin_commands, plan
@@ -43,6 +44,18 @@ class Bootstrap:
     @property
     def lacking(self) -> int:
         return len(actions(self.steps))
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "project": self.wanted.project,
+            "cloud": self.cloud.value,
+            "bucket": self.wanted.bucket,
+            "key": self.wanted.key,
+            "account": self.wanted.deployer,
+            "steps": [{"what": step.what, "why": step.why, "made": step.action is not None} for step in self.steps],
+            "next": list(self.next),
+            "pins": list(self.pins),
+        }
 
 
 def plan_bootstrap(

@@ -19,7 +19,7 @@ VERSION_SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Installed:
     """One thing that may be here. `found` says what and where; `meaning` what its presence or absence leads to."""
 
     name: str
@@ -32,7 +32,7 @@ class Finding:
 class Diagnosis:
     """choice: the engine and cloud of commands that are told neither; None where they refuse, and `refusal` why."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[Installed, ...]
     choice: Choice | None
     refusal: str = ""
 
@@ -47,10 +47,10 @@ def diagnose() -> Diagnosis:
         return Diagnosis(findings, None, str(error))
 
 
-def examine(machine: Machine) -> list[Finding]:
+def examine(machine: Machine) -> list[Installed]:
     """Every finding for this machine, in the order in which a newcomer needs it."""
     return [
-        Finding("Python", True, f"{platform.python_version()} in {sys.prefix}", "runs Tidepool"),
+        Installed("Python", True, f"{platform.python_version()} in {sys.prefix}", "runs Tidepool"),
         _tool("uv", "sets up .venv quickly", "pip sets up .venv instead, more slowly; ./tidepool lock needs uv"),
         _pulumi(machine),
         _of(
@@ -76,20 +76,20 @@ def examine(machine: Machine) -> list[Finding]:
     ]  # fmt: skip
 
 
-def _of(name: str, found: str | None, here: str, absent: str) -> Finding:
-    return Finding(name, found is not None, found or "", here if found is not None else absent)
+def _of(name: str, found: str | None, here: str, absent: str) -> Installed:
+    return Installed(name, found is not None, found or "", here if found is not None else absent)
 
 
-def _tool(name: str, here: str, absent: str) -> Finding:
+def _tool(name: str, here: str, absent: str) -> Installed:
     return _of(name, shutil.which(name), here, absent)
 
 
-def _go_tool(name: str, here: str, absent: str) -> Finding:
+def _go_tool(name: str, here: str, absent: str) -> Installed:
     found = install.find(name)
     return _of(name, str(found) if found else None, here, f"{absent}; with Go, ./tidepool test builds it")
 
 
-def _pulumi(machine: Machine) -> Finding:
+def _pulumi(machine: Machine) -> Installed:
     here = "previews and applies on Google Cloud"
     absent = "the embedded engine works instead, on the local cloud alone: https://www.pulumi.com/docs/install/"
     found = f"{version_of(machine.pulumi)} at {machine.pulumi}" if machine.pulumi else None
@@ -105,11 +105,11 @@ def version_of(pulumi: str) -> str:
     return said.stdout.strip() or "does not tell its version"
 
 
-def _local_cloud() -> Finding:
+def _local_cloud() -> Installed:
     from infra.operations.local.cloud import status  # on Google Cloud nothing local is loaded
 
     told = status()
     if not told.get("url"):
-        return Finding("local cloud", False, "", "not running; up, preview and cloud start it when they need it")
+        return Installed("local cloud", False, "", "not running; up, preview and cloud start it when they need it")
     nodes = sum(told.get("nodes", {}).values())
-    return Finding("local cloud", True, f"{told['url']} (pid {told['pid']})", f"serves {nodes} TPU VMs")
+    return Installed("local cloud", True, f"{told['url']} (pid {told['pid']})", f"serves {nodes} TPU VMs")

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.records import Records
-from infra.fleet.status.coming import coming
+from infra.fleet.status.derive import coming
 from infra.fleet.status.shape import RolloutStatus
 from infra.model import names
 from infra.model.plan import Op, Plan, Status, Step

@@ -1,15 +1,68 @@
-"""Making the cloud as a stack file says: the plan that is applied, and its application on a fleet that is held."""
+"""Making the cloud as a stack file says: the plan that is applied, and its application on a fleet that is held.
+
+Before it, a manifest that others changed behind the state is seen: a `destroy` that was killed leaves one that declares
+no VM, from which the controller deletes the fleet, and an engine finds it unchanged. The state takes it over then.
+"""
 
 from __future__ import annotations
 
 from infra.engines import phased
-from infra.model.plan import Plan
+from infra.fleet.bundle import runner_bundle
+from infra.fleet.google import GoogleError, clients
+from infra.fleet.records import Records, UnreadableRecordError, encode
+from infra.model import names
+from infra.model.plan import Op, Plan
+from infra.model.planned_records import OBJECT_TYPE
+from infra.operations.errors import Failure
 from infra.operations.ports import UNWATCHED, Watch
 from infra.operations.session import Session, interruptible
-from infra.operations.stacks.declared import Declared
 from infra.operations.stacks.holding import Holding
-from infra.operations.stacks.overwritten import records_read_again
 from infra.operations.stacks.preview import Planned, judged_where_it_stands
+from infra.operations.stacks.stack_file import Declared
+
+
+def records_read_again(session: Session, wanted: Declared, plan: Plan) -> bool:
+    """Whether the plan leaves a manifest that is not as declared: then the state has the records as they are now.
+
+    Raises Failure where they could not be read.
+    """
+    standing = {step.name: step.urn for step in plan.steps if step.type == OBJECT_TYPE and step.op is Op.SAME}
+    manifest = names.manifest_object(wanted.config.stack)
+    if plan.failed or manifest not in standing or _is_as_declared(session, wanted, manifest):
+        return False
+    session.say(f"{manifest} was changed by others: the state takes over the fleet's records as they are now")
+    run = session.engine(targets=tuple(sorted(standing.values()))).refresh()
+    if run.failed:
+        whys = [step.error or "" for step in run.steps] + [said.message for said in run.diagnostics]
+        raise Failure(f"nothing was changed: {manifest} could not be read: {'; '.join(filter(None, whys))}")
+    return True
+
+
+def _is_as_declared(session: Session, wanted: Declared, name: str) -> bool:
+    """Also where it cannot be read: the lease, which is in the same bucket, and the look afterwards tell that.
+
+    Where VMs reach the broker is not compared: the broker's own resource says it, and not the stack file.
+    """
+    # Here, for the Pulumi SDK takes a second to import.
+    from infra.program.records import fleet_documents
+
+    try:
+        with clients(wanted.config.project, session.endpoint) as google:
+            record = Records(google=google, bucket=wanted.config.bucket.name).read(name)
+    except UnreadableRecordError:
+        return False
+    except GoogleError:
+        return True
+    if record is None:
+        return False
+    documents = fleet_documents(
+        wanted.config,
+        runner_bundle(),
+        registry=wanted.registry,
+        siblings=wanted.siblings,
+        broker=record.body.get("broker"),
+    )
+    return encode(documents.manifest) == encode(record.body)
 
 
 def plan_apply(session: Session, wanted: Declared, *, drains: bool = True) -> Planned:

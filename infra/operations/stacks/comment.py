@@ -7,16 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from infra.github import labels, pulls, sticky
-from infra.github.artifact import Artifact
-from infra.github.client import Place
-from infra.github.harmless import cut, harmless
+from infra.github import labels, sticky
+from infra.github.artifact import Artifact, cut, harmless
+from infra.github.client import PostingPlace
 from infra.github.sticky import Posted
 from infra.model.errors import ConfigError
 from infra.operations.errors import Failure, Refusal
-from infra.operations.stacks.declared import declared
 from infra.operations.stacks.explain import explain_edit
 from infra.operations.stacks.findings import findings_of, recorded
+from infra.operations.stacks.stack_file import declared
 from infra.operations.stacks.versions import stacks_of
 from infra.operations.workspace import workspace
 from infra.preview.comment import Preview, comment
@@ -25,7 +24,7 @@ from infra.rules.book import stops
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class WrittenComment:
     """previews: what is said of each stack. artifact: what is left behind for who posts it."""
 
     previews: tuple[Preview, ...]
@@ -47,7 +46,7 @@ class PostedComment:
 
 def write_comment(
     stacks: Sequence[str], base: str, head: str | None, known: Facts, plans: Mapping[str, Path]
-) -> Written:
+) -> WrittenComment:
     """What the edit from `base` to `head` means to every stack, to all where none is named.
 
     plans: by stack, files of what `pulumi preview --json --show-sames` printed. Raises Refusal for a version or a stack
@@ -60,10 +59,10 @@ def write_comment(
     meanings = [each.meaning for each in previews if each.meaning is not None]
     told = () if len(meanings) < len(previews) else tuple(sorted(labels.wanted(meanings)))
     made = Artifact(labels=told, markdown=comment(*previews) if previews else "There is no stack.")
-    return Written(previews=previews, artifact=made)
+    return WrittenComment(previews=previews, artifact=made)
 
 
-def post_comment(place: Place, made: Artifact, head: str, *, planned: bool) -> tuple[PostedComment, ...]:
+def post_comment(place: PostingPlace, made: Artifact, head: str, *, planned: bool) -> tuple[PostedComment, ...]:
     """Let the pull requests whose newest commit is `head` have the comment and the labels of an artifact.
 
     planned: whether it shows an engine's plan; the comment without one gives way to it. Raises PostError.
@@ -71,10 +70,10 @@ def post_comment(place: Place, made: Artifact, head: str, *, planned: bool) -> t
     room = sticky.LONGEST - len(sticky.MARKER) - len(sticky.mark_of_plan(head)) - 2
     text = cut(f"{harmless(made.markdown)}\n\n<sub>For {head[:12]}.</sub>", room)
     posts = []
-    for pull in pulls.of_head(place, head):
+    for pull in sticky.of_head(place, head):
         posted = sticky.post(place, pull, text, head=head, planned=planned)
         labels.put(place, pull, frozenset(made.labels))
-        posts.append(PostedComment(pull=pull.number, posted=posted))
+        posts.append(PostedComment(pull=pull, posted=posted))
     return tuple(posts)
 
 

@@ -8,22 +8,20 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from infra.engines.protocol import Engine
 from infra.fleet.controller.lease import Kind
 from infra.fleet.google import GoogleError
-from infra.fleet.withdraw import declare_again, withdraw
+from infra.fleet.transition import declare_again, withdraw
 from infra.model import names
 from infra.model.errors import ConfigError
-from infra.model.partial import partial_stack
 from infra.model.plan import Op, Plan
 from infra.model.planned_capacity import VM_TYPE
 from infra.model.schema import StackConfig
-from infra.model.stack import load_stack
+from infra.model.whole import nothing_but
 from infra.operations.errors import Failure
 from infra.operations.fleet.drained import drained_before
-from infra.operations.fleet.looks import Fleet
-from infra.operations.fleet.place import declared_place
+from infra.operations.fleet.looks import Fleet, declared_place
 from infra.operations.leased import leased
 from infra.operations.ports import UNWATCHED, Watch
 from infra.operations.session import Session, interruptible
-from infra.operations.stacks.stack_file import stack_file
+from infra.operations.stacks.stack_file import StackFile, stack_file
 
 
 def preview_destroy(session: Session, *, exclude_protected: bool = False) -> Plan:
@@ -43,11 +41,12 @@ def destroy(
 
     drains: whether jobs are waited for. Raises Failure where nothing was deleted.
     """
-    records = _records_of(session, plan)
+    file = _stack_file(session.request.stack)
+    records = file.config if file else _records_of(session, plan)
     # The bucket stays, and from a manifest that stays in it the controller would make every VM again.
     withdraws = exclude_protected and not session.request.targets
     with (
-        _drained(session, plan) if drains else nullcontext(),
+        _drained(session, plan, file) if drains else nullcontext(),
         leased(records, session, Kind.DESTROY) if records else nullcontext(),
         _withdrawn(records, session) if records and withdraws else nullcontext(),
         interruptible(session.request.stack, "destroy"),
@@ -60,31 +59,22 @@ def _engine(session: Session, *, exclude_protected: bool) -> Engine:
     return session.engine(continue_on_error=True, exclude_protected=exclude_protected)
 
 
-def _config(session: Session) -> StackConfig | None:
-    """What the stack file says; None where it is wrong, for what it made once can be deleted all the same."""
+def _stack_file(stack: str) -> StackFile | None:
+    """None where it does not even say where the fleet is; what it made once can be deleted all the same."""
     try:
-        return load_stack(session.request.root, session.request.stack, alone=True)
+        return stack_file(stack)
     except ConfigError:
         return None
 
 
 def _records_of(session: Session, plan: Plan) -> StackConfig | None:
-    """A stack file that says where the fleet's records are, though it may say nothing else; None where none are.
-
-    What is wrong in the file is taken from its last commit, or else from what goes.
-    """
-    try:
-        return stack_file(session.request.stack).config
-    except ConfigError:
-        pass
+    """Where the fleet's records are by what goes, where no stack file says it; None where none are."""
     inputs = {step.name: step.old_inputs or {} for step in plan.steps}
     bucket = inputs.get(names.manifest_object(session.request.stack), {}).get("bucket")
     projects = {step.old_inputs["project"] for step in plan.steps if step.old_inputs and "project" in step.old_inputs}
     if bucket and len(projects) == 1:
         (project,) = projects
-        return partial_stack(
-            {"stack": session.request.stack, "project": project, "bucket": {"name": bucket, "location": "us"}}
-        )
+        return nothing_but(stack=session.request.stack, project=project, bucket=bucket)
     if any(step.type == VM_TYPE for step in plan.steps):
         raise Failure(
             f"nothing was deleted: stacks/Pulumi.{session.request.stack}.yaml is wrong, and nothing else says where "
@@ -93,17 +83,16 @@ def _records_of(session: Session, plan: Plan) -> StackConfig | None:
     return None
 
 
-def _drained(session: Session, plan: Plan) -> AbstractContextManager[None]:
+def _drained(session: Session, plan: Plan, file: StackFile | None) -> AbstractContextManager[None]:
     vms = sorted(step.name for step in plan.steps if step.type == VM_TYPE and step.op is Op.DELETE)
     if not vms:
         return nullcontext()
-    config = _config(session)
-    if config is None:
-        file = f"stacks/Pulumi.{session.request.stack}.yaml"
+    if file is None or file.trouble:
         raise Failure(
-            f"nothing was deleted: {file} is wrong, so that its VMs cannot be drained: mend it, or say --no-drain, "
-            "which cuts off what they run"
+            f"nothing was deleted: stacks/Pulumi.{session.request.stack}.yaml is wrong, so that its VMs cannot be "
+            "drained: mend it, or say --no-drain, which cuts off what they run"
         )
+    config = file.config
     place = declared_place(config, session.endpoint)
     return drained_before(Fleet(config=config, session=session, place=place), vms, "destroy")
 

@@ -1,17 +1,26 @@
-"""What `up` would do to a stack, in which order, and what the rules say of it. Nothing is changed."""
+"""What `up` would do to a stack, in which order, and what the rules say of it. Nothing is changed.
+
+Owns the JSON objects of plans and runs, described in docs/json.md, whose keys are only ever added.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from infra.engines.away import Fallbacks, vms_away
 from infra.engines.passes import phases_of
+from infra.model.fleet import CapacityRow
+from infra.model.fleet import capacity as declared_capacity
 from infra.model.phases import Phases
 from infra.model.plan import Plan
+from infra.model.planned_capacity import capacity
+from infra.model.planned_records import record_changes
 from infra.operations.ports import Tone
 from infra.operations.session import Session
-from infra.operations.stacks.declared import Declared
 from infra.operations.stacks.findings import findings_of
+from infra.operations.stacks.stack_file import Declared
 from infra.rules.book import stops
 from infra.rules.finding import Finding
 
@@ -42,6 +51,18 @@ class Planned:
         """How many resources an apply works on; one that is made again in a phase of its own counts twice."""
         return sum(step.changes for step in self.plan.steps) + len(self.phases.remade if self.phases else ())
 
+    @property
+    def rows(self) -> tuple[CapacityRow, ...]:
+        """The pools and zones of the stack file."""
+        return declared_capacity(self.wanted.config)
+
+    @property
+    def findings_json(self) -> dict[str, Any]:
+        return {"findings": [finding.to_json() for finding in self.findings]}
+
+    def to_json(self) -> dict[str, Any]:
+        return plan_document(self.plan, self.rows, self.phases) | self.findings_json
+
 
 def preview(session: Session, wanted: Declared) -> Planned:
     """Ask the engine what `up` would do. Raises EngineError where it cannot begin."""
@@ -69,3 +90,30 @@ def judged(
         away=away,
         at_once=at_once,
     )
+
+
+def plan_document(plan: Plan, declared: Iterable[CapacityRow] = (), phases: Phases | None = None) -> dict[str, Any]:
+    """A plan, or a run whose steps carry status and seconds.
+
+    declared: the pools and zones of the stack file, so that those without a VM have their row too.
+    phases: None where they were not looked for.
+    """
+    return {
+        "stack": plan.stack,
+        "engine": plan.engine,
+        "cloud": plan.cloud,
+        "complete": plan.complete,
+        "summary": plan.summary,
+        "steps": [step.to_json() for step in plan.steps],
+        "capacity": [change.to_json() for change in capacity(plan, declared)],
+        "records": [change.to_json() for change in record_changes(plan)],
+        "phases": phases and phases.to_json(),
+        "diagnostics": [asdict(said) for said in plan.diagnostics],
+    }
+
+
+def run_document(
+    run: Plan, declared: Iterable[CapacityRow] = (), phases: Phases | None = None, *, seconds: float, code: int
+) -> dict[str, Any]:
+    """A run that has ended: wall seconds of the whole, and the command's exit code."""
+    return plan_document(run, declared, phases) | {"seconds": round(seconds, 3), "exit": code}

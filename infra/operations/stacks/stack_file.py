@@ -1,7 +1,7 @@
 """What a stack file says to commands that look at a fleet or act on it, also while somebody is editing it.
 
 Owns that a broken working tree hides no fleet: what cannot be read of the file is taken from its committed version.
-What changes the cloud by the stack file (`up`, `preview`) reads it strictly (`infra.operations.stacks.declared`).
+What changes the cloud by the stack file (`up`, `preview`) reads it strictly (`declared`).
 """
 
 from __future__ import annotations
@@ -14,15 +14,53 @@ from pathlib import Path
 from typing import Any
 
 from infra.model import property_paths
+from infra.model.demand import Demands, load_demands
 from infra.model.errors import ConfigError, Problem
-from infra.model.partial import has
+from infra.model.phases import Bound, limits
 from infra.model.schema import StackConfig
-from infra.model.stack import Reading, load_stack, pulumi_values, stack_names
+from infra.model.stack import Reading, load_stack, pulumi_values, siblings, stack_names
+from infra.model.whole import whole
 from infra.operations.errors import Refusal
-from infra.operations.stacks.declared import require_stack
 from infra.operations.stacks.versions import stacks_of, version
 from infra.operations.workspace import workspace
-from infra.preview.whole import whole
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """A valid stack file, and what other stack files say that concerns it.
+
+    registry: the stack whose registries it uses, None where they are its own. bounds: every limit on its VMs. siblings:
+    the other stacks. demands: what workflows ask of them all, None where no file says it.
+    """
+
+    config: StackConfig
+    registry: StackConfig | None
+    bounds: tuple[Bound, ...]
+    siblings: tuple[StackConfig, ...] = ()
+    demands: Demands | None = None
+
+
+def declared(stack: str) -> Declared:
+    """What the stack files say; ConfigError with every problem of them."""
+    root = workspace().root
+    config = load_stack(root, stack)
+    others = siblings(root, stack)
+    elsewhere = config.registry_stack
+    return Declared(
+        config=config,
+        registry=load_stack(root, elsewhere.rpartition("/")[2]) if elsewhere else None,
+        bounds=limits(config, others),
+        siblings=others,
+        demands=load_demands(root),
+    )
+
+
+def require_stack(root: Path, stack: str) -> None:
+    """ConfigError naming the known stacks where `stack` has no file; the file itself is not judged."""
+    known = stack_names(root)
+    if stack not in known:
+        fix = f"one of {', '.join(known)}" if known else f"a file stacks/Pulumi.{stack}.yaml"
+        raise ConfigError([Problem(f"stacks/Pulumi.{stack}.yaml", "", f"there is no stack named {stack}", fix)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +78,8 @@ def stack_file(stack: str) -> StackFile:
     except ConfigError as error:
         root = workspace().root
         earlier, now = _reading(root, stack, "HEAD"), _reading(root, stack, None)
-        before = whole(earlier) if earlier is not None and _is_placed(earlier) else None
-        config = whole(now, before) if now is not None and (before or _is_placed(now)) else before
+        before = whole(earlier) if earlier is not None and earlier.is_placed else None
+        config = whole(now, before) if now is not None and (before or now.is_placed) else before
         if config is None:
             raise
         return StackFile(config=config, trouble=_trouble(error.problems, now))
@@ -92,11 +130,6 @@ def _reading(root: Path, stack: str, where: str | None) -> Reading | None:
     with suppress(ConfigError, Refusal):
         return version(root, stack, where).reading(stack)
     return None
-
-
-def _is_placed(reading: Reading) -> bool:
-    """Whether it says where the fleet is."""
-    return has(reading.config, "project", "bucket") and has(reading.config.bucket, "name")
 
 
 def _trouble(problems: tuple[Problem, ...], now: Reading | None) -> str:

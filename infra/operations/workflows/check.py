@@ -15,13 +15,13 @@ from infra.model.demand import FILE as DEMAND_FILE
 from infra.model.demand import Demands, load_demands
 from infra.model.errors import ConfigError, Problem
 from infra.model.fit import misfits
-from infra.model.misfit import Misfit
 from infra.model.stack import read_sibling, stack_names
+from infra.model.unclaimed import Misfit
 from infra.operations.workflows.pin import wrong_pins
 from infra.operations.workflows.scene import (
     FOLDER,
     WRITE,
-    Scene,
+    GeneratedHere,
     for_checkout,
     generated_here,
     has_legacy,
@@ -32,25 +32,24 @@ from infra.operations.workflows.scene import (
 )
 from infra.operations.workspace import workspace
 from workflows import coverage
-from workflows.actions import TABLE
 from workflows.checks import Known, TestCase, check, pools_of
 from workflows.collected import load_collected
-from workflows.existing import missing
+from workflows.coverage import missing
 from workflows.legacy import names, overdue
 from workflows.legacy.text import suffixed_file
 from workflows.read import WorkflowFile, read
 from workflows.spec import Spec, load_spec
 from workflows.spec.rules import SHARED_FILES
-from workflows.standing import Off, State, compare
+from workflows.standing import FileState, Off, compare
 from workflows.triggering import listed, triggers
-from workflows.world import World
+from workflows.world import TABLE, World
 
 _RUNNERS = "runner-has-labels"
 _DEMANDS = "plans and the policy still read it: what it asks is judged below, beside what is asked now"
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class WorkflowTrouble:
     """One finding. kind: file, source, pin, fault, fleet, tests, kept or legacy. stops: whether it fails the check."""
 
     kind: str
@@ -65,7 +64,7 @@ class Trouble:
 class Checked:
     """files: how many are generated."""
 
-    troubles: tuple[Trouble, ...]
+    troubles: tuple[WorkflowTrouble, ...]
     files: int = 0
 
     @property
@@ -122,29 +121,29 @@ def check_checkout(target: Path, name: str) -> Checked:
     return _checked(troubles, len(wanted))
 
 
-def _of_files(files: Iterable[Off]) -> Iterator[Trouble]:
+def _of_files(files: Iterable[Off]) -> Iterator[WorkflowTrouble]:
     for each in files:
-        more = (_DEMANDS,) if each.path == DEMAND_FILE and each.state is State.STALE else ()
-        yield Trouble("file", each.path, each.state.value, (*each.why, *more), each.mend)
+        more = (_DEMANDS,) if each.path == DEMAND_FILE and each.state is FileState.STALE else ()
+        yield WorkflowTrouble("file", each.path, each.state.value, (*each.why, *more), each.mend)
 
 
-def _sources(here: Scene) -> Iterator[Trouble]:
+def _sources(here: GeneratedHere) -> Iterator[WorkflowTrouble]:
     for _, problems in sorted(here.outputs.problems.items()):
         for each in problems:
             found = _problem("source", each)
             yield replace(found, state="cannot be generated", mend=f"{each.fix}; then {WRITE}")
 
 
-def _pin(here: Scene) -> Iterator[Trouble]:
+def _pin(here: GeneratedHere) -> Iterator[WorkflowTrouble]:
     """What is the matter with the commits at which workflow files call our actions."""
     for each in wrong_pins(here):
-        yield Trouble("pin", f"{TABLE} own", each.state.value, (each.why,), each.mend, each.stops)
+        yield WorkflowTrouble("pin", f"{TABLE} own", each.state.value, (each.why,), each.mend, each.stops)
 
 
-def _fleet(root: Path, made: Demands | None) -> Iterator[Trouble]:
+def _fleet(root: Path, made: Demands | None) -> Iterator[WorkflowTrouble]:
     """What does not fit the fleet, in the words of `explain` and of the rules. made: what workflows ask now."""
     for each in fitting(root, made):
-        yield Trouble("fleet", each.subject, each.kind.value, (each.reason,), each.fix, each.stops)
+        yield WorkflowTrouble("fleet", each.subject, each.kind.value, (each.reason,), each.fix, each.stops)
 
 
 def _unmade(error: ConfigError) -> Checked:
@@ -158,26 +157,26 @@ def _unmade(error: ConfigError) -> Checked:
     return _checked([*(_problem("source", each) for each in error.problems), *fleet])
 
 
-def _of_spec(spec: Spec, here: Scene) -> Iterator[Trouble]:
+def _of_spec(spec: Spec, here: GeneratedHere) -> Iterator[WorkflowTrouble]:
     """Tests that run nowhere or twice."""
     collected = load_collected(here.root, spec.name)
     for line in coverage.of_spec(spec, collected).findings() if collected else ():
         subject, _, said = line.partition(": ")
         why, _, mend = said.partition("; ")
-        yield Trouble("tests", subject, "coverage", (why,), mend)
+        yield WorkflowTrouble("tests", subject, "coverage", (why,), mend)
 
 
-def _faults(files: Sequence[WorkflowFile], here: Scene, spec: Spec | None) -> Iterator[Trouble]:
+def _faults(files: Sequence[WorkflowFile], here: GeneratedHere, spec: Spec | None) -> Iterator[WorkflowTrouble]:
     """What the semantic rules find in generated files; of their runners where nothing was said by what they ask."""
     known = _known(spec, here.world, here.root)
     for each in check(files, known):
         if each.rule == _RUNNERS and here.outputs.demands is not None:
             continue
         job = f" job {each.job}" if each.job else ""
-        yield Trouble("fault", f"{each.file}:{each.line}{job}", each.rule, (each.reason,), each.fix)
+        yield WorkflowTrouble("fault", f"{each.file}:{each.line}{job}", each.rule, (each.reason,), each.fix)
 
 
-def _missing(spec: Spec, target: Path) -> Iterator[Trouble]:
+def _missing(spec: Spec, target: Path) -> Iterator[WorkflowTrouble]:
     """What the specification names and the checkout has not."""
     try:
         there = read_files(target)
@@ -188,7 +187,9 @@ def _missing(spec: Spec, target: Path) -> Iterator[Trouble]:
         yield replace(_problem("source", each), state="not there")
 
 
-def _by_hand(files: Sequence[WorkflowFile], stands: Mapping[str, str], spec: Spec, here: Scene) -> Iterator[Trouble]:
+def _by_hand(
+    files: Sequence[WorkflowFile], stands: Mapping[str, str], spec: Spec, here: GeneratedHere
+) -> Iterator[WorkflowTrouble]:
     """What the rules find in files by hand that stay: to know of, since nobody here writes them."""
     by_hand = []
     for kept in spec.declared.kept:
@@ -199,7 +200,9 @@ def _by_hand(files: Sequence[WorkflowFile], stands: Mapping[str, str], spec: Spe
     for each in check([*files, *by_hand], _known(spec, here.world, here.root)) if by_hand else ():
         if each.file in paths:
             job = f" job {each.job}" if each.job else ""
-            yield Trouble("kept", f"{each.file}:{each.line}{job}", each.rule, (each.reason,), each.fix, stops=False)
+            yield WorkflowTrouble(
+                "kept", f"{each.file}:{each.line}{job}", each.rule, (each.reason,), each.fix, stops=False
+            )
 
 
 def _known(spec: Spec | None, world: World, root: Path) -> Known:
@@ -217,7 +220,7 @@ def _known(spec: Spec | None, world: World, root: Path) -> Known:
     )
 
 
-def _kept(spec: Spec, stands: Mapping[str, str]) -> Iterator[Trouble]:
+def _kept(spec: Spec, stands: Mapping[str, str]) -> Iterator[WorkflowTrouble]:
     """Whether workflows by hand are as the specification says, since others rely on it.
 
     A checkout with none of them is no repository yet, and nothing is said of it.
@@ -227,7 +230,9 @@ def _kept(spec: Spec, stands: Mapping[str, str]) -> Iterator[Trouble]:
     for index, kept in enumerate(spec.declared.kept):
         path, line = f"{FOLDER}/{kept.file}", spec.line("kept", index)
         if path not in stands:
-            yield Trouble("kept", path, "not there", (f"{line} says that it is kept",), f"the file, or no {line}")
+            yield WorkflowTrouble(
+                "kept", path, "not there", (f"{line} says that it is kept",), f"the file, or no {line}"
+            )
             continue
         try:
             file = read(stands[path], path)
@@ -243,19 +248,19 @@ def _kept(spec: Spec, stands: Mapping[str, str]) -> Iterator[Trouble]:
         ):
             if said != is_so:
                 why = f"{line} says {what} {_said(said)}, and it has {_said(is_so)}"
-                yield Trouble("kept", path, "differs", (why,), f"{what}: {_said(is_so)} at {line}")
+                yield WorkflowTrouble("kept", path, "differs", (why,), f"{what}: {_said(is_so)} at {line}")
 
 
 def _said(values: Iterable[str]) -> str:
     return ", ".join(sorted(values)) or "nothing"
 
 
-def _problem(kind: str, problem: Problem) -> Trouble:
+def _problem(kind: str, problem: Problem) -> WorkflowTrouble:
     said = f"{problem.value}: {problem.rule}" if problem.value else problem.rule
-    return Trouble(kind, problem.subject, "not right", (said,), problem.fix)
+    return WorkflowTrouble(kind, problem.subject, "not right", (said,), problem.fix)
 
 
-def _checked(troubles: Iterable[Trouble], files: int = 0) -> Checked:
+def _checked(troubles: Iterable[WorkflowTrouble], files: int = 0) -> Checked:
     return Checked(tuple(dict.fromkeys(troubles)), files)
 
 

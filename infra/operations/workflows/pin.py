@@ -16,18 +16,17 @@ from pathlib import Path
 from typing import Final
 
 from infra.operations.errors import Refusal
-from infra.operations.workflows.scene import Scene, put, refuse_problems, scene
+from infra.operations.workflows.scene import GeneratedHere, put, refuse_problems, scene
 from infra.operations.workflows.write import Wrote, write_here
-from workflows.actions import TABLE, OwnActions, OwnPin, repinned
 from workflows.composite import folders
-from workflows.world import ACTIONS
+from workflows.world import ACTIONS, TABLE, OwnActions, OwnPin, repinned
 
 PIN: Final = "./tidepool workflows --pin-actions"
 NEWEST: Final = "newest"
 """What the command takes where no commit is named."""
 
 
-class State(StrEnum):
+class PinState(StrEnum):
     """What can be the matter with a pin."""
 
     NOT_PINNED = "not pinned"
@@ -40,13 +39,13 @@ class State(StrEnum):
 
 
 _WHY: Final = {
-    State.NOT_PINNED: "no commit of {repository} is pinned, so that the script stands in every file that runs it",
-    State.MOVED_ON: "it changed since the commit that workflow files name, so that they run the old text",
-    State.NOT_KNOWN: "git has not all the history here, so that nothing says whether the pinned commit has it so",
-    State.NO_COMMIT: "the repository has no such commit with this action in it",
-    State.OTHER: "the pinned commit has another text of it than the table says",
-    State.NOT_OURS: "the pinned commit is not in the history of HEAD, and GitHub gives out forks' commits by our name",
-    State.GONE: "no step shares it any more",
+    PinState.NOT_PINNED: "no commit of {repository} is pinned, so that the script stands in every file that runs it",
+    PinState.MOVED_ON: "it changed since the commit that workflow files name, so that they run the old text",
+    PinState.NOT_KNOWN: "git has not all the history here, so that nothing says whether the pinned commit has it so",
+    PinState.NO_COMMIT: "the repository has no such commit with this action in it",
+    PinState.OTHER: "the pinned commit has another text of it than the table says",
+    PinState.NOT_OURS: "the pinned commit is not in the history of HEAD: GitHub gives out commits of forks by our name",
+    PinState.GONE: "no step shares it any more",
 }
 
 
@@ -54,19 +53,19 @@ _WHY: Final = {
 class WrongPin:
     """What is the matter with the pins of some actions. stops: whether files that name them are wrong."""
 
-    state: State
+    state: PinState
     actions: tuple[str, ...]
     why: str
     mend: str
     stops: bool
 
 
-def wrong_pins(here: Scene) -> Iterator[WrongPin]:
+def wrong_pins(here: GeneratedHere) -> Iterator[WrongPin]:
     """What is the matter with the pins of a checkout; nothing where each names the action that is generated."""
     if here.outputs.problems:
         return
     wanted, pins, git = folders(here.outputs.actions), here.world.action_pins, _Git(here.root)
-    found: dict[State, list[str]] = {}
+    found: dict[PinState, list[str]] = {}
     for name in sorted(wanted.keys() | pins.keys()):
         if state := _wrong(name, wanted.get(name), pins.get(name), git):
             found.setdefault(state, []).append(name)
@@ -77,33 +76,33 @@ def wrong_pins(here: Scene) -> Iterator[WrongPin]:
         )
 
 
-def _wrong(name: str, content: str | None, pin: OwnPin | None, git: _Git) -> State | None:
+def _wrong(name: str, content: str | None, pin: OwnPin | None, git: _Git) -> PinState | None:
     if pin is None:
-        return State.NOT_PINNED
+        return PinState.NOT_PINNED
     if content is None:
-        return State.GONE
+        return PinState.GONE
     if pin.tree != content:
-        return State.MOVED_ON
+        return PinState.MOVED_ON
     if not git.whole:
-        return State.NOT_KNOWN
+        return PinState.NOT_KNOWN
     there = git.actions(pin.commit).get(name)
     if there != content:
-        return State.OTHER if there else State.NO_COMMIT
-    return None if git.behind(pin.commit) else State.NOT_OURS
+        return PinState.OTHER if there else PinState.NO_COMMIT
+    return None if git.behind(pin.commit) else PinState.NOT_OURS
 
 
-def _mend(state: State, wanted: Mapping[str, str | None], git: _Git) -> str:
-    if state is State.NOT_KNOWN:
+def _mend(state: PinState, wanted: Mapping[str, str | None], git: _Git) -> str:
+    if state is PinState.NOT_KNOWN:
         return "git fetch --unshallow"
-    saved = wanted.items() <= git.actions("HEAD").items() or state is State.GONE
-    return PIN if saved or state is State.NOT_OURS else f"git add {ACTIONS} && git commit, and then {PIN}"
+    saved = wanted.items() <= git.actions("HEAD").items() or state is PinState.GONE
+    return PIN if saved or state is PinState.NOT_OURS else f"git add {ACTIONS} && git commit, and then {PIN}"
 
 
-def _stops(state: State) -> bool:
+def _stops(state: PinState) -> bool:
     """A script that stands in the file needs no pin; what is not known fails where nothing may be skipped."""
-    if state is State.NOT_KNOWN:
+    if state is PinState.NOT_KNOWN:
         return os.environ.get("TIDEPOOL_STRICT") == "1"
-    return state is not State.NOT_PINNED
+    return state is not PinState.NOT_PINNED
 
 
 def pin_actions(commit: str) -> tuple[dict[str, str], Wrote]:

@@ -14,7 +14,7 @@ from infra.model.demand import FILE as DEMAND_FILE
 from infra.model.errors import ConfigError
 from infra.operations.errors import Failure
 from infra.operations.workspace import workspace
-from workflows.existing import PROJECT, Checkout, project
+from workflows.coverage import PROJECT, Checkout, project
 from workflows.generate import Generated, generate
 from workflows.legacy import COMPARISON, comparison
 from workflows.outputs import COPIES, LABELS, Outputs, label_file, outputs
@@ -29,7 +29,7 @@ _NOT_ITS = frozenset((".git", ".venv", "node_modules", "__pycache__"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
+class GeneratedHere:
     """This checkout, and all that is generated of it."""
 
     root: Path
@@ -37,21 +37,21 @@ class Scene:
     outputs: Outputs
 
 
-def scene() -> Scene:
+def scene() -> GeneratedHere:
     """What this checkout gives; ConfigError with mistakes in stacks, images or actions."""
     root = workspace().root
     world = load_world(root)
-    return Scene(root=root, world=world, outputs=outputs(root, world))
+    return GeneratedHere(root=root, world=world, outputs=outputs(root, world))
 
 
-def generated_here(here: Scene) -> dict[str, str]:
+def generated_here(here: GeneratedHere) -> dict[str, str]:
     """Every generated file of this checkout by its path: those of workflows, and the plans of its stacks."""
     from infra.engines.plans import plans  # the SDK takes a second, which most commands about workflows do without
 
     return {**here.outputs.texts, **plans(here.root)}
 
 
-def refuse_problems(scene: Scene) -> None:
+def refuse_problems(scene: GeneratedHere) -> None:
     """ConfigError with all that keeps a file from being generated."""
     if scene.outputs.problems:
         raise ConfigError(each for problems in scene.outputs.problems.values() for each in problems)

@@ -22,7 +22,7 @@ from infra.operations.workflows.scene import (
 from workflows.legacy import back, keep
 from workflows.outputs import COPIES
 from workflows.spec import load_spec, spec_names
-from workflows.standing import GENERATED, State, compare
+from workflows.standing import GENERATED, FileState, compare
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +82,7 @@ def write_back(target: Path, name: str) -> Wrote:
 def _orphans(wanted: Mapping[str, str], stands: Mapping[str, str]) -> list[str]:
     """Generated files that nothing makes any more; git has what somebody edited."""
     found = compare(wanted, stands, write="")
-    return [each.path for each in found if each.state is State.ORPHAN]
+    return [each.path for each in found if each.state is FileState.ORPHAN]
 
 
 def _write(root: Path, wanted: Mapping[str, str], removed: Iterable[str]) -> Wrote:

@@ -19,7 +19,7 @@ from infra.preview.sentences import plural
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class CapacityMove:
     """VMs that come and VMs that go, summed pool by pool, and what that is in chips."""
 
     come: int
@@ -27,7 +27,7 @@ class Moved:
     chips: int
 
     @classmethod
-    def of(cls, deltas: Iterable[tuple[int, int]]) -> Moved:
+    def of(cls, deltas: Iterable[tuple[int, int]]) -> CapacityMove:
         """From VMs and chips of each pool and zone."""
         pairs = list(deltas)
         return cls(
@@ -54,19 +54,19 @@ def block(stack: str, plan: Plan | None, meaning: Meaning | None, *, planless: b
     )
 
 
-def moved_by(plan: Plan) -> Moved:
+def moved_by(plan: Plan) -> CapacityMove:
     """What a plan does to VMs."""
     places: defaultdict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
     for change in capacity(plan):
         sums = places[change.place.pool, change.place.zone]
         sums[0] += change.after - change.before
         sums[1] += change.chips[1] - change.chips[0]
-    return Moved.of((vms, chips) for vms, chips in places.values())
+    return CapacityMove.of((vms, chips) for vms, chips in places.values())
 
 
-def meant_by(meaning: Meaning) -> Moved:
+def meant_by(meaning: Meaning) -> CapacityMove:
     """What an edit does to VMs."""
-    return Moved.of((pool.slices.delta, pool.chips.delta) for pool in meaning.pools)
+    return CapacityMove.of((pool.slices.delta, pool.chips.delta) for pool in meaning.pools)
 
 
 def touched(plan: Plan) -> int:

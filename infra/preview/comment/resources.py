@@ -5,21 +5,17 @@ Owns the grouping: resources of one type stand together, and so do those whose p
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import Final, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from infra.model.plan import Op, Plan, PropertyChange, Step
-from infra.model.planned_capacity import VM_TYPE
 from infra.model.planned_records import is_record, record_changes
 from infra.preview.blocks import Block, Rank
 from infra.preview.comment.headline import touched
 from infra.preview.markup import code, html, name, prose
 from infra.preview.masking import masked_value
 from infra.preview.sentences import plural
-from infra.preview.words import ranges, short_type, shown
-
-K = TypeVar("K", bound=Hashable)
+from infra.preview.words import grouped, ranges, short_type, shown
 
 NAMES_A_LINE: Final = 24
 _TITLES: Final = {
@@ -63,7 +59,7 @@ def runs(steps: Sequence[Step]) -> Iterator[str]:
 
 def listed(steps: Sequence[Step]) -> Iterator[str]:
     """`3 tpu.V2Vm: names` for each type; more names than a line holds go on in further ones."""
-    for token, group in _grouped(steps, lambda step: step.type):
+    for token, group in grouped(steps, lambda step: step.type):
         for index, names in enumerate(runs(group)):
             yield f"{len(group):,} {name(short_type(token))}: {names}" if index == 0 else names
 
@@ -81,7 +77,7 @@ def _properties(plan: Plan) -> Iterator[Block]:
         steps = [step for step in of(plan, op) if (step.diff or step.replace_reasons) and not is_record(step)]
         lines = [
             line
-            for (token, *changes), group in _grouped(steps, lambda step: (step.type, *_changes(step)))
+            for (token, *changes), group in grouped(steps, lambda step: (step.type, *_changes(step)))
             for line in _entry(token, changes, group)
         ]
         if lines:
@@ -118,10 +114,3 @@ def _change(path: str, change: PropertyChange) -> str:
         case "update":
             said = f"{before} → {after}" if before != after else "changed"
             return f"{name(path)}: {said}{forces}"
-
-
-def _grouped(steps: Sequence[Step], key: Callable[[Step], K]) -> list[tuple[K, list[Step]]]:
-    groups: defaultdict[K, list[Step]] = defaultdict(list)
-    for step in steps:
-        groups[key(step)].append(step)
-    return sorted(groups.items(), key=lambda group: (group[1][0].type != VM_TYPE, group[0]))

@@ -17,7 +17,7 @@ from infra.fleet.google import clients
 from infra.fleet.records import Records
 from infra.model import names
 from infra.model.stack import load_stack
-from infra.operations.fleet.place import declared_place
+from infra.operations.fleet.looks import declared_place
 from tests.cli.conftest import Checkout
 
 REPOSITORY = "marin-community/marin"

@@ -19,13 +19,13 @@ import click
 import pytest
 
 from infra.cli.app import cli
-from infra.fleet.broker.audit import Story, entry
+from infra.fleet.broker.audit import AuditedRequest, entry
 from infra.fleet.broker.refusals import Reason, Refused
 from infra.fleet.google import Api, Clients, clients, execute
 from infra.fleet.images.attempts import begin
 from infra.fleet.images.store import Store
 from infra.fleet.records import Records
-from infra.fleet.sweep_lines import key_line
+from infra.fleet.sweep_log import key_line
 from infra.model import names
 from infra.model.alerts import FIGURES, KEY_DAYS, Alert, Writer, alerts
 from infra.model.images.record import Build, built
@@ -408,7 +408,7 @@ def test_a_sweep_tells_of_the_key_though_what_builds_wrote_cannot_be_read(
 
 
 def test_what_pages_ask_logs_for_is_in_the_lines_that_were_printed(fleet: Fleet) -> None:
-    unasked = entry(Story(), Refused(Reason.GITHUB_REFUSED, "no permission"), at=fleet.now(), milliseconds=1.0)
+    unasked = entry(AuditedRequest(), Refused(Reason.GITHUB_REFUSED, "no permission"), at=fleet.now(), milliseconds=1.0)
     fleet.printed(Writer.BROKER, [unasked])
     entries = [each for _, each in fleet.watch.entries]
     for page in pages():

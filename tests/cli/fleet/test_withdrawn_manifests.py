@@ -9,7 +9,7 @@ import pytest
 
 from infra.fleet.google import clients
 from infra.fleet.records import Records
-from infra.fleet.withdraw import declare_again, withdraw
+from infra.fleet.transition import declare_again, withdraw
 from infra.model import names
 from infra.model.schema import StackConfig
 from infra.model.stack import load_stack

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from infra.cli.app import cli
 from infra.fleet.images.oci import RegistryError
-from infra.model.images.answers import Answer
+from infra.model.images.answers import PinAnswer
 from infra.model.images.pins import Pins, parse_pins
 from infra.operations.images import pins
 from tests.model.given import ROOT
@@ -39,10 +39,10 @@ def world_says(monkeypatch: pytest.MonkeyPatch, **answers: str | None) -> None:
     """Let registries answer so; None for one that does not."""
 
     class Registries:
-        def answer(self, _: Pins, name: str) -> Answer:
+        def answer(self, _: Pins, name: str) -> PinAnswer:
             if (value := (ANSWERS | answers)[name]) is None:
                 raise RegistryError(f"{name}: no answer")
-            return Answer(name, value, f"https://registry.example.org/{name}", date(2026, 12, 1))
+            return PinAnswer(name, value, f"https://registry.example.org/{name}", date(2026, 12, 1))
 
     monkeypatch.setattr(pins, "resolver", Registries)
 

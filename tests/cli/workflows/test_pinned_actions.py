@@ -16,22 +16,21 @@ from click.testing import CliRunner, Result
 
 from infra.cli.app import cli
 from infra.operations.workflows.pin import PIN, WrongPin, wrong_pins
-from infra.operations.workflows.scene import Scene
+from infra.operations.workflows.scene import GeneratedHere
 from tests.cli.conftest import ROOT, Checkout
 from tests.program.stacks import lend
-from workflows.actions import OwnActions, OwnPin, load_actions, repinned
 from workflows.composite import folders
 from workflows.outputs import outputs
-from workflows.world import load_world
+from workflows.world import OwnActions, OwnPin, load_actions, load_world, repinned
 
 EDITED = "vm-delete"
 WHO = ("-c", "user.name=lab", "-c", "user.email=lab@lab.org")
 
 
 @cache
-def shipped() -> Scene:
+def shipped() -> GeneratedHere:
     world = load_world(ROOT)
-    return Scene(root=ROOT, world=world, outputs=outputs(ROOT, world))
+    return GeneratedHere(root=ROOT, world=world, outputs=outputs(ROOT, world))
 
 
 def git(root: Path, *arguments: str) -> str:
@@ -67,7 +66,7 @@ class Repository:
         return found[0] if found else None
 
 
-def with_pins(here: Scene, pins: dict[str, OwnPin]) -> Scene:
+def with_pins(here: GeneratedHere, pins: dict[str, OwnPin]) -> GeneratedHere:
     own = OwnActions(here.world.images.recipes, pins)
     return replace(here, world=replace(here.world, actions=replace(here.world.actions, own=own)))
 

@@ -34,16 +34,20 @@ FILES = {
 }
 
 
-@pytest.fixture
-def here(tmp_path: Path) -> Checkout:
-    """A checkout of this repository in which everything that is generated may be edited."""
-    root = tmp_path / "here"
-    root.mkdir()
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkout of this repository in which everything that is generated was just written."""
+    root = tmp_path_factory.mktemp("written")
     for folder in ("workflows", ".github"):
         shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    checkout = Checkout(lend(root))
-    checkout.ok("workflows", "--write")
-    return checkout
+    Checkout(lend(root)).ok("workflows", "--write")
+    return root
+
+
+@pytest.fixture
+def here(written: Path, tmp_path: Path) -> Checkout:
+    """The same, to be edited."""
+    return Checkout(shutil.copytree(written, tmp_path / "here", symlinks=True))
 
 
 def findings(here: Checkout, *more: str) -> list[dict[str, Any]]:

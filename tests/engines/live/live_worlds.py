@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from infra.engines import CloudName, Engine, EngineName, Request
+from infra.engines import CloudName, Engine, EngineName, EngineRequest
 from infra.engines.embedded import EmbeddedEngine
 from infra.engines.official import OfficialEngine
 from infra.local.cloud import daemon
@@ -21,7 +21,7 @@ from infra.local.cloud.control import Control
 from infra.tools.processes import runs
 
 ROOT = Path(__file__).resolve().parents[3]
-MAKERS: Mapping[EngineName, Callable[[Request], Engine]] = {
+MAKERS: Mapping[EngineName, Callable[[EngineRequest], Engine]] = {
     EngineName.LOCAL: EmbeddedEngine,
     EngineName.PULUMI: OfficialEngine,
 }
@@ -50,13 +50,13 @@ class World:
         return Control(self.url)
 
     @property
-    def request(self) -> Request:
-        return Request(
+    def request(self) -> EngineRequest:
+        return EngineRequest(
             root=self.root, home=self.home, stack=self.stack, cloud=CloudName.LOCAL, cloud_url=self.url, parallel=16
         )
 
     def make(self, engine: EngineName | None = None, **options: Any) -> Engine:
-        """This world's engine, or the other one on the same state. options: those of `Request`."""
+        """This world's engine, or the other one on the same state. options: those of `EngineRequest`."""
         return MAKERS[engine or self.engine](replace(self.request, **options))
 
     @property

@@ -11,7 +11,7 @@ import pytest
 
 from infra.engines.official import adoption
 from infra.engines.official.adoption import Pending
-from infra.engines.standing import Standing
+from infra.engines.standing import StandingVm
 from infra.model.errors import EngineError
 from infra.model.fleet import slots
 from infra.model.planned_capacity import VM_TYPE
@@ -54,11 +54,11 @@ def pending(kind: str, inputs: dict[str, Any]) -> str:
     return found.import_id
 
 
-def standing(index: int, **labels: str) -> Standing:
+def standing(index: int, **labels: str) -> StandingVm:
     """A VM of the pool that has the labels of its slot, and others."""
     slot = slots(CONFIG)[index]
     node = {"acceleratorType": "v5litepod-4", "labels": {**slot.labels, **labels}}
-    return Standing(id=f"projects/my-lab/locations/{slot.zone}/nodes/{slot.name}", slot=slot, node=node)
+    return StandingVm(id=f"projects/my-lab/locations/{slot.zone}/nodes/{slot.name}", slot=slot, node=node)
 
 
 def vm_state(index: int, **marks: bool) -> dict[str, Any]:

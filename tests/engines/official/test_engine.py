@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from infra.engines.official import OfficialEngine
-from infra.engines.protocol import CloudName, Request
+from infra.engines.protocol import CloudName, EngineRequest
 from infra.local.cloud.testing import TestCloud
 from infra.model.errors import ConfigError, EngineError
 from infra.model.plan import Diagnostic, Event, Op, Status, Step, StepEnded
@@ -39,18 +39,20 @@ def script(**replies: Reply) -> dict[str, list[Reply]]:
 
 
 @pytest.fixture
-def request_(tmp_path: Path, quick_cloud: TestCloud) -> Request:
+def request_(tmp_path: Path, quick_cloud: TestCloud) -> EngineRequest:
     root = tmp_path / "checkout"
     root.mkdir()
     lend(root)
-    return Request(root=root, home=tmp_path / "home", stack="ci", cloud=CloudName.LOCAL, cloud_url=quick_cloud.url)
+    return EngineRequest(
+        root=root, home=tmp_path / "home", stack="ci", cloud=CloudName.LOCAL, cloud_url=quick_cloud.url
+    )
 
 
-def engine(request_: Request, cli: ScriptedCli) -> OfficialEngine:
+def engine(request_: EngineRequest, cli: ScriptedCli) -> OfficialEngine:
     return OfficialEngine(request_, runner=cli, environ={"PULUMI_CONFIG_PASSPHRASE": "words"})
 
 
-def test_a_preview_is_a_plan_of_the_events(request_: Request) -> None:
+def test_a_preview_is_a_plan_of_the_events(request_: EngineRequest) -> None:
     cli = ScriptedCli(script(preview=says(Answer(events="preview-change"))))
     plan = engine(request_, cli).preview()
     assert (plan.stack, plan.engine, plan.cloud) == ("ci", "pulumi", "local")
@@ -58,7 +60,7 @@ def test_a_preview_is_a_plan_of_the_events(request_: Request) -> None:
     assert not plan.failed
 
 
-def test_a_preview_of_a_stack_without_state_makes_none(request_: Request) -> None:
+def test_a_preview_of_a_stack_without_state_makes_none(request_: EngineRequest) -> None:
     answers = [says(NO_STACK), says(Answer(events="preview-create"))]
     cli = ScriptedCli({**script(), "preview": answers})
     plan = engine(request_, cli).preview()
@@ -68,7 +70,7 @@ def test_a_preview_of_a_stack_without_state_makes_none(request_: Request) -> Non
     assert not list((request_.home / "state" / "local").iterdir())
 
 
-def test_a_stack_that_reads_anothers_registries_finds_them_on_the_passing_backend(request_: Request) -> None:
+def test_a_stack_that_reads_anothers_registries_finds_them_on_the_passing_backend(request_: EngineRequest) -> None:
     taken: list[dict[str, Any]] = []
 
     def take(args: list[str]) -> Answer:
@@ -83,7 +85,7 @@ def test_a_stack_that_reads_anothers_registries_finds_them_on_the_passing_backen
     assert [resource["type"] for resource in lent["deployment"]["resources"]] == ["pulumi:pulumi:Stack"]
 
 
-def test_registries_that_nobody_has_made_yet_are_left_to_the_program_to_say(request_: Request) -> None:
+def test_registries_that_nobody_has_made_yet_are_left_to_the_program_to_say(request_: EngineRequest) -> None:
     answers = [says(NO_STACK), says(Answer(events="preview-create"))]
 
     def export(args: list[str]) -> Answer:
@@ -94,7 +96,7 @@ def test_registries_that_nobody_has_made_yet_are_left_to_the_program_to_say(requ
     assert not cli.asked("stack import")
 
 
-def test_the_first_up_makes_the_stack(request_: Request) -> None:
+def test_the_first_up_makes_the_stack(request_: EngineRequest) -> None:
     cli = ScriptedCli(script(stack_export=says(NO_STACK), up=says(Answer(events="up-create"))))
     run = engine(request_, cli).up()
     assert not run.failed
@@ -103,9 +105,9 @@ def test_the_first_up_makes_the_stack(request_: Request) -> None:
     assert run.outputs == {"pools": {"tpu-ci": 2}, "key": "[secret]"}
 
 
-def test_options_of_the_request_reach_the_cli(request_: Request) -> None:
+def test_options_of_the_request_reach_the_cli(request_: EngineRequest) -> None:
     cli = ScriptedCli(script(up=says(Answer(events="up-create"))))
-    chosen = Request(
+    chosen = EngineRequest(
         root=request_.root,
         home=request_.home,
         stack="ci",
@@ -122,7 +124,7 @@ def test_options_of_the_request_reach_the_cli(request_: Request) -> None:
         assert words in command
 
 
-def test_what_a_request_excludes_reaches_the_cli_but_for_a_destroy(request_: Request) -> None:
+def test_what_a_request_excludes_reaches_the_cli_but_for_a_destroy(request_: EngineRequest) -> None:
     answers = {"up": "up-create", "preview": "preview-create", "destroy": "destroy-protected"}
     cli = ScriptedCli(script(**{operation: says(Answer(events=name)) for operation, name in answers.items()}))
     for operation in answers:
@@ -130,20 +132,20 @@ def test_what_a_request_excludes_reaches_the_cli_but_for_a_destroy(request_: Req
         assert [" --exclude urn:a" in each for each in cli.asked(operation)] == [operation != "destroy"]
 
 
-def test_a_cautious_request_stops_at_the_first_failure(request_: Request) -> None:
+def test_a_cautious_request_stops_at_the_first_failure(request_: EngineRequest) -> None:
     cli = ScriptedCli(script(up=says(Answer(events="up-create"))))
     engine(request_, cli).up()
     assert "--continue-on-error" not in cli.asked("up")[0]
 
 
-def test_a_failed_resource_is_a_failed_run_and_no_exception(request_: Request) -> None:
+def test_a_failed_resource_is_a_failed_run_and_no_exception(request_: EngineRequest) -> None:
     cli = ScriptedCli(script(up=says(FAILED)))
     run = engine(request_, cli).up()
     assert run.failed
     assert [step.name for step in run.steps if step.status is Status.FAILED] == ["tpu-ci-us-west4-a-2"]
 
 
-def test_what_a_failure_kept_from_beginning_is_skipped(request_: Request) -> None:
+def test_what_a_failure_kept_from_beginning_is_skipped(request_: EngineRequest) -> None:
     cli = ScriptedCli(script(preview=says(Answer(events="preview-change")), up=says(FAILED)))
     driver = engine(request_, cli)
     planned = driver.preview()
@@ -152,14 +154,14 @@ def test_what_a_failure_kept_from_beginning_is_skipped(request_: Request) -> Non
     assert [step.name for step in run.steps if step.status is Status.SKIPPED] == ["late"]
 
 
-def test_the_listener_hears_every_step_end_before_the_run_returns(request_: Request) -> None:
+def test_the_listener_hears_every_step_end_before_the_run_returns(request_: EngineRequest) -> None:
     heard: list[Event] = []
     cli = ScriptedCli(script(up=says(Answer(events="up-replace"))))
     run = engine(request_, cli).up(heard.append)
     assert {event.step.urn for event in heard if isinstance(event, StepEnded)} == {step.urn for step in run.steps}
 
 
-def test_a_listener_that_fails_ends_the_operation_with_its_own_error(request_: Request) -> None:
+def test_a_listener_that_fails_ends_the_operation_with_its_own_error(request_: EngineRequest) -> None:
     def broken(_: Event) -> None:
         raise BrokenPipeError
 
@@ -168,7 +170,7 @@ def test_a_listener_that_fails_ends_the_operation_with_its_own_error(request_: R
         engine(request_, cli).up(broken)
 
 
-def test_a_cli_that_is_killed_is_a_failed_run_of_what_it_had_begun(request_: Request) -> None:
+def test_a_cli_that_is_killed_is_a_failed_run_of_what_it_had_begun(request_: EngineRequest) -> None:
     killed = Answer(events="up-replace", stderr="error: the pulumi CLI was ended by SIGKILL; run it again", code=-9)
     cli = ScriptedCli(script(up=says(killed)))
     run = engine(request_, cli).up()
@@ -176,34 +178,34 @@ def test_a_cli_that_is_killed_is_a_failed_run_of_what_it_had_begun(request_: Req
     assert any("SIGKILL" in said.message for said in run.diagnostics)
 
 
-def test_a_cli_that_cannot_start_is_told_in_its_own_words(request_: Request) -> None:
+def test_a_cli_that_cannot_start_is_told_in_its_own_words(request_: EngineRequest) -> None:
     cli = ScriptedCli(script(up=says(Answer(stderr="error: incorrect passphrase", code=255))))
     with pytest.raises(EngineError, match="incorrect passphrase"):
         engine(request_, cli).up()
 
 
-def test_a_backend_that_does_not_answer_is_told_before_anything_is_done(request_: Request) -> None:
+def test_a_backend_that_does_not_answer_is_told_before_anything_is_done(request_: EngineRequest) -> None:
     cli = ScriptedCli(script(stack_export=says(Answer(stderr="error: could not list bucket: 403", code=255))))
     with pytest.raises(EngineError, match="could not list bucket"):
         engine(request_, cli).up()
     assert cli.asked("up") == []
 
 
-def test_a_living_lock_stops_an_up_and_says_whose_it_is(request_: Request) -> None:
+def test_a_living_lock_stops_an_up_and_says_whose_it_is(request_: EngineRequest) -> None:
     cli = ScriptedCli(script(up=says(Answer(stderr=text("locked.stderr.txt"), code=1))))
     with pytest.raises(EngineError, match="lab@workstation"):
         engine(request_, cli).up()
     assert cli.asked("cancel") == []
 
 
-def test_a_program_at_fault_is_an_error_in_the_plan(request_: Request) -> None:
+def test_a_program_at_fault_is_an_error_in_the_plan(request_: EngineRequest) -> None:
     cli = ScriptedCli(script(preview=says(Answer(events="preview-boom", code=255))))
     plan = engine(request_, cli).preview()
     assert plan.failed
     assert any(said.message.endswith("ValueError: boom") for said in plan.diagnostics)
 
 
-def test_a_stack_file_at_fault_never_reaches_the_cli(request_: Request) -> None:
+def test_a_stack_file_at_fault_never_reaches_the_cli(request_: EngineRequest) -> None:
     path = request_.root / "stacks" / "Pulumi.ci.yaml"
     path.write_text(path.read_text().replace("us-west4-a: 2", "us-west4-a: -2"))
     cli = ScriptedCli({})
@@ -212,13 +214,13 @@ def test_a_stack_file_at_fault_never_reaches_the_cli(request_: Request) -> None:
     assert cli.calls == []
 
 
-def test_a_refresh_tells_what_is_gone(request_: Request) -> None:
+def test_a_refresh_tells_what_is_gone(request_: EngineRequest) -> None:
     cli = ScriptedCli(script(refresh=says(Answer(events="refresh-gone"))))
     assert engine(request_, cli).refresh().summary["delete"] == 1
 
 
 @pytest.mark.parametrize("operation", ["refresh", "destroy"])
-def test_a_stack_without_state_has_nothing_to_do(request_: Request, operation: str) -> None:
+def test_a_stack_without_state_has_nothing_to_do(request_: EngineRequest, operation: str) -> None:
     cli = ScriptedCli(script(stack_export=says(NO_STACK)))
     run = getattr(engine(request_, cli), operation)()
     assert run.steps == ()
@@ -233,7 +235,7 @@ def protected(name: str) -> Reply:
     return says(Answer(stdout=json.dumps(exported)))
 
 
-def test_a_protected_resource_keeps_all_of_the_stack(request_: Request) -> None:
+def test_a_protected_resource_keeps_all_of_the_stack(request_: EngineRequest) -> None:
     cli = ScriptedCli(script(stack_export=protected("runners")))
     run = engine(request_, cli).destroy()
     assert [(step.name, step.op, step.status) for step in run.steps] == [("runners", Op.DELETE, Status.FAILED)]
@@ -244,25 +246,25 @@ def test_a_protected_resource_keeps_all_of_the_stack(request_: Request) -> None:
     assert run.failed
 
 
-def test_all_but_the_protected_goes_where_that_is_asked_for(request_: Request) -> None:
+def test_all_but_the_protected_goes_where_that_is_asked_for(request_: EngineRequest) -> None:
     cli = ScriptedCli(script(stack_export=protected("runners"), destroy=says(Answer(events="destroy-protected"))))
     engine(replace(request_, exclude_protected=True), cli).destroy()
     assert "--exclude-protected" in cli.asked("destroy")[0]
 
 
-def test_targets_that_are_not_protected_may_go(request_: Request) -> None:
+def test_targets_that_are_not_protected_may_go(request_: EngineRequest) -> None:
     cli = ScriptedCli(script(stack_export=protected("runners"), destroy=says(Answer(events="destroy-protected"))))
     engine(replace(request_, targets=("urn:pulumi:ci::tidepool::a:b:C::vm",)), cli).destroy()
     assert len(cli.asked("destroy")) == 1
 
 
-def test_outputs_are_asked_without_secrets(request_: Request) -> None:
+def test_outputs_are_asked_without_secrets(request_: EngineRequest) -> None:
     cli = ScriptedCli(script())
     assert engine(request_, cli).outputs() == {"pools": {"tpu-ci": 2}, "key": "[secret]"}
     assert cli.calls == ["stack output --json --stack ci"]
 
 
-def test_no_operation_asks_for_secrets_in_clear(request_: Request) -> None:
+def test_no_operation_asks_for_secrets_in_clear(request_: EngineRequest) -> None:
     names = {"up": "up-create", "refresh": "refresh-gone", "destroy": "destroy-protected", "preview": "preview-create"}
     cli = ScriptedCli(script(**{operation: says(Answer(events=name)) for operation, name in names.items()}))
     for operation in names:
@@ -270,12 +272,12 @@ def test_no_operation_asks_for_secrets_in_clear(request_: Request) -> None:
     assert not [call for call in cli.calls if "--show-secrets" in call]
 
 
-def test_a_stack_without_state_has_no_outputs(request_: Request) -> None:
+def test_a_stack_without_state_has_no_outputs(request_: EngineRequest) -> None:
     assert engine(request_, ScriptedCli(script(stack_output=says(NO_STACK)))).outputs() == {}
 
 
 @pytest.mark.parametrize("operation", ["preview", "up", "refresh", "destroy"])
-def test_the_checkout_stays_as_it_was(request_: Request, operation: str) -> None:
+def test_the_checkout_stays_as_it_was(request_: EngineRequest, operation: str) -> None:
     before = {path: path.read_bytes() for path in request_.root.rglob("*") if path.is_file()}
     names = {"preview": "preview-create", "up": "up-create", "refresh": "refresh-gone", "destroy": "destroy-protected"}
 
@@ -290,7 +292,7 @@ def test_the_checkout_stays_as_it_was(request_: Request, operation: str) -> None
     assert {path: path.read_bytes() for path in request_.root.rglob("*") if path.is_file()} == before
 
 
-def test_recovery_is_told_to_the_listener(request_: Request) -> None:
+def test_recovery_is_told_to_the_listener(request_: EngineRequest) -> None:
     heard: list[Event] = []
     exported = json.dumps(document("killed.json"))
     adopted = document("killed.json")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.engines import CloudName, Request
+from infra.engines import CloudName, EngineRequest
 from infra.engines.choose import observe
 from infra.engines.embedded import EmbeddedEngine
 from infra.engines.official import OfficialEngine
@@ -27,7 +27,7 @@ VM = "gcp:tpu/v2Vm:V2Vm"
 
 
 @pytest.fixture
-def request_(tmp_path: Path, tool: Callable[[str], str]) -> Iterator[Request]:
+def request_(tmp_path: Path, tool: Callable[[str], str]) -> Iterator[EngineRequest]:
     """The ci stack with thirty VMs in one zone, on a local cloud of its own."""
     tool("pulumi")
     if observe().plugin is None:
@@ -39,7 +39,7 @@ def request_(tmp_path: Path, tool: Callable[[str], str]) -> Iterator[Request]:
     path.write_text(path.read_text().replace("us-west4-a: 2", "us-west4-a: 30", 1))
     home.mkdir()
     running = daemon.ensure_running(home)
-    yield Request(root=root, home=home, stack="ci", cloud=CloudName.LOCAL, cloud_url=running.url)
+    yield EngineRequest(root=root, home=home, stack="ci", cloud=CloudName.LOCAL, cloud_url=running.url)
     daemon.stop(home)
 
 
@@ -49,7 +49,7 @@ def lock_holder(home: Path) -> int:
 
 
 @pytest.mark.parametrize("after", [1, 5, 12])
-def test_an_up_after_a_kill_makes_the_fleet_as_declared(request_: Request, after: int) -> None:
+def test_an_up_after_a_kill_makes_the_fleet_as_declared(request_: EngineRequest, after: int) -> None:
     ended: list[str] = []
 
     def kill_in_the_middle(event: Event) -> None:
@@ -68,14 +68,14 @@ def test_an_up_after_a_kill_makes_the_fleet_as_declared(request_: Request, after
     assert len(vms) == len({step.urn for step in vms}) == 37
 
 
-def test_either_engine_finds_nothing_to_do_after_the_other(request_: Request) -> None:
+def test_either_engine_finds_nothing_to_do_after_the_other(request_: EngineRequest) -> None:
     small = replace(request_, parallel=16)
     assert not EmbeddedEngine(small).up().failed
     assert {step.op for step in OfficialEngine(small).preview().steps} == {Op.SAME}
     assert not OfficialEngine(small).destroy().summary["create"]
 
 
-def test_the_checkout_shows_no_trace(request_: Request) -> None:
+def test_the_checkout_shows_no_trace(request_: EngineRequest) -> None:
     before = {path: path.read_bytes() for path in (request_.root / "stacks").iterdir()}
     assert not OfficialEngine(request_).up().failed
     assert {path: path.read_bytes() for path in (request_.root / "stacks").iterdir()} == before

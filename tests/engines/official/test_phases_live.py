@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from infra.engines import CloudName, Request
+from infra.engines import CloudName, EngineRequest
 from infra.engines.choose import observe
 from infra.engines.official import OfficialEngine
 from infra.engines.passes import phases_of
@@ -40,7 +40,7 @@ SWAPPED = STACK.replace("a: 4}", "a: 2}").replace("a: 0}", "a: 2}")
 
 
 @pytest.fixture
-def request_(tmp_path: Path, tool: Callable[[str], str]) -> Iterator[Request]:
+def request_(tmp_path: Path, tool: Callable[[str], str]) -> Iterator[EngineRequest]:
     """A stack whose VMs are to have a whole reservation, on a local cloud that keeps to it."""
     tool("pulumi")
     if observe().plugin is None:
@@ -55,15 +55,15 @@ def request_(tmp_path: Path, tool: Callable[[str], str]) -> Iterator[Request]:
     Control(running.url).limit(
         project="my-lab", zone="us-central1-a", generation="v5p", chips=16, capacity="reserved", name="lab"
     )
-    yield Request(root=root, home=home, stack="swap", cloud=CloudName.LOCAL, cloud_url=running.url)
+    yield EngineRequest(root=root, home=home, stack="swap", cloud=CloudName.LOCAL, cloud_url=running.url)
     daemon.stop(home)
 
 
-def write(request: Request, text: str) -> None:
+def write(request: EngineRequest, text: str) -> None:
     (request.root / "stacks" / "Pulumi.swap.yaml").write_text(text)
 
 
-def up(request: Request) -> Plan:
+def up(request: EngineRequest) -> Plan:
     """As `./tidepool up` does it."""
 
     def make(**options: Any) -> OfficialEngine:
@@ -73,7 +73,7 @@ def up(request: Request) -> Plan:
     return apply(plan, limits(load_stack(request.root, request.stack)), make, lambda _: None)
 
 
-def test_the_naive_order_fails_and_phases_get_through(request_: Request) -> None:
+def test_the_naive_order_fails_and_phases_get_through(request_: EngineRequest) -> None:
     write(request_, STACK)
     assert not up(request_).failed
     write(request_, SWAPPED)

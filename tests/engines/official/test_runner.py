@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pulumi import automation
 
-from infra.engines.official.runner import Runner
+from infra.engines.official.runner import CliRunner
 from infra.model.errors import EngineError
 
 
@@ -29,19 +29,19 @@ def install(path: Path, body: str, *, version: str = "v3.260.0") -> None:
 
 
 def run(tmp_path: Path, *args: str, **environment: str) -> automation.CommandResult:
-    return Runner().run(list(args), str(tmp_path), environment)
+    return CliRunner().run(list(args), str(tmp_path), environment)
 
 
 def test_a_machine_without_the_cli_is_told_where_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(EngineError, match=r"pulumi\.com/docs/install"):
-        Runner()
+        CliRunner()
 
 
 def test_a_cli_too_old_for_the_sdk_is_refused(pulumi: Path) -> None:
     install(pulumi, "", version="v2.9.0")
     with pytest.raises(EngineError, match=r"2\.9\.0"):
-        Runner()
+        CliRunner()
 
 
 def test_the_cli_runs_without_questions_in_the_folder_and_environment_given(pulumi: Path, tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_ctrl_c_reaches_the_cli_once_and_its_end_is_awaited(pulumi: Path, tmp_pa
 
     threading.Thread(target=press, daemon=True).start()
     with pytest.raises(KeyboardInterrupt):
-        Runner().run(["up"], str(tmp_path), {}, on_output=heard.append)
+        CliRunner().run(["up"], str(tmp_path), {}, on_output=heard.append)
     assert count.read_text().splitlines() == ["once"]
     assert heard == ["finished in flight"]
 

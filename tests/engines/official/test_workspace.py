@@ -11,7 +11,7 @@ import yaml
 from infra.engines.official import filestate
 from infra.engines.official.workspace import (
     ENDPOINTS,
-    Place,
+    StateLocation,
     Workspace,
     endpoint_settings,
     place_of,
@@ -19,7 +19,7 @@ from infra.engines.official.workspace import (
     scratch,
     workspace,
 )
-from infra.engines.protocol import CloudName, Request
+from infra.engines.protocol import CloudName, EngineRequest
 from infra.local.provider.tables import TYPES
 from infra.model.errors import EngineError
 from tests.engines.official.replay import Answer, ScriptedCli, document, says
@@ -49,9 +49,9 @@ def checkout(tmp_path: Path) -> Path:
     return root
 
 
-def request(root: Path, cloud: CloudName = CloudName.LOCAL) -> Request:
+def request(root: Path, cloud: CloudName = CloudName.LOCAL) -> EngineRequest:
     url = URL if cloud is CloudName.LOCAL else None
-    return Request(root=root, home=root / ".tidepool", stack="ci", cloud=cloud, cloud_url=url)
+    return EngineRequest(root=root, home=root / ".tidepool", stack="ci", cloud=cloud, cloud_url=url)
 
 
 def files(root: Path) -> dict[str, bytes]:
@@ -128,7 +128,7 @@ def test_every_service_that_is_declared_has_an_endpoint() -> None:
 
 def test_no_google_credentials_reach_the_provider_on_the_local_cloud(checkout: Path) -> None:
     cli = ScriptedCli({"whoami": [says(Answer())]})
-    place = Place(backend="file:///nowhere", passphrase="words")
+    place = StateLocation(backend="file:///nowhere", passphrase="words")
     with workspace(request(checkout), place, cli) as work:
         work.ask("whoami")
     assert cli.environment["GOOGLE_APPLICATION_CREDENTIALS"] == ""
@@ -138,7 +138,7 @@ def test_no_google_credentials_reach_the_provider_on_the_local_cloud(checkout: P
 
 def test_on_google_the_cli_works_in_the_checkout_with_the_users_credentials(checkout: Path) -> None:
     cli = ScriptedCli({"whoami": [says(Answer())]})
-    with workspace(request(checkout, CloudName.GOOGLE), Place(backend=None, passphrase="words"), cli) as work:
+    with workspace(request(checkout, CloudName.GOOGLE), StateLocation(backend=None, passphrase="words"), cli) as work:
         work.ask("whoami")
     assert cli.folders == [str(checkout)]
     assert "PULUMI_BACKEND_URL" not in cli.environment
@@ -147,7 +147,7 @@ def test_on_google_the_cli_works_in_the_checkout_with_the_users_credentials(chec
 
 def test_a_passing_preview_has_a_passing_backend(checkout: Path) -> None:
     cli = ScriptedCli({"whoami": [says(Answer())]})
-    with scratch(request(checkout), Place(backend="gs://state", passphrase="words"), cli) as work:
+    with scratch(request(checkout), StateLocation(backend="gs://state", passphrase="words"), cli) as work:
         work.ask("whoami")
         backend = Path(cli.environment["PULUMI_BACKEND_URL"].removeprefix("file://"))
         assert backend.is_dir()

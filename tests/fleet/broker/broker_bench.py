@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from infra.fleet.broker.decide import APART
 from infra.fleet.broker.serve import serve
-from infra.fleet.broker.settings import Settings
+from infra.fleet.broker.settings import BrokerSettings
 from infra.fleet.google import Api, clients, execute
 from infra.fleet.records import Records
 from infra.local.cloud import daemon
@@ -48,7 +48,7 @@ def main(count: int) -> None:
             daemon.stop(home)
 
 
-def prepared(url: str, hub: GitHubControl, vms: Sequence[str]) -> Settings:
+def prepared(url: str, hub: GitHubControl, vms: Sequence[str]) -> BrokerSettings:
     keep_served(hub, [REPO], ())
     app = local_app(url, PROJECT, slug="bench", account=REPO.partition("/")[0])
     with clients(PROJECT, url) as google:
@@ -64,7 +64,7 @@ def prepared(url: str, hub: GitHubControl, vms: Sequence[str]) -> Settings:
             "serviceAccount": {"email": MEMBER_ACCOUNT},
         }
         hub.add_node(f"projects/{PROJECT}/locations/us-west4-a/nodes/{vm}", node)
-    return Settings(
+    return BrokerSettings(
         stack=STACK,
         audience=f"http://127.0.0.1:{PORT}",
         project=PROJECT,
@@ -79,11 +79,11 @@ def prepared(url: str, hub: GitHubControl, vms: Sequence[str]) -> Settings:
     )
 
 
-def served(settings: Settings) -> None:
+def served(settings: BrokerSettings) -> None:
     serve(settings, lambda _: None, host="127.0.0.1", port=PORT)
 
 
-def measure(hub: GitHubControl, settings: Settings, broker: int, count: int) -> None:
+def measure(hub: GitHubControl, settings: BrokerSettings, broker: int, count: int) -> None:
     tokens = [hub.identity_token(f"tpu-ci-{index}", settings.audience) for index in range(count)]
     until_it_answers()
     warm = memory(broker)

@@ -21,7 +21,7 @@ import uvicorn
 from infra.fleet.broker.refusals import Reason
 from infra.fleet.broker.serve import server_config, service
 from infra.fleet.broker.service import Service
-from infra.fleet.broker.settings import Settings
+from infra.fleet.broker.settings import BrokerSettings
 from infra.fleet.google import Api, Clients, clients, execute
 from infra.fleet.records import Records
 from infra.local.cloud.github.control import GitHubControl
@@ -82,7 +82,7 @@ class World:
     cloud: TestCloud
     hub: GitHubControl
     google: Clients
-    settings: Settings
+    settings: BrokerSettings
     app: dict[str, Any]
     host: Host
     lines: list[dict[str, Any]] = field(default_factory=list)
@@ -220,7 +220,7 @@ def a_world(host: Host) -> Generator[World]:
         hub.add_repository(OTHER_REPO)
         permissions = {"administration": "write", "organization_self_hosted_runners": "write", "actions": "read"}
         app = hub.add_app("tidepool", account="lab", permissions=permissions)
-        settings = Settings(
+        settings = BrokerSettings(
             stack=STACK,
             audience=host.url,
             project=PROJECT,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from infra.fleet.broker.github_calls import GitHubCalls
+from infra.fleet.github_api import GitHubClient
 from infra.model import names
 from infra.model.runner_names import vm_of
 from tests.fleet.broker.broker_world import (
@@ -62,14 +62,14 @@ def test_githubs_token_may_make_runners_where_this_one_is_to_be_and_nothing_else
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[Any] = []
-    real = GitHubCalls.ask
+    real = GitHubClient.ask
 
-    def spied(calls: GitHubCalls, verb: str, path: str, **given: Any) -> Any:
+    def spied(calls: GitHubClient, verb: str, path: str, **given: Any) -> Any:
         if path.endswith("/access_tokens"):
             asked.append(given["body"])
         return real(calls, verb, path, **given)
 
-    monkeypatch.setattr(GitHubCalls, "ask", spied)
+    monkeypatch.setattr(GitHubClient, "ask", spied)
     assert world.ask().status == 200
     world.hub.add_organization("lab", groups=["tpu-member"])
     world.start(groups={"member": "tpu-member"})
@@ -182,15 +182,15 @@ def test_a_token_answer_of_another_shape_is_refused_once_and_not_kept(
     world: World, monkeypatch: pytest.MonkeyPatch, wrong: dict[str, Any]
 ) -> None:
     """Kept, a time without a zone or a token with a line break would fail every request until a restart."""
-    real = GitHubCalls.ask
+    real = GitHubClient.ask
 
-    def answered(calls: GitHubCalls, verb: str, path: str, **given: Any) -> Any:
+    def answered(calls: GitHubClient, verb: str, path: str, **given: Any) -> Any:
         found = real(calls, verb, path, **given)
         if path.endswith("/access_tokens"):
             return replace(found, body={**found.body, **wrong} if wrong else {})
         return found
 
-    monkeypatch.setattr(GitHubCalls, "ask", answered)
+    monkeypatch.setattr(GitHubClient, "ask", answered)
     refused = world.ask()
     assert (refused.status, refused.reason) == (502, "github-refused")
     monkeypatch.undo()

@@ -7,17 +7,18 @@ import socket
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
 from infra.fleet.broker import serve
-from infra.fleet.broker.audit import Story
-from infra.fleet.broker.decide import Request
-from infra.fleet.broker.errands import Errand
+from infra.fleet.broker.audit import AuditedRequest
+from infra.fleet.broker.decide import RegistrationRequest
 from infra.fleet.broker.registration import Granted
-from infra.fleet.broker.serve import HurriedProtocol
+from infra.fleet.broker.requests import ControllerRequest
+from infra.fleet.broker.serve import HeaderTimeoutProtocol
 from infra.fleet.broker.service import WAITING, Service
 from tests.fleet.broker.broker_world import STACK, VM, Reply, World
 
@@ -32,7 +33,7 @@ def world(still: World) -> World:
     return still
 
 
-def no_errand(token: str, errand: Errand, story: Story) -> Mapping[str, Any]:
+def no_errand(token: str, errand: ControllerRequest, audited: AuditedRequest) -> Mapping[str, Any]:
     raise AssertionError("nobody asked for one")
 
 
@@ -52,12 +53,20 @@ def head(length: int, *lines: str) -> bytes:
     return "\r\n".join([*fixed, "content-type: application/json", f"content-length: {length}", *lines, "", ""]).encode()
 
 
-@pytest.mark.parametrize("path", ["/", "/v1", "/v1/registrations/", "/v2/registrations", "/v1/registrations/../x"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/", "/v1", "/v1/registrations/", "/v2/registrations", "/v1/registrations/../x", "/v1/registrations%0a",
+        "//v1/registrations", "/V1/registrations", "/v1/%72egistrations%00", "/v1/registrations;a=b", "/healthz%0A",
+        "/v1/runners/0?stack=ci&scope=orgs/a", f"/v1/runners/{'9' * 5000}?stack=ci&scope=orgs/a", "/v1/runners/1/2",
+    ],
+)  # fmt: skip
 def test_nothing_else_is_there(world: World, path: str) -> None:
-    assert world.send(BODY, path=path).status == 404
+    verb = "DELETE" if path.startswith("/v1/runners") else "POST"
+    assert world.send(BODY, verb=verb, path=path).status == 404
 
 
-@pytest.mark.parametrize("verb", ["GET", "PUT", "DELETE", "PATCH", "OPTIONS"])
+@pytest.mark.parametrize("verb", ["GET", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "post", "X"])
 def test_a_registration_is_made_with_post_alone(world: World, verb: str) -> None:
     reply = world.send(BODY, verb=verb)
     assert (reply.status, reply.headers["allow"]) == (405, "POST")
@@ -75,6 +84,7 @@ def test_a_body_of_another_type_is_refused(world: World, kind: str) -> None:
         b'{"stack":"ci","vm":"a-0"}', b'{"stack":"ci","vm":"a-0","pool":"p","more":1}',
         b'{"stack":"ci","vm":"../secrets","pool":"p"}', b'{"stack":"ci","vm":"a/b","pool":"p"}',
         b'{"stack":"ci","vm":"A","pool":"p"}', b'{"stack":"ci","vm":"a\\n","pool":"p"}',
+        b'{"stack":"ci","vm":"a-0","pool":"p","vm":"b-0"}',
         b'{"stack":"ci","vm":7,"pool":"p"}', b'{"stack":"ci","vm":["a"],"pool":"p"}',
         b'{"stack":"ci","vm":"' + b"a" * 64 + b'","pool":"p"}',
     ],
@@ -114,6 +124,46 @@ def test_a_request_with_two_lengths_is_refused_and_nothing_after_it_is_heard(
     assert answer.count(b"HTTP/1.1 ") == 1
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        "content-length: 0\r\ncontent-length: 40", "content-length: 0, 40", "content-length: +0", "content-length: 0x0",
+        "transfer-encoding: identity", "transfer-encoding: gzip, chunked", "transfer-encoding: chunked, chunked",
+        "transfer-encoding: xchunked", "transfer-encoding : chunked", "x: y\n\tcontent-length: 0\r\ncontent-length: a",
+        "content-length: 0\x00",
+    ],
+)  # fmt: skip
+def test_a_length_that_servers_read_differently_ends_the_connection(world: World, fields: str) -> None:
+    smuggled = "GET /healthz HTTP/1.1\r\nhost: b\r\n\r\n"
+    first = f"POST /v1/registrations HTTP/1.1\r\nhost: b\r\nauthorization: Bearer a.b.c\r\n{fields}\r\n\r\n"
+    answer = raw(world, f"{first}{smuggled}".encode())
+    assert (answer.partition(b" ")[2][:1], answer.count(b"HTTP/1.1 "), b'"ok"' in answer) in (
+        (b"4", 1, False),
+        (b"5", 1, False),
+    )
+
+
+def test_a_body_that_drips_is_not_waited_for_longer(world: World) -> None:
+    """Each part comes soon after the one before: the limit is on all of them together."""
+    world.host.application = slow = serve.service(world.settings, world.lines.append, clock=world.now, body_seconds=0.2)
+    parts, stopped = urlsplit(world.host.url), threading.Event()
+    with socket.create_connection((parts.hostname or "", parts.port or 0), timeout=10) as connection:
+        connection.sendall(head(4000))
+
+        def drip() -> None:
+            while not stopped.wait(0.02):
+                with suppress(OSError):
+                    connection.send(b" ")
+
+        dripping = threading.Thread(target=drip)
+        dripping.start()
+        answer = connection.recv(65_536)
+        stopped.set()
+        dripping.join()
+    slow.close()
+    assert b" 408 " in answer.partition(b"\r\n")[0]
+
+
 def test_a_body_that_does_not_come_is_not_waited_for(world: World) -> None:
     world.host.application = slow = serve.service(
         world.settings, world.lines.append, clock=world.now, body_seconds=0.05
@@ -128,14 +178,14 @@ def test_a_body_that_does_not_come_is_not_waited_for(world: World) -> None:
 def test_headers_that_do_not_come_are_not_waited_for(
     world: World, sent: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(HurriedProtocol, "header_seconds", 0.05)
+    monkeypatch.setattr(HeaderTimeoutProtocol, "header_seconds", 0.05)
     assert raw(world, sent) == b""
 
 
 def test_a_second_request_on_a_connection_has_no_longer_for_its_headers(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(HurriedProtocol, "header_seconds", 0.05)
+    monkeypatch.setattr(HeaderTimeoutProtocol, "header_seconds", 0.05)
     health = b"GET /healthz HTTP/1.1\r\nhost: b\r\n\r\n"
     assert raw(world, health + b"GET /healthz HT").count(b"200 OK") == 1
 
@@ -153,7 +203,7 @@ def test_two_tokens_are_as_good_as_none(world: World) -> None:
 def test_no_more_requests_wait_than_can_be_served_soon(world: World) -> None:
     gate, lines = threading.Event(), []
 
-    def held(token: str, request: Request, story: Story) -> Granted:
+    def held(token: str, request: RegistrationRequest, audited: AuditedRequest) -> Granted:
         gate.wait(20)
         return Granted(runner="r", jit="j", expires=world.now())
 
@@ -174,7 +224,7 @@ def test_no_more_requests_wait_than_can_be_served_soon(world: World) -> None:
 
 
 def test_a_defect_is_a_refusal_without_its_text(world: World, caplog: pytest.LogCaptureFixture) -> None:
-    def broken(token: str, request: Request, story: Story) -> Granted:
+    def broken(token: str, request: RegistrationRequest, audited: AuditedRequest) -> Granted:
         raise ZeroDivisionError(token)
 
     defective = Service(broken, no_errand, clock=world.now, tell=world.lines.append)

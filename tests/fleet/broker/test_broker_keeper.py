@@ -216,7 +216,7 @@ def test_a_runner_is_asked_for_by_its_name_in_one_call(world: World) -> None:
 
 
 def test_a_record_of_scopes_that_cannot_be_read_lists_nothing_and_registers_nobody(world: World) -> None:
-    world.write(names.scopes_object(STACK), {"version": 1, "scopes": {"repos/lab/old": True}})
+    world.write(names.scopes_object(STACK), {"version": 1, "stack": STACK, "scopes": {"repos/lab/old": True}})
     assert world.errand(f"/v1/runners?stack={STACK}&scope=repos/lab/old").reason == "bad-record"
     assert world.ask().reason == "bad-record"
     assert world.runners() == []

@@ -8,8 +8,7 @@ import pytest
 
 from infra.fleet.broker.refusals import Reason
 from infra.fleet.broker.registration import A_MINUTE
-from infra.fleet.controller.observed import DrainWish
-from infra.fleet.wishes import with_drains
+from infra.fleet.wishes import DrainWish, with_drains
 from infra.model import names
 from tests.fleet.broker.broker_world import (
     BUCKET,
@@ -264,6 +263,16 @@ def test_a_record_that_cannot_be_read_serves_nobody(world: World) -> None:
     for body in ({"version": 2}, {"version": 1}, {"version": 1, "life": 3}):
         world.write(names.binding_object(STACK, VM), body)
         refused(world, world.ask(), Reason.BAD_RECORD)
+
+
+def test_a_record_that_lacks_anything_serves_nobody(world: World) -> None:
+    """What it lacks would be taken for never asked and never used."""
+    assert world.ask().status == 200
+    whole = dict(world.binding())
+    for key in whole:
+        world.wait(60)
+        world.write(names.binding_object(STACK, VM), {each: whole[each] for each in whole if each != key})
+        assert world.ask().reason == "bad-record", key
 
 
 def test_a_bucket_that_is_gone_serves_nobody(world: World) -> None:

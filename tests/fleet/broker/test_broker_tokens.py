@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import base64
+import hmac
 import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
+from jwt.algorithms import RSAAlgorithm
+from urllib3 import PoolManager
 
-from infra.fleet.broker.refusals import Reason
+from infra.fleet.broker.decide import Claims
+from infra.fleet.broker.identity import GoogleKeys, KeySet, Verifier
+from infra.fleet.broker.refusals import Reason, Refused
 from infra.local.cloud import tokens
 from tests.fleet.broker.broker_world import FORK_ACCOUNT, VM, World, refused
 
@@ -37,6 +48,60 @@ def test_what_is_no_signed_token_is_refused(world: World, token: str) -> None:
 @pytest.mark.parametrize("algorithm", ["none", "HS256", "RS512", "ES256", None])
 def test_a_token_of_another_algorithm_is_refused(world: World, algorithm: str | None) -> None:
     refused(world, world.ask(token=rewritten(world.token(), 0, {"alg": algorithm})), Reason.BAD_TOKEN)
+
+
+def raw_token(header: dict[str, Any], claims: str, sign: Callable[[bytes], bytes]) -> str:
+    """A token of any header and any text as its claims."""
+    content = b".".join(base64.urlsafe_b64encode(each.encode()).rstrip(b"=") for each in (json.dumps(header), claims))
+    return b".".join([content, base64.urlsafe_b64encode(sign(content)).rstrip(b"=")]).decode()
+
+
+def test_googles_public_key_is_nobodys_shared_secret(world: World) -> None:
+    """An HMAC whose secret is the published key, in each of the forms in which a verifier may hold it."""
+    claims = json.dumps(tokens.unverified(world.token()))
+    jwk = json.loads(PoolManager().request("GET", world.settings.keys_url).data)["keys"][0]
+    public = RSAAlgorithm.from_jwk(jwk)
+    assert isinstance(public, RSAPublicKey)
+    pem = public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    for secret in (pem, pem.strip(), json.dumps(jwk).encode(), jwk["n"].encode()):
+        for algorithm in ("HS256", "RS256"):
+            header = {"alg": algorithm, "kid": jwk["kid"]}
+            forged = raw_token(header, claims, lambda content, by=secret: hmac.digest(by, content, "sha256"))
+            refused(world, world.ask(token=forged), Reason.BAD_TOKEN if algorithm == "HS256" else Reason.FORGED)
+
+
+@pytest.mark.parametrize(
+    ("header", "reason"),
+    [
+        ({"kid": None}, Reason.BAD_TOKEN),
+        ({"kid": ""}, Reason.FORGED),
+        ({"kid": ["k"]}, Reason.BAD_TOKEN),
+        ({"kid": "../../certs"}, Reason.FORGED),
+        ({"crit": ["exp"]}, Reason.BAD_TOKEN),
+        ({"crit": ["b64"], "b64": False}, Reason.BAD_TOKEN),
+        ({"b64": False}, Reason.BAD_TOKEN),
+        ({"jku": "https://example.com/keys"}, Reason.FORGED),
+    ],
+)
+def test_a_header_cannot_choose_how_its_token_is_checked(world: World, header: dict[str, Any], reason: Reason) -> None:
+    refused(world, world.ask(token=rewritten(world.token(), 0, header)), reason)
+
+
+def test_a_token_cannot_bring_its_own_key(world: World) -> None:
+    own, claims = tokens.new_key(), json.dumps(tokens.unverified(world.token()))
+    key = load_pem_private_key(own.encode(), None)
+    assert isinstance(key, RSAPrivateKey)
+    for kid in ("mine", "1"):
+        header = {"alg": "RS256", "kid": kid, "jwk": tokens.public_jwk(own, kid)}
+        forged = raw_token(header, claims, lambda content: key.sign(content, PKCS1v15(), SHA256()))
+        refused(world, world.ask(token=forged), Reason.FORGED)
+
+
+@pytest.mark.parametrize("spelled", ["{}=", "{}==", "{}A", " {}", "{} x", "{}.", "{}\t"])
+def test_a_token_has_one_spelling(world: World, spelled: str) -> None:
+    """Another spelling of one that was used would be another token, and looked at again."""
+    reply = world.ask(token=spelled.format(rewritten(world.token(), 1, {"email": "somebody@example.com"})))
+    assert reply.reason in ("bad-token", "forged")
 
 
 def test_a_token_signed_by_another_key_is_forged(world: World) -> None:
@@ -83,9 +148,47 @@ def test_a_token_of_googles_that_says_something_else_is_refused(
     refused(world, world.ask(token=world.token(claims=claims)), reason)
 
 
-def test_a_token_for_several_audiences_is_refused(world: World) -> None:
-    token = world.token(claims={"aud": [world.settings.audience, "https://example.com"]})
-    refused(world, world.ask(token=token), Reason.FOREIGN_AUDIENCE)
+def test_the_audience_is_this_broker_and_nothing_that_looks_like_it(world: World) -> None:
+    us = world.settings.audience
+    others = ([us], [us, "x"], us[:-1], f"{us}/", f"{us}.example.com", us.upper(), f" {us}", "", {us: 1})
+    for audience in others:
+        refused(world, world.ask(token=world.token(claims={"aud": audience})), Reason.FOREIGN_AUDIENCE)
+
+
+@pytest.mark.parametrize("times", [{"iat": True}, {"iat": 1.5}, {"exp": "9999999999"}, {"iat": -1}, {"nbf": []}])
+def test_a_time_is_a_whole_number_of_seconds(world: World, times: dict[str, Any]) -> None:
+    refused(world, world.ask(token=world.token(claims=times)), Reason.BAD_TOKEN)
+
+
+def test_a_token_is_early_by_no_more_than_clocks_differ(world: World) -> None:
+    for claim in ("iat", "nbf"):
+        later = int(world.now().timestamp()) + 1 + 60
+        refused(world, world.ask(token=world.token(claims={claim: later + 1})), Reason.EARLY)
+        found = world.ask(pool="fork", token=world.token(claims={claim: later + 1}))
+        assert found.reason == "wrong-pool"
+
+
+def test_claims_written_twice_are_refused_whoever_signed_them() -> None:
+    """Of two, readers disagree which counts."""
+    own = load_pem_private_key(tokens.new_key().encode(), None)
+    assert isinstance(own, RSAPrivateKey)
+    now = datetime(2026, 11, 21, 8, tzinfo=UTC)
+    keys = GoogleKeys(lambda: KeySet({"k": own.public_key()}, timedelta(hours=1)), lambda: now)
+    moment = int(now.timestamp())
+    claims = (
+        f'{{"iss": "accounts.google.com", "aud": "me", "email": "a@x", "email_verified": true,'
+        f' "iat": {moment}, "exp": {moment + 60}}}'
+    )
+
+    def verified(text: str) -> Claims:
+        token = raw_token({"alg": "RS256", "kid": "k"}, text, lambda content: own.sign(content, PKCS1v15(), SHA256()))
+        return Verifier(audience="me", keys=keys).verify(token, now)
+
+    assert verified(claims).email == "a@x"
+    for twice in ('"aud": "other", "aud"', '"google": {"a": 1, "a": 2}, "aud"'):
+        with pytest.raises(Refused) as refusal:
+            verified(claims.replace('"aud"', twice))
+        assert refusal.value.reason is Reason.BAD_TOKEN
 
 
 @pytest.mark.parametrize("other", ["{0}x", "{0}/broker", "x{0}", "{0} {0}", "https"])

@@ -9,10 +9,11 @@ import pytest
 from googleapiclient.http import MediaInMemoryUpload
 
 from infra.fleet.controller.decide import decide
+from infra.fleet.controller.keys import NodeKey
 from infra.fleet.controller.memory import EMPTY, Memory
 from infra.fleet.controller.observe import Observer
-from infra.fleet.controller.observed import Phase, ReportSeen
 from infra.fleet.google import Api, execute
+from infra.fleet.reports import Phase, ReportSeen
 from infra.fleet.runner.supervisor.report import sealed
 from infra.model import names, report_proof
 from tests.fleet.broker.broker_world import BUCKET, MEMBER_ACCOUNT, PROJECT, SECOND, VM, World
@@ -77,8 +78,8 @@ def test_a_vm_that_signs_its_report_is_believed(pair: World) -> None:
     write(pair, VM, signed(pair, VM, said(pair, reason="the TPU stays busy")))
     reports, memory = heard(pair)
     assert (reports[VM].phase, reports[VM].reason, reports[VM].proved) == (Phase.UNFIT, "the TPU stays busy", ZONE)
-    assert memory.nodes[f"{ZONE}/{VM}"].proved
-    assert not memory.nodes[f"{ZONE}/{SECOND}"].proved
+    assert memory.nodes[NodeKey(ZONE, VM)].proved
+    assert not memory.nodes[NodeKey(ZONE, SECOND)].proved
 
 
 def test_a_report_that_a_sibling_signs_is_not_believed(pair: World) -> None:

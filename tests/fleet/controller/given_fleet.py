@@ -9,9 +9,10 @@ from typing import Any
 from infra.fleet.controller.actions import Decision
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Cap, Desired, Place, Settings, Wanted
+from infra.fleet.controller.events import Result
 from infra.fleet.controller.memory import EMPTY, Memory
 from infra.fleet.controller.observed import KNOWN, NodeSeen, Observed, RunnerSeen, Source
-from infra.fleet.controller.outcomes import Outcome, Result, learned
+from infra.fleet.controller.outcomes import Outcome, learned
 from infra.model.catalogue import AcceleratorType, CapacityKind
 
 START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)

@@ -25,21 +25,14 @@ from infra.fleet.controller.actions import (
 )
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Desired, Place
+from infra.fleet.controller.events import Result
+from infra.fleet.controller.keys import NodeKey
 from infra.fleet.controller.memory import Memory
-from infra.fleet.controller.observed import (
-    KNOWN,
-    CreateEnded,
-    NodeSeen,
-    Observed,
-    Phase,
-    ReportSeen,
-    RunnerSeen,
-    Target,
-    Trouble,
-    unknown,
-)
-from infra.fleet.controller.outcomes import Outcome, Result, learned
+from infra.fleet.controller.observed import KNOWN, CreateEnded, NodeSeen, Observed, RunnerSeen, Trouble, unknown
+from infra.fleet.controller.outcomes import Outcome, learned
 from infra.fleet.controller.rules import DEAD, GIVEN_BACK
+from infra.fleet.reports import Phase, ReportSeen
+from infra.fleet.versions import PoolVersion
 from infra.model.catalogue import AcceleratorType
 from tests.fleet.controller.given_fleet import AWAY, HOME, START, SWEEP, labels, minutes
 
@@ -77,13 +70,13 @@ class World:
     dice: Random
     now: datetime = START
     memory: Memory = memories.EMPTY
-    vms: dict[str, Vm] = field(default_factory=dict)
+    vms: dict[NodeKey, Vm] = field(default_factory=dict)
     ghosts: dict[int, RunnerSeen] = field(default_factory=dict)
     creating: dict[str, tuple[str, datetime, Trouble | None]] = field(default_factory=dict)
     orders: dict[str, dict[str, object]] = field(default_factory=lambda: defaultdict(dict))
     stockout: dict[str, datetime] = field(default_factory=dict)
     last_list: dict[str, tuple[NodeSeen, ...]] = field(default_factory=dict)
-    targets: dict[str, Target] = field(default_factory=dict)
+    targets: dict[str, PoolVersion] = field(default_factory=dict)
     replaced: dict[str, list[datetime]] = field(default_factory=lambda: defaultdict(list))
     story: list[str] = field(default_factory=list)
     numbers: int = 100
@@ -93,7 +86,7 @@ class World:
         """Every declared VM, serving; two nodes that are not ours; a runner that is not ours."""
         for slot in self.desired.slots:
             self._make(slot.name, slot.home)
-            self.vms[f"{slot.home.zone}/{slot.name}"].serves_at = self.now
+            self.vms[NodeKey(slot.home.zone, slot.name)].serves_at = self.now
         for name in ELSEWHERE:
             foreign = {"tidepool-managed": "true", "tidepool-stack": "other"} if name != "stranger-0" else {}
             self.add(name, foreign)
@@ -145,7 +138,9 @@ class World:
             self.ghosts[number] = RunnerSeen(id=number, name=name, scope="orgs/a-lab", online=False, busy=False)
         elif roll < 0.27 and "tpu-ci" in self.memory.rollouts:
             image = self.dice.choice([BAD, f"registry@sha256:{self._number()}"])
-            self.targets = {pool: Target(images={"us-west4": image, "us-central1": image}) for pool in self.targets}
+            self.targets = {
+                pool: PoolVersion(images={"us-west4": image, "us-central1": image}) for pool in self.targets
+            }
             self._tell(f"promoted {image}")
         elif roll < 0.40:
             for vm in serving:
@@ -228,7 +223,7 @@ class World:
             )
             assert used + cap.held_elsewhere <= cap.chips, f"{used} chips of {cap.name}\n{self.told()}"
         for name in ELSEWHERE:
-            assert f"{HOME}/{name}" in self.vms, f"{name} was touched\n{self.told()}"
+            assert NodeKey(HOME, name) in self.vms, f"{name} was touched\n{self.told()}"
         assert 1 in self.ghosts, f"a foreign runner was removed\n{self.told()}"
         for pool, times in self.replaced.items():
             within = [at for at in times if self.now - at < timedelta(hours=1)]
@@ -288,7 +283,7 @@ class World:
         """As `act` does it: the slot's other places are asked for it by name first, since lists lie."""
         if any(vm.seen.name == name and vm.alive and vm.seen.zone != place.zone for vm in self.vms.values()):
             return Outcome(action=action, result=Result.CHANGED, text="it is elsewhere")
-        if f"{place.zone}/{name}" in self.vms:
+        if NodeKey(place.zone, name) in self.vms:
             return Outcome(action=action, result=Result.DONE, text="it exists")
         if self.stockout.get(place.zone, self.now) > self.now:
             if self.dice.random() < 0.5:

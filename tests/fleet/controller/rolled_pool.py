@@ -8,21 +8,25 @@ from datetime import datetime
 from infra.fleet.controller.actions import Assign, Decision
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Desired
-from infra.fleet.controller.memory import EMPTY, Memory, Rollout
-from infra.fleet.controller.observed import KNOWN, Phase, ReportSeen, RunnerSeen, Target, Told, Undone, Wishes, unknown
+from infra.fleet.controller.memory import EMPTY, Memory
+from infra.fleet.controller.observed import KNOWN, RunnerSeen, unknown
+from infra.fleet.reports import Phase, ReportSeen
+from infra.fleet.versions import AssignedVersion, PoolVersion, Rollout
+from infra.fleet.versions import taken_back as part_or_whole
+from infra.fleet.wishes import Undone, Wishes
 from tests.fleet.controller.given_fleet import START, fleet, minutes, nodes, remembered, runner, seen
 
 POOL = "tpu-ci"
 
 
-def target(digest: str, bundle: str = "") -> Target:
+def target(digest: str, bundle: str = "") -> PoolVersion:
     """An image of which the last letter tells, empty for none, and a bundle."""
     regions = ("us-west4", "us-central1")
-    return Target(images=dict.fromkeys(regions, f"r@sha256:{digest}") if digest else {}, bundle=bundle or None)
+    return PoolVersion(images=dict.fromkeys(regions, f"r@sha256:{digest}") if digest else {}, bundle=bundle or None)
 
 
 def taken_back(*parts: str, over: bool = False) -> Wishes:
-    return Wishes(undone={POOL: tuple(Undone(part, START, over=over) for part in parts)})
+    return Wishes(undone={POOL: tuple(Undone(part_or_whole(part), START, over=over) for part in parts)})
 
 
 @dataclass
@@ -36,7 +40,7 @@ class Pool:
     """
 
     desired: Desired
-    target: Target
+    target: PoolVersion
     now: datetime = START
     memory: Memory = EMPTY
     runs: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -79,7 +83,7 @@ class Pool:
             runners=() if self.deaf else runners,
             reports={name: self._report(name, online) for name in names if self.hung.get(name, True)},
             targets={POOL: self.target},
-            told={} if self.locked else {vm: Told(*each) for vm, each in self.told.items()},
+            told={} if self.locked else {vm: AssignedVersion(*each) for vm, each in self.told.items()},
             told_source=unknown("503") if self.locked else KNOWN,
             wishes=self.wishes,
         )
@@ -119,7 +123,7 @@ class Pool:
         return self.desired.slots[index].name
 
 
-def steady(count: int = 6, first: Target | None = None, **given: object) -> Pool:
+def steady(count: int = 6, first: PoolVersion | None = None, **given: object) -> Pool:
     """A pool that runs this from the start."""
     pool = Pool(desired=fleet(count, **given), target=first or target("a"))
     pool.sweep()

@@ -9,7 +9,9 @@ import pytest
 
 from infra.fleet.controller.actions import Drain, RemoveRunner, verb
 from infra.fleet.controller.desired import Settings
-from infra.fleet.controller.observed import Target, Wishes, unknown
+from infra.fleet.controller.observed import unknown
+from infra.fleet.versions import PoolVersion
+from infra.fleet.wishes import Wishes
 from infra.model.schema import Freeze
 from tests.fleet.controller.given_fleet import (
     START,
@@ -74,7 +76,7 @@ def test_a_vm_that_lacks_the_chips_of_others_stands(others: int) -> None:
 
 
 def test_a_rollout_that_is_paused_stands_once_no_vm_is_waited_for() -> None:
-    desired, first, second = fleet(3), Target(bundle="a"), Target(bundle="b")
+    desired, first, second = fleet(3), PoolVersion(bundle="a"), PoolVersion(bundle="b")
     memory = sweeps(desired, seen(desired, targets={"tpu-ci": first}), 2)[-1].memory
     wishes = Wishes(paused=frozenset({"tpu-ci"}))
     paused = seen(desired, targets={"tpu-ci": second}, wishes=wishes)

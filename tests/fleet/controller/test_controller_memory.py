@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from random import Random
 
 import pytest
 
 from infra.fleet.controller import memory as memories
 from infra.fleet.controller.actions import Assign, Drain
-from infra.fleet.controller.decide import decide
-from infra.fleet.controller.forgetting import MAX_EVENTS
-from infra.fleet.controller.intents import intended
+from infra.fleet.controller.decide import MAX_EVENTS, decide
+from infra.fleet.controller.events import Result, Verb
+from infra.fleet.controller.keys import BackoffKey, FindingKey, NodeKey, OrphanKey, SourceKind, SourceName
 from infra.fleet.controller.memory import EMPTY, UnreadableMemoryError
-from infra.fleet.controller.observed import RunnerSeen, Target
-from infra.fleet.controller.outcomes import Outcome, Result, learned
+from infra.fleet.controller.observed import RunnerSeen
+from infra.fleet.controller.outcomes import Outcome, intended, learned
+from infra.fleet.status.story import remembered_as
+from infra.fleet.versions import PartKind, PoolVersion, VersionPart
+from infra.model.catalogue import CapacityKind
 from tests.fleet.controller.given_fleet import HOME, START, SWEEP, fleet, node, nodes, seen
 from tests.fleet.controller.living_fleet import World
 
@@ -28,6 +32,20 @@ def test_a_memory_that_lived_survives_its_document() -> None:
         world.sweep()
     again = memories.read(json.loads(json.dumps(world.memory.to_json())))
     assert again == world.memory
+
+
+def test_a_memory_that_an_older_controller_wrote_is_read_by_what_it_names_and_written_as_it_was() -> None:
+    document = json.loads(Path(__file__).with_name("memory_of_before.json").read_text(encoding="utf-8"))
+    memory = memories.read(document)
+    rollout, vm = memory.rollouts["tpu-ci"], "tpu-ci-us-west4-a-0"
+    assert memory.to_json() == document
+    assert memory.nodes.keys() == {NodeKey("us-central1-a", vm)}
+    assert {OrphanKey(NodeKey("us-west4-a", "stray"), "2026-11-02T01:00:00Z")} < memory.suspects.keys()
+    assert FindingKey.unknown(SourceName(SourceKind.ZONE, "us-central1-a")) in memory.reported
+    assert memory.backoff.keys() == {BackoffKey("europe-west4-b", "v5litepod-4", CapacityKind.PREEMPTIBLE)}
+    assert (rollout.returning[vm].before.digest, rollout.returning[vm].before.bundle) == ("sha256:e1", "b1")
+    assert rollout.bad_parts == {VersionPart(PartKind.BUNDLE, "b1"), VersionPart(PartKind.IMAGE, "sha256:e1")}
+    assert [remembered_as(event) for event in memory.events] == [each["what"] for each in document["events"]]
 
 
 def test_no_memory_is_an_empty_one() -> None:
@@ -64,10 +82,10 @@ def test_a_flood_of_strange_names_does_not_make_it_grow_without_end() -> None:
 
 def test_first_orders_of_a_large_fleet_push_no_story_out() -> None:
     desired = fleet(50)
-    targets = {"tpu-ci": Target(images={"us-west4": "r@sha256:a"})}
+    targets = {"tpu-ci": PoolVersion(images={"us-west4": "r@sha256:a"})}
     decision = decide(desired, seen(desired, targets=targets), EMPTY, START)
     assert sum(isinstance(action, Assign) for action in decision.actions) == 50
-    assert not [event for event in decision.memory.events if event.what.startswith("assign")]
+    assert not [event for event in decision.memory.events if event.verb is Verb.ASSIGN]
 
 
 def test_a_doubt_of_what_orders_say_outlives_another_order_and_ends_with_all_of_them_anew() -> None:
@@ -83,7 +101,7 @@ def test_a_doubt_of_what_orders_say_outlives_another_order_and_ends_with_all_of_
 
 def test_pools_and_zones_that_are_gone_are_forgotten_after_a_week() -> None:
     desired, smaller = fleet(2), fleet(0)
-    targets = {"tpu-ci": Target(images={"us-west4": "r@sha256:a"})}
+    targets = {"tpu-ci": PoolVersion(images={"us-west4": "r@sha256:a"})}
     memory = decide(desired, seen(desired, targets=targets), EMPTY, START).memory
     empty = seen(desired, nodes=(), runners=())
     memory = decide(smaller, empty, memory, START + timedelta(days=6)).memory

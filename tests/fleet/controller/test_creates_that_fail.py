@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.fleet.controller import backoff, troubles
+from infra.fleet.controller import creates
+from infra.fleet.controller.act import Actor
 from infra.fleet.controller.actions import Create
 from infra.fleet.controller.decide import decide
+from infra.fleet.controller.events import Result
+from infra.fleet.controller.keys import BackoffKey
 from infra.fleet.controller.memory import EMPTY, LAG, Backoff, Creating, Memory, VmMemory
-from infra.fleet.controller.observed import (
-    KNOWN,
-    CreateEnded,
-    Trouble,
-    unknown,
-)
-from infra.fleet.controller.outcomes import Outcome, Result, learned
+from infra.fleet.controller.observed import KNOWN, CreateEnded, Trouble, unknown
+from infra.fleet.controller.outcomes import Outcome, learned
 from infra.fleet.controller.rules import fallbacks
+from infra.fleet.controller.tpu_api import MINUTE, trouble_of_answer, trouble_of_operation
+from infra.fleet.google import GoogleError
 from infra.model.catalogue import CapacityKind
 from tests.fleet.controller.given_fleet import (
     AWAY,
@@ -38,6 +39,8 @@ from tests.fleet.controller.given_fleet import (
     served,
     slot,
 )
+
+RATE = "Quota exceeded for quota metric 'Write requests' and limit 'Write requests per minute' of service"
 
 
 def refused(memory: Memory, desired: object, trouble: Trouble, now: datetime, name: str) -> Memory:
@@ -95,13 +98,13 @@ def test_what_people_have_to_mend_leads_to_no_fallback(trouble: Trouble) -> None
 
 def test_a_vm_that_may_still_be_made_at_home_goes_to_no_fallback() -> None:
     desired = fleet(2, fallbacks=(place(AWAY, CapacityKind.SPOT),))
-    slot_of_it, key = desired.slots[0], backoff.backoff_key(HOME, "v5litepod-4", CapacityKind.PREEMPTIBLE)
+    slot_of_it, key = desired.slots[0], BackoffKey(HOME, "v5litepod-4", CapacityKind.PREEMPTIBLE)
     down = Backoff(failures=9, trouble=Trouble.OUTAGE, since=START - minutes(90), last=START, until=START + minutes(9))
     absent = seen(desired, nodes=(), runners=())
 
     def goes(asked: datetime) -> list[str]:
         known = VmMemory(seen=START, tried={HOME: asked})
-        memory = EMPTY.model_copy(update={"vms": {slot_of_it.name: known}, "backoff": {key: down}})
+        memory = replace(EMPTY, vms={slot_of_it.name: known}, backoff={key: down})
         made = [each for each in first(desired, absent, memory).actions if isinstance(each, Create)]
         return [each.place.zone for each in made if each.slot == slot_of_it.name]
 
@@ -146,17 +149,22 @@ def test_an_operation_that_failed_ends_its_create_and_begins_a_wait() -> None:
     assert waiting.until == next(iter(decision.memory.backoff.values())).until
 
 
+SPOT = BackoffKey("us-west4-a", "v5litepod-4", CapacityKind.SPOT)
+
+
 @given(failures=st.integers(1, 10_000), trouble=st.sampled_from(Trouble))
 def test_waits_lie_between_a_sweep_and_their_longest_and_are_drawn_the_same_again(
     failures: int, trouble: Trouble
 ) -> None:
-    wait = backoff.wait("us-west4-a/v5litepod-4/spot", failures, trouble)
-    assert backoff.FLOOR <= wait <= backoff.LONGEST[trouble]
-    assert wait == backoff.wait("us-west4-a/v5litepod-4/spot", failures, trouble)
+    wait = creates.wait(SPOT, failures, trouble)
+    assert creates.FLOOR <= wait <= creates.LONGEST[trouble]
+    assert wait == creates.wait(SPOT, failures, trouble)
 
 
 def test_two_zones_do_not_knock_in_step() -> None:
-    waits = {backoff.wait(f"zone-{index}/v4-8/spot", 5, Trouble.STOCKOUT) for index in range(20)}
+    waits = {
+        creates.wait(BackoffKey(f"zone-{index}", "v4-8", CapacityKind.SPOT), 5, Trouble.STOCKOUT) for index in range(20)
+    }
     assert len(waits) == 20
 
 
@@ -171,7 +179,7 @@ def test_two_zones_do_not_knock_in_step() -> None:
     ],
 )
 def test_failures_of_operations_are_told_apart(code: int, text: str, trouble: Trouble) -> None:
-    assert troubles.of_operation(code, text) is trouble
+    assert trouble_of_operation(code, text) is trouble
 
 
 @pytest.mark.parametrize(
@@ -185,14 +193,13 @@ def test_failures_of_operations_are_told_apart(code: int, text: str, trouble: Tr
     ],
 )
 def test_refusals_of_calls_are_told_apart(status: int | None, trouble: Trouble) -> None:
-    assert troubles.of_answer(status, "") is trouble
+    assert trouble_of_answer(status, "") is trouble
 
 
 def test_a_rate_that_was_exceeded_is_no_quota_of_chips() -> None:
-    rate = "Quota exceeded for quota metric 'Write requests' and limit 'Write requests per minute' of service"
-    assert troubles.of_answer(429, rate) is Trouble.OUTAGE
-    assert troubles.of_answer(403, "RATE_LIMIT_EXCEEDED") is Trouble.OUTAGE
-    assert troubles.of_answer(429, "Quota limit 'TPUV5sLitepod' has been exceeded") is Trouble.QUOTA
+    assert trouble_of_answer(429, RATE) is Trouble.OUTAGE
+    assert trouble_of_answer(403, "RATE_LIMIT_EXCEEDED") is Trouble.OUTAGE
+    assert trouble_of_answer(429, "Quota limit 'TPUV5sLitepod' has been exceeded") is Trouble.QUOTA
 
 
 def test_after_a_stockout_one_vm_tries_first() -> None:
@@ -217,7 +224,7 @@ def test_nothing_is_made_in_a_fallback_zone_that_cannot_be_asked() -> None:
         now += timedelta(hours=1)
         memory = decide(desired, replace(known, zones={HOME: unknown("503"), AWAY: KNOWN}), memory, now).memory
         asked = Creating(zone=HOME, capacity=CapacityKind.PREEMPTIBLE, at=now)
-        memory = memory.model_copy(update={"creating": {name: asked}})
+        memory = replace(memory, creating={name: asked})
     memory = refused(memory, desired, Trouble.STOCKOUT, now, name)
     blind = replace(known, zones={HOME: KNOWN, AWAY: unknown("503")})
     decision = decide(desired, blind, memory, now)
@@ -235,3 +242,48 @@ def test_a_refusal_is_told_while_somebody_declares_what_was_refused() -> None:
     assert [each.rule for each in decide(desired, absent, memory, START + minutes(2)).findings] == ["create-refused"]
     mended = fleet(slots=tuple(slot(index, home=place(capacity=CapacityKind.SPOT)) for index in range(2)))
     assert decide(mended, seen(mended), memory, START + minutes(2)).findings == ()
+
+
+class Limited:
+    """A TPU API that takes so many creates a minute."""
+
+    def __init__(self, a_minute: int) -> None:
+        self.a_minute, self.now = a_minute, 0.0
+        self.taken = list[float]()
+
+    def api(self, _: object) -> Limited:
+        return self
+
+    projects = locations = nodes = lambda self: self
+
+    def create(self, **_: Any) -> Limited:
+        return self
+
+    def execute(self, **_: Any) -> dict[str, Any]:
+        if sum(self.now - at < MINUTE for at in self.taken) >= self.a_minute:
+            raise GoogleError("creating", RATE, status=429)
+        self.taken.append(self.now)
+        return {"name": "op"}
+
+    def passes(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.mark.parametrize(
+    ("a_minute", "waited", "results"),
+    [
+        (4, 60, [Result.DONE] * 6),
+        (2, 120, [Result.DONE] * 6),
+        (1, 240, [Result.DONE] * 5 + [Result.FAILED]),
+        (0, 60, [Result.FAILED] + [Result.LEFT] * 5),
+    ],
+)
+def test_a_limit_of_requests_a_minute_is_waited_for_as_long_as_the_sweep_has_time(
+    a_minute: int, waited: float, results: list[Result]
+) -> None:
+    tpus, nothing = Limited(a_minute), None
+    given: dict[str, Any] = {"google": tpus, "records": nothing, "github": nothing, "desired": fleet(6)}
+    actor = Actor(**given, clock=lambda: tpus.now, sleep=tpus.passes, began=0.0)
+    creates = [Create(slot=each.name, place=each.home, rule="slot-absent", reason="") for each in fleet(6).slots]
+    assert [actor.do(each).result for each in creates] == results
+    assert tpus.now == waited

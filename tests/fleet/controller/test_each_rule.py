@@ -13,7 +13,10 @@ from infra.fleet.controller.actions import Decision, subject
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Desired, Settings
 from infra.fleet.controller.memory import EMPTY
-from infra.fleet.controller.observed import KNOWN, DrainWish, Observed, Phase, ReportSeen, Target, Wishes, unknown
+from infra.fleet.controller.observed import KNOWN, Observed, unknown
+from infra.fleet.reports import Phase, ReportSeen
+from infra.fleet.versions import PoolVersion
+from infra.fleet.wishes import DrainWish, Wishes
 from infra.model.catalogue import CapacityKind
 from tests.fleet.controller.given_fleet import (
     AWAY,
@@ -87,7 +90,7 @@ READY_SICK = nodes(FLEET)[1:]
 TRAINING = fleet(slots=tuple(replace(each, serves=()) for each in FLEET.slots))
 ONE = fleet(1)
 WAITS = ReportSeen(vm=VM, pool="tpu-ci", phase=Phase.PULLING, at=START)
-IMAGELESS = seen(ONE, runners=(), reports={VM: WAITS}, targets={"tpu-ci": Target()})
+IMAGELESS = seen(ONE, runners=(), reports={VM: WAITS}, targets={"tpu-ci": PoolVersion()})
 
 CASES: dict[str, Case] = {
     "slot-preempted": Case(observed=state("PREEMPTED"), done="Recreate"),

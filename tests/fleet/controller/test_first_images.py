@@ -8,7 +8,9 @@ import pytest
 
 from infra.fleet.controller.actions import Assign, Recreate, Restart
 from infra.fleet.controller.memory import EMPTY
-from infra.fleet.controller.observed import Phase, Wishes
+from infra.fleet.reports import Phase
+from infra.fleet.versions import AssignedVersion
+from infra.fleet.wishes import Wishes
 from tests.fleet.controller.given_fleet import fleet
 from tests.fleet.controller.rolled_pool import POOL, Pool, steady, taken_back, target
 
@@ -23,7 +25,7 @@ def imageless(*, real: bool = True, **given: object) -> Pool:
 def test_before_the_first_promotion_the_orders_say_that_there_is_no_image() -> None:
     pool = Pool(desired=fleet(1), target=target(""))
     (order,) = [each for each in pool.decided().actions if isinstance(each, Assign)]
-    assert order.key == "none|"
+    assert order.version == AssignedVersion("")
 
 
 @pytest.mark.parametrize("real", [True, False], ids=["takes-no-job-without", "does-without"])

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from infra.fleet.controller.desired import Desired
-from infra.fleet.controller.observed import Target
+from infra.fleet.versions import PoolVersion
 from infra.model.catalogue import CapacityKind
 from tests.fleet.controller.given_fleet import AWAY, fleet, place, quota
 from tests.fleet.controller.living_fleet import World
@@ -30,7 +30,9 @@ def six_with_fallback() -> Desired:
 
 def one_life(desired: Desired, seed: int, troubled: int) -> None:
     world = World(desired=desired, dice=Random(seed))
-    world.targets = {"tpu-ci": Target(images={"us-west4": "registry@sha256:1", "us-central1": "registry@sha256:1"})}
+    world.targets = {
+        "tpu-ci": PoolVersion(images={"us-west4": "registry@sha256:1", "us-central1": "registry@sha256:1"})
+    }
     world.populate()
     for _ in range(troubled):
         world.sweep()

@@ -14,13 +14,14 @@ from infra.fleet.controller import memory as memories
 from infra.fleet.controller.actions import Decision, Delete
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Desired
+from infra.fleet.controller.events import Result
 from infra.fleet.controller.github import GitHubError
 from infra.fleet.controller.memory import EMPTY, Memory, ScopeMemory
 from infra.fleet.controller.observe import Observer
-from infra.fleet.controller.observed import KNOWN, Observed, Phase, ReportSeen, RunnerSeen, unknown
-from infra.fleet.controller.outcomes import Result
+from infra.fleet.controller.observed import KNOWN, Observed, RunnerSeen, unknown
 from infra.fleet.draining import Standing, standing
 from infra.fleet.google import clients
+from infra.fleet.reports import Phase, ReportSeen
 from infra.model import names
 from infra.model.manifest import emptied
 from tests.fleet.controller.given_fleet import (
@@ -106,7 +107,7 @@ def test_nothing_to_ask_is_known_only_where_no_vm_of_ours_can_have_a_runner(lab:
     for vm in VMS:
         lab.cloud.control.remove_node(lab.path(vm))
     desired = runnerless if where == "declared" else nothing
-    memory = EMPTY.model_copy(update={"scopes": {"old": {}} if where == "remembered" else {}})
+    memory = replace(EMPTY, scopes={"old": {}} if where == "remembered" else {})
     source = observer.observe(desired, memory).github
     assert source.known == (where != "nobody knows")
     assert ("runners of pool old are registered; declare the pool" in source.reason) != source.known

@@ -11,14 +11,11 @@ import pytest
 from infra.fleet.controller.actions import Create, Delete, Recreate, subject
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Settings
+from infra.fleet.controller.events import Result
 from infra.fleet.controller.memory import EMPTY, Memory, VmMemory
-from infra.fleet.controller.observed import (
-    KNOWN,
-    Phase,
-    ReportSeen,
-    unknown,
-)
-from infra.fleet.controller.outcomes import Outcome, Result, learned
+from infra.fleet.controller.observed import KNOWN, unknown
+from infra.fleet.controller.outcomes import Outcome, learned
+from infra.fleet.reports import Phase, ReportSeen
 from infra.model import healing
 from infra.model.catalogue import CapacityKind
 from infra.model.schema import Freeze

@@ -11,19 +11,21 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import urllib3
 
+from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.github import GitHubError, RunnerApi
-from infra.fleet.controller.memory import EMPTY, Rollout, TargetMemory
+from infra.fleet.controller.memory import EMPTY, Memory, VmMemory
 from infra.fleet.controller.observe import DEADLINE, Observer
-from infra.fleet.controller.observed import KNOWN, Phase, ReportSeen, RunnerSeen, Told
-from infra.fleet.controller.orders import order
-from infra.fleet.controller.reports_read import to_be_asked
+from infra.fleet.controller.observed import KNOWN, RunnerSeen
 from infra.fleet.controller.sorting import sort
-from infra.fleet.controller.zone_lists import nodes as list_nodes
-from infra.fleet.google import Api, Clients, clients, execute
+from infra.fleet.controller.tpu_api import nodes as list_nodes
+from infra.fleet.controller.vm_records import order, to_be_asked
+from infra.fleet.google import HURRIED_SECONDS, Api, Clients, clients, execute
 from infra.fleet.records import Records
+from infra.fleet.reports import Phase, ReportSeen
+from infra.fleet.versions import AssignedVersion, PoolVersion, Rollout
 from infra.model import names
 from infra.model.run_labels import RunVm
-from tests.fleet.controller.given_fleet import AWAY, HOME, START, first, fleet, node, nodes, seen, slot
+from tests.fleet.controller.given_fleet import AWAY, HOME, START, first, fleet, node, nodes, place, seen, slot
 
 if TYPE_CHECKING:
     from infra.local.cloud.testing import TestCloud
@@ -52,6 +54,11 @@ def test_sources_that_are_all_late_cost_one_deadline_and_not_one_each() -> None:
         source, answer = observer._result(Late(waited), until=120.0)
         assert (source.reason, answer) == (f"no answer within {DEADLINE:g} s", None)
     assert waited == [20.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+
+
+def test_a_page_of_five_hundred_vms_has_longer_than_an_answer_that_somebody_waits_for(observer: Observer) -> None:
+    with observer._google() as google:
+        assert google.api(Api.TPU)._http.timeout >= 3 * HURRIED_SECONDS
 
 
 class Meeting:
@@ -99,9 +106,10 @@ def test_a_record_of_another_shape_is_unknown_and_hides_nothing_else(
     with clients("a-lab", observer.endpoint) as google:
         Records(google=google, bucket=BUCKET).put_once(name, json.dumps(written).encode(), "application/json")
     seen = observer.observe(fleet(1), EMPTY)
-    assert seen.sources[source].reason
-    assert seen.sources[f"zone {HOME}"] == KNOWN
-    assert {each for each, found in seen.sources.items() if not found.known} == {source, "github"}
+    by_name = {str(each): found for each, found in seen.sources.items()}
+    assert by_name[source].reason
+    assert by_name[f"zone {HOME}"] == KNOWN
+    assert {each for each, found in by_name.items() if not found.known} == {source, "github"}
 
 
 def stands(google: Clients, vm: str, **labels: str) -> None:
@@ -152,18 +160,18 @@ def test_orders_are_read_of_a_few_vms_of_each_pool_of_which_no_rollout_is_rememb
             records.put_once(names.orders_object(desired.slots[vm].name), said, "application/json")
         order(records, "known-us-west4-a-0", image="r@sha256:b")
         order(records, desired.slots[19].name, image="r@sha256:b")
-    known = Rollout(stable=TargetMemory(), target=TargetMemory(), since=START)
-    seen = observer.observe(desired, EMPTY.model_copy(update={"rollouts": {"known": known}}))
+    known = Rollout(stable=PoolVersion(), target=PoolVersion(), since=START)
+    seen = observer.observe(desired, replace(EMPTY, rollouts={"known": known}))
     assert (seen.told_source, seen.told) == (
         KNOWN,
-        {desired.slots[0].name: Told("r@sha256:a"), desired.slots[3].name: Told("")},
+        {desired.slots[0].name: AssignedVersion("r@sha256:a"), desired.slots[3].name: AssignedVersion("")},
     )
 
 
 def test_all_vms_that_serve_are_asked_in_turns_until_they_have_proved_a_report() -> None:
     desired = fleet(10)
     online, listed = {slot.name for slot in desired.slots}, nodes(desired)
-    turns = [to_be_asked(desired, EMPTY.model_copy(update={"sweeps": sweep}), online, listed) for sweep in range(3)]
+    turns = [to_be_asked(desired, replace(EMPTY, sweeps=sweep), online, listed) for sweep in range(3)]
     assert [len(asked) for asked in turns] == [4, 4, 4]
     assert {vm.name for asked in turns for vm in asked} == online
     reports = {
@@ -173,13 +181,21 @@ def test_all_vms_that_serve_are_asked_in_turns_until_they_have_proved_a_report()
     assert [(vm.name, vm.proves) for vm in to_be_asked(desired, memory, online, listed)] == [(max(online), False)]
 
 
-def test_no_report_is_asked_of_what_google_took_back_or_no_zone_lists_unless_a_zone_is_silent() -> None:
-    desired = fleet(3)
-    stands, taken, _ = (slot.name for slot in desired.slots)
+def test_no_report_is_asked_of_what_google_took_back_or_no_zone_lists_unless_it_may_stand_in_a_silent_zone() -> None:
+    at_home, movable = fleet(3), fleet(3, fallbacks=(place(AWAY),))
+    stands, taken, lacked = (slot.name for slot in at_home.slots)
     listed = [node(stands), node(taken, state="PREEMPTED")]
-    assert [vm.name for vm in to_be_asked(desired, EMPTY, (), listed)] == [stands]
-    silent = to_be_asked(desired, EMPTY, (), listed, {AWAY})
-    assert {vm.name for vm in silent} == {slot.name for slot in desired.slots}
+
+    def asked(desired: Desired, memory: Memory = EMPTY) -> set[tuple[str, tuple[str, ...]]]:
+        return {(vm.name, tuple(vm.unlisted)) for vm in to_be_asked(desired, memory, (), listed, {AWAY})}
+
+    assert [vm.name for vm in to_be_asked(movable, EMPTY, (), listed)] == [stands]
+    assert asked(movable) == {(stands, ()), (taken, ()), (lacked, (AWAY,))}
+    assert asked(at_home) == {(stands, ())}
+    tried = {lacked: VmMemory(tried={AWAY: START}, seen=START)}
+    assert asked(at_home, replace(EMPTY, vms=tried)) == {(stands, ()), (lacked, (AWAY,))}
+    left = first(movable, seen(movable, nodes=(node(lacked, zone=AWAY),))).memory
+    assert asked(at_home, replace(EMPTY, nodes=left.nodes)) == {(stands, ()), (lacked, (AWAY,))}
 
 
 def test_a_vm_with_a_bundle_that_a_sibling_proved_a_report_with_is_not_believed_without_proof() -> None:
@@ -187,12 +203,12 @@ def test_a_vm_with_a_bundle_that_a_sibling_proved_a_report_with_is_not_believed_
     proved, same, older = (slot.name for slot in desired.slots)
     report = ReportSeen(vm=proved, pool="tpu-ci", phase=Phase.IDLE, at=START, proved=HOME)
     memory = first(desired, seen(desired, reports={proved: report})).memory
-    told = {proved: "i|new", same: "i|new", older: "i|old"}
-    vms = {vm: each.model_copy(update={"assigned": told[vm]}) for vm, each in memory.vms.items()}
-    asked = to_be_asked(desired, memory.model_copy(update={"vms": vms}), (), listed)
+    told = {vm: AssignedVersion("i", bundle) for vm, bundle in ((proved, "new"), (same, "new"), (older, "old"))}
+    vms = {vm: replace(each, assigned=told[vm]) for vm, each in memory.vms.items()}
+    asked = to_be_asked(desired, replace(memory, vms=vms), (), listed)
     assert {vm.name: vm.proves for vm in asked} == {proved: True, same: True, older: False}
-    none = {vm: each.model_copy(update={"assigned": "i|"}) for vm, each in memory.vms.items()}
-    asked = to_be_asked(desired, memory.model_copy(update={"vms": none}), (), listed)
+    none = {vm: replace(each, assigned=AssignedVersion("i")) for vm, each in memory.vms.items()}
+    asked = to_be_asked(desired, replace(memory, vms=none), (), listed)
     assert {vm.name for vm in asked if vm.proves} == {proved}
 
 
@@ -238,7 +254,7 @@ def test_a_zone_that_is_said_to_be_unreachable_is_not_empty() -> None:
 def test_a_refusal_of_github_says_what_to_do(monkeypatch: pytest.MonkeyPatch, status: int, step: str) -> None:
     github = RunnerApi(api="https://github.test", token=lambda _: "t")
     answer = urllib3.HTTPResponse(body=b"{}", status=status)
-    monkeypatch.setattr(github.http, "request", lambda *_, **__: answer)
+    monkeypatch.setattr(urllib3.PoolManager, "request", lambda *_, **__: answer)
     with pytest.raises(GitHubError, match=f"GET repos/a-lab/code/actions/runners: {status}: .*{step}"):
         github.runners("repos/a-lab/code")
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from infra.fleet.controller.memory import Rollout
-from infra.fleet.controller.observed import Undone, Wishes
+from dataclasses import replace
+
 from infra.fleet.controller.rollout import not_tried, undoable
+from infra.fleet.versions import PartKind, Rollout, Stage, VersionPart
+from infra.fleet.wishes import Undone, Wishes
 from tests.fleet.controller.given_fleet import START, minutes
 from tests.fleet.controller.rolled_pool import POOL, Pool, rolled_out, steady, taken_back, target
+
+IMAGE_B, BUNDLE_2 = VersionPart(PartKind.IMAGE, "sha256:b"), VersionPart(PartKind.BUNDLE, "2")
 
 
 def bundles(pool: Pool) -> str:
@@ -53,7 +57,7 @@ def test_a_canary_that_fails_with_both_new_brings_neither_back_with_the_next_of_
     pool = steady(first=target("a", "1"))
     pool.target, pool.bad = target("b", "2"), "b"
     pool.sweeps(30)
-    assert pool.rollout.bad == ("bundle 2", "image sha256:b")
+    assert pool.rollout.bad == (BUNDLE_2, IMAGE_B)
     pool.target = target("b", "3")
     pool.sweeps(10)
     assert (pool.images, bundles(pool)) == ("aaaaaa", "333333")
@@ -72,7 +76,7 @@ def test_what_failed_is_tried_again_once_another_stood_in_its_place() -> None:
 
 def test_undo_and_redo_without_a_sweep_between_go_back_and_come_again_behind_a_canary() -> None:
     pool = rolled_out("b")
-    pool.wishes = redone(pool, Undone("image sha256:b", START, over=True))
+    pool.wishes = redone(pool, Undone(IMAGE_B, START, over=True))
     assert (pool.sweep(), pool.stage) == (["0:a", "1:a"], "undone")
     pool.sweep()
     assert pool.stage == "canary"
@@ -113,29 +117,29 @@ def test_a_target_that_an_older_version_wrote_whole_is_still_taken_back() -> Non
 
 def test_a_failure_that_an_older_version_remembered_whole_is_read_by_its_parts() -> None:
     pool = steady(first=target("a", "1"))
-    failed = pool.rollout.model_copy(update={"stage": "failed", "bad": (target("b", "1").key,)})
-    pool.memory = pool.memory.model_copy(update={"rollouts": {POOL: failed}})
+    failed = replace(pool.rollout, stage=Stage.FAILED, bad=(target("b", "1").key,))
+    pool.memory = replace(pool.memory, rollouts={POOL: failed})
     pool.target = target("b", "2")
     pool.sweeps(8)
     assert (pool.images, bundles(pool)) == ("aaaaaa", "222222")
 
 
 def test_undo_takes_back_what_is_under_way_then_what_came_last_and_what_failed_before_both() -> None:
-    def asked(rollout: Rollout, wanted: str, bundle: str, wishes: Wishes | None = None) -> frozenset[str]:
+    def asked(rollout: Rollout, wanted: str, bundle: str, wishes: Wishes | None = None) -> frozenset[VersionPart]:
         return undoable(rollout, target(wanted, bundle), wishes or Wishes(), POOL)
 
     pool = steady(first=target("a", "1"))
     assert asked(pool.rollout, "a", "1") == frozenset(), "nothing stood before"
-    assert asked(pool.rollout, "b", "1") == {"image sha256:b"}, "not begun yet"
+    assert asked(pool.rollout, "b", "1") == {IMAGE_B}, "not begun yet"
     pool.target = target("b", "1")
     pool.sweeps(8)
-    assert asked(pool.rollout, "b", "1") == {"image sha256:b"}, "everywhere"
+    assert asked(pool.rollout, "b", "1") == {IMAGE_B}, "everywhere"
     assert asked(pool.rollout, "b", "1", taken_back("image sha256:b")) == frozenset(), "asked already"
-    assert asked(pool.rollout, "b", "2") == {"bundle 2"}
+    assert asked(pool.rollout, "b", "2") == {BUNDLE_2}
     pool.target, pool.bad = target("b", "2"), "2"
     pool.sweeps(30)
-    assert asked(pool.rollout, "b", "2") == {"bundle 2"}, "it failed, and people know of it"
-    assert not_tried(pool.rollout, pool.target, Wishes(), POOL) == {"bundle 2"}
+    assert asked(pool.rollout, "b", "2") == {BUNDLE_2}, "it failed, and people know of it"
+    assert not_tried(pool.rollout, pool.target, Wishes(), POOL) == {BUNDLE_2}
     again = Wishes(redone={POOL: pool.rollout.since})
     assert not_tried(pool.rollout, pool.target, again, POOL) == frozenset()
-    assert not_tried(pool.rollout, pool.target, Wishes(redone={POOL: START - minutes(1)}), POOL) == {"bundle 2"}
+    assert not_tried(pool.rollout, pool.target, Wishes(redone={POOL: START - minutes(1)}), POOL) == {BUNDLE_2}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from infra.local.cloud.testing import TestCloud
 
 BUCKET, NAME = "a-lab-tidepool-ci", names.memory_object("ci")
-ONE, TWO, THREE = (EMPTY.model_copy(update={"sweeps": sweeps}) for sweeps in (1, 2, 3))
+ONE, TWO, THREE = (replace(EMPTY, sweeps=sweeps) for sweeps in (1, 2, 3))
 
 
 @pytest.fixture

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from infra.fleet.controller.observed import Phase, Wishes
+from infra.fleet.reports import Phase
+from infra.fleet.wishes import Wishes
 from infra.model.schema import Freeze
 from tests.fleet.controller.given_fleet import AWAY, HOME, fleet, minutes, place, slot
 from tests.fleet.controller.rolled_pool import POOL, Pool, rolled_out, steady, taken_back, target

@@ -6,16 +6,11 @@ from dataclasses import replace
 
 from infra.fleet.controller.actions import Assign, Report
 from infra.fleet.controller.decide import decide
-from infra.fleet.controller.memory import EMPTY, Creating, Memory, Rollout, TargetMemory, VmMemory
-from infra.fleet.controller.observed import (
-    KNOWN,
-    NodeSeen,
-    Observed,
-    Target,
-    Wishes,
-    unknown,
-)
+from infra.fleet.controller.memory import EMPTY, Creating, Memory, VmMemory
+from infra.fleet.controller.observed import KNOWN, NodeSeen, Observed, unknown
 from infra.fleet.controller.trial import at_once
+from infra.fleet.versions import AssignedVersion, PoolVersion, Rollout
+from infra.fleet.wishes import Wishes
 from infra.model.catalogue import CapacityKind
 from infra.model.schema import Freeze
 from tests.fleet.controller.given_fleet import AWAY, HOME, START, fleet, minutes, node, place, remembered, seen
@@ -188,13 +183,13 @@ def test_a_pool_is_never_in_work_as_a_whole() -> None:
 SOME, ALL = ("us-west4",), ("us-west4", "us-central1")
 VM = f"tpu-ci-{HOME}-0"
 HAS_FALLBACK = fleet(1, fallbacks=(place(AWAY, CapacityKind.SPOT),))
-KNOWN_VM = VmMemory(seen=START, tried={AWAY: START}, assigned="us-west4/r@sha256:a|", region="us-west4")
-REMEMBERED = EMPTY.model_copy(update={"vms": {VM: KNOWN_VM}})
+KNOWN_VM = VmMemory(seen=START, tried={AWAY: START}, assigned=AssignedVersion("us-west4/r@sha256:a"), region="us-west4")
+REMEMBERED = replace(EMPTY, vms={VM: KNOWN_VM})
 AT_FALLBACK = node(VM, zone=AWAY, capacity=CapacityKind.SPOT)
 
 
-def copied(digest: str, regions: tuple[str, ...] = ALL) -> Target:
-    return Target(images={region: f"{region}/r@sha256:{digest}" for region in regions})
+def copied(digest: str, regions: tuple[str, ...] = ALL) -> PoolVersion:
+    return PoolVersion(images={region: f"{region}/r@sha256:{digest}" for region in regions})
 
 
 def away(regions: tuple[str, ...] = ALL, *, listed: NodeSeen | None = AT_FALLBACK, dark: str = "") -> Observed:
@@ -223,7 +218,7 @@ def test_a_vm_at_its_fallback_pulls_from_the_repository_of_that_region() -> None
 
 def test_one_that_is_being_made_at_its_fallback_is_told_so_though_its_home_lists_the_dead_one() -> None:
     making = Creating(zone=AWAY, capacity=CapacityKind.SPOT, at=START)
-    memory = REMEMBERED.model_copy(update={"creating": {VM: making}})
+    memory = replace(REMEMBERED, creating={VM: making})
     assert told(away(listed=None), memory=memory) == ["us-central1/r@sha256:a"]
     assert told(away(listed=node(VM, "DELETING")), memory=memory) == ["us-central1/r@sha256:a"]
 
@@ -234,10 +229,10 @@ def test_a_vm_that_a_list_lacks_keeps_what_it_was_told() -> None:
 
 
 def test_what_is_taken_back_reaches_a_vm_whose_zone_does_not_answer() -> None:
-    before, bad = TargetMemory.of(copied("a")), TargetMemory.of(copied("b"))
+    before, bad = copied("a"), copied("b")
     rollout = Rollout(stable=bad, target=bad, previous=before, since=START)
-    vm = KNOWN_VM.model_copy(update={"assigned": "us-central1/r@sha256:b|", "region": "us-central1"})
-    memory = REMEMBERED.model_copy(update={"vms": {VM: vm}, "rollouts": {"tpu-ci": rollout}})
+    vm = replace(KNOWN_VM, assigned=AssignedVersion("us-central1/r@sha256:b"), region="us-central1")
+    memory = replace(REMEMBERED, vms={VM: vm}, rollouts={"tpu-ci": rollout})
     dark = replace(
         away(listed=None, dark=AWAY),
         targets={"tpu-ci": copied("b")},

@@ -10,9 +10,11 @@ import pytest
 
 from infra.fleet.controller.act import Actor
 from infra.fleet.controller.github import GitHubError, whole_or_failed
+from infra.fleet.controller.keys import NodeKey, SourceKind, SourceName
 from infra.fleet.controller.memory import EMPTY
 from infra.fleet.controller.observe import Observer
-from infra.fleet.controller.observed import KNOWN, Observed, RunnerSeen, Target, unknown
+from infra.fleet.controller.observed import KNOWN, Observed, RunnerSeen, unknown
+from infra.fleet.versions import PoolVersion
 from tests.fleet.controller.given_fleet import (
     START,
     SWEEP,
@@ -60,7 +62,7 @@ def test_a_pool_is_healed_while_the_repository_of_another_cannot_be_asked() -> N
 
 def test_a_vm_whose_repository_cannot_be_asked_is_left_alone_and_has_its_whole_allowance_again() -> None:
     memory = sweeps(FLEET, listed(), 60)[-1].memory
-    assert memory.nodes[f"us-west4-a/{OTHER.name}"].unserved is None
+    assert memory.nodes[NodeKey("us-west4-a", OTHER.name)].unserved is None
     since = START + 60 * SWEEP
     silent = listed(scopes={HEARD: KNOWN, SILENT: KNOWN})
     decisions = sweeps(FLEET, silent, 10, memory=memory, start=since)
@@ -83,7 +85,7 @@ def test_an_orphan_of_a_pool_that_nobody_remembers_waits_for_every_repository() 
 
 
 def test_a_rollout_goes_on_in_a_pool_whose_repository_answers() -> None:
-    old, new = (Target(images={"us-west4": f"r@sha256:{each}"}, bundle=None) for each in ("a", "b"))
+    old, new = (PoolVersion(images={"us-west4": f"r@sha256:{each}"}, bundle=None) for each in ("a", "b"))
     both = dict.fromkeys(FLEET.pools, old)
     every = listed(scopes={HEARD: KNOWN, SILENT: KNOWN}, runners=served(FLEET), targets=both)
     memory = remembered(sweeps(FLEET, every, 2)[-1], FLEET, START)
@@ -121,14 +123,14 @@ def test_a_brokers_list_that_fails_is_asked_for_scope_by_scope(cloud: TestCloud)
     assert (found.github, found.scope(HEARD)) == (KNOWN, KNOWN)
     assert found.scope(SILENT).reason == f"{SILENT}: github-refused"
     assert [each.scope for each in found.runners] == [HEARD]
-    assert "github" in found.sources
-    assert not found.sources[f"github {SILENT}"].known
+    assert SourceName(SourceKind.GITHUB) in found.sources
+    assert not found.sources[SourceName(SourceKind.GITHUB, SILENT)].known
 
 
 def test_where_no_scope_answers_github_is_unknown_and_is_one_source(cloud: TestCloud) -> None:
     found = looked(cloud, Broker(HEARD, SILENT))
     assert found.github.reason == "broker: broker: github-refused"
-    assert [name for name in found.sources if "github" in name] == ["github"]
+    assert [name for name in found.sources if name.kind is SourceKind.GITHUB] == [SourceName(SourceKind.GITHUB)]
 
 
 def test_where_all_answer_one_list_is_enough(cloud: TestCloud) -> None:

@@ -14,20 +14,13 @@ from infra.fleet.controller.act import Actor
 from infra.fleet.controller.actions import Action, Create, Recreate, subject
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Desired, Settings
+from infra.fleet.controller.events import Result
 from infra.fleet.controller.memory import EMPTY, Memory, read
-from infra.fleet.controller.observed import (
-    KNOWN,
-    NodeSeen,
-    Observed,
-    Phase,
-    ReportSeen,
-    RunnerSeen,
-    Trouble,
-    unknown,
-)
-from infra.fleet.controller.outcomes import Outcome, Result, learned
+from infra.fleet.controller.observed import KNOWN, NodeSeen, Observed, RunnerSeen, Trouble, unknown
+from infra.fleet.controller.outcomes import Outcome, learned
 from infra.fleet.controller.rules import silence
 from infra.fleet.google import GoogleError
+from infra.fleet.reports import Phase, ReportSeen
 from tests.fleet.controller.given_fleet import (
     AWAY,
     HOME,

@@ -17,18 +17,18 @@ from infra.components.controller import SWEEP_SECONDS
 from infra.fleet.controller.act import ACTING_SECONDS, CALL_SECONDS, DELETE_SECONDS, Actor
 from infra.fleet.controller.actions import Action, Create
 from infra.fleet.controller.desired import Desired
+from infra.fleet.controller.events import Result
 from infra.fleet.controller.github import GitHubError, RunnerApi
 from infra.fleet.controller.lease import SWEEP_TIME, UP_TIME, Kind, Lease, LeaseTakenError, held, wall_clock
 from infra.fleet.controller.observe import DEADLINE, Observer
-from infra.fleet.controller.observed import DrainWish
-from infra.fleet.controller.orders import order, restart
-from infra.fleet.controller.outcomes import Outcome, Result
+from infra.fleet.controller.outcomes import Outcome
 from infra.fleet.controller.sweep import Sweeper, SweepError, Swept, summary
+from infra.fleet.controller.vm_records import order, restart
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.fleet.records import Records
 from infra.fleet.status.derive import status
 from infra.fleet.status.look import look
-from infra.fleet.wishes import with_drains
+from infra.fleet.wishes import DrainWish, with_drains
 from infra.local.cloud.control import CloudClock
 from infra.local.cloud.github.control import GitHubControl
 from infra.model import names
@@ -223,7 +223,7 @@ def test_a_source_that_is_too_slow_is_unknown_and_holds_up_no_other(lab: Lab) ->
     swept = late.sweep()
     over.set()
     assert swept.observed.github.reason == f"repos/{REPOSITORY}: no answer within {DEADLINE:g} s"
-    assert {name for name, source in swept.observed.sources.items() if not source.known} == {"github"}
+    assert {str(name) for name, source in swept.observed.sources.items() if not source.known} == {"github"}
     assert ("recreate", VMS[0], "done") in did(swept)
 
 
@@ -609,7 +609,7 @@ def test_a_list_of_operations_that_fails_does_not_blind_its_zone(lab: Lab) -> No
     lab.cloud.control.preempt(lab.path(VMS[1]))
     lab.cloud.control.fail("error", code=503, method="tpu.projects.locations.operations.list")
     swept = lab.sweep()
-    assert f"operations {ZONE}" in [name for name, source in swept.observed.sources.items() if not source.known]
+    assert f"operations {ZONE}" in [str(name) for name, source in swept.observed.sources.items() if not source.known]
     assert swept.observed.zone_known(ZONE)
     assert ("recreate", VMS[1], "done") in did(swept)
 

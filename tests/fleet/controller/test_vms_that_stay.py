@@ -5,21 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from infra.fleet.controller import backoff
+from infra.fleet.controller import creates
 from infra.fleet.controller.actions import Delete, Drain, Recreate
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Settings
+from infra.fleet.controller.events import Result
+from infra.fleet.controller.keys import BackoffKey
 from infra.fleet.controller.memory import EMPTY
-from infra.fleet.controller.observed import (
-    KNOWN,
-    DrainWish,
-    Phase,
-    ReportSeen,
-    Trouble,
-    Wishes,
-    unknown,
-)
-from infra.fleet.controller.outcomes import Outcome, Result, learned
+from infra.fleet.controller.observed import KNOWN, Trouble, unknown
+from infra.fleet.controller.outcomes import Outcome, learned
+from infra.fleet.reports import Phase, ReportSeen
+from infra.fleet.wishes import DrainWish, Wishes
 from infra.model.catalogue import CapacityKind
 from tests.fleet.controller.given_fleet import (
     AWAY,
@@ -127,9 +123,9 @@ def test_a_vm_that_was_to_go_home_takes_jobs_again_where_its_home_has_no_capacit
     memory = remembered(first(desired, observed), desired, START)
     drained = decide(desired, observed, memory, late)
     assert doing(drained) == [("Drain", name)]
-    home = backoff.backoff_key(HOME, desired.slots[0].accelerator.name, CapacityKind.PREEMPTIBLE)
-    short = backoff.failed(None, home, Trouble.STOCKOUT, "no more capacity", late, late)
-    memory = remembered(drained, desired, late).model_copy(update={"backoff": {home: short}})
+    home = BackoffKey(HOME, desired.slots[0].accelerator.name, CapacityKind.PREEMPTIBLE)
+    short = creates.failed(None, home, Trouble.STOCKOUT, "no more capacity", late, late)
+    memory = replace(remembered(drained, desired, late), backoff={home: short})
     (over,) = decide(desired, observed, memory, late + minutes(2)).actions
     assert isinstance(over, Drain)
     assert not over.on

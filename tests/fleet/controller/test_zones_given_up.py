@@ -7,11 +7,9 @@ from datetime import timedelta
 
 from infra.fleet.controller.actions import Create, subject
 from infra.fleet.controller.decide import decide
-from infra.fleet.controller.observed import (
-    KNOWN,
-    Wishes,
-    unknown,
-)
+from infra.fleet.controller.keys import NodeKey
+from infra.fleet.controller.observed import KNOWN, unknown
+from infra.fleet.wishes import Wishes
 from infra.model.catalogue import CapacityKind
 from tests.fleet.controller.given_fleet import (
     AWAY,
@@ -84,12 +82,12 @@ def test_a_zone_that_left_the_manifest_and_was_given_up_is_watched_no_more_after
     for hour in range(24):
         now = START + timedelta(hours=hour)
         memory = decide(new, dark, memory, now).memory
-    assert f"{AWAY}/{old.name}" in memory.nodes
+    assert NodeKey(AWAY, old.name) in memory.nodes
     for hour in range(24 * 8):
         now = START + timedelta(hours=24 + hour)
         memory = decide(new, replace(dark, wishes=Wishes(lost={AWAY: "ada"})), memory, now).memory
         assert (AWAY in memory.zones) == (hour < 24 * 7 - 1)
-    assert memory.nodes.keys() == {f"{HOME}/{new.slots[0].name}"}
+    assert memory.nodes.keys() == {NodeKey(HOME, new.slots[0].name)}
 
 
 def test_slots_of_a_zone_that_was_given_up_wait_where_they_have_no_fallback() -> None:

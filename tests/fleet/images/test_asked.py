@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from infra.fleet.images.asked import read_asked, write_asked
+from infra.fleet.images.builds import read_asked, write_asked
 from infra.model import names
 from infra.model.errors import ConfigError
 from tests.fleet.images.worlds import World

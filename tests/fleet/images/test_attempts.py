@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from datetime import datetime, timedelta
+from typing import Any, cast
 
 import pytest
 
 from infra.fleet.images.attempts import ImageStanding, begin, standing
+from infra.fleet.sweep_log import image_lines
 from infra.model import names
 from infra.model.errors import ConfigError
-from tests.fleet.images.worlds import NOW, World
-
-if TYPE_CHECKING:
-    from infra.fleet.images.store import Objects
+from tests.fleet.images.worlds import NOW, Bucket, World
 
 GOOD = {"build": "cloudbuild/1", "began": "2026-11-21T03:00:00Z", "ends_by": "2026-11-21T07:00:00Z"}
 DECLARED = dict.fromkeys(("controller", "tpu-ci"))
@@ -39,7 +37,7 @@ UNREADABLE = {
 
 
 @pytest.fixture
-def bucket() -> Objects:
+def bucket() -> Bucket:
     return World().bucket
 
 
@@ -72,7 +70,7 @@ def test_what_is_no_record_of_images_is_refused_as_well(body: dict[str, Any]) ->
         list(standing(world.bucket, NOW))
 
 
-def test_a_build_stands_as_failed_once_its_limit_is_over_without_a_record(bucket: Objects) -> None:
+def test_a_build_stands_as_failed_once_its_limit_is_over_without_a_record(bucket: Bucket) -> None:
     begin(bucket, ["tpu-ci"], "cloudbuild/1", NOW, NOW + LIMIT, declared=DECLARED)
     at_work, over = (
         ImageStanding(image="tpu-ci", build="cloudbuild/1", failed=bool(each), overdue_hours=0) for each in (0, 1)
@@ -81,31 +79,86 @@ def test_a_build_stands_as_failed_once_its_limit_is_over_without_a_record(bucket
     assert list(standing(bucket, NOW + LIMIT + timedelta(minutes=1))) == [over]
 
 
-def test_a_build_that_ends_before_it_has_its_recipes_stands_as_failed(bucket: Objects) -> None:
+def say(bucket: Bucket, image: str, body: object, at: datetime) -> None:
+    """What the first step of a build writes, at a time of the bucket's clock."""
+    bucket.clock = at
+    bucket.update(names.image_begun_object(image), lambda _: cast("dict[str, Any]", body))
+
+
+def first_word(build: str, **more: object) -> dict[str, object]:
+    return {"version": 1, "build": build, **more}
+
+
+def told(bucket: Bucket, at: datetime) -> dict[str, tuple[str, bool]]:
+    return {each.image: (each.build, each.failed) for each in standing(bucket, at)}
+
+
+def test_a_build_that_ends_before_it_has_its_recipes_stands_as_failed(bucket: Bucket) -> None:
     """Also of an image without times, of which no build ever came as far as its recipes."""
     begin(bucket, ["controller"], "cloudbuild/1", NOW, NOW + LIMIT, declared=DECLARED)
-    said = {"version": 1, "build": "cloudbuild/2", "began": (NOW + LIMIT).isoformat()}
-    bucket.update(names.image_begun_object("tpu-ci"), lambda _: said)
+    say(bucket, "tpu-ci", first_word("cloudbuild/2"), NOW + LIMIT)
 
-    def of_image(after: timedelta) -> list[tuple[str, bool]]:
-        return [(each.build, each.failed) for each in standing(bucket, NOW + LIMIT + after) if each.image == "tpu-ci"]
+    def of_image(after: timedelta) -> tuple[str, bool]:
+        return told(bucket, NOW + LIMIT + after)["tpu-ci"]
 
-    assert of_image(timedelta(minutes=15)) == [("cloudbuild/2", False)], "fetch and plan may still be at work"
-    assert of_image(timedelta(minutes=21)) == [("cloudbuild/2", True)]
+    assert of_image(timedelta(minutes=15)) == ("cloudbuild/2", False), "fetch and plan may still be at work"
+    assert of_image(timedelta(minutes=21)) == ("cloudbuild/2", True)
     begin(bucket, ["tpu-ci"], "cloudbuild/2", NOW + LIMIT, NOW + LIMIT * 2, declared=DECLARED)
-    assert of_image(timedelta(minutes=21)) == [("cloudbuild/2", False)], "it has them now, and its own limit counts"
+    assert of_image(timedelta(minutes=21)) == ("cloudbuild/2", False), "it has them now, and its own limit counts"
     begin(bucket, ["tpu-ci"], "github/3", NOW + LIMIT + LIMIT, NOW + LIMIT * 3, declared=DECLARED)
-    assert of_image(LIMIT) == [("github/3", False)], "the one that began last counts"
+    assert of_image(LIMIT) == ("github/3", False), "the one that began last counts"
+
+
+def test_the_first_build_of_a_lab_is_told_though_no_build_ever_had_its_recipes(bucket: Bucket) -> None:
+    assert told(bucket, NOW) == {}
+    say(bucket, "tpu-ci", first_word("cloudbuild/1"), NOW)
+    assert told(bucket, NOW + timedelta(minutes=15)) == {"tpu-ci": ("cloudbuild/1", False)}
+    assert told(bucket, NOW + timedelta(minutes=21)) == {"tpu-ci": ("cloudbuild/1", True)}
+
+
+def test_an_image_that_is_newly_declared_is_told_and_one_that_is_declared_no_more_is_not(bucket: Bucket) -> None:
+    only = {"controller": None}
+    say(bucket, "gone", first_word("cloudbuild/1"), NOW)
+    bucket.clock = NOW + LIMIT
+    begin(bucket, ["controller"], "cloudbuild/2", bucket.clock, NOW + LIMIT * 2, declared=only)
+    say(bucket, "new", first_word("cloudbuild/3"), NOW + LIMIT + timedelta(minutes=1))
+    assert told(bucket, NOW + LIMIT * 2) == {"controller": ("cloudbuild/2", False), "new": ("cloudbuild/3", True)}
+    bucket.clock = NOW + LIMIT * 2
+    begin(bucket, ["controller"], "cloudbuild/4", bucket.clock, NOW + LIMIT * 3, declared={**only, "new": None})
+    assert told(bucket, NOW + LIMIT * 2)["new"] == ("cloudbuild/3", True), "what another build knew is not lost"
+
+
+@pytest.mark.parametrize("began", ["2999-01-01T00:00:00Z", "1999-01-01T00:00:00Z", "soon", None])
+def test_a_build_began_when_it_said_so_whatever_time_it_says(bucket: Bucket, began: object) -> None:
+    begin(bucket, ["tpu-ci"], "cloudbuild/1", NOW, NOW + LIMIT, declared=DECLARED)
+    said = NOW + LIMIT
+    say(bucket, "tpu-ci", first_word("cloudbuild/2", began=began), said)
+    assert told(bucket, said + timedelta(minutes=21)) == {"tpu-ci": ("cloudbuild/2", True)}
+    later = said + LIMIT
+    begin(bucket, ["tpu-ci"], "cloudbuild/3", later, later + LIMIT, declared=DECLARED)
+    assert told(bucket, later) == {"tpu-ci": ("cloudbuild/3", False)}, "it hides no later one"
 
 
 @pytest.mark.parametrize(
-    "body", [{"version": 1, "build": "cloudbuild/1"}, {"version": 2, "build": "a", "began": "2026-11-21T03:00:00Z"}, {}]
+    "body",
+    [{"version": 1}, {"version": 1, "build": 7}, {"version": 2, "build": "a"}, {}, first_word("x" * 5000)],
+    ids=["no build", "no text", "another version", "empty", "large"],
 )
-def test_a_first_word_of_a_build_that_is_none_is_refused_with_its_name(bucket: Objects, body: dict[str, Any]) -> None:
-    begin(bucket, ["tpu-ci"], "cloudbuild/1", NOW, NOW + LIMIT, declared=DECLARED)
-    bucket.update(names.image_begun_object("tpu-ci"), lambda _: body)
-    with pytest.raises(ConfigError, match=r"images/begun/tpu-ci\.json"):
-        list(standing(bucket, NOW))
+def test_a_first_word_of_a_build_that_is_none_speaks_for_its_image_alone(bucket: Bucket, body: object) -> None:
+    begin(bucket, ["controller", "tpu-ci"], "cloudbuild/1", NOW, NOW + LIMIT, declared=DECLARED)
+    say(bucket, "controller", body, NOW)
+    say(bucket, "tpu-ci", first_word("cloudbuild/2"), NOW + LIMIT)
+    later = NOW + LIMIT + timedelta(minutes=21)
+    assert told(bucket, later) == {"controller": ("cloudbuild/1", True), "tpu-ci": ("cloudbuild/2", True)}
+    bad, good = image_lines(bucket, "ci", later)
+    assert "images/begun/controller.json" in bad["message"]
+    assert "images/begun" not in good["message"]
+
+
+def test_what_is_no_first_word_of_an_image_is_left_alone(bucket: Bucket) -> None:
+    for name in ("images/begun/", "images/begun/tpu-ci", "images/begun/a/b.json", "images/begun/No Image.json"):
+        bucket.objects[name] = {}
+    assert told(bucket, NOW) == {}
 
 
 def test_what_a_later_program_writes_besides_is_carried_along() -> None:
@@ -116,7 +169,7 @@ def test_what_a_later_program_writes_besides_is_carried_along() -> None:
     assert (body["more"], body["images"]["tpu-ci"]) == ([1], {**GOOD, "by": "x"})
 
 
-def test_an_image_that_is_declared_no_more_is_forgotten_by_the_next_build_of_any(bucket: Objects) -> None:
+def test_an_image_that_is_declared_no_more_is_forgotten_by_the_next_build_of_any(bucket: Bucket) -> None:
     begin(bucket, ["tpu-ci"], "cloudbuild/1", NOW, NOW + LIMIT, declared=DECLARED)
     begin(bucket, ["controller"], "cloudbuild/2", NOW, NOW + LIMIT, declared=DECLARED)
     assert [each.image for each in standing(bucket, NOW)] == ["controller", "tpu-ci"]
@@ -124,7 +177,7 @@ def test_an_image_that_is_declared_no_more_is_forgotten_by_the_next_build_of_any
     assert [each.image for each in standing(bucket, NOW)] == ["controller"]
 
 
-def test_an_image_of_which_no_build_ever_began_is_overdue_once_two_of_its_times_have_passed(bucket: Objects) -> None:
+def test_an_image_of_which_no_build_ever_began_is_overdue_once_two_of_its_times_have_passed(bucket: Bucket) -> None:
     """As where its sources cannot be fetched: what would say that its build began never runs."""
     due = NOW + timedelta(days=1)
     begin(bucket, ["controller"], "cloudbuild/1", NOW, NOW + LIMIT, declared={"controller": None, "tpu-ci": due})

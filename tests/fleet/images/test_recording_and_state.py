@@ -9,13 +9,12 @@ from typing import Any, cast
 import pytest
 
 from infra.fleet.google import GoogleError
-from infra.fleet.images.recording import record_build
-from infra.fleet.images.state import ImageState, image_state
+from infra.fleet.images.builds import record_build
 from infra.fleet.images.store import Store
-from infra.fleet.images.where import Search, in_record
+from infra.fleet.images.where import ImageState, Search, image_state, in_record
 from infra.fleet.records import Body, Record, Records, Written
 from infra.model import names
-from infra.model.images.record import Build, Outcome, built
+from infra.model.images.record import Build, RecordOutcome, built
 from infra.model.stack import load_stack
 from tests.fleet.images.worlds import NOW, PLACES, POOL, Bucket, World, digest
 from tests.model.given import ROOT
@@ -55,7 +54,7 @@ def commit(world: World, filing: Filing, made: Build) -> Any:
 def test_documents_are_kept_before_the_record_names_them() -> None:
     world, filing, made = start()
     done = commit(world, filing, made)
-    assert (done.outcome, done.current) == (Outcome.CURRENT, digest("b"))
+    assert (done.outcome, done.current) == (RecordOutcome.CURRENT, digest("b"))
     current = world.store.read().images["tpu-ci"].current
     for document in (current.sbom, current.provenance):
         assert document in filing.objects
@@ -139,8 +138,12 @@ class Refusing:
     def __init__(self, status: int) -> None:
         self.status = status
 
-    def read(self, name: str) -> Record | None:
+    def read(self, name: str, *, most: int | None = None) -> Record | None:
+        del most
         raise GoogleError(f"looking up {name}", "no", status=self.status)
+
+    def below(self, prefix: str) -> list[str]:
+        raise GoogleError(f"listing {prefix}", "no", status=self.status)
 
     def put_once(self, name: str, content: bytes, content_type: str) -> Written:
         del content, content_type

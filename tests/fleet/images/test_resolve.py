@@ -12,8 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 import urllib3
 
-from infra.fleet.images.oci import OciRegistry, RegistryError
-from infra.fleet.images.resolve import Resolver
+from infra.fleet.images.oci import OciRegistry, RegistryError, Resolver
 from infra.model.images.pins import parse_pins
 from tests.model.images.declared import PINS
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from infra.fleet.google import GoogleError
-from infra.fleet.images.roles import ROLES, RoleImages
+from infra.fleet.images.promotion import ROLES, RoleImages
 from infra.fleet.images.where import in_record
 from infra.model.images.record import EARLIER_TARGETS, parse
 from tests.fleet.images.worlds import NOW, PLACES, World, digest

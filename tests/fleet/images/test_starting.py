@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
-from infra.fleet.images.starting import INTERVAL, Starter
+from infra.fleet.images.builds import INTERVAL, Starter
 from infra.model import names
 from infra.model.images.record import Build, built
 from tests.fleet.images.worlds import NOW, PLACES, World, digest

@@ -13,7 +13,7 @@ from typing import Any
 from infra.fleet.google import GoogleError
 from infra.fleet.images.promotion import Promotion
 from infra.fleet.images.store import Store
-from infra.fleet.records import Body, Record, Written, encode
+from infra.fleet.records import Body, Record, UnreadableRecordError, Written, encode
 from infra.model import names
 from infra.model.images.record import Build, built, parse
 
@@ -50,13 +50,21 @@ class Bucket:
     power: Power
     objects: dict[str, dict[str, Any]] = field(default_factory=dict)
     generation: int = 1
+    clock: datetime = NOW
+    updated: dict[str, datetime] = field(default_factory=dict)
 
-    def read(self, name: str) -> Record | None:
+    def below(self, prefix: str) -> list[str]:
+        return self.power.spend(f"listing {prefix}", lambda: [each for each in self.objects if each.startswith(prefix)])
+
+    def read(self, name: str, *, most: int | None = None) -> Record | None:
         def work() -> Record | None:
             body = self.objects.get(name)
             if body is None:
                 return None
-            return Record(body=copy.deepcopy(body), generation=self.generation, updated=NOW, content=encode(body))
+            content, updated = encode(body), self.updated.get(name, NOW)
+            if most is not None and len(content) > most:
+                raise UnreadableRecordError(f"reading {name}", f"it has more than {most} bytes")
+            return Record(body=copy.deepcopy(body), generation=self.generation, updated=updated, content=content)
 
         return self.power.spend(f"reading {name}", work)
 
@@ -73,6 +81,8 @@ class Bucket:
             wanted = dict(decide(copy.deepcopy(self.objects.get(name))))
             changed = wanted != self.objects.get(name)
             self.objects[name] = wanted
+            if changed:
+                self.updated[name] = self.clock
             self.generation += changed
             return Written(generation=self.generation, changed=changed)
 

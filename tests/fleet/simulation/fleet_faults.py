@@ -11,7 +11,7 @@ from random import Random
 from typing import TYPE_CHECKING, Final
 
 from infra.fleet import wishes
-from infra.fleet.controller.observed import DrainWish
+from infra.fleet.wishes import DrainWish
 from tests.fleet.simulation.google_faults import OF_GOOGLE, down, preempt, zone_preempted
 from tests.fleet.simulation.google_in_process import Process
 from tests.fleet.simulation.promises import SKEW

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from infra.fleet.broker.audit import Story
-from infra.fleet.broker.errands import Errand, Kind
-from infra.fleet.broker.github_app import Registered, Runner
+from infra.fleet.broker.audit import AuditedRequest
+from infra.fleet.broker.github_app import GitHubRunner, Registered
 from infra.fleet.broker.refusals import Reason, Refused
+from infra.fleet.broker.requests import ControllerRequest, RequestKind
 from infra.fleet.controller.by_broker import SOURCE
 from infra.fleet.controller.github import GitHubError
 from infra.fleet.controller.observed import RunnerSeen
@@ -48,24 +48,24 @@ class GitHubInProcess:
         self.queued = 0
         self._number = 0
         self._late_until = 0.0
-        self._then: tuple[Runner, ...] = ()
+        self._then: tuple[GitHubRunner, ...] = ()
 
     # As the broker's app asks it.
 
-    def find(self, scope: str, name: str, *, deadline: float) -> Runner | None:
+    def find(self, scope: str, name: str, *, deadline: float) -> GitHubRunner | None:
         self._answers()
         return next((self._shown(each) for each in self.registrations.values() if each.name == name), None)
 
-    def runner(self, scope: str, number: int, *, deadline: float) -> Runner | None:
+    def runner(self, scope: str, number: int, *, deadline: float) -> GitHubRunner | None:
         self._answers()
         found = self.registrations.get(number)
         return self._shown(found) if found else None
 
-    def runners(self, scope: str, *, deadline: float) -> tuple[Runner, ...]:
+    def runners(self, scope: str, *, deadline: float) -> tuple[GitHubRunner, ...]:
         self._answers()
         return self._then if self._late_until > self._world.now else self._all()
 
-    def remove(self, scope: str, runner: Runner, *, deadline: float) -> None:
+    def remove(self, scope: str, runner: GitHubRunner, *, deadline: float) -> None:
         self._answers()
         gone = self.registrations.pop(runner.id, None)
         if gone is not None:
@@ -140,12 +140,12 @@ class GitHubInProcess:
             del self.registrations[number]
         return bool(lost)
 
-    def _all(self) -> tuple[Runner, ...]:
+    def _all(self) -> tuple[GitHubRunner, ...]:
         return tuple(self._shown(each) for each in self.registrations.values())
 
-    def _shown(self, each: Registration) -> Runner:
+    def _shown(self, each: Registration) -> GitHubRunner:
         online = each.connected and (each.offline_from is None or each.offline_from > self._world.now)
-        return Runner(id=each.id, name=each.name, online=online, busy=online and each.job_seconds > 0)
+        return GitHubRunner(id=each.id, name=each.name, online=online, busy=online and each.job_seconds > 0)
 
     def _of(self, jit: str) -> Registration:
         found = self.registrations.get(int(jit))
@@ -176,7 +176,9 @@ class ByKeeper:
 
     def _runners(self, *, scope: str, name: str = "") -> tuple[RunnerSeen, ...]:
         self.process.call()
-        body = self._ask(Errand(kind=Kind.RUNNERS, stack=self.world.desired.stack, scope=scope, name=name))
+        body = self._ask(
+            ControllerRequest(kind=RequestKind.RUNNERS, stack=self.world.desired.stack, scope=scope, name=name)
+        )
         return tuple(
             RunnerSeen(
                 id=runner["id"],
@@ -199,7 +201,9 @@ class ByKeeper:
         return ()
 
     def remove(self, scope: str, number: int) -> None:
-        removal = Errand(kind=Kind.REMOVAL, stack=self.world.desired.stack, scope=scope, number=number)
+        removal = ControllerRequest(
+            kind=RequestKind.REMOVAL, stack=self.world.desired.stack, scope=scope, number=number
+        )
 
         def do() -> None:
             self.world.promises.before_act(self.process)
@@ -207,8 +211,8 @@ class ByKeeper:
 
         self.process.change(do)
 
-    def _ask(self, errand: Errand) -> Any:
+    def _ask(self, asked: ControllerRequest) -> Any:
         try:
-            return self.world.keeper.run("controller", errand, Story(event=errand.kind.value, errand=errand))
+            return self.world.keeper.run("controller", asked, AuditedRequest(event=asked.kind.value, asked=asked))
         except Refused as refused:
             raise GitHubError(f"the broker: {refused}") from None

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from infra.fleet.broker.audit import Story
-from infra.fleet.broker.decide import Instance, Request
+from infra.fleet.broker.audit import AuditedRequest
+from infra.fleet.broker.decide import Instance, RegistrationRequest
 from infra.fleet.broker.refusals import Refused
 from infra.fleet.proofs import ForgedReportError, Proofs
 from infra.fleet.runner.supervisor import report
@@ -85,10 +85,10 @@ class _Around:
             self.world.write(names.report_object(vm.pool, vm.id), content.encode())
 
     def register(self, vm: Vm) -> Answer:
-        request = Request(stack=vm.stack, vm=vm.id, pool=vm.pool)
+        request = RegistrationRequest(stack=vm.stack, vm=vm.id, pool=vm.pool)
         token = f"{vm.name}|{self.world.number():x}"
         try:
-            granted = self.world.broker.register(token, request, Story(request=request))
+            granted = self.world.broker.register(token, request, AuditedRequest(registration=request))
         except Refused as refused:
             return Answer(refused.reason.status, again=refused.again, reason=f"{refused.reason.word}: {refused}")
         return Answer(200, jit=granted.jit, runner=granted.runner)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from typing import TYPE_CHECKING, Final
 
-from infra.fleet.broker.github_app import Runner
+from infra.fleet.broker.github_app import GitHubRunner
 from infra.fleet.controller.desired import Cap
 from infra.fleet.controller.lease import SWEEP_TIME
 from infra.fleet.controller.rules import DEAD
@@ -85,7 +85,7 @@ class Promises:
             if not node.freed:
                 self._is_not_one_too_many(slot.pool)
 
-    def before_removal(self, runner: Runner) -> None:
+    def before_removal(self, runner: GitHubRunner) -> None:
         """Of a runner at GitHub."""
         if runner.name == FOREIGN:
             raise BrokenPromiseError(f"{runner.name} is not ours, and was removed")

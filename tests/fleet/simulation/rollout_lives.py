@@ -13,11 +13,10 @@ from typing import Final
 
 from infra.fleet import wishes
 from infra.fleet.controller import memory as memories
-from infra.fleet.controller.observed import Target, Wishes
-from infra.fleet.controller.parts import Part, parts
 from infra.fleet.controller.rollout import not_tried, taken_back, undoable
-from infra.fleet.controller.trial import UNDER_WAY, at_once
-from infra.fleet.wishes import read_wishes
+from infra.fleet.controller.trial import at_once
+from infra.fleet.versions import PoolVersion, VersionPart
+from infra.fleet.wishes import Wishes, read_wishes
 from infra.model import names
 from tests.fleet.simulation.fleet_faults import KINDS, Fault
 from tests.fleet.simulation.fleet_life import BOUND, EVERY, Life, grow_up, in_process, newborn
@@ -114,7 +113,7 @@ class RolloutLife:
     def _rests(self) -> bool:
         """Whether nothing is in work forward or back."""
         rollouts = self._memory().rollouts.values()
-        return not any(each.waiting or each.returning or each.stage in UNDER_WAY for each in rollouts)
+        return not any(each.waiting or each.returning or each.stage.is_under_way for each in rollouts)
 
     def _lacks(self, digest: str) -> Iterator[str]:
         for pool in self.life.world.desired.pools:
@@ -125,10 +124,10 @@ class RolloutLife:
     def _runs_what_it_should_not(self) -> Iterator[str]:
         for pool in self.life.world.desired.pools:
             rollout = self._memory().rollouts.get(pool)
-            back = taken_back(rollout, self.wishes().undone.get(pool, ())) if rollout else frozenset[Part]()
+            back = taken_back(rollout, self.wishes().undone.get(pool, ())) if rollout else frozenset[VersionPart]()
             for node in _nodes(self.life, pool):
-                if runs := parts(_run_by(node)) & back:
-                    yield f"{node.name} runs {', '.join(runs)}, which was undone"
+                if runs := _run_by(node).parts & back:
+                    yield f"{node.name} runs {', '.join(map(str, runs))}, which was undone"
                 if _has_bad(self.life, node):
                     yield f"{node.name} runs a bad version"
 
@@ -138,10 +137,10 @@ class RolloutLife:
         body = self.life.world.kept(names.wishes_object(self.life.world.desired.stack))
         return read_wishes(body) if body else Wishes()
 
-    def target(self, pool: str) -> Target:
+    def target(self, pool: str) -> PoolVersion:
         world = self.life.world
         pointer = world.kept(names.pointer_object()) or {}
-        return Target(images=pointer.get("images", {}).get(pool, {}), bundle=world.desired.bundle)
+        return PoolVersion(images=pointer.get("images", {}).get(pool, {}), bundle=world.desired.bundle)
 
     def _memory(self) -> memories.Memory:
         return memories.read(self.life.world.kept(names.memory_object(self.life.world.desired.stack)))
@@ -157,9 +156,9 @@ def _nodes(life: Life, pool: str) -> list[Node]:
     return [node for node in life.world.tpus.nodes.values() if node.name in declared and node.state == "READY"]
 
 
-def _run_by(node: Node) -> Target:
+def _run_by(node: Node) -> PoolVersion:
     disk = node.disk
-    return Target(images={"": disk.image} if disk and disk.image else {}, bundle=disk.bundle if disk else None)
+    return PoolVersion(images={"": disk.image} if disk and disk.image else {}, bundle=disk.bundle if disk else None)
 
 
 def _has_bad(life: Life, node: Node) -> bool:
@@ -186,14 +185,14 @@ def _bundle(one: RolloutLife, _: float, *, bad: bool = False) -> None:
 def undo(one: RolloutLife, roll: float) -> None:
     pool, rollout = one.of_a_pool(roll)
     if rollout and (back := undoable(rollout, one.target(pool), one.wishes(), pool)):
-        one.life.world.tell(f"undo {', '.join(sorted(back))} of {pool}")
+        one.life.world.tell(f"undo {', '.join(map(str, sorted(back)))} of {pool}")
         one.life.world.wish(lambda body: wishes.undone(body, pool, back, one.life.world.moment()))
 
 
 def redo(one: RolloutLife, roll: float) -> None:
     pool, rollout = one.of_a_pool(roll)
     if rollout and (again := not_tried(rollout, one.target(pool), one.wishes(), pool)):
-        one.life.world.tell(f"redo {', '.join(sorted(again))} of {pool}")
+        one.life.world.tell(f"redo {', '.join(map(str, sorted(again)))} of {pool}")
         one.life.world.wish(lambda body: wishes.redone(body, pool, again, rollout.since))
 
 

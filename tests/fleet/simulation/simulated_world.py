@@ -19,7 +19,7 @@ from typing import Any
 from infra.fleet.broker.decide import Claims, Instance
 from infra.fleet.broker.fleet import FleetReader
 from infra.fleet.broker.keeper import Keeper
-from infra.fleet.broker.registration import Broker
+from infra.fleet.broker.registration import Registrar
 from infra.fleet.controller import desired as manifests
 from infra.local.guests.surroundings import UnreadableError
 from infra.model import names
@@ -74,7 +74,7 @@ class World:
             "google": lambda: GoogleInProcess(self, Process()),
             "clock": self.moment,
         }
-        self.broker = Broker(**shared)
+        self.broker = Registrar(**shared)
         self.keeper = Keeper(account="controller", **shared)
         self.declare(manifest)
         self.promote()

@@ -15,12 +15,13 @@ from infra.fleet.controller.absence import Absence
 from infra.fleet.controller.act import Actor
 from infra.fleet.controller.actions import Create, Recreate
 from infra.fleet.controller.desired import Place
+from infra.fleet.controller.events import Result
 from infra.fleet.controller.lease import Lease
 from infra.fleet.controller.observed import RunnerSeen
-from infra.fleet.controller.orders import order
-from infra.fleet.controller.outcomes import Outcome, Result
-from infra.fleet.controller.room import Room
+from infra.fleet.controller.outcomes import Outcome
+from infra.fleet.controller.placing import Room
 from infra.fleet.controller.rules import rule
+from infra.fleet.controller.vm_records import order
 from infra.fleet.records import Records
 from infra.model import healing
 from infra.model.run_labels import RunVm

@@ -12,9 +12,9 @@ from unittest.mock import patch
 import pytest
 
 from infra.fleet import wishes
-from infra.fleet.controller import forgotten, rollout, trial
-from infra.fleet.controller.observed import DrainWish
+from infra.fleet.controller import rollout, trial
 from infra.fleet.runner.supervisor import orders
+from infra.fleet.wishes import DrainWish
 from tests.fleet.simulation.fleet_life import grow_up, in_process
 from tests.fleet.simulation.google_in_process import Process
 from tests.fleet.simulation.promises import BrokenPromiseError
@@ -110,9 +110,7 @@ def reads_none_as_the_pointer() -> AbstractContextManager[Any]:
 
 
 def forgets_what_went_back() -> AbstractContextManager[Any]:
-    return patch.object(
-        rollout, "_aim", lambda rollout, target, _: target if target.images else rollout.stable.target()
-    )
+    return patch.object(rollout, "_aim", lambda rollout, target, _: target if target.images else rollout.stable)
 
 
 def proves_nothing() -> AbstractContextManager[Any]:
@@ -122,7 +120,7 @@ def proves_nothing() -> AbstractContextManager[Any]:
 
 def believes_the_pointer() -> AbstractContextManager[Any]:
     """As a controller without memory did wherever a pool served."""
-    return patch.object(forgotten, "_told_before", lambda pool, judge, target, serving: target)
+    return patch.object(rollout, "_told_before", lambda pool, judge, target, serving: target)
 
 
 def test_a_controller_that_takes_the_pointer_for_proved_breaks_a_promise() -> None:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from infra.cli.render.status import coming_line
-from infra.fleet.controller.memory import EMPTY, Rollout, TargetMemory
-from infra.fleet.status.coming import coming
+from infra.fleet.controller.memory import EMPTY
+from infra.fleet.status.derive import coming
+from infra.fleet.versions import PartKind, PoolVersion, Rollout, Stage, VersionPart
 from infra.model import names
 from infra.model.manifest import manifest
+from infra.operations.fleet.words import coming_line
 from tests.fleet.controller.given_fleet import START
 from tests.model.given import parse, pool, stack_text
 
 OLD, BUNDLE = "a" * 64, "b" * 64
 BAD = {"us-west4": f"r@sha256:{'c' * 64}"}
-STABLE = TargetMemory(images={"us-west4": f"r@sha256:{'d' * 64}"}, bundle=OLD)
+STABLE = PoolVersion(images={"us-west4": f"r@sha256:{'d' * 64}"}, bundle=OLD)
 POOL = pool(name="tpu-ci", serves="[a-lab/code]")
 
 
@@ -27,12 +29,12 @@ class Bucket(dict[str, Any]):
 
 def said(bundle: str, rollout: Rollout | None, images: dict[str, str], **wishes: Any) -> list[str]:
     config = parse(stack_text(pools=POOL))
-    memory = EMPTY.model_copy(update={"rollouts": {"tpu-ci": rollout} if rollout else {}})
+    memory = replace(EMPTY, rollouts={"tpu-ci": rollout} if rollout else {})
     bucket = Bucket({names.manifest_object("ci"): manifest(config, bundle=bundle, startup_script="#!/bin/sh")})
     bucket[names.memory_object("ci")] = memory.to_json()
     bucket[names.pointer_object()] = {"version": 1, "images": {"tpu-ci": images}}
     bucket[names.wishes_object("ci")] = {"version": 1, "rollout": wishes}
-    return [coming_line(each).plain for each in coming(bucket, "ci")]  # ty: ignore[invalid-argument-type]
+    return [coming_line(each) for each in coming(bucket, "ci")]  # ty: ignore[invalid-argument-type]
 
 
 def steady(**more: Any) -> Rollout:
@@ -40,7 +42,7 @@ def steady(**more: Any) -> Rollout:
 
 
 def test_a_new_bundle_is_tried_and_the_image_that_failed_stays_back() -> None:
-    failed = steady(stage="failed", bad=(f"image sha256:{'c' * 64}",))
+    failed = steady(stage=Stage.FAILED, bad=(VersionPart(PartKind.IMAGE, f"sha256:{'c' * 64}"),))
     tried, back = f"bundle {'b' * 12} is tried on one VM first", f"image {'c' * 12} is not tried again"
     assert said(BUNDLE, failed, BAD) == [f"tpu-ci: {tried}; {back} before `./tidepool rollout redo tpu-ci`"]
 

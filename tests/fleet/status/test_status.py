@@ -7,12 +7,23 @@ from dataclasses import replace
 from datetime import timedelta
 
 from infra.cli.render.status import _sections, rollout_line
-from infra.fleet.controller.memory import EMPTY, Returning, Rollout, TargetMemory
-from infra.fleet.controller.observed import KNOWN, DrainWish, Phase, ReportSeen, Target, Undone, Wishes, unknown
+from infra.fleet.controller.memory import EMPTY
+from infra.fleet.controller.observed import KNOWN, unknown
+from infra.fleet.reports import Phase, ReportSeen
 from infra.fleet.status.derive import status
 from infra.fleet.status.look import Scene
 from infra.fleet.status.queue import JobsSeen, queue
 from infra.fleet.status.shape import FleetStatus
+from infra.fleet.versions import (
+    AssignedVersion,
+    PartKind,
+    PoolVersion,
+    Returning,
+    Rollout,
+    Stage,
+    VersionPart,
+)
+from infra.fleet.wishes import DrainWish, Undone, Wishes
 from infra.model.offers import Offer
 from infra.model.schema import Trust
 from tests.fleet.controller.given_fleet import (
@@ -222,24 +233,24 @@ def test_its_json_can_be_written_for_every_kind_of_fleet() -> None:
 
 
 def test_a_rollout_says_what_no_sweep_has_begun_yet_and_what_none_will_begin_by_itself() -> None:
-    proved, new = TargetMemory(bundle="a" * 64), Target(bundle="b" * 64)
+    proved, new = PoolVersion(bundle="a" * 64), PoolVersion(bundle="b" * 64)
     rollout = Rollout(stable=proved, target=proved, since=START)
-    taken_back = Wishes(undone={"tpu-ci": (Undone(f"bundle {new.bundle}"),)})
+    taken_back = Wishes(undone={"tpu-ci": (Undone(VersionPart(PartKind.BUNDLE, "b" * 64)),)})
 
-    def told(target: Target, rollout: Rollout, wishes: Wishes) -> str:
-        memory = EMPTY.model_copy(update={"rollouts": {"tpu-ci": rollout}})
+    def told(target: PoolVersion, rollout: Rollout, wishes: Wishes) -> str:
+        memory = replace(EMPTY, rollouts={"tpu-ci": rollout})
         observed = replace(seen(fleet(3)), targets={"tpu-ci": target}, wishes=wishes)
         (found,) = status(scene(fleet(3), observed, memory=memory)).rollouts
         return rollout_line(found, START).plain.partition("; ")[2]
 
-    assert told(proved.target(), rollout, Wishes()) == ""
+    assert told(proved, rollout, Wishes()) == ""
     assert told(new, rollout, Wishes()) == f"not begun yet: bundle {'b' * 12}, from the next sweep on"
     again = f"bundle {'b' * 12} is not tried again before `./tidepool rollout redo tpu-ci`"
     assert told(new, rollout, taken_back) == again
-    failed = rollout.model_copy(update={"stage": "failed", "bad": (new.key,)})
+    failed = replace(rollout, stage=Stage.FAILED, bad=(new.key,))
     assert told(new, failed, Wishes()) == again
     assert told(new, failed, Wishes(redone={"tpu-ci": START})).startswith("not begun yet: ")
-    everywhere = rollout.model_copy(update={"stable": TargetMemory.of(new), "target": TargetMemory.of(new)})
+    everywhere = replace(rollout, stable=new, target=new)
     assert told(new, everywhere, taken_back) == "taken back, from the next sweep on"
     image = replace(new, images={"us-west4": f"r@sha256:{'c' * 64}"})
     both = f"not begun yet: image {'c' * 12}, from the next sweep on; {again}"
@@ -247,19 +258,20 @@ def test_a_rollout_says_what_no_sweep_has_begun_yet_and_what_none_will_begin_by_
 
 
 def test_a_rollout_says_what_holds_it_and_who_goes_back() -> None:
-    proved, vm = TargetMemory(bundle="a" * 64), VMS[0]
-    rollout = Rollout(stable=proved, target=proved, since=START, stage="undone", why="it was undone")
-    changes = {"returning": {vm: Returning(since=START, before="")}, "held": (f"the job of {vm}",)}
-    memory = EMPTY.model_copy(update={"rollouts": {"tpu-ci": rollout.model_copy(update=changes)}})
+    proved, vm = PoolVersion(bundle="a" * 64), VMS[0]
+    rollout = Rollout(stable=proved, target=proved, since=START, stage=Stage.UNDONE, why="it was undone")
+    back = Returning(since=START, before=AssignedVersion(""))
+    rollout = replace(rollout, returning={vm: back}, held=(f"the job of {vm}",))
+    memory = replace(EMPTY, rollouts={"tpu-ci": rollout})
     (found,) = status(scene(fleet(3), seen(fleet(3)), memory=memory)).rollouts
     assert f"; {vm} on the way back; held by the job of {vm}" in rollout_line(found, START).plain
     assert (found.to_json()["returning"], found.to_json()["held"]) == ([vm], [f"the job of {vm}"])
 
 
 def test_a_rollout_is_told_with_what_it_leads_from_and_to_and_whether_it_rests() -> None:
-    old, new = TargetMemory(bundle="a" * 64), TargetMemory(images={"us-west4": f"r/tpu-ci@sha256:{'b' * 64}"})
-    rollout = Rollout(stable=old, target=new, stage="canary", since=START, waiting={VMS[0]: START})
-    memory = EMPTY.model_copy(update={"rollouts": {"tpu-ci": rollout, "gone": rollout}})
+    old, new = PoolVersion(bundle="a" * 64), PoolVersion(images={"us-west4": f"r/tpu-ci@sha256:{'b' * 64}"})
+    rollout = Rollout(stable=old, target=new, stage=Stage.CANARY, since=START, waiting={VMS[0]: START})
+    memory = replace(EMPTY, rollouts={"tpu-ci": rollout, "gone": rollout})
     resting = seen(fleet(3), wishes=Wishes(paused=frozenset({"tpu-ci"})))
     (told,) = status(scene(fleet(3), resting, memory=memory)).rollouts
     assert (told.stable, told.target) == ("bundle aaaaaaaaaaaa", "image bbbbbbbbbbbb")

@@ -8,7 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.fleet.controller.memory import EMPTY, Event
+from infra.fleet.controller.events import EventKind, FleetEvent
+from infra.fleet.controller.memory import EMPTY
 from infra.fleet.controller.observed import unknown
 from infra.fleet.status.story import story
 from tests.fleet.controller.given_fleet import HOME, START, fleet, minutes, nodes, seen, served, sweeps
@@ -55,8 +56,8 @@ def test_a_heal_and_what_befell_its_runners_are_in_it_and_other_vms_are_not() ->
     well = sweeps(desired, seen(desired), 1)[-1].memory
     lost = seen(desired, nodes=nodes(desired, s0="PREEMPTED"), runners=served(desired, but=(VM,)))
     memory = sweeps(desired, lost, 1, memory=well, start=START + minutes(2))[-1].memory
-    runner_gone = Event(at=START + minutes(9), subject=f"{VM}-0a0b0c", what="removeRunner: its VM is gone")
-    memory = memory.model_copy(update={"events": (*memory.events, runner_gone)})
+    runner_gone = FleetEvent(at=START + minutes(9), subject=f"{VM}-0a0b0c", what="removeRunner: its VM is gone")
+    memory = replace(memory, events=(*memory.events, runner_gone))
     told = story(VM, scene(desired, lost, memory=memory, at=START + minutes(10)), None, None)
     said = [line.what for line in told.lines if line.source == "controller"]
     assert said[0].startswith("listed in ")
@@ -133,7 +134,7 @@ def test_between_two_jobs_nothing_is_lost() -> None:
     memory = EMPTY
     for index, observed in enumerate((well, between, well, between, well)):
         memory = sweeps(desired, observed, 1, memory=memory, start=START + minutes(2 * index))[-1].memory
-    assert not [event for event in memory.events if "runner of it" in event.what]
+    assert not [event for event in memory.events if event.kind in (EventKind.SILENT, EventKind.HEARD)]
 
 
 def test_what_nobody_can_say_is_said_to_be_unknown() -> None:

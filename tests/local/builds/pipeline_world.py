@@ -15,19 +15,18 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import urllib3
 
-from infra.local.builds.machine import Machine
+from infra.local.builds.machine import BuildMachine
 from infra.local.cloud.services.cloudbuild_substitutions import applied
 from infra.local.registry import Registry, serve
 from infra.model.images.cloudbuild import Site, build_config
 from infra.model.images.github import build_jobs
-from infra.model.images.given import steps_digest
 from infra.model.images.pins import Pins, load_pins
 from infra.model.images.places import places
-from infra.model.images.reading import Written, parsed
+from infra.model.images.reading import WrittenFile, parsed
 from infra.model.images.record import EMPTY, Build, Record, built
 from infra.model.images.spec import SPEC_FILE, ImageSpec
 from infra.model.images.steps import bootstrap, build_steps
-from infra.model.images.told import told_files
+from infra.model.images.told import steps_digest, told_files
 from infra.model.stack import load_stack
 from infra.tools.install import ToolError
 
@@ -48,7 +47,7 @@ MANIFESTS = "application/vnd.oci.image.manifest.v1+json"
 
 def committed_spec() -> ImageSpec:
     """The committed images; whether they hold the rules is asked elsewhere."""
-    spec, problems = parsed(ImageSpec, Written.read((ROOT / SPEC_FILE).read_text(), SPEC_FILE).data, str)
+    spec, problems = parsed(ImageSpec, WrittenFile.read((ROOT / SPEC_FILE).read_text(), SPEC_FILE).data, str)
     assert spec is not None, problems
     return spec
 
@@ -146,7 +145,7 @@ def tree(folder: Path, address: tuple[str, int]) -> Path:
 class World:
     """One machine, with everything that builds need."""
 
-    machine: Machine
+    machine: BuildMachine
     recorder: Recorder
     spec: ImageSpec
     pins: Pins
@@ -217,7 +216,7 @@ def world(folder: Path, registry: str, spec: ImageSpec) -> World:
 
     stacks = {name: load_stack(ROOT, name) for name in ("ci", "training")}
     recorder = Recorder(registry)
-    machine = Machine(folder=folder / "machine", registry=registry, env={"TIDEPOOL_TOOLS": str(TOOLS)})
+    machine = BuildMachine(folder=folder / "machine", registry=registry, env={"TIDEPOOL_TOOLS": str(TOOLS)})
     machine.folder.mkdir()
     recipes = tree(folder / "recipes", ("127.0.0.1", recorder.server.server_port))
     machine.offer(RECIPES, recipes, {commit(0xABC): 1_750_000_000})

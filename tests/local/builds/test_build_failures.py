@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.local.builds.machine import Fault, Outcome, Status, When
+from infra.local.builds.machine import BuildOutcome, Fault, StepStatus, When
 from infra.local.builds.running import run_build
 from infra.local.registry import Registry
 from infra.model.images.spec import ImageSpec
@@ -47,12 +47,12 @@ FAULTS = [
 def lasting(registry: Registry, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """A world that lives through one fault after the other, as a stack does."""
     found = world(tmp_path_factory.mktemp("lasting"), registry.address, committed_spec())
-    assert build(found, 1).status is Status.SUCCESS
+    assert build(found, 1).status is StepStatus.SUCCESS
     yield found
     found.recorder.close()
 
 
-def build(images: World, number: int, fault: Fault | None = None) -> Outcome:
+def build(images: World, number: int, fault: Fault | None = None) -> BuildOutcome:
     revision = images.push(number, {"uv.lock": f"version = {number}\n"})
     images.machine.forget_faults()
     return run_build(images.config(IMAGE, revision), images.machine, fault=fault)
@@ -62,15 +62,15 @@ def survives(images: World, fault: Fault) -> None:
     before = images.record.images[IMAGE].current
     number = images.started + 1
     outcome = build(images, number, fault)
-    assert outcome.status is Status.FAILURE, f"{fault} went unnoticed"
-    assert outcome.step(fault.step).status is Status.FAILURE
+    assert outcome.status is StepStatus.FAILURE, f"{fault} went unnoticed"
+    assert outcome.step(fault.step).status is StepStatus.FAILURE
     assert images.lacking() == []
     written = images.record.images[IMAGE].current != before
     late = fault.step.startswith("tags-") or fault == Fault(f"record-{IMAGE}", When.AFTER)
     assert written is late
     if not written:
         assert images.tags(IMAGE) == {before.digest}, "tags moved before the record did"
-    assert build(images, number + 1).status is Status.SUCCESS
+    assert build(images, number + 1).status is StepStatus.SUCCESS
     after = images.record.images[IMAGE].current
     assert after.digest != before.digest
     assert images.tags(IMAGE) == {after.digest}
@@ -97,7 +97,7 @@ def test_the_table_of_faults_has_every_step(lasting: World, spec: ImageSpec) -> 
 def test_a_region_that_stays_away_is_tried_again_before_it_fails_the_build(lasting: World) -> None:
     outcome = build(lasting, lasting.started + 1, Fault(COPIES[2]))
     assert "attempt 4 of 5 failed" in outcome.step(COPIES[2]).log or "gave up" in outcome.step(COPIES[2]).log
-    assert outcome.step(f"verify-{IMAGE}").status is Status.QUEUED
+    assert outcome.step(f"verify-{IMAGE}").status is StepStatus.QUEUED
 
 
 def test_a_digest_that_vanished_from_a_region_is_not_recorded(lasting: World) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from infra.local.builds.machine import Fault, Machine, Outcome, Status, When
+from infra.local.builds.machine import BuildMachine, BuildOutcome, Fault, StepStatus, When
 from infra.local.builds.queue import NoSuchStepError, fault_of
 from infra.local.builds.running import UnsupportedError, run_build, run_job
 from infra.local.cloud.services.cloudbuild_substitutions import applied
@@ -15,16 +15,16 @@ from infra.tools import install
 
 
 @pytest.fixture
-def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BuildMachine:
     monkeypatch.setattr("infra.local.builds.machine.need", lambda name: Path(f"/bin/{name}"))
-    return Machine(folder=tmp_path, registry="127.0.0.1:1")
+    return BuildMachine(folder=tmp_path, registry="127.0.0.1:1")
 
 
 def shell(step_id: str, script: str, **more: Any) -> dict[str, Any]:
     return {"id": step_id, "name": "x", "script": f"#!/bin/sh\n{script}\n", **more}
 
 
-def test_a_step_waits_for_those_that_it_names_and_else_for_all_before_it(machine: Machine) -> None:
+def test_a_step_waits_for_those_that_it_names_and_else_for_all_before_it(machine: BuildMachine) -> None:
     steps = [
         shell("a", "echo a >>order", waitFor=["-"]),
         shell("b", "echo b >>order", waitFor=["a"]),
@@ -34,15 +34,15 @@ def test_a_step_waits_for_those_that_it_names_and_else_for_all_before_it(machine
     assert run_build({"steps": steps}, machine).step("d").log == "a\nb\nc\n"
 
 
-def test_steps_that_wait_for_the_same_ones_run_at_once(machine: Machine) -> None:
+def test_steps_that_wait_for_the_same_ones_run_at_once(machine: BuildMachine) -> None:
     """Each waits until the other one has begun, which steps one after the other never would."""
     meeting = "touch $ME; until [ -e $OTHER ]; do :; done"
     pair = [("left", "right"), ("right", "left")]
     steps = [shell(me, meeting, waitFor=["-"], env=[f"ME={me}", f"OTHER={other}"]) for me, other in pair]
-    assert run_build({"steps": steps, "timeout": "30s"}, machine).status is Status.SUCCESS
+    assert run_build({"steps": steps, "timeout": "30s"}, machine).status is StepStatus.SUCCESS
 
 
-def test_the_first_step_that_fails_ends_those_beside_it_and_none_begins_after_it(machine: Machine) -> None:
+def test_the_first_step_that_fails_ends_those_beside_it_and_none_begins_after_it(machine: BuildMachine) -> None:
     steps = [
         shell("slow", "touch begun; while :; do :; done", waitFor=["-"]),
         shell("bad", "until [ -e begun ]; do :; done; exit 1", waitFor=["-"]),
@@ -50,10 +50,12 @@ def test_the_first_step_that_fails_ends_those_beside_it_and_none_begins_after_it
     ]
     outcome = run_build({"steps": steps, "timeout": "60s"}, machine)
     assert [step.status for step in outcome.steps] == ["CANCELLED", "FAILURE", "QUEUED"]
-    assert outcome.status is Status.FAILURE
+    assert outcome.status is StepStatus.FAILURE
 
 
-def test_a_dollar_sign_in_arguments_and_environment_is_written_twice_and_in_a_script_once(machine: Machine) -> None:
+def test_a_dollar_sign_in_arguments_and_environment_is_written_twice_and_in_a_script_once(
+    machine: BuildMachine,
+) -> None:
     argument = {"id": "a", "name": "x", "entrypoint": "sh", "args": ["-c", "echo $$0 $_NAME $${HOME:+home}"]}
     script = shell("b", "echo $$ | grep -q '[0-9]' && echo $VALUE", env=["VALUE=$$5 for ${_NAME}"])
     build = applied({"steps": [argument, script]}, {"_NAME": "somebody"})
@@ -62,37 +64,37 @@ def test_a_dollar_sign_in_arguments_and_environment_is_written_twice_and_in_a_sc
     assert outcome.step("b").log == "$5 for somebody\n"
 
 
-def test_the_workspace_is_shared_by_steps_and_empty_for_the_next_build(machine: Machine) -> None:
+def test_the_workspace_is_shared_by_steps_and_empty_for_the_next_build(machine: BuildMachine) -> None:
     build = {"steps": [shell("a", "test ! -e mark; echo here >mark"), shell("b", "cat mark")]}
     for _ in range(2):
         assert run_build(build, machine).step("b").log == "here\n"
 
 
-def test_a_path_of_the_workspace_is_one_of_this_machine(machine: Machine) -> None:
+def test_a_path_of_the_workspace_is_one_of_this_machine(machine: BuildMachine) -> None:
     build = {"steps": [shell("a", 'echo x >"$FILE"', env=["FILE=/workspace/file"]), shell("b", "cat file")]}
     assert run_build(build, machine).step("b").log == "x\n"
 
 
-def test_a_step_that_takes_too_long_is_ended(machine: Machine) -> None:
+def test_a_step_that_takes_too_long_is_ended(machine: BuildMachine) -> None:
     outcome = run_build({"steps": [shell("a", "while :; do :; done", timeout="0.2s"), shell("b", "true")]}, machine)
-    assert outcome.status is Status.TIMEOUT
-    assert outcome.step("b").status is Status.QUEUED
+    assert outcome.status is StepStatus.TIMEOUT
+    assert outcome.step("b").status is StepStatus.QUEUED
 
 
-def test_a_step_without_a_limit_is_ended_with_the_build(machine: Machine) -> None:
+def test_a_step_without_a_limit_is_ended_with_the_build(machine: BuildMachine) -> None:
     outcome = run_build({"steps": [shell("a", "while :; do :; done")], "timeout": "0.2s"}, machine)
-    assert outcome.status is Status.TIMEOUT
+    assert outcome.status is StepStatus.TIMEOUT
 
 
 @pytest.mark.parametrize(
     ("field", "value"), [("secretEnv", ["TOKEN"]), ("volumes", [{}]), ("allowFailure", True), ("waitFor", ["later"])]
 )
-def test_a_field_that_is_not_executed_is_refused_by_name(machine: Machine, field: str, value: Any) -> None:
+def test_a_field_that_is_not_executed_is_refused_by_name(machine: BuildMachine, field: str, value: Any) -> None:
     with pytest.raises(UnsupportedError, match=rf"steps\[0\]\.{field}"):
         run_build({"steps": [shell("a", "touch ran", **{field: value})]}, machine)
 
 
-def test_secrets_of_a_build_are_refused(machine: Machine) -> None:
+def test_secrets_of_a_build_are_refused(machine: BuildMachine) -> None:
     with pytest.raises(UnsupportedError, match="availableSecrets"):
         run_build({"steps": [], "availableSecrets": {}}, machine)
 
@@ -106,17 +108,17 @@ def test_a_fault_names_the_first_step_that_it_fits() -> None:
         fault_of("copy:mars", steps)
 
 
-def test_a_step_that_ended_well_and_was_not_heard_of_is_a_failure(machine: Machine) -> None:
+def test_a_step_that_ended_well_and_was_not_heard_of_is_a_failure(machine: BuildMachine) -> None:
     outcome = run_build({"steps": [shell("a", "echo done")]}, machine, fault=Fault("a", When.AFTER))
     assert outcome.step("a").log == "done\n"
-    assert outcome.status is Status.FAILURE
+    assert outcome.status is StepStatus.FAILURE
 
 
-def test_a_job_hands_on_what_a_step_writes_and_takes_what_others_wrote(machine: Machine) -> None:
+def test_a_job_hands_on_what_a_step_writes_and_takes_what_others_wrote(machine: BuildMachine) -> None:
     step = {"id": "a", "shell": "sh", "run": 'echo "digest=$FROM-child" >>"$GITHUB_OUTPUT"'}
     job = {"steps": [{**step, "env": {"FROM": "${{ needs.base.outputs.digest }}"}}]}
     job["outputs"] = {"digest": "${{ steps.a.outputs.digest }}", "none": "${{ steps.a.outputs.other }}"}
-    needs = {"base": Outcome(Status.SUCCESS, (), {"digest": "parent"})}
+    needs = {"base": BuildOutcome(StepStatus.SUCCESS, (), {"digest": "parent"})}
     assert run_job(job, machine, needs=needs, run="1").outputs == {"digest": "parent-child", "none": ""}
 
 
@@ -124,7 +126,7 @@ def test_a_job_hands_on_what_a_step_writes_and_takes_what_others_wrote(machine: 
     ("step", "said"),
     [({"uses": "actions/checkout@v4"}, "actions/checkout"), ({"run": "", "env": {"X": "${{ a == b }}"}}, "a == b")],
 )
-def test_what_a_job_needs_more_is_refused_by_name(machine: Machine, step: dict[str, Any], said: str) -> None:
+def test_what_a_job_needs_more_is_refused_by_name(machine: BuildMachine, step: dict[str, Any], said: str) -> None:
     with pytest.raises(UnsupportedError, match=said):
         run_job({"steps": [{"id": "a", **step}]}, machine, needs={}, run="1")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from infra.local.builds.machine import Fault, Status, When
+from infra.local.builds.machine import Fault, StepStatus, When
 from infra.local.builds.running import run_build, run_jobs
 from infra.model.images.told import told_text
 from tests.local.builds.pipeline_world import MONOREPO, World, commit, tagged
@@ -19,7 +19,7 @@ OUT = "workspace/.tidepool/out/tpu-ci"
 
 
 def test_tpu_ci_ends_with_one_digest_in_six_regions_and_a_record_of_it(images: World) -> None:
-    assert run_build(images.config("tpu-ci"), images.machine).status is Status.SUCCESS
+    assert run_build(images.config("tpu-ci"), images.machine).status is StepStatus.SUCCESS
     current = images.record.images["tpu-ci"].current
     assert len(current.places) == 6
     assert images.tags("tpu-ci") == {current.digest}
@@ -29,7 +29,7 @@ def test_tpu_ci_ends_with_one_digest_in_six_regions_and_a_record_of_it(images: W
 
 def test_a_family_on_cloud_build_hands_the_digest_on_within_one_build(images: World) -> None:
     images.keep_in_artifact_registry()
-    assert run_build(images.config("levanter-base"), images.machine).status is Status.SUCCESS
+    assert run_build(images.config("levanter-base"), images.machine).status is StepStatus.SUCCESS
     base = images.record.images["levanter-base"].current.digest
     assert images.record.images["levanter-incremental"].current.parents == {"levanter-base": base}
 
@@ -44,8 +44,8 @@ def test_a_child_that_is_built_alone_is_from_the_digest_that_the_record_names(im
 
 def test_a_child_without_any_build_of_its_parent_is_not_built(images: World) -> None:
     ((_, outcome),) = run_jobs(images.jobs(), images.machine, wanted=("levanter-cluster",), run="1")
-    assert outcome.step("parents").status is Status.FAILURE
-    assert outcome.step("build-levanter-cluster").status is Status.QUEUED
+    assert outcome.step("parents").status is StepStatus.FAILURE
+    assert outcome.step("build-levanter-cluster").status is StepStatus.QUEUED
     assert images.recorder.writes == []
 
 
@@ -54,9 +54,9 @@ def test_children_of_a_failed_parent_are_skipped(images: World) -> None:
     fault = Fault("smoke-levanter-base")
     outcomes = dict(run_jobs(jobs, images.machine, wanted=tuple(jobs), run="1", fault=fault))
     assert {name: each.status for name, each in outcomes.items()} == {
-        "levanter-base": Status.FAILURE,
-        "levanter-cluster": Status.QUEUED,
-        "levanter-incremental": Status.QUEUED,
+        "levanter-base": StepStatus.FAILURE,
+        "levanter-cluster": StepStatus.QUEUED,
+        "levanter-incremental": StepStatus.QUEUED,
     }
 
 
@@ -77,7 +77,7 @@ def test_the_build_of_the_older_commit_that_ends_last_changes_neither_record_nor
     current = images.record.images["tpu-ci"].current.digest
     images.monorepo.joinpath("uv.lock").write_text("version = 2\n")
     outcome = run_build(images.config("tpu-ci", older), images.machine)
-    assert outcome.status is Status.SUCCESS
+    assert outcome.status is StepStatus.SUCCESS
     assert images.record.images["tpu-ci"].current.digest == current
     assert images.record.images["tpu-ci"].history[0].revision[MONOREPO] == older
     assert images.tags("tpu-ci") == {current}
@@ -92,7 +92,7 @@ def test_tags_say_the_day_and_the_commit(images: World) -> None:
 
 def test_a_copy_that_fails_once_is_tried_again(images: World) -> None:
     fault = Fault("copy-tpu-ci-us-west4", When.ONCE)
-    assert run_build(images.config("tpu-ci"), images.machine, fault=fault).status is Status.SUCCESS
+    assert run_build(images.config("tpu-ci"), images.machine, fault=fault).status is StepStatus.SUCCESS
     tries = [call for call in images.machine.calls() if call[0] == fault.step and call[2].startswith("copy ")]
     assert len(tries) == 2
     assert images.lacking() == []
@@ -187,7 +187,7 @@ def test_a_revision_that_is_no_commit_is_refused(images: World, revision: str) -
 def test_a_tool_with_another_checksum_than_the_table_says_is_refused(images: World, tmp_path: Any) -> None:
     config = images.config("tpu-ci")
     build = {**config, "steps": [step for step in config["steps"] if step["id"] == "fetch"]}
-    assert run_build(build, images.machine).status is Status.SUCCESS
+    assert run_build(build, images.machine).status is StepStatus.SUCCESS
     archive = tmp_path / "crane"
     archive.write_text("another program")
     workspace = images.machine.folder / "workspace/.tidepool"
@@ -197,7 +197,7 @@ def test_a_tool_with_another_checksum_than_the_table_says_is_refused(images: Wor
     env = {"WORKSPACE": str(workspace), "STEP": "tools"}
     script = f"{workspace}/recipes/images/steps/tools.sh"
     outcome = images.machine.run("tools", ["sh", script], cwd=tmp_path, env=env, timeout=60)
-    assert outcome.status is Status.FAILURE
+    assert outcome.status is StepStatus.FAILURE
     assert f"its SHA-256 is not {'0' * 64}" in outcome.log
     assert tagged(images.machine.registry, images.places["tpu-ci"][0], "none") is None
 
@@ -211,7 +211,7 @@ def with_another_uv(images: World) -> None:
 def test_a_build_declared_before_a_pin_was_edited_is_of_the_pin_that_its_recipes_say(images: World) -> None:
     config = images.config("tpu-ci")
     with_another_uv(images)
-    assert run_build(config, images.machine).status is Status.SUCCESS
+    assert run_build(config, images.machine).status is StepStatus.SUCCESS
     statement = json.loads((images.machine.folder / OUT / "provenance.json").read_text())
     parameters = statement["predicate"]["buildDefinition"]["internalParameters"]
     assert (parameters["UV_VERSION"], parameters["UV_SHA256"]) == ("99.0.0", "f" * 64)
@@ -231,7 +231,7 @@ def test_a_build_of_other_steps_than_its_recipes_have_is_refused_before_anything
     images.places = {**images.places, "tpu-ci": images.places["tpu-ci"][:2]}
     outcome = run_build(config, images.machine)
     assert "declared from other recipes" in outcome.step("plan").log
-    assert outcome.step("build-tpu-ci").status is Status.QUEUED
+    assert outcome.step("build-tpu-ci").status is StepStatus.QUEUED
     assert images.recorder.writes == []
 
 
@@ -249,7 +249,7 @@ def test_only_commits_that_the_branch_was_at_are_built(images: World, number: in
     """GitHub gives out commit 9 too, as it does every commit of a fork."""
     images.push(3)
     outcome = run_build(images.config("tpu-ci", commit(number)), images.machine)
-    assert (outcome.status is Status.SUCCESS) == (number == 3)
+    assert (outcome.status is StepStatus.SUCCESS) == (number == 3)
     if number == 9:
         assert f"is no first parent of main in {MONOREPO}" in outcome.step("fetch").log
         assert images.recorder.writes == []
@@ -259,7 +259,7 @@ def test_nothing_names_another_commit_of_the_recipes(images: World) -> None:
     assert set(images.config("tpu-ci")["substitutions"]) <= {"_SOURCE_REVISION"}
     config = images.config("tpu-ci")
     config["options"]["env"].append(f"RECIPES_REVISION={commit(9)}")
-    assert run_build(config, images.machine).status is Status.SUCCESS
+    assert run_build(config, images.machine).status is StepStatus.SUCCESS
     assert images.record.images["tpu-ci"].current.revision["marin-community/tidepool"] == commit(0xABC)
 
 
@@ -286,7 +286,7 @@ def test_the_scan_is_told_what_is_accepted_and_layers_of_the_day_are_kept(images
 def test_copies_at_once_keep_their_sign_in_to_themselves(images: World) -> None:
     """Each step has a configuration of its own, and signs in again where it tries again."""
     fault = Fault("copy-tpu-ci-us-west4", When.ONCE)
-    assert run_build(images.config("tpu-ci"), images.machine, fault=fault).status is Status.SUCCESS
+    assert run_build(images.config("tpu-ci"), images.machine, fault=fault).status is StepStatus.SUCCESS
     signed = [step for step, tool, arguments in images.machine.calls() if arguments.startswith("auth login")]
     copies = {step for step in signed if step.startswith("copy-")}
     assert {step: signed.count(step) for step in copies} == {step: 4 if step == fault.step else 2 for step in copies}, (
@@ -303,7 +303,7 @@ def test_what_nobody_signed_in_to_is_refused_as_a_registry_does(images: World) -
     outcome = images.machine.run(
         "manifest", [str(tools), "manifest", f"{place}:latest"], cwd=images.machine.folder, env={}, timeout=60
     )
-    assert outcome.status is Status.FAILURE
+    assert outcome.status is StepStatus.FAILURE
     assert "401 UNAUTHORIZED" in outcome.log
 
 
@@ -312,10 +312,10 @@ def test_a_private_source_is_fetched_with_a_token_that_no_command_line_log_or_fi
     linked = "projects/p/locations/us-central1/connections/c/repositories/r"
     config = images.config("tpu-ci")
     refused = run_build(config, images.machine)
-    assert refused.status is Status.FAILURE
+    assert refused.status is StepStatus.FAILURE
     assert f"{MONOREPO} was not fetched; a private one says private: true" in refused.step("fetch").log
     config["options"]["env"].append(f"PRIVATE={MONOREPO}={linked}")
-    assert run_build(config, images.machine).status is Status.SUCCESS
+    assert run_build(config, images.machine).status is StepStatus.SUCCESS
     (asked,) = [arguments for _, tool, arguments in images.machine.calls() if tool == "curl"]
     assert asked.endswith(f"https://cloudbuild.googleapis.com/v2/{linked}:accessReadToken")
     kept = [path for path in images.machine.folder.rglob("*") if path.is_file() and not path.is_symlink()]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from infra.local.builds.machine import Status
+from infra.local.builds.machine import StepStatus
 from infra.local.builds.running import run_jobs
 from infra.model.federation import IMAGES_WORKFLOW
 from tests.local.builds.pipeline_world import RECIPES, ROOT, World, has
@@ -43,7 +43,7 @@ def test_a_push_to_levanter_base_ends_with_a_record_of_three_digests_each_from_t
 ) -> None:
     done = dict(run_jobs(jobs, images.machine, wanted=wanted("images/levanter-base/Dockerfile"), run="7"))
     assert {name: each.status for name, each in done.items()} == dict.fromkeys(
-        (BASE, INCREMENTAL, CLUSTER), Status.SUCCESS
+        (BASE, INCREMENTAL, CLUSTER), StepStatus.SUCCESS
     )
     assert images.recorder.writes == [BASE, INCREMENTAL, CLUSTER]
     current = {name: image.current for name, image in images.record.images.items()}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from infra.local.builds import queue
-from infra.local.builds.machine import Machine, Outcome, Status
+from infra.local.builds.machine import BuildMachine, BuildOutcome, StepStatus
 from infra.local.builds.queue import Yard
 from infra.local.cloud.control import ControlError
 from infra.local.registry import Registry
@@ -74,12 +74,12 @@ class Control:
 def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     builds: list[str] = []
 
-    def run(build: dict[str, Any], machine: Machine, *, fault: object) -> Outcome:
+    def run(build: dict[str, Any], machine: BuildMachine, *, fault: object) -> BuildOutcome:
         del machine, fault
         builds.append(build["name"])
         if build["name"] == "interrupted":
             raise KeyboardInterrupt
-        return Outcome(Status.SUCCESS, ())
+        return BuildOutcome(StepStatus.SUCCESS, ())
 
     monkeypatch.setattr(queue, "answers", lambda address: bool(address))
     monkeypatch.setattr(queue, "run_build", run)
@@ -132,7 +132,7 @@ def test_an_interrupt_at_the_end_of_a_step_stays_an_interrupt(
         return code
 
     monkeypatch.setattr(subprocess.Popen, "wait", interrupted)
-    machine = Machine(folder=tmp_path, registry=registry.address)
+    machine = BuildMachine(folder=tmp_path, registry=registry.address)
     with pytest.raises(KeyboardInterrupt):
         machine.run("step", ["true"], cwd=tmp_path, env={"PATH": "/usr/bin:/bin"}, timeout=60)
 
@@ -149,7 +149,7 @@ def test_an_interrupted_step_leaves_no_process_behind(
         return wait(process, timeout)
 
     monkeypatch.setattr(subprocess.Popen, "wait", interrupted)
-    machine = Machine(folder=tmp_path, registry=registry.address)
+    machine = BuildMachine(folder=tmp_path, registry=registry.address)
     with pytest.raises(KeyboardInterrupt):
         machine.run("step", ["tail", "-f", "/dev/null"], cwd=tmp_path, env={"PATH": "/usr/bin:/bin"}, timeout=60)
     assert seen[0].returncode is not None

@@ -13,7 +13,7 @@ from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.gateway import Gateway
 from infra.local.cloud.store import Store
 from infra.local.cloud.testing import Wall
-from infra.local.cloud.wire import Request
+from infra.local.cloud.wire import HttpRequest
 
 assert services.__all__
 
@@ -54,11 +54,11 @@ class Direct:
     def ask(self, verb: str, path: str, body: Any = None) -> tuple[int, Any]:
         path, _, query = path.partition("?")
         data = b"" if body is None else json.dumps(body).encode()
-        reply = self.gateway.reply(Request(verb, path, query, {}, data, "http://127.0.0.1"))
+        reply = self.gateway.reply(HttpRequest(verb, path, query, {}, data, "http://127.0.0.1"))
         return reply.status, json.loads(reply.data) if reply.data else None
 
     def control(self, verb: str, command: str, body: Any = None) -> tuple[int, Any]:
         data = b"" if body is None else json.dumps(body).encode()
         path, _, query = f"/_tidepool/{command}".partition("?")
-        reply = surface.reply(self.cloud, Request(verb, path, query, {}, data, "http://127.0.0.1"))
+        reply = surface.reply(self.cloud, HttpRequest(verb, path, query, {}, data, "http://127.0.0.1"))
         return reply.status, json.loads(reply.data)

@@ -19,8 +19,7 @@ from infra.local.cloud.errors import ApiError
 from infra.local.cloud.services.bodies import crc32c_base64
 from infra.local.cloud.store import Store
 from infra.local.cloud.testing import TestCloud
-from infra.local.cloud.uploads import Uploads
-from infra.local.cloud.wire import Media, Reply, Request, composed, multipart
+from infra.local.cloud.wire import HttpRequest, Media, Reply, Uploads, composed, multipart
 from tests.local.cloud.cloud_clients import ask
 
 START = "/upload/storage/v1/b/bucket/o"
@@ -51,15 +50,17 @@ def store() -> Iterator[Store]:
     made.close()
 
 
-def put(uploads: Uploads, location: str, data: bytes, content_range: str | None) -> Reply | Request:
+def put(uploads: Uploads, location: str, data: bytes, content_range: str | None) -> Reply | HttpRequest:
     headers = {} if content_range is None else {"content-range": content_range}
     path, _, query = location.removeprefix("http://cloud").partition("?")
-    return uploads.step(Request("PUT", path, query, headers, data, "http://cloud"), 0.0)
+    return uploads.step(HttpRequest("PUT", path, query, headers, data, "http://cloud"), 0.0)
 
 
 def begun(uploads: Uploads) -> str:
     headers = {"x-upload-content-type": "text/plain"}
-    request = Request("POST", START, "uploadType=resumable&name=n", headers, b'{"metadata":{"a":"b"}}', "http://cloud")
+    request = HttpRequest(
+        "POST", START, "uploadType=resumable&name=n", headers, b'{"metadata":{"a":"b"}}', "http://cloud"
+    )
     reply = uploads.step(request, 0.0)
     assert isinstance(reply, Reply)
     return reply.headers["location"]
@@ -77,7 +78,7 @@ def test_a_session_collects_chunks_and_becomes_one_upload(store: Store) -> None:
     again = put(uploads, location, b"cd", "bytes 2-3/5")
     assert isinstance(again, Reply), "a chunk may repeat what is there"
     whole = put(uploads, location, b"e", "bytes 4-4/5")
-    assert isinstance(whole, Request)
+    assert isinstance(whole, HttpRequest)
     assert (whole.verb, whole.path, "name=n" in whole.query) == ("POST", START, True)
     described, attached = multipart(whole.headers["content-type"], whole.data)
     assert (described, attached) == ({"metadata": {"a": "b"}}, Media("text/plain", b"abcde"))

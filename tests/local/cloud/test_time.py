@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.local.cloud.clock import Clock, Event, Timeline, seconds_of, timestamp
+from infra.local.cloud.clock import DueEvent, OffsetClock, Timeline, seconds_of, timestamp
 from infra.local.cloud.cloud import REACTIONS, Cloud
 from infra.local.cloud.control import ControlError
 from infra.local.cloud.store import Store
@@ -18,7 +18,7 @@ from tests.local.cloud.cloud_clients import NODE, ZONE, Direct, ask
 
 def test_time_never_runs_backwards_even_when_the_machines_clock_does() -> None:
     wall = Wall(100.0)
-    clock = Clock(wall=wall)
+    clock = OffsetClock(wall=wall)
     assert clock.read() == 100.0
     wall.seconds = 40.0
     assert clock.read() == 100.0
@@ -160,7 +160,7 @@ def test_an_event_that_fails_is_set_aside_and_stands_in_nobodys_way(caplog: pyte
 
 
 def test_an_event_that_fails_half_way_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def half(cloud: Cloud, event: Event) -> None:
+    def half(cloud: Cloud, event: DueEvent) -> None:
         cloud.store.set_setting("half", True)
         raise RuntimeError(event.subject)
 

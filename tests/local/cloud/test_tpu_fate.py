@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from infra.local.cloud.control import ControlError
-from infra.local.cloud.services import tpu_fate
+from infra.local.cloud.services import tpu_node
 from infra.local.cloud.testing import TestCloud
 from tests.local.cloud.cloud_clients import A_WHILE, NODE, ZONE, Direct, ask
 
@@ -149,7 +149,7 @@ def test_a_defect_of_the_control_surface_is_told_in_words(cloud: TestCloud, monk
     def fails(*_: object) -> None:
         raise LookupError("of nothing")
 
-    monkeypatch.setattr(tpu_fate, "maintain", fails)
+    monkeypatch.setattr(tpu_node, "maintain", fails)
     make(cloud, "vm-0", SPOT)
     with pytest.raises(ControlError, match="a defect of it: LookupError: of nothing"):
         cloud.control.maintain("vm-0")

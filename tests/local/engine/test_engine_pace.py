@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from infra.local.engine.program import PORTION, TURNS, Pace
+from infra.local.engine.program import PORTION, TURNS, RegistrationPace
 from tests.local.engine.fake import Vm
 from tests.local.engine.world import World
 
@@ -14,7 +14,7 @@ def begun_after(turns: int, count: int, name: str = "register resource") -> int:
     begun: list[int] = []
 
     async def program() -> None:
-        pace, never = Pace(), asyncio.get_running_loop().create_future()
+        pace, never = RegistrationPace(), asyncio.get_running_loop().create_future()
 
         async def call() -> None:
             begun.append(1)

@@ -21,7 +21,7 @@ from infra.local.engine import checkpoint, secrets
 from infra.local.engine.backend import Backend
 from infra.local.engine.journal import Journal, replay
 from infra.local.engine.secrets import Vault
-from infra.local.engine.state import Codec, State
+from infra.local.engine.state import Codec, ResourceState
 from infra.local.engine.values import RefusedError
 from infra.model import urns
 from infra.model.errors import EngineError
@@ -368,13 +368,13 @@ VALUES = st.deferred(
 @given(values=st.dictionaries(st.text(min_size=1, max_size=4), VALUES, max_size=4))
 def test_every_value_survives_the_state(values: dict) -> None:
     codec = Codec(Vault(lambda: "x", None))
-    state = State(urn="urn:pulumi:s::p::t::n", type="t", custom=True, inputs=values, outputs=values)
+    state = ResourceState(urn="urn:pulumi:s::p::t::n", type="t", custom=True, inputs=values, outputs=values)
     assert codec.decode(json.loads(json.dumps(codec.encode(state)))) == state
 
 
 def test_the_order_of_a_checkpoint_has_everything_after_what_it_refers_to() -> None:
-    def state(name: str, *on: str, **more: Any) -> State:
-        return State(
+    def state(name: str, *on: str, **more: Any) -> ResourceState:
+        return ResourceState(
             urn=f"u::p::t::{name}", type="t", custom=True, dependencies=tuple(f"u::p::t::{one}" for one in on), **more
         )
 

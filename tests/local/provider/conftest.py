@@ -8,8 +8,8 @@ import pytest
 
 from infra.local.cloud.testing import TestCloud, running_cloud
 from infra.local.provider import GoogleProvider
-from infra.local.provider.settings import Settings
-from infra.local.provider.transport import Api
+from infra.local.provider.settings import ProviderSettings
+from infra.local.provider.transport import RestApi
 from tests.local.provider.virtual_time import VirtualTime
 
 PROJECT = "hai-gcp-models"
@@ -35,5 +35,5 @@ def virtual() -> VirtualTime:
 
 @pytest.fixture
 def provider(cloud: TestCloud, virtual: VirtualTime) -> GoogleProvider:
-    api = Api(cloud.url, now=virtual.now, idle=virtual)
-    return GoogleProvider(cloud.url, api=api, settings=Settings(project=PROJECT))
+    api = RestApi(cloud.url, now=virtual.now, idle=virtual)
+    return GoogleProvider(cloud.url, api=api, settings=ProviderSettings(project=PROJECT))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from infra.local.provider.codec import as_written, decode, encode, plain
 from infra.local.provider.differ import compare
-from infra.local.provider.fields import Field, Kind
+from infra.local.provider.fields import Field, Shape
 from infra.local.provider.tables import TYPES
 
 _WORD = st.text(alphabet="abc-", min_size=1, max_size=5)
@@ -21,23 +21,23 @@ def values(field: Field) -> st.SearchStrategy[Any]:
     if field.choices:
         return st.sampled_from(field.choices)
     match field.kind:
-        case Kind.WHOLE:
+        case Shape.WHOLE:
             return st.integers(0, 2**40)
-        case Kind.REAL:
+        case Shape.REAL:
             return st.floats(0, 1)
-        case Kind.FLAG:
+        case Shape.FLAG:
             return st.booleans()
-        case Kind.REALS:
+        case Shape.REALS:
             return st.lists(st.floats(0, 1), max_size=3)
-        case Kind.TEXTS:
+        case Shape.TEXTS:
             return st.lists(_WORD, max_size=3)
-        case Kind.TABLE:
+        case Shape.TABLE:
             return st.dictionaries(_WORD, _WORD, max_size=3)
-        case Kind.BLOCK:
+        case Shape.BLOCK:
             return st.deferred(lambda: said(field.inner)).filter(lambda block: says_something(field, block))
-        case Kind.BLOCKS if field.keyed:
+        case Shape.BLOCKS if field.keyed:
             return st.lists(said(field.inner), max_size=3, unique_by=lambda item: item[field.keyed])
-        case Kind.BLOCKS:
+        case Shape.BLOCKS:
             return st.lists(said(field.inner).filter(lambda block: says_something(field, block)), max_size=3)
         case _:
             return _WORD
@@ -45,7 +45,7 @@ def values(field: Field) -> st.SearchStrategy[Any]:
 
 def says_something(field: Field, value: dict[str, Any]) -> bool:
     """Whether a block reaches the wire at all."""
-    return encode({"it": Field(kind=Kind.BLOCK, inner=field.inner)}, {"it": value}) != {}
+    return encode({"it": Field(kind=Shape.BLOCK, inner=field.inner)}, {"it": value}) != {}
 
 
 def said(fields: Mapping[str, Field]) -> st.SearchStrategy[dict[str, Any]]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from infra.local.engine.provider import UNKNOWN, DiffResult
 from infra.local.provider import GoogleProvider
-from infra.local.provider.fields import Field, Kind
+from infra.local.provider.fields import Field, Shape
 from infra.local.provider.tables import TYPES
 from tests.local.provider import provider_promises as promises
 
@@ -33,17 +33,17 @@ def value_of(field: Field, path: str, turn: int) -> Any:
     if field.choices:
         return field.choices[turn % len(field.choices)]
     match field.kind:
-        case Kind.WHOLE:
+        case Shape.WHOLE:
             return 64512 + turn
-        case Kind.REAL:
+        case Shape.REAL:
             return 0.25 * (turn + 1)
-        case Kind.FLAG:
+        case Shape.FLAG:
             return turn == 0
-        case Kind.TEXTS:
+        case Shape.TEXTS:
             return [f"projects/p/x/{turn}"]
-        case Kind.TABLE:
+        case Shape.TABLE:
             return {"key": f"v{turn}"}
-        case Kind.BLOCK | Kind.BLOCKS:
+        case Shape.BLOCK | Shape.BLOCKS:
             return {name: value_of(inner, name, turn) for name, inner in field.inner.items() if not inner.computed}
         case _:
             return f"{86400 * (turn + 1)}s"
@@ -113,7 +113,7 @@ def test_the_promises_name_every_input_that_replaces() -> None:
         for name, field in fields.items():
             path = prefix + name
             if field.inner:
-                found |= marked(field.inner, f"{path}[]." if field.kind is Kind.BLOCKS else f"{path}.")
+                found |= marked(field.inner, f"{path}[]." if field.kind is Shape.BLOCKS else f"{path}.")
             elif field.replaces:
                 found.add(path)
         return found

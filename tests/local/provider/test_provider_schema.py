@@ -11,11 +11,11 @@ from typing import Any
 import pulumi
 import pytest
 
-from infra.local.provider.fields import Field, Kind
+from infra.local.provider.fields import Field, Shape
 from infra.local.provider.tables import TYPES
 
 _OF_EVERY_RESOURCE = frozenset({"id", "urn", "pulumi_resource_name", "pulumi_resource_type"})
-_SCALARS = {Kind.TEXT: str, Kind.WHOLE: int, Kind.REAL: float, Kind.FLAG: bool}
+_SCALARS = {Shape.TEXT: str, Shape.WHOLE: int, Shape.REAL: float, Shape.FLAG: bool}
 
 
 def published(token: str) -> type:
@@ -57,15 +57,15 @@ def faults_of(path: str, field: Field, hint: Any) -> list[str]:
     origin = getattr(typing.get_origin(hint), "__name__", "")
     arguments = typing.get_args(hint)
     match field.kind:
-        case Kind.BLOCK:
+        case Shape.BLOCK:
             return faults(f"{path}.", field.inner, hint)
-        case Kind.BLOCKS if origin == "Sequence":
+        case Shape.BLOCKS if origin == "Sequence":
             return faults(f"{path}[].", field.inner, bare(arguments[0]))
-        case Kind.TEXTS if origin == "Sequence" and bare(arguments[0]) is str:
+        case Shape.TEXTS if origin == "Sequence" and bare(arguments[0]) is str:
             return []
-        case Kind.REALS if origin == "Sequence" and bare(arguments[0]) is float:
+        case Shape.REALS if origin == "Sequence" and bare(arguments[0]) is float:
             return []
-        case Kind.TABLE if origin == "Mapping":
+        case Shape.TABLE if origin == "Mapping":
             return []
         case _ if _SCALARS.get(field.kind) is hint:
             return []

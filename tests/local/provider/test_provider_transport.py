@@ -12,8 +12,8 @@ import urllib3
 
 from infra.local.engine.provider import CancelledError, PartialUpdateError, ProviderError
 from infra.local.provider import GoogleProvider
-from infra.local.provider.settings import Settings
-from infra.local.provider.transport import Api, ApiError
+from infra.local.provider.settings import ProviderSettings
+from infra.local.provider.transport import ApiError, RestApi
 from tests.local.provider.virtual_time import VirtualTime
 
 Answer = tuple[int, Any] | Exception
@@ -38,8 +38,8 @@ class Script:
         )
 
 
-def scripted(virtual: VirtualTime, **answers: list[Answer]) -> tuple[Api, Script]:
-    api, script = Api("http://127.0.0.1:1", now=virtual.now, idle=virtual), Script(answers)
+def scripted(virtual: VirtualTime, **answers: list[Answer]) -> tuple[RestApi, Script]:
+    api, script = RestApi("http://127.0.0.1:1", now=virtual.now, idle=virtual), Script(answers)
     object.__setattr__(api, "_pool", script)
     return api, script
 
@@ -80,7 +80,7 @@ def test_an_update_that_failed_half_way_says_what_is_there(virtual: VirtualTime)
     api, _ = scripted(
         virtual, POST=[(200, {"name": "o", "status": "DONE", "selfLink": "/projects/p/x"}), refused(403)], GET=[grown]
     )
-    provider = GoogleProvider(api.url, api=api, settings=Settings(project="p"))
+    provider = GoogleProvider(api.url, api=api, settings=ProviderSettings(project="p"))
     subnetwork, where = "gcp:compute/subnetwork:Subnetwork", "projects/p/regions/r/subnetworks/s"
     with pytest.raises(PartialUpdateError, match=r"Error updating Subnetwork .* Error 403") as raised:
         provider.update(subnetwork, where, {}, {**old, "network": "n"}, new, None, virtual)
@@ -105,7 +105,7 @@ def test_both_flavours_of_googles_errors_are_read(virtual: VirtualTime) -> None:
 
 def test_a_create_whose_answer_was_lost_is_not_a_conflict_with_itself(virtual: VirtualTime) -> None:
     api, script = scripted(virtual, POST=[LOST, refused(409)], GET=[(200, NODE)])
-    provider = GoogleProvider(api.url, api=api, settings=Settings(project="p"))
+    provider = GoogleProvider(api.url, api=api, settings=ProviderSettings(project="p"))
     created = provider.create("gcp:tpu/v2Vm:V2Vm", VM_INPUTS, None, virtual)
     assert created.id == "projects/p/locations/us-west4-a/nodes/a"
     assert [verb for verb, _, _ in script.seen] == ["POST", "POST", "GET"]
@@ -114,7 +114,7 @@ def test_a_create_whose_answer_was_lost_is_not_a_conflict_with_itself(virtual: V
 def test_a_conflict_after_a_plain_refusal_is_somebody_elses(virtual: VirtualTime) -> None:
     """429 says that nothing was done, so the VM that is there is not ours."""
     api, _ = scripted(virtual, POST=[refused(429), refused(409)], GET=[(200, NODE)])
-    provider = GoogleProvider(api.url, api=api, settings=Settings(project="p"))
+    provider = GoogleProvider(api.url, api=api, settings=ProviderSettings(project="p"))
     with pytest.raises(ProviderError, match="409"):
         provider.create("gcp:tpu/v2Vm:V2Vm", VM_INPUTS, None, virtual)
 
@@ -125,7 +125,7 @@ def test_an_operation_that_is_not_seen_yet_is_asked_for_again(virtual: VirtualTi
         POST=[(200, {"name": "operations/1", "done": False})],
         GET=[refused(404), (200, {"name": "operations/1", "done": True, "response": {}}), (200, NODE)],
     )
-    provider = GoogleProvider(api.url, api=api, settings=Settings(project="p"))
+    provider = GoogleProvider(api.url, api=api, settings=ProviderSettings(project="p"))
     assert provider.create("gcp:tpu/v2Vm:V2Vm", VM_INPUTS, None, virtual).outputs["state"] == "READY"
 
 
@@ -139,10 +139,10 @@ def test_a_slow_operation_costs_few_calls(virtual: VirtualTime) -> None:
                 self.answers["GET"] = [(200, {"name": "operations/1", "done": True}), (200, NODE)]
             return Script.urlopen(self, method, target, body=body, **more)
 
-    api = Api("http://127.0.0.1:1", now=virtual.now, idle=virtual)
+    api = RestApi("http://127.0.0.1:1", now=virtual.now, idle=virtual)
     script = Clocked({"POST": [pending], "GET": [pending]})
     object.__setattr__(api, "_pool", script)
-    provider = GoogleProvider(api.url, api=api, settings=Settings(project="p"))
+    provider = GoogleProvider(api.url, api=api, settings=ProviderSettings(project="p"))
     provider.create("gcp:tpu/v2Vm:V2Vm", VM_INPUTS, None, virtual)
     assert len(script.seen) < 45
     assert virtual.seconds < 130
@@ -161,7 +161,7 @@ LIMIT = "Quota limit 'TPUv5ePerProjectPerZoneForTPUAPI' has been exceeded. Limit
 
 def test_a_create_over_the_quota_fails_at_once_with_googles_words(virtual: VirtualTime) -> None:
     api, script = scripted(virtual, POST=[refused(429, LIMIT)])
-    provider = GoogleProvider(api.url, api=api, settings=Settings(project="p"))
+    provider = GoogleProvider(api.url, api=api, settings=ProviderSettings(project="p"))
     with pytest.raises(ProviderError, match=r"Error 429: Quota limit .* Limit: 80 in zone us-west4-a"):
         provider.create("gcp:tpu/v2Vm:V2Vm", VM_INPUTS, None, virtual)
     assert virtual.seconds == 0.0
@@ -195,7 +195,7 @@ def test_a_limited_rate_and_a_busy_service_are_asked_again(virtual: VirtualTime,
 def test_one_ctrl_c_ends_a_wait_for_a_refused_create_and_nothing_is_in_flight(virtual: VirtualTime) -> None:
     api, script = scripted(virtual, POST=[refused(429)])
     virtual.pressed = True
-    provider = GoogleProvider(api.url, api=api, settings=Settings(project="p"))
+    provider = GoogleProvider(api.url, api=api, settings=ProviderSettings(project="p"))
     with pytest.raises(ProviderError, match="Error 429: no") as raised:
         provider.create("gcp:tpu/v2Vm:V2Vm", VM_INPUTS, None, virtual)
     assert not isinstance(raised.value, CancelledError)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from infra.local.cloud.errors import ApiError
-from infra.local.cloud.services import cloudbuild_globs as globs
 from infra.local.cloud.services import cloudbuild_substitutions as substitutions
+from infra.local.cloud.services import cloudbuild_triggers as globs
 from infra.model.images import globs as filters
 
 
@@ -62,13 +62,13 @@ from infra.model.images import globs as filters
     ],
 )
 def test_a_file_filter_is_go_s_match_with_folders(pattern, path, expected):
-    assert globs.problem(pattern) is None
+    assert globs.glob_problem(pattern) is None
     assert globs.matches(path, pattern) is expected
 
 
 @pytest.mark.parametrize("pattern", ["[a", "[]", "a[b", "a\\"])
 def test_a_broken_file_filter_is_named(pattern):
-    assert pattern in (globs.problem(pattern) or "")
+    assert pattern in (globs.glob_problem(pattern) or "")
 
 
 PART = st.one_of(st.just("**"), st.text("ab.*-", min_size=1, max_size=4).filter(lambda part: "**" not in part))
@@ -96,7 +96,7 @@ def test_images_yaml_and_cloud_build_read_a_filter_alike(parts, path):
     ],
 )
 def test_ignored_files_are_taken_away_before_included_ones_are_looked_for(included, ignored, changed, expected):
-    assert globs.wanted(changed, included=included, ignored=ignored) == expected
+    assert globs.passing(changed, included=included, ignored=ignored) == expected
 
 
 def test_variables_are_filled_in_everywhere_but_in_scripts():

@@ -7,7 +7,7 @@ from datetime import date
 
 import pytest
 
-from infra.model.images.answers import Answer, Outcome, answers_json, compare, parse_answers, written
+from infra.model.images.answers import PinAnswer, PinOutcome, answers_json, compare, parse_answers, written
 from infra.model.images.pins import parse_pins
 from tests.model.images.declared import PINS, edited, refused
 
@@ -18,24 +18,24 @@ COMMENTED = edited(
 )
 
 
-def answer(name: str, value: str) -> Answer:
-    return Answer(name, value, URL, DAY)
+def answer(name: str, value: str) -> PinAnswer:
+    return PinAnswer(name, value, URL, DAY)
 
 
 @pytest.mark.parametrize(
     ("name", "value", "outcome"),
     [
-        ("debian", f"sha256:{'a' * 64}", Outcome.SAME),
-        ("debian", f"sha256:{'1' * 64}", Outcome.NEWER),
-        ("python", f"sha256:{'1' * 64}", Outcome.RESOLVED),
-        ("uv", "b" * 64, Outcome.SAME),
-        ("uv", "1" * 64, Outcome.CHANGED),
+        ("debian", f"sha256:{'a' * 64}", PinOutcome.SAME),
+        ("debian", f"sha256:{'1' * 64}", PinOutcome.NEWER),
+        ("python", f"sha256:{'1' * 64}", PinOutcome.RESOLVED),
+        ("uv", "b" * 64, PinOutcome.SAME),
+        ("uv", "1" * 64, PinOutcome.CHANGED),
     ],
 )
-def test_an_answer_is_compared_with_its_entry(name: str, value: str, outcome: Outcome) -> None:
+def test_an_answer_is_compared_with_its_entry(name: str, value: str, outcome: PinOutcome) -> None:
     (finding,) = compare(parse_pins(PINS), [answer(name, value)])
     assert finding.outcome is outcome
-    assert finding.differs is (outcome is not Outcome.SAME)
+    assert finding.differs is (outcome is not PinOutcome.SAME)
 
 
 def test_an_answer_is_written_with_its_source_and_day_and_all_else_stays() -> None:

@@ -20,10 +20,9 @@ from infra.model.fields import MAX_BUILD_SECONDS
 from infra.model.images import stack_rules
 from infra.model.images.cloudbuild import Site, build_config
 from infra.model.images.github import build_jobs
-from infra.model.images.given import steps_digest
 from infra.model.images.pins import Pins, load_pins
-from infra.model.images.reading import Written, parsed
-from infra.model.images.rules import Judged
+from infra.model.images.reading import WrittenFile, parsed
+from infra.model.images.rules import ImageContext, JudgedImage
 from infra.model.images.spec import SPEC_FILE, Builder, ImageSpec
 from infra.model.images.steps import (
     CHECKS,
@@ -34,8 +33,7 @@ from infra.model.images.steps import (
     build_steps,
     step_pins,
 )
-from infra.model.images.surroundings import Surroundings
-from infra.model.images.told import told_files, told_values
+from infra.model.images.told import steps_digest, told_files, told_values
 from infra.model.stack import load_stack
 from tests.shipped_stacks import of_this_lab
 
@@ -50,7 +48,7 @@ MOST_STEPS, MOST_ARGUMENTS, LONGEST_ARGUMENT, MOST_TAGS, LONGEST_TAG = 300, 100,
 
 
 def committed() -> ImageSpec:
-    spec, problems = parsed(ImageSpec, Written.read((ROOT / SPEC_FILE).read_text(), SPEC_FILE).data, str)
+    spec, problems = parsed(ImageSpec, WrittenFile.read((ROOT / SPEC_FILE).read_text(), SPEC_FILE).data, str)
     assert spec is not None, problems
     return spec
 
@@ -156,12 +154,12 @@ def refused_as_too_short(spec: ImageSpec, timeout: int) -> set[str]:
     """The images whose declaration is refused beside a stack that gives a build this many seconds."""
     assert CI.builds is not None
     stack = CI.model_copy(update={"builds": CI.builds.model_copy(update={"timeout": timeout})})
-    judged = Judged(
+    judged = JudgedImage(
         images=tuple(enumerate(spec.images)),
         names=frozenset(image.name for image in spec.images),
         recipes=spec.recipes,
         subject=str,
-        around=Surroundings(root=ROOT, stacks={"ci": stack}, pins=PINS),
+        around=ImageContext(root=ROOT, stacks={"ci": stack}, pins=PINS),
     )
     return {each.value for each in stack_rules.broken(judged) if "limits of its steps" in each.rule}
 

@@ -6,8 +6,8 @@ from datetime import date
 
 import pytest
 
-from infra.model.images.mirrors import hub_mirror, through
 from infra.model.images.pins import load_pins
+from infra.model.images.places import hub_mirror, through
 from infra.model.images.spec import Builder
 from infra.model.images.steps import bootstrap
 from infra.model.images.told import DeclaredImages

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infra.local.cloud.services import cloudbuild_globs
+from infra.local.cloud.services import cloudbuild_triggers
 from infra.model.images.globs import first_match, is_path_filter, matches
 from workflows import triggering as github_filters
 
@@ -80,5 +80,5 @@ PATHS = st.lists(NAMES, min_size=1, max_size=4).map("/".join)
 @given(FILTERS, PATHS)
 def test_the_plan_cloud_build_and_github_read_every_filter_alike(pattern: str, path: str) -> None:
     named = matches(path, pattern)
-    assert cloudbuild_globs.matches(path, pattern) is named
+    assert cloudbuild_triggers.matches(path, pattern) is named
     assert github_filters.included(path, [pattern]) is named

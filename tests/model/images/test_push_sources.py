@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from infra.model.images.load import load_images
-from infra.model.images.sources import push_sources, unconnected
 from infra.model.images.spec import ImageSpec
+from infra.model.images.stack_rules import push_sources, unconnected
 from infra.model.schema import Builds
 from tests.model.images.declared import BUILDS, IMAGES, SOURCE, edited, project, stacks
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from infra.model.images.redeclared import TRIGGER, before, owed, told
+from infra.model.images.rebuilds import TRIGGER, before, owed, told
 from infra.model.plan import Op, Plan, Status, Step
 from tests.model.images.declared import IMAGES, edited, loaded, project
 
@@ -19,7 +19,11 @@ def trigger(digest: str, **more: Any) -> dict[str, Any]:
 
 
 def step(
-    op: Op, before: dict[str, Any] | None, after: dict[str, Any] | None, name: str = NAME, status: Status = Status.DONE
+    op: Op,
+    before: dict[str, Any] | None,
+    after: dict[str, Any] | None,
+    name: str = NAME,
+    status: Status = Status.DONE,
 ) -> Step:
     return Step(op=op, urn=name, type=TRIGGER, name=name, old_inputs=before, new_inputs=after, status=status)
 

@@ -10,10 +10,9 @@ import pytest
 
 from infra.model.facts import facts
 from infra.model.fields import BUILD_MACHINES
-from infra.model.images.cost import build_cost
-from infra.model.images.record import EMPTY, Build, Outcome, built
+from infra.model.images.cost import LATE, build_cost, due_by
+from infra.model.images.record import EMPTY, Build, RecordOutcome, built
 from infra.model.images.scans import grype_config
-from infra.model.images.times import LATE, due_by
 from tests.model.images.declared import IMAGES, edited, loaded, project, refused
 
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -50,7 +49,7 @@ def test_a_child_is_built_at_its_parents_times(tmp_path: Path) -> None:
 
 def test_a_build_that_is_recorded_again_later_changes_nothing() -> None:
     record, _ = built(EMPTY, "runner", build(seconds=60))
-    assert built(record, "runner", build(seconds=90)) == (record, Outcome.UNCHANGED)
+    assert built(record, "runner", build(seconds=90)) == (record, RecordOutcome.UNCHANGED)
 
 
 def test_a_finding_is_accepted_for_its_images_until_its_last_day(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from infra.engines.embedded import EmbeddedEngine
-from infra.engines.protocol import CloudName, Request
+from infra.engines.protocol import CloudName, EngineRequest
 from infra.local.cloud.testing import TestCloud
 from infra.model.plan import Plan
 
@@ -36,5 +36,7 @@ class Fleets:
 
     def _engine(self, root: Path, text: str, environ: Mapping[str, str]) -> EmbeddedEngine:
         (root / "stacks" / "Pulumi.ci.yaml").write_text(text)
-        request = Request(root=root, home=root / "home", stack="ci", cloud=CloudName.LOCAL, cloud_url=self._cloud.url)
+        request = EngineRequest(
+            root=root, home=root / "home", stack="ci", cloud=CloudName.LOCAL, cloud_url=self._cloud.url
+        )
         return EmbeddedEngine(request, environ=environ)

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.workflows import monorepo
+from tests.workflows.event_tables import table
 from workflows.composite import called
-from workflows.events import Event, dispatch, pull_request, table
+from workflows.events import GitHubEvent, dispatch, pull_request
 from workflows.generate import Generated, generate
 from workflows.own import generate_own
 from workflows.read import read
@@ -54,7 +55,7 @@ class Asked:
     written: Mapping[str, Any]
     actions: Mapping[str, Mapping[str, Any]]
     job: str
-    event: Event
+    event: GitHubEvent
     needs: Mapping[str, Any]
     legs: tuple[LegRun, ...]
 
@@ -82,7 +83,7 @@ def jobs() -> tuple[Asked, ...]:
     return tuple(each for name in files() for each in _jobs(name))
 
 
-def targets(repository: str) -> tuple[Event, ...]:
+def targets(repository: str) -> tuple[GitHubEvent, ...]:
     """Forks' pull requests as workflows with rights hear of them: a label that is set, and a push where it is set."""
     label = "run-tpu-tests"
     return (

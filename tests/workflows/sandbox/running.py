@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.workflows.sandbox.programs import Call, Programs
-from workflows.events import Event
-from workflows.expressions import Scope, Status, condition, evaluate, expand, truthy
+from workflows.events import GitHubEvent
+from workflows.expressions import JobStatus, Scope, condition, evaluate, expand, truthy
 from workflows.expressions.values import text
 from workflows.runs import Given, contexts
 from workflows.triggering import started
@@ -102,7 +102,7 @@ class Runner:
         self,
         workflow: Mapping[str, Any],
         job: str,
-        event: Event,
+        event: GitHubEvent,
         *,
         matrix: Mapping[str, Any] | None = None,
         needs: Mapping[str, Any] | None = None,
@@ -124,7 +124,7 @@ class _Job:
         runner: Runner,
         workflow: Mapping[str, Any],
         job: str,
-        event: Event,
+        event: GitHubEvent,
         matrix: Mapping[str, Any],
         needs: Mapping[str, Any],
     ) -> None:
@@ -144,7 +144,7 @@ class _Job:
             "steps": {},
             "env": {},
         }
-        self._status = Status()
+        self._status = JobStatus()
         self._env: dict[str, str] = {}
         self._added: dict[str, str] = {}
         for level in (workflow, self._spec):
@@ -180,9 +180,9 @@ class _Job:
                 "outcome": outcome, "conclusion": conclusion, "outputs": dict(outputs),
             }  # fmt: skip
         if outcome == "cancelled":
-            self._status = Status(success=False, cancelled=True)
+            self._status = JobStatus(success=False, cancelled=True)
         elif outcome == "failure" and not forgiven and not self._status.cancelled:
-            self._status = Status(success=False, failure=True)
+            self._status = JobStatus(success=False, failure=True)
 
     def _action(self, name: str, step: Mapping[str, Any]) -> StepRun:
         inputs = self._filled(step.get("with", {}))
@@ -198,7 +198,7 @@ class _Job:
         given = self._filled(step.get("with", {}))
         assert given.keys() == action.get("inputs", {}).keys(), f"{step['uses']} has other inputs"
         there = {key: value for key, value in self._contexts.items() if key not in ("secrets", "needs", "vars")}
-        done = self._script(name, number, inner, Scope({**there, "inputs": given}, Status()))
+        done = self._script(name, number, inner, Scope({**there, "inputs": given}, JobStatus()))
         ended = Scope({"steps": {inner["id"]: {"outputs": done.outputs}}})
         outputs = {key: text(expand(each["value"], ended)) for key, each in action.get("outputs", {}).items()}
         return replace(done, outputs={key: value for key, value in outputs.items() if key in done.outputs})

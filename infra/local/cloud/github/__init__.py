@@ -3,6 +3,6 @@
 GitHub publishes no discovery document, so what is served is the explicit table that the modules here fill in.
 """
 
-from infra.local.cloud.github import actions, apps, issues, repositories, runners, seed, work
+from infra.local.cloud.github import apps, issues, repositories, runners, seed, work
 
-__all__ = ["actions", "apps", "issues", "repositories", "runners", "seed", "work"]
+__all__ = ["apps", "issues", "repositories", "runners", "seed", "work"]

@@ -1,31 +1,78 @@
-"""Apps: what one says of itself, and the tokens it gets for its installation.
+"""Who holds a token: a person, a workflow run, an installation, or an app that has signed its own; what apps are told.
 
-https://docs.github.com/rest/apps/apps, read 2026-11. An app here has one installation, on one account.
+Owns the checking of all of these, which is GitHub's, and the tokens that an app gets for its installation; an app here
+has one, on one account. Leaves what each may do to the handlers. Sources, read 2026-11:
+https://docs.github.com/apps/creating-github-apps/authenticating-with-a-github-app,
+https://docs.github.com/rest/apps/apps
 """
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 from typing import Any
 
+from infra.local.cloud import tokens
+from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.errors import JsonObject
 from infra.local.cloud.github import records
-from infra.local.cloud.github.credentials import token_digest
-from infra.local.cloud.github.routes import Answer, Ask, GitHubError, Made, missing, serves, unprocessable
+from infra.local.cloud.github.routes import Ask, GitHubAnswer, GitHubError, Made, User, missing, serves, unprocessable
 
 LIFE = 3600.0
 """Seconds that a token of an installation lasts."""
 _RANK = {"read": 1, "write": 2}
+LONGEST = 600
+"""Seconds that a token which an app signs may last."""
+_DRIFT = 60
+
+
+def holder(cloud: Cloud, authorization: str) -> tuple[User, str]:
+    """Who sends this header, and the account whose rate it counts against. Raises 401."""
+    scheme, _, token = authorization.partition(" ")
+    if scheme.lower() not in ("token", "bearer"):
+        raise GitHubError(401, "Bad credentials")
+    if token.count(".") == 2:
+        return _signer(cloud, token)
+    digest = token_digest(token)
+    found = cloud.store.find(records.TOKEN, digest)
+    if found is None or found.body.get("expires", cloud.now) < cloud.now:
+        raise GitHubError(401, "Bad credentials")
+    body = dict(found.body)
+    body.pop("expires", None)
+    account = body.pop("installation", None)
+    return User(**body), f"installation/{account}" if account else digest
+
+
+def token_digest(token: str) -> str:
+    """What stands for a token in the store, which never holds one in clear."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def _signer(cloud: Cloud, token: str) -> tuple[User, str]:
+    issuer = str(tokens.unverified(token).get("iss", ""))
+    found = cloud.store.find(records.APP, issuer)
+    claims = tokens.verified(token, found.body["keys"]) if found else None
+    if found is None or claims is None:
+        raise GitHubError(401, "A JSON web token could not be decoded")
+    issued, expires = claims.get("iat"), claims.get("exp")
+    if not isinstance(expires, int) or expires <= cloud.now:
+        raise GitHubError(401, "'Expiration time' claim ('exp') must be a numeric value representing the future time")
+    if expires > cloud.now + LONGEST:
+        raise GitHubError(401, "'Expiration time' claim ('exp') is too far in the future")
+    if not isinstance(issued, int) or issued > cloud.now + _DRIFT:
+        raise GitHubError(401, "'Issued at' claim ('iat') must be an Integer representing the time of the assertion")
+    body = found.body
+    return User(login=f"{body['slug']}[bot]", app=True, permissions={}, app_id=body["id"]), f"app/{body['id']}"
 
 
 @serves("GET", "/app")
-def get_app(ask: Ask) -> Answer:
+def get_app(ask: Ask) -> GitHubAnswer:
     app = _app(ask)
     return {"id": app["id"], "slug": app["slug"], "permissions": app["permissions"], "installations_count": 1}
 
 
 @serves("POST", "/app/installations/{id}/access_tokens")
-def create_installation_token(ask: Ask) -> Answer:
+def create_installation_token(ask: Ask) -> GitHubAnswer:
     """With no more than the app was given; for some repositories of the account where they are named."""
     app = _app(ask)
     if ask.number("id") != app["installation"]:

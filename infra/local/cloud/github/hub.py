@@ -16,11 +16,22 @@ from urllib.parse import parse_qsl, urlencode
 
 from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.errors import ApiError, JsonObject
-from infra.local.cloud.faults import Rule, Target
-from infra.local.cloud.github import credentials, records
-from infra.local.cloud.github.routes import Answer, Ask, GitHubError, Listing, Made, Moved, Route, User, find, missing
-from infra.local.cloud.requestlog import Entry
-from infra.local.cloud.wire import Reply, Request, parsed_json
+from infra.local.cloud.faults import FaultRule, FaultTarget
+from infra.local.cloud.github import apps, records
+from infra.local.cloud.github.routes import (
+    Ask,
+    GitHubAnswer,
+    GitHubError,
+    Made,
+    Paged,
+    Redirect,
+    Route,
+    User,
+    find,
+    missing,
+)
+from infra.local.cloud.requestlog import LoggedRequest
+from infra.local.cloud.wire import HttpRequest, Reply, parsed_json
 
 BASE = "/github/api/v3"
 # https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api, read 2026-11-21.
@@ -34,25 +45,25 @@ class Hub:
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
 
-    def reply(self, request: Request) -> Reply:
+    def reply(self, request: HttpRequest) -> Reply:
         """Answer one request below `BASE`, whatever it is."""
 
-        def work(entry: Entry) -> Reply:
+        def work(entry: LoggedRequest) -> Reply:
             route, ids = find(request.verb, request.path.removeprefix(BASE))
             entry.method = route.name
             return self._handled(request, route, ids)
 
         return self._cloud.log.answered(request, lambda: self._cloud.now, work, _refused)
 
-    def _handled(self, request: Request, route: Route, ids: Mapping[str, str]) -> Reply:
+    def _handled(self, request: HttpRequest, route: Route, ids: Mapping[str, str]) -> Reply:
         with self._cloud.store.transaction():
             self._cloud.settle()
-            user, account = credentials.holder(self._cloud, request.headers.get("authorization", ""))
+            user, account = apps.holder(self._cloud, request.headers.get("authorization", ""))
             refusal, rate = self._counted(account)
         if refusal:
             raise refusal
         with self._cloud.store.transaction():
-            target = Target(method=route.name, project=_where(ids), name=next(reversed(list(ids.values())), ""))
+            target = FaultTarget(method=route.name, project=_where(ids), name=next(reversed(list(ids.values())), ""))
             error, slow, lost = self._cloud.faults.of_request(target, self._cloud.now)
         if error:
             raise _struck(error, rate)
@@ -79,7 +90,7 @@ class Hub:
         said = "API rate limit exceeded for user ID 1."
         return (GitHubError(403, said, headers=headers) if spent else None), headers
 
-    def _ask(self, request: Request, user: User, ids: Mapping[str, str]) -> Ask:
+    def _ask(self, request: HttpRequest, user: User, ids: Mapping[str, str]) -> Ask:
         body = parsed_json(request.data)
         if isinstance(body, list):
             # GitHub takes labels as a bare array too, and its clients send them so.
@@ -111,7 +122,7 @@ def _refused(refusal: ApiError) -> Reply:
     return Reply(400, _text({"message": "Problems parsing JSON", "detail": refusal.message}), _JSON)
 
 
-def _struck(rule: Rule, rate: Mapping[str, str]) -> GitHubError:
+def _struck(rule: FaultRule, rate: Mapping[str, str]) -> GitHubError:
     if rule.code not in (403, 429):
         return GitHubError(rule.code, rule.message or "Server Error", headers=rate)
     said = rule.message or "You have exceeded a secondary rate limit. Please wait a few minutes."
@@ -122,23 +133,23 @@ def _where(ids: Mapping[str, str]) -> str:
     return ids["org"] if "org" in ids else f"{ids.get('owner', '')}/{ids.get('name', '')}"
 
 
-def _sent(ask: Ask, request: Request, answer: Answer) -> Reply:
+def _sent(ask: Ask, request: HttpRequest, answer: GitHubAnswer) -> Reply:
     match answer:
         case None:
             return Reply(204, b"", {})
         case bytes():
             return Reply(200, answer, {"content-type": "application/zip"})
-        case Moved():
+        case Redirect():
             return Reply(302, b"", {"location": answer.location})
         case Made():
             return Reply(201, _text(answer.body), _JSON)
-        case Listing():
+        case Paged():
             return _page(ask, request, answer)
         case _:
             return Reply(200, _text(answer), _JSON)
 
 
-def _page(ask: Ask, request: Request, listing: Listing) -> Reply:
+def _page(ask: Ask, request: HttpRequest, listing: Paged) -> Reply:
     """The page that `page` and `per_page` name; one past the end is empty, as on GitHub."""
     size = min(max(_whole(ask.query.get("per_page"), _PAGE), 1), _LONGEST_PAGE)
     page = max(_whole(ask.query.get("page"), 1), 1)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from infra.local.cloud.errors import JsonObject
 from infra.local.cloud.github import records
-from infra.local.cloud.github.routes import Answer, Ask, Listing, Made, missing, serves, unprocessable
+from infra.local.cloud.github.routes import Ask, GitHubAnswer, Made, Paged, missing, serves, unprocessable
 from infra.local.cloud.store import Resource
 
 # https://docs.github.com/rest/issues/comments and the web form's own limit; read 2026-11-21.
@@ -16,7 +16,7 @@ _REPO = "/repos/{owner}/{name}"
 
 
 @serves("GET", _REPO + "/issues")
-def list_issues(ask: Ask) -> Answer:
+def list_issues(ask: Ask) -> GitHubAnswer:
     wanted_state, creator = ask.query.get("state", "open"), ask.query.get("creator")
     wanted_labels = {label.lower() for label in ask.query.get("labels", "").split(",") if label}
     shown = [
@@ -28,11 +28,11 @@ def list_issues(ask: Ask) -> Answer:
     ]
     oldest_first = ask.query.get("direction") == "asc"
     ordered = shown if oldest_first else list(reversed(shown))
-    return Listing([records.issue_json(ask.cloud, ask.base, ask.repo, found) for found in ordered])
+    return Paged([records.issue_json(ask.cloud, ask.base, ask.repo, found) for found in ordered])
 
 
 @serves("POST", _REPO + "/issues")
-def create_issue(ask: Ask) -> Answer:
+def create_issue(ask: Ask) -> GitHubAnswer:
     ask.demand("issues")
     made = records.add_issue(
         ask.cloud,
@@ -46,12 +46,12 @@ def create_issue(ask: Ask) -> Answer:
 
 
 @serves("GET", _REPO + "/issues/{number}")
-def get_issue(ask: Ask) -> Answer:
+def get_issue(ask: Ask) -> GitHubAnswer:
     return records.issue_json(ask.cloud, ask.base, ask.repo, _issue(ask))
 
 
 @serves("PATCH", _REPO + "/issues/{number}")
-def edit_issue(ask: Ask) -> Answer:
+def edit_issue(ask: Ask) -> GitHubAnswer:
     found = _writable(ask)
     changes: JsonObject = {}
     if "title" in ask.body:
@@ -69,13 +69,13 @@ def edit_issue(ask: Ask) -> Answer:
 
 
 @serves("GET", _REPO + "/issues/{number}/comments")
-def list_comments(ask: Ask) -> Answer:
+def list_comments(ask: Ask) -> GitHubAnswer:
     found = records.comments(ask.cloud, ask.repo, _issue(ask).body["number"])
-    return Listing([records.comment_json(ask.base, ask.repo, comment) for comment in found])
+    return Paged([records.comment_json(ask.base, ask.repo, comment) for comment in found])
 
 
 @serves("POST", _REPO + "/issues/{number}/comments")
-def create_comment(ask: Ask) -> Answer:
+def create_comment(ask: Ask) -> GitHubAnswer:
     number = _writable(ask).body["number"]
     body = _body(ask, "IssueComment")
     made = records.add_comment(ask.cloud, ask.repo, number, body=body, author=ask.user.login)
@@ -83,31 +83,31 @@ def create_comment(ask: Ask) -> Answer:
 
 
 @serves("GET", _REPO + "/issues/comments/{id}")
-def get_comment(ask: Ask) -> Answer:
+def get_comment(ask: Ask) -> GitHubAnswer:
     return records.comment_json(ask.base, ask.repo, _comment(ask))
 
 
 @serves("PATCH", _REPO + "/issues/comments/{id}")
-def edit_comment(ask: Ask) -> Answer:
+def edit_comment(ask: Ask) -> GitHubAnswer:
     found = _writable_comment(ask)
     saved = records.save(ask.cloud, found, body=_body(ask, "IssueComment"))
     return records.comment_json(ask.base, ask.repo, saved)
 
 
 @serves("DELETE", _REPO + "/issues/comments/{id}")
-def delete_comment(ask: Ask) -> Answer:
+def delete_comment(ask: Ask) -> GitHubAnswer:
     found = _writable_comment(ask)
     ask.cloud.store.delete(records.COMMENT, found.name)
     return None
 
 
 @serves("GET", _REPO + "/issues/{number}/labels")
-def list_issue_labels(ask: Ask) -> Answer:
-    return Listing(_shown_labels(ask, _issue(ask)))
+def list_issue_labels(ask: Ask) -> GitHubAnswer:
+    return Paged(_shown_labels(ask, _issue(ask)))
 
 
 @serves("POST", _REPO + "/issues/{number}/labels")
-def add_issue_labels(ask: Ask) -> Answer:
+def add_issue_labels(ask: Ask) -> GitHubAnswer:
     found = _writable(ask)
     had = found.body["labels"]
     known = {label.lower() for label in had}
@@ -118,7 +118,7 @@ def add_issue_labels(ask: Ask) -> Answer:
 
 
 @serves("DELETE", _REPO + "/issues/{number}/labels/{label}")
-def remove_issue_label(ask: Ask) -> Answer:
+def remove_issue_label(ask: Ask) -> GitHubAnswer:
     found = _writable(ask)
     kept = [label for label in found.body["labels"] if label.lower() != ask.ids["label"].lower()]
     if len(kept) == len(found.body["labels"]):
@@ -127,13 +127,13 @@ def remove_issue_label(ask: Ask) -> Answer:
 
 
 @serves("GET", _REPO + "/labels")
-def list_labels(ask: Ask) -> Answer:
+def list_labels(ask: Ask) -> GitHubAnswer:
     found = records.each(ask.cloud, records.LABEL, ask.repo)
-    return Listing([records.label_json(ask.base, ask.repo, label.body) for label in found])
+    return Paged([records.label_json(ask.base, ask.repo, label.body) for label in found])
 
 
 @serves("POST", _REPO + "/labels")
-def create_label(ask: Ask) -> Answer:
+def create_label(ask: Ask) -> GitHubAnswer:
     ask.demand("issues", "pull-requests")
     name = ask.text("Label", "name")
     if ask.cloud.store.find(records.LABEL, records.key(ask.repo, name)):
@@ -149,7 +149,7 @@ def create_label(ask: Ask) -> Answer:
 
 
 @serves("GET", _REPO + "/labels/{label}")
-def get_label(ask: Ask) -> Answer:
+def get_label(ask: Ask) -> GitHubAnswer:
     found = ask.cloud.store.find(records.LABEL, records.key(ask.repo, ask.ids["label"]))
     if found is None:
         raise missing()

@@ -121,7 +121,7 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class Paged:
     """Everything there is to list; the hub cuts the page. key: of the object around the array, None for a bare one."""
 
     items: Sequence[JsonObject]
@@ -136,14 +136,14 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class Redirect:
     """An answer of 302 to another path of this server."""
 
     location: str
 
 
-Answer: TypeAlias = "JsonObject | list[JsonObject] | Listing | Made | Moved | bytes | None"
-Handler: TypeAlias = "Callable[[Ask], Answer]"
+GitHubAnswer: TypeAlias = "JsonObject | list[JsonObject] | Paged | Made | Redirect | bytes | None"
+Handler: TypeAlias = "Callable[[Ask], GitHubAnswer]"
 
 
 @dataclass(frozen=True, slots=True)

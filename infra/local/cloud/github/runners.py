@@ -14,13 +14,13 @@ import secrets
 from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.errors import JsonObject
 from infra.local.cloud.github import records
-from infra.local.cloud.github.credentials import token_digest
+from infra.local.cloud.github.apps import token_digest
 from infra.local.cloud.github.routes import (
-    Answer,
     Ask,
+    GitHubAnswer,
     GitHubError,
-    Listing,
     Made,
+    Paged,
     missing,
     serves,
     unprocessable,
@@ -39,59 +39,59 @@ _OF_REPO, _OF_ORG = "administration", "organization_self_hosted_runners"
 
 
 @serves("GET", _REPO + "/runners")
-def list_runners(ask: Ask) -> Answer:
+def list_runners(ask: Ask) -> GitHubAnswer:
     """Needs administration, which no token of a workflow run has."""
     ask.demand_reading(_OF_REPO)
     return _listed(ask, ask.repo)
 
 
 @serves("GET", _ORG + "/runners")
-def list_org_runners(ask: Ask) -> Answer:
+def list_org_runners(ask: Ask) -> GitHubAnswer:
     ask.demand_reading(_OF_ORG)
     return _listed(ask, _organization(ask))
 
 
 @serves("GET", _REPO + "/runners/{id}")
-def get_runner(ask: Ask) -> Answer:
+def get_runner(ask: Ask) -> GitHubAnswer:
     ask.demand_reading(_OF_REPO)
     return shown(_runner(ask, ask.repo).body)
 
 
 @serves("GET", _ORG + "/runners/{id}")
-def get_org_runner(ask: Ask) -> Answer:
+def get_org_runner(ask: Ask) -> GitHubAnswer:
     ask.demand_reading(_OF_ORG)
     return shown(_runner(ask, _organization(ask)).body)
 
 
 @serves("DELETE", _REPO + "/runners/{id}")
-def delete_runner(ask: Ask) -> Answer:
+def delete_runner(ask: Ask) -> GitHubAnswer:
     ask.demand(_OF_REPO)
     return _removed(ask, ask.repo)
 
 
 @serves("DELETE", _ORG + "/runners/{id}")
-def delete_org_runner(ask: Ask) -> Answer:
+def delete_org_runner(ask: Ask) -> GitHubAnswer:
     ask.demand(_OF_ORG)
     return _removed(ask, _organization(ask))
 
 
 @serves("POST", _REPO + "/runners/generate-jitconfig")
-def generate_jitconfig(ask: Ask) -> Answer:
+def generate_jitconfig(ask: Ask) -> GitHubAnswer:
     ask.demand(_OF_REPO)
     return _registered(ask, ask.repo)
 
 
 @serves("POST", _ORG + "/runners/generate-jitconfig")
-def generate_org_jitconfig(ask: Ask) -> Answer:
+def generate_org_jitconfig(ask: Ask) -> GitHubAnswer:
     ask.demand(_OF_ORG)
     return _registered(ask, _organization(ask))
 
 
 @serves("GET", _ORG + "/runner-groups")
-def list_runner_groups(ask: Ask) -> Answer:
+def list_runner_groups(ask: Ask) -> GitHubAnswer:
     ask.demand_reading(_OF_ORG)
     groups = records.each(ask.cloud, records.GROUP, _organization(ask))
-    return Listing([group.body for group in groups], key="runner_groups")
+    return Paged([group.body for group in groups], key="runner_groups")
 
 
 def shown(body: JsonObject) -> JsonObject:
@@ -114,10 +114,10 @@ def _organization(ask: Ask) -> str:
     return records.scope(found.body["login"])
 
 
-def _listed(ask: Ask, where: str) -> Listing:
+def _listed(ask: Ask, where: str) -> Paged:
     name = ask.query.get("name")
     runners = [shown(found.body) for found in records.each(ask.cloud, records.RUNNER, where)]
-    return Listing([runner for runner in runners if name in (None, runner["name"])], key="runners")
+    return Paged([runner for runner in runners if name in (None, runner["name"])], key="runners")
 
 
 def _runner(ask: Ask, where: str) -> Resource:

@@ -13,7 +13,7 @@ from infra.local.cloud import tokens
 from infra.local.cloud.cloud import Cloud, Order, obeys
 from infra.local.cloud.errors import JsonObject
 from infra.local.cloud.github import records, runners
-from infra.local.cloud.github.credentials import token_digest
+from infra.local.cloud.github.apps import token_digest
 from infra.local.cloud.github.hub import HOUR, REQUESTS_AN_HOUR
 from infra.local.cloud.github.routes import GitHubError
 

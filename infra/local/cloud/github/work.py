@@ -9,11 +9,11 @@ from __future__ import annotations
 import base64
 import json
 
-from infra.local.cloud.clock import Event
+from infra.local.cloud.clock import DueEvent
 from infra.local.cloud.cloud import Cloud, Order, Said, obeys, reacts
 from infra.local.cloud.errors import ApiError, JsonObject, failed_precondition, invalid
 from infra.local.cloud.github import records, runners
-from infra.local.cloud.github.credentials import token_digest
+from infra.local.cloud.github.apps import token_digest
 from infra.local.cloud.store import Resource
 
 CONCLUSIONS = ("success", "failure", "cancelled")
@@ -43,7 +43,7 @@ def disconnect(order: Order) -> JsonObject:
 
 
 @reacts("github.runner.lost")
-def _lost(cloud: Cloud, event: Event) -> None:
+def _lost(cloud: Cloud, event: DueEvent) -> None:
     """The job of a runner that is offline still has failed, and the runner is gone, since it served for one."""
     runner = cloud.store.find(records.RUNNER, event.subject)
     if runner is not None and runner.body["status"] == "offline" and runner.body["busy"]:

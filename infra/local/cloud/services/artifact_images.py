@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from urllib.parse import quote, unquote
 
 from infra.local.cloud.clock import timestamp
-from infra.local.cloud.cloud import Call, handles
+from infra.local.cloud.cloud import ApiCall, handles
 from infra.local.cloud.errors import JsonObject, already_exists, failed_precondition, invalid, not_found
 from infra.local.cloud.services import artifact_registry as repositories
 from infra.local.cloud.services.artifact_shelf import Shelf, Version, docker_image, indexes_of
-from infra.local.cloud.services.collection import page
+from infra.local.cloud.services.listings import page
 
 _BASE = "artifactregistry.projects.locations.repositories"
 _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
@@ -25,30 +25,30 @@ _DELETE_SECONDS = 2.0
 
 
 @handles(f"{_BASE}.dockerImages.list")
-def list_images(call: Call) -> JsonObject:
+def list_images(call: ApiCall) -> JsonObject:
     found = [docker_image(version, _repository(call)) for version in _all(call)]
     return _page(call, "dockerImages", found)
 
 
 @handles(f"{_BASE}.dockerImages.get")
-def get_image(call: Call) -> JsonObject:
+def get_image(call: ApiCall) -> JsonObject:
     image, _, digest = unquote(call.ids["dockerImagesId"]).partition("@")
     return docker_image(_version(call, image, digest), _repository(call))
 
 
 @handles(f"{_BASE}.packages.list")
-def list_packages(call: Call) -> JsonObject:
+def list_packages(call: ApiCall) -> JsonObject:
     shelf = _shelf(call)
     return _page(call, "packages", [_package(call, image, shelf.versions(image)) for image in shelf.images()])
 
 
 @handles(f"{_BASE}.packages.get")
-def get_package(call: Call) -> JsonObject:
+def get_package(call: ApiCall) -> JsonObject:
     return _package(call, _image(call), _versions(call))
 
 
 @handles(f"{_BASE}.packages.delete")
-def delete_package(call: Call) -> JsonObject:
+def delete_package(call: ApiCall) -> JsonObject:
     shelf = _shelf(call)
     for version in _versions(call):
         shelf.delete(version)
@@ -56,17 +56,17 @@ def delete_package(call: Call) -> JsonObject:
 
 
 @handles(f"{_BASE}.packages.versions.list")
-def list_versions(call: Call) -> JsonObject:
+def list_versions(call: ApiCall) -> JsonObject:
     return _page(call, "versions", [_shown(call, version) for version in _versions(call)])
 
 
 @handles(f"{_BASE}.packages.versions.get")
-def get_version(call: Call) -> JsonObject:
+def get_version(call: ApiCall) -> JsonObject:
     return _shown(call, _version(call, _image(call), call.ids["versionsId"]))
 
 
 @handles(f"{_BASE}.packages.versions.delete")
-def delete_version(call: Call) -> JsonObject:
+def delete_version(call: ApiCall) -> JsonObject:
     version = _version(call, _image(call), call.ids["versionsId"])
     if version.tags and not call.params.get("force"):
         raise failed_precondition(f"Version '{version.digest}' has tags ({', '.join(version.tags)}); use force.")
@@ -75,7 +75,7 @@ def delete_version(call: Call) -> JsonObject:
 
 
 @handles(f"{_BASE}.packages.versions.batchDelete")
-def delete_versions(call: Call) -> JsonObject:
+def delete_versions(call: ApiCall) -> JsonObject:
     found = [_version(call, _image(call), name.rpartition("/")[2]) for name in call.body.get("names", [])]
     for version in found:
         if version.tags:
@@ -87,17 +87,17 @@ def delete_versions(call: Call) -> JsonObject:
 
 
 @handles(f"{_BASE}.packages.tags.list")
-def list_tags(call: Call) -> JsonObject:
+def list_tags(call: ApiCall) -> JsonObject:
     return _page(call, "tags", [_shown_tag(call, tag, digest) for tag, digest in _tags(call)])
 
 
 @handles(f"{_BASE}.packages.tags.get")
-def get_tag(call: Call) -> JsonObject:
+def get_tag(call: ApiCall) -> JsonObject:
     return _shown_tag(call, call.ids["tagsId"], _tagged(call))
 
 
 @handles(f"{_BASE}.packages.tags.create")
-def create_tag(call: Call) -> JsonObject:
+def create_tag(call: ApiCall) -> JsonObject:
     tag = call.params.get("tagId") or call.body.get("name", "").rpartition("/")[2]
     if not _TAG.fullmatch(tag):
         raise invalid(f"Invalid tag '{tag}'.", field="tag_id")
@@ -107,7 +107,7 @@ def create_tag(call: Call) -> JsonObject:
 
 
 @handles(f"{_BASE}.packages.tags.patch")
-def patch_tag(call: Call) -> JsonObject:
+def patch_tag(call: ApiCall) -> JsonObject:
     current = _tagged(call)
     if _wanted(call) != current:
         _check_movable(call)
@@ -115,37 +115,37 @@ def patch_tag(call: Call) -> JsonObject:
 
 
 @handles(f"{_BASE}.packages.tags.delete")
-def delete_tag(call: Call) -> JsonObject:
+def delete_tag(call: ApiCall) -> JsonObject:
     _tagged(call)
     _check_movable(call)
     _shelf(call).untag(_image(call), call.ids["tagsId"])
     return {}
 
 
-def _shelf(call: Call) -> Shelf:
+def _shelf(call: ApiCall) -> Shelf:
     """Raises 404 for a repository that does not exist. One of another format than Docker has no images."""
     return Shelf(call.cloud, repositories.place(repositories.REPOSITORIES.found(call)))
 
 
-def _repository(call: Call) -> str:
+def _repository(call: ApiCall) -> str:
     return repositories.REPOSITORIES.found(call).name
 
 
-def _image(call: Call) -> str:
+def _image(call: ApiCall) -> str:
     return unquote(call.ids["packagesId"])
 
 
-def _package_name(call: Call, image: str) -> str:
+def _package_name(call: ApiCall, image: str) -> str:
     return f"{_repository(call)}/packages/{quote(image, safe='')}"
 
 
-def _all(call: Call) -> Iterator[Version]:
+def _all(call: ApiCall) -> Iterator[Version]:
     shelf = _shelf(call)
     for image in shelf.images():
         yield from shelf.versions(image)
 
 
-def _versions(call: Call) -> list[Version]:
+def _versions(call: ApiCall) -> list[Version]:
     """Raises 404 for a package without any."""
     found = _shelf(call).versions(_image(call))
     if not found:
@@ -153,27 +153,27 @@ def _versions(call: Call) -> list[Version]:
     return found
 
 
-def _version(call: Call, image: str, digest: str) -> Version:
+def _version(call: ApiCall, image: str, digest: str) -> Version:
     version = _shelf(call).version(image, digest)
     if version is None:
         raise not_found(f"{_package_name(call, image)}/versions/{digest}")
     return version
 
 
-def _delete(call: Call, version: Version) -> None:
+def _delete(call: ApiCall, version: Version) -> None:
     shelf = _shelf(call)
     if parents := indexes_of(version, shelf.versions(unquote(version.image))):
         raise failed_precondition(f"Version '{version.digest}' is part of {', '.join(parents)}.")
     shelf.delete(version)
 
 
-def _tags(call: Call) -> Iterator[tuple[str, str]]:
+def _tags(call: ApiCall) -> Iterator[tuple[str, str]]:
     for version in _shelf(call).versions(_image(call)):
         for tag in version.tags:
             yield tag, version.digest
 
 
-def _tagged(call: Call) -> str:
+def _tagged(call: ApiCall) -> str:
     """The digest that the tag of a call stands for. Raises 404."""
     tag = call.ids["tagsId"]
     digest = dict(_tags(call)).get(tag)
@@ -182,30 +182,30 @@ def _tagged(call: Call) -> str:
     return digest
 
 
-def _wanted(call: Call) -> str:
+def _wanted(call: ApiCall) -> str:
     return call.body.get("version", "").rpartition("/")[2]
 
 
-def _put(call: Call, tag: str) -> JsonObject:
+def _put(call: ApiCall, tag: str) -> JsonObject:
     version = _version(call, _image(call), _wanted(call))
     _shelf(call).tag(version, tag)
     return _shown_tag(call, tag, version.digest)
 
 
-def _check_movable(call: Call) -> None:
+def _check_movable(call: ApiCall) -> None:
     if repositories.REPOSITORIES.found(call).body.get("dockerConfig", {}).get("immutableTags"):
         raise failed_precondition(f"The tags of '{_repository(call)}' are immutable.")
 
 
-def _tag_name(call: Call, tag: str) -> str:
+def _tag_name(call: ApiCall, tag: str) -> str:
     return f"{_package_name(call, _image(call))}/tags/{tag}"
 
 
-def _shown_tag(call: Call, tag: str, digest: str) -> JsonObject:
+def _shown_tag(call: ApiCall, tag: str, digest: str) -> JsonObject:
     return {"name": _tag_name(call, tag), "version": f"{_package_name(call, _image(call))}/versions/{digest}"}
 
 
-def _package(call: Call, image: str, versions: list[Version]) -> JsonObject:
+def _package(call: ApiCall, image: str, versions: list[Version]) -> JsonObject:
     came = [version.came for version in versions]
     return {
         "name": _package_name(call, image),
@@ -214,7 +214,7 @@ def _package(call: Call, image: str, versions: list[Version]) -> JsonObject:
     }
 
 
-def _shown(call: Call, version: Version) -> JsonObject:
+def _shown(call: ApiCall, version: Version) -> JsonObject:
     """Its tags are shown in the FULL view alone."""
     name = f"{_repository(call)}/packages/{version.image}/versions/{version.digest}"
     image = docker_image(version, _repository(call))
@@ -230,11 +230,11 @@ def _shown(call: Call, version: Version) -> JsonObject:
     return shown
 
 
-def _page(call: Call, key: str, items: list[JsonObject]) -> JsonObject:
+def _page(call: ApiCall, key: str, items: list[JsonObject]) -> JsonObject:
     return page(call, key, sorted(items, key=lambda item: item["name"]))
 
 
-def _operation(call: Call) -> JsonObject:
+def _operation(call: ApiCall) -> JsonObject:
     return call.cloud.operations.lro(
         _repository(call).rpartition("/repositories/")[0],
         seconds=_DELETE_SECONDS,

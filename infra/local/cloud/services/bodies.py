@@ -174,14 +174,6 @@ def check_labels(labels: JsonObject, *, field: str = "labels") -> None:
             )
 
 
-def listing(key: str, items: list[JsonObject], next_token: str | None) -> JsonObject:
-    """A list answer: empty lists and the last page's token are left out."""
-    answer: JsonObject = {key: items} if items else {}
-    if next_token:
-        answer["nextPageToken"] = next_token
-    return answer
-
-
 def decoded(text: str) -> bytes:
     """The bytes of a field that `schema` has checked: base64 in either alphabet, with or without padding."""
     bare = text.replace("-", "+").replace("_", "/").rstrip("=")

@@ -12,7 +12,7 @@ import uuid
 from types import MappingProxyType
 
 from infra.local.cloud.clock import timestamp
-from infra.local.cloud.cloud import Call, Cloud, handles
+from infra.local.cloud.cloud import ApiCall, Cloud, handles
 from infra.local.cloud.errors import JsonObject, invalid
 from infra.local.cloud.services import bodies, places, policies
 from infra.local.cloud.services.collection import Collection
@@ -98,7 +98,7 @@ _JOBS = _Jobs()
 
 
 @handles("run.projects.locations.jobs.run")
-def run_job(call: Call) -> JsonObject:
+def run_job(call: ApiCall) -> JsonObject:
     held = run(call.cloud, _JOBS.found(call).name)
     execution = held.body["latestCreatedExecution"]
     response = {"@type": f"{_TYPE}.Execution", **execution, "job": held.name, "succeededCount": 1}

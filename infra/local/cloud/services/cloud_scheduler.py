@@ -14,8 +14,8 @@ import zoneinfo
 
 from cronsim import CronSim, CronSimError
 
-from infra.local.cloud.clock import Event, timestamp
-from infra.local.cloud.cloud import Call, Cloud, handles, reacts
+from infra.local.cloud.clock import DueEvent, timestamp
+from infra.local.cloud.cloud import ApiCall, Cloud, handles, reacts
 from infra.local.cloud.errors import ApiError, JsonObject, invalid
 from infra.local.cloud.services import bodies, cloud_run, places, pubsub
 from infra.local.cloud.services.collection import Collection
@@ -38,10 +38,10 @@ class _Jobs(Collection):
     mutable = frozenset({"description", "schedule", "timeZone", "attemptDeadline", "retryConfig", *_TARGETS})
     absent = "Job not found."
 
-    def asked_id(self, call: Call) -> str:
+    def asked_id(self, call: ApiCall) -> str:
         return call.body.get("name", "").removeprefix(self.prefix(call)) or call.cloud.operations.new_id()
 
-    def merged(self, call: Call, held: Resource) -> JsonObject:
+    def merged(self, call: ApiCall, held: Resource) -> JsonObject:
         """Without a mask the body is the whole job, as the Google provider sends it."""
         mask = call.params.get("updateMask") or "*"
         job = bodies.masked(held.body["job"], self.kept(call.body), mask, mutable=self.mutable)
@@ -52,10 +52,10 @@ class _Jobs(Collection):
         _check(cloud, row["job"])
         return row
 
-    def clear(self, call: Call, held: Resource) -> None:
+    def clear(self, call: ApiCall, held: Resource) -> None:
         call.cloud.timeline.cancel(held.name)
 
-    def answer(self, call: Call, method: str, held: Resource) -> JsonObject:
+    def answer(self, call: ApiCall, method: str, held: Resource) -> JsonObject:
         if method != "delete":
             _plan(call.cloud, held)
         return super().answer(call, method, held)
@@ -75,7 +75,7 @@ _JOBS = _Jobs()
 
 
 @handles("cloudscheduler.projects.locations.jobs.pause", "cloudscheduler.projects.locations.jobs.resume")
-def change_state(call: Call) -> JsonObject:
+def change_state(call: ApiCall) -> JsonObject:
     """The Google provider resumes a job that it has just made, so a change to the state it is in is no error."""
     state = "PAUSED" if call.method.endswith(".pause") else "ENABLED"
     held = _JOBS.found(call)
@@ -86,13 +86,13 @@ def change_state(call: Call) -> JsonObject:
 
 
 @handles("cloudscheduler.projects.locations.jobs.run")
-def run_job(call: Call) -> JsonObject:
+def run_job(call: ApiCall) -> JsonObject:
     """Now, and besides its times; a paused job runs as well."""
     return _JOBS.shown(call.cloud, _attempt(call.cloud, _JOBS.found(call)))
 
 
 @reacts(_FIRE)
-def fire(cloud: Cloud, event: Event) -> None:
+def fire(cloud: Cloud, event: DueEvent) -> None:
     held = _JOBS.find(cloud, event.subject)
     if held is not None:
         _plan(cloud, _attempt(cloud, held))

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from infra.local.cloud.clock import timestamp
-from infra.local.cloud.cloud import Call, Cloud, handles
+from infra.local.cloud.cloud import ApiCall, Cloud, handles
 from infra.local.cloud.errors import JsonObject, failed_precondition, invalid, not_found
 from infra.local.cloud.services import bodies, places
 from infra.local.cloud.services import cloudbuild_substitutions as substitutions
@@ -48,24 +48,24 @@ class ByAge(Collection):
     locations = frozenset({"global", *places.REGIONS})
     identity = "id"
 
-    def parent(self, call: Call) -> str:
+    def parent(self, call: ApiCall) -> str:
         named = call.params.get("parent") or call.params.get("name") or call.body.get("name", "")
         hit = None if "locationsId" in call.ids else _PARENT.match(named)
         project = hit[1] if hit else call.ids.get("projectsId") or call.ids["projectId"]
         location = self.location(hit[2] if hit else call.ids.get("locationsId", "global"))
         return f"projects/{call.cloud.project(project).id}/{location}"
 
-    def id_of(self, call: Call) -> str:
+    def id_of(self, call: ApiCall) -> str:
         return [*call.ids.values()][-1]
 
-    def asked_id(self, call: Call) -> str:
+    def asked_id(self, call: ApiCall) -> str:
         return self.made_id(call.cloud)
 
     def made_id(self, cloud: Cloud) -> str:
         """One that no other has; the same requests give the same ones."""
         return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{self.kind} {cloud.store.next_number(self.kind)}"))
 
-    def listed(self, call: Call) -> list[Resource]:
+    def listed(self, call: ApiCall) -> list[Resource]:
         return sorted(super().listed(call), key=lambda each: (each.created, each.body.get("number", 0)), reverse=True)
 
 
@@ -77,7 +77,7 @@ class _Builds(ByAge):
     # cloud.google.com/build/docs/view-build-results#filtering_build_results_using_queries
     filtered_as = MappingProxyType({"triggerId": "buildTriggerId"})
 
-    def create(self, call: Call) -> JsonObject:
+    def create(self, call: ApiCall) -> JsonObject:
         parent = self.parent(call)
         template = bodies.without_unset(call.body)
         check_build(template)
@@ -94,7 +94,7 @@ _BUILDS = _Builds()
 
 
 @handles("cloudbuild.projects.builds.cancel", "cloudbuild.projects.locations.builds.cancel")
-def cancel_build(call: Call) -> JsonObject:
+def cancel_build(call: ApiCall) -> JsonObject:
     held = _BUILDS.found(call)
     if held.body["status"] in ENDS:
         raise failed_precondition(f"Build '{held.body['id']}' is {held.body['status']} and cannot be cancelled.")

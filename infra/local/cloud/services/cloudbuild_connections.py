@@ -13,10 +13,11 @@ import re
 from types import MappingProxyType
 
 from infra.local.cloud.clock import timestamp
-from infra.local.cloud.cloud import Call, Cloud, handles
+from infra.local.cloud.cloud import ApiCall, Cloud, handles
 from infra.local.cloud.errors import JsonObject, already_exists, failed_precondition, invalid, not_found
-from infra.local.cloud.services import bodies, places
+from infra.local.cloud.services import places
 from infra.local.cloud.services.collection import Collection
+from infra.local.cloud.services.listings import page
 from infra.local.cloud.services.secret_manager import SECRETS
 from infra.local.cloud.store import Resource
 
@@ -59,7 +60,7 @@ class _Connections(_OfHosts):
     message = f"{_TYPE}.Connection"
     has_policy = True
 
-    def create(self, call: Call) -> JsonObject:
+    def create(self, call: ApiCall) -> JsonObject:
         if call.ids["locationsId"] == "global":
             raise invalid("A connection is regional: it cannot be made in global.", field="parent")
         return super().create(call)
@@ -79,7 +80,7 @@ class _Connections(_OfHosts):
                 raise not_found(secret)
         return body
 
-    def clear(self, call: Call, held: Resource) -> None:
+    def clear(self, call: ApiCall, held: Resource) -> None:
         if call.cloud.store.count(REPOSITORIES.kind, f"{held.name}/repositories/"):
             raise failed_precondition(f"Connection '{held.name}' still has repositories; unlink them first.")
 
@@ -120,7 +121,7 @@ REPOSITORIES = _Repositories()
 
 
 @handles(f"{_REPOSITORIES}.batchCreate")
-def create_repositories(call: Call) -> JsonObject:
+def create_repositories(call: ApiCall) -> JsonObject:
     connection, shown = CONNECTIONS.found(call), []
     for each in call.body.get("requests", []):
         name = f"{connection.name}/repositories/{REPOSITORIES.checked_id(each.get('repositoryId', ''))}"
@@ -131,16 +132,16 @@ def create_repositories(call: Call) -> JsonObject:
 
 
 @handles(f"{_CONNECTIONS}.fetchLinkableRepositories")
-def list_linkable_repositories(call: Call) -> JsonObject:
+def list_linkable_repositories(call: ApiCall) -> JsonObject:
     """What the local GitHub holds and this connection does not link yet."""
     known = {each.body["remoteUri"] for each in linked(call.cloud, CONNECTIONS.found(call))}
-    page = call.cloud.store.page("github.repository", "", call.params)
-    uris = [f"https://github.com/{each.body['full_name']}.git" for each in page.resources]
-    return bodies.listing("repositories", [{"remoteUri": uri} for uri in uris if uri not in known], page.next_token)
+    uris = [f"https://github.com/{each.body['full_name']}.git" for each in call.cloud.store.each("github.repository")]
+    found = [{"remoteUri": uri} for uri in uris if uri not in known]
+    return page(call, "repositories", found, identity="remoteUri")
 
 
 @handles(f"{_REPOSITORIES}.accessReadToken", f"{_REPOSITORIES}.accessReadWriteToken")
-def access_token(call: Call) -> JsonObject:
+def access_token(call: ApiCall) -> JsonObject:
     """A token made of the repository and the hour; no server here looks at it."""
     held = REPOSITORIES.found(call)
     if (connection := connection_of(call.cloud, held)).body.get("disabled"):

@@ -34,7 +34,7 @@ def push(order: Order) -> JsonObject:
     commit = body.get("commit") or firing.made_up(f"{repository} {number}")
     if not _COMMIT.fullmatch(commit):
         raise invalid(f"'{commit}' is no commit: forty hexadecimal digits.", field="commit")
-    push = firing.Push(
+    push = firing.PushedCommits(
         repository=repository, commit=commit, changed=tuple(body.get("changed", [])), branch=branch, tag=tag
     )
     outcomes = firing.on_push(cloud, push)
@@ -140,7 +140,7 @@ def _named(cloud: Cloud, name: str) -> Resource:
     raise ApiError(404, f"There is no build '{name}'.")
 
 
-def _told(outcome: firing.Outcome) -> JsonObject:
+def _told(outcome: firing.TriggerOutcome) -> JsonObject:
     shown = triggers.shown(outcome.trigger)
     return {
         "name": shown["name"],

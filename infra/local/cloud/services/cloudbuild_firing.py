@@ -15,14 +15,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from infra.local.cloud.clock import timestamp
-from infra.local.cloud.cloud import Call, Cloud, handles
+from infra.local.cloud.cloud import ApiCall, Cloud, handles
 from infra.local.cloud.errors import JsonObject, invalid
 from infra.local.cloud.services import cloudbuild_builds as builds
 from infra.local.cloud.services import cloudbuild_connections as connections
-from infra.local.cloud.services import cloudbuild_globs as globs
 from infra.local.cloud.services import pubsub
 from infra.local.cloud.services.cloudbuild_substitutions import Heard
-from infra.local.cloud.services.cloudbuild_triggers import TRIGGERS
+from infra.local.cloud.services.cloudbuild_triggers import TRIGGERS, passing
 from infra.local.cloud.store import Resource
 
 # What the service sets for every build that a trigger starts, whatever its configuration says.
@@ -30,7 +29,7 @@ _TRIGGERED = {"substitutionOption": "ALLOW_LOOSE", "dynamicSubstitutions": True}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Push:
+class PushedCommits:
     """Commits that came to a branch, or a tag that did. repository: `owner/name`. changed: files of these commits."""
 
     repository: str
@@ -55,7 +54,7 @@ class Push:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TriggerOutcome:
     """What a push did to a trigger of its repository: the build it made, or why there is none."""
 
     trigger: Resource
@@ -63,7 +62,7 @@ class Outcome:
     reason: str
 
 
-def on_push(cloud: Cloud, push: Push) -> list[Outcome]:
+def on_push(cloud: Cloud, push: PushedCommits) -> list[TriggerOutcome]:
     """Let every push trigger of the repository look at a push, in the order in which they were made."""
     note(cloud, push.repository, push.branch or push.tag, push.commit)
     return [_answered(cloud, trigger, push, refs) for trigger, refs in _of_repository(cloud, push.repository)]
@@ -81,7 +80,7 @@ pubsub.LISTENERS.append(on_message)
 
 
 @handles("cloudbuild.projects.triggers.run", "cloudbuild.projects.locations.triggers.run")
-def run_trigger(call: Call) -> JsonObject:
+def run_trigger(call: ApiCall) -> JsonObject:
     """Whether the trigger is disabled or not, and whatever it listens to."""
     trigger = TRIGGERS.found(call)
     source = call.body if call.method == "cloudbuild.projects.triggers.run" else call.body.get("source", {})
@@ -93,7 +92,7 @@ def run_trigger(call: Call) -> JsonObject:
     commit = source.get("commitSha") or (head(call.cloud, repository, branch or tag) if branch or tag else "")
     if not commit:
         raise invalid("Say what to build: a branch, a tag or a commit.", field="source")
-    push = Push(repository=repository, commit=commit, changed=(), branch=branch, tag=tag)
+    push = PushedCommits(repository=repository, commit=commit, changed=(), branch=branch, tag=tag)
     return builds.operation(_start(call.cloud, trigger, push=push, own=own))
 
 
@@ -140,24 +139,24 @@ def _repository(cloud: Cloud, trigger: Resource) -> str:
     return connections.github_name(linked) if linked else ""
 
 
-def _answered(cloud: Cloud, trigger: Resource, push: Push, refs: JsonObject) -> Outcome:
+def _answered(cloud: Cloud, trigger: Resource, push: PushedCommits, refs: JsonObject) -> TriggerOutcome:
     reason = _against(cloud, trigger, push, refs)
     if reason:
-        return Outcome(trigger, None, reason)
-    files = globs.wanted(
+        return TriggerOutcome(trigger, None, reason)
+    files = passing(
         push.changed,
         included=trigger.body.get("includedFiles", ()),
         ignored=trigger.body.get("ignoredFiles", ()),
     )
     filtered = "includedFiles" in trigger.body or "ignoredFiles" in trigger.body
     if filtered and not files:
-        return Outcome(trigger, None, "no changed file passes its filters")
-    return Outcome(
+        return TriggerOutcome(trigger, None, "no changed file passes its filters")
+    return TriggerOutcome(
         trigger, _start(cloud, trigger, push=push), f"changed: {', '.join(files)}" if filtered else "any file"
     )
 
 
-def _against(cloud: Cloud, trigger: Resource, push: Push, refs: JsonObject) -> str:
+def _against(cloud: Cloud, trigger: Resource, push: PushedCommits, refs: JsonObject) -> str:
     """Why a push is not for a trigger, before its files are looked at; empty when it is."""
     if trigger.body.get("disabled"):
         return "the trigger is disabled"
@@ -177,7 +176,7 @@ def _start(
     cloud: Cloud,
     trigger: Resource,
     *,
-    push: Push | None = None,
+    push: PushedCommits | None = None,
     own: Mapping[str, str] | None = None,
     message: JsonObject | None = None,
 ) -> Resource:
@@ -211,7 +210,7 @@ def _start(
     )
 
 
-def _source(trigger: Resource, push: Push | None) -> JsonObject:
+def _source(trigger: Resource, push: PushedCommits | None) -> JsonObject:
     if push is None:
         return {}
     if config := trigger.body.get("repositoryEventConfig"):

@@ -2,18 +2,26 @@
 
 Owns their identifiers (a UUID the service makes, beside the name a person gives), updates, and what is refused of one:
 it has one source of configuration and one kind of event, and what it refers to exists. Expressions of `filter` are not
-evaluated, so they are refused. Leaves what a trigger does to `cloudbuild_firing`.
-Source: cloud.google.com/build/docs/api/reference/rest/v1/projects.triggers, read 2026-11.
+evaluated, so they are refused. Owns the language of its file filters too, Go's `filepath.Match` with `**`: `*` is any
+run of characters but a slash, `?` one of them, `[a-c]` and `[^a-c]` one of a set, a backslash takes the next character
+as it is, and `**` as a whole part any folders, none included. There are no braces, and `!` means nothing: `[!a]` is a
+set of two characters. Leaves what a trigger does to `cloudbuild_firing`.
+Sources, read 2026-11: cloud.google.com/build/docs/api/reference/rest/v1/projects.triggers,
+https://pkg.go.dev/path/filepath#Match and
+https://cloud.google.com/build/docs/automating-builds/create-manage-triggers#build_trigger
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+
+from wcmatch import glob
 
 from infra.local.cloud.clock import timestamp
-from infra.local.cloud.cloud import Call, Cloud
+from infra.local.cloud.cloud import ApiCall, Cloud
 from infra.local.cloud.errors import ApiError, JsonObject, already_exists, invalid
-from infra.local.cloud.services import cloudbuild_globs as globs
 from infra.local.cloud.services import pubsub
 from infra.local.cloud.services.cloudbuild_builds import ByAge, check_account, check_build, check_keys
 from infra.local.cloud.services.cloudbuild_connections import REPOSITORIES
@@ -25,6 +33,10 @@ _CONFIGS = ("build", "filename", "gitFileSource", "autodetect")
 _EVENTS = ("github", "repositoryEventConfig", "pubsubConfig", "webhookConfig", "triggerTemplate")
 # RE2, which Cloud Build matches refs with, has neither look-around nor back-references.
 _NOT_RE2 = re.compile(r"\(\?<?[=!]|\\[1-9]")
+_FLAGS = glob.GLOBSTAR | glob.DOTGLOB | glob.CASE | glob.FORCEUNIX
+# One item of a pattern: an escaped character, a whole set, a bracket that closes nothing, or any other character.
+_ITEM = re.compile(r"\\.|\[(?P<negated>\^?)(?P<set>(?:\\.|[^\]\\])+)\]|(?P<broken>\[|\\\Z)|.", re.DOTALL)
+_MEMBER = re.compile(r"\\.|.", re.DOTALL)
 
 
 class _Triggers(ByAge):
@@ -39,7 +51,7 @@ class _Triggers(ByAge):
     # As the document says and the Google provider relies on.
     mask = "whole"
 
-    def found(self, call: Call) -> Resource:
+    def found(self, call: ApiCall) -> Resource:
         """By id, or by the name a person gave. Raises 404."""
         prefix, asked = self.prefix(call), self.id_of(call)
         held = self.find(call.cloud, prefix + asked) or self._called(call.cloud, prefix, asked)
@@ -101,7 +113,7 @@ def _check(cloud: Cloud, parent: str, body: JsonObject) -> None:
     check_readable(list(body.get("substitutions", {}).values()))
     for key in ("includedFiles", "ignoredFiles"):
         for pattern in body.get(key, []):
-            if why := globs.problem(pattern):
+            if why := glob_problem(pattern):
                 raise invalid(f"{why}.", field=f"trigger.{key}")
     if "build" in body:
         check_build(body["build"] | {key: body[key] for key in ("serviceAccount",) if key in body})
@@ -144,3 +156,36 @@ def _wrong_with(pattern: str) -> str:
     except re.error as error:
         return str(error)
     return ""
+
+
+def glob_problem(pattern: str) -> str | None:
+    """Why Go refuses a pattern; None when it takes it."""
+    if any(item["broken"] for item in _ITEM.finditer(pattern)):
+        return f"syntax error in pattern '{pattern}'"
+    return None
+
+
+def matches(path: str, pattern: str) -> bool:
+    """Whether a path from the top of a repository is one that the pattern names."""
+    return _compiled(pattern).match(path)
+
+
+def passing(changed: Iterable[str], *, included: Sequence[str], ignored: Sequence[str]) -> list[str]:
+    """The changed files for which a trigger with these filters starts a build; none where the filters leave none."""
+    kept = [path for path in changed if not any(matches(path, pattern) for pattern in ignored)]
+    if not included:
+        return kept
+    return [path for path in kept if any(matches(path, pattern) for pattern in included)]
+
+
+@cache
+def _compiled(pattern: str) -> glob.WcMatcher[str]:
+    return glob.compile(_ITEM.sub(_translated, pattern), flags=_FLAGS)
+
+
+def _translated(item: re.Match[str]) -> str:
+    """A set with every member that wcmatch would read as more than a character escaped."""
+    if item["set"] is None:
+        return item[0]
+    members = (member if member == "-" or len(member) > 1 else f"\\{member}" for member in _MEMBER.findall(item["set"]))
+    return f"[{'^' if item['negated'] else ''}{''.join(members)}]"

@@ -8,65 +8,15 @@ service says what differs, and overrides a step where Google's service does some
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from types import MappingProxyType
 from typing import Literal
 
-from infra.local.cloud import filters
-from infra.local.cloud.cloud import Call, Cloud, handles
+from infra.local.cloud.cloud import ApiCall, Cloud, handles
 from infra.local.cloud.errors import ApiError, JsonObject, aborted, invalid, not_found
 from infra.local.cloud.services import bodies, policies
-from infra.local.cloud.store import Resource, opened, page_size, sealed
-
-
-def page(
-    call: Call,
-    key: str,
-    items: Iterable[JsonObject],
-    *,
-    identity: str = "name",
-    default_size: int = 500,
-    others: Mapping[str, str] | None = None,
-) -> JsonObject:
-    """The answer of a list by `filter`, `orderBy`, `pageSize` and `pageToken`. key: its field that has the items.
-
-    items: everything there is, shown, in the order in which the service lists it. identity: a field in which no two of
-    them are alike, by which a page begins after another. others: names that fields have in filters alone. Raises 400.
-    """
-    params = call.params
-    wanted = filters.wanted(params.get("filter"), call.listed, others or {})
-    ordered = filters.order(params.get("orderBy"), call.listed)
-    found = ordered([item for item in items if wanted(item)])
-    rest = found[_begin(found, opened(params.get("pageToken")), identity) :]
-    size = page_size(params, default_size)
-    return bodies.listing(key, rest[:size], sealed(str(rest[size - 1][identity])) if len(rest) > size else None)
-
-
-def _begin(items: list[JsonObject], after: str, identity: str) -> int:
-    """Where the page after an item begins. Raises 400 for one that is gone, unless the others are in its order."""
-    if not after:
-        return 0
-    names = [str(item[identity]) for item in items]
-    if after in names:
-        return names.index(after) + 1
-    if names != sorted(names):
-        raise invalid("Invalid page token.", field="pageToken")
-    return sum(name <= after for name in names)
-
-
-def serve_known(api: str, items: Callable[[Call], list[JsonObject]]) -> None:
-    """Register get and list of what is there for everybody, and that nobody makes. items: all of it, as it is shown."""
-
-    @handles(f"{api}.list")
-    def list_all(call: Call) -> JsonObject:
-        return page(call, api.rpartition(".")[2], items(call))
-
-    @handles(f"{api}.get")
-    def get_one(call: Call) -> JsonObject:
-        found = [item for item in items(call) if item["name"] == call.params["name"]]
-        if not found:
-            raise not_found(call.params["name"])
-        return found[0]
+from infra.local.cloud.services.listings import page
+from infra.local.cloud.store import Resource
 
 
 def numbered(cloud: Cloud, name: str) -> str:
@@ -129,30 +79,30 @@ class Collection:
 
     # Methods
 
-    def create(self, call: Call) -> JsonObject:
+    def create(self, call: ApiCall) -> JsonObject:
         cloud, name = call.cloud, self.new_name(call)
         if self.find(cloud, name):
             raise self.taken(cloud, name)
         body = self.checked(cloud, name, self.kept(self.sent(call)))
         return self.answer(call, "create", self.made(cloud, name, body))
 
-    def get(self, call: Call) -> JsonObject:
+    def get(self, call: ApiCall) -> JsonObject:
         return self.shown(call.cloud, self.found(call))
 
-    def list(self, call: Call) -> JsonObject:
+    def list(self, call: ApiCall) -> JsonObject:
         shown = [self.shown(call.cloud, held) for held in self.listed(call)]
         key, size = self.key or self.collection, self.page_size
         answer = page(call, key, shown, identity=self.identity, default_size=size, others=self.filtered_as)
         return {**answer, "totalSize": len(shown)} if self.counted else answer
 
-    def patch(self, call: Call) -> JsonObject:
+    def patch(self, call: ApiCall) -> JsonObject:
         held = self.found(call)
         self.check_etag(call, held)
         body = self.checked(call.cloud, held.name, self.merged(call, held))
         self.check_change(call.cloud, held, body)
         return self.answer(call, "patch", call.cloud.store.replace(held, body, now=call.cloud.now))
 
-    def delete(self, call: Call) -> JsonObject:
+    def delete(self, call: ApiCall) -> JsonObject:
         held = self.found(call)
         self.check_etag(call, held)
         self.clear(call, held)
@@ -162,7 +112,7 @@ class Collection:
 
     # Where things are
 
-    def parent(self, call: Call) -> str:
+    def parent(self, call: ApiCall) -> str:
         """What a call's resource stands below, with the project's id. Raises 404."""
         if self.above is not None:
             return self.above.found(call).name
@@ -175,17 +125,17 @@ class Collection:
             raise not_found(f"locations/{asked}")
         return f"locations/{asked}"
 
-    def prefix(self, call: Call) -> str:
+    def prefix(self, call: ApiCall) -> str:
         return f"{self.parent(call)}/{self.collection}/"
 
-    def asked_id(self, call: Call) -> str:
+    def asked_id(self, call: ApiCall) -> str:
         """The id of what is to be created."""
         return call.params.get(self.new_id, "") if self.new_id else self.id_of(call)
 
-    def id_of(self, call: Call) -> str:
+    def id_of(self, call: ApiCall) -> str:
         return call.ids[f"{self.collection}Id"]
 
-    def new_name(self, call: Call) -> str:
+    def new_name(self, call: ApiCall) -> str:
         """Of what is to be created. Raises 400 for an id that cannot be one."""
         return self.prefix(call) + self.checked_id(self.asked_id(call))
 
@@ -206,16 +156,16 @@ class Collection:
             raise self.missing(cloud, name)
         return held
 
-    def found(self, call: Call) -> Resource:
+    def found(self, call: ApiCall) -> Resource:
         """The resource that a call names. Raises 404."""
         return self.named(call.cloud, self.prefix(call) + self.id_of(call))
 
-    def listed(self, call: Call) -> Iterable[Resource]:
+    def listed(self, call: ApiCall) -> Iterable[Resource]:
         return list(call.cloud.store.each(self.kind, self.prefix(call)))
 
     # What is said, kept and answered
 
-    def sent(self, call: Call) -> JsonObject:
+    def sent(self, call: ApiCall) -> JsonObject:
         """The resource in a call's body."""
         field = self.inside.get(call.method.rpartition(".")[2])
         return call.body.get(field) or {} if field else call.body
@@ -226,7 +176,7 @@ class Collection:
             return bodies.without_unset({key: value for key, value in sent.items() if key not in ("name", "etag")})
         return bodies.without_unset({key: value for key, value in sent.items() if key in self.mutable | self.fixed})
 
-    def merged(self, call: Call, held: Resource) -> JsonObject:
+    def merged(self, call: ApiCall, held: Resource) -> JsonObject:
         """The resource as an update makes it. Raises 400."""
         mask = call.params.get("updateMask") or call.body.get("updateMask")
         if not mask and self.mask == "refused":
@@ -242,7 +192,7 @@ class Collection:
     def check_change(self, cloud: Cloud, held: Resource, body: JsonObject) -> None:
         """Raises for a change that the service refuses, of what it would take from a new resource."""
 
-    def check_etag(self, call: Call, held: Resource) -> None:
+    def check_etag(self, call: ApiCall, held: Resource) -> None:
         """Raises 409 for one that is not the current one; none is taken as consent."""
         sent = call.params.get("etag") or self.sent(call).get("etag")
         if sent and sent.strip('"') != held.etag:
@@ -251,14 +201,14 @@ class Collection:
     def made(self, cloud: Cloud, name: str, body: JsonObject) -> Resource:
         return cloud.store.insert(self.kind, name, body, now=cloud.now)
 
-    def clear(self, call: Call, held: Resource) -> None:
+    def clear(self, call: ApiCall, held: Resource) -> None:
         """Take away what goes with a resource that is deleted. Raises where something keeps it."""
 
     def shown(self, cloud: Cloud, held: Resource) -> JsonObject:
         """A resource as the service shows it."""
         return {"name": self.public(cloud, held.name), **held.body}
 
-    def answer(self, call: Call, method: str, held: Resource) -> JsonObject:
+    def answer(self, call: ApiCall, method: str, held: Resource) -> JsonObject:
         """Of a method that changes something: the resource or nothing, or the operation that ends with it."""
         if method in self.seconds:
             return self.operation(call, method, held.name, self.response(call.cloud, method, held))
@@ -268,7 +218,7 @@ class Collection:
         """What the operation of a method ends with; None for nothing."""
         return None if method == "delete" else {"@type": self.message, **self.shown(cloud, held)}
 
-    def operation(self, call: Call, method: str, name: str, response: JsonObject | None) -> JsonObject:
+    def operation(self, call: ApiCall, method: str, name: str, response: JsonObject | None) -> JsonObject:
         place = "/".join(name.split("/")[:4])
         metadata = self.metadata(method, name)
         return call.cloud.operations.lro(place, seconds=self.seconds[method], metadata=metadata, response=response)

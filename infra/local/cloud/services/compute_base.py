@@ -12,10 +12,11 @@ from types import MappingProxyType
 from typing import Any
 
 from infra.local.cloud.clock import timestamp
-from infra.local.cloud.cloud import Call, Cloud
+from infra.local.cloud.cloud import ApiCall, Cloud
 from infra.local.cloud.errors import ApiError, JsonObject, condition_not_met, invalid
 from infra.local.cloud.services import places
-from infra.local.cloud.services.collection import Collection, page
+from infra.local.cloud.services.collection import Collection
+from infra.local.cloud.services.listings import page
 from infra.local.cloud.store import Resource
 
 _NAME = re.compile(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?")
@@ -45,26 +46,26 @@ class OfCompute(Collection):
     def noun(self) -> str:
         return self.collection.removesuffix("s")
 
-    def insert(self, call: Call) -> JsonObject:
+    def insert(self, call: ApiCall) -> JsonObject:
         return self.create(call)
 
-    def get(self, call: Call) -> JsonObject:
+    def get(self, call: ApiCall) -> JsonObject:
         return linked(call, super().get(call))
 
-    def list(self, call: Call) -> JsonObject:
+    def list(self, call: ApiCall) -> JsonObject:
         items = [linked(call, self.shown(call.cloud, held)) for held in self.listed(call)]
         return listed(call, f"compute#{self.noun}List", self.prefix(call), items)
 
-    def update(self, call: Call) -> JsonObject:
+    def update(self, call: ApiCall) -> JsonObject:
         return self.patch(call)
 
-    def parent(self, call: Call) -> str:
+    def parent(self, call: ApiCall) -> str:
         return scope(call)
 
-    def asked_id(self, call: Call) -> str:
+    def asked_id(self, call: ApiCall) -> str:
         return call.body.get("name", "")
 
-    def id_of(self, call: Call) -> str:
+    def id_of(self, call: ApiCall) -> str:
         return call.ids[self.noun]
 
     def checked_id(self, identity: str) -> str:
@@ -75,7 +76,7 @@ class OfCompute(Collection):
     def kept(self, sent: JsonObject) -> JsonObject:
         return {**self.defaults, **{key: value for key, value in sent.items() if key != "region"}}
 
-    def merged(self, call: Call, held: Resource) -> JsonObject:
+    def merged(self, call: ApiCall, held: Resource) -> JsonObject:
         """The body with the mutable fields that were sent. Raises 400 for another field with another value."""
         body = dict(held.body)
         for field, value in call.body.items():
@@ -89,7 +90,7 @@ class OfCompute(Collection):
         """Empty text and empty lists are dropped; false and 0 are kept, since Compute Engine shows them."""
         return {key: value for key, value in body.items() if value not in ("", []) and key != "fingerprint"}
 
-    def check_etag(self, call: Call, held: Resource) -> None:
+    def check_etag(self, call: ApiCall, held: Resource) -> None:
         """Raises 412 for a fingerprint that is not the current one; none is taken as consent."""
         if call.body.get("fingerprint", held.etag) not in ("", held.etag):
             raise condition_not_met(f"Invalid fingerprint: the current one of '{held.name}' is {held.etag}.")
@@ -100,13 +101,13 @@ class OfCompute(Collection):
         region = {"region": where} if "/regions/" in where else {}
         return {"kind": f"compute#{self.noun}", **made, **region, **held.body}
 
-    def replaced(self, call: Call, held: Resource, body: JsonObject) -> JsonObject:
+    def replaced(self, call: ApiCall, held: Resource, body: JsonObject) -> JsonObject:
         """The operation of a method that changes a resource in its own way."""
         body = OfCompute.checked(self, call.cloud, held.name, body)
         changed = call.cloud.store.replace(held, body, now=call.cloud.now)
         return self.answer(call, call.method.rpartition(".")[2], changed)
 
-    def answer(self, call: Call, method: str, held: Resource) -> JsonObject:
+    def answer(self, call: ApiCall, method: str, held: Resource) -> JsonObject:
         """Begin an operation in the scope of the call and answer it."""
         cloud, where = call.cloud, scope(call)
         verb = call.method.rpartition(".")[2]
@@ -135,7 +136,7 @@ class OfCompute(Collection):
         return linked(call, begun)
 
 
-def scope(call: Call) -> str:
+def scope(call: ApiCall) -> str:
     """`projects/P/global`, `projects/P/regions/R` or `projects/P/zones/Z`. Raises 404 for a region or zone unknown."""
     head = f"projects/{call.cloud.project(call.ids['project']).id}"
     for key, known in (("region", places.REGIONS), ("zone", places.ZONES)):
@@ -171,12 +172,12 @@ def ready(cloud: Cloud, held: Resource) -> None:
         raise ApiError(400, f"The resource '{held.name}' is not ready", reason="resourceNotReady")
 
 
-def linked(call: Call, body: JsonObject) -> JsonObject:
+def linked(call: ApiCall, body: JsonObject) -> JsonObject:
     """The body with its relative links made absolute."""
     return {key: _linked(call, key, value) for key, value in body.items()}
 
 
-def _linked(call: Call, key: str, value: Any) -> Any:
+def _linked(call: ApiCall, key: str, value: Any) -> Any:
     if isinstance(value, dict):
         return linked(call, value)
     if isinstance(value, list):
@@ -187,7 +188,7 @@ def _linked(call: Call, key: str, value: Any) -> Any:
     return value
 
 
-def listed(call: Call, kind: str, prefix: str, items: Iterable[JsonObject]) -> JsonObject:
+def listed(call: ApiCall, kind: str, prefix: str, items: Iterable[JsonObject]) -> JsonObject:
     """A list answer of Compute Engine."""
     head: JsonObject = {"kind": kind, "id": prefix.rstrip("/"), "selfLink": call.base + prefix.rstrip("/")}
     return {**head, **page(call, "items", items)}

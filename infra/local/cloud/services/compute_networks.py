@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from itertools import islice
 from types import MappingProxyType
 
-from infra.local.cloud.cloud import Call, Cloud, handles
+from infra.local.cloud.cloud import ApiCall, Cloud, handles
 from infra.local.cloud.errors import ApiError, JsonObject
 from infra.local.cloud.services import compute_base as base
 from infra.local.cloud.services import places
@@ -45,7 +45,7 @@ class _Networks(OfCompute):
         }
     )
 
-    def parent(self, call: Call) -> str:
+    def parent(self, call: ApiCall) -> str:
         parent = super().parent(call)
         begin_project(call.cloud, parent.split("/")[1])
         return parent
@@ -62,7 +62,7 @@ class _Networks(OfCompute):
             _insert_automatic(cloud, name)
         return made
 
-    def clear(self, call: Call, held: Resource) -> None:
+    def clear(self, call: ApiCall, held: Resource) -> None:
         automatic, project = held.body["autoCreateSubnetworks"], "/".join(held.name.split("/")[:2])
         for kind in (SUBNETWORKS.kind, "compute.router", _Firewalls.kind):
             if automatic and kind == SUBNETWORKS.kind:
@@ -120,7 +120,7 @@ class _Firewalls(OfCompute):
         }
     )  # fmt: skip
 
-    def merged(self, call: Call, held: Resource) -> JsonObject:
+    def merged(self, call: ApiCall, held: Resource) -> JsonObject:
         fixed = ("name", "network", "direction")
         kept = held.body if call.method.endswith(".patch") else {key: held.body[key] for key in ("name", "network")}
         return {**self.defaults, **kept, **{key: value for key, value in call.body.items() if key not in fixed}}
@@ -154,7 +154,7 @@ class _Subnetworks(OfCompute):
         }
     )
 
-    def parent(self, call: Call) -> str:
+    def parent(self, call: ApiCall) -> str:
         parent = super().parent(call)
         begin_project(call.cloud, parent.split("/")[1])
         return parent
@@ -175,7 +175,7 @@ class _Subnetworks(OfCompute):
             _free(cloud, body, name, secondary.get("ipCidrRange", ""), f"secondaryIpRanges[{index}].ipCidrRange")
         return super().checked(cloud, name, body)
 
-    def clear(self, call: Call, held: Resource) -> None:
+    def clear(self, call: ApiCall, held: Resource) -> None:
         """Raises 400 for a subnetwork in which a TPU VM lives."""
         project = held.name.split("/")[1]
         for node in call.cloud.store.each(_TPU_NODE, f"projects/{project}/locations/"):
@@ -192,14 +192,14 @@ SUBNETWORKS = _Subnetworks()
 
 
 @handles("compute.subnetworks.setPrivateIpGoogleAccess")
-def set_private_access(call: Call) -> JsonObject:
+def set_private_access(call: ApiCall) -> JsonObject:
     held = SUBNETWORKS.found(call)
     wanted = call.body.get("privateIpGoogleAccess", False)
     return SUBNETWORKS.replaced(call, held, {**held.body, "privateIpGoogleAccess": wanted})
 
 
 @handles("compute.subnetworks.expandIpCidrRange")
-def expand_range(call: Call) -> JsonObject:
+def expand_range(call: ApiCall) -> JsonObject:
     held = SUBNETWORKS.found(call)
     wanted = _block(call.body.get("ipCidrRange", ""), "ipCidrRange")
     current = ipaddress.IPv4Network(held.body["ipCidrRange"])

@@ -6,12 +6,12 @@ Source: cloud.google.com/compute/docs/reference/rest/v1, read 2026-11.
 
 from __future__ import annotations
 
-from infra.local.cloud.cloud import Call, Cloud, handles
+from infra.local.cloud.cloud import ApiCall, Cloud, handles
 from infra.local.cloud.errors import ApiError, JsonObject
 from infra.local.cloud.services import bodies, places
 from infra.local.cloud.services import compute_base as base
-from infra.local.cloud.services.collection import page
 from infra.local.cloud.services.compute_base import OfCompute, linked, listed, scope
+from infra.local.cloud.services.listings import page
 from infra.local.cloud.store import Resource
 
 # Before any project; places have no other beginning.
@@ -23,7 +23,7 @@ _SMALLEST_GB, _LARGEST_GB = 10, 65536
 
 
 @handles("compute.projects.get")
-def get_project(call: Call) -> JsonObject:
+def get_project(call: ApiCall) -> JsonObject:
     project = call.cloud.project(call.ids["project"])
     return linked(
         call,
@@ -41,20 +41,20 @@ def get_project(call: Call) -> JsonObject:
 
 
 @handles("compute.regions.get", "compute.zones.get")
-def get_place(call: Call) -> JsonObject:
+def get_place(call: ApiCall) -> JsonObject:
     scope(call)
     return _place(call, call.ids.get("region") or call.ids["zone"])
 
 
 @handles("compute.regions.list", "compute.zones.list")
-def list_places(call: Call) -> JsonObject:
+def list_places(call: ApiCall) -> JsonObject:
     collection = call.method.split(".")[1]
     items = [_place(call, name) for name in sorted(places.REGIONS if collection == "regions" else places.ZONES)]
     prefix = f"{scope(call).removesuffix('global')}{collection}"
     return listed(call, f"compute#{collection[:-1]}List", prefix, items)
 
 
-def _place(call: Call, name: str) -> JsonObject:
+def _place(call: ApiCall, name: str) -> JsonObject:
     project, zones = f"projects/{call.cloud.project(call.ids['project']).id}", places.REGIONS.get(name)
     noun = "zone" if zones is None else "region"
     place: JsonObject = {
@@ -72,7 +72,7 @@ def _place(call: Call, name: str) -> JsonObject:
 
 
 @handles(*(f"compute.{collection}.{verb}" for collection in _OPERATIONS for verb in ("get", "wait")))
-def get_operation(call: Call) -> JsonObject:
+def get_operation(call: ApiCall) -> JsonObject:
     """`wait` answers at once, as the service may: clients ask again until the status is DONE."""
     name = f"{scope(call)}/operations/{call.ids['operation']}"
     found = call.cloud.operations.find(f"compute/{name}")
@@ -82,7 +82,7 @@ def get_operation(call: Call) -> JsonObject:
 
 
 @handles(*(f"compute.{collection}.list" for collection in _OPERATIONS))
-def list_operations(call: Call) -> JsonObject:
+def list_operations(call: ApiCall) -> JsonObject:
     prefix = f"{scope(call)}/operations"
     items = [linked(call, body) for body in call.cloud.operations.each(f"compute/{prefix}/")]
     return listed(call, "compute#operationList", prefix, items)
@@ -93,7 +93,7 @@ class _Disks(OfCompute):
     kind = "compute.disk"
     methods = "insert get list delete"
 
-    def sent(self, call: Call) -> JsonObject:
+    def sent(self, call: ApiCall) -> JsonObject:
         """A size may stand in the query too."""
         asked = call.params.get("sizeGb")
         return {"sizeGb": "500", **call.body, **({"sizeGb": asked} if asked else {})}
@@ -106,7 +106,7 @@ class _Disks(OfCompute):
         made = {"sizeGb": str(size), "zone": where, "physicalBlockSizeBytes": "4096", "status": "READY"}
         return super().checked(cloud, name, {"type": f"{where}/diskTypes/pd-standard", **body, **made})
 
-    def clear(self, call: Call, held: Resource) -> None:
+    def clear(self, call: ApiCall, held: Resource) -> None:
         """A node attaches disks of its own zone alone, by whatever form of link."""
         _, project, _, zone, _, name = held.name.split("/")
         for node in call.cloud.store.each(_TPU_NODE, f"projects/{project}/locations/{zone}/"):
@@ -119,7 +119,7 @@ DISKS = _Disks()
 
 
 @handles("compute.disks.aggregatedList")
-def list_everywhere(call: Call) -> JsonObject:
+def list_everywhere(call: ApiCall) -> JsonObject:
     """The disks of every zone, by zone."""
     prefix = f"projects/{call.cloud.project(call.ids['project']).id}/"
     found = [linked(call, DISKS.shown(call.cloud, held)) for held in call.cloud.store.each(DISKS.kind, prefix)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from infra.local.cloud.cloud import Call, Cloud
+from infra.local.cloud.cloud import ApiCall, Cloud
 from infra.local.cloud.errors import JsonObject
 from infra.local.cloud.services import compute_base as base
 from infra.local.cloud.services.compute_base import OfCompute, bad_value
@@ -29,7 +29,7 @@ class _Routers(OfCompute):
     methods = "insert get list patch update delete"
     mutable = frozenset({"description", "bgp", "bgpPeers", "interfaces", "nats"})
 
-    def merged(self, call: Call, held: Resource) -> JsonObject:
+    def merged(self, call: ApiCall, held: Resource) -> JsonObject:
         if call.method.endswith(".patch"):
             return super().merged(call, held)
         fixed = {key: value for key, value in held.body.items() if key not in self.mutable}

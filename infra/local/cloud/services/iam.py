@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 from types import MappingProxyType
 
-from infra.local.cloud.cloud import Call, Cloud, handles
+from infra.local.cloud.cloud import ApiCall, Cloud, handles
 from infra.local.cloud.errors import ApiError, JsonObject, failed_precondition, invalid
 from infra.local.cloud.services import bodies, policies
 from infra.local.cloud.services.collection import Collection
@@ -36,14 +36,14 @@ class _ServiceAccounts(Collection):
     has_policy = True
     present = "Service account {name} already exists."
 
-    def asked_id(self, call: Call) -> str:
+    def asked_id(self, call: ApiCall) -> str:
         return call.body.get("accountId", "")
 
-    def new_name(self, call: Call) -> str:
+    def new_name(self, call: ApiCall) -> str:
         head, _, identity = super().new_name(call).rpartition("/")
         return f"{head}/{identity}@{head.split('/')[1]}.iam.gserviceaccount.com"
 
-    def found(self, call: Call) -> Resource:
+    def found(self, call: ApiCall) -> Resource:
         """The account of a call; below `projects/-` the address itself says the project."""
         project, key = call.ids["projectsId"], call.ids["serviceAccountsId"]
         if "@" in key:
@@ -63,7 +63,7 @@ class _ServiceAccounts(Collection):
                 raise invalid(f"{field} must have at most {longest} bytes.", field=f"service_account.{field}")
         return body
 
-    def clear(self, call: Call, held: Resource) -> None:
+    def clear(self, call: ApiCall, held: Resource) -> None:
         policies.mark_deleted(call.cloud, held.name.rpartition("/")[2], _unique_id(held))
 
     def shown(self, cloud: Cloud, held: Resource) -> JsonObject:
@@ -77,7 +77,7 @@ ACCOUNTS = _ServiceAccounts()
 
 
 @handles("iam.projects.serviceAccounts.enable", "iam.projects.serviceAccounts.disable")
-def switch_account(call: Call) -> JsonObject:
+def switch_account(call: ApiCall) -> JsonObject:
     held = ACCOUNTS.found(call)
     body = bodies.without_unset({**held.body, "disabled": call.method.endswith(".disable")})
     call.cloud.store.replace(held, body, now=call.cloud.now)
@@ -108,11 +108,11 @@ class Recoverable(Collection):
         policies.forget(cloud, name)
         return None
 
-    def listed(self, call: Call) -> Iterable[Resource]:
+    def listed(self, call: ApiCall) -> Iterable[Resource]:
         there = [each for each in super().listed(call) if self.find(call.cloud, each.name)]
         return [each for each in there if call.params.get("showDeleted") or self.mark not in each.body]
 
-    def delete(self, call: Call) -> JsonObject:
+    def delete(self, call: ApiCall) -> JsonObject:
         held = self.found(call)
         self.check_etag(call, held)
         if self.mark in held.body:
@@ -123,13 +123,13 @@ class Recoverable(Collection):
         """The refusal to delete what is deleted."""
         return failed_precondition(f"'{self.public(cloud, held.name)}' is already deleted.")
 
-    def undelete(self, call: Call) -> JsonObject:
+    def undelete(self, call: ApiCall) -> JsonObject:
         held = self.found(call)
         if self.mark not in held.body:
             raise failed_precondition(f"'{self.public(call.cloud, held.name)}' is not deleted.")
         return self._replaced(call, held, {key: value for key, value in held.body.items() if key != self.mark})
 
-    def _replaced(self, call: Call, held: Resource, body: JsonObject) -> JsonObject:
+    def _replaced(self, call: ApiCall, held: Resource, body: JsonObject) -> JsonObject:
         """Either way it is there still, so the answer shows it."""
         return self.answer(call, "undelete", call.cloud.store.replace(held, body, now=call.cloud.now))
 
@@ -145,10 +145,10 @@ class _Roles(Recoverable):
     mark = "deleted"
     kept_seconds = 7 * 86400.0
 
-    def asked_id(self, call: Call) -> str:
+    def asked_id(self, call: ApiCall) -> str:
         return call.body.get("roleId", "")
 
-    def list(self, call: Call) -> JsonObject:
+    def list(self, call: ApiCall) -> JsonObject:
         """Permissions are shown in the FULL view alone."""
         answer = super().list(call)
         if call.params.get("view") != "FULL":

@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from infra.local.cloud import cel
 from infra.local.cloud.clock import timestamp
-from infra.local.cloud.cloud import Call, Cloud, handles
+from infra.local.cloud.cloud import ApiCall, Cloud, handles
 from infra.local.cloud.errors import ApiError, JsonObject, failed_precondition, invalid
 from infra.local.cloud.services.collection import numbered
 from infra.local.cloud.services.iam import Recoverable
@@ -40,7 +40,7 @@ class _Federated(Recoverable):
     seconds = MappingProxyType({"create": 3.0, "patch": 3.0, "undelete": 3.0})
     by_number = True
 
-    def parent(self, call: Call) -> str:
+    def parent(self, call: ApiCall) -> str:
         if (location := call.ids["locationsId"]) != "global":
             raise invalid(f"Workload identity pools are global; '{location}' has none.", field="parent")
         return super().parent(call)
@@ -63,7 +63,7 @@ class _Federated(Recoverable):
             shown |= {"expireTime": timestamp(shown.pop(self.mark)), "state": "DELETED"}
         return shown
 
-    def operation(self, call: Call, method: str, name: str, response: JsonObject | None) -> JsonObject:
+    def operation(self, call: ApiCall, method: str, name: str, response: JsonObject | None) -> JsonObject:
         metadata = {"@type": f"{self.message}OperationMetadata"}
         place = numbered(call.cloud, name)
         return call.cloud.operations.lro(place, seconds=self.seconds[method], metadata=metadata, response=response)
@@ -109,11 +109,11 @@ class _Providers(_Federated):
     key = "workloadIdentityPoolProviders"
     message = f"{_TYPE}.WorkloadIdentityPoolProvider"
 
-    def create(self, call: Call) -> JsonObject:
+    def create(self, call: ApiCall) -> JsonObject:
         check_active(POOLS.found(call))
         return super().create(call)
 
-    def undelete(self, call: Call) -> JsonObject:
+    def undelete(self, call: ApiCall) -> JsonObject:
         check_active(POOLS.found(call))
         return super().undelete(call)
 
@@ -145,7 +145,7 @@ _Providers()
 
 
 @handles(f"{_POOLS}.listAttestationRules")
-def list_attestation_rules(call: Call) -> JsonObject:
+def list_attestation_rules(call: ApiCall) -> JsonObject:
     """Rules belong to managed identities, which this cloud has none of."""
     POOLS.found(call)
     return {}

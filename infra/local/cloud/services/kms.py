@@ -16,7 +16,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from infra.local.cloud.clock import seconds_of, timestamp
-from infra.local.cloud.cloud import Call, Cloud, handles
+from infra.local.cloud.cloud import ApiCall, Cloud, handles
 from infra.local.cloud.errors import JsonObject, failed_precondition, invalid
 from infra.local.cloud.services import bodies, places
 from infra.local.cloud.services.bodies import crc32c
@@ -68,7 +68,7 @@ class _Keys(_Kept):
     absent = "CryptoKey {name} not found."
     present = "CryptoKey {name} already exists."
 
-    def create(self, call: Call) -> JsonObject:
+    def create(self, call: ApiCall) -> JsonObject:
         made = super().create(call)
         if call.params.get("skipInitialVersionCreation"):
             return made
@@ -107,10 +107,10 @@ class _CryptoKeyVersions(_Kept):
     above = KEYS
     absent = "CryptoKeyVersion {name} not found."
 
-    def create(self, call: Call) -> JsonObject:
+    def create(self, call: ApiCall) -> JsonObject:
         return self.shown(call.cloud, _new_version(call.cloud, KEYS.found(call)))
 
-    def patch(self, call: Call) -> JsonObject:
+    def patch(self, call: ApiCall) -> JsonObject:
         """Only the state changes, between enabled and disabled."""
         held, state = self.found(call), call.body.get("state")
         if bodies.mask_paths(call.params.get("updateMask")) != ["state"] or state not in ("ENABLED", "DISABLED"):
@@ -127,7 +127,7 @@ VERSIONS = _CryptoKeyVersions()
 
 
 @handles(f"{_KEYS}.updatePrimaryVersion")
-def update_primary(call: Call) -> JsonObject:
+def update_primary(call: ApiCall) -> JsonObject:
     key = KEYS.found(call)
     version = call.cloud.store.get(VERSIONS.kind, _version_name(key, call.body.get("cryptoKeyVersionId", "")))
     _check_enabled(version)
@@ -135,7 +135,7 @@ def update_primary(call: Call) -> JsonObject:
 
 
 @handles(f"{_KEYS}.encrypt")
-def encrypt(call: Call) -> JsonObject:
+def encrypt(call: ApiCall) -> JsonObject:
     key = KEYS.found(call)
     plaintext, associated = _bytes(call, "plaintext"), _bytes(call, "additionalAuthenticatedData")
     if not 0 < len(plaintext) + len(associated) <= _MOST_BYTES:
@@ -158,7 +158,7 @@ def encrypt(call: Call) -> JsonObject:
 
 
 @handles(f"{_KEYS}.decrypt")
-def decrypt(call: Call) -> JsonObject:
+def decrypt(call: ApiCall) -> JsonObject:
     key = KEYS.found(call)
     ciphertext, associated = _bytes(call, "ciphertext"), _bytes(call, "additionalAuthenticatedData")
     unreadable = invalid("Decryption failed: the ciphertext is invalid.", field="ciphertext")
@@ -183,7 +183,7 @@ def decrypt(call: Call) -> JsonObject:
 
 
 @handles(f"{_VERSIONS}.destroy")
-def destroy_version(call: Call) -> JsonObject:
+def destroy_version(call: ApiCall) -> JsonObject:
     held, key = VERSIONS.found(call), KEYS.found(call)
     if held.body["state"] not in ("ENABLED", "DISABLED"):
         raise failed_precondition(f"{held.name} cannot be destroyed: its state is {held.body['state']}.")
@@ -193,7 +193,7 @@ def destroy_version(call: Call) -> JsonObject:
 
 
 @handles(f"{_VERSIONS}.restore")
-def restore_version(call: Call) -> JsonObject:
+def restore_version(call: ApiCall) -> JsonObject:
     held = VERSIONS.found(call)
     if held.body["state"] != "DESTROY_SCHEDULED":
         raise failed_precondition(f"{held.name} is not scheduled for destruction: its state is {held.body['state']}.")
@@ -222,7 +222,7 @@ def _check_enabled(version: Resource) -> None:
         raise failed_precondition(f"{version.name} is not enabled, current state is: {version.body['state']}.")
 
 
-def _bytes(call: Call, field: str) -> bytes:
+def _bytes(call: ApiCall, field: str) -> bytes:
     """A byte field of the body, checked against its checksum where one was sent."""
     data = bodies.decoded(call.body.get(field, ""))
     checksum = call.body.get(f"{field}Crc32c")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from infra.local.cloud.clock import timestamp
-from infra.local.cloud.cloud import Call, Cloud
+from infra.local.cloud.cloud import ApiCall, Cloud
 from infra.local.cloud.errors import JsonObject, failed_precondition, invalid
 from infra.local.cloud.services import bodies
 from infra.local.cloud.services.collection import Collection
@@ -38,7 +38,7 @@ _EXTRACTOR = re.compile(r"(REGEXP_)?EXTRACT\(.+\)")
 class _Numbered(Collection):
     """Their ids are numbers of the service's."""
 
-    def asked_id(self, call: Call) -> str:
+    def asked_id(self, call: ApiCall) -> str:
         return str(10**18 + call.cloud.store.next_number(self.kind))
 
 
@@ -48,7 +48,7 @@ class _Switched(_Numbered):
     def kept(self, sent: JsonObject) -> JsonObject:
         return {**super().kept(sent), "enabled": sent.get("enabled", True)}
 
-    def merged(self, call: Call, held: Resource) -> JsonObject:
+    def merged(self, call: ApiCall, held: Resource) -> JsonObject:
         mask = bodies.mask_paths(call.params.get("updateMask"))
         sent = self.kept(call.body) if not mask or "enabled" in mask else held.body
         return {**super().merged(call, held), "enabled": sent["enabled"]}
@@ -113,7 +113,7 @@ class _NotificationChannels(_Switched):
             raise invalid(f"A channel of type {body['type']} has the label '{needed}'.", field="labels")
         return super().checked(cloud, name, body)
 
-    def clear(self, call: Call, held: Resource) -> None:
+    def clear(self, call: ApiCall, held: Resource) -> None:
         """A channel that a policy names goes only by force, which takes it out of the policy."""
         users = [
             each
@@ -136,7 +136,7 @@ class _Dashboards(_Numbered):
     kind = "monitoring.dashboard"
     fixed = None
 
-    def merged(self, call: Call, held: Resource) -> JsonObject:
+    def merged(self, call: ApiCall, held: Resource) -> JsonObject:
         """A body replaces the whole dashboard."""
         return self.kept(call.body)
 
@@ -161,17 +161,17 @@ class _Metrics(Collection):
     id_form = re.compile(r"(?!/)[A-Za-z0-9_.,+!*',()%/-]{1,100}")
     id_rule = "it has 1 to 100 of A-Z, a-z, 0-9 and _-.,+!*',()%/, no / first"
 
-    def asked_id(self, call: Call) -> str:
+    def asked_id(self, call: ApiCall) -> str:
         return call.body.get("name", "")
 
     def kept(self, sent: JsonObject) -> JsonObject:
         outputs = ("createTime", "updateTime", "version", "resourceName")
         return bodies.without_unset({key: value for key, value in sent.items() if key not in outputs})
 
-    def merged(self, call: Call, held: Resource) -> JsonObject:
+    def merged(self, call: ApiCall, held: Resource) -> JsonObject:
         return self.kept(call.body)
 
-    def update(self, call: Call) -> JsonObject:
+    def update(self, call: ApiCall) -> JsonObject:
         return self.patch(call)
 
     def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from infra.local.cloud import cel
-from infra.local.cloud.cloud import Call, Cloud, handles
+from infra.local.cloud.cloud import ApiCall, Cloud, handles
 from infra.local.cloud.errors import JsonObject, aborted, invalid
 from infra.local.cloud.services import roles
 
@@ -97,7 +97,7 @@ def mark_deleted(cloud: Cloud, email: str, unique_id: str) -> None:
             cloud.store.replace(held, {**held.body, "bindings": marked}, now=cloud.now)
 
 
-def serve(collection: str, resolve: Callable[[Call], tuple[str, str]]) -> None:
+def serve(collection: str, resolve: Callable[[ApiCall], tuple[str, str]]) -> None:
     """Register get, set and test for resources with the usual three methods.
 
     collection: discovery prefix, `secretmanager.projects.secrets`. resolve: the full name and project id of the
@@ -105,12 +105,12 @@ def serve(collection: str, resolve: Callable[[Call], tuple[str, str]]) -> None:
     """
 
     @handles(f"{collection}.getIamPolicy")
-    def get_policy(call: Call) -> JsonObject:
+    def get_policy(call: ApiCall) -> JsonObject:
         name, _ = resolve(call)
         return read(call.cloud, name)
 
     @handles(f"{collection}.setIamPolicy")
-    def set_policy(call: Call) -> JsonObject:
+    def set_policy(call: ApiCall) -> JsonObject:
         name, project = resolve(call)
         sent = call.body.get("policy")
         if sent is None:
@@ -118,7 +118,7 @@ def serve(collection: str, resolve: Callable[[Call], tuple[str, str]]) -> None:
         return write(call.cloud, name, sent, project=project, mask=call.body.get("updateMask"))
 
     @handles(f"{collection}.testIamPermissions")
-    def test_permissions(call: Call) -> JsonObject:
+    def test_permissions(call: ApiCall) -> JsonObject:
         resolve(call)
         return permissions_held(call.body)
 

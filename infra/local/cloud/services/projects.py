@@ -13,9 +13,10 @@ import re
 from functools import cache
 
 from infra.local.cloud import discovery
-from infra.local.cloud.cloud import Call, Project, handles
+from infra.local.cloud.cloud import ApiCall, ProjectNames, handles
 from infra.local.cloud.errors import ApiError, JsonObject, invalid
-from infra.local.cloud.services import bodies, cloudbuild_builds, policies
+from infra.local.cloud.services import cloudbuild_builds, policies
+from infra.local.cloud.services.listings import listing
 
 # What Service Usage names an operation that had nothing to do.
 _NOTHING_TO_DO = "operations/noop.DONE_OPERATION"
@@ -32,7 +33,7 @@ _TYPE = "type.googleapis.com/google.api.serviceusage.v1"
 
 
 @handles("cloudresourcemanager.projects.get")
-def get_project(call: Call) -> JsonObject:
+def get_project(call: ApiCall) -> JsonObject:
     project = _project(call)
     shown = {"projectId": project.id, "createTime": _CREATED}
     if call.version == "v1":
@@ -41,7 +42,7 @@ def get_project(call: Call) -> JsonObject:
     return {**shown, **named, "state": "ACTIVE", "updateTime": _CREATED}
 
 
-def _project(call: Call) -> Project:
+def _project(call: ApiCall) -> ProjectNames:
     """v1 has the project in a variable of its own, v3 in the path of the name."""
     named = next(call.ids[key] for key in ("projectId", "projectsId", "resource") if key in call.ids)
     return call.cloud.project(named)
@@ -57,7 +58,7 @@ policies.serve("cloudresourcemanager.projects", lambda call: (f"projects/{_proje
     "iam.projects.locations.workloadIdentityPools.providers.operations.get",
     "serviceusage.operations.get",
 )
-def get_operation(call: Call) -> JsonObject:
+def get_operation(call: ApiCall) -> JsonObject:
     name = call.params["name"]
     if name == _NOTHING_TO_DO:
         return {"name": name, "done": True}
@@ -65,7 +66,7 @@ def get_operation(call: Call) -> JsonObject:
 
 
 @handles("serviceusage.services.list")
-def list_services(call: Call) -> JsonObject:
+def list_services(call: ApiCall) -> JsonObject:
     parent = _parent(call)
     wanted = call.params.get("filter")
     hit = _FILTER.fullmatch(wanted) if wanted else None
@@ -78,25 +79,25 @@ def list_services(call: Call) -> JsonObject:
     after, size = call.params.get("pageToken", ""), call.params.get("pageSize") or 50
     rest = [name for name in names if name > after]
     token = rest[size - 1] if len(rest) > size else None
-    return bodies.listing("services", [_service(call, name) for name in rest[:size]], token)
+    return listing("services", [_service(call, name) for name in rest[:size]], token)
 
 
 @handles("serviceusage.services.get")
-def get_service(call: Call) -> JsonObject:
+def get_service(call: ApiCall) -> JsonObject:
     name = call.ids["servicesId"]
     _check_known([name])
     return _service(call, name)
 
 
 @handles("serviceusage.services.enable")
-def enable_service(call: Call) -> JsonObject:
+def enable_service(call: ApiCall) -> JsonObject:
     name = call.ids["servicesId"]
     changed = _enable(call, [name])
     return _operation(call, changed, {"@type": f"{_TYPE}.EnableServiceResponse", "service": _service(call, name)})
 
 
 @handles("serviceusage.services.batchEnable")
-def enable_services(call: Call) -> JsonObject:
+def enable_services(call: ApiCall) -> JsonObject:
     names = call.body.get("serviceIds") or []
     if not 1 <= len(names) <= _MOST_IN_A_BATCH:
         raise invalid(f"{len(names)} services were given; 1 to {_MOST_IN_A_BATCH} are allowed.", field="serviceIds")
@@ -106,14 +107,14 @@ def enable_services(call: Call) -> JsonObject:
 
 
 @handles("serviceusage.services.disable")
-def disable_service(call: Call) -> JsonObject:
+def disable_service(call: ApiCall) -> JsonObject:
     name = call.ids["servicesId"]
     _check_known([name])
     changed = call.cloud.store.delete(_KIND, f"{_parent(call)}/services/{name}")
     return _operation(call, changed, {"@type": f"{_TYPE}.DisableServiceResponse", "service": _service(call, name)})
 
 
-def _parent(call: Call) -> str:
+def _parent(call: ApiCall) -> str:
     """`projects/ID`, whether the path has an id or a number."""
     collection, named = (call.ids[key] for key in (f"{call.version}Id", f"{call.version}Id1"))
     if collection != "projects":
@@ -121,7 +122,7 @@ def _parent(call: Call) -> str:
     return f"projects/{call.cloud.project(named).id}"
 
 
-def _service(call: Call, name: str) -> JsonObject:
+def _service(call: ApiCall, name: str) -> JsonObject:
     parent = f"projects/{call.cloud.project(_parent(call).rpartition('/')[2]).number}"
     on = call.cloud.store.find(_KIND, f"{_parent(call)}/services/{name}") is not None
     return {
@@ -132,7 +133,7 @@ def _service(call: Call, name: str) -> JsonObject:
     }
 
 
-def _enable(call: Call, names: list[str]) -> bool:
+def _enable(call: ApiCall, names: list[str]) -> bool:
     """Switch all of them on; whether any was off."""
     _check_known(names)
     changed = False
@@ -144,7 +145,7 @@ def _enable(call: Call, names: list[str]) -> bool:
     return changed
 
 
-def _operation(call: Call, changed: bool, response: JsonObject) -> JsonObject:
+def _operation(call: ApiCall, changed: bool, response: JsonObject) -> JsonObject:
     if not changed:
         return {"name": _NOTHING_TO_DO, "done": True, "response": response}
     return call.cloud.operations.lro("", seconds=_CHANGE_SECONDS, response=response)

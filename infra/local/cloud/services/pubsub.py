@@ -13,10 +13,11 @@ from collections.abc import Callable
 from types import MappingProxyType
 
 from infra.local.cloud.clock import timestamp
-from infra.local.cloud.cloud import Call, Cloud, handles
+from infra.local.cloud.cloud import ApiCall, Cloud, handles
 from infra.local.cloud.errors import ApiError, JsonObject, invalid
 from infra.local.cloud.services import bodies
-from infra.local.cloud.services.collection import Collection, page
+from infra.local.cloud.services.collection import Collection
+from infra.local.cloud.services.listings import page
 from infra.local.cloud.store import Resource
 
 # Called with the cloud, the topic's name and the message; services that subscribe add themselves.
@@ -78,7 +79,7 @@ class _Subscriptions(_OfPubSub):
             TOPICS.named(cloud, body.get("topic", ""))
         return body
 
-    def clear(self, call: Call, held: Resource) -> None:
+    def clear(self, call: ApiCall, held: Resource) -> None:
         for message in _messages(call.cloud, held):
             call.cloud.store.delete(_MESSAGE, message.name)
 
@@ -90,7 +91,7 @@ _SUBSCRIPTIONS = _Subscriptions()
 
 
 @handles("pubsub.projects.topics.publish")
-def publish(call: Call) -> JsonObject:
+def publish(call: ApiCall) -> JsonObject:
     held, messages = TOPICS.found(call), call.body.get("messages", [])
     if not 1 <= len(messages) <= _MOST_MESSAGES:
         raise invalid(f"{len(messages)} messages were given; 1 to {_MOST_MESSAGES} can be published at once.")
@@ -113,7 +114,7 @@ def deliver(cloud: Cloud, topic: Resource, message: JsonObject) -> str:
 
 
 @handles("pubsub.projects.topics.subscriptions.list")
-def list_of_topic(call: Call) -> JsonObject:
+def list_of_topic(call: ApiCall) -> JsonObject:
     """Names alone."""
     topic = TOPICS.found(call).name
     answer = page(call, "subscriptions", [{"name": each.name} for each in _of_topic(call.cloud, topic)])
@@ -121,7 +122,7 @@ def list_of_topic(call: Call) -> JsonObject:
 
 
 @handles("pubsub.projects.subscriptions.pull")
-def pull(call: Call) -> JsonObject:
+def pull(call: ApiCall) -> JsonObject:
     """The oldest messages that nobody holds, at once; each is held by whoever pulled it until the deadline."""
     held, cloud, most = _SUBSCRIPTIONS.found(call), call.cloud, call.body.get("maxMessages", 0)
     if most < 1:
@@ -138,14 +139,14 @@ def pull(call: Call) -> JsonObject:
 
 
 @handles("pubsub.projects.subscriptions.acknowledge")
-def acknowledge(call: Call) -> JsonObject:
+def acknowledge(call: ApiCall) -> JsonObject:
     for message in _leased(call):
         call.cloud.store.delete(_MESSAGE, message.name)
     return {}
 
 
 @handles("pubsub.projects.subscriptions.modifyAckDeadline")
-def modify_deadline(call: Call) -> JsonObject:
+def modify_deadline(call: ApiCall) -> JsonObject:
     """Hold messages longer; 0 seconds give them back at once."""
     more = call.body.get("ackDeadlineSeconds", 0)
     if not 0 <= more < _DEADLINES.stop:
@@ -162,7 +163,7 @@ def _messages(cloud: Cloud, held: Resource) -> list[Resource]:
     return [each for each in cloud.store.each(_MESSAGE, f"{held.name}/") if each.created > oldest]
 
 
-def _leased(call: Call) -> list[Resource]:
+def _leased(call: ApiCall) -> list[Resource]:
     """The messages of the request's `ackIds`; one that somebody else pulled since is no longer the caller's."""
     held = _SUBSCRIPTIONS.found(call)
     found = []

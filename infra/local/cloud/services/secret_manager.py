@@ -12,7 +12,7 @@ import base64
 import re
 
 from infra.local.cloud.clock import timestamp
-from infra.local.cloud.cloud import Call, Cloud, handles
+from infra.local.cloud.cloud import ApiCall, Cloud, handles
 from infra.local.cloud.errors import JsonObject, failed_precondition, invalid
 from infra.local.cloud.services import bodies, places
 from infra.local.cloud.services.bodies import crc32c
@@ -63,7 +63,7 @@ class _Secrets(Collection):
             body = {**{key: value for key, value in body.items() if key != "ttl"}, "expireTime": timestamp(expires)}
         return body
 
-    def clear(self, call: Call, held: Resource) -> None:
+    def clear(self, call: ApiCall, held: Resource) -> None:
         for version in list(call.cloud.store.each(_Versions.kind, f"{held.name}/versions/")):
             call.cloud.store.delete(version.kind, version.name)
 
@@ -86,7 +86,7 @@ class _Versions(Collection):
     by_number = True
     absent = "Secret Version [{name}] not found."
 
-    def found(self, call: Call) -> Resource:
+    def found(self, call: ApiCall) -> Resource:
         """`latest` is the newest one, whatever its state, and an alias stands for a number."""
         secret, asked = SECRETS.found(call), call.ids["versionsId"]
         number = secret.body.get("versionAliases", {}).get(asked, asked)
@@ -96,7 +96,7 @@ class _Versions(Collection):
             raise self.missing(call.cloud, f"{secret.name}/versions/{asked}")
         return held
 
-    def listed(self, call: Call) -> list[Resource]:
+    def listed(self, call: ApiCall) -> list[Resource]:
         return [*super().listed(call)][::-1]
 
     def public(self, cloud: Cloud, name: str) -> str:
@@ -117,7 +117,7 @@ _VERSIONS = _Versions()
 
 
 @handles("secretmanager.projects.secrets.addVersion")
-def add_version(call: Call) -> JsonObject:
+def add_version(call: ApiCall) -> JsonObject:
     held, cloud = SECRETS.found(call), call.cloud
     payload = call.body.get("payload") or {}
     data = bodies.decoded(payload.get("data", ""))
@@ -133,7 +133,7 @@ def add_version(call: Call) -> JsonObject:
 
 
 @handles("secretmanager.projects.secrets.versions.access")
-def access_version(call: Call) -> JsonObject:
+def access_version(call: ApiCall) -> JsonObject:
     version = _VERSIONS.found(call)
     name = _VERSIONS.public(call.cloud, version.name)
     if version.body["state"] != "ENABLED":
@@ -143,7 +143,7 @@ def access_version(call: Call) -> JsonObject:
 
 
 @handles(*(f"secretmanager.projects.secrets.versions.{verb}" for verb in ("enable", "disable", "destroy")))
-def change_version(call: Call) -> JsonObject:
+def change_version(call: ApiCall) -> JsonObject:
     version = _VERSIONS.found(call)
     _VERSIONS.check_etag(call, version)
     if version.body["state"] == "DESTROYED":

@@ -13,10 +13,11 @@ import ipaddress
 import re
 
 from infra.local.cloud.clock import timestamp
-from infra.local.cloud.cloud import Call, handles
+from infra.local.cloud.cloud import ApiCall, handles
 from infra.local.cloud.errors import ApiError, JsonObject, invalid
 from infra.local.cloud.services import bodies, places, policies
 from infra.local.cloud.services import storage_versions as versions
+from infra.local.cloud.services.listings import page
 from infra.local.cloud.store import Resource
 from infra.local.cloud.wire import Response
 
@@ -38,7 +39,7 @@ _MADE_BY_SERVER = frozenset(
 
 
 @handles("storage.buckets.insert")
-def insert_bucket(call: Call) -> JsonObject:
+def insert_bucket(call: ApiCall) -> JsonObject:
     cloud, name = call.cloud, call.body.get("name", "")
     _check_name(name)
     project = cloud.project(call.params["project"]).id
@@ -54,7 +55,7 @@ def insert_bucket(call: Call) -> JsonObject:
 
 
 @handles("storage.buckets.get")
-def get_bucket(call: Call) -> JsonObject | Response:
+def get_bucket(call: ApiCall) -> JsonObject | Response:
     held = versions.bucket(call.cloud, call.ids["bucket"])
     if versions.check(call.params, generation=None, metageneration=held.generation):
         return Response(304)
@@ -62,22 +63,17 @@ def get_bucket(call: Call) -> JsonObject | Response:
 
 
 @handles("storage.buckets.list")
-def list_buckets(call: Call) -> JsonObject:
+def list_buckets(call: ApiCall) -> JsonObject:
     if call.params.get("softDeleted"):
         return {"kind": "storage#buckets"}
     project = call.cloud.project(call.params["project"]).id
-    page = call.cloud.store.page(
-        versions.BUCKET,
-        call.params.get("prefix", ""),
-        call.params,
-        where=lambda held: held.body["project"] == project,
-    )
-    shown = [_shown(call, held) for held in page.resources]
-    return {"kind": "storage#buckets", **bodies.listing("items", shown, page.next_token)}
+    found = call.cloud.store.each(versions.BUCKET, call.params.get("prefix", ""))
+    shown = [_shown(call, held) for held in found if held.body["project"] == project]
+    return {"kind": "storage#buckets", **page(call, "items", shown)}
 
 
 @handles("storage.buckets.patch", "storage.buckets.update")
-def change_bucket(call: Call) -> JsonObject:
+def change_bucket(call: ApiCall) -> JsonObject:
     held = versions.bucket(call.cloud, call.ids["bucket"])
     _check_write(call, held)
     sent = {key: value for key, value in call.body.items() if key not in _MADE_BY_SERVER}
@@ -91,7 +87,7 @@ def change_bucket(call: Call) -> JsonObject:
 
 
 @handles("storage.buckets.delete")
-def delete_bucket(call: Call) -> Response:
+def delete_bucket(call: ApiCall) -> Response:
     held = versions.bucket(call.cloud, call.ids["bucket"])
     _check_write(call, held)
     if not versions.is_empty(call.cloud, held.name):
@@ -102,7 +98,7 @@ def delete_bucket(call: Call) -> Response:
 
 
 @handles("storage.buckets.getStorageLayout")
-def get_layout(call: Call) -> JsonObject:
+def get_layout(call: ApiCall) -> JsonObject:
     held = versions.bucket(call.cloud, call.ids["bucket"])
     location = held.body["fields"]["location"]
     return {
@@ -115,27 +111,27 @@ def get_layout(call: Call) -> JsonObject:
 
 
 @handles("storage.managedFolders.list")
-def list_folders(call: Call) -> JsonObject:
+def list_folders(call: ApiCall) -> JsonObject:
     """None can be made here; gcloud asks before it deletes a bucket."""
     versions.bucket(call.cloud, call.ids["bucket"])
     return {"kind": "storage#managedFolders"}
 
 
 @handles("storage.anywhereCaches.list")
-def list_caches(call: Call) -> JsonObject:
+def list_caches(call: ApiCall) -> JsonObject:
     """None can be made here; the provider asks before it deletes a bucket."""
     versions.bucket(call.cloud, call.ids["bucket"])
     return {"kind": "storage#anywhereCaches"}
 
 
 @handles("storage.buckets.getIamPolicy")
-def get_policy(call: Call) -> JsonObject:
+def get_policy(call: ApiCall) -> JsonObject:
     held = versions.bucket(call.cloud, call.ids["bucket"])
     return _policy(held, policies.read(call.cloud, _resource(held), initial=_initial(held)))
 
 
 @handles("storage.buckets.setIamPolicy")
-def set_policy(call: Call) -> JsonObject:
+def set_policy(call: ApiCall) -> JsonObject:
     held = versions.bucket(call.cloud, call.ids["bucket"])
     project = held.body["project"]
     stored = policies.write(call.cloud, _resource(held), call.body, project=project, initial=_initial(held))
@@ -143,7 +139,7 @@ def set_policy(call: Call) -> JsonObject:
 
 
 @handles("storage.buckets.testIamPermissions")
-def test_permissions(call: Call) -> JsonObject:
+def test_permissions(call: ApiCall) -> JsonObject:
     versions.bucket(call.cloud, call.ids["bucket"])
     return {"kind": "storage#testIamPermissionsResponse", **policies.permissions_held(call.params)}
 
@@ -168,7 +164,7 @@ def _initial(held: Resource) -> JsonObject:
     }
 
 
-def _shown(call: Call, held: Resource) -> JsonObject:
+def _shown(call: ApiCall, held: Resource) -> JsonObject:
     fields = held.body["fields"]
     created = timestamp(held.created)
     shown = {
@@ -205,7 +201,7 @@ def _iam_configuration(fields: JsonObject, held: Resource) -> JsonObject:
     }
 
 
-def _check_write(call: Call, held: Resource) -> None:
+def _check_write(call: ApiCall, held: Resource) -> None:
     """Raises 412 when a metageneration precondition does not hold."""
     if versions.check(call.params, generation=None, metageneration=held.generation):
         raise versions.not_met()

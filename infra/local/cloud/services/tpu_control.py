@@ -1,4 +1,4 @@
-"""What the control surface does to TPU nodes and tells their guests.
+"""What the control surface does to TPU nodes and tells their guests, and the faults that strike them.
 
 Owns changes that no API call made, for tests of drift and of a controller (nodes appear, differ or vanish behind a
 fleet's back; limits are counted and not enforced), and what is kept for guests. The cloud does not know what a disk
@@ -10,14 +10,27 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Any
 
 from infra.local.cloud.clock import timestamp
-from infra.local.cloud.cloud import Cloud
+from infra.local.cloud.cloud import LONGEST_SECONDS, Cloud, Order, obeys, whole
 from infra.local.cloud.errors import JsonObject, already_exists, invalid
+from infra.local.cloud.faults import FaultRule
 from infra.local.cloud.github import records
-from infra.local.cloud.services import tpu_fate, tpu_places
-from infra.local.cloud.services.tpu_node import AT_REST, KIND, Node, each, forget, load, save
+from infra.local.cloud.services import tpu_node, tpu_places
+from infra.local.cloud.services.tpu_node import (
+    AT_REST,
+    KIND,
+    TpuNode,
+    apply_rule,
+    each,
+    forget,
+    load,
+    named,
+    plan,
+    preempt,
+    release,
+    save,
+)
 
 _DISK = "guest"
 FAULTS = ("mute", "slow-boot", "unfit", "broken")
@@ -32,8 +45,15 @@ _STATES = frozenset(
 )
 
 
-def add(cloud: Cloud, name: str, sent: JsonObject) -> Node:
+@obeys("GET nodes")
+def nodes(order: Order) -> JsonObject:
+    return {"nodes": [node.public for node in each(order.cloud)]}
+
+
+@obeys("POST nodes")
+def add(order: Order) -> JsonObject:
     """A node that is READY at once. Raises 400 or 409."""
+    cloud, name, sent = order.cloud, str(order.body.get("name", "")), order.body.get("node", {})
     match = _FULL_NAME.fullmatch(name)
     if match is None:
         raise invalid(f"{name!r} is no full name: projects/P/locations/ZONE/nodes/ID.", field="name")
@@ -54,15 +74,17 @@ def add(cloud: Cloud, name: str, sent: JsonObject) -> Node:
         "createTime": timestamp(cloud.now),
     }
     life = cloud.store.next_number(f"life of {name}")
-    node = Node(public, tpu_places.pot_of(project, zone, accelerator, sent), accelerator, life=life)
+    node = TpuNode(public, tpu_places.pot_of(project, zone, accelerator, sent), accelerator, life=life)
     cloud.limits.take(name, node.pot, accelerator.chips)
     save(cloud, node)
-    tpu_fate.plan(cloud, node)
-    return node
+    plan(cloud, node)
+    return node.public
 
 
-def edit(cloud: Cloud, node: Node, changes: JsonObject) -> Node:
+@obeys("PATCH nodes")
+def edit(order: Order) -> JsonObject:
     """Set fields of a node; null removes one. Raises 400 for a field that decides what chips it holds."""
+    cloud, changes, node = order.cloud, order.body, named(order.cloud, order.rest)
     fixed = {"name", "acceleratorType", "acceleratorConfig", "schedulingConfig"} & changes.keys()
     if fixed:
         raise invalid(f"{', '.join(sorted(fixed))} of a node cannot change; remove it and add another.")
@@ -71,27 +93,67 @@ def edit(cloud: Cloud, node: Node, changes: JsonObject) -> Node:
         raise invalid(f"{state!r} is no node state; states: {', '.join(sorted(_STATES))}.", field="state")
     if node.state in AT_REST and state not in AT_REST:
         cloud.limits.take(node.name, node.pot, node.accelerator.chips)
-    for field, value in changes.items():
-        if value is None:
-            node.public.pop(field, None)
-        else:
-            node.public[field] = value
+    node.public = {key: value for key, value in {**node.public, **changes}.items() if value is not None}
     save(cloud, node)
-    return node
+    return node.public
 
 
-def remove(cloud: Cloud, node: Node) -> None:
+@obeys("DELETE nodes")
+def remove(order: Order) -> JsonObject:
     """Gone at once, without an operation."""
-    forget(cloud, node.name)
+    forget(order.cloud, named(order.cloud, order.rest).name)
+    return {}
 
 
-def told(cloud: Cloud) -> JsonObject:
+@obeys("POST preempt")
+def take_away(order: Order) -> JsonObject:
+    node = named(order.cloud, order.body.get("node", ""))
+    preempt(order.cloud, node)
+    return node.public
+
+
+@obeys("POST maintain")
+def begin_maintenance(order: Order) -> JsonObject:
+    node = named(order.cloud, order.body.get("node", ""))
+    seconds = order.body.number("seconds", at_most=LONGEST_SECONDS, default=tpu_node.MAINTENANCE_SECONDS)
+    tpu_node.maintain(order.cloud, node, seconds)
+    return node.public
+
+
+@obeys("GET faults")
+def faults(order: Order) -> JsonObject:
+    return {"faults": [rule.to_json() for rule in order.cloud.faults.each(order.cloud.now)]}
+
+
+@obeys("POST faults")
+def fail(order: Order) -> JsonObject:
+    rule = order.cloud.faults.add(FaultRule.from_json(order.body), now=order.cloud.now)
+    if rule.kind == "preempt":
+        apply_rule(order.cloud, rule)
+    return rule.to_json()
+
+
+@obeys("DELETE faults")
+def mend(order: Order) -> JsonObject:
+    """One, or all; what hangs by it goes on."""
+    number = whole(order.rest, "id") if order.rest else None
+    if number is None:
+        order.cloud.faults.clear()
+    else:
+        order.cloud.faults.remove(number)
+    release(order.cloud, number)
+    return {}
+
+
+@obeys("GET guests")
+def told(order: Order) -> JsonObject:
     """seconds: now. queued: jobs that wait. faults: whether anything goes wrong on purpose.
 
     nodes: `node` as the API shows it, `hosts` of its slice, `since` when it is so, `due` when something that is planned
         befalls it or None.
     disks: by a node's full name; those of nodes that are gone too.
     """
+    cloud = order.cloud
     return {
         "seconds": cloud.now,
         "compression": cloud.compression,
@@ -102,30 +164,35 @@ def told(cloud: Cloud) -> JsonObject:
     }
 
 
-def write(cloud: Cloud, disks: Any) -> None:
+@obeys("POST guests")
+def write(order: Order) -> JsonObject:
     """Replace the disks named; None takes one away."""
+    disks = order.body.get("disks")
     if not isinstance(disks, dict) or not all(isinstance(disk, dict | None) for disk in disks.values()):
         raise invalid("'disks' is an object: by full name of a node its disk, or null.", field="disks")
     for name, disk in disks.items():
         if disk is None:
-            cloud.store.delete(_DISK, name)
+            order.cloud.store.delete(_DISK, name)
         else:
-            cloud.store.put(_DISK, name, disk, now=cloud.now)
+            order.cloud.store.put(_DISK, name, disk, now=order.cloud.now)
+    return {}
 
 
-def struck(cloud: Cloud, name: str, kind: Any, running: str = "") -> JsonObject | None:
+@obeys("POST guest-faults")
+def struck(order: Order) -> JsonObject:
     """The fault of that kind that strikes the guest of a node now, and counts as one use of it.
 
     running: the image or bundle that it is about to run.
     """
+    cloud, kind = order.cloud, order.body.get("kind")
+    name, running = (str(order.body.get(key, "")) for key in ("node", "running"))
     if kind not in FAULTS:
         raise invalid(f"kind is one of {', '.join(FAULTS)}, not {kind!r}.", field="kind")
-    target = replace(load(cloud, name).target("guest"), running=running)
-    rule = cloud.faults.strike(kind, target, cloud.now)
-    return rule.to_json() if rule else None
+    rule = cloud.faults.strike(kind, replace(load(cloud, name).target("guest"), running=running), cloud.now)
+    return {"fault": rule.to_json() if rule else None}
 
 
-def _told(cloud: Cloud, node: Node) -> JsonObject:
+def _told(cloud: Cloud, node: TpuNode) -> JsonObject:
     planned = cloud.timeline.planned(node.name)
     return {
         "node": node.public,

@@ -1,7 +1,7 @@
 """What a request does to a TPU node: its operations, the states between, and the chips it takes.
 
 Owns create, update, delete, stop and start with their delays, which are compressed, and their operations. What befalls
-a node that nobody asked for (preemption, the 24 hours, maintenance, an operation that hangs) is `tpu_fate`'s.
+a node that nobody asked for (preemption, the 24 hours, maintenance, an operation that hangs) is `tpu_node`'s.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import hashlib
 import random
 import uuid
 
-from infra.local.cloud.clock import Event
-from infra.local.cloud.cloud import Call, Cloud, handles, reacts
+from infra.local.cloud.clock import DueEvent
+from infra.local.cloud.cloud import ApiCall, Cloud, handles, reacts
 from infra.local.cloud.errors import ApiError, JsonObject, failed_precondition, invalid, rpc_status
-from infra.local.cloud.services import tpu_fate
-from infra.local.cloud.services.tpu_node import KIND, Node, forget, load, save
+from infra.local.cloud.services.listings import page
+from infra.local.cloud.services.tpu_node import KIND, TpuNode, forget, hold, load, plan, save
 
 # Realistic seconds of each operation, from-to; the place in between belongs to the node's name.
 _SECONDS = {
@@ -29,13 +29,13 @@ _PORT = 8470
 _CLOUD_TPU = "type.googleapis.com/google.cloud.tpu"
 
 
-def repeated(call: Call, verb: str) -> JsonObject | None:
+def repeated(call: ApiCall, verb: str) -> JsonObject | None:
     """What the first request with this one's `requestId` (v2alpha1 has it) began; None for a first one. Raises 400."""
     identity = _identity(call, verb)
     return call.cloud.operations.find(f"{_place(call)}/operations/{identity}") if identity else None
 
 
-def create(call: Call, node: Node, refusal: ApiError | None) -> JsonObject:
+def create(call: ApiCall, node: TpuNode, refusal: ApiError | None) -> JsonObject:
     """Begin a node. refusal: a limit that shows in the operation rather than in the answer."""
     cloud = call.cloud
     node.life = cloud.store.next_number(f"life of {node.name}")
@@ -56,7 +56,7 @@ def create(call: Call, node: Node, refusal: ApiError | None) -> JsonObject:
     return answer
 
 
-def update(call: Call, node: Node) -> JsonObject:
+def update(call: ApiCall, node: TpuNode) -> JsonObject:
     """Store changed fields; they are in force at once."""
     _not_going(node, "change")
     if error := _struck(call, node):
@@ -65,7 +65,7 @@ def update(call: Call, node: Node) -> JsonObject:
     return _operation(call, node, "update", after=node.public)
 
 
-def delete(call: Call, node: Node) -> JsonObject:
+def delete(call: ApiCall, node: TpuNode) -> JsonObject:
     """Begin the end of a node. One that is already going answers the operation that takes it away."""
     cloud = call.cloud
     if node.state == "DELETING":
@@ -84,7 +84,7 @@ def delete(call: Call, node: Node) -> JsonObject:
     return answer
 
 
-def stop(call: Call, node: Node) -> JsonObject:
+def stop(call: ApiCall, node: TpuNode) -> JsonObject:
     cloud = call.cloud
     if error := _struck(call, node):
         return _operation(call, node, "stop", error=error)
@@ -97,7 +97,7 @@ def stop(call: Call, node: Node) -> JsonObject:
     return _finish(call, node, "stop", answer, "tpu.node.becomes", stopped)
 
 
-def start(call: Call, node: Node, refusal: ApiError | None) -> JsonObject:
+def start(call: ApiCall, node: TpuNode, refusal: ApiError | None) -> JsonObject:
     """Begin to run a stopped node again; it takes its chips anew."""
     cloud = call.cloud
     if error := refusal.as_rpc() if refusal else _struck(call, node):
@@ -111,23 +111,24 @@ def start(call: Call, node: Node, refusal: ApiError | None) -> JsonObject:
 
 
 @handles("tpu.projects.locations.operations.get")
-def get_operation(call: Call) -> JsonObject:
+def get_operation(call: ApiCall) -> JsonObject:
     return call.cloud.operations.get(call.params["name"])
 
 
 @handles("tpu.projects.locations.operations.list")
-def list_operations(call: Call) -> JsonObject:
-    return call.cloud.operations.page(f"{call.params['name']}/operations/", call.params)
+def list_operations(call: ApiCall) -> JsonObject:
+    found = call.cloud.operations.each(f"{call.params['name']}/operations/")
+    return {"operations": [], **page(call, "operations", found)}
 
 
 @handles("tpu.projects.locations.operations.delete")
-def delete_operation(call: Call) -> JsonObject:
+def delete_operation(call: ApiCall) -> JsonObject:
     call.cloud.operations.delete(call.params["name"])
     return {}
 
 
 @handles("tpu.projects.locations.operations.cancel")
-def cancel_operation(call: Call) -> JsonObject:
+def cancel_operation(call: ApiCall) -> JsonObject:
     """Best effort, as the API says: a create that runs is undone; other operations run on."""
     cloud, name = call.cloud, call.params["name"]
     target = cloud.operations.get(name).get("metadata", {}).get("target", "")
@@ -140,20 +141,20 @@ def cancel_operation(call: Call) -> JsonObject:
 
 @reacts("tpu.node.ready")
 @reacts("tpu.node.becomes")
-def _becomes(cloud: Cloud, event: Event) -> None:
+def _becomes(cloud: Cloud, event: DueEvent) -> None:
     node = load(cloud, event.subject)
     node.public |= event.data
     save(cloud, node)
     if event.kind == "tpu.node.ready":
-        tpu_fate.plan(cloud, node)
+        plan(cloud, node)
 
 
 @reacts("tpu.node.gone")
-def _gone(cloud: Cloud, event: Event) -> None:
+def _gone(cloud: Cloud, event: DueEvent) -> None:
     forget(cloud, event.subject)
 
 
-def shown(call: Call, public: JsonObject) -> JsonObject:
+def shown(call: ApiCall, public: JsonObject) -> JsonObject:
     """A node in the version of the call, whichever made it: `autocheckpointEnabled` exists in v2alpha1 only."""
     node = {**public, "apiVersion": call.version.upper().replace("ALPHA", "_ALPHA")}
     if call.version == "v2":
@@ -162,7 +163,7 @@ def shown(call: Call, public: JsonObject) -> JsonObject:
 
 
 def _operation(
-    call: Call, node: Node, verb: str, *, after: JsonObject | None = None, error: JsonObject | None = None
+    call: ApiCall, node: TpuNode, verb: str, *, after: JsonObject | None = None, error: JsonObject | None = None
 ) -> JsonObject:
     namespace = f"{_CLOUD_TPU}.{call.version}"
     metadata = {
@@ -183,22 +184,22 @@ def _operation(
 
 
 def _finish(
-    call: Call, node: Node, verb: str, operation: JsonObject, kind: str, changes: JsonObject | None = None
+    call: ApiCall, node: TpuNode, verb: str, operation: JsonObject, kind: str, changes: JsonObject | None = None
 ) -> JsonObject:
     """Plan what happens to the node when its operation ends, whenever that is; the answer is the operation."""
     cloud, seconds = call.cloud, _seconds(verb, node)
     if rule := cloud.faults.strike("hang", node.target(call.method), cloud.now):
-        tpu_fate.hold(cloud, rule, Event(0, cloud.now, kind, node.name, changes or {}), operation["name"], seconds)
+        hold(cloud, rule, DueEvent(0, cloud.now, kind, node.name, changes or {}), operation["name"], seconds)
         return cloud.operations.get(operation["name"])
     cloud.after(seconds, kind, node.name, changes)
     return operation
 
 
-def _place(call: Call) -> str:
+def _place(call: ApiCall) -> str:
     return f"projects/{call.ids['projectsId']}/locations/{call.ids['locationsId']}"
 
 
-def _identity(call: Call, verb: str) -> str:
+def _identity(call: ApiCall, verb: str) -> str:
     """An operation that a `requestId` began is named by it; otherwise empty."""
     text = call.params.get("requestId", "")
     if not text:
@@ -209,12 +210,12 @@ def _identity(call: Call, verb: str) -> str:
         raise invalid(f"requestId is a UUID, not '{text}'.", field="request_id") from None
 
 
-def _seconds(action: str, node: Node) -> float:
+def _seconds(action: str, node: TpuNode) -> float:
     # The spread of a model, not of a secret.
     return random.Random(f"{action} {node.name}").uniform(*_SECONDS[action])  # noqa: S311
 
 
-def _struck(call: Call, node: Node) -> JsonObject | None:
+def _struck(call: ApiCall, node: TpuNode) -> JsonObject | None:
     """The error that a fault rule puts into this request's operation."""
     faults, target = call.cloud.faults, node.target(call.method)
     if call.method.endswith((".create", ".start")) and (rule := faults.strike("stockout", target, call.cloud.now)):
@@ -224,19 +225,19 @@ def _struck(call: Call, node: Node) -> JsonObject | None:
     return None
 
 
-def _stockout(node: Node) -> str:
+def _stockout(node: TpuNode) -> str:
     return (
         f'There is no more capacity in the zone "{node.pot.zone}"; you can try in another zone where Cloud TPU Nodes '
         "are offered (see https://cloud.google.com/tpu/docs/regions)"
     )
 
 
-def _not_going(node: Node, verb: str) -> None:
+def _not_going(node: TpuNode, verb: str) -> None:
     if node.state == "DELETING":
         raise failed_precondition(f"Cannot {verb} '{node.name}' in state DELETING.")
 
 
-def _endpoints(cloud: Cloud, node: Node) -> list[JsonObject]:
+def _endpoints(cloud: Cloud, node: TpuNode) -> list[JsonObject]:
     networks = node.public.get("networkConfigs") or [node.public.get("networkConfig", {})]
     external = networks[0].get("enableExternalIps", False)
     return [_endpoint(cloud.store.next_number("address"), external=external) for _ in range(node.accelerator.hosts)]

@@ -1,13 +1,23 @@
-"""A TPU node as the local cloud stores it, and what its state means for the chips it holds."""
+"""A TPU node as the local cloud stores it, what its state means for the chips it holds, and what befalls it.
+
+Nobody asked for what befalls it: preemption by command, by chance or by age, maintenance, and hanging. Lifetimes follow
+the cloud's clock as it is; nothing here is compressed. Random preemption is off until a `preempt` fault rule says
+otherwise, and is drawn once a life of a node from the rule's seed. An operation that a `hang` rule struck ends as it
+would have, after its ordinary duration, when the time of its rule is over or the rule is lifted; until then the node
+holds its chips and can be deleted.
+"""
 
 from __future__ import annotations
 
+import math
+import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from infra.local.cloud.cloud import Cloud
-from infra.local.cloud.errors import JsonObject, invalid, not_found
-from infra.local.cloud.faults import Target
+from infra.local.cloud.clock import DueEvent
+from infra.local.cloud.cloud import Cloud, reacts
+from infra.local.cloud.errors import JsonObject, failed_precondition, invalid, not_found
+from infra.local.cloud.faults import FaultRule, FaultTarget
 from infra.local.cloud.limits import Pot
 from infra.local.cloud.services.tpu_places import pot_of
 from infra.local.cloud.store import Resource
@@ -16,10 +26,17 @@ from infra.model.catalogue import AcceleratorType
 KIND = "tpu.node"
 # States in which a node holds no chips; in every other one it does.
 AT_REST = frozenset({"PREEMPTED", "STOPPED", "TERMINATED"})
+# cloud.google.com/tpu/docs/preemptible: a preemptible (not a spot) TPU VM lives 24 hours at most. 2026-09.
+PREEMPTIBLE_LIFETIME = 24 * 3600.0
+MAINTENANCE_SECONDS = 600.0
+_METHOD = "tpu.preemption"
+_RESUMES = "tpu.node.resumes"
+# Longer than any test and shorter than what no calendar has.
+_FOREVER = 100 * 365 * 24 * 3600.0
 
 
 @dataclass(slots=True)
-class Node:
+class TpuNode:
     """public: what the API shows. operation: name of the create (later the delete) operation.
 
     life: how many nodes have had this name, this one included; chance is drawn from it, so that a fleet made anew on
@@ -51,28 +68,28 @@ class Node:
         """Spot counts too."""
         return self.pot.capacity == "preemptible"
 
-    def target(self, method: str) -> Target:
+    def target(self, method: str) -> FaultTarget:
         """What fault rules are matched with."""
-        return Target(method, self.pot.project, self.pot.zone, self.accelerator.name, self.id)
+        return FaultTarget(method, self.pot.project, self.pot.zone, self.accelerator.name, self.id)
 
 
-def load(cloud: Cloud, name: str) -> Node:
+def load(cloud: Cloud, name: str) -> TpuNode:
     """Raises 404."""
     return node_of(cloud.store.get(KIND, name))
 
 
-def each(cloud: Cloud, prefix: str = "") -> Iterator[Node]:
+def each(cloud: Cloud, prefix: str = "") -> Iterator[TpuNode]:
     return map(node_of, list(cloud.store.each(KIND, prefix)))
 
 
-def node_of(resource: Resource) -> Node:
+def node_of(resource: Resource) -> TpuNode:
     body, (_, project, _, zone, *_) = resource.body, resource.name.split("/")
     accelerator = AcceleratorType.parse(body["public"]["acceleratorType"])
     pot = pot_of(project, zone, accelerator, body["public"])
-    return Node(body["public"], pot, accelerator, body["operation"], body["life"], resource)
+    return TpuNode(body["public"], pot, accelerator, body["operation"], body["life"], resource)
 
 
-def named(cloud: Cloud, name: str) -> Node:
+def named(cloud: Cloud, name: str) -> TpuNode:
     """By full name, or by a node id that only one node has. Raises 404, or 400 with the full names."""
     found = [node for node in each(cloud) if name in (node.name, node.id)]
     if not found:
@@ -83,7 +100,7 @@ def named(cloud: Cloud, name: str) -> Node:
     return found[0]
 
 
-def save(cloud: Cloud, node: Node) -> None:
+def save(cloud: Cloud, node: TpuNode) -> None:
     """Store a node, and give its chips back where its state holds none."""
     body = {"public": node.public, "operation": node.operation, "life": node.life}
     if node.resource is None:
@@ -99,3 +116,93 @@ def forget(cloud: Cloud, name: str) -> None:
     cloud.store.delete(KIND, name)
     cloud.limits.give_back(name)
     cloud.timeline.cancel(name)
+
+
+def plan(cloud: Cloud, node: TpuNode) -> None:
+    """A node has begun to run: decide how that may end by itself."""
+    if not node.preemptible:
+        return
+    if node.public["schedulingConfig"].get("preemptible"):
+        cloud.timeline.add(cloud.now + PREEMPTIBLE_LIFETIME, "tpu.node.preempted", node.name)
+    for rule in cloud.faults.each(cloud.now):
+        if rule.kind == "preempt":
+            _draw(cloud, node, rule)
+
+
+def apply_rule(cloud: Cloud, rule: FaultRule) -> None:
+    """A `preempt` rule was added: nodes that already run fall under it from now on."""
+    for node in each(cloud):
+        if node.preemptible and node.state == "READY":
+            _draw(cloud, node, rule)
+
+
+def preempt(cloud: Cloud, node: TpuNode) -> None:
+    """Take a node away: it stays listed as PREEMPTED until somebody deletes it. Raises 400."""
+    if not node.preemptible:
+        raise failed_precondition(
+            f"'{node.name}' is {node.pot.capacity}; only preemptible and spot nodes are preempted."
+        )
+    if node.state != "READY":
+        raise failed_precondition(f"'{node.name}' is {node.state}; only a READY node is preempted.")
+    cloud.timeline.cancel(node.name)
+    node.public["state"] = "PREEMPTED"
+    node.public.pop("health", None)
+    save(cloud, node)
+
+
+def maintain(cloud: Cloud, node: TpuNode, seconds: float = MAINTENANCE_SECONDS) -> None:
+    """Begin a maintenance event that ends by itself. Raises 400."""
+    if node.state != "READY":
+        raise failed_precondition(f"'{node.name}' is {node.state}; only a READY node is maintained.")
+    node.public |= {"state": "REPAIRING", "health": "UNHEALTHY_MAINTENANCE"}
+    save(cloud, node)
+    cloud.timeline.add(cloud.now + seconds, "tpu.node.maintained", node.name)
+
+
+@reacts("tpu.node.maintained")
+def _maintained(cloud: Cloud, event: DueEvent) -> None:
+    node = load(cloud, event.subject)
+    node.public |= {"state": "READY", "health": "HEALTHY"}
+    save(cloud, node)
+
+
+@reacts("tpu.node.preempted")
+def _preempted(cloud: Cloud, event: DueEvent) -> None:
+    """Age or chance. A node under maintenance goes as well; a rule that was removed or is used up takes none."""
+    node = load(cloud, event.subject)
+    if "rule" in event.data and not cloud.faults.spend(event.data["rule"], cloud.now):
+        return
+    node.public["state"] = "READY"
+    preempt(cloud, node)
+
+
+def _draw(cloud: Cloud, node: TpuNode, rule: FaultRule) -> None:
+    if rule.per_hour == 0 or not rule.matches(node.target(_METHOD)):
+        return
+    # A model's chance, which must be the same every time.
+    chance = random.Random(f"{rule.seed} {node.name} {node.life}").random()  # noqa: S311
+    hours = -math.log(1 - chance) / rule.per_hour
+    cloud.timeline.add(cloud.now + hours * 3600, "tpu.node.preempted", node.name, {"rule": rule.id})
+
+
+def hold(cloud: Cloud, rule: FaultRule, event: DueEvent, operation: str, seconds: float) -> None:
+    """Let an operation go on and on. event: what ends it. seconds: its ordinary, realistic duration."""
+    cloud.operations.postpone(operation, cloud.now + _FOREVER)
+    end = cloud.now + (rule.seconds or _FOREVER)
+    held = {"rule": rule.id, "operation": operation, "seconds": seconds, "kind": event.kind, "data": event.data}
+    cloud.timeline.add(end if rule.until is None else min(end, rule.until), _RESUMES, event.subject, held)
+
+
+def release(cloud: Cloud, rule: int | None) -> None:
+    """A rule was lifted, or with None all of them: what hangs by it goes on."""
+    for event in cloud.timeline.of_kind(_RESUMES):
+        if rule in (None, event.data["rule"]):
+            cloud.timeline.cancel(event.subject, _RESUMES)
+            _resume(cloud, event)
+
+
+@reacts(_RESUMES)
+def _resume(cloud: Cloud, event: DueEvent) -> None:
+    end = cloud.now + cloud.compressed(event.data["seconds"])
+    cloud.operations.postpone(event.data["operation"], end)
+    cloud.timeline.add(end, event.data["kind"], event.subject, event.data["data"])

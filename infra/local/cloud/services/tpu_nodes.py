@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 
 from infra.local.cloud.clock import timestamp
-from infra.local.cloud.cloud import Call, Cloud, handles
+from infra.local.cloud.cloud import ApiCall, Cloud, handles
 from infra.local.cloud.errors import JsonObject, already_exists, failed_precondition, invalid
-from infra.local.cloud.services import bodies, tpu_fate, tpu_lifecycle, tpu_places
+from infra.local.cloud.services import bodies, tpu_lifecycle, tpu_places
 from infra.local.cloud.services.compute_networks import NETWORKS, SUBNETWORKS, begin_project
 from infra.local.cloud.services.compute_places import DISKS
+from infra.local.cloud.services.listings import page
 from infra.local.cloud.services.policies import check_account
-from infra.local.cloud.services.tpu_node import KIND, Node, load
+from infra.local.cloud.services.tpu_node import KIND, TpuNode, load, maintain
 from infra.model.catalogue import region_of
 
 _NAME = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -31,7 +32,7 @@ _URL = re.compile(r"(?:https?:)?//[^/]+/(?:compute/)?(?:v1|beta|alpha)/")
 
 
 @handles("tpu.projects.locations.nodes.create")
-def create_node(call: Call) -> JsonObject:
+def create_node(call: ApiCall) -> JsonObject:
     project, zone = call.ids["projectsId"], tpu_places.known_zone(call.ids["locationsId"])
     name = f"{call.params['parent']}/nodes/{_node_id(call)}"
     if (begun := tpu_lifecycle.repeated(call, "create")) is not None:
@@ -56,29 +57,26 @@ def create_node(call: Call) -> JsonObject:
         "name": name,
         "createTime": timestamp(call.cloud.now),
     }
-    return tpu_lifecycle.create(call, Node(public, pot, accelerator), refusal[1] if refusal else None)
+    return tpu_lifecycle.create(call, TpuNode(public, pot, accelerator), refusal[1] if refusal else None)
 
 
 @handles("tpu.projects.locations.nodes.get")
-def get_node(call: Call) -> JsonObject:
+def get_node(call: ApiCall) -> JsonObject:
     return tpu_lifecycle.shown(call, load(call.cloud, call.params["name"]).public)
 
 
 @handles("tpu.projects.locations.nodes.list")
-def list_nodes(call: Call) -> JsonObject:
+def list_nodes(call: ApiCall) -> JsonObject:
     """`locations/-` lists every zone."""
     parent = f"projects/{call.ids['projectsId']}/locations/"
     if call.ids["locationsId"] != "-":
         parent += f"{tpu_places.known_zone(call.ids['locationsId'])}/nodes/"
-    page = call.cloud.store.page(KIND, parent, call.params)
-    answer: JsonObject = {"nodes": [tpu_lifecycle.shown(call, found.body["public"]) for found in page.resources]}
-    if page.next_token:
-        answer["nextPageToken"] = page.next_token
-    return answer
+    found = [tpu_lifecycle.shown(call, node.body["public"]) for node in call.cloud.store.each(KIND, parent)]
+    return {"nodes": [], **page(call, "nodes", found)}
 
 
 @handles("tpu.projects.locations.nodes.patch")
-def patch_node(call: Call) -> JsonObject:
+def patch_node(call: ApiCall) -> JsonObject:
     node = load(call.cloud, call.params["name"])
     mask = bodies.mask_paths(call.params.get("updateMask"))
     if not mask:
@@ -97,21 +95,21 @@ def patch_node(call: Call) -> JsonObject:
 
 
 @handles("tpu.projects.locations.nodes.delete")
-def delete_node(call: Call) -> JsonObject:
+def delete_node(call: ApiCall) -> JsonObject:
     if (begun := tpu_lifecycle.repeated(call, "delete")) is not None:
         return begun
     return tpu_lifecycle.delete(call, load(call.cloud, call.params["name"]))
 
 
 @handles("tpu.projects.locations.nodes.stop")
-def stop_node(call: Call) -> JsonObject:
+def stop_node(call: ApiCall) -> JsonObject:
     node = _single_host(call, "stop")
     _in_state(node, "READY", "stop")
     return tpu_lifecycle.stop(call, node)
 
 
 @handles("tpu.projects.locations.nodes.start")
-def start_node(call: Call) -> JsonObject:
+def start_node(call: ApiCall) -> JsonObject:
     node = _single_host(call, "start")
     _in_state(node, "STOPPED", "start")
     refusal = call.cloud.limits.refusal(node.pot, node.accelerator.chips)
@@ -121,13 +119,13 @@ def start_node(call: Call) -> JsonObject:
 
 
 @handles("tpu.projects.locations.nodes.simulateMaintenanceEvent", "tpu.projects.locations.nodes.performMaintenance")
-def maintain_node(call: Call) -> JsonObject:
+def maintain_node(call: ApiCall) -> JsonObject:
     node = load(call.cloud, call.params["name"])
-    tpu_fate.maintain(call.cloud, node)
+    maintain(call.cloud, node)
     return tpu_lifecycle.update(call, node)
 
 
-def _node_id(call: Call) -> str:
+def _node_id(call: ApiCall) -> str:
     node_id = call.params.get("nodeId", "")
     if not _NAME.fullmatch(node_id):
         raise invalid(
@@ -171,7 +169,7 @@ def _check_metadata(metadata: JsonObject) -> None:
         )
 
 
-def _defaults(call: Call, project: str, zone: str) -> JsonObject:
+def _defaults(call: ApiCall, project: str, zone: str) -> JsonObject:
     """What the service fills in; a field that was sent replaces its default as a whole."""
     defaults: JsonObject = {
         "serviceAccount": {
@@ -187,7 +185,7 @@ def _defaults(call: Call, project: str, zone: str) -> JsonObject:
     return defaults
 
 
-def _single_host(call: Call, verb: str) -> Node:
+def _single_host(call: ApiCall, verb: str) -> TpuNode:
     node = load(call.cloud, call.params["name"])
     if node.accelerator.multi_host:
         raise failed_precondition(
@@ -197,7 +195,7 @@ def _single_host(call: Call, verb: str) -> Node:
     return node
 
 
-def _in_state(node: Node, state: str, verb: str) -> None:
+def _in_state(node: TpuNode, state: str, verb: str) -> None:
     if node.state != state:
         raise failed_precondition(f"Cannot {verb} '{node.name}' in state {node.state}; it must be {state}.")
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from functools import cache
 
-from infra.local.cloud.cloud import Call
+from infra.local.cloud.cloud import ApiCall
 from infra.local.cloud.differences import asks_for_tpu
 from infra.local.cloud.errors import JsonObject, invalid
 from infra.local.cloud.limits import Capacity, Pot
 from infra.local.cloud.services import artifact_registry
-from infra.local.cloud.services.collection import serve_known
+from infra.local.cloud.services.listings import serve_known
 from infra.model import catalogue
 from infra.model.catalogue import AcceleratorType, UnknownNameError
 
@@ -103,7 +103,7 @@ def pot_of(project: str, zone: str, accelerator: AcceleratorType, node: JsonObje
     return Pot(project, zone, accelerator.generation.name, capacity)
 
 
-def _tpu_locations(call: Call) -> list[JsonObject]:
+def _tpu_locations(call: ApiCall) -> list[JsonObject]:
     asked = call.ids.get("locationsId")
     return [
         {
@@ -115,7 +115,7 @@ def _tpu_locations(call: Call) -> list[JsonObject]:
     ]
 
 
-def _locations(call: Call) -> list[JsonObject]:
+def _locations(call: ApiCall) -> list[JsonObject]:
     if asks_for_tpu(call.headers):
         return _tpu_locations(call)
     head = f"projects/{call.ids['projectsId']}/locations"
@@ -125,7 +125,7 @@ def _locations(call: Call) -> list[JsonObject]:
     ]
 
 
-def _accelerator_types(call: Call) -> list[JsonObject]:
+def _accelerator_types(call: ApiCall) -> list[JsonObject]:
     """v1 knows names only."""
     types = accelerator_types_in(known_zone(call.ids["locationsId"]))
     configs = {} if call.version == "v1" else {each.name: accelerator_config(each) for each in types}
@@ -139,13 +139,13 @@ def _accelerator_types(call: Call) -> list[JsonObject]:
     ]
 
 
-def _runtime_versions(call: Call) -> list[JsonObject]:
+def _runtime_versions(call: ApiCall) -> list[JsonObject]:
     known_zone(call.ids["locationsId"])
     versions = runtimes()
     return [{"name": f"{_zone(call)}/runtimeVersions/{version}", "version": version} for version in versions]
 
 
-def _zone(call: Call) -> str:
+def _zone(call: ApiCall) -> str:
     return f"projects/{call.ids['projectsId']}/locations/{call.ids['locationsId']}"
 
 

@@ -18,7 +18,7 @@ import yaml
 
 from infra.local.provider import network, rules, services, spellings, storage
 from infra.local.provider.checker import Naming
-from infra.local.provider.fields import Field, Kind, Relation
+from infra.local.provider.fields import Field, Relation, Shape
 from infra.local.provider.policy import IamMember
 from infra.local.provider.resource import Path, ResourceType
 from infra.local.provider.rest import Rest, Wait
@@ -44,8 +44,8 @@ _MARKS: Final[Mapping[str, Callable[[str], Any]]] = {
     "rule": lambda name: getattr(rules, name),
     **dict.fromkeys(("replaces_when", "same", "hidden", "told", "stored", "spelled"), _spelling),
 }
-_DEFAULTS: Final[Mapping[Kind, Callable[[str], Any]]] = {
-    Kind.TEXT: str, Kind.WHOLE: int, Kind.REAL: float, Kind.FLAG: lambda value: value == "true",
+_DEFAULTS: Final[Mapping[Shape, Callable[[str], Any]]] = {
+    Shape.TEXT: str, Shape.WHOLE: int, Shape.REAL: float, Shape.FLAG: lambda value: value == "true",
 }  # fmt: skip
 _ROWS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "identity": Path,
@@ -104,9 +104,9 @@ def _plain(said: str | tuple[str, ...]) -> Field:
     return Field(kind=kind, **marks)
 
 
-def _marks(said: str | Sequence[str]) -> tuple[Kind, dict[str, Any]]:
+def _marks(said: str | Sequence[str]) -> tuple[Shape, dict[str, Any]]:
     name, *marks = said.split() if isinstance(said, str) else said
-    kind = Kind[name.upper()]
+    kind = Shape[name.upper()]
     read: dict[str, Any] = {}
     for mark in marks:
         word, given, value = mark.partition("=")

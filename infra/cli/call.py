@@ -1,0 +1,142 @@
+"""One call of a command: what its shared options say, what is asked of a person, where its answer goes, how it ends."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property, partial, wraps
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from infra.cli.echo import machines, works_on
+from infra.cli.failures import FAILED
+from infra.cli.options import Form
+from infra.cli.render.console import people, say
+from infra.operations.errors import Failure, Refusal
+from infra.operations.ports import DEFAULT_PARALLEL, CloudName, EngineName, Tone
+
+if TYPE_CHECKING:
+    from infra.operations.session import CloudSession, Session
+
+_STYLES: Final = {
+    Tone.PLAIN: "",
+    Tone.QUIET: "dim",
+    Tone.WORKING: "cyan",
+    Tone.GOOD: "green",
+    Tone.WARNING: "yellow",
+    Tone.PROBLEM: "bold red",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleTeller:
+    """`infra.operations.ports.Teller` for people."""
+
+    console: Console
+
+    def say(self, line: str, tone: Tone = Tone.PLAIN) -> None:
+        say(self.console, Text(line, style=_STYLES[tone]))
+
+    def works_on(self, cloud: CloudName, said: str) -> None:
+        """Says it once, however many stacks a command is about."""
+        if works_on(cloud):
+            self.say(said, Tone.QUIET)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Invocation:
+    """What the shared options of a command say (`infra.cli.options`); an option that it lacks has its default.
+
+    within: the stack of --stack, None where the name of a pool or VM is to say it. aside: stdout has the answer alone,
+    also where it is not JSON.
+    """
+
+    stack: str = ""
+    within: str | None = None
+    engine: EngineName | None = None
+    cloud: CloudName | None = None
+    targets: tuple[str, ...] = ()
+    parallel: int = DEFAULT_PARALLEL
+    refresh: bool = False
+    yes: bool = False
+    as_json: bool = False
+    form: Form = Form.TEXT
+    aside: bool = False
+
+    @cached_property
+    def console(self) -> Console:
+        """Where text for people goes: stderr, where stdout carries something for programs."""
+        return people(as_json=self.as_json or self.aside or self.form is not Form.TEXT)
+
+    @property
+    def teller(self) -> ConsoleTeller:
+        return ConsoleTeller(self.console)
+
+    def session(self) -> Session:
+        """Engine and cloud, chosen and told."""
+        from infra.operations.session import open_session  # loads engines, which explain and comment need not
+
+        return open_session(
+            self.stack,
+            engine=self.engine,
+            cloud=self.cloud,
+            teller=self.teller,
+            parallel=self.parallel,
+            targets=self.targets,
+            refresh=self.refresh,
+        )
+
+    def cloud_session(self) -> CloudSession:
+        """The cloud alone, chosen and told."""
+        from infra.operations.session import open_cloud  # as above
+
+        return open_cloud(self.cloud, self.teller)
+
+    def say(self, line: str | Text, style: str = "") -> None:
+        say(self.console, Text(line, style=style) if style and isinstance(line, str) else line)
+
+    def ask(self, what: str) -> None:
+        """Ask before `what`; Refusal without a terminal, Failure on a no."""
+        if self.yes:
+            return
+        if not sys.stdin.isatty():
+            raise Refusal(f"{what} is asked about first, and there is no terminal to ask on; add --yes")
+        if not click.confirm(f"{what}. Go on?", err=True):
+            raise Failure("answered no; nothing was changed")
+
+    def ask_before_google(self, what: str, cloud: CloudName) -> None:
+        """Ask before `what` where it reaches the real Google Cloud; the local cloud needs no question."""
+        if cloud is CloudName.GOOGLE:
+            self.ask(f"{what} on Google Cloud")
+
+    def tell(self, body: Mapping[str, Any]) -> None:
+        """Print the object of --json, where it was asked for."""
+        if self.as_json or self.form is Form.JSON:
+            machines(body)
+
+    def end(self, body: Mapping[str, Any], *, failed: bool = False) -> int:
+        """Print the object of --json with the exit code, and give that."""
+        code = FAILED if failed else 0
+        self.tell({**body, "exit": code})
+        return code
+
+
+def called(command: Callable[..., int | None], *, aside: bool = False) -> Callable[..., None]:
+    """Hand a command its shared options as one `Invocation`; what it returns is its exit code, None for 0."""
+    shared = {field.name for field in fields(Invocation)}
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        call = Invocation(**{name: value for name, value in given.items() if name in shared}, aside=aside)
+        code = command(call, **{name: value for name, value in given.items() if name not in shared})
+        click.get_current_context().exit(code or 0)
+
+    return run
+
+
+called_aside = partial(called, aside=True)
+"""Of a command whose stdout carries the answer alone, with and without --json."""

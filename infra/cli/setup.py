@@ -1,0 +1,186 @@
+"""`./tidepool doctor`, `bootstrap`, `test`, `bench` and `lock`: what is set up once, and checks of this checkout."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from infra.cli import options
+from infra.cli.call import Invocation, called
+from infra.cli.echo import echo, machines
+from infra.cli.failures import FAILED
+from infra.cli.render.console import people, show
+from infra.operations.checkout import bench, checks, lock
+from infra.operations.setup.bootstrap import Bootstrap, apply_bootstrap, plan_bootstrap
+from infra.operations.setup.doctor import diagnose
+from infra.tools import install
+
+
+@click.command()
+@options.json_option
+@called
+def doctor_command(call: Invocation) -> None:
+    """Say what is here (Python, uv, pulumi, provider plugin, credentials, local cloud) and what each absence means.
+
+    Nothing of it is an error: with none of it, Tidepool works on its embedded engine and cloud. Exit code 0.
+    """
+    found = diagnose()
+    choice = found.choice
+    if call.as_json:
+        engine, cloud = (choice.engine.value, choice.cloud.value) if choice else (None, None)
+        shown = {"engine": engine, "cloud": cloud, "reason": choice.reason if choice else found.refusal}
+        machines({"choice": shown, "findings": [asdict(finding) for finding in found.findings]})
+        return
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for finding in found.findings:
+        mark = Text("yes", style="green") if finding.present else Text("no", style="yellow")
+        # The home folder as people write it.
+        what = f"{finding.found.replace(str(Path.home()), '~')}: " if finding.found else ""
+        table.add_row(mark, finding.name, Text(f"{what}{finding.meaning}"))
+    show(call.console, table)
+    so = f"commands use {choice}" if choice else f"up, preview and the like refuse: {found.refusal}"
+    call.say(f"\nWith this, {so}.")
+
+
+@click.command()
+@click.option("--fast", is_flag=True, help="Only the tests.")
+@click.option("--unit", is_flag=True, help="Only the unit tests: no process, no whole stack.")
+@click.option("--strict", is_flag=True, help="A tool that this machine lacks is a failure.")
+@click.option("--heavy", is_flag=True, help="Also the long tiers: wall-clock kills, more seeds, larger fleets.")
+@click.option("--live", is_flag=True, help="Also the tier that drives the official pulumi CLI.")
+@click.option("--json", "as_json", is_flag=True, help="Print the outcomes as one JSON object.")
+@click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
+def test_command(
+    *, fast: bool, unit: bool, strict: bool, heavy: bool, live: bool, as_json: bool, pytest_args: tuple[str, ...]
+) -> None:
+    """Run every check of this repository: style, types, layers, dependencies, dead code, shell, image recipes, secrets,
+    workflows, tests.
+
+    Further arguments after -- go to pytest: ./tidepool test --fast -- -k ledger
+    """
+    for failure in install.build(checks.GO_TOOLS):
+        echo(failure, err=True)
+    if unit and (heavy or live):
+        raise click.UsageError("--unit leaves out what --heavy and --live add: give one or the other")
+    wanted = checks.checks_for(fast=fast, unit=unit, heavy=heavy, live=live, extra=pytest_args)
+    done = checks.run_all(wanted, partial(echo, err=True), strict=strict, quiet=as_json)
+    failed = any(each.status == "failed" for each in done)
+    if as_json:
+        machines({"ok": not failed, "checks": [asdict(each) for each in done]})
+    elif len(done) > 1:
+        echo()
+        for each in done:
+            echo(f"{each.status:<8} {each.name:<20} {each.seconds:7.2f} s  {each.note}".rstrip())
+    raise SystemExit(FAILED if failed else 0)
+
+
+@click.command()
+@click.option(
+    "--size", "sizes", type=int, multiple=True, default=bench.SIZES, show_default=True, help="VMs in the fleet."
+)
+@click.option("--runs", default=3, show_default=True, help="Runs of the cold cases; the median counts.")
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object.")
+def bench_command(*, sizes: Sequence[int], runs: int, as_json: bool) -> None:
+    """Print what explanations, previews and applies cost: seconds, CPU seconds, peak memory, cost per VM, and ratios.
+
+    Where the pulumi CLI is on PATH it runs side by side; else its published figures stand in for it.
+    """
+    measured = list(bench.figures(sizes, runs))
+    if as_json:
+        machines({"figures": [asdict(figure) for figure in measured]})
+        return
+    console = people()
+    official = {(figure.case, figure.vms): figure for figure in measured if figure.engine == "pulumi"}
+    table = Table(title="Previews and applies", box=None, pad_edge=False)
+    for column in ("case", "engine"):
+        table.add_column(column)
+    for column in ("VMs", "seconds", "CPU s", "peak MB", "ms/VM", "time ratio", "memory ratio"):
+        table.add_column(column, justify="right")
+    for figure in measured:
+        seconds, peak = bench.beside(figure, official)
+        table.add_row(
+            figure.case,
+            figure.engine,
+            f"{figure.vms:,}",
+            f"{figure.seconds:.2f}",
+            f"{figure.cpu_seconds:.2f}",
+            f"{figure.peak_mb:.0f}",
+            f"{figure.per_vm_ms:.1f}",
+            bench.ratio(figure.seconds, seconds),
+            bench.ratio(figure.peak_mb, peak),
+        )
+    show(console, table)
+    source = "measured beside it" if official else "published figures (CLI 3.259, 2 cores)"
+    console.print(f"Ratios are to the official engine, {source}; below 1 is faster or smaller.")
+    console.print(bench.growth(measured))
+
+
+@click.command()
+@click.option("--upgrade", is_flag=True, help="Take the newest versions that pyproject.toml allows.")
+def lock_command(*, upgrade: bool) -> None:
+    """Write requirements.lock (the tool), and those of the service, the bench and development; needs uv."""
+    lock.write_locks(upgrade=upgrade)
+
+
+@click.command()
+@click.argument("stack", metavar="[STACK]", default="ci")
+@click.option("--project", metavar="ID", help="The project; the stack file's gcp:project, and refused if another.")
+@click.option("--location", metavar="REGION", help="Of state bucket and key; default where the fleet bucket is.")
+@click.option("--bucket", metavar="NAME", help="Of the state; default PROJECT-pulumi-state.")
+@click.option(
+    "--impersonator",
+    "impersonators",
+    metavar="MEMBER",
+    multiple=True,
+    help="Who may act as the deploying account, such as user:EMAIL; may be repeated.",
+)
+@options.each(options.cloud_option, options.yes_option, options.json_option)
+@called
+def bootstrap_command(
+    call: Invocation, *, project: str | None, location: str | None, bucket: str | None, impersonators: tuple[str, ...]
+) -> None:
+    """Make what the project of STACK (default ci) needs before the first deploy: the bucket of Pulumi's state, the key
+    that encrypts its secrets, and the account that deploys, with no more roles than it needs and no key file.
+
+    It shows its plan first, may be run again at any time, and deletes nothing. docs/first-deploy.md walks through it.
+    """
+    planned = plan_bootstrap(
+        call.stack,
+        project=project,
+        location=location,
+        bucket=bucket,
+        impersonators=impersonators,
+        cloud=call.cloud,
+        teller=call.teller,
+    )
+    _show_bootstrap(call, planned)
+    if planned.lacking:
+        call.ask_before_google(f"Preparing {planned.wanted.project}", planned.cloud)
+    for step in apply_bootstrap(planned):
+        _print(call, f"made: {step.what}")
+    if planned.pins:
+        _print(call, "\nLet in by name alone; pin by number:", *(f"  {line}" for line in planned.pins))
+    _print(call, "\nNext, in this checkout:", *(f"  {line}" for line in planned.next))
+    call.tell(planned.to_json())
+
+
+def _show_bootstrap(call: Invocation, planned: Bootstrap) -> None:
+    for step in planned.steps:
+        sign, style = ("=", "dim") if step.action is None else ("+", "green")
+        _print(call, Text.assemble((f"{sign} {step.what}", style), (f"  ({step.why})", "dim")))
+    made = planned.lacking
+    _print(call, Text(f"{made} to make, {len(planned.steps) - made} there already", style="bold"))
+
+
+def _print(call: Invocation, *lines: str | Text) -> None:
+    """Lines whole, also on a terminal: most are commands to copy."""
+    call.console.print(*lines, sep="\n", soft_wrap=True)

@@ -1,0 +1,213 @@
+"""`./tidepool up`, `refresh`, `adopt`, `destroy` and `output`: what an engine does to a stack, and what it recorded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import click
+
+from infra.cli import options
+from infra.cli.call import Invocation, called, called_aside
+from infra.cli.echo import echo
+from infra.cli.failures import FAILED
+from infra.cli.render.progress import Progress
+from infra.cli.render.stacks import registries_line, show_findings, show_outcome, show_plan, show_planned, show_pools
+from infra.model.plan import Plan
+from infra.model.planned_capacity import outcomes
+from infra.operations.errors import Failure
+from infra.operations.fleet.words import coming_line
+from infra.operations.ports import Tone
+from infra.operations.session import open_session
+from infra.operations.stacks import destroy, state
+from infra.operations.stacks.aftermath import Aftermath, Published, look_after
+from infra.operations.stacks.apply import apply, plan_apply
+from infra.operations.stacks.pools import pools_now
+from infra.operations.stacks.preview import Planned, run_document
+from infra.operations.stacks.stack_file import declared
+from infra.preview.run_lines import drift
+
+
+@click.command()
+@options.each(options.stack_argument, options.place_options, options.refresh_option, options.work_options)
+@click.option("--no-drain", is_flag=True, help="Delete and replace VMs at once, and cut off the jobs that they run.")
+@options.each(options.yes_option, options.json_option)
+@called
+def up_command(call: Invocation, *, no_drain: bool) -> int:
+    """Make the cloud as the stack file says: show the plan, apply it, and show how every pool stands. The manifest
+    and the start-up bundle are its first resources, so that the fleet bucket has them also when a part failed; where
+    VMs come and others go, the manifest declares both until the others do.
+
+    What is new is made first, and waited for until it serves. Then VMs that go or are made again take no more jobs, and
+    what they run is waited for; if it runs on after the stack's `job_minutes`, they stay. Where a reservation or a
+    quota has no room for both, the VMs that give chips back go before, under the same confirmation (docs/phases.md).
+    One pool's failure keeps no other from being applied; the next run does only what is missing.
+
+    The local cloud is started where it does not run, and left running. On Google Cloud the plan is asked about first.
+    Exit code 0 when all is done, 1 when something failed or a rule stops it (docs/rules.md), 2 when the stack file is
+    invalid and nothing was changed.
+    """
+    wanted = declared(call.stack)
+    session = call.session()
+    planned = plan_apply(session, wanted, drains=not no_drain)
+    show_planned(call.console, planned)
+    show_findings(call.console, planned.findings)
+    if planned.stopped:
+        if planned.findings and not call.as_json:
+            session.say("nothing was changed: what stops above is mended first, or excepted in the stack file")
+        return call.end(planned.to_json(), failed=True)
+    call.ask_before_google(f"Applying this plan for {call.stack}", session.cloud)
+    progress = Progress(call.console, total=planned.changes, heard=planned.plan.diagnostics)
+    run = apply(session, planned, progress, drains=not no_drain)
+    show_outcome(call.console, run, progress.seconds)
+    after = look_after(wanted.config, run, session.endpoint)
+    _show_aftermath(call, after)
+    told = {"outcomes": [each.to_json() for each in outcomes(run)]}
+    more = planned.findings_json | told | after.to_json()
+    return _end(call, run, progress.seconds, more, planned, failed=bool(run.failed or after.problems))
+
+
+@click.command()
+@options.each(
+    options.stack_argument, options.place_options, options.work_options, options.yes_option, options.json_option
+)
+@called
+def refresh_command(call: Invocation) -> int:
+    """Read every resource of the state from its cloud and record what it says. Nothing in the cloud is changed.
+
+    What differs from the state is told, the state of a VM too (READY -> PREEMPTED), and what is gone. A new etag or
+    fingerprint alone is no difference. A preempted VM still exists, so that up alone does not make it again: the line
+    below the table of pools says how.
+    """
+    config = declared(call.stack).config
+    session = call.session()
+    call.ask_before_google(f"Reading every resource of {call.stack}", session.cloud)
+    progress = Progress(call.console, lines=False)
+    run = state.refresh(session, progress)
+    for line in drift(run, progress.seconds):
+        call.say(line)
+    pools, silent = pools_now(config, session.endpoint)
+    call.say("")
+    show_pools(call.console, call.stack, pools)
+    more = {"pools": [pool.to_json() for pool in pools]}
+    return _end(call, run, progress.seconds, more, failed=bool(run.failed or silent))
+
+
+@click.command()
+@options.each(options.stack_argument, options.place_options, options.yes_option, options.json_option)
+@called
+def adopt_command(call: Invocation) -> int:
+    """Take into the state every VM that stands under a declared slot's name with this stack's labels and that the state
+    lacks: one that the controller made after a stockout, or that an apply made and was killed before it wrote that
+    down. Nothing in the cloud is changed.
+
+    `up` and `preview` do this by themselves. This is for a plain `pulumi up`, which fails with 409 on such a VM. A VM
+    with other labels is named and left alone, and the exit code is 1.
+    """
+    declared(call.stack)
+    session = call.session()
+    call.ask_before_google(f"Writing the state of {call.stack}", session.cloud)
+    progress = Progress(call.console)
+    run = state.adopt(session, progress)
+    if run.steps or run.failed:
+        show_outcome(call.console, run, progress.seconds)
+    else:
+        session.say(f"{call.stack}: nothing to adopt, in {progress.seconds:.1f} s", Tone.GOOD)
+    return _end(call, run, progress.seconds)
+
+
+@click.command()
+@options.each(options.stack_argument, options.place_options, options.work_options)
+@click.option("--no-drain", is_flag=True, help="Delete VMs at once, and cut off the jobs that they run.")
+@click.option("--exclude-protected", is_flag=True, help="Leave protected resources and what they need.")
+@options.each(options.yes_option, options.json_option)
+@called
+def destroy_command(call: Invocation, *, no_drain: bool, exclude_protected: bool) -> int:
+    """Delete all that a stack has made: show what goes, ask on every cloud, drain the VMs, and delete.
+
+    Registries, secrets and the fleet bucket are protected: while the state has them, nothing is deleted at all, and
+    nothing asked, unless --exclude-protected leaves them or --target names what shall go. What VMs run is waited for;
+    if it runs on after the stack's `job_minutes`, nothing is deleted.
+    """
+    session = call.session()
+    plan = destroy.preview_destroy(session, exclude_protected=exclude_protected)
+    show_plan(call.console, plan)
+    if plan.failed:
+        if not exclude_protected and any("is protected" in (step.error or "") for step in plan.steps):
+            session.say("Nothing was deleted: --exclude-protected deletes all that is not protected.")
+        return _end(call, plan, 0.0)
+    extent = f"everything of {call.stack}" + (" that is not protected" if exclude_protected else "")
+    what = f"{len(call.targets)} targets of {call.stack}" if call.targets else extent
+    call.ask(f"Deleting {what} on {session.choice.cloud_name}")
+    progress = Progress(call.console)
+    run = destroy.destroy(session, plan, progress, drains=not no_drain, exclude_protected=exclude_protected)
+    show_outcome(call.console, run, progress.seconds)
+    return _end(call, run, progress.seconds)
+
+
+def _end(
+    call: Invocation,
+    run: Plan,
+    seconds: float,
+    more: Mapping[str, Any] = MappingProxyType({}),
+    planned: Planned | None = None,
+    *,
+    failed: bool | None = None,
+) -> int:
+    """Print the object of a run that has ended; its exit code. failed: None where the run alone says it."""
+    code = FAILED if (run.failed if failed is None else failed) else 0
+    rows, phases = (planned.rows, planned.phases) if planned else ((), None)
+    call.tell(run_document(run, rows, phases, seconds=seconds, code=code) | dict(more))
+    return code
+
+
+def _show_aftermath(call: Invocation, after: Aftermath) -> None:
+    """What is there after an apply."""
+    for problem in after.problems:
+        call.say(f"problem: {problem}", "bold red")
+    if after.published is not None:
+        call.say(_manifest_line(after.published), "dim")
+    if after.building:
+        call.say(f"builds started, whose triggers have other steps now: {', '.join(after.building)}")
+    for rollout in after.rollouts:
+        call.say(coming_line(rollout))
+    call.say("")
+    show_pools(call.console, after.config.stack, after.pools)
+    if after.registries:
+        call.say("")
+        call.say(registries_line(after.registries))
+
+
+def _manifest_line(published: Published) -> str:
+    """Where the manifest is, and whether it is new."""
+    said = "published" if published.changed else "unchanged"
+    where = f"gs://{published.bucket}/{published.object}"
+    return f"manifest {said}: {where} (generation {published.generation})"
+
+
+@click.command()
+@options.stack_argument
+@click.argument("name", required=False)
+@options.each(options.place_options, options.json_option)
+@called_aside
+def output_command(call: Invocation, *, name: str | None) -> None:
+    """Print the outputs of a stack as last recorded (pools, registries, identities, manifest), or the one named NAME.
+
+    With --json all are one object. Secrets stay masked.
+    """
+    stack = call.stack
+    session = open_session(stack, engine=call.engine, cloud=call.cloud, teller=call.teller, starts_cloud=False)
+    found = session.engine().outputs()
+    if name is not None:
+        if name not in found:
+            raise Failure(f"{stack} has no output {name}; it has {', '.join(sorted(found)) or 'none: run up first'}")
+        found = {name: found[name]}
+    if call.as_json:
+        echo(json.dumps(found if name is None else found[name], indent=2))
+        return
+    for key, value in sorted(found.items()):
+        echo(f"{key}: {value if isinstance(value, str) else json.dumps(value, indent=2)}")
+    if not found:
+        session.say(f"{stack} has no outputs; `./tidepool up {stack}` records them")

@@ -1,0 +1,37 @@
+"""Resolve the dependencies of pyproject.toml into the committed locks, one an install.
+
+Owns how the locks are made: universal (every platform, Python 3.11 and later), every file by hash, no index URL, each
+held to the tool's versions. The tool's and the service's are whole; what a laptop adds and what checks are beside the
+tool's.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+from infra.operations.errors import Failure
+from infra.operations.workspace import CHECKOUT
+
+COMPILE = (
+    "pip", "compile", "--quiet", "--universal", "--python-version", "3.11", "--generate-hashes",
+    "--no-emit-index-url", "--no-emit-find-links", "--custom-compile-command", "./tidepool lock",
+)  # fmt: skip
+TOOL = "requirements.lock"
+LOCKS = {
+    TOOL: ("pyproject.toml", "--extra", "tool"),
+    "requirements-service.lock": ("pyproject.toml", "-c", TOOL),
+    "requirements-bench.lock": ("--group", "bench", "-c", TOOL),
+    "requirements-dev.lock": ("--group", "dev", "-c", TOOL),
+}
+"""How each is asked for. The tool's is the first: the others are held to it."""
+
+
+def write_locks(*, upgrade: bool) -> None:
+    """Write every lock; Failure where uv is missing. upgrade: to the newest versions that pyproject.toml allows."""
+    uv = shutil.which("uv")
+    if uv is None:
+        raise Failure("uv is not on this machine; it makes the locks (pip install uv), pip only reads them.")
+    newer = ("--upgrade",) if upgrade else ()
+    for name, asked in LOCKS.items():
+        subprocess.run([uv, *COMPILE, *newer, *asked, "-o", name], cwd=CHECKOUT, check=True)

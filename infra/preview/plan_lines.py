@@ -1,0 +1,215 @@
+"""A plan for a terminal: what is made, changed, replaced and deleted and why, what that means, its phases and findings.
+
+Resources that change in the same way share one entry. Whatever ends a VM is loud and names each VM.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from textwrap import wrap
+
+from rich.text import Text
+
+from infra.model.phases import Phase, Phases, Work
+from infra.model.plan import UNCHANGING, Diagnostic, Op, Plan, Step
+from infra.model.planned_capacity import VM_TYPE, capacity, chips_of
+from infra.model.planned_records import record_changes
+from infra.preview.words import change_lines, grouped, ranges, short_type, told, vms, why_phases
+from infra.rules.finding import Finding, Level
+
+STYLES = {
+    Op.CREATE: "green",
+    Op.ADOPT: "cyan",
+    Op.UPDATE: "yellow",
+    Op.REPLACE: "bold red",
+    Op.DELETE: "bold red",
+    Op.RETAIN: "yellow",
+    Op.READ: "cyan",
+    Op.SAME: "dim",
+}
+SIGNS = {
+    Op.CREATE: "+",
+    Op.ADOPT: "<",
+    Op.UPDATE: "~",
+    Op.REPLACE: "!",
+    Op.DELETE: "-",
+    Op.RETAIN: "o",
+    Op.READ: ">",
+    Op.SAME: "=",
+}
+CHANGING = tuple(op for op in STYLES if op not in UNCHANGING)
+_LEVELS = {Level.STOP: "bold red", Level.WARN: "yellow"}
+SHOWN_NAMES = 8
+SHOWN_CHANGES = 6
+
+
+def describe(plan: Plan, width: int) -> Iterator[Text]:
+    """The lines of a plan, for a terminal of `width` columns. One that could not be made has its errors alone."""
+    yield from _diagnostics(plan)
+    if plan.failed:
+        yield Text(f"{plan.stack}: the plan is incomplete and is not shown; nothing was changed", style="bold red")
+        return
+    by_op = {op: [step for step in plan.steps if step.op is op] for op in Op}
+    yield from _made(Op.CREATE, by_op[Op.CREATE], width)
+    yield from _made(Op.ADOPT, by_op[Op.ADOPT], width, "in the cloud as declared; the state takes it over")
+    yield from _changed(Op.UPDATE, by_op[Op.UPDATE], width)
+    yield from _changed(Op.REPLACE, by_op[Op.REPLACE], width)
+    yield from _deleted(by_op[Op.DELETE])
+    yield from _retained(by_op[Op.RETAIN], width)
+    yield from _records(plan)
+    yield from _capacity(plan)
+    yield headline(plan)
+
+
+def headline(plan: Plan) -> Text:
+    """`ci: 1 to create, 98 unchanged`, or that there is nothing to do."""
+    counts = plan.summary
+    changes = [(counts[op.value], op) for op in CHANGING if counts[op.value]]
+    line = Text(f"{plan.stack}: ", style="bold")
+    if not changes:
+        return line.append(f"nothing to change, {counts['same']} unchanged", style="green")
+    for count, op in changes:
+        line.append(f"{count} to {op.value}", style=STYLES[op]).append(", ")
+    return line.append(f"{counts['same']} unchanged")
+
+
+def _made(op: Op, steps: Sequence[Step], width: int, meaning: str = "") -> Iterator[Text]:
+    """What is new in the state."""
+    if not steps:
+        return
+    yield _heading(op, len(steps), meaning)
+    for token, group in grouped(steps, lambda step: step.type):
+        yield Text(f"  {short_type(token)} ({len(group)})")
+        yield from _names(group, width)
+    yield Text()
+
+
+def _changed(op: Op, steps: Sequence[Step], width: int) -> Iterator[Text]:
+    """Updates and replacements, those with the same changes under one entry."""
+    if not steps:
+        return
+    yield _heading(op, len(steps), _what_replacing_means(steps) if op is Op.REPLACE else "")
+    for (token, *changes), group in grouped(steps, lambda step: (step.type, *change_lines(step))):
+        yield Text(f"  {short_type(token)} ({len(group)})")
+        for line in changes[:SHOWN_CHANGES]:
+            yield Text(f"    {line}", style="yellow" if op is Op.UPDATE else "red")
+        if len(changes) > SHOWN_CHANGES:
+            yield Text(f"    and {len(changes) - SHOWN_CHANGES} more changed properties")
+        yield from _each(group) if op is Op.REPLACE else _names(group, width)
+    yield Text()
+
+
+def _deleted(steps: Sequence[Step]) -> Iterator[Text]:
+    if not steps:
+        return
+    yield _heading(Op.DELETE, len(steps), _with_chips("gone for good", steps))
+    for token, group in grouped(steps, lambda step: step.type):
+        yield Text(f"  {short_type(token)} ({len(group)})")
+        yield from _each(group)
+    yield Text()
+
+
+def _retained(steps: Sequence[Step], width: int) -> Iterator[Text]:
+    if not steps:
+        return
+    yield _heading(Op.RETAIN, len(steps), "no longer declared, and kept in the cloud")
+    for token, group in grouped(steps, lambda step: step.type):
+        yield Text(f"  {short_type(token)} ({len(group)})")
+        yield from _names(group, width)
+    yield Text()
+
+
+def _records(plan: Plan) -> Iterator[Text]:
+    """What changes of the desired fleet beside its VMs, which are told as resources."""
+    changes = record_changes(plan)
+    if not changes:
+        return
+    yield Text("Fleet records", style="bold")
+    yield from (Text(f"  {change.says}", style="yellow") for change in changes)
+    yield Text()
+
+
+def _capacity(plan: Plan) -> Iterator[Text]:
+    changes = [change for change in capacity(plan) if change.before != change.after]
+    if not changes:
+        return
+    rows = Counter((change.place.pool, change.place.zone) for change in changes)
+    yield Text("Capacity", style="bold")
+    for change in changes:
+        place = change.place
+        kind = f" ({place.accelerator}, {place.capacity})" if rows[place.pool, place.zone] > 1 else ""
+        style = "green" if change.after > change.before else "red"
+        yield Text(f"  {place.pool} {place.zone}{kind}: {change.counts}", style=style)
+    yield Text()
+
+
+def _heading(op: Op, count: int, meaning: str = "") -> Text:
+    word = op.value.upper() if op in {Op.REPLACE, Op.DELETE} else op.value
+    said = Text(f"{SIGNS[op]} {word} {count}", style=STYLES[op])
+    return said.append(f": {meaning}") if meaning else said
+
+
+def _what_replacing_means(steps: Sequence[Step]) -> str:
+    return _with_chips("each is deleted and made anew, its work is lost", steps)
+
+
+def _with_chips(meaning: str, steps: Sequence[Step]) -> str:
+    vms = [step for step in steps if step.type == VM_TYPE]
+    if not vms:
+        return meaning
+    return f"{meaning} ({len(vms)} {'VM' if len(vms) == 1 else 'VMs'}, {sum(map(chips_of, vms))} chips)"
+
+
+def _each(steps: Sequence[Step]) -> Iterator[Text]:
+    for step in sorted(steps, key=lambda step: step.name):
+        yield Text(f"      {step.name}", style="bold" if step.type == VM_TYPE else "")
+
+
+def _names(steps: Sequence[Step], width: int) -> Iterator[Text]:
+    names = ranges(step.name for step in steps)
+    shown = names if steps[0].type == VM_TYPE else names[:SHOWN_NAMES]
+    text = ", ".join(shown) + (f" and {len(names) - len(shown)} more" if len(shown) < len(names) else "")
+    lines = wrap(text, max(width - 6, 40), break_long_words=False, break_on_hyphens=False)
+    yield from (Text(f"      {line}", style="dim") for line in lines)
+
+
+def remark(diagnostic: Diagnostic) -> Text:
+    """What an engine or a program said."""
+    if diagnostic.severity == "error":
+        return Text(f"error: {told(diagnostic)}", style="red")
+    if diagnostic.severity == "warning":
+        return Text(f"warning: {told(diagnostic)}", style="yellow")
+    return Text(told(diagnostic), style="dim")
+
+
+def _diagnostics(plan: Plan) -> Iterator[Text]:
+    yield from (remark(each) for each in plan.diagnostics if each.severity != "debug")
+
+
+def describe_phases(phases: Phases) -> Iterator[Text]:
+    """Nothing where one pass is safe and everything has room."""
+    if phases.needed:
+        yield Text(f"Order: {len(phases.order)} phases, {why_phases(phases)}", style="bold")
+        yield from (Text(f"  {load.why}") for load in phases.reasons)
+        yield from (Text(f"  {number}. {_phase(phase)}") for number, phase in enumerate(phases.order, start=1))
+    for load in phases.exceeded:
+        yield Text(f"over the limit: {load.why}", style="bold red")
+    if phases.held:
+        yield Text(f"no room for {vms(phases.held)}: held back", style="bold red")
+
+
+def _phase(phase: Phase) -> str:
+    done = {"deletes": phase.deleted, "replaces": phase.replaced, "makes": phase.created}
+    said = "; ".join(f"{verb} {vms(names)}" for verb, names in done.items() if names)
+    if phase.work is Work.RETIRE:
+        return f"{phase.work.value}: once what is new serves and their jobs are done, {said}"
+    return f"{phase.work.value}: {said}" + (", and nothing else" if phase.work is Work.SHRINK else ", and all else")
+
+
+def describe_findings(findings: Iterable[Finding]) -> Iterator[Text]:
+    """A line for each finding and one for what to write, those that stop first."""
+    for finding in sorted(findings, key=lambda finding: (not finding.stops, finding)):
+        line = Text(f"{finding.level}: ", style=_LEVELS[finding.level])
+        yield line.append(f"{finding.subject}: {finding.reason}  [{finding.rule}]", style="default not bold")
+        yield Text(f"    write: {finding.fix}", style="dim")

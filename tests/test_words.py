@@ -1,0 +1,27 @@
+"""One class name, one meaning: a name that a third class wants is taken."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+MEANINGS = 2
+ALLOWED = {
+    "Api": 3, "Asked": 3, "Call": 3, "Clock": 3, "Event": 3, "Kind": 3, "Machine": 4, "Outcome": 4, "Pace": 3,
+    "Place": 5, "Project": 3, "Registries": 3, "Registry": 3, "Rule": 3, "Run": 3, "Started": 3, "State": 4,
+    "Status": 3, "Step": 3, "Target": 3, "Trouble": 3, "Wanted": 3,
+}  # fmt: skip
+"""Names that have more meanings yet, and how many: a number that only goes down."""
+
+
+def test_no_public_class_name_gets_a_third_meaning() -> None:
+    meanings: defaultdict[str, list[str]] = defaultdict(list)
+    for room in ("infra", "workflows"):
+        for path in sorted((ROOT / room).rglob("*.py")):
+            for node in ast.parse(path.read_text(encoding="utf-8")).body:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    meanings[node.name].append(path.relative_to(ROOT).as_posix())
+    crowded = {name: where for name, where in meanings.items() if len(where) > ALLOWED.get(name, MEANINGS)}
+    assert not crowded, f"say what each is in the field's words, or let one of them be the other: {crowded}"
