@@ -49,7 +49,7 @@ CALL_SECONDS: Final = 20.0
 """How long one call of a sweep that acts may take; one that failed is tried once more."""
 
 _PAUSE: Final = 1.0
-_LONGEST_PAUSE: Final = 16.0
+_LONGEST_PAUSE: Final = 5.0
 _SERVER: Final = 500
 _GONE, _EXISTS = 404, 409
 
@@ -222,8 +222,8 @@ class Actor:
         parent = f"projects/{self.desired.project}/locations/{place.zone}"
         request = self._nodes().create(parent=parent, nodeId=name, body=dict(place.node))
         try:
-            left = self.began + ACTING_SECONDS - self.clock()
-            operation = tpu_api.taken(request, f"creating {name} in {place.zone}", self.sleep, left)
+            doing, until = f"creating {name} in {place.zone}", self.began + ACTING_SECONDS
+            operation = tpu_api.taken(request, doing, sleep=self.sleep, clock=self.clock, until=until)
         except GoogleError as error:
             if error.status == _EXISTS:
                 return Outcome(action=action, result=Result.DONE, text="it exists already")

@@ -20,6 +20,7 @@ from infra.model.catalogue import CapacityKind
 
 MINUTE: Final = 60.0
 """Seconds after which no request counts any more against a limit of requests a minute."""
+_AGAIN: Final = 10.0
 _PAGE: Final = 500
 _RESOURCE_EXHAUSTED: Final = 8
 _OUTAGES: Final = frozenset({1, 2, 4, 10, 13, 14})
@@ -130,16 +131,19 @@ def trouble_of_answer(status: int | None, text: str) -> Trouble:
     return Trouble.REFUSED
 
 
-def taken(request: Any, doing: str, sleep: Callable[[float], None], left: float) -> Mapping[str, Any]:
-    """A create's operation. One more than Google takes in a minute is sent again once that minute is over.
+def taken(
+    request: Any, doing: str, *, sleep: Callable[[float], None], clock: Callable[[], float], until: float
+) -> Mapping[str, Any]:
+    """A create's operation. One more than Google takes in a minute is sent again until one such minute is over.
 
-    left: seconds that a sweep has; such a minute is waited for within them. Raises GoogleError.
+    until: when a sweep has no more time, by the clock. Raises GoogleError.
     """
-    try:
-        return execute(request, doing)
-    except GoogleError as error:
-        a_minute = error.status in (_TOO_MANY, _FORBIDDEN) and _A_MINUTE.search(error.reason)
-        if left <= MINUTE or not a_minute:
-            raise
-    sleep(MINUTE)
-    return execute(request, doing)
+    until = min(clock() + MINUTE, until)
+    while True:
+        try:
+            return execute(request, doing)
+        except GoogleError as error:
+            a_minute = error.status in (_TOO_MANY, _FORBIDDEN) and _A_MINUTE.search(error.reason)
+            if not a_minute or clock() + _AGAIN > until:
+                raise
+        sleep(_AGAIN)

@@ -33,6 +33,7 @@ EMPTY: Final[Body] = {
 """What a VM without orders does: what the records that all VMs read say, and taking jobs."""
 _UNPROVED: Final = 4
 """Of how many VMs that serve and have proved no report yet one is read a sweep, in turns."""
+_RUNS_NOTHING: Final = GIVEN_BACK | {"CREATING", "DELETING"}
 
 
 class WantedReport(NamedTuple):
@@ -57,7 +58,7 @@ def to_be_asked(
 ) -> list[WantedReport]:
     """VMs whose report matters: nobody of theirs is online, or a rollout waits for them. Mostly there are none.
 
-    What no zone lists, or Google took back, runs nothing that could write one: after a wave that is the whole fleet.
+    What no zone lists, or Google took back or still makes, runs nothing that could write one: after a wave that is all.
     What may stand in a zone that cannot be listed is asked all the same.
     Orphans too: what they run may be of a repository that is served no more, whose runners nobody lists. And a few that
     serve: once their report is proved no other VM speaks for them, as it might when they next have no runner.
@@ -70,7 +71,7 @@ def to_be_asked(
         if is_ours(node, desired.stack) and pool_of(node):
             pools[node.name] = pool_of(node)
             made.setdefault(node.name, {})[node.zone] = node.created
-            if node.state not in GIVEN_BACK:
+            if node.state not in _RUNS_NOTHING:
                 standing.add(node.name)
             known = memory.nodes.get(node.key)
             if known is not None and known.proved and known.created == node.created:

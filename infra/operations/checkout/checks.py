@@ -132,6 +132,11 @@ def pytest_check(*, unit: bool, heavy: bool, live: bool, extra: Sequence[str]) -
     return Check("pytest", ("pytest", "-m", " and ".join(excluded), *workers, *extra), alone=True)
 
 
+def mutant_checks(groups: Sequence[str]) -> list[Check]:
+    """Whether the tests see it when the code of these groups is changed (`tests/mutants/groups.toml`)."""
+    return [Check(f"mutants {name}", (sys.executable, "-m", "tests.mutants", name), alone=True) for name in groups]
+
+
 def tracked(wanted: Callable[[Path], bool]) -> list[Path]:
     """The files of this checkout that git tracks or would track, relative to its root.
 

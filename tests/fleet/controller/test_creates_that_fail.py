@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from infra.fleet.controller import creates
-from infra.fleet.controller.act import Actor
+from infra.fleet.controller.act import ACTING_SECONDS, Actor
 from infra.fleet.controller.actions import Create
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.events import Result
@@ -270,20 +270,20 @@ class Limited:
 
 
 @pytest.mark.parametrize(
-    ("a_minute", "waited", "results"),
+    ("a_minute", "acted", "waited", "results"),
     [
-        (4, 60, [Result.DONE] * 6),
-        (2, 120, [Result.DONE] * 6),
-        (1, 240, [Result.DONE] * 5 + [Result.FAILED]),
-        (0, 60, [Result.FAILED] + [Result.LEFT] * 5),
+        (4, 0, 60, [Result.DONE] * 6),
+        (2, 0, 120, [Result.DONE] * 6),
+        (2, ACTING_SECONDS - 80, 80, [Result.DONE] * 4 + [Result.FAILED, Result.LEFT]),
+        (0, 0, 60, [Result.FAILED] + [Result.LEFT] * 5),
     ],
 )
 def test_a_limit_of_requests_a_minute_is_waited_for_as_long_as_the_sweep_has_time(
-    a_minute: int, waited: float, results: list[Result]
+    a_minute: int, acted: float, waited: float, results: list[Result]
 ) -> None:
     tpus, nothing = Limited(a_minute), None
     given: dict[str, Any] = {"google": tpus, "records": nothing, "github": nothing, "desired": fleet(6)}
-    actor = Actor(**given, clock=lambda: tpus.now, sleep=tpus.passes, began=0.0)
+    actor = Actor(**given, clock=lambda: tpus.now, sleep=tpus.passes, began=-acted)
     creates = [Create(slot=each.name, place=each.home, rule="slot-absent", reason="") for each in fleet(6).slots]
     assert [actor.do(each).result for each in creates] == results
     assert tpus.now == waited

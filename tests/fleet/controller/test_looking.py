@@ -19,7 +19,7 @@ from infra.fleet.controller.observed import KNOWN, RunnerSeen
 from infra.fleet.controller.sorting import sort
 from infra.fleet.controller.tpu_api import nodes as list_nodes
 from infra.fleet.controller.vm_records import order, to_be_asked
-from infra.fleet.google import HURRIED_SECONDS, Api, Clients, clients, execute
+from infra.fleet.google import HURRIED_SECONDS, Api, clients, execute
 from infra.fleet.records import Records
 from infra.fleet.reports import Phase, ReportSeen
 from infra.fleet.versions import AssignedVersion, PoolVersion, Rollout
@@ -112,23 +112,22 @@ def test_a_record_of_another_shape_is_unknown_and_hides_nothing_else(
     assert {each for each, found in by_name.items() if not found.known} == {source, "github"}
 
 
-def stands(google: Clients, vm: str, **labels: str) -> None:
-    """A VM of stack ci in the home zone."""
-    nodes = google.api(Api.TPU).projects().locations().nodes()
+def stands(cloud: TestCloud, vm: str, **labels: str) -> None:
+    """A READY VM of stack ci in the home zone."""
     body = {
         "acceleratorType": "v5litepod-4",
         "runtimeVersion": "v2-alpha-tpuv5-lite",
         "labels": {"tidepool-managed": "true", "tidepool-stack": "ci"} | labels,
     }
-    execute(nodes.create(parent=f"projects/a-lab/locations/{HOME}", nodeId=vm, body=body), f"making {vm}")
+    cloud.control.add_node(f"projects/a-lab/locations/{HOME}/nodes/{vm}", body)
 
 
-def test_what_an_orphan_says_is_read_and_nobody_elses_who_is_not_declared(observer: Observer) -> None:
+def test_what_an_orphan_says_is_read_and_nobody_elses_who_is_not_declared(observer: Observer, cloud: TestCloud) -> None:
     orphan, sibling = f"old-pool-{HOME}-0", f"night-{HOME}-0"
     with clients("a-lab", observer.endpoint) as google:
         records = Records(google=google, bucket=BUCKET)
         for vm, stack in ((orphan, "ci"), (sibling, "night")):
-            stands(google, vm, **{"tidepool-pool": "old-pool", "tidepool-stack": stack})
+            stands(cloud, vm, **{"tidepool-pool": "old-pool", "tidepool-stack": stack})
             said = {"at": "2026-11-21T08:00:00Z", "phase": "busy", "job": "tests"}
             records.put_once(names.report_object("old-pool", vm), json.dumps(said).encode(), "application/json")
     assert {vm: report.job for vm, report in observer.observe(fleet(1), EMPTY).reports.items()} == {orphan: "tests"}
@@ -181,7 +180,7 @@ def test_all_vms_that_serve_are_asked_in_turns_until_they_have_proved_a_report()
     assert [(vm.name, vm.proves) for vm in to_be_asked(desired, memory, online, listed)] == [(max(online), False)]
 
 
-def test_no_report_is_asked_of_what_google_took_back_or_no_zone_lists_unless_it_may_stand_in_a_silent_zone() -> None:
+def test_no_report_is_asked_of_what_runs_nothing_or_no_zone_lists_unless_it_may_stand_in_a_silent_zone() -> None:
     at_home, movable = fleet(3), fleet(3, fallbacks=(place(AWAY),))
     stands, taken, lacked = (slot.name for slot in at_home.slots)
     listed = [node(stands), node(taken, state="PREEMPTED")]
@@ -189,7 +188,7 @@ def test_no_report_is_asked_of_what_google_took_back_or_no_zone_lists_unless_it_
     def asked(desired: Desired, memory: Memory = EMPTY) -> set[tuple[str, tuple[str, ...]]]:
         return {(vm.name, tuple(vm.unlisted)) for vm in to_be_asked(desired, memory, (), listed, {AWAY})}
 
-    assert [vm.name for vm in to_be_asked(movable, EMPTY, (), listed)] == [stands]
+    assert [vm.name for vm in to_be_asked(movable, EMPTY, (), [*listed, node(lacked, state="CREATING")])] == [stands]
     assert asked(movable) == {(stands, ()), (taken, ()), (lacked, (AWAY,))}
     assert asked(at_home) == {(stands, ())}
     tried = {lacked: VmMemory(tried={AWAY: START}, seen=START)}
@@ -264,7 +263,7 @@ def test_a_report_that_cannot_be_had_makes_no_other_unknown(observer: Observer, 
     with clients("a-lab", cloud.url) as google:
         records = Records(google=google, bucket=BUCKET)
         for vm in (heard, mute):
-            stands(google, vm, **{"tidepool-pool": "tpu-ci"})
+            stands(cloud, vm, **{"tidepool-pool": "tpu-ci"})
             body = {"at": "2026-11-20T10:00:00Z", "phase": "idle"}
             records.update(names.report_object("tpu-ci", vm), lambda _, body=body: body)
     cloud.control.fail("error", code=503, method="storage.objects.get", name=f"*{mute}*")

@@ -1,0 +1,1 @@
+"""Whether the tests see it when the modules that decide are changed."""
