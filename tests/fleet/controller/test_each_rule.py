@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -22,6 +22,8 @@ from tests.fleet.controller.given_fleet import (
     AWAY,
     HOME,
     START,
+    doing,
+    first,
     fleet,
     labels,
     minutes,
@@ -273,3 +275,24 @@ def test_labels_of_another_stack_make_a_node_none_of_ours() -> None:
     observed = beside(node("tpu-ci-of-nightly", labels=labels(stack="nightly")))
     decision = lived(Case(observed=observed, at=(0, 2, 4, 60)))
     assert done_to(decision, "tpu-ci-of-nightly") == []
+
+
+@pytest.mark.parametrize(
+    ("created", "written", "believed"),
+    [
+        (START, START, True),
+        (START + timedelta(seconds=1), START, False),
+        (None, START, True),
+        (None, START - timedelta(seconds=1), False),
+    ],
+    ids=["made then", "made later", "seen first then", "seen first later"],
+)
+def test_a_report_is_believed_of_the_vm_that_stands_and_not_of_its_predecessor(
+    created: datetime | None, written: datetime, believed: bool
+) -> None:
+    made = tuple(
+        replace(each, created=created.isoformat() if created else "") if each.name == VM else each
+        for each in nodes(FLEET)
+    )
+    decision = first(FLEET, lost(nodes=made, reports={VM: replace(unfit(), at=written)}))
+    assert (("Recreate", VM) in doing(decision)) is believed
