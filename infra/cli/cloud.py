@@ -5,7 +5,6 @@ Owns the words of these commands. What they do is `infra.operations.local.contro
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -56,7 +55,7 @@ def stop(*, as_json: bool) -> None:
 def status(*, as_json: bool) -> None:
     """Say whether it runs, where, and how many TPU VMs are in which state."""
     found = process.status()
-    answer(as_json, found, *_status_lines(found))
+    answer(as_json, found, *control.status_lines(found))
 
 
 @command.command()
@@ -131,7 +130,7 @@ def fail(
         if mend_all or mend is not None:
             cloud.mend(mend)
         faults = cloud.faults()
-    lines = _fault_lines(faults) or ["nothing goes wrong on purpose"]
+    lines = control.fault_lines(faults) or ["nothing goes wrong on purpose"]
     if kind is not None and kind in control.STRIKES:
         lines += [f"{kind} strikes a guest {control.STRIKES[kind]}"]
     answer(as_json, {"faults": faults}, *lines)
@@ -217,26 +216,3 @@ def limit(
         for each in limits
     ]
     answer(as_json, {"limits": limits}, *(lines or ["no limits are declared"]))
-
-
-def _status_lines(found: Mapping[str, Any]) -> list[str]:
-    if not found["running"]:
-        return ["it does not run; start it with `./tidepool cloud start`"]
-    nodes, builds = (
-        ", ".join(f"{count} {state}" for state, count in found[kind].items()) or "none" for kind in ("nodes", "builds")
-    )
-    return [
-        f"url       {found['url']}",
-        f"pid       {found['pid']}",
-        f"time      {found['time']}",
-        f"TPU VMs   {nodes}",
-        f"builds    {builds}",
-        f"faults    {found['faults']}",
-        f"limits    {found['limits']}",
-        f"requests  {found['requests']} in {found['uptimeSeconds']:.0f} s",
-    ]
-
-
-def _fault_lines(faults: Sequence[Mapping[str, Any]]) -> list[str]:
-    told = ((each, " ".join(f"{key}={value}" for key, value in control.differing(each).items())) for each in faults)
-    return [f"{each['id']:>3} {each['kind']:<11} {said}".rstrip() for each, said in told]

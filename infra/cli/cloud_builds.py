@@ -5,9 +5,8 @@ Owns the words of the commands. What they do is `infra.operations.local.builds`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import PurePosixPath
 from typing import Any
 
 import click
@@ -17,22 +16,8 @@ from infra.cli.call import Invocation, called
 from infra.cli.echo import answer, echo
 from infra.cli.failures import FAILED
 from infra.cli.workflows.told import below
-from infra.model.images.stack_rules import CONNECT
-from infra.operations.local.builds import (
-    BuildOutcome,
-    StepStatus,
-    github_jobs,
-    image_repository,
-    images_of,
-    jobs_command,
-    next_commands,
-    outcome_json,
-    run_builds,
-    run_jobs,
-)  # fmt: skip
+from infra.operations.local import builds as work
 from infra.operations.local.control import running
-
-_LOG_LINES = 12
 
 _fail_option = click.option(
     "--fail", "fault", metavar="STEP[:REGION]", help="Let the tools of a step fail: push, copy:us-west4, ..."
@@ -69,30 +54,15 @@ def push(
         raise click.UsageError("a push goes to a --branch or makes a --tag")
     files, ref = [*changed, *more], {"branch": "" if tag else branch or "main", "tag": tag or ""}
     with running() as control:
-        jobs = github_jobs(repository, files, **ref)
+        jobs = work.github_jobs(repository, files, **ref)
         done = {**control.push(repository, files, **ref, commit=commit), "github": jobs and asdict(jobs)}
-    done["next"] = list(next_commands(done))
+    done["next"] = list(work.next_commands(done))
     call.tell(done)
     if call.as_json:
         return
-    for line in _pushed(done):
+    for line in work.pushed_lines(done):
         bare = line.lstrip()
         below(call.console, bare, by=len(line) - len(bare))
-
-
-def _pushed(done: Mapping[str, Any]) -> Iterator[str]:
-    ref = f"branch {done['branch']}" if done["branch"] else f"tag {done['tag']}"
-    yield f"{done['repository']} {ref} is at {done['commit'][:12]}"
-    for trigger in done["triggers"]:
-        said = f"build {trigger['build']} is queued" if trigger["build"] else "no build"
-        yield f"  {trigger['name']}: {said}; {trigger['reason']}"
-    if not done["triggers"]:
-        yield f"  no trigger answers pushes to it; those of images are declared once it is connected: {CONNECT}"
-    if done["github"]:
-        file, images, why = PurePosixPath(done["github"]["file"]).name, done["github"]["images"], done["github"]["why"]
-        said = f"jobs of {', '.join(images)}, each after its parents'" if images else f"no job; {why}"
-        yield f"  {file} at GitHub: {said}"
-    yield from (f"next: {command}" for command in done["next"])
 
 
 @click.group(short_help="Run builds of images on this machine.")
@@ -106,7 +76,7 @@ def list_builds(*, as_json: bool) -> None:
     """Say which builds there are and how they ended, the newest last."""
     with running() as control:
         found = control.builds()
-    lines = [f"{each['status']:<14} {each['id']}  {' '.join(images_of(each))}" for each in found]
+    lines = [f"{each['status']:<14} {each['id']}  {' '.join(work.images_of(each))}" for each in found]
     answer(as_json, {"builds": found}, *(lines or ["no build was started"]))
 
 
@@ -117,10 +87,10 @@ def list_builds(*, as_json: bool) -> None:
 def run(*, everything: bool, fault: str | None, as_json: bool) -> None:
     """Run the build that has waited longest in the local Cloud Build. Exit code 1 where one fails."""
     done: list[dict[str, Any]] = []
-    for build, outcome in run_builds(fault):
-        done.append({"build": build["id"], "images": images_of(build), **outcome_json(outcome)})
+    for build, outcome in work.run_builds(fault):
+        done.append({"build": build["id"], "images": work.images_of(build), **work.outcome_json(outcome)})
         if not as_json:
-            echo("\n".join(_lines(f"build {build['id']} of {', '.join(images_of(build))}", outcome)))
+            echo("\n".join(work.outcome_lines(f"build {build['id']} of {', '.join(work.images_of(build))}", outcome)))
         if not everything:
             break
     again = [f"./tidepool images build {each['images'][0]} --trigger --wait 0 --cloud local" for each in _failed(done)]
@@ -139,27 +109,19 @@ def jobs(*, repository: str, changed: tuple[str, ...], commit: str, fault: str |
 
     ./tidepool cloud builds jobs marin-community/tidepool --changed images/levanter-base/Dockerfile
     """
-    repository = image_repository(repository)
-    started, runs = run_jobs(repository, changed, commit, fault)
+    repository = work.image_repository(repository)
+    started, runs = work.run_jobs(repository, changed, commit, fault)
     done: list[dict[str, Any]] = []
     for name, outcome in runs:
-        done.append({"image": name, **outcome_json(outcome)})
+        done.append({"image": name, **work.outcome_json(outcome)})
         if not as_json:
-            echo("\n".join(_lines(f"job {name}", outcome)))
-    again = jobs_command(repository, changed, commit) if _failed(done) else None
+            echo("\n".join(work.outcome_lines(f"job {name}", outcome)))
+    again = work.jobs_command(repository, changed, commit) if _failed(done) else None
     _end(as_json, "jobs", done, f"this push starts no job of an image; {started.why}", (again,) if again else ())
 
 
-def _lines(title: str, outcome: BuildOutcome) -> Iterator[str]:
-    yield f"{title}: {outcome.status}"
-    for step in outcome.steps:
-        yield f"  {step.status:<8} {step.id:<36} {step.seconds:6.2f} s"
-        if step.status is StepStatus.FAILURE:
-            yield from (f"           {line}" for line in step.log.splitlines()[-_LOG_LINES:])
-
-
 def _failed(done: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    return [each for each in done if each["status"] != StepStatus.SUCCESS]
+    return [each for each in done if each["status"] != work.StepStatus.SUCCESS]
 
 
 def _end(

@@ -3,7 +3,7 @@
 Owns what is true of TPUs whoever uses them. Does not own what a lab declares (stack) or how names are spelled (names).
 
 A *slice* is what one accelerator type asks for. Its `hosts` are its worker machines, one VM each (Google's tables
-call the same number VMs); from v5litepod-16 on, two of those VMs share one physical machine (`physical_hosts`).
+call the same number VMs); from v5litepod-16 on, two of those VMs share one physical machine.
 """
 
 from __future__ import annotations
@@ -159,12 +159,6 @@ class AcceleratorType:
     @property
     def chips_per_host(self) -> int:
         return self.chips // self.hosts
-
-    @property
-    def physical_hosts(self) -> int:
-        """Physical machines under the slice's VMs; fewer than `hosts` where two VMs share one."""
-        per_machine = self.generation.chips_per_physical_host or self.chips_per_host
-        return -(-self.chips // per_machine)
 
     @property
     def multi_host(self) -> bool:

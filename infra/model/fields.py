@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from decimal import Decimal
+from difflib import get_close_matches
 from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, PlainValidator, StrictStr, ValidationInfo
@@ -53,7 +54,7 @@ def _one_of(valid: Callable[[], tuple[str, ...]], rule: str) -> AfterValidator:
 
 
 def _written(value: object) -> object:
-    return value if value is not None else refuse("what is written has a value", "a value, or remove the line")
+    return value if value is not None else refuse("the key has no value", "a value, or remove the line")
 
 
 def _by_key(value: Mapping[str, V]) -> Mapping[str, V]:
@@ -62,19 +63,19 @@ def _by_key(value: Mapping[str, V]) -> Mapping[str, V]:
 
 def _accelerator(value: object) -> AcceleratorType:
     if not isinstance(value, str):
-        refuse("an accelerator type is text", "such as v5litepod-4")
+        refuse("an accelerator type that is no text", "such as v5litepod-4")
     try:
         return AcceleratorType.parse(value)
     except UnknownNameError as error:
         nearest = ", ".join(error.nearest)
-        refuse("an accelerator type of the catalogue", f"one of {nearest}" if nearest else "such as v5litepod-4")
+        refuse("not an accelerator type of the catalogue", f"one of {nearest}" if nearest else "such as v5litepod-4")
 
 
 def _generation(value: object) -> Generation:
     try:
         return Generation.parse(str(value))
     except UnknownNameError:
-        refuse("a TPU generation of the catalogue", "one of v4, v5e, v5p, v6e, tpu7x")
+        refuse("not a TPU generation of the catalogue", "one of v4, v5e, v5p, v6e, tpu7x")
 
 
 def _zone(text: str, info: ValidationInfo) -> str:
@@ -84,10 +85,10 @@ def _zone(text: str, info: ValidationInfo) -> str:
     accelerator = (info.data or {}).get("accelerator")  # None where a value is validated by itself
     if isinstance(accelerator, AcceleratorType):
         offered = accelerator.generation.zones
-        rule = f"a zone of the catalogue that has {accelerator.generation.name}"
+        rule = f"not a zone of the catalogue that has {accelerator.generation.name}"
         refuse(rule, f"one of {', '.join(nearest_names(text, offered) or offered)}")
     nearest = ", ".join(nearest_names(text, zones()))
-    return refuse("a zone of the catalogue", f"one of {nearest}" if nearest else "such as us-west4-a")
+    return refuse("not a zone of the catalogue", f"one of {nearest}" if nearest else "such as us-west4-a")
 
 
 def _count(value: object) -> int:
@@ -111,7 +112,8 @@ def _capacity(value: object) -> Capacity:
     fix = "on-demand, spot, preemptible, or {reserved: NAME}"
     plain = {"on-demand": OnDemand(), "spot": Spot(), "preemptible": Preemptible()}
     if isinstance(value, str):
-        return plain[value] if value in plain else refuse("a kind of capacity", fix)
+        meant = "".join(f"; did you mean {each}?" for each in get_close_matches(value, plain, n=1))
+        return plain[value] if value in plain else refuse("not a kind of capacity", f"{fix}{meant}")
     if isinstance(value, dict | list) and "reserved" in value and len(value) > 1:
         refuse("a pool is reserved or spot or preemptible or on-demand, never two of them", fix)
     if isinstance(value, dict) and list(value) == ["reserved"]:
@@ -119,7 +121,7 @@ def _capacity(value: object) -> Capacity:
         if isinstance(reservation, str) and names.is_resource_name(reservation):
             return Reserved(reservation)
         refuse(f"a reservation's name is {names.RESOURCE_NAME_RULE}", "{reserved: NAME}")
-    return refuse("exactly one kind of capacity", fix)
+    return refuse("not one kind of capacity", fix)
 
 
 def is_github_own_label(text: str) -> bool:

@@ -37,7 +37,7 @@ class Draw:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Account:
+class LimitAccount:
     """One limit with everything that draws on it, all in chips."""
 
     limit: Reservation | Quota
@@ -61,12 +61,12 @@ class Account:
         return f"{', '.join(parts)}, together {self.used} of {self.limit.chips} chips"
 
 
-def accounts(config: StackConfig, siblings: Sequence[StackConfig] = ()) -> tuple[Account, ...]:
+def accounts(config: StackConfig, siblings: Sequence[StackConfig] = ()) -> tuple[LimitAccount, ...]:
     """An account for each reservation and then for each quota, in the order in which the stack declares them."""
     return tuple(account(limit, [config, *siblings]) for limit in (*config.reservations, *config.quotas))
 
 
-def account(limit: Reservation | Quota, stacks: Sequence[StackConfig]) -> Account:
+def account(limit: Reservation | Quota, stacks: Sequence[StackConfig]) -> LimitAccount:
     """What pools of those stacks draw on one limit."""
     draws = tuple(
         draw
@@ -77,7 +77,7 @@ def account(limit: Reservation | Quota, stacks: Sequence[StackConfig]) -> Accoun
         and (draw := _draw(limit, stack.stack, pool)) is not None
     )
     held = limit.held_elsewhere if isinstance(limit, Reservation) else 0
-    return Account(limit=limit, held_elsewhere=held, draws=draws)
+    return LimitAccount(limit=limit, held_elsewhere=held, draws=draws)
 
 
 def _draw(limit: Reservation | Quota, stack: str, pool: Pool) -> Draw | None:

@@ -211,11 +211,6 @@ def limits(config: StackConfig, siblings: Sequence[StackConfig] = ()) -> tuple[B
     return tuple(bounds.values())
 
 
-def needs_phases(before: Fleet, after: Fleet, limits: Sequence[Bound]) -> bool:
-    """Whether a single pass of an engine could pass a limit on its way from one fleet to the other."""
-    return bool(phases(before, after, limits).first)
-
-
 def phases(before: Fleet, after: Fleet, limits: Sequence[Bound], *, stuck: Collection[str] = ()) -> Phases:
     """The order in which `before` becomes `after` without any limit being passed at any instant.
 

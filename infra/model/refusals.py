@@ -6,6 +6,7 @@ Owns the translation of a pydantic ValidationError to Problems. Does not own the
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
@@ -81,12 +82,14 @@ def _problem(detail: ErrorDetails, model: type[BaseModel], subject: Subject, pag
     if value is None:
         this = _fields_at(model, loc).get(str(loc[-1]))
         fix = "a value" if this and this.is_required() else "a value, or remove the line"
-        return Problem(where, "nothing", "what is written has a value", fix)
+        return Problem(where, "nothing", "the key has no value", fix)
     if detail["type"] == "string_type" and isinstance(value, bool | int | float):
-        return Problem(where, shown(value), "text is wanted here", f'"{shown(value)}", in quotes')
+        return Problem(where, shown(value), "not text", f'"{shown(value)}", in quotes')
     if detail["type"] == "enum":
         expected = context["expected"].replace("'", "")
-        return Problem(where, shown(value), f"{loc[-1]} is {expected}", expected)
+        nearest = get_close_matches(str(value), re.split(r", | or ", expected), n=1)
+        fix = f"{expected}; did you mean {nearest[0]}?" if nearest else expected
+        return Problem(where, shown(value), f"not a kind of {loc[-1]}", fix)
     if detail["type"] == "refused":
         return Problem(where, shown(value), context["rule"], context["fix"])
     rule, fix = _SHAPES.get(detail["type"], (detail["msg"], f"see {page}"))
@@ -139,7 +142,7 @@ def _model_of(annotation: Any) -> type[BaseModel] | None:
 _LIST = ("a list is wanted here", "a list: one item a line, each after a hyphen; or remove the line")
 _MAPPING = ("a mapping is wanted here", "key: value lines, indented")
 _SHAPES = {
-    "string_type": ("text is wanted here", "plain or quoted text"),
+    "string_type": ("not text", "plain or quoted text"),
     "tuple_type": _LIST,
     "mapping_type": _MAPPING,
     "dict_type": _MAPPING,

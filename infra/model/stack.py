@@ -190,7 +190,7 @@ def _from_text(text: str, *, stack: str, source: str) -> _Input:
     found = [*document.problems, *_top_level_problems(document.data, given.subject)]
     config = document.data.get("config")
     if not isinstance(config, dict):
-        rule = "a stack file has a config: mapping"
+        rule = "the stack file has no config: mapping"
         found.append(Problem(given.subject(("config",)), "", rule, "config: with indented keys below it"))
         raise ConfigError(found)
     found += _secure_values(config, (), given.subject)
@@ -213,7 +213,7 @@ def _is_secure(value: Any) -> bool:
 
 def _secure_values(value: Any, path: YamlPath, subject: Subject) -> Iterator[Problem]:
     if _is_secure(value):
-        rule = "no secret stands in configuration, not even encrypted"
+        rule = "this is a secret; no secret stands in configuration, not even encrypted"
         yield Problem(subject(path), "", rule, "a container under tidepool:secrets")
     elif isinstance(value, dict | list):
         for step, item in value.items() if isinstance(value, dict) else enumerate(value):
@@ -254,7 +254,7 @@ def _decode(given: _Input) -> tuple[dict[str, Any], list[Problem]]:
         if full_key == "gcp:project":
             raw["project"] = text
         elif not colon:
-            rule = "a key of config: has a namespace"
+            rule = "the key has no namespace"
             found.append(Problem(given.subject(path), "", rule, f"{PULUMI_PROJECT}:{full_key}"))
         elif namespace == PULUMI_PROJECT:
             if key not in _KEYS:

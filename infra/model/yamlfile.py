@@ -94,7 +94,7 @@ def read(text: str, source: str, form: Form = STACK_FILE) -> Document:
     said = {(problem.subject, problem.value) for problem in problems}
     problems += (each for each in reader.problems if (each.subject.partition(" ")[0], each.value) not in said)
     if not isinstance(data, dict):
-        rule = "the file is one mapping of keys to values"
+        rule = "not one mapping of keys to values"
         raise ConfigError([*problems, Problem(f"{source}:1", type(data).__name__, rule, form.first)])
     return Document(data=data, lines=reader.lines, problems=tuple(problems))
 
@@ -105,7 +105,7 @@ def decoded(content: bytes, source: str) -> str:
         return content.decode()
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        value, rule = f"byte 0x{content[error.start]:02x}", "the file is UTF-8 text"
+        value, rule = f"byte 0x{content[error.start]:02x}", "not UTF-8 text"
         raise ConfigError([Problem(f"{source}:{line}", value, rule, "save it as UTF-8")]) from error
 
 
@@ -141,7 +141,7 @@ def secret_problem(subject: str, what: str) -> Problem:
 
 
 def _syntax_problem(error: yaml.YAMLError, text: str, source: str) -> Problem:
-    rule = "the file is one valid YAML document"
+    rule = "not one valid YAML document"
     if isinstance(error, ReaderError):
         line = text.count("\n", 0, error.position) + 1
         return Problem(f"{source}:{line}", f"{error.reason} (#x{error.character:04x})", rule, "remove the character")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from infra.model import calendar, phases
+from infra.model import freezes, phases
 from infra.model.cost import stack_cost
 from infra.model.schema import Freeze
 from infra.rules.finding import Level
@@ -20,7 +20,7 @@ def _frozen(edit: Edit) -> Iterator[Broken]:
     if edit.changes is False:
         return
     doubt = "" if edit.changes else "; whether anything changes is not known here"
-    for standing in calendar.standing(_freezes(edit), edit.today):
+    for standing in freezes.standing(_freezes(edit), edit.today):
         freeze = standing.freeze
         subject = f"freezes[{freeze.name}]"
         until = f"until {freeze.end} ({freeze.time_zone})"

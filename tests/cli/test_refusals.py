@@ -22,8 +22,8 @@ def with_pool(*, sections: str = "", accelerator: str = "v4-8", trust: str = "me
 LIMIT = "project: hai-gcp-models, zone: us-central2-b, generation: v4, chips: 3"
 
 BAD_EDITS = {
-    "an unknown accelerator": ("accelerator: v4-8", "accelerator: v4-9", "an accelerator type of the catalogue"),
-    "an unknown zone": (COUNT, "        us-west4-q: 2\n", "a zone of the catalogue"),
+    "an unknown accelerator": ("accelerator: v4-8", "accelerator: v4-9", "not an accelerator type of the catalogue"),
+    "an unknown zone": (COUNT, "        us-west4-q: 2\n", "not a zone of the catalogue"),
     "a zone without that generation": (COUNT, "        us-central2-b: 2\n", "us-central2-b"),
     "a zone that is only seen": (
         "      unlisted_zone:\n        us-east1-c:",

@@ -6,7 +6,8 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from infra.model.calendar import expired, standing
+from infra.model.calendar import expired
+from infra.model.freezes import standing
 from infra.model.schema import Freeze
 from tests.model.given import parse, refusals, stack_text, the_refusal
 

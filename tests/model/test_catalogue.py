@@ -72,12 +72,6 @@ def test_no_slice_is_larger_than_its_generation_allows(kind: AcceleratorType) ->
 
 
 @each_type
-def test_vms_are_hosts_and_no_more_than_that_many_machines_carry_them(kind: AcceleratorType) -> None:
-    assert kind.vms == kind.hosts
-    assert 1 <= kind.physical_hosts <= kind.hosts
-
-
-@each_type
 def test_a_machine_type_carries_the_chips_of_one_host(kind: AcceleratorType) -> None:
     machine = kind.machine_type
     if machine is None:
@@ -90,12 +84,6 @@ def test_a_machine_type_carries_the_chips_of_one_host(kind: AcceleratorType) -> 
 def test_every_type_is_found_by_its_own_name(kind: AcceleratorType) -> None:
     assert AcceleratorType.parse(kind.name) is kind
     assert AcceleratorType.parse(kind.name).runtime == kind.generation.runtime
-
-
-def test_two_vms_of_a_large_v5e_slice_share_a_machine() -> None:
-    kind = AcceleratorType.parse("v5litepod-16")
-    assert (kind.hosts, kind.physical_hosts) == (4, 2)
-    assert AcceleratorType.parse("v6e-16").physical_hosts == 4
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from infra.model.catalogue import AcceleratorType, CapacityKind
-from infra.model.phases import Bound, Fleet, Vm, Work, fleet, limits, needs_phases, phases
+from infra.model.phases import Bound, Fleet, Vm, Work, fleet, limits, phases
 from infra.model.schema import Quota, Reservation
 from tests.model.given import parse, pool, sibling, stack_text
 
@@ -22,6 +23,11 @@ RESERVED, SPOT, PREEMPTIBLE, ON_DEMAND = (
     CapacityKind.ON_DEMAND,
 )
 QUOTA = "- {project: my-lab, zone: us-west4-a, generation: v5e, kind: preemptible, chips: 100}\n"
+
+
+def needs_phases(before: Fleet, after: Fleet, limits: Sequence[Bound]) -> bool:
+    """Whether one pass could pass a limit on its way from one fleet to the other."""
+    return bool(phases(before, after, limits).first)
 
 
 def vm(chips: int = 4, capacity: CapacityKind = RESERVED, *, pool: str = "a", zone: str = ZONE, form: int = 0) -> Vm:

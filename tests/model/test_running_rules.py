@@ -93,7 +93,7 @@ def test_an_installation_serves_repositories_of_one_owner() -> None:
         ("[{zone: us-central2-b, capacity: spot}]", "fallback[0].zone", "has no v5e"),
         ("[{zone: us-east1-c, capacity: spot}]", "fallback[0].zone", "unlisted_zone"),
         ("[{zone: us-west4-a, capacity: spot}]", "fallback[0]", "another place"),
-        ("[{zone: us-central1-a, capacity: spot}, {zone: us-central1-a, capacity: spot}]", "fallback[1]", "once"),
+        ("[{zone: us-central1-a, capacity: spot}, {zone: us-central1-a, capacity: spot}]", "fallback[1]", "twice"),
         ("[{zone: us-central1-a, capacity: {reserved: gold}}]", "fallback[0].capacity.reserved", "declare it"),
         ("[{zone: us-central1-a}]", "fallback[0].capacity", "required"),
         ("[us-central1-a]", "fallback[0]", "a mapping"),

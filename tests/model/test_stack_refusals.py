@@ -614,5 +614,5 @@ def test_a_file_that_is_not_utf8_is_refused(tmp_path) -> None:
 
 def test_a_wrong_zone_of_a_v4_pool_is_answered_with_zones_that_have_v4() -> None:
     problem = the_refusal(stack_text(pools=pool(accelerator="v4-8", zones="{us-central2-z: 1}")))
-    assert problem.rule == "a zone of the catalogue that has v4"
+    assert problem.rule == "not a zone of the catalogue that has v4"
     assert problem.fix == "one of us-central2-b"

@@ -28,7 +28,7 @@ NIGHTLY = stack_text(pools=pool(name="nightly", zones="{us-west4-a: 3}"))
 @pytest.mark.parametrize(
     ("right", "wrong", "doubt"),
     [
-        ("v5litepod-4", "v9-9", "an accelerator type of the catalogue"),
+        ("v5litepod-4", "v9-9", "not an accelerator type of the catalogue"),
         ("us-west4-a: 3", "us-west4-a: three", "pools[0].zones.us-west4-a"),
         ("capacity: spot", "capacity: sopt", "pools[0].capacity"),
         ("capacity: spot", "capacity: spot\n      fallback: us-east1-c", "pools[0].fallback"),

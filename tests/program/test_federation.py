@@ -336,7 +336,7 @@ def test_a_stack_without_it_lets_nobody_in() -> None:
     [
         (GITHUB, "    repository: tidepool\n", "owner/name"),
         (GITHUB, f"{GITHUB}    repository_id: 123456789\n", "repository_id"),
-        (ENVIRONMENTS, "    environments: []\n", "something may apply"),
+        (ENVIRONMENTS, "    environments: []\n", "no environment may apply"),
         (ENVIRONMENTS, "    environments: [apply, Apply]\n", "an environment stands once"),
         (ENVIRONMENTS, "    environments: [a'b]\n", "a GitHub environment"),
         ("        pool: nightly-v6e\n", "        pool: Nightly\n", "run_makers"),

@@ -15,11 +15,10 @@ from infra.cli.call import Invocation, called, called_aside
 from infra.cli.echo import echo
 from infra.cli.render.console import show
 from infra.cli.render.images import details, images_table, moved_lines, pools_table, uses_table
-from infra.model.images.stack_rules import CONNECT
 from infra.operations.errors import Failure
 from infra.operations.images import state
 from infra.operations.images.lab import at_work, declared
-from infra.operations.images.state import Moved, record_of, standing
+from infra.operations.images.state import Moved, record_of, standing, warnings
 
 
 @click.command()
@@ -47,16 +46,8 @@ def list_command(call: Invocation, *, image: str | None) -> int:
     problems = [problem for each in found for problem in each.problems]
     for problem in problems:
         call.say(f"problem: {problem}", "bold red")
-    for each in found:
-        if each.unresolved:
-            said = f"{each.image.name} cannot be built: {', '.join(each.unresolved)} unresolved"
-            call.say(said, "yellow")
-    if unheard := {repository for each in found for repository in each.unconnected}:
-        said = f"no push to {' or '.join(sorted(unheard))} starts a build of Cloud Build, which is not connected"
-        call.say(f"{said}: {CONNECT}", "yellow")
-    for over in (each for each in lab.spec.exceptions if each.expires < now.date()):
-        said = f"the exception for {over.finding} ended on {over.expires}, and the scan refuses it again: remove it"
-        call.say(said, "yellow")
+    for warning in warnings(lab, found, now.date()):
+        call.say(warning, "yellow")
     documents = [each.to_json(now) for each in found]
     return call.end({"record": record_of(lab), "images": documents, "problems": problems}, failed=bool(problems))
 

@@ -1,8 +1,8 @@
 """What keeps an action from being done now: freeze windows, the fuse, caps that grow with a pool, the last runner.
 
-Owns the limits and the order in which they are asked. Chips are counted before (`room`). Each refusal names its limit.
-What Google took back is dead by its word, and is looked up by name before it is deleted: fuse and hourly cap are for
-what may still live.
+Owns the limits and the order in which they are asked. Chips are counted before (`placing`). Each refusal names its
+limit. What Google took back is dead by its word, and is looked up by name before it is deleted: fuse and hourly cap are
+for what may still live.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from infra.fleet.controller.actions import (
 )
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.memory import Fuse, Memory
-from infra.model import calendar, healing
+from infra.model import freezes, healing
 from infra.model.catalogue import CapacityKind
 
 HOUR: Final = timedelta(hours=1)
@@ -81,7 +81,7 @@ class _Hold:
 
 def frozen(desired: Desired, now: datetime) -> str:
     """The freeze window that holds now, empty where none does."""
-    return next((each.freeze.name for each in calendar.standing(desired.freezes, now) if not each.overridden), "")
+    return next((each.freeze.name for each in freezes.standing(desired.freezes, now) if not each.overridden), "")
 
 
 def is_far(until: datetime, now: datetime) -> bool:
@@ -126,7 +126,7 @@ def limited(
         pool = proposal.pool
         hold, kind = None, type(proposal.action)
         if window and not proposal.freeze:
-            thaw = calendar.thaws(desired.freezes, now)
+            thaw = freezes.thaws(desired.freezes, now)
             hold = _Hold(why=f"freeze window {window}", until=thaw, stands=is_far(thaw, now))
         elif blown and proposal.deletes and not trickles(blown, now):
             why = f"the fuse is blown since {blown.since:%H:%M}: more than a third of the fleet looks lost at once"

@@ -32,7 +32,7 @@ def load_images(
     """
     path = root / SPEC_FILE
     if not path.is_file():
-        raise ConfigError([Problem(SPEC_FILE, "", "images are declared in one file", f"a file {SPEC_FILE}")])
+        raise ConfigError([Problem(SPEC_FILE, "", "the file that declares images is missing", f"a file {SPEC_FILE}")])
     pins, problems = None, ()
     try:
         pins = load_pins(root)

@@ -144,7 +144,7 @@ def load_pins(root: Path) -> Pins:
     """The table of `root/images/bases.yaml`; ConfigError with every problem."""
     path = root / PINS_FILE
     if not path.is_file():
-        raise ConfigError([Problem(PINS_FILE, "", "images are built from a table of pins", f"a file {PINS_FILE}")])
+        raise ConfigError([Problem(PINS_FILE, "", "the table of pins is missing", f"a file {PINS_FILE}")])
     return parse_pins(yamlfile.decoded(path.read_bytes(), PINS_FILE))
 
 

@@ -288,7 +288,7 @@ def _insist_on_build(record: Record, image: str, digest: str) -> None:
     known = record.images.get(image)
     if known is None:
         raise ConfigError(
-            [Problem("image", image, "the image was built and recorded", f"./tidepool images build {image} --trigger")]
+            [Problem("image", image, "no build of the image is recorded", f"./tidepool images build {image} --trigger")]
         )
     if known.build(digest) is None:
         rule = f"the digest is one of {image}'s {len(known.builds())} recorded builds"

@@ -101,7 +101,7 @@ def strange_exceptions(judged: JudgedImage, exceptions: Sequence[ScanException])
                 known = tuple(sorted(judged.names))
                 fix = f"one of {', '.join(nearest_names(name, known) or known)}"
                 where = judged.subject(("exceptions", index, "images", number))
-                yield Problem(where, shown(name), "an exception is for an image of this file", fix)
+                yield Problem(where, shown(name), "this file has no such image", fix)
 
 
 def _repeats(judged: JudgedImage) -> Iterator[Problem]:
@@ -138,14 +138,14 @@ def _parents(judged: JudgedImage) -> Iterator[Problem]:
             if name not in judged.names:
                 nearest = nearest_names(name, tuple(sorted(judged.names)))
                 fix = nearest[0] if nearest else f"an image of this file; what others build is a base of {PINS_FILE}"
-                yield Problem(where, shown(name), "a parent is an image that this file builds", fix)
+                yield Problem(where, shown(name), "this file builds no such image", fix)
             elif parent is not None and parent.builder is not image.builder:
                 rule = f"a child is built with its parents, from the digest just made; {name} has {parent.builder}"
                 yield Problem(where, shown(name), rule, f"builder: {parent.builder} for {image.name}")
             elif parent is not None:
                 yield from _unlike(judged, index, image, parent)
         if not image.parents and not image.bases:
-            rule = "an image is built from a base or from a parent"
+            rule = "the image is built from no base and no parent"
             yield Problem(judged.at(index), image.name, rule, "bases: {BASE_IMAGE: NAME}, or parents: [NAME]")
 
 
@@ -173,7 +173,9 @@ def _cycles(judged: JudgedImage) -> Iterator[Problem]:
             del waiting[name]
     for name in _on_a_cycle(waiting):
         circle = " from ".join(_circle(name, waiting))
-        yield Problem(judged.at(places[name][0], "parents"), circle, "nothing is built from itself", "one parent less")
+        yield Problem(
+            judged.at(places[name][0], "parents"), circle, "the image is built from itself", "one parent less"
+        )
 
 
 def _on_a_cycle(waiting: dict[str, set[str]]) -> Iterator[str]:

@@ -86,12 +86,8 @@ def _tag(text: str) -> str:
     return text
 
 
-def _resource_name(text: str) -> str:
-    return text if is_resource_name(text) else refuse(f"a name is {RESOURCE_NAME_RULE}", "such as levanter-base")
-
-
 def _some(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    return values or refuse("the list has an item at least", "one item a line, each after a hyphen")
+    return values or refuse("the list is empty", "one item a line, each after a hyphen")
 
 
 def _version(value: object) -> object:

@@ -57,11 +57,11 @@ def _registries(judged: JudgedImage) -> Iterator[Problem]:
                     yield Problem(judged.at(index, *at, "regions", number), shown(region), rule, fix)
                 elif region in (registry.regions or ())[:number]:
                     where = judged.at(index, *at, "regions", number)
-                    yield Problem(where, shown(region), "a region stands once", "remove one of the two")
+                    yield Problem(where, shown(region), "the region is listed twice", "remove one of the two")
             if registry.regions == ():
                 where = judged.at(index, *at, "regions")
                 yield Problem(
-                    where, "[]", "an image goes somewhere", "regions of the stack, or no line for all of them"
+                    where, "[]", "the image is pushed to no region", "regions of the stack, or no line for all of them"
                 )
             repository = _repository(image, stack)
             if repository is None:
@@ -117,7 +117,7 @@ def _cleanup(judged: JudgedImage, index: int, image: Image, repository: Reposito
     cleanup = repository.cleanup or Cleanup.model_construct(delete_older_than="never", keep_newest=None)
     if image.retention is None:
         said = f"{{delete_older_than: {cleanup.delete_older_than}, keep_newest: {cleanup.keep_newest}}}"
-        rule = "an image in Artifact Registry says what is forgotten of it"
+        rule = "nothing says what Artifact Registry forgets of the image"
         yield Problem(judged.at(index, "retention"), "", rule, f"retention: {said}")
         return
     for key in ("delete_older_than", "keep_newest"):
@@ -179,7 +179,7 @@ def _users(judged: JudgedImage) -> Iterator[Problem]:
         yield from _promotable(judged, index, image)
         if used.stack is None and (used.pools or used.roles):
             where = judged.at(index, "used_by")
-            yield Problem(where, "", "pools and roles are a stack's", "stack: NAME beside them")
+            yield Problem(where, "", "no stack says whose pools and roles these are", "stack: NAME beside them")
         elif used.stack is not None:
             yield from _users_of_stack(judged, index, image, used.stack)
 
@@ -224,7 +224,7 @@ def _users_of_stack(judged: JudgedImage, index: int, image: Image, name: str) ->
 def _unknown_stack(name: str, where: str, stacks: Iterable[str]) -> Problem:
     known = tuple(sorted(stacks))
     fix = f"one of {', '.join(nearest_names(name, known) or known)}" if known else f"a file stacks/Pulumi.{name}.yaml"
-    return Problem(where, shown(name), "a stack that has a file", fix)
+    return Problem(where, shown(name), "no stack file has this name", fix)
 
 
 _RULES: tuple[Rule, ...] = (_registries, _public_sources, _one_writer, _users)

@@ -38,7 +38,7 @@ def _reserved_pools(config: StackConfig, _: Sequence[StackConfig], subject: Subj
         else:
             nearest = nearest_names(name, by_name)
             fix = f"one of {', '.join(nearest or by_name)}" if by_name else "declare it under tidepool:reservations"
-            yield Problem(where, shown(name), "a reservation that the stack declares", fix)
+            yield Problem(where, shown(name), "the stack declares no reservation of this name", fix)
 
 
 def _reserved(config: StackConfig) -> Iterator[tuple[YamlPath, Pool, tuple[str, ...], Reserved]]:
@@ -166,7 +166,7 @@ def _called(limit: Reservation | Quota) -> str:
     return f"{limit.kind} quota" if isinstance(limit, Quota) else "reservation"
 
 
-def _overdrawn(account: ledger.Account, what: str, where: str) -> Iterator[Problem]:
+def _overdrawn(account: ledger.LimitAccount, what: str, where: str) -> Iterator[Problem]:
     if account.remaining < 0:
         rule = f"the {what} covers all chips that draw on it: {account.sum_shown()}"
         less = "1 chip less" if account.remaining == -1 else f"{-account.remaining} chips less"

@@ -72,7 +72,7 @@ def _pool_zones(config: StackConfig, _: Sequence[StackConfig], subject: Subject)
         if not has(pool, "zones"):
             continue
         if not pool.zones:
-            rule = "a pool has at least one zone; a count of 0 keeps a zone declared"
+            rule = "the pool has no zone; a count of 0 keeps a zone declared"
             yield Problem(subject(("pools", index, "zones")), "{}", rule, "such as us-west4-a: 0")
         if not has(pool, "accelerator", "unlisted_zone"):
             continue

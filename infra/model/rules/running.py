@@ -69,7 +69,7 @@ def _service_image(config: StackConfig, _: Sequence[StackConfig], subject: Subje
         return
     image, where = config.controller.image, subject(("controller", "image"))
     if has(config.controller, "region") and config.controller.region is None:
-        yield Problem(where, shown(image), "what runs has a region", "region: beside it, such as us-central1")
+        yield Problem(where, shown(image), "no region says where it runs", "region: beside it, such as us-central1")
     project = image.split("/")[1]
     if has(config, "project") and project != config.project:
         rule = f"Cloud Run pulls from repositories of its own project, {config.project}"
@@ -110,7 +110,7 @@ def _fallbacks(config: StackConfig, _: Sequence[StackConfig], subject: Subject) 
                 where = subject(("pools", index, "fallback", number))
                 place = f"{each.zone} {each.capacity}"
                 if place in seen:
-                    yield Problem(where, place, "a fallback stands once", "remove one of the two")
+                    yield Problem(where, place, "this fallback is listed twice", "remove one of the two")
                 elif _is_home(pool, place):
                     yield Problem(where, place, "a fallback is another place than the pool's own", "remove it")
                 seen.add(place)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from infra.model import calendar, federation, names
+from infra.model import federation, freezes, names
 from infra.model.catalogue import nearest_names
 from infra.model.errors import Problem
 from infra.model.network import mirror_locations
@@ -18,7 +18,7 @@ from infra.model.yamlfile import YamlPath
 def _registries(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
     own = _own_registries(config)
     if own is not None and has(own, "regions"):
-        yield from repeats(own.regions, subject, ("registries", "regions"), "a region stands once")
+        yield from repeats(own.regions, subject, ("registries", "regions"), "the region is listed twice")
     if own is not None and has(own, "repositories"):
         repositories = [getattr(each, "name", None) for each in own.repositories]
         path = ("registries", "repositories")
@@ -36,7 +36,7 @@ def _registry_stack(config: StackConfig, siblings: Sequence[StackConfig], subjec
         yield Problem(where, value, rule, "one of the two keys")
     elif project == names.PULUMI_PROJECT:
         if has(config, "stack") and name == config.stack:
-            yield Problem(where, value, "registry_stack is another stack", fix)
+            yield Problem(where, value, "this is the stack itself; registry_stack names another", fix)
         for other in siblings:
             if other.stack == name and has(other, "registries") and other.registries is None:
                 yield Problem(where, value, f"stack {name} has no registries", fix)
@@ -53,7 +53,7 @@ def _mirrors(config: StackConfig, _: Sequence[StackConfig], subject: Subject) ->
             yield from repeats(mirror.locations, subject, path, "a location stands once")
             if not mirror.locations:
                 fix = f"one or more of {', '.join(mirror_locations())}"
-                yield Problem(subject(path), "[]", "a mirror stands somewhere", fix)
+                yield Problem(subject(path), "[]", "the mirror has no location", fix)
 
 
 def _unique_names(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
@@ -120,7 +120,7 @@ def _secret_readers(config: StackConfig, _: Sequence[StackConfig], subject: Subj
             if pool is None:
                 nearest = nearest_names(name, pools)
                 fix = f"pool/{nearest[0]}" if nearest else "a pool of this stack"
-                yield Problem(where, shown(reader), "a reader is an identity of this stack", fix)
+                yield Problem(where, shown(reader), "this stack has no such identity", fix)
             elif has(pool, "trust") and pool.trust is Trust.FORK:
                 rule = f"trust fork reads no secret; pool {name} runs any pull request's code"
                 yield Problem(where, shown(reader), rule, "remove the reader, or a pool of trust member")
@@ -132,7 +132,7 @@ def _github(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> 
     path = ("github", "environments")
     yield from repeats(config.github.environments, subject, path, "an environment stands once", any_case=True)
     if not config.github.environments:
-        yield Problem(subject(path), "[]", "something may apply", "the environment of the apply workflow")
+        yield Problem(subject(path), "[]", "no environment may apply", "the environment of the apply workflow")
     if not has(config.github, "run_makers"):
         return
     # Who is let in is told by the file alone: one that stood twice could act as either account.
@@ -152,7 +152,7 @@ def _github(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> 
         if has(each, "workflows"):
             yield from repeats(each.workflows, subject, at, "a workflow stands once")
             if not each.workflows:
-                yield Problem(subject(at), "[]", "a repository is named for its workflows", "the files of workflows")
+                yield Problem(subject(at), "[]", "no workflow is named", "the files of workflows")
 
 
 def _same_maker(one: RunMakers, other: RunMakers) -> bool:
@@ -186,7 +186,7 @@ def _builds(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> 
 
 def _freezes(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
     for index, freeze in enumerate(config.freezes):
-        if has(freeze, "from", "to", "time_zone") and calendar.ends(freeze) <= calendar.begins(freeze):
+        if has(freeze, "from", "to", "time_zone") and freezes.ends(freeze) <= freezes.begins(freeze):
             rule = f"a freeze ends after it begins, which is {freeze.start}"
             yield Problem(subject(("freezes", index, "to")), str(freeze.end), rule, "a later day or moment")
 

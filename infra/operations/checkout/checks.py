@@ -88,7 +88,8 @@ def checks_for(
 def static_checks() -> list[Check]:
     shell = tracked(is_shell)
     workflows, actions = tracked(is_workflow), tracked(is_action)
-    python = (str(path) for path in tracked(lambda path: path.suffix == ".py") if path.parts[0] in CODE)
+    python = [str(path) for path in tracked(lambda path: path.suffix == ".py") if path.parts[0] in CODE]
+    product = [path for path in python if not path.startswith("tests/")]
     return [
         Check("ruff", ("ruff", "check", *CODE)),
         Check("ruff format", ("ruff", "format", "--check", *CODE)),
@@ -96,7 +97,8 @@ def static_checks() -> list[Check]:
         Check("generated workflows", (sys.executable, "-m", "infra.cli", "workflows", "--check")),
         Check("import layers", ("lint-imports",)),
         Check("unused dependencies", ("deptry", "infra", "workflows")),
-        Check("dead code", ("vulture", *python)),
+        Check("dead code", ("vulture", *product)),  # what tests alone use is dead too
+        Check("dead code of tests", ("vulture", "--min-confidence", "80", *python)),
         Check("shellcheck", ("shellcheck", *map(str, shell))),
         Check("hadolint", ("hadolint", *map(str, tracked(is_dockerfile)))),
         Check("secrets", scan(tracked(lambda _: True))),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 from infra.fleet.images.promotion import Moved
@@ -15,7 +15,7 @@ from infra.model import names
 from infra.model.images.cost import BuildCost, build_cost
 from infra.model.images.record import DIGEST
 from infra.model.images.spec import Image
-from infra.model.images.stack_rules import unconnected
+from infra.model.images.stack_rules import CONNECT, unconnected
 from infra.model.images.steps import step_pins
 from infra.operations.errors import Refusal
 from infra.operations.images.lab import Lab, Work
@@ -157,3 +157,15 @@ def place_in_short(place: str) -> str:
     """`us-west4 marin-ci/tpu-ci`: what tells a place in Artifact Registry from the stack's others."""
     found = ArtifactPlace.parse(place)
     return f"{found.location} {found.repository}/{found.package}" if found else place
+
+
+def warnings(lab: Lab, found: Sequence[ImageStanding], today: date) -> Iterator[str]:
+    """What keeps images from being built as they are declared."""
+    for each in found:
+        if each.unresolved:
+            yield f"{each.image.name} cannot be built: {', '.join(each.unresolved)} unresolved"
+    if unheard := {repository for each in found for repository in each.unconnected}:
+        said = f"no push to {' or '.join(sorted(unheard))} starts a build of Cloud Build, which is not connected"
+        yield f"{said}: {CONNECT}"
+    for over in (each for each in lab.spec.exceptions if each.expires < today):
+        yield f"the exception for {over.finding} ended on {over.expires}, and the scan refuses it again: remove it"

@@ -7,6 +7,7 @@ import shlex
 import time
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from infra.local.builds.machine import BuildOutcome, StepStatus
@@ -15,6 +16,7 @@ from infra.local.builds.running import UnsupportedError
 from infra.local.cloud.builds.control import BuildControl
 from infra.local.registry import RegistryError
 from infra.model.images.github import build_jobs
+from infra.model.images.stack_rules import CONNECT
 from infra.model.images.steps import bootstrap
 from infra.operations.errors import Failure, Interruption, Refusal
 from infra.operations.images.lab import declared
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
     from workflows.starts import ImageJobs
 
 __all__ = ("BuildOutcome", "StepStatus")
+
+
+_LOG_LINES = 12
+"""Of a step that failed, what is told of its log."""
 
 
 def run_builds(fault: str | None) -> Iterator[tuple[Mapping[str, Any], BuildOutcome]]:
@@ -128,3 +134,26 @@ def outcome_json(outcome: BuildOutcome) -> dict[str, Any]:
         {"id": step.id, "status": str(step.status), "seconds": round(step.seconds, 2)} for step in outcome.steps
     ]  # fmt: skip
     return {"status": str(outcome.status), "steps": steps}
+
+
+def pushed_lines(done: Mapping[str, Any]) -> Iterator[str]:
+    ref = f"branch {done['branch']}" if done["branch"] else f"tag {done['tag']}"
+    yield f"{done['repository']} {ref} is at {done['commit'][:12]}"
+    for trigger in done["triggers"]:
+        said = f"build {trigger['build']} is queued" if trigger["build"] else "no build"
+        yield f"  {trigger['name']}: {said}; {trigger['reason']}"
+    if not done["triggers"]:
+        yield f"  no trigger answers pushes to it; those of images are declared once it is connected: {CONNECT}"
+    if done["github"]:
+        file, images, why = PurePosixPath(done["github"]["file"]).name, done["github"]["images"], done["github"]["why"]
+        said = f"jobs of {', '.join(images)}, each after its parents'" if images else f"no job; {why}"
+        yield f"  {file} at GitHub: {said}"
+    yield from (f"next: {command}" for command in done["next"])
+
+
+def outcome_lines(title: str, outcome: BuildOutcome) -> Iterator[str]:
+    yield f"{title}: {outcome.status}"
+    for step in outcome.steps:
+        yield f"  {step.status:<8} {step.id:<36} {step.seconds:6.2f} s"
+        if step.status is StepStatus.FAILURE:
+            yield from (f"           {line}" for line in step.log.splitlines()[-_LOG_LINES:])

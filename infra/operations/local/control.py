@@ -90,7 +90,7 @@ def fail(kind: str, *, lasting: float | None, **rule: Any) -> None:
         cloud.fail(kind, **given)  # ty: ignore[invalid-argument-type] - one of FAULTS
 
 
-def differing(fault: Mapping[str, Any]) -> dict[str, Any]:
+def _differing(fault: Mapping[str, Any]) -> dict[str, Any]:
     """What makes a fault differ from one that only has a kind."""
     plain = FaultRule(kind=fault["kind"]).to_json() | {"id": fault["id"], "seen": fault["seen"]}
     return {key: value for key, value in fault.items() if value != plain[key]}
@@ -177,3 +177,26 @@ def _vm_of(job: Mapping[str, Any]) -> str | None:
     """The VM that runs a job, or ran it; None before a runner took it."""
     runner = job["runner_name"]
     return runner and (runner_names.vm_of(runner) or runner)
+
+
+def status_lines(found: Mapping[str, Any]) -> list[str]:
+    if not found["running"]:
+        return ["it does not run; start it with `./tidepool cloud start`"]
+    nodes, builds = (
+        ", ".join(f"{count} {state}" for state, count in found[kind].items()) or "none" for kind in ("nodes", "builds")
+    )
+    return [
+        f"url       {found['url']}",
+        f"pid       {found['pid']}",
+        f"time      {found['time']}",
+        f"TPU VMs   {nodes}",
+        f"builds    {builds}",
+        f"faults    {found['faults']}",
+        f"limits    {found['limits']}",
+        f"requests  {found['requests']} in {found['uptimeSeconds']:.0f} s",
+    ]
+
+
+def fault_lines(faults: Sequence[Mapping[str, Any]]) -> list[str]:
+    told = ((each, " ".join(f"{key}={value}" for key, value in _differing(each).items())) for each in faults)
+    return [f"{each['id']:>3} {each['kind']:<11} {said}".rstrip() for each, said in told]

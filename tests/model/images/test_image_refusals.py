@@ -98,7 +98,7 @@ BAD: dict[str, tuple[str, str, str, str]] = {
         "images[1].platforms[1]",
         "one of",
     ),
-    "no platform": ("[linux/amd64]", "[]", "images[0].platforms", "an item at least"),
+    "no platform": ("[linux/amd64]", "[]", "images[0].platforms", "the list is empty"),
     "a child of another repository": (
         "repository: lab/code\n      paths: [lib/**]",
         "repository: lab/tidepool\n      paths: [images/**]",
@@ -163,7 +163,7 @@ BAD: dict[str, tuple[str, str, str, str]] = {
         "artifact_registry.regions[1]",
         "remove one",
     ),
-    "no region": ("repository: images}", "repository: images, regions: []}", "artifact_registry.regions", "somewhere"),
+    "no region": ("repository: images}", "repository: images, regions: []}", "artifact_registry.regions", "no region"),
     "a region that is none": (
         "repository: images}",
         "repository: images, regions: [mars]}",
@@ -239,7 +239,7 @@ BAD: dict[str, tuple[str, str, str, str]] = {
     "a path filter that leaves": ("[lib/**]", "[../lib/**]", "context.paths[0]", "a path filter is"),
     "a path filter from the root": ("[lib/**]", "[/lib/**]", "context.paths[0]", "a path filter is"),
     "a path filter twice": ("[lib/**]", "[lib/**, lib/**]", "context.paths[1]", "remove one"),
-    "no path filter": ("[lib/**]", "[]", "images[2].context.paths", "an item at least"),
+    "no path filter": ("[lib/**]", "[]", "images[2].context.paths", "the list is empty"),
     "shared files that are not there": ("[images/steps/**]", "[images/stesp/**]", "shared[0]", "names files of"),
     "a repository without a listing": (
         "repository: lab/code",
@@ -321,7 +321,7 @@ def test_a_recipe_that_is_no_text_is_refused(name: str, tmp_path: Path) -> None:
     with refused() as problems:
         loaded(root)
     (problem,) = problems
-    assert (problem.subject, problem.rule) == (f"images/runner/{name}:2", "the file is UTF-8 text")
+    assert (problem.subject, problem.rule) == (f"images/runner/{name}:2", "not UTF-8 text")
 
 
 def test_a_folder_of_steps_or_listings_is_no_image(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def test_a_finding_is_accepted_for_its_images_until_its_last_day(tmp_path: Path)
         ("    reason: Nothing here listens.\n", "", "reason is required"),
         ("    expires: 2026-12-01\n", "", "expires is required"),
         ("CVE-2026-1234", "anything", "the name of a finding"),
-        ("images: [runner]", "images: [runer]", "for an image of this file"),
+        ("images: [runner]", "images: [runer]", "no such image"),
     ],
 )
 def test_an_exception_without_reason_last_day_or_a_real_subject_is_refused(
