@@ -32,7 +32,6 @@ END_TO_END = (
     "fleet/test_runner_supervisor.py",
     "fleet/test_runner_walls.py",
     "fleet/test_service.py",
-    "images/test_smoke_scripts.py",
     "launcher",
     "local/builds",
     "local/cloud/test_daemon.py",

@@ -27,7 +27,7 @@ from infra.operations.fleet.looks import declared_place, guests_at, told_place
 from infra.operations.ports import CloudName
 from infra.operations.reconcile import (
     EVERY,
-    Outcome,
+    ActionOutcome,
     Result,
     Swept,
     UnsettledError,
@@ -195,7 +195,7 @@ def _done(swept: Swept) -> Iterator[Text]:
         yield Text(f"{verb(outcome.action)} {subject(outcome.action)}: {outcome.action.reason}{came_to}", style=style)
 
 
-def _came_to(outcome: Outcome) -> str:
+def _came_to(outcome: ActionOutcome) -> str:
     """Google's own words on a create are long, and belong to the VM's story."""
     if outcome.trouble is None:
         return outcome.text

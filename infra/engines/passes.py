@@ -1,4 +1,4 @@
-"""What decides the passes of an apply, and what they need of its command.
+"""What decides the passes of an apply, what they need of its command, and what has become of its steps.
 
 Owns reading the fleets before and after a plan, with VMs that stand at fallbacks counted where they stand; what may
 still be done after a failure: one pool's failure keeps no other pool from being applied, and no pool loses VMs that it
@@ -8,8 +8,9 @@ could not replace; and the interfaces of what makes engines and holds the fleet 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any, Protocol, TypeGuard
 
 from infra.engines.away import Fallbacks
@@ -17,7 +18,7 @@ from infra.engines.protocol import Engine
 from infra.fleet.controller.rules import GIVEN_BACK
 from infra.model.catalogue import CapacityKind, accelerator_types
 from infra.model.phases import Bound, Fleet, Phases, Vm, phases
-from infra.model.plan import Op, Plan, Step
+from infra.model.plan import Diagnostic, Op, Plan, Status, Step
 from infra.model.planned_capacity import VM_TYPE, place
 
 _MAKING = frozenset((Op.CREATE, Op.UPDATE))
@@ -162,3 +163,103 @@ def _where(step: Step) -> tuple[str, str]:
     """Pool and zone of a VM's step."""
     found = place(step.new_inputs or step.old_inputs or {})
     return found.pool, found.zone
+
+
+# What has become of it
+
+
+class ApplyRecord:
+    """What has become of a plan's steps so far, all passes together.
+
+    elsewhere: URNs of VMs that are changed where they stand. todo: what the plan changes, VMs that went first as
+    creates. ended: how steps ended. removed: the first half of replacements. kept: why a step is left as it is. said:
+    what a person is to hear.
+    """
+
+    def __init__(self, plan: Plan, elsewhere: frozenset[str]) -> None:
+        self._plan = plan
+        self._elsewhere = elsewhere
+        self.planned = {step.urn: step for step in plan.steps}
+        self.todo = {step.urn: step for step in plan.steps if step.changes}
+        self.ended: dict[str, Step] = {}
+        self.removed: dict[str, Step] = {}
+        self.kept: dict[str, str] = {}
+        self.said: list[Diagnostic] = []
+        self.outputs: Mapping[str, Any] = {}
+
+    def plan(self) -> Plan:
+        """The plan with what has become of it."""
+        said = tuple(dict.fromkeys(self.said))
+        return replace(self._plan, steps=tuple(self._steps()), diagnostics=said, outputs=self.outputs)
+
+    def blame(self, message: str) -> None:
+        """Say what a person must do; the message ends before the run that is then to be made."""
+        again = f"run `./tidepool up {self._plan.stack}` again: it does only what is missing"
+        self.said.append(Diagnostic(severity="error", message=f"{message} {again}"))
+
+    def named(self, status: Status) -> set[str]:
+        """Names of the resources whose steps ended so."""
+        return {self.planned[urn].name for urn, step in self.ended.items() if step.status is status}
+
+    def remove(self, deleted: Step) -> None:
+        """Keep that a VM was deleted that goes first."""
+        planned = self.todo[deleted.urn]
+        if planned.op is Op.DELETE:
+            self.end(deleted)
+        else:
+            self.removed[deleted.urn] = deleted
+            self.todo[deleted.urn] = replace(planned, op=Op.CREATE, old_inputs=None, diff={}, replace_reasons=())
+
+    def left(self) -> Iterator[Step]:
+        """What is still to be done and may be, VMs that went first as creates."""
+        done = self.ended.keys() | self.kept.keys() | self._elsewhere
+        return (step for urn, step in self.todo.items() if urn not in done)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing has to be left out so far."""
+        return not self.kept and not any(map(is_bad, self.ended.values()))
+
+    def end(self, step: Step) -> None:
+        """Keep how a step ended. Both halves of a replacement are one step, as in the plan.
+
+        What an earlier pass has done, a later one finds unchanged.
+        """
+        if not step.changes and step.urn in self.ended:
+            return
+        planned, removed = self.planned.get(step.urn), self.removed.get(step.urn)
+        if planned is not None and planned.op is Op.REPLACE and (removed is not None or step.op is Op.DELETE):
+            seconds = (step.seconds or 0.0) + (removed.seconds or 0.0 if removed is not None else 0.0)
+            step = replace(planned, status=step.status, seconds=round(seconds, 3), error=step.error)
+        self.ended[step.urn] = step
+
+    def _steps(self) -> Iterator[Step]:
+        """Every step of the plan that was come to or should have been, and what an engine did besides."""
+        for urn, planned in self.planned.items():
+            if urn in self.ended:
+                ended = self.ended[urn]
+                unsaid = ended.status is Status.SKIPPED and ended.error is None
+                yield replace(ended, error=self._why_not(planned)) if unsaid else ended
+            elif urn in self.todo:
+                yield replace(planned, status=Status.SKIPPED, error=self._why_not(planned))
+            else:
+                yield replace(planned, status=Status.DONE, seconds=0.0)
+        yield from (step for urn, step in self.ended.items() if urn not in self.planned)
+
+    def _why_not(self, planned: Step) -> str:
+        if planned.urn in self.kept:
+            return f"held back: {self.kept[planned.urn]}"
+        if planned.urn in self.removed:
+            return "deleted to make room, and not made again"
+        if planned.op in {Op.REPLACE, Op.DELETE} and planned.type == VM_TYPE:
+            return "left as it is, because of what failed"
+        return "not begun, because of what failed"
+
+
+def is_bad(step: Step) -> bool:
+    return step.status is not Status.DONE
+
+
+def may_go_alone(step: Step) -> bool:
+    """Whether a pass that leaves something out may do this. What is kept may need anything that is to be deleted."""
+    return step.type == VM_TYPE or step.op is not Op.DELETE

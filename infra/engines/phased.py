@@ -10,13 +10,23 @@ last is excluded from the pass that makes what is new, and so is the manifest: i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import Any
 
 from infra.engines.away import AwayVm, Fallbacks
-from infra.engines.passes import HeldBackError, Hold, Maker, fleets, next_pass, phases_of, safe_to_continue
+from infra.engines.passes import (
+    ApplyRecord,
+    HeldBackError,
+    Hold,
+    Maker,
+    fleets,
+    is_bad,
+    may_go_alone,
+    next_pass,
+    phases_of,
+    safe_to_continue,
+)
 from infra.engines.protocol import Listener
 from infra.model import names
 from infra.model.errors import EngineError
@@ -51,7 +61,7 @@ def _held_by_nobody(**_: object) -> AbstractContextManager[None]:
 
 
 class _Course:
-    """One apply. What the plan changes is `_todo` until a pass has ended it or `_kept` says why it is left as it is."""
+    """One apply."""
 
     def __init__(
         self,
@@ -70,15 +80,9 @@ class _Course:
         self._bounds = bounds
         self._make = make
         self._listener = listener
-        self._planned = {step.urn: step for step in plan.steps}
-        self._todo = {step.urn: step for step in plan.steps if step.changes}
         self._urns = {step.name: step.urn for step in plan.steps if step.type == VM_TYPE}
         self._elsewhere = frozenset(self._urns[vm.name] for vm in away.changing)
-        self._ended: dict[str, Step] = {}
-        self._removed: dict[str, Step] = {}
-        self._kept: dict[str, str] = {}
-        self._said: list[Diagnostic] = []
-        self._outputs: Mapping[str, Any] = {}
+        self._steps = ApplyRecord(plan, self._elsewhere)
 
     def run(self, *, at_once: bool) -> Plan:
         order = phases_of(self._plan, self._bounds, self._away)
@@ -104,12 +108,7 @@ class _Course:
         if order.retires and goes_on:
             self._tell(f"phase {count} of {count}, retire: {in_words(sorted(retired))}")
             self._retire(retired)
-        return replace(
-            self._plan,
-            steps=tuple(self._steps()),
-            diagnostics=tuple(dict.fromkeys(self._said)),
-            outputs=self._outputs,
-        )
+        return self._steps.plan()
 
     # The first phase, and what it means for the second
 
@@ -119,9 +118,9 @@ class _Course:
         What is adopted and then replaced is planned as a replacement, so a plan does not say whether anything is.
         """
         for step in self._make(targets=(), continue_on_error=False).adopt(self._listener).steps:
-            planned = self._planned.get(step.urn)
+            planned = self._steps.planned.get(step.urn)
             if planned is None or planned.op is Op.ADOPT:
-                self._end(step)
+                self._steps.end(step)
 
     def _delete_away(self, vms: Sequence[AwayVm]) -> None:
         """Delete these where they stand. One that cannot be is a failure of its slot, whose step had another end."""
@@ -133,12 +132,11 @@ class _Course:
         self._stuck_away |= failed
         for vm in vms:
             if str(vm) in failed:
-                step = self._planned[self._urns[vm.name]]
+                step = self._steps.planned[self._urns[vm.name]]
                 if step.op is Op.DELETE:
-                    self._ended[step.urn] = replace(
-                        step, status=Status.FAILED, error=f"it stands in {vm.zone}: {failed[str(vm)]}"
-                    )
-                self._blame(f"{vm} could not be deleted: {failed[str(vm)]}; mend that and {self._again}")
+                    why = f"it stands in {vm.zone}: {failed[str(vm)]}"
+                    self._steps.ended[step.urn] = replace(step, status=Status.FAILED, error=why)
+                self._steps.blame(f"{vm} could not be deleted: {failed[str(vm)]}; mend that and")
 
     def _change_away(self) -> None:
         """Change in place what stands at fallbacks. The state has it at home, and plans say so until it is there."""
@@ -147,7 +145,8 @@ class _Course:
         for vm in vms:
             why = failed.get(str(vm))
             status = Status.DONE if why is None else Status.FAILED
-            self._ended[self._urns[vm.name]] = replace(self._planned[self._urns[vm.name]], status=status, error=why)
+            urn = self._urns[vm.name]
+            self._steps.ended[urn] = replace(self._steps.planned[urn], status=status, error=why)
 
     def _leave_fallbacks(self) -> None:
         """Delete what stands at fallbacks once its slot is gone, or stands at home again."""
@@ -156,7 +155,7 @@ class _Course:
     def _done_elsewhere(self) -> list[AwayVm]:
         """VMs that stand at fallbacks still, whose slot is gone or stands at home again."""
         left = [vm for vm in self._away.leaving if str(vm) not in self._gone_away | self._stuck_away.keys()]
-        ended = (self._ended.get(self._urns[vm.name]) for vm in left)
+        ended = (self._steps.ended.get(self._urns[vm.name]) for vm in left)
         return [vm for vm, step in zip(left, ended, strict=True) if step is not None and step.status is Status.DONE]
 
     def _shrink(self, urns: Collection[str]) -> None:
@@ -165,63 +164,55 @@ class _Course:
             return
         engine = self._make(targets=tuple(sorted(urns)), continue_on_error=True)
         run = engine.destroy(self._listener)
-        self._said += run.diagnostics
+        self._steps.said += run.diagnostics
         ended = {step.urn: step for step in run.steps if step.urn in urns}
         for urn in urns:
-            step = ended.get(urn) or replace(self._planned[urn], status=Status.FAILED, error="it was not deleted")
+            step = ended.get(urn) or replace(self._steps.planned[urn], status=Status.FAILED, error="it was not deleted")
             if step.status is Status.DONE:
-                self._remove(step)
+                self._steps.remove(step)
             else:
-                self._end(replace(step, status=Status.FAILED, error=step.error or "it was not deleted"))
-
-    def _remove(self, deleted: Step) -> None:
-        planned = self._todo[deleted.urn]
-        if planned.op is Op.DELETE:
-            self._end(deleted)
-        else:
-            self._removed[deleted.urn] = deleted
-            self._todo[deleted.urn] = replace(planned, op=Op.CREATE, old_inputs=None, diff={}, replace_reasons=())
+                self._steps.end(replace(step, status=Status.FAILED, error=step.error or "it was not deleted"))
 
     def _hold_what_has_no_room(self) -> None:
         """Leave alone the VMs whose chips are not to be had, also for VMs that could not be deleted, and say so."""
         before, after = fleets(self._plan, self._away)
-        gone = {self._planned[urn].name for urn, step in self._ended.items() if step.status is Status.DONE}
-        gone |= {self._planned[urn].name for urn in self._removed} | self._gone_away
-        stuck = {*self._stuck_away} | {
-            self._planned[urn].name for urn, step in self._ended.items() if step.status is Status.FAILED
-        }
+        gone = self._steps.named(Status.DONE) | self._gone_away
+        gone |= {self._steps.planned[urn].name for urn in self._steps.removed}
+        stuck = self._steps.named(Status.FAILED) | {*self._stuck_away}
         standing = {name: vm for name, vm in before.items() if name not in gone}
         rest = phases(standing, after, self._bounds, stuck=stuck)
         for name in rest.held:
-            self._kept[self._urns[name]] = "the limit has no room for its chips"
+            self._steps.kept[self._urns[name]] = "the limit has no room for its chips"
         if stuck:
             held = f"{in_words(rest.held)} held back, whose chips they have" if rest.held else "everything else goes on"
-            self._blame(f"{in_words(sorted(stuck))} could not be deleted: {held}; mend that and {self._again}")
+            self._steps.blame(f"{in_words(sorted(stuck))} could not be deleted: {held}; mend that and")
         elif rest.held:
             whys = "; ".join(load.why for load in rest.exceeded)
-            self._blame(
-                f"{in_words(rest.held)} held back, since no room is left: {whys}; declare less, and {self._again}"
-            )
+            self._steps.blame(f"{in_words(rest.held)} held back, since no room is left: {whys}; declare less, and")
 
     # The phase that grows, in as many passes as failures make of it
 
     def _grow(self, later: frozenset[str]) -> bool:
         """Do all but `later`. False where an engine could not go on."""
-        whole = self._is_whole
-        steps = tuple(step for step in self._left() if step.urn not in later and (whole or _may_go_alone(step)))
+        whole = self._steps.is_whole
+        steps = tuple(step for step in self._steps.left() if step.urn not in later and (whole or may_go_alone(step)))
         return self._passes(steps, later, whole=whole)
 
     def _passes(self, steps: tuple[Step, ...], later: frozenset[str] = frozenset(), *, whole: bool) -> bool:
         """Do these steps, or all but `later`, and then what failures let be done. False as for one pass."""
         while whole or steps:
             go_on = safe_to_continue(steps)
-            ended = len(self._ended)
+            ended = len(self._steps.ended)
             if not self._pass(steps, later, whole=whole, go_on=go_on):
                 return False
-            if len(self._ended) == ended:
+            if len(self._steps.ended) == ended:
                 return True
-            failed = [self._planned.get(urn, step) for urn, step in self._ended.items() if step.status is Status.FAILED]
-            left = tuple(step for step in self._left() if step.urn not in later)
+            failed = [
+                self._steps.planned.get(urn, step)
+                for urn, step in self._steps.ended.items()
+                if step.status is Status.FAILED
+            ]
+            left = tuple(step for step in self._steps.left() if step.urn not in later)
             steps = next_pass(left, failed) if failed else ()
             whole = False
         return True
@@ -237,16 +228,16 @@ class _Course:
         try:
             run = engine.up(self._listener, planned=replace(self._plan, steps=tuple(steps)))
         except EngineError as error:
-            if not self._ended and not self._removed:
+            if not self._steps.ended and not self._steps.removed:
                 raise
-            self._blame(f"{error}; then {self._again}")
+            self._steps.blame(f"{error}; then")
             return False
-        self._said += run.diagnostics
-        self._outputs = run.outputs or self._outputs
+        self._steps.said += run.diagnostics
+        self._steps.outputs = run.outputs or self._steps.outputs
         for step in run.steps:
             not_begun = step.status is Status.SKIPPED and not go_on
             if (step.urn not in later | self._elsewhere if whole else step.urn in urns) and not not_begun:
-                self._end(step)
+                self._steps.end(step)
         return True
 
     # The phase that takes away what was left standing until the new VMs serve
@@ -260,14 +251,16 @@ class _Course:
     @property
     def _returning(self) -> frozenset[str]:
         """VMs that stand at fallbacks and that the plan makes at home."""
-        return frozenset(vm.name for vm in self._away.leaving if self._planned[self._urns[vm.name]].op is Op.CREATE)
+        return frozenset(
+            vm.name for vm in self._away.leaving if self._steps.planned[self._urns[vm.name]].op is Op.CREATE
+        )
 
     def _later(self, order: Phases) -> frozenset[str]:
         """The URNs that wait for it: all that goes, since what stands may need it, and what says that it goes."""
         made = {name for phase in order.order for name in phase.created}
         return frozenset(
             urn
-            for urn, step in self._todo.items()
+            for urn, step in self._steps.todo.items()
             if step.op in (Op.DELETE, Op.RETAIN)
             or (step.op is Op.REPLACE and step.name not in made)
             or (step.op is Op.UPDATE and self._says_what_stands(step))
@@ -282,18 +275,18 @@ class _Course:
 
         Also where none of them goes: the hold then declares what is new beside them, which is made by now.
         """
-        whole = self._is_whole
-        steps = tuple(self._left())
+        whole = self._steps.is_whole
+        steps = tuple(self._steps.left())
         if not whole:
-            failed = [self._planned.get(urn, step) for urn, step in self._ended.items() if _is_bad(step)]
+            failed = [self._steps.planned.get(urn, step) for urn, step in self._steps.ended.items() if is_bad(step)]
             vms = tuple(step for step in steps if step.type == VM_TYPE)
-            steps = next_pass(vms, failed) if failed else tuple(filter(_may_go_alone, steps))
+            steps = next_pass(vms, failed) if failed else tuple(filter(may_go_alone, steps))
         going = {step.name for step in steps if step.type == VM_TYPE} & retired
         going |= {vm.name for vm in self._done_elsewhere() if vm.name in retired}
         staying = retired - going
-        records = tuple(step for step in self._left() if step.op is Op.UPDATE and self._says_what_stands(step))
+        records = tuple(step for step in self._steps.left() if step.op is Op.UPDATE and self._says_what_stands(step))
         if staying:
-            self._kept |= {step.urn: "VMs stand on that it declares no more" for step in records}
+            self._steps.kept |= {step.urn: "VMs stand on that it declares no more" for step in records}
             steps = tuple(step for step in steps if step not in records)
         else:
             steps += tuple(step for step in records if step not in steps)
@@ -304,76 +297,13 @@ class _Course:
                 self._passes(steps, whole=whole and bool(steps))
                 self._leave_fallbacks()
         except HeldBackError as error:
-            self._kept |= {step.urn: str(error) for step in self._left()}
-            self._blame(f"{error}; {self._again}")
+            self._steps.kept |= {step.urn: str(error) for step in self._steps.left()}
+            self._steps.blame(f"{error};")
 
     def _named(self, vms: Collection[str]) -> frozenset[str]:
         """VMs by the names that they have, also those at fallbacks."""
         elsewhere = {str(vm): vm.name for vm in self._away.leaving}
         return frozenset(elsewhere.get(name, name) for name in vms)
 
-    def _left(self) -> Iterator[Step]:
-        """What is still to be done and may be, VMs that went first as creates."""
-        done = self._ended.keys() | self._kept.keys() | self._elsewhere
-        return (step for urn, step in self._todo.items() if urn not in done)
-
-    # What has become of it
-
-    @property
-    def _is_whole(self) -> bool:
-        """Whether nothing has to be left out so far."""
-        return not self._kept and not any(map(_is_bad, self._ended.values()))
-
-    @property
-    def _again(self) -> str:
-        return f"run `./tidepool up {self._plan.stack}` again: it does only what is missing"
-
-    def _end(self, step: Step) -> None:
-        """Keep how a step ended. Both halves of a replacement are one step, as in the plan.
-
-        What an earlier pass has done, a later one finds unchanged.
-        """
-        if not step.changes and step.urn in self._ended:
-            return
-        planned, removed = self._planned.get(step.urn), self._removed.get(step.urn)
-        if planned is not None and planned.op is Op.REPLACE and (removed is not None or step.op is Op.DELETE):
-            seconds = (step.seconds or 0.0) + (removed.seconds or 0.0 if removed is not None else 0.0)
-            step = replace(planned, status=step.status, seconds=round(seconds, 3), error=step.error)
-        self._ended[step.urn] = step
-
-    def _steps(self) -> Iterator[Step]:
-        """Every step of the plan that was come to or should have been, and what an engine did besides."""
-        for urn, planned in self._planned.items():
-            if urn in self._ended:
-                ended = self._ended[urn]
-                unsaid = ended.status is Status.SKIPPED and ended.error is None
-                yield replace(ended, error=self._why_not(planned)) if unsaid else ended
-            elif urn in self._todo:
-                yield replace(planned, status=Status.SKIPPED, error=self._why_not(planned))
-            else:
-                yield replace(planned, status=Status.DONE, seconds=0.0)
-        yield from (step for urn, step in self._ended.items() if urn not in self._planned)
-
-    def _why_not(self, planned: Step) -> str:
-        if planned.urn in self._kept:
-            return f"held back: {self._kept[planned.urn]}"
-        if planned.urn in self._removed:
-            return "deleted to make room, and not made again"
-        if planned.op in {Op.REPLACE, Op.DELETE} and planned.type == VM_TYPE:
-            return "left as it is, because of what failed"
-        return "not begun, because of what failed"
-
     def _tell(self, message: str) -> None:
         self._listener(Diagnostic(severity="info", message=message))
-
-    def _blame(self, message: str) -> None:
-        self._said.append(Diagnostic(severity="error", message=message))
-
-
-def _is_bad(step: Step) -> bool:
-    return step.status is not Status.DONE
-
-
-def _may_go_alone(step: Step) -> bool:
-    """Whether a pass that leaves something out may do this. What is kept may need anything that is to be deleted."""
-    return step.type == VM_TYPE or step.op is not Op.DELETE

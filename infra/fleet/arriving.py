@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from infra.fleet.controller.desired import Desired, Wanted
+from infra.fleet.controller.desired import Desired, DesiredSlot
 from infra.fleet.controller.observed import NodeSeen, Observed
 from infra.fleet.reports import Phase
 
@@ -30,11 +30,11 @@ class Leaving:
     returning: frozenset[str] = frozenset()
     makes_room: bool = False
 
-    def takes(self, node: NodeSeen, slot: Wanted) -> bool:
+    def takes(self, node: NodeSeen, slot: DesiredSlot) -> bool:
         """Whether a slot's VM is one of those that go."""
         return slot.name in self.names and not (slot.name in self.returning and node.zone == slot.home.zone)
 
-    def takes_all(self, slot: Wanted) -> bool:
+    def takes_all(self, slot: DesiredSlot) -> bool:
         """Whether nothing of a slot stays."""
         return slot.name in self.names - self.returning
 
@@ -84,21 +84,21 @@ def stand_ins(names: Collection[str], desired: Desired, observed: Observed, leav
     )
 
 
-def takes_over(slot: Wanted, desired: Desired, observed: Observed, leaving: Leaving) -> bool:
+def takes_over(slot: DesiredSlot, desired: Desired, observed: Observed, leaving: Leaving) -> bool:
     """Whether a VM of the slot that stays does its work now."""
     if leaving.takes_all(slot) or not serves(slot, desired, observed):
         return False
     return slot.name not in leaving.returning or _serves_at_home(slot, desired, observed)
 
 
-def serves(slot: Wanted, desired: Desired, observed: Observed) -> bool:
+def serves(slot: DesiredSlot, desired: Desired, observed: Observed) -> bool:
     """Whether its VM does the slot's work now. What runners of other pools do nobody has to tell."""
     if not any(node.state == READY for node in observed.nodes_of(slot.name)):
         return False
     return _works_unheard(slot, desired, observed) or any(each.serves for each in observed.runners_of(slot.name))
 
 
-def _served(desired: Desired, observed: Observed, leaving: Leaving) -> list[Wanted]:
+def _served(desired: Desired, observed: Observed, leaving: Leaving) -> list[DesiredSlot]:
     """Slots whose work a VM that goes does now."""
     return [
         slot
@@ -108,15 +108,15 @@ def _served(desired: Desired, observed: Observed, leaving: Leaving) -> list[Want
     ]
 
 
-def _pools(slots: Iterable[Wanted]) -> set[str]:
+def _pools(slots: Iterable[DesiredSlot]) -> set[str]:
     return {slot.pool for slot in slots}
 
 
-def _repositories(slots: Iterable[Wanted]) -> set[str]:
+def _repositories(slots: Iterable[DesiredSlot]) -> set[str]:
     return {each for slot in slots for each in slot.serves}
 
 
-def _serves_at_home(slot: Wanted, desired: Desired, observed: Observed) -> bool:
+def _serves_at_home(slot: DesiredSlot, desired: Desired, observed: Observed) -> bool:
     """Whether it does so at home, while a VM of its name stands at a fallback.
 
     No name of a runner tells which of the two has it: as many as there are VMs have to take jobs, or the one at home
@@ -135,6 +135,6 @@ def _serves_at_home(slot: Wanted, desired: Desired, observed: Observed) -> bool:
     )
 
 
-def _works_unheard(slot: Wanted, desired: Desired, observed: Observed) -> bool:
+def _works_unheard(slot: DesiredSlot, desired: Desired, observed: Observed) -> bool:
     """Whether READY is all that is to be had of it."""
     return not slot.has_runner or not observed.hears(desired.scopes_of(slot.pool))

@@ -67,7 +67,7 @@ KEY_ROLE: Final = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
 IMPERSONATION_ROLE: Final = "roles/iam.serviceAccountTokenCreator"
 
 
-class Target(StrEnum):
+class BootstrapTarget(StrEnum):
     """Whose IAM policy a grant stands in."""
 
     PROJECT = "project"
@@ -139,7 +139,7 @@ class Observed:
     key_ring: bool = False
     key: bool = False
     account: bool = False
-    policies: Mapping[Target, Mapping[str, Any]] = field(default_factory=dict)
+    policies: Mapping[BootstrapTarget, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +178,7 @@ class MakeAccount:
 class AddGrants:
     """Add grants to one policy, in one write."""
 
-    target: Target
+    target: BootstrapTarget
     grants: tuple[Grant, ...]
 
 
@@ -186,7 +186,7 @@ Action = EnableApis | MakeBucket | MendBucket | MakeKeyRing | MakeKey | MakeAcco
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class BootstrapStep:
     """One line of the plan: what it is about, why, and what must be done; no action where it stands already."""
 
     what: str
@@ -194,12 +194,12 @@ class Step:
     action: Action | None = None
 
 
-def plan(observed: Observed, wanted: Wanted) -> tuple[Step, ...]:
+def plan(observed: Observed, wanted: Wanted) -> tuple[BootstrapStep, ...]:
     """Everything that is wanted, in the order in which it can be made."""
     return (_apis(observed), _bucket(observed, wanted), *_keys(observed, wanted), *_identity(observed, wanted))
 
 
-def actions(steps: Sequence[Step]) -> tuple[Action, ...]:
+def actions(steps: Sequence[BootstrapStep]) -> tuple[Action, ...]:
     """What is left to do."""
     return tuple(step.action for step in steps if step.action is not None)
 
@@ -230,7 +230,7 @@ def pin_commands(config: StackConfig) -> tuple[str, ...]:
     )
 
 
-def grants(wanted: Wanted) -> dict[Target, tuple[Grant, ...]]:
+def grants(wanted: Wanted) -> dict[BootstrapTarget, tuple[Grant, ...]]:
     """Every grant that is wanted, by the policy in which it stands."""
     deployer = f"serviceAccount:{wanted.deployer}"
     on_project = [Grant(role=role, member=deployer, why=why) for role, why in DEPLOYER_ROLES.items()]
@@ -243,10 +243,10 @@ def grants(wanted: Wanted) -> dict[Target, tuple[Grant, ...]]:
         )
     )
     return {
-        Target.PROJECT: tuple(on_project),
-        Target.BUCKET: (Grant(role=STATE_ROLE, member=deployer, why="reads and writes the state"),),
-        Target.KEY: (Grant(role=KEY_ROLE, member=deployer, why="opens and closes the secrets in the state"),),
-        Target.ACCOUNT: tuple(
+        BootstrapTarget.PROJECT: tuple(on_project),
+        BootstrapTarget.BUCKET: (Grant(role=STATE_ROLE, member=deployer, why="reads and writes the state"),),
+        BootstrapTarget.KEY: (Grant(role=KEY_ROLE, member=deployer, why="opens and closes the secrets in the state"),),
+        BootstrapTarget.ACCOUNT: tuple(
             Grant(role=IMPERSONATION_ROLE, member=member, why="acts as the deploying account, without a key file")
             for member in sorted(wanted.impersonators)
         ),
@@ -272,32 +272,32 @@ def lacking(bucket: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in BUCKET_SETTINGS.items() if not _within(value, bucket.get(key))}
 
 
-def _apis(observed: Observed) -> Step:
+def _apis(observed: Observed) -> BootstrapStep:
     off = tuple(api for api in APIS if api not in observed.enabled)
-    return Step(
+    return BootstrapStep(
         what="APIs " + ", ".join(api.removesuffix(".googleapis.com") for api in off or APIS),
         why="called by this command and by whoever deploys; the program enables its own",
         action=EnableApis(off) if off else None,
     )
 
 
-def _bucket(observed: Observed, wanted: Wanted) -> Step:
+def _bucket(observed: Observed, wanted: Wanted) -> BootstrapStep:
     what = f"state bucket gs://{wanted.bucket}"
     if observed.bucket is None:
         why = f"keeps Pulumi's state, in {wanted.location}: versioned, private, uniform access"
-        return Step(what=what, why=why, action=MakeBucket())
+        return BootstrapStep(what=what, why=why, action=MakeBucket())
     if patch := lacking(observed.bucket):
-        return Step(what=what, why=f"must have {' and '.join(sorted(patch))} set", action=MendBucket(patch))
-    return Step(what=what, why="keeps Pulumi's state")
+        return BootstrapStep(what=what, why=f"must have {' and '.join(sorted(patch))} set", action=MendBucket(patch))
+    return BootstrapStep(what=what, why="keeps Pulumi's state")
 
 
-def _keys(observed: Observed, wanted: Wanted) -> tuple[Step, Step]:
-    ring = Step(
+def _keys(observed: Observed, wanted: Wanted) -> tuple[BootstrapStep, BootstrapStep]:
+    ring = BootstrapStep(
         what=f"key ring {wanted.key_ring}",
         why="holds the key; a ring can never be deleted",
         action=None if observed.key_ring else MakeKeyRing(),
     )
-    key = Step(
+    key = BootstrapStep(
         what=f"key {KEY}",
         why="encrypts the secrets in the state",
         action=None if observed.key else MakeKey(),
@@ -305,24 +305,24 @@ def _keys(observed: Observed, wanted: Wanted) -> tuple[Step, Step]:
     return ring, key
 
 
-def _identity(observed: Observed, wanted: Wanted) -> tuple[Step, ...]:
-    account = Step(
+def _identity(observed: Observed, wanted: Wanted) -> tuple[BootstrapStep, ...]:
+    account = BootstrapStep(
         what=f"service account {wanted.deployer}",
         why="deploys; it has no key file and acts only through those who may impersonate it",
         action=None if observed.account else MakeAccount(),
     )
     places = {
-        Target.PROJECT: "the project",
-        Target.BUCKET: "the state bucket",
-        Target.KEY: "the key",
-        Target.ACCOUNT: "the deploying account",
+        BootstrapTarget.PROJECT: "the project",
+        BootstrapTarget.BUCKET: "the state bucket",
+        BootstrapTarget.KEY: "the key",
+        BootstrapTarget.ACCOUNT: "the deploying account",
     }
     given = []
     for target, all_of_it in grants(wanted).items():
         for grant in all_of_it:
             stands = grant.stands_in(observed.policies.get(target, {}))
             given.append(
-                Step(
+                BootstrapStep(
                     what=f"{grant.role} on {places[target]} for {_short(grant.member, wanted)}",
                     why=grant.why,
                     action=None if stands else AddGrants(target, (grant,)),

@@ -20,6 +20,7 @@ from infra.fleet.bootstrap import (
     OLD_VERSIONS,
     Action,
     AddGrants,
+    BootstrapTarget,
     EnableApis,
     Grant,
     MakeAccount,
@@ -28,7 +29,6 @@ from infra.fleet.bootstrap import (
     MakeKeyRing,
     MendBucket,
     Observed,
-    Target,
     Wanted,
     lacking,
 )
@@ -46,7 +46,7 @@ _NOT_YET: Final = ("has not been used in project", "is disabled", "does not exis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Project:
+class BootstrapProject:
     """One project, and how time passes while waiting for it."""
 
     google: Clients
@@ -66,10 +66,10 @@ class Project:
         account = accounts and self._there(self._accounts().get(name=self._account), "looking for the account")
         policies = {}
         for target, there in {
-            Target.PROJECT: projects,
-            Target.BUCKET: bucket is not None,
-            Target.KEY: key,
-            Target.ACCOUNT: account,
+            BootstrapTarget.PROJECT: projects,
+            BootstrapTarget.BUCKET: bucket is not None,
+            BootstrapTarget.KEY: key,
+            BootstrapTarget.ACCOUNT: account,
         }.items():
             if there:
                 policies[target] = self._policy(target)
@@ -160,7 +160,7 @@ class Project:
         if patch := lacking(self._bucket() or {}):
             self.apply(MendBucket(patch))
 
-    def _grant(self, target: Target, added: tuple[Grant, ...]) -> None:
+    def _grant(self, target: BootstrapTarget, added: tuple[Grant, ...]) -> None:
         """Read, add and write, again where somebody else wrote between."""
         doing = f"granting {', '.join(grant.role for grant in added)} on the {target.value}"
         for attempt in range(1, CONFLICT_TRIES + 1):
@@ -177,32 +177,32 @@ class Project:
             else:
                 return
 
-    def _policy(self, target: Target) -> Mapping[str, Any]:
+    def _policy(self, target: BootstrapTarget) -> Mapping[str, Any]:
         wanted, version = self.wanted, POLICY_VERSION
         match target:
-            case Target.PROJECT:
+            case BootstrapTarget.PROJECT:
                 body = {"options": {"requestedPolicyVersion": version}}
                 request = self.google.api(Api.PROJECTS).projects().getIamPolicy(resource=wanted.project, body=body)
-            case Target.BUCKET:
+            case BootstrapTarget.BUCKET:
                 buckets = self.google.api(Api.STORAGE).buckets()
                 request = buckets.getIamPolicy(bucket=wanted.bucket, optionsRequestedPolicyVersion=version)
-            case Target.KEY:
+            case BootstrapTarget.KEY:
                 keys = self._rings().cryptoKeys()
                 request = keys.getIamPolicy(resource=wanted.key, options_requestedPolicyVersion=version)
-            case Target.ACCOUNT:
+            case BootstrapTarget.ACCOUNT:
                 request = self._accounts().getIamPolicy(resource=self._account, options_requestedPolicyVersion=version)
         return self._patiently(request, f"reading who may use the {target.value}")
 
-    def _set_policy(self, target: Target, policy: Mapping[str, Any]) -> Any:
+    def _set_policy(self, target: BootstrapTarget, policy: Mapping[str, Any]) -> Any:
         wanted, body = self.wanted, {"policy": policy}
         match target:
-            case Target.PROJECT:
+            case BootstrapTarget.PROJECT:
                 return self.google.api(Api.PROJECTS).projects().setIamPolicy(resource=wanted.project, body=body)
-            case Target.BUCKET:
+            case BootstrapTarget.BUCKET:
                 return self.google.api(Api.STORAGE).buckets().setIamPolicy(bucket=wanted.bucket, body=policy)
-            case Target.KEY:
+            case BootstrapTarget.KEY:
                 return self._rings().cryptoKeys().setIamPolicy(resource=wanted.key, body=body)
-            case Target.ACCOUNT:
+            case BootstrapTarget.ACCOUNT:
                 return self._accounts().setIamPolicy(resource=self._account, body=body)
 
     def _make(self, request: Any, doing: str) -> None:

@@ -30,7 +30,7 @@ SETTLE: Final = timedelta(minutes=3)
 _AT_REST: Final = frozenset({Phase.DRAINING, Phase.UNFIT, Phase.HALTED})
 
 
-class Standing(StrEnum):
+class DrainState(StrEnum):
     """How far a VM is on its way to taking no job."""
 
     QUIET = "quiet"
@@ -45,7 +45,7 @@ class VmStanding:
     """How far one VM is. why: the job that it runs, or what is not known."""
 
     vm: str
-    standing: Standing
+    standing: DrainState
     why: str = ""
 
 
@@ -141,26 +141,26 @@ def standing(
     node = min(alive, key=lambda each: each.state != "READY", default=None)
     if node is None:
         if not nodes and silent:
-            return VmStanding(vm=vm, standing=Standing.UNKNOWN, why=f"{', '.join(silent)} did not answer")
-        return VmStanding(vm=vm, standing=Standing.QUIET)
+            return VmStanding(vm=vm, standing=DrainState.UNKNOWN, why=f"{', '.join(silent)} did not answer")
+        return VmStanding(vm=vm, standing=DrainState.QUIET)
     last = reports.get(vm)
     heard = vm in reports and (last is None or last.is_of(node.made))
     report = last if heard else None
     runners = [each for each in observed.runners_of(vm) if each.online]
     busy = next((each for each in runners if each.busy), None)
     if busy is not None:
-        return VmStanding(vm=vm, standing=Standing.BUSY, why=_job_of(busy.name, report, running.get(busy.name)))
+        return VmStanding(vm=vm, standing=DrainState.BUSY, why=_job_of(busy.name, report, running.get(busy.name)))
     if not runners and not observed.hears_runners and heard:
         # What it says itself counts: where that is no word of its own either, nobody knows.
         if report is None:
             why = "GitHub did not answer, and it has no report of its own that can be read"
-            return VmStanding(vm=vm, standing=Standing.UNKNOWN, why=why)
+            return VmStanding(vm=vm, standing=DrainState.UNKNOWN, why=why)
         if report.phase is Phase.BUSY:
-            return VmStanding(vm=vm, standing=Standing.BUSY, why=f"{_named(report) or 'a job'}, by its own report")
+            return VmStanding(vm=vm, standing=DrainState.BUSY, why=f"{_named(report) or 'a job'}, by its own report")
     at_rest = report is not None and report.phase in _AT_REST and not runners
     if settled or at_rest or not heard:
-        return VmStanding(vm=vm, standing=Standing.QUIET)
-    return VmStanding(vm=vm, standing=Standing.SETTLING, why="its supervisor has not answered yet")
+        return VmStanding(vm=vm, standing=DrainState.QUIET)
+    return VmStanding(vm=vm, standing=DrainState.SETTLING, why="its supervisor has not answered yet")
 
 
 def wait(
@@ -178,7 +178,7 @@ def wait(
     began, told = clock(), None
     while True:
         passed = clock() - began
-        left = tuple(each for each in look(passed >= SETTLE) if each.standing is not Standing.QUIET)
+        left = tuple(each for each in look(passed >= SETTLE) if each.standing is not DrainState.QUIET)
         if not left or passed >= limit:
             return left
         if left != told:

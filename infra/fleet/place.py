@@ -41,7 +41,7 @@ BUILDS: Final = "TIDEPOOL_BUILDS"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class FleetPlace:
     """Where a fleet is. endpoint: the root URL that takes the place of Google's APIs, None for Google itself.
 
     clock: the cloud's own time. builds: whether its stack builds images.
@@ -74,7 +74,7 @@ class Place:
         return Sweeper(stack=stack, records=records, observer=self.observer, actor=actor, clock=self.clock)
 
 
-def told_place(stack: str, environ: Mapping[str, str], *, stand_in: bool = False) -> Place | None:
+def told_place(stack: str, environ: Mapping[str, str], *, stand_in: bool = False) -> FleetPlace | None:
     """The place that the environment names, as a Cloud Run job has it, which has no stack file and asks nobody.
 
     stand_in: whether it may name what takes the place of Google's APIs; for a command the cloud is said by its name.
@@ -88,7 +88,7 @@ def told_place(stack: str, environ: Mapping[str, str], *, stand_in: bool = False
         _check(GOOGLE_ENDPOINT, endpoint, "the root of what takes the place of Google's APIs, or nothing for Google")
     github = github_way(stack, project, bucket, environ, endpoint=endpoint)
     builds = bool(environ.get(BUILDS))
-    return Place(project=project, bucket=bucket, endpoint=endpoint, github=github, builds=builds)
+    return FleetPlace(project=project, bucket=bucket, endpoint=endpoint, github=github, builds=builds)
 
 
 def github_way(

@@ -44,7 +44,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class WriteResult:
     """What a write came to: the object's generation now, and whether this write made it."""
 
     generation: int
@@ -95,7 +95,7 @@ class Records:
         found = self._look_up(name)
         return ABSENT if found is None else int(found["generation"])
 
-    def update(self, name: str, decide: Callable[[Body | None], Body]) -> Written:
+    def update(self, name: str, decide: Callable[[Body | None], Body]) -> WriteResult:
         """Replace the record by what `decide` makes of the present one; a record that stays as it is is not written.
 
         `decide` is called again with the newer record when another writer came first.
@@ -105,17 +105,17 @@ class Records:
             wanted = decide(current.body if current else None)
             content = encode(wanted)
             if current is not None and (content == current.content or content == encode(current.body)):
-                return Written(generation=current.generation, changed=False)
+                return WriteResult(generation=current.generation, changed=False)
             generation = self._insert(name, content, "application/json", current.generation if current else ABSENT)
             if generation is not None:
-                return Written(generation=generation, changed=True)
+                return WriteResult(generation=generation, changed=True)
         raise self._crowded(name)
 
     def replace(self, name: str, body: Body, *, generation: int) -> int | None:
         """Write where that generation still stands; the new one, None where another writer came first or it is gone."""
         return self._insert(name, encode(body), "application/json", generation)
 
-    def put_once(self, name: str, content: bytes, content_type: str) -> Written:
+    def put_once(self, name: str, content: bytes, content_type: str) -> WriteResult:
         """Write an object that is not there; one that is there is left alone.
 
         Nothing is looked up first: who may write below a prefix and not list the bucket is told 403, and not 404, of an
@@ -123,8 +123,8 @@ class Records:
         """
         made = self._insert(name, content, content_type, ABSENT)
         if made is not None:
-            return Written(generation=made, changed=True)
-        return Written(generation=self.generation(name), changed=False)
+            return WriteResult(generation=made, changed=True)
+        return WriteResult(generation=self.generation(name), changed=False)
 
     def _look_up(self, name: str) -> dict[str, Any] | None:
         fields = "generation,size,updated"

@@ -22,7 +22,7 @@ from infra.fleet.controller.sweep import NO_SWEEP, Swept, summary
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.fleet.images.attempts import standing
 from infra.fleet.images.store import Objects
-from infra.fleet.place import Place, told_place
+from infra.fleet.place import FleetPlace, told_place
 from infra.fleet.records import Records
 from infra.fleet.status.queue import JobsSeen, queue, waiting_jobs
 from infra.model import alerts
@@ -39,14 +39,14 @@ class SweepLog:
     """
 
     stack: str
-    place: Place
+    place: FleetPlace
     google: Clients
     key: str | None
     write: Callable[[str], None]
 
     @classmethod
     def told(
-        cls, stack: str, place: Place, google: Clients, environ: Mapping[str, str], write: Callable[[str], None]
+        cls, stack: str, place: FleetPlace, google: Clients, environ: Mapping[str, str], write: Callable[[str], None]
     ) -> Self:
         """The log as the environment has it: TIDEPOOL_GITHUB_KEY_SECRET names the version of the key."""
         return cls(stack=stack, place=place, google=google, key=environ.get(KEY_SECRET) or None, write=write)

@@ -37,7 +37,7 @@ class PostError(OutsideError):
     """GitHub refused or could not be reached; the message says what was asked, the answer and what to do."""
 
 
-class Account(BaseModel):
+class Author(BaseModel):
     login: str
 
 
@@ -87,7 +87,7 @@ def connect(*, api: str, repository: str, token: str, patience: Patience | None 
     client = GitHubClient(api, "tidepool", patience, verbatim=True)
     with failures_told(f"asking {api} who holds the token"):
         found = client.ask("GET", "user", token=token, takes=frozenset({_FORBIDDEN}))
-        me = WORKFLOW_LOGIN if found.status == _FORBIDDEN else Account.model_validate(found.body).login
+        me = WORKFLOW_LOGIN if found.status == _FORBIDDEN else Author.model_validate(found.body).login
     return PostingPlace(repository=repository, me=me, client=client, token=token)
 
 

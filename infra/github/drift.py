@@ -15,7 +15,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ValidationError
 
 from infra.github import labels
-from infra.github.client import Account, PostingPlace, failures_told
+from infra.github.client import Author, PostingPlace, failures_told
 from infra.preview.markup import code, table
 
 LABEL = "tidepool-drift"
@@ -34,7 +34,7 @@ class _Issue(BaseModel):
     number: int
     state: str
     body: str | None
-    user: Account | None
+    user: Author | None
     pull_request: Any = None
 
 

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel
 
-from infra.github.client import Account, PostingPlace, failures_told
+from infra.github.client import Author, PostingPlace, failures_told
 
 MARKER = "<!-- tidepool:preview -->"
 LONGEST = 65_536
@@ -40,7 +40,7 @@ class _Pull(BaseModel):
 class _Comment(BaseModel):
     id: int
     body: str
-    user: Account | None
+    user: Author | None
 
 
 @dataclass(frozen=True, slots=True)

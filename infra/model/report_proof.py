@@ -1,6 +1,6 @@
 """The form of a report's proof: a token whose audience is the report's checksum, as the last key of its JSON text.
 
-`infra/fleet/runner/supervisor/report.py` writes it. Does not own what is believed of a token (`infra.fleet.reports`).
+`infra/fleet/runner/supervisor/report.py` writes it. Does not own what is believed of a token (`infra.fleet.proofs`).
 """
 
 from __future__ import annotations

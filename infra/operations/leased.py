@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from infra.fleet.controller.lease import UP_TIME, Kind, Lease, LeaseTakenError, this_process, wall_clock
+from infra.fleet.controller.lease import UP_TIME, Lease, LeaseKind, LeaseTakenError, this_process, wall_clock
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.records import Records
 from infra.model.schema import StackConfig
@@ -35,7 +35,7 @@ _MISSING: Final = 404
 def leased(
     config: StackConfig,
     session: CloudSession,
-    kind: Kind,
+    kind: LeaseKind,
     *,
     patience: float = PATIENCE,
     state: str = NOTHING_CHANGED,
@@ -58,7 +58,7 @@ def leased(
 
 
 def _held(
-    config: StackConfig, session: CloudSession, kind: Kind, holder: str, patience: float, state: str
+    config: StackConfig, session: CloudSession, kind: LeaseKind, holder: str, patience: float, state: str
 ) -> Generator[None]:
     if not _taken(config, session, kind, holder, patience, state):
         try:
@@ -76,7 +76,9 @@ def _held(
         renewing.join()
 
 
-def _taken(config: StackConfig, session: CloudSession, kind: Kind, holder: str, patience: float, state: str) -> bool:
+def _taken(
+    config: StackConfig, session: CloudSession, kind: LeaseKind, holder: str, patience: float, state: str
+) -> bool:
     """Take it; False where there is no bucket to hold it in."""
     until = time.monotonic() + patience
     told = False
@@ -101,7 +103,7 @@ def _taken(config: StackConfig, session: CloudSession, kind: Kind, holder: str, 
                 return True
 
 
-def _end(config: StackConfig, session: CloudSession, kind: Kind, holder: str) -> None:
+def _end(config: StackConfig, session: CloudSession, kind: LeaseKind, holder: str) -> None:
     """Say of a command that made the bucket that it has ended: the controller waits for nobody then."""
     with suppress(GoogleError, LeaseTakenError), clients(config.project, session.endpoint) as google:
         lease = _lease(config, Records(google=google, bucket=config.bucket.name), kind, holder)
@@ -109,7 +111,7 @@ def _end(config: StackConfig, session: CloudSession, kind: Kind, holder: str) ->
         lease.give_back()
 
 
-def _renewed(config: StackConfig, session: CloudSession, kind: Kind, holder: str, over: threading.Event) -> None:
+def _renewed(config: StackConfig, session: CloudSession, kind: LeaseKind, holder: str, over: threading.Event) -> None:
     """Renew until it is over, then give it back. It has connections of its own: they are not shared between threads."""
     with suppress(GoogleError), clients(config.project, session.endpoint) as google:
         lease = _lease(config, Records(google=google, bucket=config.bucket.name), kind, holder)
@@ -119,7 +121,7 @@ def _renewed(config: StackConfig, session: CloudSession, kind: Kind, holder: str
         lease.give_back()
 
 
-def _lease(config: StackConfig, records: Records, kind: Kind, holder: str) -> Lease:
+def _lease(config: StackConfig, records: Records, kind: LeaseKind, holder: str) -> Lease:
     return Lease(
         records=records, stack=config.stack, kind=kind, holder=holder, time=UP_TIME, clock=wall_clock, ended=_ended
     )

@@ -20,16 +20,16 @@ from typing import Final, Protocol
 from infra.fleet.controller.act import CALL_SECONDS
 from infra.fleet.controller.actions import Held, Waiting, subject, verb
 from infra.fleet.controller.events import Result
-from infra.fleet.controller.outcomes import Outcome
+from infra.fleet.controller.outcomes import ActionOutcome
 from infra.fleet.controller.sweep import NO_SWEEP, Sweeper, Swept, summary
 from infra.fleet.google import clients
-from infra.fleet.place import Place
+from infra.fleet.place import FleetPlace
 from infra.fleet.sweep_log import SweepLog
 from infra.operations.errors import Failure
 from infra.preview.times import due
 
 __all__ = (
-    "EVERY", "Held", "Outcome", "Result", "Swept", "UnsettledError", "Unswept", "Waiting", "reconcile", "subject",
+    "EVERY", "ActionOutcome", "Held", "Result", "Swept", "UnsettledError", "Unswept", "Waiting", "reconcile", "subject",
     "summary", "sweeps", "verb",
 )  # fmt: skip
 
@@ -69,7 +69,7 @@ class UnsettledError(Failure):
 
 def reconcile(
     stack: str,
-    place: Place,
+    place: FleetPlace,
     *,
     watch: bool = False,
     until_settled: bool = False,

@@ -15,7 +15,7 @@ from infra.fleet.controller.events import Result
 from infra.fleet.controller.memory import EMPTY
 from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.observed import Observed, Trouble, unknown
-from infra.fleet.controller.outcomes import Outcome, learned
+from infra.fleet.controller.outcomes import ActionOutcome, learned
 from infra.fleet.controller.sweep import CutOffError, Sweeper, Swept
 from infra.fleet.records import Records
 from infra.model.schema import Freeze
@@ -30,7 +30,9 @@ def swept(desired: Desired, *observed: Observed, comes_to: dict[str, Any] | None
     for index, each in enumerate(observed):
         now = START + index * SWEEP
         decision = decide(desired, each, memory, now)
-        outcomes = tuple(Outcome(action=action, **(comes_to or {"result": Result.DONE})) for action in decision.actions)
+        outcomes = tuple(
+            ActionOutcome(action=action, **(comes_to or {"result": Result.DONE})) for action in decision.actions
+        )
         memory = learned(decision.memory, desired, outcomes, now)
         found.append(Swept(at=now, desired=desired, observed=each, decision=decision, outcomes=outcomes))
     return found

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from infra.fleet.bundle import runner_bundle
-from infra.fleet.controller.lease import Kind, Lease, wall_clock
+from infra.fleet.controller.lease import Lease, LeaseKind, wall_clock
 from infra.fleet.google import Clients
 from infra.fleet.records import Records
 from infra.model import names
@@ -28,6 +28,8 @@ def declare(google: Clients, config: StackConfig, *, siblings: Sequence[StackCon
 
 def end_up(records: Records, stack: str) -> None:
     """Take the lease as `up` does, and give it back: the controller waits for nobody then."""
-    lease = Lease(records=records, stack=stack, kind=Kind.UP, holder="up", time=timedelta(minutes=1), clock=wall_clock)
+    lease = Lease(
+        records=records, stack=stack, kind=LeaseKind.UP, holder="up", time=timedelta(minutes=1), clock=wall_clock
+    )
     lease.take()
     lease.give_back()

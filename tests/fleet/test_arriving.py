@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from infra.fleet.arriving import Leaving, just_made, serves, stand_ins, takes_over, unserved
-from infra.fleet.controller.desired import Desired, Place, Wanted
+from infra.fleet.controller.desired import Desired, DesiredSlot, SlotPlace
 from infra.fleet.controller.observed import NodeSeen, Observed, RunnerSeen, Source
 from infra.fleet.reports import Phase, ReportSeen
 from infra.model.catalogue import AcceleratorType, CapacityKind
@@ -18,13 +18,13 @@ NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 REPOSITORY = "lab/code"
 
 
-def slot(name: str, pool: str = "a", *, serves: tuple[str, ...] = (REPOSITORY,)) -> Wanted:
-    home = Place(zone="us-west4-a", capacity=CapacityKind.SPOT)
+def slot(name: str, pool: str = "a", *, serves: tuple[str, ...] = (REPOSITORY,)) -> DesiredSlot:
+    home = SlotPlace(zone="us-west4-a", capacity=CapacityKind.SPOT)
     accelerator = AcceleratorType.parse("v5litepod-4")
-    return Wanted(name=name, pool=pool, accelerator=accelerator, places=(home,), serves=serves)
+    return DesiredSlot(name=name, pool=pool, accelerator=accelerator, places=(home,), serves=serves)
 
 
-def fleet(*slots: Wanted) -> Desired:
+def fleet(*slots: DesiredSlot) -> Desired:
     return Desired(stack="ci", project="my-lab", slots=slots)
 
 
@@ -107,7 +107,7 @@ def test_who_does_the_work_of_what_does_not_serve_yet() -> None:
     ],
     ids=["online", "not online", "not ready", "no runner to have", "GitHub does not tell", "not there"],
 )
-def test_who_serves(one: Wanted, observed: Observed, is_served: bool) -> None:
+def test_who_serves(one: DesiredSlot, observed: Observed, is_served: bool) -> None:
     assert serves(one, fleet(one), observed) == is_served
 
 

@@ -8,8 +8,18 @@ from typing import Any
 
 import pytest
 
-from infra.fleet.bootstrap import AddGrants, MakeAccount, MakeBucket, MakeKeyRing, Target, Wanted, actions, grants, plan
-from infra.fleet.bootstrap_calls import Project
+from infra.fleet.bootstrap import (
+    AddGrants,
+    BootstrapTarget,
+    MakeAccount,
+    MakeBucket,
+    MakeKeyRing,
+    Wanted,
+    actions,
+    grants,
+    plan,
+)
+from infra.fleet.bootstrap_calls import BootstrapProject
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.local.cloud.testing import TestCloud
 
@@ -42,37 +52,37 @@ def google(ticking_cloud: TestCloud) -> Iterator[Clients]:
 
 
 @pytest.fixture
-def project(google: Clients) -> Project:
+def project(google: Clients) -> BootstrapProject:
     time = Time()
-    return Project(google=google, wanted=WANTED, clock=time.clock, sleep=time.sleep)
+    return BootstrapProject(google=google, wanted=WANTED, clock=time.clock, sleep=time.sleep)
 
 
-def apply_all(project: Project) -> None:
+def apply_all(project: BootstrapProject) -> None:
     for action in actions(plan(project.observe(), project.wanted)):
         project.apply(action)
 
 
-def test_one_run_makes_everything_and_the_next_finds_nothing_to_do(project: Project) -> None:
+def test_one_run_makes_everything_and_the_next_finds_nothing_to_do(project: BootstrapProject) -> None:
     apply_all(project)
     assert actions(plan(project.observe(), WANTED)) == ()
 
 
 @pytest.mark.parametrize("done", range(1, 17, 3))
-def test_a_run_that_stopped_anywhere_is_finished_by_the_next(project: Project, done: int) -> None:
+def test_a_run_that_stopped_anywhere_is_finished_by_the_next(project: BootstrapProject, done: int) -> None:
     for action in actions(plan(project.observe(), WANTED))[:done]:
         project.apply(action)
     apply_all(project)
     assert actions(plan(project.observe(), WANTED)) == ()
 
 
-def test_every_action_may_be_repeated(project: Project) -> None:
+def test_every_action_may_be_repeated(project: BootstrapProject) -> None:
     todo = actions(plan(project.observe(), WANTED))
     for action in (*todo, *todo):
         project.apply(action)
     assert actions(plan(project.observe(), WANTED)) == ()
 
 
-def test_the_state_bucket_is_versioned_and_private(project: Project, google: Clients) -> None:
+def test_the_state_bucket_is_versioned_and_private(project: BootstrapProject, google: Clients) -> None:
     apply_all(project)
     bucket = execute(google.api(Api.STORAGE).buckets().get(bucket=WANTED.bucket), "reading")
     assert bucket["versioning"]["enabled"]
@@ -81,7 +91,9 @@ def test_the_state_bucket_is_versioned_and_private(project: Project, google: Cli
     assert bucket["location"] == "US-CENTRAL1"
 
 
-def test_a_bucket_that_was_there_is_mended_and_keeps_its_objects_and_place(project: Project, google: Clients) -> None:
+def test_a_bucket_that_was_there_is_mended_and_keeps_its_objects_and_place(
+    project: BootstrapProject, google: Clients
+) -> None:
     body = {"name": WANTED.bucket, "location": "europe-west4", "labels": {"kept": "true"}}
     execute(google.api(Api.STORAGE).buckets().insert(project=WANTED.project, body=body), "making")
     apply_all(project)
@@ -91,7 +103,7 @@ def test_a_bucket_that_was_there_is_mended_and_keeps_its_objects_and_place(proje
     assert bucket["location"] == "EUROPE-WEST4"
 
 
-def test_the_deployer_gets_no_key(project: Project, google: Clients) -> None:
+def test_the_deployer_gets_no_key(project: BootstrapProject, google: Clients) -> None:
     apply_all(project)
     roles = {grant.role for given in grants(WANTED).values() for grant in given}
     assert "roles/iam.serviceAccountKeyAdmin" not in roles
@@ -109,7 +121,7 @@ def project_policy(google: Clients) -> dict[str, Any]:
     return execute(request, "reading")
 
 
-def test_grants_of_others_are_left_as_they_are(project: Project, google: Clients) -> None:
+def test_grants_of_others_are_left_as_they_are(project: BootstrapProject, google: Clients) -> None:
     policy = project_policy(google)
     other = {"role": "roles/viewer", "members": ["user:bob@example.org"]}
     body = {"policy": {**policy, "bindings": [*policy.get("bindings", []), other]}}
@@ -120,23 +132,25 @@ def test_grants_of_others_are_left_as_they_are(project: Project, google: Clients
     assert all(binding in after for binding in before)
 
 
-def test_storage_in_the_project_is_granted_under_its_condition(project: Project, google: Clients) -> None:
+def test_storage_in_the_project_is_granted_under_its_condition(project: BootstrapProject, google: Clients) -> None:
     apply_all(project)
     (binding,) = [each for each in project_policy(google)["bindings"] if each["role"] == "roles/storage.admin"]
     assert "lab-tpus-tidepool-ci" in binding["condition"]["expression"]
 
 
-def test_a_policy_that_changed_meanwhile_is_read_again(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_policy_that_changed_meanwhile_is_read_again(
+    project: BootstrapProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
     apply_all(project)
-    stale = [project._policy(Target.PROJECT)]
+    stale = [project._policy(BootstrapTarget.PROJECT)]
     fresh = project._policy
-    more = replace(grants(WANTED)[Target.PROJECT][0], role="roles/tpu.viewer")
-    project.apply(AddGrants(Target.PROJECT, (more,)))
-    monkeypatch.setattr(Project, "_policy", lambda _, target: stale.pop() if stale else fresh(target))
+    more = replace(grants(WANTED)[BootstrapTarget.PROJECT][0], role="roles/tpu.viewer")
+    project.apply(AddGrants(BootstrapTarget.PROJECT, (more,)))
+    monkeypatch.setattr(BootstrapProject, "_policy", lambda _, target: stale.pop() if stale else fresh(target))
     another = replace(more, role="roles/logging.viewer")
-    project.apply(AddGrants(Target.PROJECT, (another,)))
-    assert another.stands_in(fresh(Target.PROJECT))
-    assert more.stands_in(fresh(Target.PROJECT))
+    project.apply(AddGrants(BootstrapTarget.PROJECT, (another,)))
+    assert another.stands_in(fresh(BootstrapTarget.PROJECT))
+    assert more.stands_in(fresh(BootstrapTarget.PROJECT))
 
 
 @pytest.fixture
@@ -154,7 +168,7 @@ def refusing(monkeypatch: pytest.MonkeyPatch) -> list[GoogleError]:
 
 
 def test_an_api_that_is_not_yet_known_everywhere_is_waited_for(
-    project: Project, google: Clients, refusing: list[GoogleError]
+    project: BootstrapProject, google: Clients, refusing: list[GoogleError]
 ) -> None:
     off = "Cloud Key Management Service (KMS) API has not been used in project 1 before or it is disabled."
     refusing.extend(GoogleError("making the key ring", off, status=403) for _ in range(5))
@@ -164,7 +178,7 @@ def test_an_api_that_is_not_yet_known_everywhere_is_waited_for(
     assert project.clock() == 10.0
 
 
-def test_waiting_ends_with_what_google_said(project: Project, refusing: list[GoogleError]) -> None:
+def test_waiting_ends_with_what_google_said(project: BootstrapProject, refusing: list[GoogleError]) -> None:
     off = "Cloud Key Management Service (KMS) API has not been used in project 1 before or it is disabled."
     refusing.extend(GoogleError("making the key ring", off, status=403) for _ in range(500))
     with pytest.raises(GoogleError, match="has not been used"):
@@ -172,7 +186,7 @@ def test_waiting_ends_with_what_google_said(project: Project, refusing: list[Goo
     assert project.clock() < 240
 
 
-def test_a_plain_refusal_is_not_waited_for(project: Project, refusing: list[GoogleError]) -> None:
+def test_a_plain_refusal_is_not_waited_for(project: BootstrapProject, refusing: list[GoogleError]) -> None:
     denied = GoogleError("making the account", "Permission 'iam.serviceAccounts.create' denied", status=403)
     refusing.append(denied)
     with pytest.raises(GoogleError, match="denied"):
@@ -180,13 +194,13 @@ def test_a_plain_refusal_is_not_waited_for(project: Project, refusing: list[Goog
     assert project.clock() == 0.0
 
 
-def test_a_bucket_name_that_another_project_has_is_told(project: Project, refusing: list[GoogleError]) -> None:
+def test_a_bucket_name_that_another_project_has_is_told(project: BootstrapProject, refusing: list[GoogleError]) -> None:
     refusing.append(GoogleError("looking", "Access denied.", status=403))
     with pytest.raises(GoogleError, match="--bucket"):
         project._bucket()
 
 
-def test_what_somebody_made_meanwhile_is_fine(project: Project) -> None:
+def test_what_somebody_made_meanwhile_is_fine(project: BootstrapProject) -> None:
     apply_all(project)
     project.apply(MakeBucket())
     project.apply(MakeAccount())

@@ -13,6 +13,7 @@ from infra.fleet.bootstrap import (
     BUCKET_SETTINGS,
     DEPLOYER_ROLES,
     AddGrants,
+    BootstrapTarget,
     EnableApis,
     Grant,
     MakeAccount,
@@ -21,7 +22,6 @@ from infra.fleet.bootstrap import (
     MakeKeyRing,
     MendBucket,
     Observed,
-    Target,
     Wanted,
     actions,
     grants,
@@ -41,7 +41,7 @@ WANTED = Wanted(
 DEPLOYER = "serviceAccount:tidepool-deployer@lab-tpus.iam.gserviceaccount.com"
 
 
-def policies(wanted: Wanted = WANTED) -> dict[Target, dict[str, Any]]:
+def policies(wanted: Wanted = WANTED) -> dict[BootstrapTarget, dict[str, Any]]:
     return {target: {"bindings": [each.binding() for each in given]} for target, given in grants(wanted).items()}
 
 
@@ -106,14 +106,16 @@ def test_the_deployer_has_no_basic_role_and_every_role_has_a_reason() -> None:
 
 def test_the_state_bucket_and_the_key_are_opened_to_the_deployer_alone() -> None:
     wanted = grants(WANTED)
-    assert [(grant.role, grant.member) for grant in wanted[Target.BUCKET]] == [("roles/storage.objectAdmin", DEPLOYER)]
-    assert [(grant.role, grant.member) for grant in wanted[Target.KEY]] == [
+    assert [(grant.role, grant.member) for grant in wanted[BootstrapTarget.BUCKET]] == [
+        ("roles/storage.objectAdmin", DEPLOYER)
+    ]
+    assert [(grant.role, grant.member) for grant in wanted[BootstrapTarget.KEY]] == [
         ("roles/cloudkms.cryptoKeyEncrypterDecrypter", DEPLOYER)
     ]
 
 
 def test_rights_on_storage_in_the_project_end_at_the_fleet_buckets() -> None:
-    (storage,) = [grant for grant in grants(WANTED)[Target.PROJECT] if "storage" in grant.role]
+    (storage,) = [grant for grant in grants(WANTED)[BootstrapTarget.PROJECT] if "storage" in grant.role]
     assert '"projects/_/buckets/lab-tpus-tidepool-ci"' in storage.condition
     assert WANTED.bucket not in storage.condition
     assert "startsWith(" in storage.condition
@@ -125,16 +127,16 @@ def test_a_bucket_whose_name_only_begins_alike_is_not_opened() -> None:
 
 
 def test_a_grant_under_another_condition_does_not_count() -> None:
-    (storage,) = [grant for grant in grants(WANTED)[Target.PROJECT] if "storage" in grant.role]
+    (storage,) = [grant for grant in grants(WANTED)[BootstrapTarget.PROJECT] if "storage" in grant.role]
     wider = Grant(role=storage.role, member=storage.member, why="", condition="true")
-    bindings = [each.binding() for each in grants(WANTED)[Target.PROJECT] if each != storage]
-    there = {**policies(), Target.PROJECT: {"bindings": [*bindings, wider.binding()]}}
-    assert todo(complete(policies=there)) == (AddGrants(Target.PROJECT, (storage,)),)
+    bindings = [each.binding() for each in grants(WANTED)[BootstrapTarget.PROJECT] if each != storage]
+    there = {**policies(), BootstrapTarget.PROJECT: {"bindings": [*bindings, wider.binding()]}}
+    assert todo(complete(policies=there)) == (AddGrants(BootstrapTarget.PROJECT, (storage,)),)
 
 
 def test_nobody_may_act_as_the_deployer_unless_named() -> None:
     alone = Wanted(project="lab-tpus", location="us", bucket="b", fleet_buckets=("f",))
-    assert grants(alone)[Target.ACCOUNT] == ()
+    assert grants(alone)[BootstrapTarget.ACCOUNT] == ()
 
 
 def test_what_follows_is_three_commands() -> None:
@@ -149,7 +151,7 @@ def test_what_follows_is_three_commands() -> None:
 
 missing = st.sets(
     st.sampled_from(["enabled", "bucket", "key_ring", "key", "account"])
-    | st.sampled_from(list(Target)).map(lambda target: f"grants on {target}")
+    | st.sampled_from(list(BootstrapTarget)).map(lambda target: f"grants on {target}")
 )
 
 

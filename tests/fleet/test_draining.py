@@ -15,7 +15,7 @@ from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.keys import FindingKey, SourceKind, SourceName
 from infra.fleet.controller.memory import EMPTY, Memory, VmMemory
 from infra.fleet.controller.observed import KNOWN, Observed, unknown
-from infra.fleet.draining import Standing, VmStanding
+from infra.fleet.draining import DrainState, VmStanding
 from infra.fleet.github_lists import RunningJob
 from infra.fleet.reports import Phase, ReportSeen
 from infra.fleet.wishes import DrainWish, Wishes
@@ -48,7 +48,7 @@ def test_a_running_job_is_named_so_that_it_is_found_at_github() -> None:
     busy = (runner(VM, busy=True),)
     job = RunningJob(repository="lab/code", name="tests", runner=busy[0].name, url="https://github.com/x/1")
     told = standing(runners=busy, said=says(Phase.BUSY, "its own word"), running={job.runner: job})
-    assert (told.standing, told.why) == (Standing.BUSY, "job tests of lab/code, https://github.com/x/1")
+    assert (told.standing, told.why) == (DrainState.BUSY, "job tests of lab/code, https://github.com/x/1")
     bare = standing(runners=busy, running={job.runner: replace(job, url="")})
     assert bare.why == f"job tests of lab/code, on runner {VM}-000001"
 
@@ -60,39 +60,39 @@ def test_a_job_that_github_does_not_name_is_named_by_the_vms_report_and_its_runn
 
 
 def test_an_idle_vm_is_quiet_once_its_supervisor_says_that_it_takes_no_job() -> None:
-    assert standing(said=says(Phase.IDLE)).standing is Standing.SETTLING
-    assert standing(runners=(), said=says(Phase.REGISTERING)).standing is Standing.SETTLING
-    assert standing(runners=(), said=says(Phase.DRAINING)).standing is Standing.QUIET
-    assert standing(said=says(Phase.IDLE), settled=True).standing is Standing.QUIET
+    assert standing(said=says(Phase.IDLE)).standing is DrainState.SETTLING
+    assert standing(runners=(), said=says(Phase.REGISTERING)).standing is DrainState.SETTLING
+    assert standing(runners=(), said=says(Phase.DRAINING)).standing is DrainState.QUIET
+    assert standing(said=says(Phase.IDLE), settled=True).standing is DrainState.QUIET
 
 
 def test_a_vm_that_never_reported_has_no_supervisor_and_no_job() -> None:
-    assert standing(runners=()).standing is Standing.QUIET
-    assert standing(github=unknown("403"), runners=()).standing is Standing.QUIET
+    assert standing(runners=()).standing is DrainState.QUIET
+    assert standing(github=unknown("403"), runners=()).standing is DrainState.QUIET
 
 
 def test_a_vm_whose_report_nobody_understands_has_a_supervisor_that_may_take_a_job() -> None:
-    assert standing(runners=(), said={VM: None}).standing is Standing.SETTLING
-    assert standing(runners=(), said={VM: None}, settled=True).standing is Standing.QUIET
+    assert standing(runners=(), said={VM: None}).standing is DrainState.SETTLING
+    assert standing(runners=(), said={VM: None}, settled=True).standing is DrainState.QUIET
 
 
 def test_without_github_a_vms_own_report_counts() -> None:
     dark = unknown("no answer")
-    assert standing(github=dark, runners=(), said=says(Phase.BUSY, "tests")).standing is Standing.BUSY
-    assert standing(github=dark, runners=(), said=says(Phase.DRAINING)).standing is Standing.QUIET
+    assert standing(github=dark, runners=(), said=says(Phase.BUSY, "tests")).standing is DrainState.BUSY
+    assert standing(github=dark, runners=(), said=says(Phase.DRAINING)).standing is DrainState.QUIET
 
 
 def test_a_report_of_the_vm_that_had_the_name_before_says_nothing() -> None:
     old = says(Phase.BUSY, "tests", at=START - timedelta(days=2))
-    assert standing(github=unknown("no answer"), runners=(), said=old).standing is Standing.QUIET
+    assert standing(github=unknown("no answer"), runners=(), said=old).standing is DrainState.QUIET
 
 
 def test_a_vm_that_was_taken_away_runs_nothing_and_one_that_nobody_can_see_is_not_known() -> None:
     desired = fleet(1)
     busy = (runner(VM, busy=True),)
-    assert standing(nodes=nodes(desired, s0="PREEMPTED"), runners=busy).standing is Standing.QUIET
-    assert standing(nodes=()).standing is Standing.QUIET
-    assert standing(nodes=(), zones={HOME: unknown("503")}).standing is Standing.UNKNOWN
+    assert standing(nodes=nodes(desired, s0="PREEMPTED"), runners=busy).standing is DrainState.QUIET
+    assert standing(nodes=()).standing is DrainState.QUIET
+    assert standing(nodes=(), zones={HOME: unknown("503")}).standing is DrainState.UNKNOWN
 
 
 def test_a_vm_at_its_fallback_is_not_quiet_because_what_google_took_back_is_still_listed_at_home() -> None:
@@ -100,7 +100,7 @@ def test_a_vm_at_its_fallback_is_not_quiet_because_what_google_took_back_is_stil
         gone = replace(node(VM, zone=zone), state="PREEMPTED")
         alive = node(VM, zone=AWAY if zone == HOME else HOME)
         for both in ((gone, alive), (alive, gone)):
-            assert standing(nodes=both, runners=(runner(VM, busy=True),)).standing is Standing.BUSY
+            assert standing(nodes=both, runners=(runner(VM, busy=True),)).standing is DrainState.BUSY
 
 
 def test_a_vm_that_stands_nowhere_is_doubted_for_its_own_zones_alone_and_not_for_one_that_was_given_up() -> None:
@@ -130,7 +130,7 @@ def test_a_vm_that_stands_nowhere_is_doubted_for_its_own_zones_alone_and_not_for
 class _Watch:
     """Looks that find what was given, one after another, a minute apart."""
 
-    def __init__(self, *looks: Standing) -> None:
+    def __init__(self, *looks: DrainState) -> None:
         self.now, self.looks, self.told, self.settled = START, list(looks), [], []
 
     def __call__(self, settled: bool) -> Sequence[VmStanding]:
@@ -148,24 +148,24 @@ class _Watch:
 
 
 def test_what_is_waited_for_is_told_once_until_it_changes() -> None:
-    watch = _Watch(Standing.BUSY, Standing.BUSY, Standing.SETTLING, Standing.QUIET)
+    watch = _Watch(DrainState.BUSY, DrainState.BUSY, DrainState.SETTLING, DrainState.QUIET)
     assert watch.wait(60) == ()
-    assert [[each.standing for each in told] for told in watch.told] == [[Standing.BUSY], [Standing.SETTLING]]
+    assert [[each.standing for each in told] for told in watch.told] == [[DrainState.BUSY], [DrainState.SETTLING]]
 
 
 def test_a_job_that_outlasts_the_limit_is_left_and_told() -> None:
-    (left,) = _Watch(Standing.BUSY).wait(5)
+    (left,) = _Watch(DrainState.BUSY).wait(5)
     assert left.why == "job tests"
-    assert _Watch(Standing.BUSY).wait(0) == (left,)
+    assert _Watch(DrainState.BUSY).wait(0) == (left,)
 
 
 def test_a_supervisor_that_had_no_time_to_answer_is_left_too() -> None:
-    (left,) = _Watch(Standing.SETTLING).wait(0)
-    assert left.standing is Standing.SETTLING, "it may take a job in this moment"
+    (left,) = _Watch(DrainState.SETTLING).wait(0)
+    assert left.standing is DrainState.SETTLING, "it may take a job in this moment"
 
 
 def test_supervisors_have_three_minutes_to_read_their_orders() -> None:
-    watch = _Watch(Standing.SETTLING)
+    watch = _Watch(DrainState.SETTLING)
     watch.wait(5)
     assert watch.settled == [False, False, False, True, True, True]
 
@@ -186,13 +186,13 @@ def test_without_github_a_vm_is_quiet_only_by_a_word_that_is_its_own() -> None:
     """A report that another wrote, or that nobody understands, does not say that no job runs."""
     silent: Any = {"github": unknown("502"), "runners": (), "settled": True}
     told = standing(said={VM: None}, **silent)
-    assert (told.standing, "no report of its own" in told.why) == (Standing.UNKNOWN, True)
-    assert standing(said=says(Phase.DRAINING), **silent).standing is Standing.QUIET
-    assert standing(said={}, **silent).standing is Standing.QUIET, "who never reported has no supervisor"
+    assert (told.standing, "no report of its own" in told.why) == (DrainState.UNKNOWN, True)
+    assert standing(said=says(Phase.DRAINING), **silent).standing is DrainState.QUIET
+    assert standing(said={}, **silent).standing is DrainState.QUIET, "who never reported has no supervisor"
 
 
 def test_an_old_repository_that_does_not_answer_does_not_hide_a_runner_that_is_seen() -> None:
     left = {"repos/a-lab/old": unknown("404")}
-    assert standing(left=left, settled=True, said={VM: None}).standing is Standing.QUIET
-    assert standing(left=left, runners=(), settled=True, said={VM: None}).standing is Standing.UNKNOWN
-    assert standing(left=left, runners=(runner(VM, busy=True),), settled=True).standing is Standing.BUSY
+    assert standing(left=left, settled=True, said={VM: None}).standing is DrainState.QUIET
+    assert standing(left=left, runners=(), settled=True, said={VM: None}).standing is DrainState.UNKNOWN
+    assert standing(left=left, runners=(runner(VM, busy=True),), settled=True).standing is DrainState.BUSY

@@ -14,7 +14,7 @@ from infra.fleet.controller.decide import decide
 from infra.fleet.controller.memory import EMPTY
 from infra.fleet.controller.sweep import Swept
 from infra.fleet.google import GoogleError
-from infra.fleet.place import Place
+from infra.fleet.place import FleetPlace
 from infra.fleet.records import Record
 from infra.fleet.sweep_log import SweepLog
 from infra.model import alerts, names
@@ -68,7 +68,7 @@ def told(bucket: Bucket, monkeypatch: pytest.MonkeyPatch, *, builds: bool) -> li
 
 
 def log(lines: list[str], *, builds: bool = False) -> SweepLog:
-    place = Place(
+    place = FleetPlace(
         project="a-lab",
         bucket="a-bucket",
         endpoint=None,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from infra.fleet.controller.lease import Kind, LeaseTakenError, held, wall_clock
+from infra.fleet.controller.lease import LeaseKind, LeaseTakenError, held, wall_clock
 from infra.fleet.google import Api, clients, execute
 from infra.fleet.records import Records
 from infra.model import names
@@ -43,26 +43,26 @@ def records(cloud: TestCloud) -> Iterator[Records]:
 
 def test_while_a_command_works_no_sweep_begins_and_afterwards_one_may(session: Any, records: Records) -> None:
     with (
-        leased(CONFIG, session, Kind.UP),
+        leased(CONFIG, session, LeaseKind.UP),
         pytest.raises(LeaseTakenError, match="tidepool up"),
-        held(records, "ci", Kind.CONTROLLER, wall_clock, MINUTE),
+        held(records, "ci", LeaseKind.CONTROLLER, wall_clock, MINUTE),
     ):
         pass
-    with held(records, "ci", Kind.CONTROLLER, wall_clock, MINUTE):
+    with held(records, "ci", LeaseKind.CONTROLLER, wall_clock, MINUTE):
         pass
 
 
 def test_a_command_that_waited_long_enough_for_a_sweep_changes_nothing(session: Any, records: Records) -> None:
     refusal = pytest.raises(Failure, match="nothing was changed: the controller acts")
-    sweep = held(records, "ci", Kind.CONTROLLER, wall_clock, MINUTE)
-    with sweep, refusal, leased(CONFIG, session, Kind.UP, patience=0):
+    sweep = held(records, "ci", LeaseKind.CONTROLLER, wall_clock, MINUTE)
+    with sweep, refusal, leased(CONFIG, session, LeaseKind.UP, patience=0):
         pytest.fail("both acted")
 
 
 def test_a_command_that_waited_in_vain_says_what_it_had_done(session: Any, records: Records) -> None:
     refusal = pytest.raises(Failure, match=r"^what is new stands: the controller acts")
-    sweep = held(records, "ci", Kind.CONTROLLER, wall_clock, MINUTE)
-    with sweep, refusal, leased(CONFIG, session, Kind.UP, patience=0, state="what is new stands"):
+    sweep = held(records, "ci", LeaseKind.CONTROLLER, wall_clock, MINUTE)
+    with sweep, refusal, leased(CONFIG, session, LeaseKind.UP, patience=0, state="what is new stands"):
         pytest.fail("both acted")
 
 
@@ -78,20 +78,20 @@ def test_a_drain_says_what_its_command_had_done_where_another_holds_the_lease(mo
 
 
 def test_a_command_that_fails_gives_the_lease_back(session: Any, records: Records) -> None:
-    with pytest.raises(ZeroDivisionError), leased(CONFIG, session, Kind.DESTROY):
+    with pytest.raises(ZeroDivisionError), leased(CONFIG, session, LeaseKind.DESTROY):
         raise ZeroDivisionError
-    with held(records, "ci", Kind.CONTROLLER, wall_clock, MINUTE):
+    with held(records, "ci", LeaseKind.CONTROLLER, wall_clock, MINUTE):
         pass
 
 
 def test_a_stack_that_was_never_up_has_nothing_to_hold(session: Any, cloud: TestCloud) -> None:
-    with leased(CONFIG, session, Kind.UP), clients(CONFIG.project, cloud.url) as google:
+    with leased(CONFIG, session, LeaseKind.UP), clients(CONFIG.project, cloud.url) as google:
         assert google.endpoint is not None
 
 
 def test_a_lease_that_cannot_be_understood_holds_nobody_back(session: Any, records: Records) -> None:
     records.update(names.lease_object("ci"), lambda _: {"holder": "x", "until": "soon"})
-    with leased(CONFIG, session, Kind.UP, patience=0):
+    with leased(CONFIG, session, LeaseKind.UP, patience=0):
         pass
 
 
@@ -102,7 +102,7 @@ def test_a_command_of_this_home_that_was_killed_is_succeeded_at_once(
     mark.parent.mkdir()
     mark.touch()
     _held_elsewhere(records, "machine/7/c0ffee")
-    with leased(CONFIG, session, Kind.UP, patience=0):
+    with leased(CONFIG, session, LeaseKind.UP, patience=0):
         assert not mark.exists()
     assert list(mark.parent.iterdir()) == []
 
@@ -112,9 +112,9 @@ def test_a_command_that_lives_or_is_of_another_machine_is_waited_for(
 ) -> None:
     refusal = pytest.raises(Failure, match="nothing was changed")
     _held_elsewhere(records, "machine/7/c0ffee")
-    with refusal, leased(CONFIG, session, Kind.UP, patience=0):
+    with refusal, leased(CONFIG, session, LeaseKind.UP, patience=0):
         pytest.fail("both acted")
-    with one_at_a_time(tmp_path / "leases" / "c0ffee"), refusal, leased(CONFIG, session, Kind.UP, patience=0):
+    with one_at_a_time(tmp_path / "leases" / "c0ffee"), refusal, leased(CONFIG, session, LeaseKind.UP, patience=0):
         pytest.fail("both acted")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from infra.model.stack import pulumi_values, stack_names
 from infra.program.stack import run
 from tests.program.fake_engine import Built, build
-from tests.shipped_stacks import lend_steady, shipped, steady
+from tests.shipped_stacks import insist_on_shipped, lend_steady, shipped, steady
 
 ROOT = Path(__file__).resolve().parents[2]
 STACKS = tuple(stack_names(ROOT))
@@ -31,7 +31,8 @@ def lend(root: Path) -> Path:
 
 
 def text_of(stack: str) -> str:
-    """With the capacity that tests count on."""
+    """Of the synthetic lab, for programs that build the committed images."""
+    insist_on_shipped()
     return steady(stack)
 
 

@@ -101,11 +101,14 @@ def collect(lab: Path, file: Path, *paths: str) -> subprocess.CompletedProcess[s
             *("-p", "no:cacheprovider", f"--tidepool-tests={file}", *paths),
         ],
         cwd=lab / "lib" / "lab",
-        env={"PYTHONPATH": str(ROOT / "workflows" / "collect"), "PYTHONDONTWRITEBYTECODE": "1", "PATH": ""},
+        env={
+            "PYTHONPATH": str(ROOT / "workflows" / "collect"), "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PATH": "",
+        },
         check=False,
         capture_output=True,
         text=True,
-    )
+    )  # fmt: skip
 
 
 def test_reading_the_files_gives_what_pytest_collects(lab: Path, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from infra.model.demand import WRITE
 from infra.model.errors import ConfigError
 from infra.model.images.spec import Builder
 from tests.shipped_stacks import of_this_lab
@@ -17,7 +18,7 @@ from workflows.checks import Known, check
 from workflows.composite import FOLDER, MARK, Generated
 from workflows.events import GitHubEvent, dispatch, pull_request, push, schedule, workflow_run
 from workflows.expressions import Scope, expand
-from workflows.own import COMMAND, generate_own
+from workflows.own import generate_own
 from workflows.runs import Given, run
 from workflows.world import World, load_world
 
@@ -46,7 +47,7 @@ def test_the_files_of_this_repository_are_what_the_generator_gives(own: dict[str
     there = {path.name: path.read_text() for path in (ROOT / FOLDER).iterdir()}
     made = {name: each.text for name, each in own.items()}
     stale = sorted(name for name in there.keys() | made.keys() if there.get(name) != made.get(name))
-    assert not stale, f"{', '.join(stale)} differ from what they are made of: {COMMAND}"
+    assert not stale, f"{', '.join(stale)} differ from what they are made of: {WRITE}"
 
 
 @of_this_lab
@@ -63,7 +64,7 @@ def test_a_file_says_what_made_it_and_how_it_is_made_anew(own: dict[str, Generat
         module = first.removeprefix(f"# {MARK} ").split()[0]
         assert (ROOT / module).is_file()
         assert "Do not edit" in first
-        assert second == f"# {COMMAND}"
+        assert second == f"# {WRITE}"
 
 
 def test_every_job_is_traced_to_the_function_that_makes_it(own: dict[str, Generated]) -> None:

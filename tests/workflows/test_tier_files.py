@@ -20,7 +20,7 @@ from tests.workflows.event_tables import table, told
 from workflows.events import dispatch, pull_request, schedule
 from workflows.expressions import Scope, expand
 from workflows.generate import Generated, generate
-from workflows.generate.tiers_cost import cost, times_a_month
+from workflows.placement import cost, times_a_month
 from workflows.runs import Given, Result, run
 from workflows.spec import Spec, read_spec
 from workflows.world import World, load_world

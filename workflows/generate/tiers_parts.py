@@ -25,7 +25,7 @@ from workflows.builders import (
     template,
 )
 from workflows.builders.expression import Value
-from workflows.generate.tiers_cost import TestCost, cost
+from workflows.placement import TestCost, cost
 from workflows.scripts import shipped
 from workflows.spec import Spec
 from workflows.spec.tiers import Tiers

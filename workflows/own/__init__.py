@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Final
 
+from infra.model.demand import WRITE
 from infra.model.errors import ConfigError, Problem
 from infra.model.federation import IMAGES_WORKFLOW
 from infra.model.schema import StackConfig
@@ -20,9 +21,6 @@ from workflows.image_builds import built_by_github
 from workflows.own import apply, bases, checks, docker_images, drift, plan, preview, preview_comment
 from workflows.own.steps import File, OrderedWorld, module_file
 from workflows.world import World
-
-COMMAND: Final = "./tidepool workflows --write"
-"""What writes the files anew."""
 
 _IMAGES: Final = PurePosixPath(IMAGES_WORKFLOW).name
 _FILES: Final[Mapping[str, Callable[[OrderedWorld], File]]] = {
@@ -51,7 +49,7 @@ def _generated(name: str, make: Callable[[OrderedWorld], File], around: OrderedW
     file = make(around)
     header = (
         f"{MARK} {module_file(make.__module__)} and the stacks. Do not edit: change it there and run\n"
-        f"{COMMAND}\n\n{file.workflow.header}"
+        f"{WRITE}\n\n{file.workflow.header}"
     )
     return Generated(path=f"{FOLDER}/{name}", workflow=replace(file.workflow, header=header), sources=file.sources)
 

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from infra.cli.render.console import indented, say, show, table
-from infra.operations.fleet.status import FleetStatus, Next, PoolStatus, RolloutStatus, Trouble, Unserved
+from infra.operations.fleet.status import FleetIssue, FleetStatus, Next, PoolStatus, RolloutStatus, Unserved
 from infra.operations.fleet.words import amiss, drain_words, to_come, unknown, when_words
 from infra.preview.times import ago, clock, since, span
 from infra.preview.words import vms
@@ -109,7 +109,7 @@ def _section(title: str, lines: Iterable[Text]) -> Iterator[tuple[str, Sequence[
         yield title, [*found[:_SHOWN], *more]
 
 
-def _troubles(troubles: Iterable[Trouble], now: datetime, style: str) -> Iterator[Text]:
+def _troubles(troubles: Iterable[FleetIssue], now: datetime, style: str) -> Iterator[Text]:
     for each in troubles:
         when = f" ({since(each.since, now)})" if each.since else ""
         yield Text.assemble((each.subject, style), f"  {each.reason}{when}")

@@ -15,8 +15,7 @@ from infra.cli.failures import FAILED
 from infra.cli.render.console import machines, people, say, show
 from infra.model.yamlfile import decoded
 from infra.operations.workflows.check import Checked, WorkflowTrouble
-from infra.operations.workflows.explained import OWN, FileTold
-from infra.operations.workflows.tests import coverages, write_list
+from infra.operations.workflows.explained import OWN, FileTold, coverages, write_list
 from infra.operations.workflows.write import Wrote
 from infra.operations.workspace import workspace
 from workflows.collected import Test

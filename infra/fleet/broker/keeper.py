@@ -18,7 +18,7 @@ from infra.fleet.broker.audit import AuditedRequest
 from infra.fleet.broker.bindings import Bindings
 from infra.fleet.broker.decide import DeclaredFleet
 from infra.fleet.broker.fleet import FleetReader
-from infra.fleet.broker.github_app import GitHubApp, GitHubRunner, deadline_from_now
+from infra.fleet.broker.github_app import GitHubApp, deadline_from_now
 from infra.fleet.broker.identity import Verifier
 from infra.fleet.broker.pace import Pace
 from infra.fleet.broker.refusals import Reason, Refused
@@ -102,7 +102,7 @@ class Keeper:
             listed = {scope: self.github.runners(scope, deadline=deadline) for scope in scopes}
         return {
             "scopes": [
-                {"scope": scope, "runners": [_shown(runner) for runner in runners if vm_of(runner.name)]}
+                {"scope": scope, "runners": [asdict(runner) for runner in runners if vm_of(runner.name)]}
                 for scope, runners in listed.items()
             ]
         }
@@ -121,12 +121,7 @@ class Keeper:
         found = [self.github.jobs(each, deadline=deadline) for each in fleet.repositories]
         return {
             "jobs": [
-                {
-                    "labels": list(job.labels),
-                    "since": job.since.isoformat(),
-                    "repository": job.repository,
-                    "name": job.name,
-                }
+                {**asdict(job), "since": job.since.isoformat()}
                 for job in sorted((job for each in found for job in each.waiting), key=lambda job: job.since)
             ],
             # Who else has a runner there is told to nobody.
@@ -158,13 +153,3 @@ def _insist(asked: ControllerRequest, registered: Collection[str] | None) -> Non
         raise Refused(Reason.BAD_RECORD, "of scopes: there is none, so that nobody knows where runners were")
     if asked.scope not in (registered or ()):
         raise Refused(Reason.FOREIGN_RUNNER, f"{asked.scope} is nowhere that this stack's runners are or were")
-
-
-def _shown(runner: GitHubRunner) -> dict[str, Any]:
-    return {
-        "id": runner.id,
-        "name": runner.name,
-        "online": runner.online,
-        "busy": runner.busy,
-        "labels": list(runner.labels),
-    }

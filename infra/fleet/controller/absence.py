@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from infra.fleet.controller.desired import Desired, Wanted
+from infra.fleet.controller.desired import Desired, DesiredSlot
 from infra.fleet.controller.keys import NodeKey
-from infra.fleet.controller.memory import Listing, Memory
+from infra.fleet.controller.memory import Memory, ZoneListing
 from infra.fleet.controller.notice import HEARD
 from infra.fleet.controller.observed import Observed
 from infra.fleet.controller.rules import GIVEN_BACK, Situation, rule, silence
-from infra.fleet.controller.sorting import Fleet
+from infra.fleet.controller.sorting import FleetNodes
 
 SWEEPS: Final = 2
 """Lists in a row that must lack a VM that may be made in another zone than the one that lacks it."""
@@ -30,11 +30,11 @@ class Absence:
 
     desired: Desired
     observed: Observed
-    fleet: Fleet
+    fleet: FleetNodes
     memory: Memory
     now: datetime
 
-    def situations(self, slot: Wanted) -> frozenset[Situation]:
+    def situations(self, slot: DesiredSlot) -> frozenset[Situation]:
         """In which situations a slot is whose VM no list shows."""
         found = set()
         passed = self.passed(slot)
@@ -53,7 +53,7 @@ class Absence:
             found.add(Situation.JUST_DECLARED)
         return frozenset(found)
 
-    def passed(self, slot: Wanted) -> frozenset[str]:
+    def passed(self, slot: DesiredSlot) -> frozenset[str]:
         """Zones of a slot that were silent for long and surely have no VM of it: they are passed over for it."""
         silent = (place.zone for place in slot.places if not self.observed.zone_known(place.zone))
         return frozenset(
@@ -64,12 +64,12 @@ class Absence:
             and self._is_surely_without(slot, zone, listing)
         )
 
-    def _is_long_silent(self, listing: Listing) -> bool:
+    def _is_long_silent(self, listing: ZoneListing) -> bool:
         row = silence()
         since = listing.silent or self.now
         return listing.failed >= row.lists and self.now - since >= timedelta(minutes=row.minutes)
 
-    def _is_surely_without(self, slot: Wanted, zone: str, listing: Listing) -> bool:
+    def _is_surely_without(self, slot: DesiredSlot, zone: str, listing: ZoneListing) -> bool:
         if not self._is_of_this_fleet(listing) or self._may_be_heard(slot):
             return False
         known = self.memory.vms[slot.name]
@@ -81,13 +81,13 @@ class Absence:
         long = lacked is not None and listing.at - lacked >= timedelta(minutes=silence().lacked)
         return asked is None and (zone in known.refused or long)
 
-    def _is_of_this_fleet(self, listing: Listing) -> bool:
+    def _is_of_this_fleet(self, listing: ZoneListing) -> bool:
         """Whether no command, and no apply of another tool, can have made VMs since a zone was listed."""
         declared, apply = self.observed.declared, rule("slot-declared").limit(self.desired.settings)
         over = declared is None or apply is None or listing.at - declared >= apply
         return over and listing.epoch == self.observed.epoch
 
-    def _may_be_heard(self, slot: Wanted) -> bool:
+    def _may_be_heard(self, slot: DesiredSlot) -> bool:
         """Whether a VM of this name serves or speaks, or nobody can say that it does not."""
         observed = self.observed
         if not observed.reports_source.known or not observed.hears(self.desired.scopes_of(slot.pool)):
@@ -96,7 +96,7 @@ class Absence:
         speaks = report is not None and abs(self.now - report.at) < HEARD
         return speaks or any(runner.online for runner in observed.runners_of(slot.name))
 
-    def _missed_once(self, slot: Wanted, passed: frozenset[str]) -> bool:
+    def _missed_once(self, slot: DesiredSlot, passed: frozenset[str]) -> bool:
         """Made again in its own zone, a VM that a list left out is refused as there already; in another it is not."""
         zones = {place.zone for place in slot.places if not self._is_given_up(place.zone)} - passed
         known = [self.memory.nodes.get(NodeKey(zone, slot.name)) for zone in zones]

@@ -27,13 +27,13 @@ from infra.fleet.controller.actions import (
     Report,
     Restart,
 )
-from infra.fleet.controller.desired import Desired, Place
+from infra.fleet.controller.desired import Desired, SlotPlace
 from infra.fleet.controller.events import Result
 from infra.fleet.controller.github import NO_WAY, GitHub, GitHubError, ListedRunners
 from infra.fleet.controller.keys import BackoffKey, NodeKey
 from infra.fleet.controller.memory import EMPTY, Memory
 from infra.fleet.controller.observed import NodeSeen, Observed, Trouble
-from infra.fleet.controller.outcomes import Outcome
+from infra.fleet.controller.outcomes import ActionOutcome
 from infra.fleet.controller.rules import DEAD, GIVEN_BACK
 from infra.fleet.controller.vm_records import order, restart
 from infra.fleet.google import Api, Clients, GoogleError, execute
@@ -79,16 +79,16 @@ class Actor:
     troubles: dict[BackoffKey | str, str] = field(default_factory=dict)
     _listed: ListedRunners = field(default_factory=ListedRunners, repr=False)
 
-    def do(self, action: Action) -> Outcome:
+    def do(self, action: Action) -> ActionOutcome:
         """Do one action; of a Recreate that has a place the first half, so that it is DEFERRED (`made_again`).
 
         A failure is an outcome, and keeps nothing from being done but what goes to the same place.
         """
         if why := self._left(action):
-            return Outcome(action=action, result=Result.LEFT, text=why)
+            return ActionOutcome(action=action, result=Result.LEFT, text=why)
         return self._tried(action, self._do)
 
-    def made_again(self, deleted: Iterable[Recreate], lost: Callable[[], str]) -> Iterator[Outcome]:
+    def made_again(self, deleted: Iterable[Recreate], lost: Callable[[], str]) -> Iterator[ActionOutcome]:
         """The second half of replacements whose deletes were sent: each is made once its VM is gone.
 
         Where it is not asked for, a later sweep does it: its VM went, so it counts as begun all the same.
@@ -104,17 +104,17 @@ class Actor:
                     yield replace(outcome, result=Result.DEFERRED) if outcome.was_not_begun else outcome
             if left and self.clock() >= until:
                 text = "its delete takes long; it is made later"
-                yield from (Outcome(action=each, result=Result.DEFERRED, text=text) for each in left)
+                yield from (ActionOutcome(action=each, result=Result.DEFERRED, text=text) for each in left)
                 return
             if left:
                 self.sleep(min(pause, until - self.clock()))
                 pause = min(2 * pause, _LONGEST_PAUSE)
 
-    def _tried(self, action: A, do: Callable[[A], Came]) -> Came | Outcome:
+    def _tried(self, action: A, do: Callable[[A], Came]) -> Came | ActionOutcome:
         try:
             return do(action)
         except (GoogleError, GitHubError) as error:
-            return Outcome(action=action, result=Result.FAILED, text=str(error))
+            return ActionOutcome(action=action, result=Result.FAILED, text=str(error))
 
     def _left(self, action: Action) -> str:
         """Why an action is not begun in this sweep; empty where it is."""
@@ -125,23 +125,23 @@ class Actor:
         zone = _zone(action)
         return f"{zone} is in trouble: {self.troubles[zone]}" if zone in self.troubles else ""
 
-    def _deferred(self, action: Recreate, lost: str) -> Outcome | None:
+    def _deferred(self, action: Recreate, lost: str) -> ActionOutcome | None:
         """The outcome of a replacement that is not made now though its delete was sent; None where it may be."""
         why = lost or (self._trouble(action, action.place) if action.place else "")
-        return Outcome(action=action, result=Result.DEFERRED, text=why) if why else None
+        return ActionOutcome(action=action, result=Result.DEFERRED, text=why) if why else None
 
-    def _trouble(self, action: Create | Recreate, place: Place) -> str:
+    def _trouble(self, action: Create | Recreate, place: SlotPlace) -> str:
         """What was the matter with a place in this sweep, or with a zone that must answer before it."""
         first = set(self._asked_first(action.slot, place)) - action.passed
         asked = (place.zone, self._key(action.slot, place), *sorted(first))
         known = (each for each in asked if each in self.troubles)
         return next((f"{each} is in trouble: {self.troubles[each]}" for each in known), "")
 
-    def _key(self, name: str, place: Place) -> BackoffKey:
+    def _key(self, name: str, place: SlotPlace) -> BackoffKey:
         slot = self.desired.slot(name)
         return BackoffKey(place.zone, slot.accelerator.name if slot else "", place.capacity)
 
-    def _asked_first(self, name: str, place: Place) -> tuple[str, ...]:
+    def _asked_first(self, name: str, place: SlotPlace) -> tuple[str, ...]:
         """Zones of a slot's other places, which must lack it before it is made at this one.
 
         Not those that this sweep could not list, unless it was asked for or listed there: that such a zone is silent
@@ -159,7 +159,7 @@ class Actor:
             or NodeKey(zone, name) in self.memory.nodes
         )
 
-    def _do(self, action: Action) -> Outcome:
+    def _do(self, action: Action) -> ActionOutcome:
         match action:
             case Create():
                 return self._create(action, action.place)
@@ -178,47 +178,47 @@ class Actor:
                 order(self.records, action.vm, image=action.image or names.NO_IMAGE, bundle=action.bundle, **drain)
             case Report():
                 pass
-        return Outcome(action=action, result=Result.DONE)
+        return ActionOutcome(action=action, result=Result.DONE)
 
-    def _recreate(self, action: Recreate) -> Outcome:
+    def _recreate(self, action: Recreate) -> ActionOutcome:
         deleted = self._deleted(action, action.node)
         if deleted.result is not Result.DONE or action.place is None:
             return deleted
-        return Outcome(action=action, result=Result.DEFERRED)
+        return ActionOutcome(action=action, result=Result.DEFERRED)
 
-    def _once_gone(self, action: Recreate) -> Outcome | None:
+    def _once_gone(self, action: Recreate) -> ActionOutcome | None:
         """What making a VM again came to; None while the one before is there still."""
         if action.place is None or self._node(action.node.zone, action.node.name) is not None:
             return None
         return self._create(action, action.place)
 
-    def _deleted(self, action: Action, seen: NodeSeen) -> Outcome:
+    def _deleted(self, action: Action, seen: NodeSeen) -> ActionOutcome:
         node = self._node(seen.zone, seen.name)
         if node is None:
-            return Outcome(action=action, result=Result.DONE, text="it was gone already")
+            return ActionOutcome(action=action, result=Result.DONE, text="it was gone already")
         if str(node.get("createTime", "")) != seen.created or node.get("state") != seen.state:
             now = f"made {node.get('createTime')}, {node.get('state')}"
-            return Outcome(action=action, result=Result.CHANGED, text=f"it is another than was seen: {now}")
+            return ActionOutcome(action=action, result=Result.CHANGED, text=f"it is another than was seen: {now}")
         if (node.get("labels") or {}) != seen.labels:
-            return Outcome(action=action, result=Result.CHANGED, text="its labels are others than were seen")
+            return ActionOutcome(action=action, result=Result.CHANGED, text="its labels are others than were seen")
         if seen.state not in DEAD and run_labels.read(seen.labels) is None and self._has_a_job(seen):
-            return Outcome(action=action, result=Result.CHANGED, text="a job began on it")
+            return ActionOutcome(action=action, result=Result.CHANGED, text="a job began on it")
         try:
             request = self._nodes().delete(name=self._path(seen.zone, seen.name))
             self._asked(seen.zone, request, f"deleting {seen.name}")
         except GoogleError as error:
             if error.status != _GONE:
                 raise
-        return Outcome(action=action, result=Result.DONE)
+        return ActionOutcome(action=action, result=Result.DONE)
 
-    def _create(self, action: Create | Recreate, place: Place) -> Outcome:
+    def _create(self, action: Create | Recreate, place: SlotPlace) -> ActionOutcome:
         name = action.slot
         for zone in self._asked_first(name, place):
             if zone not in action.passed and self._node(zone, name) is not None:
-                return Outcome(action=action, result=Result.CHANGED, text=f"it stands in {zone}")
+                return ActionOutcome(action=action, result=Result.CHANGED, text=f"it stands in {zone}")
         for zone in sorted(action.passed):
             if self._stands_after_all(zone, name):
-                return Outcome(action=action, result=Result.CHANGED, text=f"it stands in {zone} after all")
+                return ActionOutcome(action=action, result=Result.CHANGED, text=f"it stands in {zone} after all")
         parent = f"projects/{self.desired.project}/locations/{place.zone}"
         request = self._nodes().create(parent=parent, nodeId=name, body=dict(place.node))
         try:
@@ -226,13 +226,13 @@ class Actor:
             operation = tpu_api.taken(request, doing, sleep=self.sleep, clock=self.clock, until=until)
         except GoogleError as error:
             if error.status == _EXISTS:
-                return Outcome(action=action, result=Result.DONE, text="it exists already")
+                return ActionOutcome(action=action, result=Result.DONE, text="it exists already")
             return self._not_created(action, place, str(error), tpu_api.trouble_of_answer(error.status, error.reason))
         failure = operation.get("error")
         if failure:
             code, text = int(failure.get("code", 0)), str(failure.get("message", ""))
             return self._not_created(action, place, text, tpu_api.trouble_of_operation(code, text))
-        return Outcome(action=action, result=Result.DONE, operation=str(operation.get("name", "")))
+        return ActionOutcome(action=action, result=Result.DONE, operation=str(operation.get("name", "")))
 
     def _stands_after_all(self, zone: str, name: str) -> bool:
         """Whether a zone that cannot be listed answers for one VM, which is not the one that Google took back."""
@@ -243,19 +243,19 @@ class Actor:
             return node is not None and node.get("state") not in GIVEN_BACK
         return False
 
-    def _not_created(self, action: Create | Recreate, place: Place, text: str, trouble: Trouble) -> Outcome:
+    def _not_created(self, action: Create | Recreate, place: SlotPlace, text: str, trouble: Trouble) -> ActionOutcome:
         self.troubles.setdefault(self._key(action.slot, place), text)
-        return Outcome(action=action, result=Result.FAILED, text=text, trouble=trouble)
+        return ActionOutcome(action=action, result=Result.FAILED, text=text, trouble=trouble)
 
-    def _remove_runner(self, action: RemoveRunner) -> Outcome:
+    def _remove_runner(self, action: RemoveRunner) -> ActionOutcome:
         """Once more it is asked whether it is offline: GitHub takes minutes to notice that one came back."""
         github = self._github()
         runner = github.runner(action.scope, action.name)
         if runner is not None and (runner.online or runner.id != action.id):
-            return Outcome(action=action, result=Result.CHANGED, text="it came online")
+            return ActionOutcome(action=action, result=Result.CHANGED, text="it came online")
         if runner is not None:
             github.remove(action.scope, action.id)
-        return Outcome(action=action, result=Result.DONE)
+        return ActionOutcome(action=action, result=Result.DONE)
 
     def _has_a_job(self, node: NodeSeen) -> bool:
         return self._listed.has_a_job(node, self._github(), self.desired.scopes, self.seen, self.memory, self.clock())

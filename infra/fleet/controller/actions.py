@@ -11,11 +11,11 @@ from datetime import datetime
 from enum import IntEnum
 from typing import Any, TypeAlias
 
-from infra.fleet.controller.desired import Place
+from infra.fleet.controller.desired import SlotPlace
 from infra.fleet.controller.events import Verb
 from infra.fleet.controller.memory import Memory
 from infra.fleet.controller.observed import NodeSeen
-from infra.fleet.controller.rules import Judged
+from infra.fleet.controller.rules import Judgement
 from infra.fleet.versions import AssignedVersion
 
 
@@ -30,7 +30,7 @@ class Create(_Action):
     """Make a slot's VM at a place. passed: silent zones that surely have none of it, so that no answer will do."""
 
     slot: str
-    place: Place
+    place: SlotPlace
     passed: frozenset[str] = frozenset()
 
 
@@ -43,7 +43,7 @@ class Recreate(_Action):
 
     slot: str
     node: NodeSeen
-    place: Place | None
+    place: SlotPlace | None
     passed: frozenset[str] = frozenset()
 
 
@@ -208,7 +208,7 @@ class PoolFigures:
     online: int
     busy: int
     away: int
-    unhealthy: Mapping[str, Judged] = field(default_factory=dict, hash=False)
+    unhealthy: Mapping[str, Judgement] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ from infra.fleet.controller.keys import BackoffKey, NodeKey
 from infra.fleet.controller.memory import LAG, Backoff, Creating, Memory, VmMemory
 from infra.fleet.controller.observed import Observed, Trouble
 from infra.fleet.controller.rules import DEAD, fallbacks
-from infra.fleet.controller.sorting import Fleet
+from infra.fleet.controller.sorting import FleetNodes
 
 FLOOR: Final = timedelta(minutes=2)
 FIRST: Final = timedelta(minutes=2)
@@ -87,7 +87,7 @@ def is_there(slot: str, asked: Creating, memory: Memory, observed: Observed, now
     )
 
 
-def backoff_left(memory: Memory, desired: Desired, fleet: Fleet) -> dict[BackoffKey, Backoff]:
+def backoff_left(memory: Memory, desired: Desired, fleet: FleetNodes) -> dict[BackoffKey, Backoff]:
     """Without the waits of places where a VM has just become READY."""
     left = dict(memory.backoff)
     for slot in desired.slots:

@@ -21,7 +21,7 @@ from infra.fleet.controller.notice import noticed
 from infra.fleet.controller.observed import Observed
 from infra.fleet.controller.outcomes import intended
 from infra.fleet.controller.propose import Proposals
-from infra.fleet.controller.rules import Judged
+from infra.fleet.controller.rules import Judgement
 from infra.fleet.controller.sorting import sort
 
 MAX_EVENTS: Final = 1000
@@ -97,7 +97,7 @@ def _told(
     return tuple(standing), tuple(new), remembered
 
 
-def _figures(judge: Judge, pool: str, unhealthy: Mapping[str, Judged]) -> PoolFigures:
+def _figures(judge: Judge, pool: str, unhealthy: Mapping[str, Judgement]) -> PoolFigures:
     slots = judge.desired.of_pool(pool)
     nodes = [(slot, node) for slot in slots if (node := judge.fleet.slots[slot.name]) is not None]
     online = [slot for slot in slots if any(each.online for each in judge.observed.runners_of(slot.name))]

@@ -24,7 +24,7 @@ class ManifestError(ValueError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class SlotPlace:
     """One way to obtain a slot's VM. node: the body of `nodes.create` there."""
 
     zone: str
@@ -34,7 +34,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class DesiredSlot:
     """One declared slot. places: its own first, then the pool's fallbacks in the order in which they are declared.
 
     serves: repositories, `OWNER/NAME`. labels: of its runner.
@@ -43,12 +43,12 @@ class Wanted:
     name: str
     pool: str
     accelerator: AcceleratorType
-    places: tuple[Place, ...]
+    places: tuple[SlotPlace, ...]
     serves: tuple[str, ...] = ()
     labels: frozenset[str] = frozenset()
 
     @property
-    def home(self) -> Place:
+    def home(self) -> SlotPlace:
         return self.places[0]
 
     @property
@@ -60,7 +60,7 @@ class Wanted:
         """Whether its VM is to have a runner. Of one that serves no repository nobody here knows when it works."""
         return bool(self.serves)
 
-    def place_in(self, zone: str) -> Place | None:
+    def place_in(self, zone: str) -> SlotPlace | None:
         """The first place in a zone: one zone may be declared twice, with two kinds of capacity."""
         return next((place for place in self.places if place.zone == zone), None)
 
@@ -84,7 +84,7 @@ class Cap:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class ControllerSettings:
     """How quickly and how boldly the controller acts; minutes where not said otherwise.
 
     boot: from READY to a runner online. job: how long a drain waits. grace: how long something must be without an owner
@@ -109,11 +109,11 @@ class Desired:
 
     stack: str
     project: str
-    slots: tuple[Wanted, ...]
+    slots: tuple[DesiredSlot, ...]
     bundle: str | None = None
     caps: tuple[Cap, ...] = ()
     freezes: tuple[Freeze, ...] = ()
-    settings: Settings = field(default_factory=Settings)
+    settings: ControllerSettings = field(default_factory=ControllerSettings)
     groups: bool = False
     run_zones: frozenset[str] = frozenset()
 
@@ -130,7 +130,7 @@ class Desired:
     def _scopes_by_pool(self) -> Mapping[str, tuple[str, ...]]:
         return {pool: self._scopes(self.of_pool(pool)) for pool in self.pools}
 
-    def _scopes(self, slots: Iterable[Wanted]) -> tuple[str, ...]:
+    def _scopes(self, slots: Iterable[DesiredSlot]) -> tuple[str, ...]:
         repositories = {repository for slot in slots for repository in slot.serves}
         if self.groups:
             return tuple(f"orgs/{owner}" for owner in sorted({each.partition("/")[0] for each in repositories}))
@@ -153,10 +153,10 @@ class Desired:
         )
         return replace(self, slots=tuple(slots))
 
-    def slot(self, name: str) -> Wanted | None:
+    def slot(self, name: str) -> DesiredSlot | None:
         return next((slot for slot in self.slots if slot.name == name), None)
 
-    def of_pool(self, pool: str) -> tuple[Wanted, ...]:
+    def of_pool(self, pool: str) -> tuple[DesiredSlot, ...]:
         return tuple(slot for slot in self.slots if slot.pool == pool)
 
 
@@ -207,16 +207,16 @@ def _bundle(digest: Any) -> str | None:
     return found
 
 
-def _distinct(slots: Iterable[Wanted]) -> tuple[Wanted, ...]:
+def _distinct(slots: Iterable[DesiredSlot]) -> tuple[DesiredSlot, ...]:
     found = tuple(slots)
     if len({slot.name for slot in found}) != len(found):
         raise ManifestError("the manifest has two slots of one name")
     return found
 
 
-def _slot(slot: Mapping[str, Any]) -> Wanted:
+def _slot(slot: Mapping[str, Any]) -> DesiredSlot:
     name, accelerator = _text(slot, "name"), AcceleratorType.parse(slot["accelerator"])
-    return Wanted(
+    return DesiredSlot(
         name=name,
         pool=_text(slot, "pool"),
         accelerator=accelerator,
@@ -226,12 +226,13 @@ def _slot(slot: Mapping[str, Any]) -> Wanted:
     )
 
 
-def _place(place: Mapping[str, Any], name: str, accelerator: AcceleratorType) -> Place:
+def _place(place: Mapping[str, Any], name: str, accelerator: AcceleratorType) -> SlotPlace:
     """Chips are counted by the slot's accelerator, so what would be made must be of that."""
     zone, node = _text(place, "zone"), place["node"]
     if not isinstance(node, Mapping) or node.get("acceleratorType") != accelerator.name:
         raise ManifestError(f"the manifest's {name} has no node of {accelerator.name} in {zone}")
-    return Place(zone=zone, capacity=CapacityKind(place["capacity"]), reservation=place.get("reservation"), node=node)
+    kind, reservation = CapacityKind(place["capacity"]), place.get("reservation")
+    return SlotPlace(zone=zone, capacity=kind, reservation=reservation, node=node)
 
 
 def _cap(limit: Mapping[str, Any]) -> Cap:
@@ -247,13 +248,13 @@ def _cap(limit: Mapping[str, Any]) -> Cap:
     )
 
 
-def _settings(given: Mapping[str, Any]) -> Settings:
+def _settings(given: Mapping[str, Any]) -> ControllerSettings:
     """The manifest's words for them are those of the stack file (`tidepool:controller`, `tidepool:runners`)."""
-    usual = Settings()
+    usual = ControllerSettings()
     share = given.get("share", usual.share)
     if not isinstance(share, int | float) or not 0 < share <= 1:
         raise ManifestError(f"the manifest's share is {share!r}, and it must be above 0 and at most 1")
-    return Settings(
+    return ControllerSettings(
         boot=_count(given, "boot_minutes", usual.boot, least=1),
         job=_count(given, "job_minutes", usual.job),
         grace=_count(given, "grace_minutes", usual.grace),

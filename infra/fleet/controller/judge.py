@@ -10,14 +10,14 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from infra.fleet.controller.absence import SWEEPS, Absence
-from infra.fleet.controller.desired import Desired, Wanted
+from infra.fleet.controller.desired import Desired, DesiredSlot
 from infra.fleet.controller.keys import OwnRule
 from infra.fleet.controller.limits import HOUR
 from infra.fleet.controller.memory import Creating, Memory, NodeMemory
 from infra.fleet.controller.notice import HEARD, waits_for_an_image
 from infra.fleet.controller.observed import NodeSeen, Observed, RunnerSeen
-from infra.fleet.controller.rules import ABSENT, Judged, Situation, Subject, find
-from infra.fleet.controller.sorting import Fleet, VmNames, pool_of
+from infra.fleet.controller.rules import ABSENT, Judgement, Situation, Subject, find
+from infra.fleet.controller.sorting import FleetNodes, VmNames, pool_of
 from infra.fleet.reports import Phase, ReportSeen
 from infra.model import run_labels
 from infra.model.catalogue import CapacityKind
@@ -33,11 +33,11 @@ class Judge:
 
     desired: Desired
     observed: Observed
-    fleet: Fleet
+    fleet: FleetNodes
     memory: Memory
     now: datetime
 
-    def slot(self, slot: Wanted) -> Judged:
+    def slot(self, slot: DesiredSlot) -> Judgement:
         """A declared VM, there or not."""
         node = self.fleet.slots[slot.name]
         if node is None:
@@ -61,7 +61,7 @@ class Judge:
             detail = report.reason
         return self._ruled(slot.name, Subject.SLOT, node.state, node.health, situations, clocks, detail)
 
-    def orphan(self, node: NodeSeen) -> Judged:
+    def orphan(self, node: NodeSeen) -> Judgement:
         """A VM with our label that is not declared, or is a slot's second."""
         suspect = self.memory.suspects[node.orphan_key]
         situations = set()
@@ -86,7 +86,7 @@ class Judge:
         clocks = {"suspect": suspect.since, "drained": suspect.drained}
         return self._ruled(node.name, Subject.ORPHAN, node.state, node.health, frozenset(situations), clocks)
 
-    def run_vm(self, node: NodeSeen) -> Judged:
+    def run_vm(self, node: NodeSeen) -> Judgement:
         """A VM that a workflow made for one run."""
         labels = run_labels.read(node.labels)
         expired = labels is not None and labels.has_expired(int(self.now.timestamp()))
@@ -94,7 +94,7 @@ class Judge:
         detail = f"run {labels.run}" if labels else ""
         return self._ruled(node.name, Subject.RUN_VM, node.state, node.health, situations, detail=detail)
 
-    def stranger(self, node: NodeSeen) -> Judged:
+    def stranger(self, node: NodeSeen) -> Judgement:
         """A VM that is nobody's here."""
         situations = set()
         if self._holds_reservation(node):
@@ -104,7 +104,7 @@ class Judge:
         where = f"{node.accelerator} in {node.zone}"
         return self._ruled(node.name, Subject.STRANGER, node.state, node.health, frozenset(situations), detail=where)
 
-    def runner(self, runner: RunnerSeen) -> Judged:
+    def runner(self, runner: RunnerSeen) -> Judgement:
         """A runner at GitHub. It is ours only if its name is that of a VM that we have, had or could declare."""
         vm = runner.vm
         if vm is None or not self.names.is_ours(vm):
@@ -162,11 +162,11 @@ class Judge:
     def busy(self, vm: str) -> bool:
         return any(runner.online and runner.busy for runner in self.observed.runners_of(vm))
 
-    def away(self, slot: Wanted, node: NodeSeen) -> bool:
+    def away(self, slot: DesiredSlot, node: NodeSeen) -> bool:
         """Whether a slot's VM stands at one of its fallbacks."""
         return (node.zone, node.capacity) != (slot.home.zone, slot.home.capacity)
 
-    def zone(self, slot: Wanted) -> str | None:
+    def zone(self, slot: DesiredSlot) -> str | None:
         """Where its VM is, is being made or is made first; None where a list that may have it does not say."""
         where = self._successor(slot) or self.fleet.slots[slot.name]
         if where is not None:
@@ -183,7 +183,7 @@ class Judge:
         """How long the last serving VM of a pool is spared though it should go."""
         return self._minutes(self.desired.settings.job)
 
-    def wished_to_drain(self, slot: Wanted) -> bool:
+    def wished_to_drain(self, slot: DesiredSlot) -> bool:
         """Also where nobody can say: then what is drained stays so, and nothing else is drained for going home."""
         wishes = self.observed.wishes.drains
         return not self.observed.wishes_source.known or any(each.subject in (slot.name, slot.pool) for each in wishes)
@@ -193,7 +193,7 @@ class Judge:
         silent = [self.now - since for key, since in self.memory.reported.items() if key.rule == OwnRule.UNKNOWN]
         return bool(silent) and min(silent) > HOUR
 
-    def _there(self, slot: Wanted, node: NodeSeen, known: NodeMemory) -> frozenset[Situation]:
+    def _there(self, slot: DesiredSlot, node: NodeSeen, known: NodeMemory) -> frozenset[Situation]:
         situations = set()
         online = any(runner.serves for runner in self.observed.runners_of(slot.name))
         vm = self.memory.vms[slot.name]
@@ -223,14 +223,13 @@ class Judge:
             situations.add(Situation.AT_WORK)
         return frozenset(situations)
 
-    def _successor(self, slot: Wanted) -> Creating | None:
+    def _successor(self, slot: DesiredSlot) -> Creating | None:
         """What was asked for and counts for the slot: a list that shows another one, not READY, lags."""
         node = self.fleet.slots[slot.name]
         return None if node is not None and node.state == "READY" else self.memory.creating.get(slot.name)
 
     @property
     def names(self) -> VmNames:
-        """Which names are those of VMs of ours."""
         return VmNames(desired=self.desired, fleet=self.fleet, memory=self.memory)
 
     @property
@@ -238,7 +237,7 @@ class Judge:
         """What is known of slots whose VM no list shows."""
         return Absence(desired=self.desired, observed=self.observed, fleet=self.fleet, memory=self.memory, now=self.now)
 
-    def _is_on_trial(self, slot: Wanted) -> bool:
+    def _is_on_trial(self, slot: DesiredSlot) -> bool:
         """Whether it is to prove a new version: that is taken back before the VM itself is blamed."""
         rollout = self.memory.rollouts.get(slot.pool)
         return rollout is not None and slot.name in rollout.waiting
@@ -284,14 +283,14 @@ class Judge:
         situations: frozenset[Situation],
         clocks: dict[str, datetime | None] | None = None,
         detail: str = "",
-    ) -> Judged:
+    ) -> Judgement:
         rule = find(subject, state, health, situations)
         limit = rule.limit(self.desired.settings)
         if limit is None or rule.since is None:
-            return Judged(subject=name, rule=rule, detail=detail)
+            return Judgement(subject=name, rule=rule, detail=detail)
         since = (clocks or {}).get(rule.since)
         until = (since or self.now) + limit
-        return Judged(subject=name, rule=rule, until=until if self.now < until else None, detail=detail)
+        return Judgement(subject=name, rule=rule, until=until if self.now < until else None, detail=detail)
 
     def _minutes(self, minutes: int) -> timedelta:
         return timedelta(minutes=minutes)

@@ -32,14 +32,14 @@ _AHEAD: Final = timedelta(minutes=15)
 """How far a holder's clock may be ahead: a lease that ends later than this allows is nonsense, and holds nobody."""
 
 
-class Kind(StrEnum):
+class LeaseKind(StrEnum):
     UP = "up"
     CONTROLLER = "controller"
     DRAIN = "drain"
     DESTROY = "destroy"
 
 
-MAKERS: Final = frozenset({Kind.UP, Kind.DESTROY})
+MAKERS: Final = frozenset({LeaseKind.UP, LeaseKind.DESTROY})
 """Commands that make and delete VMs."""
 
 
@@ -48,7 +48,7 @@ class LeaseTakenError(OutsideError):
 
     def __init__(self, stack: str, kind: str, holder: str, until: datetime) -> None:
         self.until = until
-        what = "the controller" if kind == Kind.CONTROLLER else f"`./tidepool {kind}`"
+        what = "the controller" if kind == LeaseKind.CONTROLLER else f"`./tidepool {kind}`"
         super().__init__(
             f"{what} acts on the fleet of {stack} until {until:%Y-%m-%d %H:%M:%S} UTC at most ({holder}); "
             "try again then"
@@ -65,7 +65,7 @@ class Lease:
 
     records: Records
     stack: str
-    kind: Kind
+    kind: LeaseKind
     holder: str
     time: timedelta
     clock: Callable[[], datetime]
@@ -86,7 +86,7 @@ class Lease:
 
     def give_back(self) -> None:
         """End it, if it is still ours. An `up` says which manifest stands now: it makes nothing of it any more."""
-        if self.kind is Kind.UP:
+        if self.kind is LeaseKind.UP:
             # A look-up that fails must not leave the lease held: the controller then only waits a while longer.
             with suppress(GoogleError):
                 self.applied = self.records.generation(names.manifest_object(self.stack)) or self.applied
@@ -119,7 +119,9 @@ class Lease:
 
 
 @contextmanager
-def held(records: Records, stack: str, kind: Kind, clock: Callable[[], datetime], time: timedelta) -> Generator[Lease]:
+def held(
+    records: Records, stack: str, kind: LeaseKind, clock: Callable[[], datetime], time: timedelta
+) -> Generator[Lease]:
     """The lease, for as long as the block lasts. One that cannot be given back runs out by itself."""
     lease = Lease(records=records, stack=stack, kind=kind, holder=this_process(), time=time, clock=clock)
     lease.take()

@@ -1,8 +1,8 @@
 """What keeps an action from being done now: freeze windows, the fuse, caps that grow with a pool, the last runner.
 
-Owns the limits and the order in which they are asked. Chips are counted before (`room`). Each refusal names its limit.
-What Google took back is dead by its word, and is looked up by name before it is deleted: fuse and hourly cap are for
-what may still live.
+Owns the limits and the order in which they are asked. Chips are counted before (`placing`). Each refusal names its
+limit. What Google took back is dead by its word, and is looked up by name before it is deleted: fuse and hourly cap are
+for what may still live.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the controller remembers between sweeps: one JSON document, version 1, of bounded size (`forgetting`).
+"""What the controller remembers between sweeps: one JSON document, version 1, of bounded size (`decide`).
 
 Owns its shape and its round trip. Everything in it can be lost: a controller with an empty memory waits longer, and
 goes by the word of VMs whose pool left, since it knows no more where their runners are. Does not own where it is kept
@@ -108,7 +108,7 @@ class Creating:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listing:
+class ZoneListing:
     """When a zone was last listed whole, and in which epoch (`Observed.epoch`).
 
     failed, silent: how many lists failed since, and when the first of them did.
@@ -185,7 +185,7 @@ class Memory:
     rollouts: Mapping[str, Rollout] = field(default_factory=dict)
     zones: Mapping[str, datetime] = field(default_factory=dict)
     pools: Mapping[str, datetime] = field(default_factory=dict)
-    listed: Mapping[str, Listing] = field(default_factory=dict)
+    listed: Mapping[str, ZoneListing] = field(default_factory=dict)
     scopes: Mapping[str, Mapping[str, ScopeMemory]] = field(default_factory=dict)
     reported: Mapping[KeptFindingKey, datetime] = field(default_factory=dict)
     unheard: Mapping[str, datetime] = field(default_factory=dict)

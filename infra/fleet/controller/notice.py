@@ -13,13 +13,13 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from infra.fleet.controller.creates import backoff_left, is_there, with_ended
-from infra.fleet.controller.desired import Desired, Wanted
+from infra.fleet.controller.desired import Desired, DesiredSlot
 from infra.fleet.controller.events import EventKind, FleetEvent
 from infra.fleet.controller.keys import NodeKey, RunnerKey, SuspectKey
-from infra.fleet.controller.memory import LAG, Listing, Memory, NodeMemory, ScopeMemory, Suspect, VmMemory
+from infra.fleet.controller.memory import LAG, Memory, NodeMemory, ScopeMemory, Suspect, VmMemory, ZoneListing
 from infra.fleet.controller.observed import NodeSeen, Observed
 from infra.fleet.controller.rules import DEAD
-from infra.fleet.controller.sorting import Fleet, is_ours, pool_of
+from infra.fleet.controller.sorting import FleetNodes, is_ours, pool_of
 from infra.fleet.reports import Phase
 
 BRIEF: Final = timedelta(minutes=5)
@@ -32,7 +32,7 @@ HEARD: Final = timedelta(minutes=15)
 """How old a VM's word of what it does may be: three times as old as the oldest that its supervisor lets it get."""
 
 
-def noticed(memory: Memory, desired: Desired, observed: Observed, fleet: Fleet, now: datetime) -> Memory:
+def noticed(memory: Memory, desired: Desired, observed: Observed, fleet: FleetNodes, now: datetime) -> Memory:
     """The memory with this sweep's observations in it."""
     memory = replace(memory, unheard=_unheard(memory, desired, observed, now))
     nodes = _nodes(memory, desired, observed, now)
@@ -131,7 +131,7 @@ def _unserved(
     return before or now
 
 
-def _vms(memory: Memory, desired: Desired, observed: Observed, fleet: Fleet, now: datetime) -> dict[str, VmMemory]:
+def _vms(memory: Memory, desired: Desired, observed: Observed, fleet: FleetNodes, now: datetime) -> dict[str, VmMemory]:
     vms = dict(memory.vms)
     for slot in desired.slots:
         known = vms.get(slot.name) or VmMemory(seen=now, tried={} if memory.sweeps else _unseen(slot, observed, now))
@@ -154,7 +154,7 @@ def _vms(memory: Memory, desired: Desired, observed: Observed, fleet: Fleet, now
     return vms
 
 
-def _lacked(slot: Wanted, known: VmMemory, observed: Observed, now: datetime) -> dict[str, datetime]:
+def _lacked(slot: DesiredSlot, known: VmMemory, observed: Observed, now: datetime) -> dict[str, datetime]:
     """Of zones where its VM may be: a zone that cannot be listed keeps its time."""
     listed = {node.zone for node in observed.nodes_of(slot.name)}
     return {
@@ -164,18 +164,18 @@ def _lacked(slot: Wanted, known: VmMemory, observed: Observed, now: datetime) ->
     }
 
 
-def _listed(memory: Memory, observed: Observed, now: datetime) -> dict[str, Listing]:
+def _listed(memory: Memory, observed: Observed, now: datetime) -> dict[str, ZoneListing]:
     listed = dict(memory.listed)
     for zone, source in observed.zones.items():
         if source.known:
-            listed[zone] = Listing(at=now, epoch=observed.epoch)
+            listed[zone] = ZoneListing(at=now, epoch=observed.epoch)
         elif zone in listed:
             before = listed[zone]
             listed[zone] = replace(before, failed=before.failed + 1, silent=before.silent or now)
     return listed
 
 
-def _unseen(slot: Wanted, observed: Observed, now: datetime) -> dict[str, datetime]:
+def _unseen(slot: DesiredSlot, observed: Observed, now: datetime) -> dict[str, datetime]:
     """Zones where a slot's VM may be though an empty memory, new or lost, says nothing of it."""
     return {place.zone: now for place in slot.places if not observed.zone_known(place.zone)}
 
@@ -192,7 +192,7 @@ def _still_possible(vm: str, known: VmMemory, memory: Memory, observed: Observed
     return {zone: asked for zone, asked in known.tried.items() if may_be(zone, asked)}
 
 
-def _suspects(memory: Memory, observed: Observed, fleet: Fleet, now: datetime) -> dict[SuspectKey, Suspect]:
+def _suspects(memory: Memory, observed: Observed, fleet: FleetNodes, now: datetime) -> dict[SuspectKey, Suspect]:
     """What has no owner, in how many sweeps in a row. What could not be asked for keeps its count as it was."""
     found: set[SuspectKey] = {node.orphan_key for node in fleet.orphans}
     found |= {runner.key for runner in observed.runners if not runner.online}
@@ -224,7 +224,7 @@ def _answered(key: SuspectKey, observed: Observed) -> bool:
     return observed.scope(key.scope).known if isinstance(key, RunnerKey) else observed.zone_known(key.node.zone)
 
 
-def _changes(memory: Memory, fleet: Fleet, now: datetime) -> Iterable[FleetEvent]:
+def _changes(memory: Memory, fleet: FleetNodes, now: datetime) -> Iterable[FleetEvent]:
     """What happened to declared VMs since the last sweep."""
     for node in fleet.slots.values():
         if node is None:

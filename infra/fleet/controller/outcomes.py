@@ -15,7 +15,7 @@ from datetime import datetime
 
 from infra.fleet.controller.actions import Action, Assign, Create, Drain, Recreate, Restart, subject, verb
 from infra.fleet.controller.creates import refused, unasked
-from infra.fleet.controller.desired import Desired, Place
+from infra.fleet.controller.desired import Desired, SlotPlace
 from infra.fleet.controller.events import LENGTH, EventKind, FleetEvent, Result
 from infra.fleet.controller.keys import OrphanKey
 from infra.fleet.controller.memory import Creating, Memory, VmMemory
@@ -24,7 +24,7 @@ from infra.fleet.controller.rules import GIVEN_BACK, Verdict, rule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class ActionOutcome:
     """What one action came to. trouble: of a create that failed. operation: of a create that was taken."""
 
     action: Action
@@ -74,7 +74,7 @@ def _is_remade(action: Recreate) -> bool:
     return rule(action.rule).verdict is Verdict.RECREATE and action.node.state not in GIVEN_BACK
 
 
-def _creating(memory: Memory, slot: str, place: Place, now: datetime) -> Memory:
+def _creating(memory: Memory, slot: str, place: SlotPlace, now: datetime) -> Memory:
     known = memory.vms[slot]
     asked = Creating(zone=place.zone, capacity=place.capacity, at=now, before=known.tried.get(place.zone))
     lacked = {zone: since for zone, since in known.lacked.items() if zone != place.zone}
@@ -82,14 +82,14 @@ def _creating(memory: Memory, slot: str, place: Place, now: datetime) -> Memory:
     return replace(memory, creating={**memory.creating, slot: asked})
 
 
-def learned(memory: Memory, desired: Desired, outcomes: Iterable[Outcome], now: datetime) -> Memory:
+def learned(memory: Memory, desired: Desired, outcomes: Iterable[ActionOutcome], now: datetime) -> Memory:
     """The memory after the actions of a decision were tried."""
     for outcome in outcomes:
         memory = _learned(memory, desired, outcome, now)
     return memory
 
 
-def _learned(memory: Memory, desired: Desired, outcome: Outcome, now: datetime) -> Memory:
+def _learned(memory: Memory, desired: Desired, outcome: ActionOutcome, now: datetime) -> Memory:
     action, done = outcome.action, outcome.result is Result.DONE
     if outcome.result is Result.LEFT:
         memory = _untried(memory, subject(action))
@@ -114,7 +114,7 @@ def _learned(memory: Memory, desired: Desired, outcome: Outcome, now: datetime) 
 
 
 def _after_create(
-    memory: Memory, desired: Desired, action: Create | Recreate, outcome: Outcome, now: datetime
+    memory: Memory, desired: Desired, action: Create | Recreate, outcome: ActionOutcome, now: datetime
 ) -> Memory:
     asked = memory.creating.get(action.slot)
     if asked is None:

@@ -16,11 +16,11 @@ from datetime import datetime
 
 from infra.fleet.controller.absence import Absence
 from infra.fleet.controller.creates import exhausted
-from infra.fleet.controller.desired import Cap, Desired, Place, Wanted
+from infra.fleet.controller.desired import Cap, Desired, DesiredSlot, SlotPlace
 from infra.fleet.controller.keys import BackoffKey, NodeKey
 from infra.fleet.controller.memory import LAG, Backoff, Memory
 from infra.fleet.controller.rules import GIVEN_BACK
-from infra.fleet.controller.sorting import Fleet
+from infra.fleet.controller.sorting import FleetNodes
 from infra.model.catalogue import AcceleratorType, CapacityKind, UnknownNameError
 
 
@@ -39,7 +39,7 @@ class NoPlace:
 class Room:
     """What is drawn on each limit in one sweep; every create that is decided draws on it too."""
 
-    def __init__(self, desired: Desired, fleet: Fleet, memory: Memory) -> None:
+    def __init__(self, desired: Desired, fleet: FleetNodes, memory: Memory) -> None:
         self._caps = desired.caps
         self._wanted = {slot.name: slot for slot in desired.slots}
         self._ours: dict[int, dict[NodeKey, int]] = defaultdict(dict)
@@ -63,7 +63,7 @@ class Room:
             if slot is not None:
                 self._draw(slot, asked.zone, asked.capacity)
 
-    def refusal(self, slot: Wanted, place: Place) -> str:
+    def refusal(self, slot: DesiredSlot, place: SlotPlace) -> str:
         """Why a slot's VM may not be made at a place, empty where it may. A node that it replaces is not counted."""
         for index in self._drawn(place.zone, slot.accelerator.name, place.capacity):
             cap, used = self._caps[index], self._used(index, but=NodeKey(place.zone, slot.name))
@@ -71,11 +71,11 @@ class Room:
                 return f"{cap.name}: {used} of {cap.chips} chips are in use, and it needs {slot.chips}"
         return ""
 
-    def take(self, slot: Wanted, place: Place) -> None:
+    def take(self, slot: DesiredSlot, place: SlotPlace) -> None:
         """Count a VM that will be made."""
         self._draw(slot, place.zone, place.capacity)
 
-    def _draw(self, slot: Wanted, zone: str, capacity: CapacityKind) -> None:
+    def _draw(self, slot: DesiredSlot, zone: str, capacity: CapacityKind) -> None:
         for index in self._drawn(zone, slot.accelerator.name, capacity):
             self._ours[index][NodeKey(zone, slot.name)] = slot.chips
 
@@ -104,7 +104,7 @@ class Placing:
     unknown: frozenset[str] = frozenset()
     probing: set[BackoffKey] = field(default_factory=set)
     lost: Mapping[str, str]
-    passed: Callable[[Wanted], frozenset[str]]
+    passed: Callable[[DesiredSlot], frozenset[str]]
 
     @classmethod
     def of(cls, room: Room, absence: Absence) -> Placing:
@@ -126,7 +126,7 @@ class Placing:
             passed=absence.passed,
         )
 
-    def place(self, slot: Wanted, only_zone: str | None = None) -> Place | NoPlace:
+    def place(self, slot: DesiredSlot, only_zone: str | None = None) -> SlotPlace | NoPlace:
         """A place for a slot's VM, counted as given away. only_zone: no other zone will do."""
         passed = self.passed(slot) if self.unknown else frozenset()
         for place in slot.places:
@@ -156,7 +156,7 @@ class Placing:
             return place
         raise AssertionError("a slot has a place")
 
-    def _wait(self, slot: Wanted, place: Place, key: BackoffKey, entry: Backoff | None) -> NoPlace | None:
+    def _wait(self, slot: DesiredSlot, place: SlotPlace, key: BackoffKey, entry: Backoff | None) -> NoPlace | None:
         if entry is None:
             return None
         if self.now < entry.until:
@@ -166,7 +166,7 @@ class Placing:
             return NoPlace(why=f"{key}: another VM tries first after a {entry.trouble.value}")
         return None
 
-    def _is_surely_not_at(self, slot: Wanted, place: Place) -> bool:
+    def _is_surely_not_at(self, slot: DesiredSlot, place: SlotPlace) -> bool:
         """Its own stockout there proves it; else no create of it may be under way, and the zone's list lacks it."""
         if self._was_refused(slot, place):
             return True
@@ -174,7 +174,7 @@ class Placing:
         asked = known.tried.get(place.zone) if known else None
         return place.zone not in self.unknown and (asked is None or self.now - asked >= LAG)
 
-    def _was_refused(self, slot: Wanted, place: Place) -> bool:
+    def _was_refused(self, slot: DesiredSlot, place: SlotPlace) -> bool:
         known = self.memory.vms.get(slot.name)
         return known is not None and place.zone in known.refused
 

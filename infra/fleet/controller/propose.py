@@ -23,12 +23,12 @@ from infra.fleet.controller.actions import (
     Urgency,
     Waiting,
 )
-from infra.fleet.controller.desired import Place, Wanted
+from infra.fleet.controller.desired import DesiredSlot, SlotPlace
 from infra.fleet.controller.judge import Judge
 from infra.fleet.controller.keys import BackoffKey, OwnRule
 from infra.fleet.controller.observed import NodeSeen, Trouble
 from infra.fleet.controller.placing import NoPlace, Placing, Room
-from infra.fleet.controller.rules import DEAD, GIVEN_BACK, Judged, Situation, Verdict, remakes
+from infra.fleet.controller.rules import DEAD, GIVEN_BACK, Judgement, Situation, Verdict, remakes
 from infra.fleet.controller.sorting import pool_of
 from infra.fleet.controller.steering import home_is_short, steer
 from infra.fleet.versions import Rollout
@@ -51,7 +51,7 @@ class Proposals:
     proposals: list[Proposal] = field(default_factory=list)
     waiting: list[Waiting] = field(default_factory=list)
     findings: list[FleetFinding] = field(default_factory=list)
-    unhealthy: dict[str, Judged] = field(default_factory=dict)
+    unhealthy: dict[str, Judgement] = field(default_factory=dict)
     rollouts: dict[str, Rollout] = field(default_factory=dict)
     dead: int = 0
     condemned: int = 0
@@ -74,7 +74,7 @@ class Proposals:
         self.rollouts = steered.rollouts
         self._troubles()
 
-    def _slots(self, judged: list[tuple[Wanted, Judged]]) -> None:
+    def _slots(self, judged: list[tuple[DesiredSlot, Judgement]]) -> None:
         judge = self.judge
         room = Room(judge.desired, judge.fleet, judge.memory)
         placing = Placing.of(room, judge.absence)
@@ -103,7 +103,7 @@ class Proposals:
                 case _:
                     pass
 
-    def _recreate(self, slot: Wanted, judged: Judged, placing: Placing) -> None:
+    def _recreate(self, slot: DesiredSlot, judged: Judgement, placing: Placing) -> None:
         node = self._node(slot)
         may_live = node.state not in GIVEN_BACK
         self.dead += may_live
@@ -124,7 +124,7 @@ class Proposals:
         action = Recreate(
             slot=slot.name,
             node=node,
-            place=place if isinstance(place, Place) else None,
+            place=place if isinstance(place, SlotPlace) else None,
             passed=self.judge.absence.passed(slot),
             rule=judged.rule.id,
             reason=judged.reason,
@@ -140,7 +140,7 @@ class Proposals:
             )
         )
 
-    def _is_remade_too_soon(self, slot: Wanted, judged: Judged) -> bool:
+    def _is_remade_too_soon(self, slot: DesiredSlot, judged: Judgement) -> bool:
         """Whether it was replaced before, never served since, and is to wait. After some times people are told."""
         known = self.judge.memory.vms[slot.name]
         if known.remade_at is None:
@@ -154,7 +154,7 @@ class Proposals:
         self._waits(judged, f"{judged.reason}; {again}", until, stands=limits.is_far(until, self.judge.now))
         return True
 
-    def _waits_for_its_report(self, vm: str, judged: Judged) -> bool:
+    def _waits_for_its_report(self, vm: str, judged: Judgement) -> bool:
         """Whether it would be kept or spared by its own word, such as that it runs a job, which cannot be read now."""
         observed = self.judge.observed
         mute = not observed.reports_source.known and vm not in observed.reports
@@ -163,14 +163,14 @@ class Proposals:
             self._wait(judged, "what it says of itself cannot be read")
         return waits
 
-    def _waits_for_wishes(self, judged: Judged) -> bool:
+    def _waits_for_wishes(self, judged: Judgement) -> bool:
         """Whether nobody can say which zones people gave up: what is made may be made in one of them."""
         unread = not self.judge.observed.wishes_source.known
         if unread:
             self._wait(judged, "what people wish cannot be read, such as that a zone is given up")
         return unread
 
-    def _create(self, slot: Wanted, judged: Judged, placing: Placing) -> None:
+    def _create(self, slot: DesiredSlot, judged: Judgement, placing: Placing) -> None:
         if self._waits_for_wishes(judged):
             return
         place = placing.place(slot)
@@ -182,7 +182,7 @@ class Proposals:
         action = Create(slot=slot.name, place=place, passed=passed, rule=judged.rule.id, reason=judged.reason)
         self.proposals.append(Proposal(action=action, pool=slot.pool, urgency=Urgency.MAKE, freeze=judged.rule.freeze))
 
-    def _return_home(self, slot: Wanted, judged: Judged) -> None:
+    def _return_home(self, slot: DesiredSlot, judged: Judgement) -> None:
         """First it takes no more jobs; once it has none, it is made again at home."""
         judge, node, vm = self.judge, self._node(slot), self.judge.memory.vms[slot.name]
         if home_is_short(judge, slot):
@@ -205,7 +205,7 @@ class Proposals:
         else:
             self._wait(judged, "its runner ends")
 
-    def _orphan(self, node: NodeSeen, judged: Judged) -> None:
+    def _orphan(self, node: NodeSeen, judged: Judgement) -> None:
         pool = pool_of(node)
         if self._waits_for_its_report(node.name, judged):
             return
@@ -240,7 +240,7 @@ class Proposals:
             freeze=False,
         )
 
-    def _run_vm(self, node: NodeSeen, judged: Judged) -> None:
+    def _run_vm(self, node: NodeSeen, judged: Judgement) -> None:
         if judged.verdict is Verdict.DELETE:
             action = Delete(node=node, rule=judged.rule.id, reason=judged.reason)
             self.proposals.append(Proposal(action=action, deletes=True))
@@ -274,16 +274,16 @@ class Proposals:
     def _finds(self, about: str, rule: str, reason: str) -> None:
         self.findings.append(FleetFinding(subject=about, rule=rule, reason=reason, since=self.judge.now))
 
-    def _told(self, judged: Judged) -> None:
+    def _told(self, judged: Judgement) -> None:
         self._finds(judged.subject, judged.rule.id, judged.reason)
 
-    def _wait(self, judged: Judged, but: str = "") -> None:
+    def _wait(self, judged: Judgement, but: str = "") -> None:
         reason = f"{judged.reason}; {but}" if but else judged.reason
         until = None if but else judged.until
         stands = judged.rule.when is Situation.UNHEARD and self.judge.is_long_unheard()
         self._waits(judged, reason, until, stands=stands)
 
-    def _waits(self, judged: Judged, reason: str, until: datetime | None, *, stands: bool) -> None:
+    def _waits(self, judged: Judgement, reason: str, until: datetime | None, *, stands: bool) -> None:
         wait = Waiting(subject=judged.subject, rule=judged.rule.id, reason=reason, until=until, stands=stands)
         self.waiting.append(wait)
 
@@ -291,7 +291,7 @@ class Proposals:
         online = any(runner.online for runner in self.judge.observed.runners_of(vm))
         return not online or self.judge.now - since >= self.judge.grace
 
-    def _node(self, slot: Wanted) -> NodeSeen:
+    def _node(self, slot: DesiredSlot) -> NodeSeen:
         node = self.judge.fleet.slots[slot.name]
         if node is None:
             raise AssertionError(f"{slot.name} was judged by a node")

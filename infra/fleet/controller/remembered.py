@@ -16,7 +16,7 @@ from typing import Final, Self
 from infra.fleet.controller import memory as memories
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.memory import Memory
-from infra.fleet.controller.outcomes import Outcome, learned
+from infra.fleet.controller.outcomes import ActionOutcome, learned
 from infra.fleet.google import GoogleError
 from infra.fleet.records import ABSENT, Body, Records
 from infra.model import names
@@ -98,9 +98,9 @@ class Lessons:
     clock: Callable[[], datetime]
     wall: Callable[[], datetime]
     last: datetime
-    outcomes: list[Outcome] = field(default_factory=list)
+    outcomes: list[ActionOutcome] = field(default_factory=list)
 
-    def hear(self, outcome: Outcome) -> None:
+    def hear(self, outcome: ActionOutcome) -> None:
         """Learn from an outcome. A bucket that does not answer is no reason to stop: `close` tries once more."""
         self.outcomes.append(outcome)
         self.memory = learned(self.memory, self.desired, [outcome], self.clock())

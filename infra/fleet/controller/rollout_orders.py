@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from infra.fleet.controller.actions import Assign
-from infra.fleet.controller.desired import Wanted
+from infra.fleet.controller.desired import DesiredSlot
 from infra.fleet.controller.judge import Judge
 from infra.fleet.controller.keys import OwnRule
 from infra.fleet.controller.trial import allowance, at_once, has, is_known
@@ -18,7 +18,7 @@ from infra.fleet.versions import AssignedVersion, Returning, Rollout
 from infra.model.catalogue import region_of
 
 
-def ordered(rollout: Rollout, slots: Sequence[Wanted], judge: Judge) -> tuple[Rollout, tuple[Assign, ...]]:
+def ordered(rollout: Rollout, slots: Sequence[DesiredSlot], judge: Judge) -> tuple[Rollout, tuple[Assign, ...]]:
     """Orders that differ from what each VM was told. Of those that serve, at most the share goes back at a time."""
     new = {*rollout.waiting, *rollout.proved, *rollout.failed} if rollout.target != rollout.stable else set()
     orders = {slot.name: _assign(slot, rollout, judge, is_new=slot.name in new) for slot in slots}
@@ -45,7 +45,9 @@ def ordered(rollout: Rollout, slots: Sequence[Wanted], judge: Judge) -> tuple[Ro
     return replace(rollout, returning=returning), tuple(told)
 
 
-def _still_returning(rollout: Rollout, slots: Sequence[Wanted], judge: Judge, new: set[str]) -> dict[str, Returning]:
+def _still_returning(
+    rollout: Rollout, slots: Sequence[DesiredSlot], judge: Judge, new: set[str]
+) -> dict[str, Returning]:
     found = {}
     for slot in slots:
         each = rollout.returning.get(slot.name)
@@ -56,7 +58,7 @@ def _still_returning(rollout: Rollout, slots: Sequence[Wanted], judge: Judge, ne
     return found
 
 
-def _is_back(slot: Wanted, returning: Returning, rollout: Rollout, judge: Judge) -> bool:
+def _is_back(slot: DesiredSlot, returning: Returning, rollout: Rollout, judge: Judge) -> bool:
     if judge.now - returning.since >= allowance(judge):
         return True
     node = judge.fleet.slots[slot.name]
@@ -68,7 +70,7 @@ def _is_back(slot: Wanted, returning: Returning, rollout: Rollout, judge: Judge)
     return online and has(judge.observed.reports.get(slot.name), rollout.stable)
 
 
-def _goes_back(slot: Wanted, orders: Assign, rollout: Rollout, judge: Judge, new: set[str]) -> bool:
+def _goes_back(slot: DesiredSlot, orders: Assign, rollout: Rollout, judge: Judge, new: set[str]) -> bool:
     """Whether obeying takes away a VM that serves, or may serve: not one that has what it would be told."""
     told = judge.memory.vms[slot.name].assigned
     if told in (None, orders.version) or slot.name in new:
@@ -78,7 +80,7 @@ def _goes_back(slot: Wanted, orders: Assign, rollout: Rollout, judge: Judge, new
     return not has(judge.observed.reports.get(slot.name), rollout.stable)
 
 
-def _assign(slot: Wanted, rollout: Rollout, judge: Judge, *, is_new: bool) -> Assign:
+def _assign(slot: DesiredSlot, rollout: Rollout, judge: Judge, *, is_new: bool) -> Assign:
     """A VM pulls from the repository of the region in which it stands, or stood when that was last known; where its
     target has no image there, from its home's.
     """

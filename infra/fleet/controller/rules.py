@@ -16,7 +16,7 @@ from typing import Annotated, Final, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
-from infra.fleet.controller.desired import Settings
+from infra.fleet.controller.desired import ControllerSettings
 from infra.fleet.controller.observed import Trouble
 
 ABSENT: Final = "ABSENT"
@@ -86,7 +86,7 @@ Clock = Literal["state", "unserved", "restarted", "declared", "suspect", "draine
 Limit = Literal["boot", "grace", "job"] | Annotated[int, Field(gt=0)]
 
 
-class Rule(BaseModel):
+class RuleRow(BaseModel):
     """One row. Before `wait` is over since `since`, its verdict is to wait. says_state: whether `why` has the state."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -111,7 +111,7 @@ class Rule(BaseModel):
             and (self.when is None or self.when in situations)
         )
 
-    def limit(self, settings: Settings) -> timedelta | None:
+    def limit(self, settings: ControllerSettings) -> timedelta | None:
         """How long is waited before the verdict counts, None for not at all."""
         if self.wait is None:
             return None
@@ -119,11 +119,11 @@ class Rule(BaseModel):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class Judgement:
     """The row that fits a subject. until: when its wait ends, None where it has none or where it is over."""
 
     subject: str
-    rule: Rule
+    rule: RuleRow
     until: datetime | None = None
     detail: str = ""
 
@@ -181,7 +181,7 @@ class _Table(BaseModel):
     remakes: Remakes
     fallbacks: tuple[Fallback, ...]
     silence: Silence
-    rules: tuple[Rule, ...]
+    rules: tuple[RuleRow, ...]
 
 
 @cache
@@ -206,7 +206,7 @@ def silence() -> Silence:
 
 
 @cache
-def rules() -> tuple[Rule, ...]:
+def rules() -> tuple[RuleRow, ...]:
     """Every row, in the order in which they are tried; each subject's last fits whatever no other did."""
     table = _table().rules
     if len({rule.id for rule in table}) != len(table):
@@ -218,13 +218,13 @@ def rules() -> tuple[Rule, ...]:
 
 
 @lru_cache(maxsize=1024)
-def find(subject: Subject, state: str, health: str, situations: frozenset[Situation]) -> Rule:
+def find(subject: Subject, state: str, health: str, situations: frozenset[Situation]) -> RuleRow:
     """The first row that fits."""
     return next(rule for rule in rules() if rule.fits(subject, state, health, situations))
 
 
 @cache
-def rule(rule_id: str) -> Rule:
+def rule(rule_id: str) -> RuleRow:
     """The row of that id; KeyError where there is none."""
     for each in rules():
         if each.id == rule_id:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from infra.fleet.controller.desired import Desired, Wanted
+from infra.fleet.controller.desired import Desired, DesiredSlot
 from infra.fleet.controller.memory import Memory
 from infra.fleet.controller.observed import NodeSeen, Observed
 from infra.fleet.controller.rules import DEAD
@@ -22,7 +22,7 @@ POOL: Final = "tidepool-pool"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fleet:
+class FleetNodes:
     """Every node that was seen, sorted. slots: the node of each declared slot, None where it has none.
 
     taken: nodes that are not ours and bear a slot's name where that slot may be, by slot.
@@ -40,7 +40,7 @@ class Fleet:
         return (*(node for node in self.slots.values() if node is not None), *self.orphans)
 
 
-def sort(desired: Desired, observed: Observed) -> Fleet:
+def sort(desired: Desired, observed: Observed) -> FleetNodes:
     """Sort what was seen. Of two nodes of one slot one that lives stays, then a READY one, then the one at home."""
     wanted = {slot.name: slot for slot in desired.slots}
     candidates: dict[str, list[NodeSeen]] = {name: [] for name in wanted}
@@ -65,7 +65,7 @@ def sort(desired: Desired, observed: Observed) -> Fleet:
         nodes.sort(key=lambda node: _standing(wanted[node.name], node))
         slots[name] = nodes[0] if nodes else None
         orphans += nodes[1:]
-    return Fleet(
+    return FleetNodes(
         slots=slots,
         orphans=tuple(orphans),
         run_vms=tuple(run_vms),
@@ -84,7 +84,7 @@ def pool_of(node: NodeSeen) -> str:
     return node.labels.get(POOL, "")
 
 
-def _standing(slot: Wanted, node: NodeSeen) -> tuple[bool, bool, int, str]:
+def _standing(slot: DesiredSlot, node: NodeSeen) -> tuple[bool, bool, int, str]:
     """Smaller is better. Which of two nodes of one name its runner and its report are of, nobody says."""
     zones = [place.zone for place in slot.places]
     return node.state in DEAD, node.state != "READY", zones.index(node.zone), node.created
@@ -95,7 +95,7 @@ class VmNames:
     """Names of VMs as one sweep knows them: what is declared, was declared, or could be in a pool and zone of ours."""
 
     desired: Desired
-    fleet: Fleet
+    fleet: FleetNodes
     memory: Memory
 
     def is_ours(self, vm: str) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from infra.fleet.controller import limits, rollout
 from infra.fleet.controller.actions import Drain, FleetFinding, Proposal, Urgency, Waiting
-from infra.fleet.controller.desired import Wanted
+from infra.fleet.controller.desired import DesiredSlot
 from infra.fleet.controller.judge import Judge
 from infra.fleet.controller.keys import BackoffKey, OwnRule
 from infra.fleet.controller.rules import Verdict
@@ -26,7 +26,7 @@ def steer(judge: Judge) -> Steered:
     return steered
 
 
-def home_is_short(judge: Judge, slot: Wanted) -> bool:
+def home_is_short(judge: Judge, slot: DesiredSlot) -> bool:
     """Whether a slot's VM could not be made at home now, or nobody could see whether it was."""
     zone = slot.home.zone
     home = BackoffKey(zone, slot.accelerator.name, slot.home.capacity)
@@ -65,14 +65,14 @@ class Steered:
                         Waiting(subject=slot.name, rule=OwnRule.DRAIN_WISHED, reason="its job is waited for")
                     )
 
-    def _order(self, slot: Wanted, rule: OwnRule, reason: str, *, on: bool) -> None:
+    def _order(self, slot: DesiredSlot, rule: OwnRule, reason: str, *, on: bool) -> None:
         action = Drain(vm=slot.name, on=on, rule=rule, reason=reason)
         self.proposals.append(Proposal(action=action, pool=slot.pool, urgency=Urgency.CHANGE))
 
     def _finds(self, about: str, rule: OwnRule, reason: str) -> None:
         self.findings.append(FleetFinding(subject=about, rule=rule, reason=reason, since=self.judge.now))
 
-    def _leaves(self, slot: Wanted) -> bool:
+    def _leaves(self, slot: DesiredSlot) -> bool:
         """Whether a VM was drained because it, or another of its name, is about to go."""
         node = self.judge.fleet.slots[slot.name]
         if any(orphan.name == slot.name for orphan in self.judge.fleet.orphans):

@@ -17,10 +17,10 @@ from infra.fleet.controller.actions import Decision, FleetFinding, Recreate, Wai
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.events import Result
-from infra.fleet.controller.lease import SWEEP_TIME, Kind, Lease, LeaseTakenError, epoch, held, wall_clock
+from infra.fleet.controller.lease import SWEEP_TIME, Lease, LeaseKind, LeaseTakenError, epoch, held, wall_clock
 from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.observed import Observed
-from infra.fleet.controller.outcomes import Outcome
+from infra.fleet.controller.outcomes import ActionOutcome
 from infra.fleet.controller.remembered import Lessons, Remembered, SweepError
 from infra.fleet.google import GoogleError
 from infra.fleet.records import Record, Records
@@ -52,7 +52,7 @@ class Swept:
     desired: Desired
     observed: Observed
     decision: Decision
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[ActionOutcome, ...]
 
     @property
     def settled(self) -> bool:
@@ -135,7 +135,7 @@ class Sweeper:
             raise CutOffError from None
 
     def _swept(self, *, retry: bool) -> Swept:
-        with held(self.records, self.stack, Kind.CONTROLLER, self.wall, SWEEP_TIME) as lease:
+        with held(self.records, self.stack, LeaseKind.CONTROLLER, self.wall, SWEEP_TIME) as lease:
             desired, record = self._desired()
             remembered = Remembered.read(self.records, self.stack)
             memory = remembered.memory
@@ -163,7 +163,7 @@ class Sweeper:
         except manifests.ManifestError as error:
             raise SweepError(f"gs://{self.records.bucket}/{name}: {error}; nothing was done") from None
 
-    def _act(self, actor: Actor, decision: Decision, lease: Lease, remembered: Remembered) -> tuple[Outcome, ...]:
+    def _act(self, actor: Actor, decision: Decision, lease: Lease, remembered: Remembered) -> tuple[ActionOutcome, ...]:
         """Do it all, renewing the lease on the way; what is left when it cannot be renewed is not done.
 
         Deletes are sent before any of them is waited for. What is learned is remembered on the way.
@@ -180,7 +180,7 @@ class Sweeper:
         deleted = []
         for action in decision.actions:
             lost = holding.lost()
-            outcome = Outcome(action=action, result=Result.FAILED, text=lost) if lost else actor.do(action)
+            outcome = ActionOutcome(action=action, result=Result.FAILED, text=lost) if lost else actor.do(action)
             if isinstance(action, Recreate) and outcome.result is Result.DEFERRED:
                 deleted.append(action)
             else:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final, Literal
 
-from infra.fleet.controller.desired import Wanted
+from infra.fleet.controller.desired import DesiredSlot
 from infra.fleet.controller.judge import Judge
 from infra.fleet.reports import Phase, ReportSeen
 from infra.fleet.versions import PoolVersion, Rollout, Stage
@@ -31,7 +31,7 @@ def at_once(slots: int, share: float) -> int:
     return max(1, min(slots - 1, int(slots * share + _ROUNDING)))
 
 
-def is_known(slot: Wanted, judge: Judge) -> bool:
+def is_known(slot: DesiredSlot, judge: Judge) -> bool:
     """Whether anybody can say whether a VM serves: GitHub and its zone are asked."""
     return judge.hears(slot.pool) and judge.zone(slot) is not None
 
@@ -49,7 +49,7 @@ def allowance(judge: Judge) -> timedelta:
     return timedelta(minutes=2 * judge.desired.settings.boot)
 
 
-def proved(rollout: Rollout, slots: Sequence[Wanted], judge: Judge) -> Rollout:
+def proved(rollout: Rollout, slots: Sequence[DesiredSlot], judge: Judge) -> Rollout:
     """Take in what the VMs that are waited for came to."""
     declared = {slot.name: slot for slot in slots}
     waiting, proved, failed = {}, [*rollout.proved], [*rollout.failed]
@@ -79,7 +79,7 @@ def proved(rollout: Rollout, slots: Sequence[Wanted], judge: Judge) -> Rollout:
     return taken_in
 
 
-def further(rollout: Rollout, slots: Sequence[Wanted], judge: Judge) -> Rollout:
+def further(rollout: Rollout, slots: Sequence[DesiredSlot], judge: Judge) -> Rollout:
     """Give the target to more VMs: one canary, or as many as the share lets be in work with those that go back."""
     share = at_once(len(slots), judge.desired.settings.share)
     most = 1 if rollout.stage is Stage.CANARY else share
@@ -102,7 +102,7 @@ def further(rollout: Rollout, slots: Sequence[Wanted], judge: Judge) -> Rollout:
     return replace(rollout, waiting=waiting, proved=tuple(done))
 
 
-def held(rollout: Rollout, slots: Sequence[Wanted], judge: Judge, halted: str) -> tuple[str, ...]:
+def held(rollout: Rollout, slots: Sequence[DesiredSlot], judge: Judge, halted: str) -> tuple[str, ...]:
     """What keeps a rollout that is under way, or on its way back, from going on."""
     if not rollout.stage.is_under_way and not rollout.returning:
         return ()
@@ -135,7 +135,7 @@ def _has_a_job(vm: str, rollout: Rollout, judge: Judge) -> bool:
     return judge.busy(vm) and not _runs(judge.observed.reports.get(vm), rollout.target)
 
 
-def _proof(slot: Wanted, since: datetime, rollout: Rollout, judge: Judge) -> Proof:
+def _proof(slot: DesiredSlot, since: datetime, rollout: Rollout, judge: Judge) -> Proof:
     node = judge.fleet.slots[slot.name]
     if not is_known(slot, judge):
         return "open"
@@ -187,6 +187,6 @@ def _runs(report: ReportSeen | None, target: PoolVersion) -> bool:
     return report is not None and report.phase in _RUNNING and has(report, target)
 
 
-def _is_ready(slot: Wanted, judge: Judge) -> bool:
+def _is_ready(slot: DesiredSlot, judge: Judge) -> bool:
     node = judge.fleet.slots[slot.name]
     return node is not None and node.state == "READY" and not judge.wished_to_drain(slot)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from infra.fleet.controller.desired import Desired, Wanted
+from infra.fleet.controller.desired import Desired, DesiredSlot
 from infra.fleet.controller.keys import NodeKey
 from infra.fleet.controller.memory import Memory
 from infra.fleet.controller.observed import NodeSeen
@@ -90,7 +90,7 @@ def to_be_asked(
     ]
 
 
-def _may_stand(slot: Wanted, zone: str, memory: Memory) -> bool:
+def _may_stand(slot: DesiredSlot, zone: str, memory: Memory) -> bool:
     """Whether a slot's VM may be in a zone: it is declared there, or one was asked for or listed there."""
     known = memory.vms.get(slot.name)
     asked = known is not None and zone in known.tried

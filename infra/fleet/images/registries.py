@@ -75,7 +75,7 @@ class Answers(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Registries:
+class RegistryClients:
     """Artifact Registry by its API, and every other registry by the protocol that all of them speak."""
 
     google: Clients

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from infra.fleet.google import GoogleError
-from infra.fleet.records import Body, Record, Written, encode
+from infra.fleet.records import Body, Record, WriteResult, encode
 from infra.model import names
 from infra.model.images import record as documents
 
@@ -29,9 +29,9 @@ class Objects(Protocol):
 
     def below(self, prefix: str) -> Iterable[str]: ...
 
-    def put_once(self, name: str, content: bytes, content_type: str) -> Written: ...
+    def put_once(self, name: str, content: bytes, content_type: str) -> WriteResult: ...
 
-    def update(self, name: str, decide: Callable[[Body | None], Body]) -> Written: ...
+    def update(self, name: str, decide: Callable[[Body | None], Body]) -> WriteResult: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class Store:
             found = self.record.read(name)
         return documents.parse(found.body if found else None)
 
-    def update(self, change: Callable[[documents.Record], documents.Record]) -> Written:
+    def update(self, change: Callable[[documents.Record], documents.Record]) -> WriteResult:
         """Write what `change` makes of the record; called again with the newer one when another writer came first."""
         return self.record.update(names.images_record_object(), lambda body: change(documents.parse(body)).to_json())
 

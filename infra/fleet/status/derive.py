@@ -22,12 +22,12 @@ from infra.fleet.controller.memory import Memory
 from infra.fleet.controller.observe import pointed
 from infra.fleet.controller.observed import Observed
 from infra.fleet.controller.rollout import not_tried
-from infra.fleet.controller.rules import DEAD, Judged, Verdict, rule
-from infra.fleet.controller.sorting import Fleet, VmNames, sort
+from infra.fleet.controller.rules import DEAD, Judgement, Verdict, rule
+from infra.fleet.controller.sorting import FleetNodes, VmNames, sort
 from infra.fleet.records import Records
 from infra.fleet.status.look import Scene
 from infra.fleet.status.queue import Taker, queue, unserved
-from infra.fleet.status.shape import FleetStatus, LastSweep, Next, PoolStatus, RolloutStatus, Trouble
+from infra.fleet.status.shape import FleetIssue, FleetStatus, LastSweep, Next, PoolStatus, RolloutStatus
 from infra.fleet.versions import Rollout, shown
 from infra.fleet.wishes import wished
 from infra.model import names
@@ -66,7 +66,7 @@ def status(scene: Scene, declared: StackConfig | None = None) -> FleetStatus:
         strangers=tuple(trouble for strange, trouble in told if strange),
         unserved=unserved(scene.jobs, tuple(_takers(scene, desired))),
         unknown=tuple(
-            Trouble(subject=str(name), reason=each.reason) for name, each in sources.items() if not each.known
+            FleetIssue(subject=str(name), reason=each.reason) for name, each in sources.items() if not each.known
         ),
         drains=observed.wishes.drains,
         lost=dict(observed.wishes.lost),
@@ -115,7 +115,7 @@ def rollouts(scene: Scene) -> Iterable[RolloutStatus]:
             yield rollout_status(pool, rollout, len(desired.of_pool(pool)), observed)
 
 
-def unserved_since(vm: str, fleet: Fleet, memory: Memory) -> datetime | None:
+def unserved_since(vm: str, fleet: FleetNodes, memory: Memory) -> datetime | None:
     """Since when a declared VM does not serve, as the controller saw it; None where no sweep saw it so."""
     node = fleet.slots.get(vm)
     if node is None:
@@ -138,7 +138,7 @@ def _takers(scene: Scene, desired: Desired) -> Iterable[Taker]:
 
 
 def _pool(
-    pool: str, scene: Scene, desired: Desired, observed: Observed, fleet: Fleet, decision: Decision
+    pool: str, scene: Scene, desired: Desired, observed: Observed, fleet: FleetNodes, decision: Decision
 ) -> PoolStatus:
     slots, figures = desired.of_pool(pool), decision.pools[pool]
     zones_known = all(observed.zone_known(place.zone) for slot in slots for place in slot.places)
@@ -156,7 +156,9 @@ def _pool(
         busy=figures.busy if github_known else None,
         queue=queue(scene.labels.get(pool, frozenset()), {each for slot in slots for each in slot.serves}, scene.jobs),
         unhealthy=tuple(
-            Trouble(subject=vm, reason=_why(vm, judged, fleet, observed), since=unserved_since(vm, fleet, scene.memory))
+            FleetIssue(
+                subject=vm, reason=_why(vm, judged, fleet, observed), since=unserved_since(vm, fleet, scene.memory)
+            )
             for vm, judged in figures.unhealthy.items()
             if vm not in unjudged | resting
         ),
@@ -165,7 +167,7 @@ def _pool(
     )
 
 
-def _why(vm: str, judged: Judged, fleet: Fleet, observed: Observed) -> str:
+def _why(vm: str, judged: Judgement, fleet: FleetNodes, observed: Observed) -> str:
     """Why a VM does not serve: its state, the rule's reason, and what its own supervisor says."""
     node, report = fleet.slots.get(vm), observed.reports.get(vm)
     state = node.state if node else "not there"
@@ -182,19 +184,19 @@ def _why(vm: str, judged: Judged, fleet: Fleet, observed: Observed) -> str:
     return f"{said}; it says {report.phase.value}" + (f": {report.reason}" if report.reason else "")
 
 
-def _finding(about: str, reason: str, since: datetime, scene: Scene) -> Trouble:
+def _finding(about: str, reason: str, since: datetime, scene: Scene) -> FleetIssue:
     """One that no sweep has reported yet stands since nobody knows when."""
-    return Trouble(subject=about, reason=reason, since=since if since != scene.at else None)
+    return FleetIssue(subject=about, reason=reason, since=since if since != scene.at else None)
 
 
-def _orphans(fleet: Fleet, memory: Memory) -> Iterable[Trouble]:
+def _orphans(fleet: FleetNodes, memory: Memory) -> Iterable[FleetIssue]:
     for node in fleet.orphans:
         suspect = memory.suspects.get(node.orphan_key)
         reason = f"{node.state} in {node.zone} and not declared"
-        yield Trouble(subject=node.name, reason=reason, since=suspect.since if suspect else None)
+        yield FleetIssue(subject=node.name, reason=reason, since=suspect.since if suspect else None)
 
 
-def _ghosts(observed: Observed, memory: Memory, ours: VmNames) -> Iterable[Trouble]:
+def _ghosts(observed: Observed, memory: Memory, ours: VmNames) -> Iterable[FleetIssue]:
     """Runners of ours whose VM stands nowhere. Where a zone did not answer that is not known."""
     if not all(source.known for source in observed.zones.values()):
         return
@@ -204,7 +206,7 @@ def _ghosts(observed: Observed, memory: Memory, ours: VmNames) -> Iterable[Troub
             suspect = memory.suspects.get(runner.key)
             said = "online" if runner.online else "offline"
             reason = f"{said} at {runner.scope}, and no VM is there"
-            yield Trouble(subject=runner.name, reason=reason, since=suspect.since if suspect else None)
+            yield FleetIssue(subject=runner.name, reason=reason, since=suspect.since if suspect else None)
 
 
 def _next(decision: Decision) -> Iterable[Next]:

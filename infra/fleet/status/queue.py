@@ -67,7 +67,7 @@ class Unserved:
     why: str
 
 
-class Asked(Protocol):
+class JobSource(Protocol):
     """Who says which jobs wait; GitHubError where that is not to be had."""
 
     def together(self, repositories: Collection[str]) -> tuple[tuple[str, ...], ...]: ...
@@ -75,7 +75,7 @@ class Asked(Protocol):
     def queued(self, repositories: Collection[str]) -> tuple[QueuedJob, ...]: ...
 
 
-def waiting_jobs(github: Asked | None, repositories: Iterable[str]) -> JobsSeen:
+def waiting_jobs(github: JobSource | None, repositories: Iterable[str]) -> JobsSeen:
     """The jobs of these repositories that wait; one that cannot be asked hides none that is asked apart from it."""
     asked = sorted(set(repositories))
     if github is None:

@@ -31,7 +31,7 @@ def as_json(value: Any, *, without: Collection[str] = ()) -> Any:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trouble:
+class FleetIssue:
     """One thing that is not as it should be. since: None where it is not known since when."""
 
     subject: str
@@ -54,7 +54,7 @@ class PoolStatus:
     busy: int | None
     away: int | None
     queue: Queue
-    unhealthy: tuple[Trouble, ...] = ()
+    unhealthy: tuple[FleetIssue, ...] = ()
     drained: tuple[str, ...] = ()
     has_runners: bool = True
 
@@ -154,12 +154,12 @@ class FleetStatus:
     at: datetime
     unapplied: Unapplied | None = None
     pools: tuple[PoolStatus, ...] = ()
-    orphan_vms: tuple[Trouble, ...] = ()
-    orphan_runners: tuple[Trouble, ...] = ()
-    findings: tuple[Trouble, ...] = ()
-    strangers: tuple[Trouble, ...] = ()
+    orphan_vms: tuple[FleetIssue, ...] = ()
+    orphan_runners: tuple[FleetIssue, ...] = ()
+    findings: tuple[FleetIssue, ...] = ()
+    strangers: tuple[FleetIssue, ...] = ()
     unserved: tuple[Unserved, ...] = ()
-    unknown: tuple[Trouble, ...] = ()
+    unknown: tuple[FleetIssue, ...] = ()
     grants: tuple[StrangeGrant, ...] = ()
     unread: tuple[str, ...] = ()
     drains: tuple[DrainWish, ...] = ()
@@ -176,12 +176,12 @@ class FleetStatus:
         return sum(pool.desired for pool in self.pools)
 
     @property
-    def unhealthy(self) -> tuple[Trouble, ...]:
+    def unhealthy(self) -> tuple[FleetIssue, ...]:
         """Declared VMs that do not serve, pool by pool."""
         return tuple(each for pool in self.pools for each in pool.unhealthy)
 
     @property
-    def orphans(self) -> tuple[Trouble, ...]:
+    def orphans(self) -> tuple[FleetIssue, ...]:
         """What is ours and has no owner: VMs, then runners."""
         return (*self.orphan_vms, *self.orphan_runners)
 

@@ -56,7 +56,7 @@ _MASKED: Final = {"displayName": "display_name", "description": "description"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Account(Rest):
+class ServiceAccount(Rest):
     """A service account, whose create and patch wrap it and whose `disabled` has verbs of its own."""
 
     def create(self, call: ResourceCall) -> None:

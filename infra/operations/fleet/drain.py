@@ -7,7 +7,7 @@ from typing import Any
 
 from infra.fleet import draining
 from infra.fleet.controller.desired import Desired
-from infra.fleet.controller.lease import Kind
+from infra.fleet.controller.lease import LeaseKind
 from infra.fleet.draining import VmStanding
 from infra.fleet.status.look import Scene
 from infra.fleet.wishes import DrainWish, wished
@@ -93,7 +93,7 @@ def end_drain(fleet: Fleet, subject: str) -> Released:
         return Released(stack=fleet.stack, subject=subject, drained=tuple(wish.subject for wish in wishes))
     released = draining.released(pool_of, pool_of, wishes, subject, scene.memory)
     with (
-        leased(fleet.config, fleet.session, Kind.DRAIN),
+        leased(fleet.config, fleet.session, LeaseKind.DRAIN),
         fleet.place.records() as records,
     ):
         draining.end(records, fleet.stack, {subject}, released)

@@ -15,10 +15,10 @@ from typing import Final
 from infra.fleet import draining
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.github import GitHubError
-from infra.fleet.controller.lease import Kind
+from infra.fleet.controller.lease import LeaseKind
 from infra.fleet.controller.memory import Memory
 from infra.fleet.controller.observed import Observed
-from infra.fleet.draining import Standing, VmStanding
+from infra.fleet.draining import DrainState, VmStanding
 from infra.fleet.github_lists import RunningJob
 from infra.fleet.google import GoogleError
 from infra.fleet.status.look import Scene
@@ -62,8 +62,8 @@ def wait_for_jobs(fleet: Fleet, pool_of: Mapping[str, str], minutes: int) -> tup
 
 def waited_for(left: Sequence[VmStanding]) -> str:
     """Which jobs are waited for, VM by VM."""
-    said = [f"{each.vm}: {each.why}" for each in left if each.standing is not Standing.SETTLING]
-    settling = sum(each.standing is Standing.SETTLING for each in left)
+    said = [f"{each.vm}: {each.why}" for each in left if each.standing is not DrainState.SETTLING]
+    settling = sum(each.standing is DrainState.SETTLING for each in left)
     said += [f"{settling} more to say that they take no job"] if said and settling else []
     what = "; ".join(said) or f"{settling} of them to say that it takes no job"
     return f"waiting for {what}"
@@ -142,7 +142,7 @@ def _ended_meanwhile(fleet: Fleet, own: Sequence[DrainWish]) -> list[str]:
 def begin(fleet: Fleet, wishes: Sequence[DrainWish], vms: Iterable[str], *, state: str = NOTHING_CHANGED) -> None:
     """Wish these drains and order them, under the lease. Raises GoogleError, and Failure where another holds it."""
     with (
-        leased(fleet.config, fleet.session, Kind.DRAIN, state=state),
+        leased(fleet.config, fleet.session, LeaseKind.DRAIN, state=state),
         fleet.place.records() as records,
     ):
         draining.begin(records, fleet.stack, wishes, vms)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from infra.engines.protocol import CloudName
 from infra.fleet.google import GoogleError, clients
-from infra.fleet.place import Place, github_way, told_place
+from infra.fleet.place import FleetPlace, github_way, told_place
 from infra.fleet.records import Record, Records
 from infra.fleet.status.look import Scene, look
 from infra.model import names
@@ -33,15 +33,17 @@ from infra.operations.workspace import workspace
 if TYPE_CHECKING:
     from infra.operations.local.guests import LocalGuests
 
-__all__ = ("Place", "declared_place", "guests_at", "told_place")
+__all__ = ("FleetPlace", "declared_place", "guests_at", "told_place")
 
 
-def declared_place(config: StackConfig, endpoint: str | None) -> Place:
+def declared_place(config: StackConfig, endpoint: str | None) -> FleetPlace:
     """endpoint: root of the local cloud, whose GitHub then knows what the stack serves; None for Google."""
     if endpoint is None:
         project, bucket = config.project, config.bucket.name
         github = github_way(config.stack, project, bucket, os.environ)
-        return Place(project=project, bucket=bucket, endpoint=None, github=github, builds=config.builds is not None)
+        return FleetPlace(
+            project=project, bucket=bucket, endpoint=None, github=github, builds=config.builds is not None
+        )
     from infra.operations.local.github import local_place  # on Google Cloud nothing local is loaded
 
     return local_place(config, endpoint)
@@ -73,7 +75,7 @@ class Fleet:
 
     config: StackConfig
     session: CloudSession
-    place: Place
+    place: FleetPlace
     trouble: str = ""
 
     @property

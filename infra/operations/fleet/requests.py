@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from infra.engines.protocol import CloudName
 from infra.fleet import wishes
 from infra.fleet.controller import memory as memories
-from infra.fleet.controller.lease import Kind
+from infra.fleet.controller.lease import LeaseKind
 from infra.fleet.google import GoogleError
 from infra.fleet.records import Body
 from infra.model import names
@@ -26,7 +26,7 @@ def request(fleet: Fleet, change: Callable[[Body | None], Body]) -> None:
     """Change the wishes record under the lease. Raises Failure where the bucket refuses, or another holds the lease."""
     try:
         with (
-            leased(fleet.config, fleet.session, Kind.DRAIN),
+            leased(fleet.config, fleet.session, LeaseKind.DRAIN),
             fleet.place.records() as records,
         ):
             records.update(names.wishes_object(fleet.stack), change)

@@ -15,7 +15,7 @@ from infra.fleet.google import GoogleError
 from infra.fleet.reports import read_report
 from infra.fleet.status.derive import status
 from infra.fleet.status.queue import Unserved
-from infra.fleet.status.shape import FleetStatus, Next, PoolStatus, RolloutStatus, Trouble
+from infra.fleet.status.shape import FleetIssue, FleetStatus, Next, PoolStatus, RolloutStatus
 from infra.fleet.status.story import Story, story
 from infra.model import names, runner_names
 from infra.model.errors import ConfigError
@@ -27,7 +27,7 @@ from infra.operations.stacks.pools import GrantsSeen, policies_of
 from infra.operations.stacks.stack_file import known_stacks
 from infra.operations.workspace import workspace
 
-__all__ = ("FleetStatus", "Next", "PoolStatus", "RolloutStatus", "Statuses", "Trouble", "Unserved")
+__all__ = ("FleetIssue", "FleetStatus", "Next", "PoolStatus", "RolloutStatus", "Statuses", "Unserved")
 
 
 @dataclass(slots=True, kw_only=True)

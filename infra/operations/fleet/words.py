@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from infra.fleet.status.shape import FleetStatus, Next, RolloutStatus, Trouble
+from infra.fleet.status.shape import FleetIssue, FleetStatus, Next, RolloutStatus
 from infra.fleet.wishes import DrainWish
 from infra.preview.times import ago, due, since
 
@@ -18,9 +18,9 @@ def amiss(status: FleetStatus) -> str:
     return ", ".join(said) or "not as declared yet"
 
 
-def unknown(status: FleetStatus) -> list[Trouble]:
+def unknown(status: FleetStatus) -> list[FleetIssue]:
     queues = [
-        Trouble(subject=f"queue of {pool.pool}", reason=pool.queue.reason)
+        FleetIssue(subject=f"queue of {pool.pool}", reason=pool.queue.reason)
         for pool in status.pools
         if pool.queue.waiting is None
     ]

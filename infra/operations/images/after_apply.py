@@ -15,7 +15,7 @@ from infra.fleet.google import GoogleError, clients
 from infra.fleet.images.builds import read_asked, send, write_asked
 from infra.fleet.images.oci import RegistryError
 from infra.fleet.images.promotion import RoleImages
-from infra.fleet.images.registries import Registries
+from infra.fleet.images.registries import RegistryClients
 from infra.fleet.images.store import Store
 from infra.fleet.records import Records
 from infra.model.errors import ConfigError
@@ -134,6 +134,6 @@ def _role_images(config: StackConfig, lab: Lab, endpoint: str | None) -> Generat
         record = Records(google=home, bucket=lab.home.bucket.name)
         yield RoleImages(
             store=Store(record=record, pointers={}),
-            registries=Registries(google=google, others=others(endpoint)),
+            registries=RegistryClients(google=google, others=others(endpoint)),
             stack=config.stack,
         )

@@ -16,7 +16,7 @@ from infra.engines.protocol import CloudName
 from infra.fleet.google import Clients, GoogleError, clients
 from infra.fleet.images.oci import OciRegistry, Reader, RegistryError
 from infra.fleet.images.promotion import Promotion, artifact_places
-from infra.fleet.images.registries import Registries
+from infra.fleet.images.registries import RegistryClients
 from infra.fleet.images.store import Store
 from infra.fleet.records import Records
 from infra.model.catalogue import region_of
@@ -91,7 +91,7 @@ class Work:
     lab: Lab
     google: Mapping[str, Clients]
     store: Store
-    registries: Registries
+    registries: RegistryClients
 
     @property
     def records(self) -> Records:
@@ -157,7 +157,7 @@ def at_work(
                 lab=lab,
                 google=google,
                 store=Store(record=buckets[home], pointers=buckets),
-                registries=Registries(google=google[home], others=found),
+                registries=RegistryClients(google=google[home], others=found),
             )
     except GoogleError as error:
         raise Failure("\n".join((str(error), *_next_step(lab, error)))) from None

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from infra.fleet.controller.by_broker import BrokerApi
 from infra.fleet.controller.github import GitHub, RunnerApi
 from infra.fleet.google import Api, GoogleError, clients, execute
-from infra.fleet.place import BROKER, Place, named_broker
+from infra.fleet.place import BROKER, FleetPlace, named_broker
 from infra.local.cloud.github.control import GitHubControl
 from infra.model import names
 from infra.model.schema import StackConfig
@@ -89,10 +89,10 @@ def local_github(config: StackConfig, url: str, broker: str | None) -> GitHub:
     )
 
 
-def local_place(config: StackConfig, url: str) -> Place:
+def local_place(config: StackConfig, url: str) -> FleetPlace:
     """The place of a stack file on the local cloud, whose clock may be ahead of the wall's."""
     broker = named_broker(os.environ) if os.environ.get(BROKER) else None
-    return Place(
+    return FleetPlace(
         project=config.project,
         bucket=config.bucket.name,
         github=local_github(config, url, broker),

@@ -12,8 +12,8 @@ from itertools import chain
 from typing import Any
 
 from infra.engines.protocol import CloudName
-from infra.fleet.bootstrap import Step, Wanted, actions, next_commands, pin_commands, plan
-from infra.fleet.bootstrap_calls import Project
+from infra.fleet.bootstrap import BootstrapStep, Wanted, actions, next_commands, pin_commands, plan
+from infra.fleet.bootstrap_calls import BootstrapProject
 from infra.fleet.google import GoogleError, clients
 from infra.model import names
 from infra.model.errors import ConfigError, Problem
@@ -24,7 +24,7 @@ from infra.operations.ports import SILENT, Teller
 from infra.operations.session import cloud_without_engine, reached
 from infra.operations.workspace import workspace
 
-__all__ = ("Step",)
+__all__ = ("BootstrapStep",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class Bootstrap:
     wanted: Wanted
     cloud: CloudName
     endpoint: str | None
-    steps: tuple[Step, ...]
+    steps: tuple[BootstrapStep, ...]
     pins: tuple[str, ...]
     next: tuple[str, ...]
 
@@ -86,7 +86,7 @@ def plan_bootstrap(
     teller.works_on(where, f"project {config.project} on {where.value} cloud")
     endpoint = reached(where, teller)
     with _refusing(), clients(config.project, endpoint) as google:
-        steps = plan(Project(google=google, wanted=wanted).observe(), wanted)
+        steps = plan(BootstrapProject(google=google, wanted=wanted).observe(), wanted)
     return Bootstrap(
         wanted=wanted,
         cloud=where,
@@ -97,10 +97,10 @@ def plan_bootstrap(
     )
 
 
-def apply_bootstrap(planned: Bootstrap) -> Iterator[Step]:
+def apply_bootstrap(planned: Bootstrap) -> Iterator[BootstrapStep]:
     """Make what is lacking, one step after the other; each that is made."""
     with _refusing(), clients(planned.wanted.project, planned.endpoint) as google:
-        there = Project(google=google, wanted=planned.wanted)
+        there = BootstrapProject(google=google, wanted=planned.wanted)
         for step in planned.steps:
             if step.action is not None:
                 there.apply(step.action)

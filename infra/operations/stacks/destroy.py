@@ -6,7 +6,7 @@ from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from infra.engines.protocol import Engine
-from infra.fleet.controller.lease import Kind
+from infra.fleet.controller.lease import LeaseKind
 from infra.fleet.google import GoogleError
 from infra.fleet.transition import declare_again, withdraw
 from infra.model import names
@@ -47,7 +47,7 @@ def destroy(
     withdraws = exclude_protected and not session.request.targets
     with (
         _drained(session, plan, file) if drains else nullcontext(),
-        leased(records, session, Kind.DESTROY) if records else nullcontext(),
+        leased(records, session, LeaseKind.DESTROY) if records else nullcontext(),
         _withdrawn(records, session) if records and withdraws else nullcontext(),
         interruptible(session.request.stack, "destroy"),
         watch as listener,

@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 from infra.engines.passes import HeldBackError
 from infra.fleet.arriving import Leaving, just_made, stand_ins, takes_over, unserved
 from infra.fleet.controller.desired import Desired
-from infra.fleet.controller.lease import Kind
+from infra.fleet.controller.lease import LeaseKind
 from infra.fleet.controller.observed import Observed
 from infra.fleet.google import GoogleError
 from infra.fleet.transition import declare_both
@@ -60,14 +60,14 @@ class Holding:
             try:
                 drained = self.drains and leaving
                 if begun and drained:
-                    with leased(config, session, Kind.UP, state=state):
+                    with leased(config, session, LeaseKind.UP, state=state):
                         self.insist_on_file("what is new was made", state)
                         _declare_both(self.wanted, session, {*leaving, *staying}, state)
                 if drained:
                     fleet = Fleet(config=config, session=session, place=declared_place(config, session.endpoint))
                     _wait_for_new(fleet, Leaving(frozenset(leaving), frozenset(returning), makes_room), state)
                     held.enter_context(drained_before(fleet, leaving, "up", state=state))
-                held.enter_context(leased(config, session, Kind.UP, state=state))
+                held.enter_context(leased(config, session, LeaseKind.UP, state=state))
                 self.insist_on_file("its VMs were drained" if drained else "another acted on its fleet", state)
                 if staying:
                     _declare_both(self.wanted, session, staying, state)

@@ -12,15 +12,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from infra.model.demand import FILE as DEMAND_FILE
-from infra.model.demand import Demands, load_demands
+from infra.model.demand import WRITE, Demands, load_demands
 from infra.model.errors import ConfigError, Problem
 from infra.model.fit import misfits
 from infra.model.stack import read_sibling, stack_names
 from infra.model.unclaimed import Misfit
 from infra.operations.workflows.pin import wrong_pins
 from infra.operations.workflows.scene import (
-    FOLDER,
-    WRITE,
     GeneratedHere,
     for_checkout,
     generated_here,
@@ -34,6 +32,7 @@ from infra.operations.workspace import workspace
 from workflows import coverage
 from workflows.checks import Known, TestCase, check, pools_of
 from workflows.collected import load_collected
+from workflows.composite import FOLDER
 from workflows.coverage import missing
 from workflows.legacy import names, overdue
 from workflows.legacy.text import suffixed_file

@@ -1,16 +1,29 @@
-"""Which line made which job of a generated file, and where it runs."""
+"""Which line made which job of a generated file and where it runs; which tests run where, and the list that says so."""
 
 from __future__ import annotations
 
+import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
 from infra.operations.errors import Refusal
 from infra.operations.workflows.scene import refuse_problems, scene
+from infra.operations.workspace import workspace
+from workflows import coverage
+from workflows.collected import ENDING, FOLDER, UnreadableFileError, load_collected, read_checkout, written
+from workflows.coverage import Coverage
 from workflows.generate import Generated
+from workflows.spec import Spec, load_spec, spec_names
 from workflows.triggering import listed, triggers
+from workflows.world import load_world
 
 OWN = "own"
+_HOW = (
+    "Read from the files without running anything: decorators and pytestmark, as docs/workflows.md says. What is",
+    "marked at run time, or by a hook of conftest.py, is not in here; workflows/collect/tidepool_markers.py has it.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,3 +78,53 @@ def _told(of: str, file: Generated, root: Path) -> FileTold:
         runs_on = tuple(listed(spec.get("runs-on")))
         jobs.append(JobTold(job, str(source), says, runs_on, spec.get("timeout-minutes"), why.get(job, "")))
     return FileTold(file.path, of, str(data["name"]), tuple(triggers(data["on"])), tuple(jobs))
+
+
+def coverages(name: str | None) -> Iterator[tuple[Spec, Coverage]]:
+    """Of every specification that has a list of tests, or of the one that is named; Refusal where that has none."""
+    here = scene()
+    for each in (name,) if name else spec_names(here.root):
+        spec = load_spec(here.root, each, here.world)
+        collected = load_collected(here.root, each)
+        if collected is not None:
+            yield spec, coverage.of_spec(spec, collected)
+        elif name:
+            raise Refusal(f"{each} has no list of tests; {FOLDER / each}{ENDING} would be it (docs/workflows.md)")
+
+
+def write_list(checkout: Path, name: str) -> tuple[str, int]:
+    """Write the list of tests of a specification anew from the files of a checkout: its path, and how many there are.
+
+    Refusal for a file that cannot be read, and for a checkout without a test or a commit.
+    """
+    root = workspace().root
+    spec = load_spec(root, name, load_world(root))
+    folders = sorted({path for job in coverage.selections(spec) for path in job.paths})
+    try:
+        collected = read_checkout(checkout, [each for each in folders if not _inside(each, folders)])
+    except UnreadableFileError as error:
+        raise Refusal(str(error)) from None
+    if not collected.tests:
+        raise Refusal(f"{checkout} has no test below {', '.join(folders)}")
+    day = datetime.now(UTC).date().isoformat()
+    source = f"source: https://github.com/{spec.declared.repository}/tree/{_commit(checkout)}"
+    path = root / FOLDER / f"{name}{ENDING}"
+    path.write_text(written(collected, (f"The tests of {spec.declared.repository}.", source, f"read: {day}", *_HOW)))
+    return f"{FOLDER / name}{ENDING}", len(collected.tests)
+
+
+def _inside(folder: str, others: list[str]) -> bool:
+    return any(folder.startswith(f"{other}/") for other in others)
+
+
+def _commit(checkout: Path) -> str:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(checkout), "rev-parse", "--verify", "HEAD"], check=False, capture_output=True, text=True
+        )
+    except FileNotFoundError:
+        raise Refusal("git is not installed; it says at which commit a checkout is") from None
+    if done.returncode != 0:
+        said = done.stderr.strip().partition("\n")[0]
+        raise Refusal(f"{checkout} is no checkout with a commit, which the list names; commit there first ({said})")
+    return done.stdout.strip()

@@ -14,6 +14,7 @@ from infra.model.demand import FILE as DEMAND_FILE
 from infra.model.errors import ConfigError
 from infra.operations.errors import Failure
 from infra.operations.workspace import workspace
+from workflows.composite import FOLDER
 from workflows.coverage import PROJECT, Checkout, project
 from workflows.generate import Generated, generate
 from workflows.legacy import COMPARISON, comparison
@@ -21,10 +22,8 @@ from workflows.outputs import COPIES, LABELS, Outputs, label_file, outputs
 from workflows.spec import Spec
 from workflows.world import ACTIONS, World, load_world
 
-FOLDER = ".github/workflows"
 PLANS = "stacks/plans"
 """Where the plans of stacks stand."""
-WRITE = "./tidepool workflows --write"
 _NOT_ITS = frozenset((".git", ".venv", "node_modules", "__pycache__"))
 
 

@@ -10,7 +10,7 @@ import pytest
 from infra.engines.embedded import EmbeddedEngine
 from infra.engines.standing import vm_urn
 from infra.fleet.bundle import STUB
-from infra.fleet.draining import Standing, VmStanding
+from infra.fleet.draining import DrainState, VmStanding
 from infra.fleet.google import Api, clients, execute
 from infra.fleet.records import Records
 from infra.model import fleet as slots_of
@@ -67,7 +67,7 @@ def test_what_goes_is_shown_before_it_is_asked_about(fleet: Checkout) -> None:
 
 
 def test_a_job_that_runs_on_keeps_everything(fleet: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
-    busy = (VmStanding(vm=VMS[0], standing=Standing.BUSY, why="job slow"),)
+    busy = (VmStanding(vm=VMS[0], standing=DrainState.BUSY, why="job slow"),)
     monkeypatch.setattr("infra.operations.fleet.drained.wait_for_jobs", lambda *_: busy)
     failed = fleet.run("destroy", "lone", "--exclude-protected", "--yes")
     assert failed.exit_code == 1

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from infra.cli.render.status import show_status
-from infra.fleet.draining import Standing, VmStanding
+from infra.fleet.draining import DrainState, VmStanding
 from infra.fleet.google import clients
 from infra.fleet.records import Records
 from infra.fleet.status.derive import status
@@ -195,7 +195,7 @@ def test_up_that_cannot_wait_long_enough_changes_nothing_and_lets_the_vm_work_on
     standing: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     standing.edit("ci", "us-central2-b: 1", "us-central2-b: 0")
-    busy = VmStanding(vm=V4, standing=Standing.BUSY, why="job Tests")
+    busy = VmStanding(vm=V4, standing=DrainState.BUSY, why="job Tests")
     monkeypatch.setattr("infra.operations.fleet.drained.wait_for_jobs", lambda *_: (busy,))
     said = standing.run("up", "ci")
     assert said.exit_code == 1

@@ -10,8 +10,8 @@ from collections.abc import Callable
 import pytest
 
 from infra.fleet.arriving import serves
-from infra.fleet.controller.desired import Wanted
-from infra.fleet.draining import Standing, VmStanding
+from infra.fleet.controller.desired import DesiredSlot
+from infra.fleet.draining import DrainState, VmStanding
 from infra.local.cloud.control import Control
 from infra.operations.fleet.looks import Fleet
 from tests.cli.conftest import Checkout
@@ -55,7 +55,7 @@ def at_each_wait(monkeypatch: pytest.MonkeyPatch, look: Callable[[Fleet], None])
     monkeypatch.setattr(Fleet, "pause", watched)
 
 
-def who_serves(monkeypatch: pytest.MonkeyPatch, may: Callable[[Wanted], bool]) -> None:
+def who_serves(monkeypatch: pytest.MonkeyPatch, may: Callable[[DesiredSlot], bool]) -> None:
     """Guests of the local cloud serve at once; let those that may not do it later or never."""
     monkeypatch.setattr("infra.fleet.arriving.serves", lambda slot, *seen: may(slot) and serves(slot, *seen))
 
@@ -75,7 +75,7 @@ def test_a_job_that_runs_on_leaves_old_and_new_standing_and_declared(
 ) -> None:
     monkeypatch.setattr(
         "infra.operations.fleet.drained.wait_for_jobs",
-        lambda *_: (VmStanding(vm=OLD[0], standing=Standing.BUSY, why="job slow"),),
+        lambda *_: (VmStanding(vm=OLD[0], standing=DrainState.BUSY, why="job slow"),),
     )
     failed = fleet.run("up", "ci")
     said = " ".join(failed.output.split())

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 
-@pytest.fixture(autouse=True)
-def without_plans(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("infra.engines.plans.plans", lambda _: {})
+@pytest.fixture(autouse=True, scope="module")
+def without_plans() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("infra.engines.plans.plans", lambda _: {})
+        yield

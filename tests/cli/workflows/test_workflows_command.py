@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from infra.cli.workflows.told import below
-from infra.operations.workflows import tests
+from infra.operations.workflows import explained
 from tests.cli.conftest import ROOT, Checkout
 from tests.program.stacks import lend
 from tests.workflows.legacy_checkout import REPLACED, old_files
@@ -284,7 +284,7 @@ def test_the_list_of_tests_is_read_from_a_checkout(
     lab = tmp_path / "lab"
     (lab / "lib/levanter/tests").mkdir(parents=True)
     (lab / "lib/levanter/tests/test_a.py").write_text("import pytest\n\n@pytest.mark.ray\ndef test_a(): ...\n")
-    monkeypatch.setattr(tests, "_commit", lambda _: "c0ffee")
+    monkeypatch.setattr(explained, "_commit", lambda _: "c0ffee")
     assert here.json("workflows", "--read-tests", str(lab))["tests"] == 1
     text = (here.root / "workflows/spec/marin.tests").read_text()
     assert "https://github.com/marin-community/marin/tree/c0ffee" in text
@@ -297,7 +297,7 @@ def test_a_folder_without_a_commit_is_refused_in_one_line(
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests/test_a.py").write_text("def test_a(): ...\n")
     said = subprocess.CompletedProcess([], 128, "", "fatal: no revision\nand how git is used\n")
-    monkeypatch.setattr(tests.subprocess, "run", lambda *_, **__: said)
+    monkeypatch.setattr(explained.subprocess, "run", lambda *_, **__: said)
     result = here.run("workflows", "--read-tests", str(tmp_path))
     assert result.exit_code == 2
     assert "which the list names; commit there first (fatal: no revision)\n" in result.stderr

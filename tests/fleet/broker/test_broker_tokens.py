@@ -191,6 +191,17 @@ def test_claims_written_twice_are_refused_whoever_signed_them() -> None:
         assert refusal.value.reason is Reason.BAD_TOKEN
 
 
+@pytest.mark.parametrize("other", ["{0}x", "{0}/broker", "x{0}", "{0} {0}", "https"])
+def test_an_audience_that_only_resembles_the_brokers_is_refused(world: World, other: str) -> None:
+    token = world.token(audience=other.format(world.settings.audience))
+    refused(world, world.ask(token=token), Reason.FOREIGN_AUDIENCE)
+
+
+def test_a_token_for_the_beginning_of_the_audience_is_refused(world: World) -> None:
+    token = world.token(audience=world.settings.audience[:-1])
+    refused(world, world.ask(token=token), Reason.FOREIGN_AUDIENCE)
+
+
 def test_a_stranger_learns_nothing_of_the_fleet(world: World) -> None:
     """Everybody with a Google account can have a token for this audience."""
     strange = {"email": "somebody@example.com"}

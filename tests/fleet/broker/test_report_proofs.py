@@ -103,6 +103,12 @@ def test_another_host_of_a_slice_says_nothing_for_a_vm_that_has_registered(pair:
     assert VM not in heard(pair)[0]
 
 
+def test_a_machine_in_a_zone_where_the_vm_is_not_says_nothing_for_it(pair: World) -> None:
+    claims = {"google": {"compute_engine": {"instance_id": "4711", "zone": "us-east1-c"}}}
+    write(pair, VM, signed(pair, VM, said(pair), claims=claims))
+    assert VM not in heard(pair)[0]
+
+
 def test_a_proof_is_good_for_the_text_that_was_signed(pair: World) -> None:
     mine = signed(pair, VM, said(pair, "idle"))
     _, token = report_proof.parted(mine)

@@ -8,11 +8,11 @@ from typing import Any
 
 from infra.fleet.controller.actions import Decision
 from infra.fleet.controller.decide import decide
-from infra.fleet.controller.desired import Cap, Desired, Place, Settings, Wanted
+from infra.fleet.controller.desired import Cap, ControllerSettings, Desired, DesiredSlot, SlotPlace
 from infra.fleet.controller.events import Result
 from infra.fleet.controller.memory import EMPTY, Memory
 from infra.fleet.controller.observed import KNOWN, NodeSeen, Observed, RunnerSeen, Source
-from infra.fleet.controller.outcomes import Outcome, learned
+from infra.fleet.controller.outcomes import ActionOutcome, learned
 from infra.model.catalogue import AcceleratorType, CapacityKind
 
 START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -25,21 +25,23 @@ def minutes(count: float) -> timedelta:
     return timedelta(minutes=count)
 
 
-def place(zone: str = HOME, capacity: CapacityKind = CapacityKind.PREEMPTIBLE) -> Place:
-    return Place(zone=zone, capacity=capacity, node={"acceleratorType": V5E.name})
+def place(zone: str = HOME, capacity: CapacityKind = CapacityKind.PREEMPTIBLE) -> SlotPlace:
+    return SlotPlace(zone=zone, capacity=capacity, node={"acceleratorType": V5E.name})
 
 
-def slot(index: int, *, pool: str = "tpu-ci", fallbacks: tuple[Place, ...] = (), home: Place | None = None) -> Wanted:
+def slot(
+    index: int, *, pool: str = "tpu-ci", fallbacks: tuple[SlotPlace, ...] = (), home: SlotPlace | None = None
+) -> DesiredSlot:
     at = home or place()
     name = f"{pool}-{at.zone}-{index}"
-    return Wanted(name=name, pool=pool, accelerator=V5E, places=(at, *fallbacks), serves=("a-lab/code",))
+    return DesiredSlot(name=name, pool=pool, accelerator=V5E, places=(at, *fallbacks), serves=("a-lab/code",))
 
 
 def fleet(count: int = 6, **given: Any) -> Desired:
     """A pool of `count` preemptible VMs in one zone."""
     slots = given.pop("slots", tuple(slot(index, fallbacks=given.get("fallbacks", ())) for index in range(count)))
     given.pop("fallbacks", None)
-    usual: dict[str, Any] = {"settings": Settings()}
+    usual: dict[str, Any] = {"settings": ControllerSettings()}
     return Desired(stack="ci", project="a-lab", slots=slots, **{**usual, **given})
 
 
@@ -113,7 +115,7 @@ def sweeps(
 
 def remembered(decision: Decision, desired: Desired, now: datetime) -> Memory:
     """The memory after all of a decision was done."""
-    outcomes = [Outcome(action=action, result=Result.DONE) for action in decision.actions]
+    outcomes = [ActionOutcome(action=action, result=Result.DONE) for action in decision.actions]
     return learned(decision.memory, desired, outcomes, now)
 
 

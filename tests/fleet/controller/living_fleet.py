@@ -24,12 +24,12 @@ from infra.fleet.controller.actions import (
     Restart,
 )
 from infra.fleet.controller.decide import decide
-from infra.fleet.controller.desired import Desired, Place
+from infra.fleet.controller.desired import Desired, SlotPlace
 from infra.fleet.controller.events import Result
 from infra.fleet.controller.keys import NodeKey
 from infra.fleet.controller.memory import Memory
 from infra.fleet.controller.observed import KNOWN, CreateEnded, NodeSeen, Observed, RunnerSeen, Trouble, unknown
-from infra.fleet.controller.outcomes import Outcome, learned
+from infra.fleet.controller.outcomes import ActionOutcome, learned
 from infra.fleet.controller.rules import DEAD, GIVEN_BACK
 from infra.fleet.reports import Phase, ReportSeen
 from infra.fleet.versions import PoolVersion
@@ -242,7 +242,7 @@ class World:
 
     # How the world answers.
 
-    def _apply(self, action: Action) -> Outcome:
+    def _apply(self, action: Action) -> ActionOutcome:
         if not isinstance(action, Assign):
             about = "".join(str(getattr(action, each, "")) for each in ("slot", "vm", "name", "subject"))
             zone = getattr(getattr(action, "place", None), "zone", "")
@@ -252,14 +252,14 @@ class World:
                 return self._create(action, action.slot, action.place)
             case Recreate():
                 if not self._delete(action.node):
-                    return Outcome(action=action, result=Result.CHANGED)
+                    return ActionOutcome(action=action, result=Result.CHANGED)
                 pool = next(slot.pool for slot in self.desired.slots if slot.name == action.slot)
                 if action.node.state not in GIVEN_BACK:
                     self.replaced[pool].append(self.now)
                 if action.place is None:
-                    return Outcome(action=action, result=Result.DONE)
+                    return ActionOutcome(action=action, result=Result.DONE)
                 if self.dice.random() < 0.2:
-                    return Outcome(action=action, result=Result.DEFERRED, text="the delete takes long")
+                    return ActionOutcome(action=action, result=Result.DEFERRED, text="the delete takes long")
                 return self._create(action, action.slot, action.place)
             case Delete():
                 self._may_delete(action.node)
@@ -268,7 +268,7 @@ class World:
                 assert not any(each.id == action.id and each.online for each in self._runners()), self.told()
                 self.ghosts.pop(action.id, None)
             case Restart() | Assign() | Drain() if self.faults and self.dice.random() < 0.05:
-                return Outcome(action=action, result=Result.FAILED, text="the bucket did not answer")
+                return ActionOutcome(action=action, result=Result.FAILED, text="the bucket did not answer")
             case Restart():
                 self.orders[action.vm]["restart"] = action.number
             case Assign():
@@ -277,25 +277,27 @@ class World:
                 self.orders[action.vm]["drain"] = action.on
             case Report():
                 pass
-        return Outcome(action=action, result=Result.DONE)
+        return ActionOutcome(action=action, result=Result.DONE)
 
-    def _create(self, action: Action, name: str, place: Place) -> Outcome:
+    def _create(self, action: Action, name: str, place: SlotPlace) -> ActionOutcome:
         """As `act` does it: the slot's other places are asked for it by name first, since lists lie."""
         if any(vm.seen.name == name and vm.alive and vm.seen.zone != place.zone for vm in self.vms.values()):
-            return Outcome(action=action, result=Result.CHANGED, text="it is elsewhere")
+            return ActionOutcome(action=action, result=Result.CHANGED, text="it is elsewhere")
         if NodeKey(place.zone, name) in self.vms:
-            return Outcome(action=action, result=Result.DONE, text="it exists")
+            return ActionOutcome(action=action, result=Result.DONE, text="it exists")
         if self.stockout.get(place.zone, self.now) > self.now:
             if self.dice.random() < 0.5:
-                return Outcome(action=action, result=Result.FAILED, trouble=Trouble.STOCKOUT, text="no more capacity")
+                return ActionOutcome(
+                    action=action, result=Result.FAILED, trouble=Trouble.STOCKOUT, text="no more capacity"
+                )
             self.creating[name] = (place.zone, self.now, Trouble.STOCKOUT)
-            return Outcome(action=action, result=Result.DONE, operation="op")
+            return ActionOutcome(action=action, result=Result.DONE, operation="op")
         self.creating[name] = (place.zone, self.now, None)
         self._make(name, place)
         self.check()
-        return Outcome(action=action, result=Result.DONE, operation="op")
+        return ActionOutcome(action=action, result=Result.DONE, operation="op")
 
-    def _make(self, name: str, place: Place) -> None:
+    def _make(self, name: str, place: SlotPlace) -> None:
         slot = next(slot for slot in self.desired.slots if slot.name == name)
         seen = NodeSeen(
             name=name,

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from infra.fleet.controller.actions import Drain, RemoveRunner, verb
-from infra.fleet.controller.desired import Settings
+from infra.fleet.controller.desired import ControllerSettings
 from infra.fleet.controller.observed import unknown
 from infra.fleet.versions import PoolVersion
 from infra.fleet.wishes import Wishes
@@ -57,7 +57,7 @@ def test_a_window_that_is_over_within_the_hour_is_waited_for() -> None:
 
 
 def test_a_cap_of_replacements_says_when_the_next_may_be() -> None:
-    desired = fleet(4, settings=Settings(replacements=1))
+    desired = fleet(4, settings=ControllerSettings(replacements=1))
     memory = sweeps(desired, seen(desired, nodes=nodes(desired, s0="FAILED")), 1)[-1].memory
     lost = seen(desired, nodes=nodes(desired, s1="FAILED"))
     decisions = sweeps(desired, lost, 8, memory=memory, start=START + minutes(2))

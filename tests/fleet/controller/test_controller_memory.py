@@ -17,7 +17,7 @@ from infra.fleet.controller.events import Result, Verb
 from infra.fleet.controller.keys import BackoffKey, FindingKey, NodeKey, OrphanKey, SourceKind, SourceName
 from infra.fleet.controller.memory import EMPTY, UnreadableMemoryError
 from infra.fleet.controller.observed import RunnerSeen
-from infra.fleet.controller.outcomes import Outcome, intended, learned
+from infra.fleet.controller.outcomes import ActionOutcome, intended, learned
 from infra.fleet.status.story import remembered_as
 from infra.fleet.versions import PartKind, PoolVersion, VersionPart
 from infra.model.catalogue import CapacityKind
@@ -93,7 +93,7 @@ def test_a_doubt_of_what_orders_say_outlives_another_order_and_ends_with_all_of_
     image = Assign(vm=vm, region="us-west4", image=None, bundle=None, rule="", reason="")
     doubted = intended(EMPTY, [image], START)
     drained = intended(doubted, [Drain(vm=vm, on=True, **why)], START)
-    done = Outcome(action=Drain(vm=vm, on=True, **why), result=Result.DONE)
+    done = ActionOutcome(action=Drain(vm=vm, on=True, **why), result=Result.DONE)
     assert learned(drained, fleet(1), [done], START).vms[vm].unsure == 1
     anew = intended(drained, [replace(image, first=True)], START)
     assert anew.vms[vm].unsure == 1, "whatever was doubted before"

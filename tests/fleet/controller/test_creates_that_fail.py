@@ -18,7 +18,7 @@ from infra.fleet.controller.events import Result
 from infra.fleet.controller.keys import BackoffKey
 from infra.fleet.controller.memory import EMPTY, LAG, Backoff, Creating, Memory, VmMemory
 from infra.fleet.controller.observed import KNOWN, CreateEnded, Trouble, unknown
-from infra.fleet.controller.outcomes import Outcome, learned
+from infra.fleet.controller.outcomes import ActionOutcome, learned
 from infra.fleet.controller.rules import fallbacks
 from infra.fleet.controller.tpu_api import MINUTE, trouble_of_answer, trouble_of_operation
 from infra.fleet.google import GoogleError
@@ -45,7 +45,7 @@ RATE = "Quota exceeded for quota metric 'Write requests' and limit 'Write reques
 
 def refused(memory: Memory, desired: object, trouble: Trouble, now: datetime, name: str) -> Memory:
     action = Create(slot=name, place=place(), rule="slot-absent", reason="")
-    failed = Outcome(action=action, result=Result.FAILED, trouble=trouble, text="no more capacity")
+    failed = ActionOutcome(action=action, result=Result.FAILED, trouble=trouble, text="no more capacity")
     return learned(memory, desired, [failed], now)  # ty: ignore[invalid-argument-type]
 
 
@@ -173,7 +173,11 @@ def test_two_zones_do_not_knock_in_step() -> None:
     [
         (8, "There is no more capacity in the zone", Trouble.STOCKOUT),
         (8, "Quota limit 'TPUV5sLitepod' has been exceeded", Trouble.QUOTA),
-        (8, "Quota exceeded for quota metric 'Write requests' and limit 'Write requests per minute'", Trouble.OUTAGE),
+        (
+            8,
+            "Quota exceeded for quota metric 'Write requests' and limit 'Write requests per minute'",
+            Trouble.OUTAGE,
+        ),
         (14, "unavailable", Trouble.OUTAGE),
         (3, "bad runtime version", Trouble.REFUSED),
     ],

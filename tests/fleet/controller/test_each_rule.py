@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,7 +11,7 @@ import pytest
 from infra.fleet.controller import rules
 from infra.fleet.controller.actions import Decision, subject
 from infra.fleet.controller.decide import decide
-from infra.fleet.controller.desired import Desired, Settings
+from infra.fleet.controller.desired import ControllerSettings, Desired
 from infra.fleet.controller.memory import EMPTY
 from infra.fleet.controller.observed import KNOWN, Observed, unknown
 from infra.fleet.reports import Phase, ReportSeen
@@ -22,6 +22,8 @@ from tests.fleet.controller.given_fleet import (
     AWAY,
     HOME,
     START,
+    doing,
+    first,
     fleet,
     labels,
     minutes,
@@ -142,14 +144,14 @@ CASES: dict[str, Case] = {
     ),
     "orphan-own-word": Case(
         observed=replace(at_work(ORPHAN.name, 15), nodes=(*nodes(FLEET), UNKNOWN_POOLS), runners=served(FLEET)),
-        desired=fleet(6, settings=Settings(job=20)),
+        desired=fleet(6, settings=ControllerSettings(job=20)),
         at=(0, 10, 20),
         done="Report",
         about=AT_ORPHAN,
     ),
     "orphan-at-work": Case(
         observed=replace(at_work(ORPHAN.name, 15), nodes=(*nodes(FLEET), ORPHAN), runners=served(FLEET)),
-        desired=fleet(6, settings=Settings(job=20)),
+        desired=fleet(6, settings=ControllerSettings(job=20)),
         at=(0, 10, 20),
         done="Delete",
         about=AT_ORPHAN,
@@ -273,3 +275,24 @@ def test_labels_of_another_stack_make_a_node_none_of_ours() -> None:
     observed = beside(node("tpu-ci-of-nightly", labels=labels(stack="nightly")))
     decision = lived(Case(observed=observed, at=(0, 2, 4, 60)))
     assert done_to(decision, "tpu-ci-of-nightly") == []
+
+
+@pytest.mark.parametrize(
+    ("created", "written", "believed"),
+    [
+        (START, START, True),
+        (START + timedelta(seconds=1), START, False),
+        (None, START, True),
+        (None, START - timedelta(seconds=1), False),
+    ],
+    ids=["made then", "made later", "seen first then", "seen first later"],
+)
+def test_a_report_is_believed_of_the_vm_that_stands_and_not_of_its_predecessor(
+    created: datetime | None, written: datetime, believed: bool
+) -> None:
+    made = tuple(
+        replace(each, created=created.isoformat() if created else "") if each.name == VM else each
+        for each in nodes(FLEET)
+    )
+    decision = first(FLEET, lost(nodes=made, reports={VM: replace(unfit(), at=written)}))
+    assert (("Recreate", VM) in doing(decision)) is believed

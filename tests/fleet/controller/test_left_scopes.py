@@ -19,7 +19,7 @@ from infra.fleet.controller.github import GitHubError
 from infra.fleet.controller.memory import EMPTY, Memory, ScopeMemory
 from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.observed import KNOWN, Observed, RunnerSeen, unknown
-from infra.fleet.draining import Standing, standing
+from infra.fleet.draining import DrainState, standing
 from infra.fleet.google import clients
 from infra.fleet.reports import Phase, ReportSeen
 from infra.model import names
@@ -159,9 +159,9 @@ def test_an_old_repository_that_cannot_be_asked_spares_vms_of_its_time_and_no_ot
     assert ("Delete", later.name) in done
     assert ("Restart", lost) in done, "what the repository never served is healed all the while"
     assert ("Delete", ORPHAN.name) not in done
-    assert standing(ORPHAN.name, observed, {}, True, {}, ()).standing is Standing.QUIET
+    assert standing(ORPHAN.name, observed, {}, True, {}, ()).standing is DrainState.QUIET
     busy = ReportSeen(vm=ORPHAN.name, pool="old", phase=Phase.BUSY, at=START)
-    assert standing(ORPHAN.name, observed, {ORPHAN.name: busy}, True, {}, ()).standing is Standing.BUSY
+    assert standing(ORPHAN.name, observed, {ORPHAN.name: busy}, True, {}, ()).standing is DrainState.BUSY
 
 
 def test_an_old_repository_that_is_gone_for_good_is_forgotten_once_no_job_of_it_can_run(

@@ -10,11 +10,11 @@ import pytest
 
 from infra.fleet.controller.actions import Create, Delete, Recreate, subject
 from infra.fleet.controller.decide import decide
-from infra.fleet.controller.desired import Settings
+from infra.fleet.controller.desired import ControllerSettings
 from infra.fleet.controller.events import Result
 from infra.fleet.controller.memory import EMPTY, Memory, VmMemory
 from infra.fleet.controller.observed import KNOWN, unknown
-from infra.fleet.controller.outcomes import Outcome, learned
+from infra.fleet.controller.outcomes import ActionOutcome, learned
 from infra.fleet.reports import Phase, ReportSeen
 from infra.model import healing
 from infra.model.catalogue import CapacityKind
@@ -56,7 +56,7 @@ def test_half_a_fleet_that_looks_lost_blows_the_fuse_and_is_dealt_with_one_by_on
 
 @pytest.mark.parametrize("state", ["PREEMPTED", "TERMINATED"])
 def test_what_google_took_back_blows_no_fuse_and_uses_up_no_replacement(state: str) -> None:
-    desired = of_kind(CapacityKind.SPOT, 12, settings=Settings(replacements=1))
+    desired = of_kind(CapacityKind.SPOT, 12, settings=ControllerSettings(replacements=1))
     dead = seen(desired, nodes=nodes(desired, **{f"s{index}": state for index in range(12)}), runners=())
     decision = first(desired, dead)
     assert sorted(doing(decision)) == sorted(("Recreate", each.name) for each in desired.slots)
@@ -140,7 +140,7 @@ def test_a_vm_that_may_live_is_not_replaced_while_github_cannot_be_asked_whether
 
 
 def test_a_pool_has_so_many_replacements_an_hour_and_no_more() -> None:
-    desired = of_kind(CapacityKind.SPOT, 9, settings=Settings(replacements=1))
+    desired = of_kind(CapacityKind.SPOT, 9, settings=ControllerSettings(replacements=1))
     lost = nodes(desired, **{**LOST, "s3": ""})
     observed = seen(desired, nodes=lost)
     decision = first(desired, observed)
@@ -154,12 +154,12 @@ def test_a_pool_has_so_many_replacements_an_hour_and_no_more() -> None:
 
 
 def test_a_vm_that_cannot_be_replaced_does_not_use_up_the_turns_of_others() -> None:
-    desired = of_kind(CapacityKind.SPOT, 12, settings=Settings(replacements=1))
+    desired = of_kind(CapacityKind.SPOT, 12, settings=ControllerSettings(replacements=1))
     *stuck, other = (each.name for each in desired.slots[:4])
     lost = seen(desired, nodes=nodes(desired, **LOST, s3="FAILED"))
     decision = first(desired, lost)
     assert doing(decision) == [("Recreate", each) for each in stuck], "a quarter of twelve within an hour"
-    refused_delete = [Outcome(action=each, result=Result.FAILED, text="403") for each in decision.actions]
+    refused_delete = [ActionOutcome(action=each, result=Result.FAILED, text="403") for each in decision.actions]
     memory = learned(decision.memory, desired, refused_delete, START)
     again = decide(desired, lost, memory, START + minutes(2))
     assert doing(again)[0] == ("Recreate", other)
@@ -192,7 +192,7 @@ def test_an_attempt_of_which_nothing_was_done_begins_no_wait_anew() -> None:
     later = START + minutes(20)
     again = decide(desired, lost, memory, later)
     assert doing(again) == [("Recreate", name)]
-    left = [Outcome(action=each, result=Result.LEFT) for each in again.actions]
+    left = [ActionOutcome(action=each, result=Result.LEFT) for each in again.actions]
     memory = learned(again.memory, desired, left, later)
     assert (memory.vms[name].remade, memory.vms[name].remade_at) == (1, START)
     assert doing(decide(desired, lost, memory, later + SWEEP)) == [("Recreate", name)]
@@ -204,7 +204,7 @@ def test_a_way_home_that_failed_takes_no_replacement_back_that_it_had_not_counte
     away = node(name, zone=AWAY, capacity=CapacityKind.SPOT)
     home = Recreate(slot=name, node=away, place=None, rule="slot-serving-away", reason="")
     memory = Memory(vms={name: VmMemory(seen=START, remade=2, remade_at=START)})
-    failed = Outcome(action=home, result=Result.FAILED, text="403")
+    failed = ActionOutcome(action=home, result=Result.FAILED, text="403")
     known = learned(memory, desired, [failed], START + minutes(9)).vms[name]
     assert (known.remade, known.remade_at) == (2, START)
 
@@ -217,7 +217,7 @@ def test_a_create_that_was_left_makes_its_zone_no_place_where_the_vm_may_be(befo
     memory = Memory(sweeps=1, vms={name: VmMemory(seen=START, tried=tried)})
     decision = first(desired, seen(desired, nodes=(), runners=(), zones={HOME: KNOWN, AWAY: KNOWN}), memory)
     assert doing(decision) == [("Create", name)]
-    left = [Outcome(action=each, result=Result.LEFT) for each in decision.actions]
+    left = [ActionOutcome(action=each, result=Result.LEFT) for each in decision.actions]
     assert decision.memory.vms[name].tried == {HOME: START}
     after = learned(decision.memory, desired, left, START)
     assert after.vms[name].tried.get(HOME) == before
@@ -237,7 +237,8 @@ def test_deletes_that_fail_each_time_do_not_take_the_turns_of_others_for_ever() 
         deleted = [action for action in decision.actions if isinstance(action, Delete)]
         assert len(deleted) <= 25
         outcomes = [
-            Outcome(action=each, result=Result.DONE if each.node.name in good else Result.FAILED) for each in deleted
+            ActionOutcome(action=each, result=Result.DONE if each.node.name in good else Result.FAILED)
+            for each in deleted
         ]
         left -= {each.node.name for each in deleted}
         memory = learned(decision.memory, desired, outcomes, now)

@@ -13,11 +13,11 @@ import pytest
 from infra.fleet.controller.act import Actor
 from infra.fleet.controller.actions import Action, Create, Recreate, subject
 from infra.fleet.controller.decide import decide
-from infra.fleet.controller.desired import Desired, Settings
+from infra.fleet.controller.desired import ControllerSettings, Desired
 from infra.fleet.controller.events import Result
 from infra.fleet.controller.memory import EMPTY, Memory, read
 from infra.fleet.controller.observed import KNOWN, NodeSeen, Observed, RunnerSeen, Trouble, unknown
-from infra.fleet.controller.outcomes import Outcome, learned
+from infra.fleet.controller.outcomes import ActionOutcome, learned
 from infra.fleet.controller.rules import silence
 from infra.fleet.google import GoogleError
 from infra.fleet.reports import Phase, ReportSeen
@@ -38,7 +38,7 @@ from tests.fleet.controller.given_fleet import (
     served,
 )
 
-FLEET = fleet(3, fallbacks=(place(AWAY),), settings=Settings(replacements=50))
+FLEET = fleet(3, fallbacks=(place(AWAY),), settings=ControllerSettings(replacements=50))
 FIRST, SECOND, THIRD = (slot.name for slot in FLEET.slots)
 ENOUGH = minutes(silence().minutes)
 
@@ -58,7 +58,7 @@ class Course:
         self.now += SWEEP
         decision = decide(self.desired, observed, self.memory, self.now)
         self.did = [each for each in decision.actions if isinstance(each, Create | Recreate)]
-        results = [Outcome(action=each, result=result, trouble=trouble) for each in decision.actions]
+        results = [ActionOutcome(action=each, result=result, trouble=trouble) for each in decision.actions]
         self.memory = read(learned(decision.memory, self.desired, results, self.now).to_json())
         return doing(decision)
 
@@ -232,7 +232,7 @@ class Nodes:
         return SimpleNamespace(execute=execute, uri="", method="GET")
 
 
-def acted(course: Course, tpus: Nodes, observed: Observed) -> list[Outcome]:
+def acted(course: Course, tpus: Nodes, observed: Observed) -> list[ActionOutcome]:
     nothing: Any = None
     google: Any = tpus
     actor = Actor(google=google, records=nothing, github=None, desired=FLEET, seen=observed, memory=course.memory)

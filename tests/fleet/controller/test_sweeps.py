@@ -19,9 +19,9 @@ from infra.fleet.controller.actions import Action, Create
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.events import Result
 from infra.fleet.controller.github import GitHubError, RunnerApi
-from infra.fleet.controller.lease import SWEEP_TIME, UP_TIME, Kind, Lease, LeaseTakenError, held, wall_clock
+from infra.fleet.controller.lease import SWEEP_TIME, UP_TIME, Lease, LeaseKind, LeaseTakenError, held, wall_clock
 from infra.fleet.controller.observe import DEADLINE, Observer
-from infra.fleet.controller.outcomes import Outcome
+from infra.fleet.controller.outcomes import ActionOutcome
 from infra.fleet.controller.sweep import Sweeper, SweepError, Swept, summary
 from infra.fleet.controller.vm_records import order, restart
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
@@ -355,10 +355,10 @@ def test_list_calls_grow_with_zones_and_not_with_vms(lab: Lab) -> None:
 
 def test_the_controller_and_up_never_act_together(lab: Lab) -> None:
     wall = lambda: datetime.now(UTC)  # noqa: E731
-    with held(lab.records, "ci", Kind.UP, wall, timedelta(minutes=1)):
+    with held(lab.records, "ci", LeaseKind.UP, wall, timedelta(minutes=1)):
         with pytest.raises(LeaseTakenError, match="tidepool up"):
             lab.sweep()
-        with pytest.raises(LeaseTakenError), held(lab.records, "ci", Kind.CONTROLLER, wall, SWEEP_TIME):
+        with pytest.raises(LeaseTakenError), held(lab.records, "ci", LeaseKind.CONTROLLER, wall, SWEEP_TIME):
             pass
     lab.sweep()
 
@@ -366,12 +366,12 @@ def test_the_controller_and_up_never_act_together(lab: Lab) -> None:
 def test_while_up_holds_the_lease_status_calls_nothing_unhealthy_that_is_being_made(lab: Lab) -> None:
     lab.cloud.control.remove_node(lab.path(VMS[0]))
     observer, clock = lab.sweeper().observer, CloudClock(lab.cloud.control)
-    with held(lab.records, "ci", Kind.UP, wall_clock, UP_TIME):
+    with held(lab.records, "ci", LeaseKind.UP, wall_clock, UP_TIME):
         meanwhile = status(look("ci", observer, clock))
     (pool,) = meanwhile.pools
     assert (meanwhile.healthy, pool.ready, pool.unhealthy) == (False, 2, ())
     assert meanwhile.next[0].what.startswith("an engine is at work on the stack: `./tidepool up` is at work until ")
-    with held(lab.records, "ci", Kind.CONTROLLER, wall_clock, SWEEP_TIME):
+    with held(lab.records, "ci", LeaseKind.CONTROLLER, wall_clock, SWEEP_TIME):
         swept = status(look("ci", observer, clock))
     assert [trouble.subject for trouble in swept.pools[0].unhealthy] == [VMS[0]], "a sweep is no engine"
 
@@ -402,20 +402,22 @@ def test_an_up_that_cannot_look_up_its_manifest_gives_its_lease_back_all_the_sam
     end_up(lab.records, "ci")
     lab.cloud.control.mend()
     assert lab.record(names.lease_object("ci"))["applied"] == before
-    Lease(records=lab.records, stack="ci", kind=Kind.CONTROLLER, holder="b", time=SWEEP_TIME, clock=wall_clock).take()
+    Lease(
+        records=lab.records, stack="ci", kind=LeaseKind.CONTROLLER, holder="b", time=SWEEP_TIME, clock=wall_clock
+    ).take()
 
 
 def test_a_lease_whose_holder_died_is_succeeded_when_its_time_is_over(lab: Lab) -> None:
     now = [datetime(2026, 11, 21, 12, tzinfo=UTC)]
     given: dict[str, Any] = {"records": lab.records, "stack": "ci", "time": SWEEP_TIME, "clock": lambda: now[0]}
-    Lease(kind=Kind.CONTROLLER, holder="a", **given).take()
-    second = Lease(kind=Kind.CONTROLLER, holder="b", **given)
+    Lease(kind=LeaseKind.CONTROLLER, holder="a", **given).take()
+    second = Lease(kind=LeaseKind.CONTROLLER, holder="b", **given)
     now[0] += SWEEP_TIME - timedelta(seconds=1)
     with pytest.raises(LeaseTakenError):
         second.take()
     now[0] += timedelta(seconds=1)
     second.take()
-    Lease(kind=Kind.CONTROLLER, holder="a", **given).give_back()
+    Lease(kind=LeaseKind.CONTROLLER, holder="a", **given).give_back()
     assert lab.record(names.lease_object("ci"))["holder"] == "b", "who is late ends nobody's lease"
 
 
@@ -427,8 +429,8 @@ def test_a_lease_of_a_holder_whose_clock_is_off_holds_as_long_as_it_makes_sense(
     now = datetime(2026, 11, 21, 12, tzinfo=UTC)
     given: dict[str, Any] = {"records": lab.records, "stack": "ci"}
     off = lambda: now + timedelta(minutes=ahead)  # noqa: E731
-    Lease(kind=Kind.UP, holder="off", time=UP_TIME, clock=off, **given).take()
-    right = Lease(kind=Kind.CONTROLLER, holder="right", time=SWEEP_TIME, clock=lambda: now, **given)
+    Lease(kind=LeaseKind.UP, holder="off", time=UP_TIME, clock=off, **given).take()
+    right = Lease(kind=LeaseKind.CONTROLLER, holder="right", time=SWEEP_TIME, clock=lambda: now, **given)
     if held_back:
         with pytest.raises(LeaseTakenError):
             right.take()
@@ -442,7 +444,7 @@ def test_a_sweep_that_loses_its_lease_does_no_more_and_remembers_what_it_did(lab
     now = [datetime(2026, 11, 21, 12, tzinfo=UTC)]
 
     class Robbed(Actor):
-        def do(self, action: Action) -> Outcome:
+        def do(self, action: Action) -> ActionOutcome:
             done = super().do(action)
             now[0] += timedelta(minutes=2)
             thief = {"kind": "up", "holder": "another", "until": (now[0] + timedelta(minutes=5)).isoformat()}
@@ -466,7 +468,7 @@ def test_a_lease_that_a_long_look_used_up_is_renewed_before_anything_is_done(lab
     sweeper = lab.sweeper()
 
     class Late(Actor):
-        def do(self, action: Action) -> Outcome:
+        def do(self, action: Action) -> ActionOutcome:
             left.append(datetime.fromisoformat(lab.record(names.lease_object("ci"))["until"]) - now[0])
             return super().do(action)
 
@@ -659,7 +661,7 @@ def test_a_sweep_that_is_killed_has_learned_what_a_place_refused(lab: Lab) -> No
     lab.cloud.control.fail("error", code=400, method="tpu.projects.locations.nodes.create")
 
     class Killed(Actor):
-        def do(self, action: Action) -> Outcome:
+        def do(self, action: Action) -> ActionOutcome:
             if self.troubles:
                 raise KeyboardInterrupt
             return super().do(action)

@@ -8,12 +8,12 @@ from datetime import timedelta
 from infra.fleet.controller import creates
 from infra.fleet.controller.actions import Delete, Drain, Recreate
 from infra.fleet.controller.decide import decide
-from infra.fleet.controller.desired import Settings
+from infra.fleet.controller.desired import ControllerSettings
 from infra.fleet.controller.events import Result
 from infra.fleet.controller.keys import BackoffKey
 from infra.fleet.controller.memory import EMPTY
 from infra.fleet.controller.observed import KNOWN, Trouble, unknown
-from infra.fleet.controller.outcomes import Outcome, learned
+from infra.fleet.controller.outcomes import ActionOutcome, learned
 from infra.fleet.reports import Phase, ReportSeen
 from infra.fleet.wishes import DrainWish, Wishes
 from infra.model.catalogue import CapacityKind
@@ -147,7 +147,7 @@ def test_slots_of_an_unknown_zone_wait_while_others_are_made() -> None:
 
 
 def test_without_a_grace_time_two_sweeps_must_still_agree() -> None:
-    desired = fleet(3, settings=Settings(grace=0))
+    desired = fleet(3, settings=ControllerSettings(grace=0))
     orphan = node(f"tpu-ci-{HOME}-9")
     ghost = runner(f"tpu-ci-{HOME}-7", number=70, online=False)
     observed = seen(desired, nodes=(*nodes(desired), orphan), runners=(*served(desired), ghost))
@@ -196,7 +196,7 @@ def test_an_order_that_was_not_written_is_written_at_the_next_sweep() -> None:
     wish = DrainWish(subject=desired.slots[0].name, by="ada", since=START, minutes=30)
     wished = seen(desired, wishes=Wishes(drains=(wish,)))
     decision = first(desired, wished)
-    lost = [Outcome(action=action, result=Result.FAILED, text="503") for action in decision.actions]
+    lost = [ActionOutcome(action=action, result=Result.FAILED, text="503") for action in decision.actions]
     memory = learned(decision.memory, desired, lost, START)
     assert doing(decide(desired, wished, memory, START + minutes(2))) == [("Drain", desired.slots[0].name)]
 

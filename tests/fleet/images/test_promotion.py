@@ -11,7 +11,7 @@ import pytest
 
 from infra.fleet.google import GoogleError
 from infra.fleet.images.promotion import Moved, Promotion, artifact_places
-from infra.fleet.records import Body, Written
+from infra.fleet.records import Body, WriteResult
 from infra.model import names
 from infra.model.errors import ConfigError
 from tests.fleet.images.worlds import NOW, OTHER_POOL, PLACES, POOL, REGIONS, World, digest
@@ -194,7 +194,7 @@ def test_a_promotion_that_another_command_overtakes_ends_as_the_record_says() ->
     real = world.bucket.update
     overtaken = [False]
 
-    def update(name: str, decide: Callable[[Body | None], Body]) -> Written:
+    def update(name: str, decide: Callable[[Body | None], Body]) -> WriteResult:
         if name == names.pointer_object() and not overtaken[0]:
             overtaken[0] = True
             world.promote("c")
@@ -217,7 +217,7 @@ def test_before_a_first_image_orders_that_leave_it_to_the_pointer_say_none() -> 
         world.bucket.objects[names.orders_object(name)] = {**told, "image": image}
     real, seen = world.bucket.update, []
 
-    def update(name: str, decide: Callable[[Body | None], Body]) -> Written:
+    def update(name: str, decide: Callable[[Body | None], Body]) -> WriteResult:
         seen.append(name)
         return real(name, decide)
 

@@ -12,7 +12,7 @@ from infra.fleet.google import GoogleError
 from infra.fleet.images.builds import record_build
 from infra.fleet.images.store import Store
 from infra.fleet.images.where import ImageState, Search, image_state, in_record
-from infra.fleet.records import Body, Record, Records, Written
+from infra.fleet.records import Body, Record, Records, WriteResult
 from infra.model import names
 from infra.model.images.record import Build, RecordOutcome, built
 from infra.model.stack import load_stack
@@ -26,11 +26,11 @@ DOCUMENTS = {"sbom": b"{}", "provenance": b"{}"}
 class Filing(Bucket):
     """A bucket that also keeps documents."""
 
-    def put_once(self, name: str, content: bytes, content_type: str) -> Written:
-        def work() -> Written:
+    def put_once(self, name: str, content: bytes, content_type: str) -> WriteResult:
+        def work() -> WriteResult:
             changed = name not in self.objects
             self.objects.setdefault(name, {"content": content, "type": content_type})
-            return Written(generation=1, changed=changed)
+            return WriteResult(generation=1, changed=changed)
 
         return self.power.spend(f"writing {name}", work)
 
@@ -145,11 +145,11 @@ class Refusing:
     def below(self, prefix: str) -> list[str]:
         raise GoogleError(f"listing {prefix}", "no", status=self.status)
 
-    def put_once(self, name: str, content: bytes, content_type: str) -> Written:
+    def put_once(self, name: str, content: bytes, content_type: str) -> WriteResult:
         del content, content_type
         raise GoogleError(f"writing {name}", "no", status=self.status)
 
-    def update(self, name: str, decide: Callable[[Body | None], Body]) -> Written:
+    def update(self, name: str, decide: Callable[[Body | None], Body]) -> WriteResult:
         del decide
         raise GoogleError(f"writing {name}", "no", status=self.status)
 

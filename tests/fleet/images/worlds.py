@@ -13,7 +13,7 @@ from typing import Any
 from infra.fleet.google import GoogleError
 from infra.fleet.images.promotion import Promotion
 from infra.fleet.images.store import Store
-from infra.fleet.records import Body, Record, UnreadableRecordError, Written, encode
+from infra.fleet.records import Body, Record, UnreadableRecordError, WriteResult, encode
 from infra.model import names
 from infra.model.images.record import Build, built, parse
 
@@ -68,23 +68,23 @@ class Bucket:
 
         return self.power.spend(f"reading {name}", work)
 
-    def put_once(self, name: str, content: bytes, content_type: str) -> Written:
-        def work() -> Written:
+    def put_once(self, name: str, content: bytes, content_type: str) -> WriteResult:
+        def work() -> WriteResult:
             fresh = name not in self.objects
             self.objects.setdefault(name, json.loads(content))
-            return Written(generation=self.generation, changed=fresh)
+            return WriteResult(generation=self.generation, changed=fresh)
 
         return self.power.spend(f"writing {name}", work)
 
-    def update(self, name: str, decide: Callable[[Body | None], Body]) -> Written:
-        def work() -> Written:
+    def update(self, name: str, decide: Callable[[Body | None], Body]) -> WriteResult:
+        def work() -> WriteResult:
             wanted = dict(decide(copy.deepcopy(self.objects.get(name))))
             changed = wanted != self.objects.get(name)
             self.objects[name] = wanted
             if changed:
                 self.updated[name] = self.clock
             self.generation += changed
-            return Written(generation=self.generation, changed=changed)
+            return WriteResult(generation=self.generation, changed=changed)
 
         return self.power.spend(f"writing {name}", work)
 

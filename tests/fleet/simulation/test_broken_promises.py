@@ -14,11 +14,11 @@ from infra.fleet.controller import decide, judge, limits, notice, sorting
 from infra.fleet.controller.absence import Absence
 from infra.fleet.controller.act import Actor
 from infra.fleet.controller.actions import Create, Recreate
-from infra.fleet.controller.desired import Place
+from infra.fleet.controller.desired import SlotPlace
 from infra.fleet.controller.events import Result
 from infra.fleet.controller.lease import Lease
 from infra.fleet.controller.observed import RunnerSeen
-from infra.fleet.controller.outcomes import Outcome
+from infra.fleet.controller.outcomes import ActionOutcome
 from infra.fleet.controller.placing import Room
 from infra.fleet.controller.rules import rule
 from infra.fleet.controller.vm_records import order
@@ -51,7 +51,7 @@ def hears(**said: bool) -> Sabotage:
 def looks_nowhere_else() -> Sabotage:
     """A controller that believes its lists, and asks no other place for a slot's VM before it makes one."""
 
-    def create(actor: Actor, action: Create | Recreate, place: Place) -> Outcome:
+    def create(actor: Actor, action: Create | Recreate, place: SlotPlace) -> ActionOutcome:
         return MADE(replace(actor, desired=replace(actor.desired, slots=())), action, place)
 
     return patch.object(Actor, "_create", create)
@@ -66,7 +66,7 @@ def replaces_what_serves() -> Sabotage:
 
 
 def makes_nothing() -> Sabotage:
-    return patch.object(Actor, "_create", lambda _, action, *__: Outcome(action=action, result=Result.DONE))
+    return patch.object(Actor, "_create", lambda _, action, *__: ActionOutcome(action=action, result=Result.DONE))
 
 
 def takes_everything_for_ours() -> Sabotage:

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(autouse=True, scope="module")
-def cheap(cheap_keys: None) -> None:
+def cheap(request: pytest.FixtureRequest) -> None:
     """Every test here makes a state of its own."""
+    request.getfixturevalue("cheap_keys")
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import threading
@@ -262,3 +263,16 @@ def test_no_more_than_the_parallel_limit_is_under_way(world: World) -> None:
     world.cloud.before, world.cloud.after = enter, leave
     world.run(lambda: [Vm(f"vm{index}") for index in range(9)], parallel=3)
     assert most == 3
+
+
+@pytest.mark.parametrize("kind", ["updating", "deleting"])
+def test_what_went_while_an_operation_was_in_flight_leaves_the_state_and_is_made_again(world: World, kind: str) -> None:
+    world.run(lambda: Vm("a"))
+    document = json.loads(world.files.checkpoint.read_bytes())
+    document["checkpoint"]["latest"]["pending_operations"] = [{"type": kind, "resource": world.state["a"]}]
+    world.files.checkpoint.write_text(json.dumps(document))
+    del world.cloud.things["vm/a"]
+    plan = world.run(world.program)
+    assert any("a (fake:" in said.message and said.message.endswith(": it is gone") for said in plan.diagnostics)
+    assert ops(plan) == {"a": "create"}
+    assert set(world.cloud.things) == {"vm/a"}

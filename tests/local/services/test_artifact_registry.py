@@ -146,3 +146,10 @@ def test_a_new_repository_holds_no_images(created, repositories):
 def test_places_include_the_multi_regions(client):
     listed = client("artifactregistry").projects().locations().list(name="projects/tidepool-test").execute()
     assert {"us", "europe", "us-central2"} <= {each["locationId"] for each in listed["locations"]}
+
+
+def test_a_place_without_the_service_lists_nothing_and_is_refused(client, repositories, refused):
+    nowhere = "projects/tidepool-test/locations/mars-west1"
+    assert refused(404, repositories.list(parent=nowhere))["status"] == "NOT_FOUND"
+    rings = client("cloudkms").projects().locations().keyRings()
+    assert refused(404, rings.list(parent=nowhere))["status"] == "NOT_FOUND"

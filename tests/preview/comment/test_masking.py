@@ -41,6 +41,12 @@ def test_a_property_named_like_a_secret_is_not_shown() -> None:
     assert masked_value("hunter2", 'metadata["db.password"]') == "[secret]"
 
 
+@pytest.mark.parametrize("several", [list, tuple])
+def test_every_item_of_a_list_is_masked_however_deep(several: type) -> None:
+    value = {"members": several([PERSON, {"argument": several([f"--token={TOKEN}", 7])}])}
+    assert masked_value(value) == {"members": ["[e-mail]", {"argument": ["--token=[secret]", 7]}]}
+
+
 def test_neither_diff_nor_name_nor_error_nor_warning_gives_anything_away() -> None:
     change = PropertyChange(kind="update", before={"owner": PERSON, "key": KEY}, after=f"{'x' * 40} {PERSON} {TOKEN}")
     step = plans.vm(Op.UPDATE, "tpu-ci", "us-west4-a", 0, diff={f"labels[{PERSON!r}]": change})

@@ -153,11 +153,15 @@ STARTS: Mapping[str, Example] = {
         good=alone(workflow(job={"if": f"github.event_name == 'push' || {GUARD}"})),
     ),
     "fork-of-the-head": Example(
-        bad=alone(workflow(job={"if": "${{ !github.event.repository.fork }}"})),
+        bad=alone(
+            workflow(job={"if": "${{ !github.event.repository.fork }}"}),
+            workflow(job={"if": "github.event.action != 'closed' && !github.event.repository.fork"}),
+        ),
         good=alone(
             workflow(job={"if": "${{ !github.event.pull_request.head.repo.fork }}"}),
             workflow(on={"push": {}}, job={"if": "${{ !github.event.repository.fork }}"}),
             workflow(job={"if": "github.repository_owner == 'lab' && !github.event.repository.fork"}),
+            workflow(job={"if": "!(github.event.pull_request.head.repo.fork || github.event.repository.fork)"}),
         ),
     ),
     "upstream-exists": Example(

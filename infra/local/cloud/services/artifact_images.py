@@ -9,7 +9,7 @@ read 2026-11-21.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from urllib.parse import quote, unquote
 
 from infra.local.cloud.clock import timestamp
@@ -17,7 +17,7 @@ from infra.local.cloud.cloud import ApiCall, handles
 from infra.local.cloud.errors import JsonObject, already_exists, failed_precondition, invalid, not_found
 from infra.local.cloud.services import artifact_registry as repositories
 from infra.local.cloud.services.artifact_shelf import Shelf, Version, docker_image, indexes_of
-from infra.local.cloud.services.listings import page
+from infra.local.cloud.services.listings import page, serve_known
 
 _BASE = "artifactregistry.projects.locations.repositories"
 _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
@@ -27,24 +27,13 @@ _DELETE_SECONDS = 2.0
 @handles(f"{_BASE}.dockerImages.list")
 def list_images(call: ApiCall) -> JsonObject:
     found = [docker_image(version, _repository(call)) for version in _all(call)]
-    return _page(call, "dockerImages", found)
+    return page(call, "dockerImages", _by_name(found))
 
 
 @handles(f"{_BASE}.dockerImages.get")
 def get_image(call: ApiCall) -> JsonObject:
     image, _, digest = unquote(call.ids["dockerImagesId"]).partition("@")
     return docker_image(_version(call, image, digest), _repository(call))
-
-
-@handles(f"{_BASE}.packages.list")
-def list_packages(call: ApiCall) -> JsonObject:
-    shelf = _shelf(call)
-    return _page(call, "packages", [_package(call, image, shelf.versions(image)) for image in shelf.images()])
-
-
-@handles(f"{_BASE}.packages.get")
-def get_package(call: ApiCall) -> JsonObject:
-    return _package(call, _image(call), _versions(call))
 
 
 @handles(f"{_BASE}.packages.delete")
@@ -57,7 +46,7 @@ def delete_package(call: ApiCall) -> JsonObject:
 
 @handles(f"{_BASE}.packages.versions.list")
 def list_versions(call: ApiCall) -> JsonObject:
-    return _page(call, "versions", [_shown(call, version) for version in _versions(call)])
+    return page(call, "versions", _by_name(_shown(call, version) for version in _versions(call)))
 
 
 @handles(f"{_BASE}.packages.versions.get")
@@ -84,16 +73,6 @@ def delete_versions(call: ApiCall) -> JsonObject:
         for version in found:
             _delete(call, version)
     return _operation(call)
-
-
-@handles(f"{_BASE}.packages.tags.list")
-def list_tags(call: ApiCall) -> JsonObject:
-    return _page(call, "tags", [_shown_tag(call, tag, digest) for tag, digest in _tags(call)])
-
-
-@handles(f"{_BASE}.packages.tags.get")
-def get_tag(call: ApiCall) -> JsonObject:
-    return _shown_tag(call, call.ids["tagsId"], _tagged(call))
 
 
 @handles(f"{_BASE}.packages.tags.create")
@@ -230,8 +209,21 @@ def _shown(call: ApiCall, version: Version) -> JsonObject:
     return shown
 
 
-def _page(call: ApiCall, key: str, items: list[JsonObject]) -> JsonObject:
-    return page(call, key, sorted(items, key=lambda item: item["name"]))
+def _packages(call: ApiCall) -> list[JsonObject]:
+    shelf = _shelf(call)
+    return _by_name(_package(call, image, shelf.versions(image)) for image in shelf.images())
+
+
+def _shown_tags(call: ApiCall) -> list[JsonObject]:
+    return _by_name(_shown_tag(call, tag, digest) for tag, digest in _tags(call))
+
+
+serve_known(f"{_BASE}.packages", _packages)
+serve_known(f"{_BASE}.packages.tags", _shown_tags)
+
+
+def _by_name(items: Iterable[JsonObject]) -> list[JsonObject]:
+    return sorted(items, key=lambda item: item["name"])
 
 
 def _operation(call: ApiCall) -> JsonObject:

@@ -9,14 +9,12 @@ Sources: cloud.google.com/artifact-registry/docs/reference/rest/v1/projects.loca
 
 from __future__ import annotations
 
-import re
 from types import MappingProxyType
 
-from infra.local.cloud.clock import timestamp
 from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.errors import JsonObject, invalid
 from infra.local.cloud.services import bodies, places
-from infra.local.cloud.services.collection import Collection
+from infra.local.cloud.services.collection import LOWERCASE_ID, LOWERCASE_RULE, Collection
 from infra.local.cloud.store import Resource
 
 _MODES_WITH_CONFIG = {
@@ -32,11 +30,8 @@ class _Repositories(Collection):
     kind = "artifactregistry.repository"
     locations = LOCATIONS
     new_id = "repositoryId"
-    id_form = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?")
-    id_rule = (
-        "it must start with a lowercase letter, hold at most 63 lowercase letters, digits and dashes, and not end with "
-        "a dash"
-    )
+    id_form = LOWERCASE_ID
+    id_rule = LOWERCASE_RULE
     mutable = frozenset(
         {"description", "labels", "cleanupPolicies", "cleanupPolicyDryRun", "dockerConfig", "mavenConfig",
          "virtualRepositoryConfig", "vulnerabilityScanningConfig", "remoteRepositoryConfig", "platformLogsConfig",
@@ -45,6 +40,7 @@ class _Repositories(Collection):
     fixed = None
     seconds = MappingProxyType({"create": 8.0, "delete": 5.0})
     message = "type.googleapis.com/google.devtools.artifactregistry.v1.Repository"
+    adds = ("createTime", "updateTime")
     has_policy = True
 
     def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
@@ -71,8 +67,7 @@ class _Repositories(Collection):
         return METADATA
 
     def shown(self, cloud: Cloud, held: Resource) -> JsonObject:
-        times = {"createTime": timestamp(held.created), "updateTime": timestamp(held.updated)}
-        return {**super().shown(cloud, held), **times, "registryUri": place(held), "satisfiesPzi": True}
+        return {**super().shown(cloud, held), "registryUri": place(held), "satisfiesPzi": True}
 
 
 REPOSITORIES = _Repositories()

@@ -30,6 +30,7 @@ class _Deployed(Collection):
     id_form = re.compile(r"[a-z]([a-z0-9-]{0,47}[a-z0-9])?")
     id_rule = "at most 49 lowercase letters, digits and dashes, a letter first, no dash last"
     mask = "whole"
+    adds = ("createTime", "updateTime", "etag")
     has_policy = True
     nested: tuple[str, ...] = ()
 
@@ -55,10 +56,7 @@ class _Deployed(Collection):
             "uid": str(uuid.uuid5(uuid.NAMESPACE_URL, f"{held.name} {held.created}")),
             "generation": generation,
             "observedGeneration": generation,
-            "createTime": timestamp(held.created),
-            "updateTime": timestamp(held.updated),
             "launchStage": held.body.get("launchStage", "GA"),
-            "etag": held.etag,
             "terminalCondition": {"type": "Ready", "state": "CONDITION_SUCCEEDED"},
         }
 

@@ -16,7 +16,7 @@ from infra.local.cloud.clock import timestamp
 from infra.local.cloud.cloud import ApiCall, Cloud, handles
 from infra.local.cloud.errors import JsonObject, already_exists, failed_precondition, invalid, not_found
 from infra.local.cloud.services import places
-from infra.local.cloud.services.collection import Collection
+from infra.local.cloud.services.collection import LOWERCASE_ID, LOWERCASE_RULE, Collection
 from infra.local.cloud.services.listings import page
 from infra.local.cloud.services.secret_manager import SECRETS
 from infra.local.cloud.store import Resource
@@ -36,25 +36,19 @@ _VERBS = {"create": "create", "batchCreate": "create", "patch": "update", "delet
 class _OfHosts(Collection):
     locations = frozenset({"global", *places.REGIONS})
     fixed = None
+    adds = ("createTime", "updateTime", "etag")
     seconds = MappingProxyType(dict.fromkeys(_VERBS, 6.0))
 
     def metadata(self, method: str, name: str) -> JsonObject:
         return {"@type": f"{_TYPE}.OperationMetadata", "target": name, "verb": _VERBS[method], "apiVersion": "v2"}
-
-    def shown(self, cloud: Cloud, held: Resource) -> JsonObject:
-        times = {"createTime": timestamp(held.created), "updateTime": timestamp(held.updated)}
-        return {**super().shown(cloud, held), **times, "etag": held.etag}
 
 
 class _Connections(_OfHosts):
     api = _CONNECTIONS
     kind = "cloudbuild.connection"
     new_id = "connectionId"
-    id_form = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?")
-    id_rule = (
-        "it must start with a lowercase letter, hold at most 63 lowercase letters, digits and dashes, and not end with "
-        "a dash"
-    )
+    id_form = LOWERCASE_ID
+    id_rule = LOWERCASE_RULE
     mutable = frozenset({"annotations", "disabled", *_HOSTS})
     mask = "whole"
     message = f"{_TYPE}.Connection"

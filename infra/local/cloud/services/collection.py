@@ -12,6 +12,7 @@ from collections.abc import Container, Iterable, Mapping
 from types import MappingProxyType
 from typing import Literal
 
+from infra.local.cloud.clock import timestamp
 from infra.local.cloud.cloud import ApiCall, Cloud, handles
 from infra.local.cloud.errors import ApiError, JsonObject, aborted, invalid, not_found
 from infra.local.cloud.services import bodies, policies
@@ -23,6 +24,11 @@ def numbered(cloud: Cloud, name: str) -> str:
     """A full name with the project's number in place of its id."""
     head, project, rest = name.split("/", 2)
     return f"{head}/{cloud.project(project).number}/{rest}"
+
+
+# What many services say of the ids in their collections.
+LOWERCASE_ID = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?")
+LOWERCASE_RULE = "it has at most 63 lowercase letters, digits and dashes, begins with a letter and ends with no dash"
 
 
 class Collection:
@@ -39,6 +45,7 @@ class Collection:
     key: the field of a list's answer that has the items. page_size: how many, where a client does not say.
     identity: a field in which no two items are alike. filtered_as: names that fields have in filters alone.
     counted: a list says how many there are.
+    adds: what the service shows of its own: `createTime`, `updateTime`, `etag`.
     seconds: realistic durations of the methods that begin an operation. message: type of what these answer.
     has_policy: whether it has the three methods of IAM.
     by_number: names are answered with the project's number. absent, present: the words of a 404 and a 409.
@@ -62,6 +69,7 @@ class Collection:
     identity: str = "name"
     filtered_as: Mapping[str, str] = MappingProxyType({})
     counted: bool = False
+    adds: tuple[str, ...] = ()
     seconds: Mapping[str, float] = MappingProxyType({})
     message: str = ""
     has_policy: bool = False
@@ -186,7 +194,6 @@ class Collection:
 
     def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
         """The body as it is kept, of a resource of this name. Raises what the service refuses."""
-        del cloud, name
         return body
 
     def check_change(self, cloud: Cloud, held: Resource, body: JsonObject) -> None:
@@ -206,7 +213,8 @@ class Collection:
 
     def shown(self, cloud: Cloud, held: Resource) -> JsonObject:
         """A resource as the service shows it."""
-        return {"name": self.public(cloud, held.name), **held.body}
+        own = {"createTime": timestamp(held.created), "updateTime": timestamp(held.updated), "etag": held.etag}
+        return {**held.body, "name": self.public(cloud, held.name), **{key: own[key] for key in self.adds}}
 
     def answer(self, call: ApiCall, method: str, held: Resource) -> JsonObject:
         """Of a method that changes something: the resource or nothing, or the operation that ends with it."""

@@ -33,6 +33,7 @@ class _ServiceAccounts(Collection):
     inside = MappingProxyType({"create": "serviceAccount", "patch": "serviceAccount"})
     mask = "refused"
     key = "accounts"
+    adds = ("etag",)
     has_policy = True
     present = "Service account {name} already exists."
 
@@ -70,7 +71,7 @@ class _ServiceAccounts(Collection):
         _, project, _, email = held.name.split("/")
         identity = _unique_id(held)
         says = {"projectId": project, "uniqueId": identity, "email": email, "oauth2ClientId": identity}
-        return {**super().shown(cloud, held), **says, "etag": held.etag}
+        return {**super().shown(cloud, held), **says}
 
 
 ACCOUNTS = _ServiceAccounts()
@@ -142,6 +143,7 @@ class _Roles(Recoverable):
     id_rule = "it must have 3 to 64 letters, digits, underscores and periods"
     mutable = frozenset({"title", "description", "includedPermissions", "stage"})
     inside = MappingProxyType({"create": "role"})
+    adds = ("etag",)
     mark = "deleted"
     kept_seconds = 7 * 86400.0
 
@@ -169,7 +171,7 @@ class _Roles(Recoverable):
         return body if self.find(cloud, name) else {"stage": "ALPHA", **body}
 
     def shown(self, cloud: Cloud, held: Resource) -> JsonObject:
-        shown = {**super().shown(cloud, held), "etag": held.etag}
+        shown = super().shown(cloud, held)
         return {**shown, "deleted": True} if "deleted" in shown else shown
 
 

@@ -39,9 +39,7 @@ class _Kept(Collection):
     id_form = re.compile(r"[A-Za-z0-9_-]{1,63}")
     id_rule = "write 1 to 63 letters, digits, dashes, underscores"
     counted = True
-
-    def shown(self, cloud: Cloud, held: Resource) -> JsonObject:
-        return {**super().shown(cloud, held), "createTime": timestamp(held.created)}
+    adds = ("createTime",)
 
 
 class _Rings(_Kept):

@@ -9,6 +9,7 @@ import base64
 import binascii
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
+from urllib.parse import unquote
 
 from infra.local.cloud import filters
 from infra.local.cloud.cloud import ApiCall, handles
@@ -82,7 +83,8 @@ def serve_known(api: str, items: Callable[[ApiCall], list[JsonObject]]) -> None:
 
     @handles(f"{api}.get")
     def get_one(call: ApiCall) -> JsonObject:
-        found = [item for item in items(call) if item["name"] == call.params["name"]]
+        # What has a slash in it is escaped in names, and by some clients once more in paths.
+        found = [item for item in items(call) if unquote(item["name"]) == unquote(call.params["name"])]
         if not found:
             raise not_found(call.params["name"])
         return found[0]

@@ -58,11 +58,7 @@ class _Switched(_Numbered):
         return body
 
     def shown(self, cloud: Cloud, held: Resource) -> JsonObject:
-        return {
-            **super().shown(cloud, held),
-            "name": held.name,
-            "creationRecord": {"mutateTime": timestamp(held.created)},
-        }
+        return {**super().shown(cloud, held), "creationRecord": {"mutateTime": timestamp(held.created)}}
 
 
 class _AlertPolicies(_Switched):
@@ -134,6 +130,7 @@ _CHANNELS = _NotificationChannels()
 class _Dashboards(_Numbered):
     api = "monitoring.projects.dashboards"
     kind = "monitoring.dashboard"
+    adds = ("etag",)
     fixed = None
 
     def merged(self, call: ApiCall, held: Resource) -> JsonObject:
@@ -147,9 +144,6 @@ class _Dashboards(_Numbered):
             raise invalid("A dashboard has one layout.", field="dashboard")
         return body
 
-    def shown(self, cloud: Cloud, held: Resource) -> JsonObject:
-        return {**super().shown(cloud, held), "etag": held.etag}
-
 
 _Dashboards()
 
@@ -157,6 +151,7 @@ _Dashboards()
 class _Metrics(Collection):
     api = "logging.projects.metrics"
     kind = "logging.metric"
+    adds = ("createTime", "updateTime")
     methods = "create get list update delete"
     id_form = re.compile(r"(?!/)[A-Za-z0-9_.,+!*',()%/-]{1,100}")
     id_rule = "it has 1 to 100 of A-Z, a-z, 0-9 and _-.,+!*',()%/, no / first"
@@ -200,8 +195,7 @@ class _Metrics(Collection):
                 raise invalid(f"The {kind} of a metric never changes.", field=f"metric_descriptor.{kind}")
 
     def shown(self, cloud: Cloud, held: Resource) -> JsonObject:
-        times = {"createTime": timestamp(held.created), "updateTime": timestamp(held.updated)}
-        return {**held.body, **times, "resourceName": held.name}
+        return {**super().shown(cloud, held), "name": held.body["name"], "resourceName": held.name}
 
 
 _Metrics()

@@ -35,6 +35,7 @@ class _Secrets(Collection):
     fixed = None
     mask = "refused"
     counted = True
+    adds = ("createTime",)
     has_policy = True
     by_number = True
     absent = "Secret [{name}] not found."
@@ -68,7 +69,7 @@ class _Secrets(Collection):
             call.cloud.store.delete(version.kind, version.name)
 
     def shown(self, cloud: Cloud, held: Resource) -> JsonObject:
-        return {**super().shown(cloud, held), "createTime": timestamp(held.created), "etag": f'"{held.etag}"'}
+        return {**super().shown(cloud, held), "etag": f'"{held.etag}"'}
 
 
 SECRETS = _Secrets()
@@ -83,6 +84,7 @@ class _Versions(Collection):
     above = SECRETS
     page_size = 25_000
     counted = True
+    adds = ("createTime",)
     by_number = True
     absent = "Secret Version [{name}] not found."
 
@@ -109,8 +111,7 @@ class _Versions(Collection):
             status: JsonObject = {"automatic": {}}
         else:
             status = {"userManaged": {"replicas": [{"location": each["location"]} for each in _replicas(replication)]}}
-        made = {"createTime": timestamp(held.created), "replicationStatus": status, "etag": f'"{held.etag}"'}
-        return {**super().shown(cloud, held), **made}
+        return {**super().shown(cloud, held), "replicationStatus": status, "etag": f'"{held.etag}"'}
 
 
 _VERSIONS = _Versions()

@@ -65,7 +65,9 @@ def test_each_identity_has_the_parts_that_the_page_says_and_no_other() -> None:
 def test_whoever_deploys_has_all_of_the_fleet_buckets_and_of_no_other() -> None:
     wanted = bootstrap.Wanted(project="p", location="us", bucket="state", fleet_buckets=("fleet",))
     (storage,) = (
-        each for each in bootstrap.grants(wanted)[bootstrap.Target.PROJECT] if each.role == bootstrap.STORAGE_ROLE
+        each
+        for each in bootstrap.grants(wanted)[bootstrap.BootstrapTarget.PROJECT]
+        if each.role == bootstrap.STORAGE_ROLE
     )
     assert 'startsWith("projects/_/buckets/fleet/")' in storage.condition
     assert storage.member.startswith("serviceAccount:tidepool-deployer@")

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from tests.lab.test_builds_plan import joined
 from tests.program.fake_engine import Built
 from tests.program.stacks import STACKS, committed
-from tests.program.test_builds_plan import joined
 from tests.program.test_serving import served
 from tests.shipped_stacks import of_this_lab
 

@@ -12,6 +12,8 @@ import pytest
 from infra.local.builds.builders import smoke_text
 from tests.shipped_stacks import of_this_lab
 
+pytestmark = pytest.mark.end_to_end
+
 ROOT = Path(__file__).resolve().parents[2]
 IMAGES = sorted(path.parent.name for path in (ROOT / "images").glob("*/Dockerfile"))
 VERSIONS = {
