@@ -1,7 +1,4 @@
-"""`./tidepool cloud ...`: start, stop and look at the local Google Cloud, and let things go wrong in it.
-
-Owns the words of these commands. What they do is `infra.operations.local.control`.
-"""
+"""`./tidepool cloud ...`: start, stop and look at the local Google Cloud, and let things go wrong in it."""
 
 from __future__ import annotations
 

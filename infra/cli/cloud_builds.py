@@ -1,7 +1,4 @@
-"""`./tidepool cloud push` and `cloud builds ...`: pushes, and the builds and jobs of images that they start, run here.
-
-Owns the words of the commands. What they do is `infra.operations.local.builds`.
-"""
+"""`./tidepool cloud push` and `cloud builds ...`: pushes, and builds and jobs of images that they start, run here."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`./tidepool cloud node|runner|job|guests ...`: the mess that fleets get into, made on purpose.
-
-Owns the words of these commands. What they do is `infra.local.cloud` and `infra.local.guests`.
-"""
+"""`./tidepool cloud node|runner|job|guests ...`: the mess that fleets get into, made on purpose."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`./tidepool images ...`: what images are, what rebuilds them, and which digest pools run.
-
-Owns the table of these commands. What each does is its module's.
-"""
+"""`./tidepool images ...`: what images are, what rebuilds them, and which digest pools run."""
 
 from __future__ import annotations
 
