@@ -135,7 +135,7 @@ def pytest_check(*, unit: bool, heavy: bool, live: bool, extra: Sequence[str]) -
 
 
 def mutant_checks(groups: Sequence[str]) -> list[Check]:
-    """Whether the tests see it when the code of these groups is changed (`tests/mutants/groups.toml`)."""
+    """Whether the tests see it when the code of these groups is changed (`tests/mutants.toml`)."""
     return [Check(f"mutants {name}", (sys.executable, "-m", "tests.mutants", name), alone=True) for name in groups]
 
 

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 from infra.operations.checkout.checks import tracked
 from infra.operations.workspace import CHECKOUT, workspace
 
-GROUPS = Path(__file__).with_name("groups.toml")
+GROUPS = Path(__file__).with_suffix(".toml")
 SEEN: Final = frozenset({"killed", "timeout", "segfault", "caught by type check"})
 
 

@@ -1,1 +1,0 @@
-"""Whether the tests see it when the modules that decide are changed."""
