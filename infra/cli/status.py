@@ -23,7 +23,7 @@ _STYLES = {"controller": "cyan", "vm": "green", "broker": "magenta", "tpu api": 
 
 
 @click.command()
-@click.argument("stack", metavar="[STACK]", default="")
+@click.argument("within", metavar="[STACK]", required=False)
 @options.cloud_option
 @click.option("--watch", is_flag=True, help="Look again and again, until interrupted.")
 @click.option(
@@ -42,7 +42,7 @@ def status_command(call: Invocation, *, watch: bool, every: float) -> None:
 
     Exit code 0 whatever it finds; --json says `healthy`.
     """
-    statuses = Statuses(stack=call.stack or None, cloud=call.cloud, teller=call.teller)
+    statuses = Statuses(stack=call.within, cloud=call.cloud, teller=call.teller)
     while True:
         found = statuses.look()
         if call.as_json:
