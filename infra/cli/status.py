@@ -23,7 +23,7 @@ _STYLES = {"controller": "cyan", "vm": "green", "broker": "magenta", "tpu api": 
 
 
 @click.command()
-@click.argument("stack", metavar="[STACK]", default="")
+@click.argument("one", metavar="[STACK]", required=False)
 @options.cloud_option
 @click.option("--watch", is_flag=True, help="Look again and again, until interrupted.")
 @click.option(
@@ -31,7 +31,7 @@ _STYLES = {"controller": "cyan", "vm": "green", "broker": "magenta", "tpu api": 
 )
 @options.json_option
 @called
-def status_command(call: Invocation, *, watch: bool, every: float) -> None:
+def status_command(call: Invocation, *, one: str | None, watch: bool, every: float) -> None:
     """Say how the fleet of STACK, or of every stack that declares or has VMs, stands now: pools with what is desired,
     READY, online and busy, what of the stack file is not applied, jobs that wait for their labels, what is unhealthy
     and since when, what has no owner on either side, the controller's last sweep, and what it does next; and grants in
@@ -42,7 +42,7 @@ def status_command(call: Invocation, *, watch: bool, every: float) -> None:
 
     Exit code 0 whatever it finds; --json says `healthy`.
     """
-    statuses = Statuses(stack=call.stack or None, cloud=call.cloud, teller=call.teller)
+    statuses = Statuses(stack=one, cloud=call.cloud, teller=call.teller)
     while True:
         found = statuses.look()
         if call.as_json:
