@@ -43,7 +43,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
     },
     "The clouds": {
         "cloud": Entry("infra.cli.cloud", "Drive the local Google Cloud: start, stop, preempt, fail, ..."),
-        "bootstrap": Entry("infra.cli.setup", "Prepare a Google Cloud project for its first deploy."),
+        "bootstrap": Entry("infra.cli.bootstrap", "Prepare a Google Cloud project for its first deploy."),
     },
     "This checkout": {
         "doctor": Entry("infra.cli.setup", "Say what is installed here, and what each absence means."),

@@ -12,7 +12,7 @@ from infra.cli import options
 from infra.cli.call import Invocation, called
 from infra.cli.echo import answer, echo
 from infra.cli.failures import FAILED
-from infra.cli.workflows.told import below
+from infra.cli.render.console import below
 from infra.operations.local import builds as work
 from infra.operations.local.control import running
 

@@ -1,6 +1,6 @@
 """Arguments and options that several commands share, so that a word means one thing everywhere.
 
-What they say reaches a command as one `infra.cli.call.Call`.
+What they say reaches a command as one `infra.cli.call.Invocation`.
 """
 
 from __future__ import annotations

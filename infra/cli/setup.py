@@ -17,7 +17,6 @@ from infra.cli.echo import echo, machines
 from infra.cli.failures import FAILED
 from infra.cli.render.console import people, show
 from infra.operations.checkout import bench, checks, lock
-from infra.operations.setup.bootstrap import Bootstrap, apply_bootstrap, plan_bootstrap
 from infra.operations.setup.doctor import diagnose
 from infra.tools import install
 
@@ -140,58 +139,3 @@ def bench_command(*, sizes: Sequence[int], runs: int, as_json: bool) -> None:
 def lock_command(*, upgrade: bool) -> None:
     """Write requirements.lock (the tool), and those of the service, the bench and development; needs uv."""
     lock.write_locks(upgrade=upgrade)
-
-
-@click.command()
-@click.argument("stack", metavar="[STACK]", default="ci")
-@click.option("--project", metavar="ID", help="The project; the stack file's gcp:project, and refused if another.")
-@click.option("--location", metavar="REGION", help="Of state bucket and key; default where the fleet bucket is.")
-@click.option("--bucket", metavar="NAME", help="Of the state; default PROJECT-pulumi-state.")
-@click.option(
-    "--impersonator",
-    "impersonators",
-    metavar="MEMBER",
-    multiple=True,
-    help="Who may act as the deploying account, such as user:EMAIL; may be repeated.",
-)
-@options.each(options.cloud_option, options.yes_option, options.json_option)
-@called
-def bootstrap_command(
-    call: Invocation, *, project: str | None, location: str | None, bucket: str | None, impersonators: tuple[str, ...]
-) -> None:
-    """Make what the project of STACK (default ci) needs before the first deploy: the bucket of Pulumi's state, the key
-    that encrypts its secrets, and the account that deploys, with no more roles than it needs and no key file.
-
-    It shows its plan first, may be run again at any time, and deletes nothing. docs/first-deploy.md walks through it.
-    """
-    planned = plan_bootstrap(
-        call.stack,
-        project=project,
-        location=location,
-        bucket=bucket,
-        impersonators=impersonators,
-        cloud=call.cloud,
-        teller=call.teller,
-    )
-    _show_bootstrap(call, planned)
-    if planned.lacking:
-        call.ask_before_google(f"Preparing {planned.wanted.project}", planned.cloud)
-    for step in apply_bootstrap(planned):
-        _print(call, f"made: {step.what}")
-    if planned.pins:
-        _print(call, "\nLet in by name alone; pin by number:", *(f"  {line}" for line in planned.pins))
-    _print(call, "\nNext, in this checkout:", *(f"  {line}" for line in planned.next))
-    call.tell(planned.to_json())
-
-
-def _show_bootstrap(call: Invocation, planned: Bootstrap) -> None:
-    for step in planned.steps:
-        sign, style = ("=", "dim") if step.action is None else ("+", "green")
-        _print(call, Text.assemble((f"{sign} {step.what}", style), (f"  ({step.why})", "dim")))
-    made = planned.lacking
-    _print(call, Text(f"{made} to make, {len(planned.steps) - made} there already", style="bold"))
-
-
-def _print(call: Invocation, *lines: str | Text) -> None:
-    """Lines whole, also on a terminal: most are commands to copy."""
-    call.console.print(*lines, sep="\n", soft_wrap=True)

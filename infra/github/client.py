@@ -1,7 +1,7 @@
 """One repository at GitHub as whoever posts there sees it: how patient it is, who we are, and how a failure is told.
 
 A gateway error, a rate limit and a refused connection are asked again, edits included, which are all written so that
-doing them twice does no harm. What creates something is not sent again once it was sent.
+doing them twice does no harm. What creates something is not sent again where no answer came: it may have been done.
 """
 
 from __future__ import annotations

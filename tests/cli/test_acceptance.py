@@ -131,7 +131,7 @@ def test_an_edit_between_plan_and_apply_is_refused(fleet: Checkout, monkeypatch:
     def edit_while_asked(*_: object, **__: object) -> None:
         fleet.edit("ci", COUNT, COUNT.replace("2", "9"))
 
-    monkeypatch.setattr("infra.cli.call.Call.ask_before_google", edit_while_asked)
+    monkeypatch.setattr("infra.cli.call.Invocation.ask_before_google", edit_while_asked)
     good = fleet.text("ci")
     result = fleet.run("up", "ci")
     fleet.path("ci").write_text(good)

@@ -53,6 +53,18 @@ def test_a_file_that_breaks_a_rule_still_says_its_project(checkout: Checkout) ->
     assert checkout.ok("config", "ci", "gcp:project").stdout == "hai-gcp-models\n"
 
 
+def test_a_text_that_only_looks_like_json_is_printed_as_it_stands(checkout: Checkout) -> None:
+    checkout.edit("ci", "config:\n", 'config:\n  tidepool:note: "[see the wiki"\n')
+    assert checkout.ok("config", "ci", "tidepool:note").stdout == "[see the wiki\n"
+
+
+def test_a_file_that_is_no_utf_8_is_told_with_its_line(checkout: Checkout) -> None:
+    checkout.path("ci").write_bytes(b"config:\n  gcp:project: \xff\n")
+    refused = checkout.run("config", "ci", "gcp:project")
+    assert refused.exit_code == 2
+    assert "stacks/Pulumi.ci.yaml:2: byte 0xff" in refused.output
+
+
 def test_a_stack_that_there_is_not_is_told_with_those_that_are(checkout: Checkout) -> None:
     refused = checkout.run("config", "cl")
     assert refused.exit_code == 2

@@ -23,6 +23,10 @@ from infra.model.visible import visible
 __all__ = ("VisibleConsole", "indented", "is_live", "machines", "people", "say", "show", "table")
 
 
+HANG = 2
+"""Columns by which what is broken off stands to the right of its line."""
+
+
 class VisibleConsole(Console):
     """A console on which text has only the effect of its words."""
 
@@ -72,3 +76,14 @@ def table(*columns: str, right: Collection[str] = (), folded: Collection[str] = 
         justify, overflow = "right" if column in right else "left", "fold" if column in folded else "ellipsis"
         made.add_column(column, justify=justify, no_wrap=column not in folded, overflow=overflow)
     return made
+
+
+def below(console: Console, line: str | Text, *, by: int = 2, style: str = "") -> None:
+    """Print a line, `by` columns to the right of its heading; what is no terminal gets it in one piece."""
+    text = line if isinstance(line, Text) else Text(line, style=style)
+    if not console.is_terminal:
+        say(console, Text.assemble(" " * by, text))
+        return
+    for number, part in enumerate(text.wrap(console, max(1, console.width - by - HANG))):
+        part.rstrip()
+        say(console, Text.assemble(" " * (by + HANG if number else by), part))

@@ -11,8 +11,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from infra.cli.echo import machines
 from infra.cli.failures import FAILED
-from infra.cli.render.console import machines, people, say, show
+from infra.cli.render.console import below, people, say, show
 from infra.model.yamlfile import decoded
 from infra.operations.workflows.check import Checked, WorkflowTrouble
 from infra.operations.workflows.explained import OWN, FileTold, coverages, write_list
@@ -25,8 +26,6 @@ from workflows.world import TABLE, load_actions, read_actions
 
 _COMMANDS = ("./tidepool ", "git ")
 """How what is to be run begins; all else is to be written."""
-HANG = 2
-"""Columns by which what is broken off stands to the right of its line."""
 
 
 def tell_written(wrote: Wrote, *, as_json: bool) -> int:
@@ -91,17 +90,6 @@ def _show_file(console: Console, told: FileTold) -> None:
         below(console, f"on {', '.join(job.runs_on)}{limit}", by=4)
         for line in job.why.splitlines():
             below(console, line, by=4)
-
-
-def below(console: Console, line: str | Text, *, by: int = 2, style: str = "") -> None:
-    """Print a line, `by` columns to the right of its heading; what is no terminal gets it in one piece."""
-    text = line if isinstance(line, Text) else Text(line, style=style)
-    if not console.is_terminal:
-        say(console, Text.assemble(" " * by, text))
-        return
-    for number, part in enumerate(text.wrap(console, max(1, console.width - by - HANG))):
-        part.rstrip()
-        say(console, Text.assemble(" " * (by + HANG if number else by), part))
 
 
 def newer_actions(file: Path, *, as_json: bool) -> int:

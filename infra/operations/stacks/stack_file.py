@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from infra.model import property_paths
+from infra.model import property_paths, yamlfile
 from infra.model.demand import Demands, load_demands
 from infra.model.errors import ConfigError, Problem
 from infra.model.phases import Bound, limits
@@ -93,7 +93,8 @@ def configured(stack: str, path: str) -> Any:
     root = workspace().root
     require_stack(root, stack)
     source = f"stacks/Pulumi.{stack}.yaml"
-    values = {key: _plain(text) for key, text in pulumi_values((root / source).read_text(), source=source).items()}
+    text = yamlfile.decoded((root / source).read_bytes(), source)
+    values = {key: _plain(each) for key, each in pulumi_values(text, source=source).items()}
     found: Any = values
     place = property_paths.parse(path) if path else ()
     for depth, part in enumerate(place):
@@ -113,8 +114,11 @@ def _missing(source: str, place: property_paths.Place, there: Any) -> Problem:
 
 
 def _plain(text: str) -> Any:
-    """What Pulumi hands over as JSON text, as it stands in the file."""
-    return json.loads(text) if text.startswith(("{", "[")) else text
+    """What Pulumi hands over as JSON text, as it stands in the file; a text that only looks like JSON is itself."""
+    try:
+        return json.loads(text) if text.startswith(("{", "[")) else text
+    except (ValueError, RecursionError):
+        return text
 
 
 def known_stacks() -> tuple[str, ...]:

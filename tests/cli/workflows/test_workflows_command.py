@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from infra.cli.workflows.told import below
+from infra.cli.render.console import below
 from infra.operations.workflows import explained
 from tests.cli.conftest import ROOT, Checkout
 from tests.program.stacks import lend
