@@ -77,9 +77,9 @@ def up_command(call: Invocation, *, no_drain: bool) -> int:
 def refresh_command(call: Invocation) -> int:
     """Read every resource of the state from its cloud and record what it says. Nothing in the cloud is changed.
 
-    What differs from the state is told, the state of a VM too (READY -> PREEMPTED), and what is gone. A new etag or
-    fingerprint alone is no difference. A preempted VM still exists, so that up alone does not make it again: the line
-    below the table of pools says how.
+    What differs from what is declared is told, and what is gone; what only Google counts, such as an etag or the state
+    of a VM, is taken over. A preempted VM still exists, so that up does not make it again: the table of pools shows it,
+    and the line below says how.
     """
     config = declared(call.stack).config
     session = call.session()

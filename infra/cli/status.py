@@ -19,12 +19,11 @@ from infra.operations.session import cloud_without_engine
 from infra.operations.stacks.stack_file import stack_file
 from infra.preview.times import ago, due
 
-_EVERY = "*"  # which is no stack's name, where an empty one is a name to refuse
 _STYLES = {"controller": "cyan", "vm": "green", "broker": "magenta", "tpu api": "blue"}
 
 
 @click.command()
-@click.argument("stack", metavar="[STACK]", default=_EVERY)
+@click.argument("within", metavar="[STACK]", required=False)
 @options.cloud_option
 @click.option("--watch", is_flag=True, help="Look again and again, until interrupted.")
 @click.option(
@@ -43,7 +42,7 @@ def status_command(call: Invocation, *, watch: bool, every: float) -> None:
 
     Exit code 0 whatever it finds; --json says `healthy`.
     """
-    statuses = Statuses(stack=None if call.stack == _EVERY else call.stack, cloud=call.cloud, teller=call.teller)
+    statuses = Statuses(stack=call.within, cloud=call.cloud, teller=call.teller)
     while True:
         found = statuses.look()
         if call.as_json:

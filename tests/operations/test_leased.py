@@ -52,6 +52,25 @@ def test_while_a_command_works_no_sweep_begins_and_afterwards_one_may(session: A
         pass
 
 
+def test_a_short_command_leaves_in_the_lease_what_was_applied_and_who_made_vms_last(
+    session: Any, records: Records
+) -> None:
+    with leased(CONFIG, session, LeaseKind.UP):
+        records.update(names.manifest_object("ci"), lambda _: {"version": 1})
+    made = records.body(names.lease_object("ci")) or {}
+    assert made["commanded"] == made["holder"]
+    assert made["applied"] == records.generation(names.manifest_object("ci"))
+    with leased(CONFIG, session, LeaseKind.DESTROY):
+        pass
+    destroyed = records.body(names.lease_object("ci")) or {}
+    assert destroyed["commanded"] == destroyed["holder"] != made["holder"]
+    assert destroyed["applied"] == made["applied"]
+    with held(records, "ci", LeaseKind.CONTROLLER, wall_clock, MINUTE):
+        pass
+    swept = records.body(names.lease_object("ci")) or {}
+    assert (swept["commanded"], swept["applied"]) == (destroyed["commanded"], made["applied"])
+
+
 def test_a_command_that_waited_long_enough_for_a_sweep_changes_nothing(session: Any, records: Records) -> None:
     refusal = pytest.raises(Failure, match="nothing was changed: the controller acts")
     sweep = held(records, "ci", LeaseKind.CONTROLLER, wall_clock, MINUTE)

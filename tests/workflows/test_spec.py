@@ -30,7 +30,7 @@ REFUSED = [
     ("where: github-hosted", "where: {schedule: [tpu-ci]}", "suites[0].where", "runs on pull_request and push"),
     ("          pull_request: [tpu-ci]", "          pull_request: [tpu-ci, tpu-ci]", "suites[3].where", "named once"),
     ("          pull_request: [tpu-ci]", "          pull_request: [TPU]", "suites[3].where", "a pool's name"),
-    ('python: ["3.11"]', "python: [3.11]", "suites[0].python[0]", "text is wanted"),
+    ('python: ["3.11"]', "python: [3.11]", "suites[0].python[0]", "not text"),
     ('python: ["3.11"]', 'python: ["3.11.4"]', "suites[0].python[0]", "first two numbers"),
     ('jax: ["0.6.2",', 'jax: ["0.6",', "suites[0].jax[0]", "a whole release of jax"),
     ("timeout_minutes: 30", "timeout_minutes: 30m", "suites[0].timeout_minutes", "whole number of minutes"),

@@ -103,8 +103,11 @@ class Lease:
         return self._body(now + self.time)
 
     def _given_back(self, current: Body | None) -> Body:
-        if current is None or current.get("holder") != self.holder:
-            return current or self._body(self.clock())
+        if current is not None and current.get("holder") != self.holder:
+            return current
+        # Another of this holder may have taken it: what that one found is in the record alone.
+        self.applied = _applied(current) if self.applied is None else self.applied
+        self.commanded = last_command(current)
         return self._body(self.clock())
 
     def _body(self, until: datetime) -> dict[str, Any]:
