@@ -1,7 +1,8 @@
 """What each stack of a checkout comes to, resource by resource, as reviewers read it: `stacks/plans/STACK.yaml`.
 
-Owns these texts. They are of the program alone: the embedded engine previews it with nothing standing and no cloud to
-ask. Leaves writing them and comparing them with what stands to `infra.operations.workflows`.
+Owns these texts. Each line has the types above a resource too, since one that moves to another component is made anew.
+They are of the program alone: the embedded engine previews it with nothing standing and no cloud to ask. Leaves writing
+them and comparing them with what stands to `infra.operations.workflows`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from infra.local.engine.engine import Engine
 from infra.local.provider.google import GoogleProvider
 from infra.model.plan import Plan
 from infra.model.stack import load_stack, pulumi_values, stack_names
+from infra.model.urns import qualified_type
 from infra.program.stack import run
 
 FOLDER: Final = "stacks/plans"
@@ -63,4 +65,5 @@ def _keep_outputs(backend: Backend, stack: str, outputs: Mapping[str, Any]) -> N
 def _lines(plan: Plan) -> Iterator[str]:
     own = (step for step in plan.steps if not step.type.startswith("pulumi:"))
     yield f"# Generated from stacks/Pulumi.{plan.stack}.yaml by `./tidepool workflows --write`.\nresources:\n"
-    yield from sorted(f"  - {step.type} {step.name}{' (protected)' if step.protect else ''}\n" for step in own)
+    lines = (f"{qualified_type(step.urn)} {step.name}{' (protected)' if step.protect else ''}" for step in own)
+    yield from (f"  - {line}\n" for line in sorted(lines))

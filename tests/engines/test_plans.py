@@ -51,7 +51,7 @@ def test_a_vm_more_is_a_line_more(root: Path) -> None:
     declare(root, "lone", STACK.format(count=2, accelerator="v5litepod-4"))
     two = listed(root, "lone")
     declare(root, "lone", STACK.format(count=3, accelerator="v5litepod-4"))
-    assert listed(root, "lone") - two == {"  - gcp:tpu/v2Vm:V2Vm tpu-ci-us-west4-a-2"}
+    assert listed(root, "lone") - two == {"  - tidepool:runner_pool:RunnerPool$gcp:tpu/v2Vm:V2Vm tpu-ci-us-west4-a-2"}
 
 
 def test_what_is_protected_says_so_and_a_stack_finds_the_registries_of_one_that_comes_after_it_by_name(
@@ -59,7 +59,8 @@ def test_what_is_protected_says_so_and_a_stack_finds_the_registries_of_one_that_
 ) -> None:
     declare(root, "lone", STACK.format(count=1, accelerator="v5litepod-4") + REGISTRIES)
     declare(root, "a-reader", READER + POOL)
-    assert "  - gcp:artifactregistry/repository:Repository us-west4/lab (protected)" in listed(root, "lone")
+    registry = "tidepool:registries:Registries$gcp:artifactregistry/repository:Repository us-west4/lab (protected)"
+    assert f"  - {registry}" in listed(root, "lone")
     reader = listed(root, "a-reader")
     assert any("RepositoryIamMember pool-train-reads-us-west4/lab" in line for line in reader)
     assert not any("Repository us-west4/lab" in line for line in reader)

@@ -48,9 +48,8 @@ def test_an_account_id_outside_the_rule_is_refused(accounts, refused, identity):
 
 def test_a_taken_id_and_an_unknown_account_are_refused(accounts, refused):
     accounts.create(name=PROJECT, body={"accountId": "taken-account"}).execute()
-    assert (
-        "already exists" in refused(409, accounts.create(name=PROJECT, body={"accountId": "taken-account"}))["message"]
-    )
+    taken = refused(409, accounts.create(name=PROJECT, body={"accountId": "taken-account"}))["message"]
+    assert taken == f"Service account taken-account already exists within project {PROJECT}."
     refused(404, accounts.get(name=f"{PROJECT}/serviceAccounts/{_email('nobody-here')}"))
 
 

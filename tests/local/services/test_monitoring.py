@@ -47,7 +47,9 @@ def test_a_metric_is_made_changed_and_deleted(metrics, refused):
     metrics.create(parent=PROJECT, body=METRIC).execute()
     refused(409, metrics.create(parent=PROJECT, body=METRIC))
     assert metrics.get(metricName=name).execute()["metricDescriptor"]["unit"] == "1"
-    metrics.update(metricName=name, body={**METRIC, "filter": "severity>=ERROR"}).execute()
+    for said in ({}, {"name": "another"}, {"name": METRIC["name"]}):
+        body = {**{key: value for key, value in METRIC.items() if key != "name"}, "filter": "severity>=ERROR", **said}
+        assert metrics.update(metricName=name, body=body).execute()["name"] == METRIC["name"]
     distribution = {
         **METRIC,
         "valueExtractor": "EXTRACT(jsonPayload.online)",

@@ -54,6 +54,15 @@ def test_a_published_message_gets_an_id_of_its_own(topics, refused):
     refused(404, topics.publish(topic=f"{PROJECT}/topics/none", body={"messages": messages}))
 
 
+def test_a_subscription_that_asks_for_nothing_but_pulling_is_taken(client, topics, refused):
+    subscriptions, topic = client("pubsub").projects().subscriptions(), f"{PROJECT}/topics/pulled"
+    topics.create(name=topic, body={}).execute()
+    name = f"{PROJECT}/subscriptions/pulling"
+    subscriptions.create(name=name, body={"topic": topic, "pushConfig": {}, "filter": ""}).execute()
+    pushed = {"topic": topic, "pushConfig": {"pushEndpoint": "https://example.org"}}
+    refused(501, subscriptions.create(name=f"{PROJECT}/subscriptions/pushed", body=pushed))
+
+
 def test_a_policy_of_a_topic_is_kept(topics):
     name = f"{PROJECT}/topics/owned"
     topics.create(name=name, body={}).execute()
@@ -92,6 +101,8 @@ def test_a_paused_job_has_no_next_time(jobs):
         ({"pubsubTarget": {"topicName": f"{PROJECT}/topics/none", "data": DATA}}, 404),
         ({"httpTarget": {"uri": "https://example.org"}}, 400),
         ({"name": f"{PROJECT}/locations/us-east1/jobs/elsewhere"}, 400),
+        ({"name": f"{PARENT}/jobs/"}, 400),
+        ({"name": "bare"}, 400),
     ],
 )
 def test_a_job_that_cannot_work_is_refused(jobs, refused, change, code):

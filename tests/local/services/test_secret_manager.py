@@ -109,6 +109,14 @@ def test_an_alias_stands_for_a_version(secrets, add, refused):
     refused(400, secrets.patch(name=name, updateMask="versionAliases", body=body))
 
 
+def test_a_refusal_names_a_version_as_the_service_does(secrets, add, refused):
+    version = add(_create(secrets, "told"), b"x")["name"]
+    stale = refused(409, secrets.versions().disable(name=version, body={"etag": '"stale"'}))["message"]
+    assert version in stale
+    absent = version.removesuffix("1") + "0"
+    assert f"[{absent}]" in refused(404, secrets.versions().get(name=absent))["message"]
+
+
 def test_a_deleted_secret_starts_again_at_version_1(secrets, add, refused):
     name = _create(secrets, "reborn")
     add(name, b"old")

@@ -38,8 +38,11 @@ class _Jobs(Collection):
     mutable = frozenset({"description", "schedule", "timeZone", "attemptDeadline", "retryConfig", *_TARGETS})
     absent = "Job not found."
 
-    def asked_id(self, call: ApiCall) -> str:
-        return call.body.get("name", "").removeprefix(self.prefix(call)) or call.cloud.operations.new_id()
+    def new_name(self, call: ApiCall) -> str:
+        name, prefix = call.body.get("name"), self.prefix(call)
+        if name and not name.startswith(prefix):
+            raise invalid(f"Job name must be formatted: \"{prefix}<JOB_ID>\", and not '{name}'.", field="job.name")
+        return prefix + self.checked_id(name.removeprefix(prefix) if name else call.cloud.operations.new_id())
 
     def merged(self, call: ApiCall, held: Resource) -> JsonObject:
         """Without a mask the body is the whole job, as the Google provider sends it."""

@@ -203,7 +203,8 @@ class Collection:
         """Raises 409 for one that is not the current one; none is taken as consent."""
         sent = call.params.get("etag") or self.sent(call).get("etag")
         if sent and sent.strip('"') != held.etag:
-            raise aborted(f"There were concurrent changes: '{held.name}' has the etag '{held.etag}', not '{sent}'.")
+            name = self.public(call.cloud, held.name)
+            raise aborted(f"There were concurrent changes: '{name}' has the etag '{held.etag}', not '{sent}'.")
 
     def made(self, cloud: Cloud, name: str, body: JsonObject) -> Resource:
         return cloud.store.insert(self.kind, name, body, now=cloud.now)

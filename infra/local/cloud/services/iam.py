@@ -35,7 +35,10 @@ class _ServiceAccounts(Collection):
     key = "accounts"
     adds = ("etag",)
     has_policy = True
-    present = "Service account {name} already exists."
+
+    def taken(self, cloud: Cloud, name: str) -> ApiError:
+        project, _, account = name.partition("/serviceAccounts/")
+        return ApiError(409, f"Service account {account.partition('@')[0]} already exists within project {project}.")
 
     def asked_id(self, call: ApiCall) -> str:
         return call.body.get("accountId", "")

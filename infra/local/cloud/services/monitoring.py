@@ -195,7 +195,7 @@ class _Metrics(Collection):
                 raise invalid(f"The {kind} of a metric never changes.", field=f"metric_descriptor.{kind}")
 
     def shown(self, cloud: Cloud, held: Resource) -> JsonObject:
-        return {**super().shown(cloud, held), "name": held.body["name"], "resourceName": held.name}
+        return {**super().shown(cloud, held), "name": held.name.split("/", 3)[3], "resourceName": held.name}
 
 
 _Metrics()

@@ -65,8 +65,8 @@ class _Subscriptions(_OfPubSub):
     inside = MappingProxyType({"patch": "subscription"})
 
     def kept(self, sent: JsonObject) -> JsonObject:
-        for field in bodies.without_unset(sent):
-            if field in _REFUSED:
+        for field, value in bodies.without_unset(sent).items():
+            if value and field in _REFUSED:  # an empty pushConfig says that messages are pulled
                 raise ApiError(501, f"The local cloud does not serve '{field}' of subscriptions; it has pulling alone.")
         return super().kept(sent)
 

@@ -103,7 +103,7 @@ class _Versions(Collection):
 
     def public(self, cloud: Cloud, name: str) -> str:
         head, _, number = numbered(cloud, name).rpartition("/")
-        return f"{head}/{number.lstrip('0')}"
+        return f"{head}/{number.lstrip('0') or 0}"
 
     def shown(self, cloud: Cloud, held: Resource) -> JsonObject:
         replication = SECRETS.named(cloud, held.name.rpartition("/versions/")[0]).body["replication"]
