@@ -53,7 +53,8 @@ def committed_spec() -> ImageSpec:
 
 
 def commit(number: int) -> str:
-    return f"{number:040x}"
+    """No two alike in the twelve digits that a tag has."""
+    return f"{number:012x}".ljust(40, "0")
 
 
 def start_registry(folder: Path) -> Registry:

@@ -16,7 +16,7 @@ from infra.local.builds.running import run_build
 from infra.local.registry import Registry
 from infra.model.images.spec import ImageSpec
 from infra.model.images.steps import build_steps
-from tests.local.builds.pipeline_world import MONOREPO, World, committed_spec, tagged, world
+from tests.local.builds.pipeline_world import MONOREPO, World, commit, committed_spec, tagged, world
 from tests.shipped_stacks import of_this_lab
 
 pytestmark = of_this_lab
@@ -130,7 +130,7 @@ def test_of_two_builds_at_once_the_newer_sources_win(registry: Registry, spec: I
     )  # fmt: skip
     theirs.machine.folder.mkdir()
     theirs.monorepo.mkdir()
-    theirs.machine.offer("marin-community/tidepool", tmp_path / "recipes", {f"{0xABC:040x}": 1_750_000_000})
+    theirs.machine.offer("marin-community/tidepool", tmp_path / "recipes", {commit(0xABC): 1_750_000_000})
     older, newer = ours.push(10, {"uv.lock": "older\n"}), theirs.push(11, {"uv.lock": "newer\n"})
     configs = [(ours, ours.config(IMAGE, older)), (theirs, theirs.config(IMAGE, newer))]
     threads = [threading.Thread(target=run_build, args=(config, each.machine)) for each, config in configs]
