@@ -152,6 +152,36 @@ def test_what_the_limit_has_no_room_for_is_held_back_the_last_first() -> None:
     ]
 
 
+def test_a_new_vm_is_held_back_before_a_replacement_whatever_their_names() -> None:
+    before = {"z-0": vm(4, pool="z")}
+    after = {"z-0": vm(8, pool="z"), "a-0": vm(4)}
+    assert phases(before, after, [reservation(8)]).held == ("a-0",)
+
+
+def test_a_replacement_that_is_held_back_frees_what_it_would_have_taken_and_no_more() -> None:
+    before = {name: vm(8, SPOT, pool=name[0]) for name in ("a-0", "b-0")}
+    after = {name: vm(4, pool=name[0]) for name in before}
+    assert phases(before, after, [reservation(4)]).held == ("b-0",)
+
+
+def test_a_vm_that_stays_on_a_limit_for_want_of_room_on_another_holds_back_who_needs_it() -> None:
+    before = {"a-0": vm(8, SPOT)}
+    after = {"a-0": vm(8), "b-0": vm(8, SPOT, pool="b")}
+    found = phases(before, after, [reservation(0), quota("preemptible", 8)])
+    assert found.held == ("a-0", "b-0")
+    assert found.order == ()
+
+
+def test_vms_are_named_in_the_order_of_their_pools_and_numbers() -> None:
+    found = phases({}, {**vms("b", 1), **vms("a", 11)}, [reservation(100)])
+    assert found.order[0].created == (*(f"a-{index}" for index in range(11)), "b-0")
+
+
+def test_what_only_goes_is_the_work_of_the_only_phase() -> None:
+    (only,) = phases(vms("a", 4), vms("a", 2), [reservation(16)]).order
+    assert (only.work, only.deleted) == (Work.GROW, ("a-2", "a-3"))
+
+
 def test_a_limit_that_is_passed_already_keeps_replacements_from_being_deleted() -> None:
     after = {name: vm(form=1) for name in vms("a", 4)}
     found = phases(vms("a", 4), after, [reservation(12)])
@@ -181,6 +211,21 @@ def test_the_chips_of_sibling_stacks_are_those_of_others() -> None:
     night = sibling(pools=pool(name="night", zones="{us-west4-a: 5}"))
     (found,) = limits(config, (night,))
     assert (found.limit.chips, found.others) == (100, 20)
+
+
+def test_limits_of_one_zone_and_generation_are_apart_by_kind() -> None:
+    both = QUOTA + QUOTA.replace("preemptible", "on-demand").replace("100", "50")
+    found = limits(parse(stack_text(quotas=both)))
+    assert [(str(each), each.limit.chips) for each in found] == [
+        ("us-west4-a v5e preemptible quota", 100),
+        ("us-west4-a v5e on-demand quota", 50),
+    ]
+
+
+def test_a_fleet_says_of_each_vm_where_it_is_and_whose() -> None:
+    assert {(each.pool, each.project, each.zone) for each in fleet(parse(stack_text())).values()} == {
+        ("tpu-ci", "my-lab", ZONE)
+    }
 
 
 def test_a_limit_that_only_a_sibling_declares_holds_too() -> None:
