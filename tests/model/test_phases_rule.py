@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from infra.model.catalogue import AcceleratorType, CapacityKind
 from infra.model.phases import Bound, Fleet, Vm, Work, fleet, limits, phases
 from infra.model.schema import Quota, Reservation
+from infra.model.stack import read_stack
 from tests.model.given import parse, pool, sibling, stack_text
 
 ZONE = "us-west4-a"
@@ -61,6 +62,26 @@ def test_a_swap_inside_a_full_reservation_deletes_first() -> None:
     assert why.why == (
         "us-west4-a v5e reservation lab: 16 -> 16 of 16 chips, and a single pass could hold 24 before it deletes"
     )
+
+
+def test_programs_read_each_phase_and_what_asked_for_it() -> None:
+    asked = phases(vms("a", 4), {**vms("a", 2), **vms("b", 2)}, [reservation(16)])
+    (why,) = asked.reasons
+    assert asked.to_json() == {
+        "needed": True,
+        "order": [
+            {"work": "shrink", "deleted": ["a-2", "a-3"], "replaced": [], "created": []},
+            {"work": "grow", "deleted": [], "replaced": [], "created": ["b-0", "b-1"]},
+        ],
+        "reasons": [
+            {"limit": str(why.bound), "chips": 16, "before": 16, "after": 16, "peak": 24, "why": why.why},
+        ],
+        "exceeded": [],
+        "held": [],
+    }
+    too_many = phases({}, vms("a", 4), [reservation(8)])
+    assert too_many.to_json()["held"] == ["a-2", "a-3"]
+    assert too_many.to_json()["exceeded"] == [load.to_json() for load in too_many.exceeded]
 
 
 def test_a_swap_with_room_for_both_makes_the_new_ones_first() -> None:
@@ -211,6 +232,31 @@ def test_the_chips_of_sibling_stacks_are_those_of_others() -> None:
     night = sibling(pools=pool(name="night", zones="{us-west4-a: 5}"))
     (found,) = limits(config, (night,))
     assert (found.limit.chips, found.others) == (100, 20)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("gcp:project: my-lab", "gcp:project: My Lab"),
+        ("tidepool:owner: lab", "tidepool:owner: A Lab"),
+        ("name: my-lab-ci", "name: My Bucket"),
+        ("accelerator: v5litepod-4", "accelerator: v5litepod-5"),
+        ("trust: member", "trust: everybody"),
+    ],
+)
+def test_a_stack_whose_vms_cannot_be_told_for_a_mistake_has_none(right: str, wrong: str) -> None:
+    written = stack_text(quotas=QUOTA).replace(right, wrong)
+    assert written != stack_text(quotas=QUOTA)
+    config = read_stack(written.encode(), stack="ci", source="ci").partial
+    assert fleet(config) == {}
+
+
+def test_a_limit_with_a_mistake_holds_nothing_and_hides_no_other() -> None:
+    broken = QUOTA.replace("chips: 100", "chips: many") + QUOTA.replace("preemptible", "on-demand")
+    config = read_stack(stack_text(quotas=broken).encode(), stack="ci", source="ci").partial
+    assert [str(each) for each in limits(config)] == ["us-west4-a v5e on-demand quota"]
+    nowhere = stack_text(quotas=QUOTA).replace("gcp:project: my-lab", "gcp:project: My Lab")
+    assert limits(read_stack(nowhere.encode(), stack="ci", source="ci").partial) == ()
 
 
 def test_limits_of_one_zone_and_generation_are_apart_by_kind() -> None:
