@@ -8,7 +8,6 @@ process, or when the folder goes; `address` is the file by which it is found.
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import socket
@@ -22,6 +21,7 @@ from pathlib import Path
 import urllib3
 
 from infra.tools.install import need
+from infra.tools.processes import runs
 
 START_SECONDS = 20.0
 LOG = "registry.log"
@@ -132,18 +132,10 @@ def _keep(folder: Path, cloud: int) -> None:
         told = folder / f"{ADDRESS}.part"
         told.write_text(registry.address)
         told.replace(folder / ADDRESS)
-        while registry.process.poll() is None and folder.is_dir() and _exists(cloud):
+        while registry.process.poll() is None and folder.is_dir() and runs(cloud):
             time.sleep(LOOK_SECONDS)
     finally:
         registry.stop()
-
-
-def _exists(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
-"""Processes of this machine: which run, and since when."""
+"""Processes: which run on this machine, since when, and whether one that noted itself in a lock may run still."""
 
 from __future__ import annotations
 
 import os
+import socket
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -45,6 +47,28 @@ def may_run_since(pid: int, since: str) -> bool:
     except ValueError:
         return True
     return started is None or started <= noted + _CLOCK_SLACK
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockHolder:
+    """The process that holds a lock, as the lock says. since: ISO 8601."""
+
+    user: str
+    host: str
+    pid: int
+    since: str
+
+    def __str__(self) -> str:
+        return f"{self.user}@{self.host} (pid {self.pid}) since {self.since}"
+
+    @property
+    def here(self) -> bool:
+        return self.host == socket.gethostname()
+
+    @property
+    def dead(self) -> bool:
+        """Whether it has certainly ended: it ran on this host, where its id is free or a later process's."""
+        return self.here and not may_run_since(self.pid, self.since)
 
 
 def _status(pid: int) -> list[str]:

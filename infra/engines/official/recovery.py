@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import json
 import re
-import socket
 import tempfile
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pulumi import automation
@@ -24,34 +22,16 @@ from infra.engines.standing import Say, StandingVm
 from infra.model import urns
 from infra.model.errors import EngineError
 from infra.model.plan import Diagnostic
-from infra.tools.processes import may_run_since
+from infra.tools.processes import LockHolder
 
 T = TypeVar("T")
 _LOCK = re.compile(r"created by (?P<user>\S+)@(?P<host>\S+) \(pid (?P<pid>\d+)\) at (?P<since>\S+)")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lock:
-    """Who holds a stack, and since when."""
-
-    user: str
-    host: str
-    pid: int
-    since: str
-
-    def __str__(self) -> str:
-        return f"{self.user}@{self.host} (pid {self.pid}) since {self.since}"
-
-    @property
-    def dead(self) -> bool:
-        """Whether its process has certainly ended: it ran on this host, where its id is free or a later process's."""
-        return self.host == socket.gethostname() and not may_run_since(self.pid, self.since)
-
-
-def locks_in(message: str) -> tuple[Lock, ...]:
+def locks_in(message: str) -> tuple[LockHolder, ...]:
     """The locks that the CLI lists where it says that a stack is locked."""
     return tuple(
-        Lock(user=found["user"], host=found["host"], pid=int(found["pid"]), since=found["since"])
+        LockHolder(user=found["user"], host=found["host"], pid=int(found["pid"]), since=found["since"])
         for found in _LOCK.finditer(message)
     )
 

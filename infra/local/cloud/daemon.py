@@ -21,6 +21,7 @@ from typing import Any
 
 from infra.local.cloud.control import Control, ControlError
 from infra.model.errors import OutsideError
+from infra.tools.processes import runs
 from infra.tools.turns import one_at_a_time
 
 _ROOT = Path(__file__).resolve().parents[3]
@@ -59,7 +60,7 @@ def running(home: Path) -> Handle | None:
         record = json.loads((home / "cloud" / "cloud.json").read_text())
         handle = Handle(record["url"], record["pid"], record.get("code") == code())
         # After a kill the record stays, and its port may be anybody's.
-        alive = _exists(handle.pid) and Control(handle.url, timeout=10.0).pid() == handle.pid
+        alive = runs(handle.pid) and Control(handle.url, timeout=10.0).pid() == handle.pid
     except (OSError, ValueError, KeyError, ControlError):
         return None
     return handle if alive else None
@@ -78,7 +79,7 @@ def stop(home: Path) -> bool:
         os.kill(found.pid, signal.SIGTERM)
         deadline = time.monotonic() + _STOP_SECONDS
         # The record goes when nothing is served any more; the process itself may wait for its parent to notice.
-        while (home / "cloud" / "cloud.json").exists() and _exists(found.pid):
+        while (home / "cloud" / "cloud.json").exists() and runs(found.pid):
             if time.monotonic() > deadline:
                 raise DaemonError(f"the local cloud (process {found.pid}) does not end; see {_log(home)}")
             time.sleep(_PAUSE)
@@ -120,14 +121,6 @@ def _start(home: Path) -> Handle:
 
 def _log(home: Path) -> Path:
     return home / "cloud" / "cloud.log"
-
-
-def _exists(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 @cache

@@ -29,7 +29,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from infra.model.errors import EngineError
-from infra.tools.processes import may_run_since
+from infra.tools.processes import LockHolder
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,27 +147,11 @@ def _forget_attributes(path: Path) -> None:
         path.with_name(f"{path.name}.attrs").unlink()
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
-    """Who holds a lock, as the lock says."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder(LockHolder):
+    """path: its lock."""
 
     path: Path
-    pid: int
-    username: str
-    hostname: str
-    timestamp: str
-
-    def __str__(self) -> str:
-        return f"{self.username}@{self.hostname} (pid {self.pid}) since {self.timestamp}"
-
-    @property
-    def here(self) -> bool:
-        return self.hostname == socket.gethostname()
-
-    @property
-    def dead(self) -> bool:
-        """Whether its process is certainly gone. A pid that has been given to a later process counts as gone."""
-        return self.here and not may_run_since(self.pid, self.timestamp)
 
 
 def holders(files: StackFiles) -> tuple[Holder, ...]:
@@ -179,11 +163,17 @@ def holders(files: StackFiles) -> tuple[Holder, ...]:
 def _read(path: Path) -> Holder | None:
     try:
         said = json.loads(path.read_bytes())
-        return Holder(path, int(said["pid"]), said["username"], said["hostname"], said["timestamp"])
+        return Holder(
+            path=path,
+            pid=int(said["pid"]),
+            user=said["username"],
+            host=said["hostname"],
+            since=said["timestamp"],
+        )
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError):
-        return Holder(path, 0, "someone", "an unknown host", "an unknown time")
+        return Holder(path=path, pid=0, user="someone", host="an unknown host", since="an unknown time")
 
 
 @dataclass(frozen=True, slots=True)

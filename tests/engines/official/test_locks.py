@@ -11,12 +11,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from infra.engines.official.recovery import Lock, locks_in
+from infra.engines.official.recovery import locks_in
 from infra.tools import processes
+from infra.tools.processes import LockHolder
 from tests.engines.official.replay import text
 
 HERE = socket.gethostname()
-LOCK = Lock(user="lab", host=HERE, pid=22812, since="2026-11-21T08:39:43Z")
+LOCK = LockHolder(user="lab", host=HERE, pid=22812, since="2026-11-21T08:39:43Z")
 LOCKED_AT = datetime(2026, 11, 21, 8, 39, 43, tzinfo=UTC).timestamp()
 
 
