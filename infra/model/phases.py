@@ -311,8 +311,7 @@ def _held(draws: _Draws, before: Fleet, after: Fleet, comers: Collection[str], s
             on = draws.on(after[name])
             if name not in held and on != NO_BOUND and excess[on] > 0:
                 more.add(name)
-                was = before.get(name)
-                excess[on] -= after[name].chips - (was.chips if was is not None and draws.on(was) == on else 0)
+                excess[on] -= after[name].chips  # what it keeps of them by standing on is in the next round's sum
         if not more:
             return held
         held |= more
