@@ -20,11 +20,10 @@ from infra.local.engine.backend import Backend
 from infra.local.engine.engine import Engine
 from infra.local.provider.google import GoogleProvider
 from infra.model.plan import Plan
-from infra.model.stack import load_stack, pulumi_values, stack_names
+from infra.model.stack import PLANS, load_stack, pulumi_values, stack_names
 from infra.model.urns import qualified_type
 from infra.program.stack import run
 
-FOLDER: Final = "stacks/plans"
 _NO_CLOUD: Final = "http://127.0.0.1:9"
 
 
@@ -36,7 +35,7 @@ def plans(root: Path) -> dict[str, str]:
         # What reads the registries of another stack comes after that one.
         for config in sorted(declared, key=lambda each: each.registry_stack is not None):
             plan = _preview(backend, root, config.stack)
-            texts[f"{FOLDER}/{config.stack}.yaml"] = "".join(_lines(plan))
+            texts[f"{PLANS}/{config.stack}.yaml"] = "".join(_lines(plan))
             _keep_outputs(backend, config.stack, plan.outputs)
     return texts
 

@@ -24,6 +24,8 @@ from infra.model.secret_values import secrets_in
 from infra.model.yamlfile import YamlPath
 
 # What the pulumi CLI itself writes at the top of a stack file.
+PLANS = "stacks/plans"
+"""Where a checkout keeps what each stack comes to, resource by resource."""
 _PULUMI_TOP_LEVEL = frozenset(("encryptionsalt", "secretsprovider", "encryptedkey", "environment"))
 # Namespaces of settings that are read by Pulumi or its Google provider and not by this model.
 _FOREIGN_NAMESPACES = frozenset(("gcp", "pulumi"))

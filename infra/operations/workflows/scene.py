@@ -12,6 +12,7 @@ from pathlib import Path
 
 from infra.model.demand import FILE as DEMAND_FILE
 from infra.model.errors import ConfigError
+from infra.model.stack import PLANS
 from infra.operations.errors import Failure
 from infra.operations.workspace import workspace
 from workflows.composite import FOLDER
@@ -22,8 +23,6 @@ from workflows.outputs import COPIES, LABELS, Outputs, label_file, outputs
 from workflows.spec import Spec
 from workflows.world import ACTIONS, World, load_world
 
-PLANS = "stacks/plans"
-"""Where the plans of stacks stand."""
 _NOT_ITS = frozenset((".git", ".venv", "node_modules", "__pycache__"))
 
 
