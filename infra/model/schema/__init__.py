@@ -15,6 +15,7 @@ from infra.model.schema.fleet import (
     RuntimeOverride,
     Trust,
 )
+from infra.model.schema.gke import Cluster, ClusterRanges, CpuPool, Exclusion, Maintenance, Slices, SystemPool
 from infra.model.schema.images import Builds, Cleanup, Mirror, MirrorCleanup, Registries, Repository, SourceConnection
 from infra.model.schema.running import (
     App,
@@ -37,13 +38,18 @@ __all__ = [
     "Budget",
     "Builds",
     "Cleanup",
+    "Cluster",
+    "ClusterRanges",
     "Controller",
+    "CpuPool",
     "DataDisk",
     "DiskMode",
+    "Exclusion",
     "Fallback",
     "Freeze",
     "FreezeOverride",
     "GitHub",
+    "Maintenance",
     "Mirror",
     "MirrorCleanup",
     "Pool",
@@ -57,7 +63,9 @@ __all__ = [
     "Runners",
     "RuntimeOverride",
     "SecretDecl",
+    "Slices",
     "SourceConnection",
     "StackConfig",
+    "SystemPool",
     "Trust",
 ]

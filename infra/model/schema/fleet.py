@@ -43,7 +43,7 @@ class DiskMode(StrEnum):
 
 
 class QuotaKind(StrEnum):
-    """The two quotas of a generation; spot and preemptible slices both draw on `preemptible`."""
+    """The two quotas of a generation; spot, preemptible and flex-start slices draw on `preemptible`."""
 
     ON_DEMAND = "on-demand"
     PREEMPTIBLE = "preemptible"
@@ -139,4 +139,4 @@ class Quota(Section):
         """Whether slices of that kind draw on this quota; reserved ones draw on none."""
         if self.kind is QuotaKind.ON_DEMAND:
             return kind is CapacityKind.ON_DEMAND
-        return kind in (CapacityKind.SPOT, CapacityKind.PREEMPTIBLE)
+        return kind in (CapacityKind.SPOT, CapacityKind.PREEMPTIBLE, CapacityKind.FLEX_START)

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date, datetime
-from typing import Annotated, Any
-
-from pydantic import create_model
+from typing import Annotated
 
 from infra.model.fields.common import (
     BY_KEY,
@@ -15,7 +12,6 @@ from infra.model.fields.common import (
     BucketName,
     Day,
     Dollars,
-    Moment,
     Reason,
     ResourceName,
     RuleId,
@@ -42,7 +38,7 @@ from infra.model.fields.running import (
     Share,
     WorkflowFile,
 )
-from infra.model.schema.base import Section
+from infra.model.schema.base import Section, Span
 from infra.model.schema.fleet import Trust
 
 
@@ -130,24 +126,12 @@ class FreezeOverride(Section):
     reason: Reason
 
 
-# `from` is a word of Python, so this field cannot be written as the others are.
-_Window: Any = create_model("_Window", __base__=Section, **{"from": (Moment, ...), "to": (Moment, ...)})
-
-
-class Freeze(_Window):
+class Freeze(Span):
     """A time in which the fleet is not changed; `to` is its last day or moment."""
 
     name: ResourceName
     time_zone: TimeZone
     override: Annotated[FreezeOverride | None, WRITTEN] = None
-
-    @property
-    def start(self) -> date | datetime:
-        return getattr(self, "from")
-
-    @property
-    def end(self) -> date | datetime:
-        return self.to
 
 
 class Budget(Section):

@@ -19,6 +19,7 @@ from infra.model.fields.common import (
 )
 from infra.model.schema.base import Section
 from infra.model.schema.fleet import Pool, Quota, Reservation
+from infra.model.schema.gke import Cluster, Slices
 from infra.model.schema.images import Builds, Mirror, Registries
 from infra.model.schema.running import Bucket, Budget, Controller, Freeze, GitHub, RuleException, Runners, SecretDecl
 
@@ -32,6 +33,8 @@ class StackConfig(Section):
     bucket: Bucket
     vm_labels: Annotated[Mapping[LabelKey, LabelValue], BY_KEY] = Field(default_factory=dict)
     pools: tuple[Pool, ...] = ()
+    cluster: Annotated[Cluster | None, WRITTEN] = None
+    slices: tuple[Slices, ...] = ()
     reservations: tuple[Reservation, ...] = ()
     quotas: tuple[Quota, ...] = ()
     registries: Annotated[Registries | None, WRITTEN] = None
