@@ -34,6 +34,7 @@ _ROLES: Final = (
     "builder",
     "starter",
     "clock",
+    "nodes",
     federation.IMAGE_BUILDER[0],
 )
 """Accounts that a stack may have beside its pools'."""
@@ -135,10 +136,17 @@ def _declared(thing: Guarded, config: StackConfig, stacks: Sequence[StackConfig]
 
 
 def _on_registry(thing: Guarded, config: StackConfig, stacks: Sequence[StackConfig]) -> Iterator[Grant]:
-    """Pools pull from the repositories that their stack uses, mirrors too; what builds images knows its own alone."""
+    """Pools pull from the repositories that their stack uses, mirrors too; what builds images knows its own alone.
+
+    Nodes of a cluster pull from repositories of its region.
+    """
     used = config.registry_stack.rpartition("/")[2] if config.registry_stack else config.stack
-    if any(thing in guarded(owner) for owner in stacks if owner.stack == used):
-        yield from ((_READS, f"pool/{pool.name}", "") for pool in config.pools)
+    for owner in stacks:
+        if owner.stack == used and thing in guarded(owner):
+            yield from ((_READS, f"pool/{pool.name}", "") for pool in config.pools)
+            mirrored = any(thing.name.endswith(f"/{mirror.name}") for mirror in owner.mirrors)
+            if config.cluster and (mirrored or f"/locations/{config.cluster.region}/" in thing.name):
+                yield _READS, "nodes", ""
     if thing not in guarded(config):
         return
     if any(thing.name.endswith(f"/{mirror.name}") for mirror in config.mirrors):
