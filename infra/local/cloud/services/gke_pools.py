@@ -151,7 +151,7 @@ def completed(cluster: Resource, sent: JsonObject, name: str) -> JsonObject:
         "config": {**defaults, **config, **({"taints": taints} if taints else {})},
         "locations": locations,
         "management": sent.get("management", {"autoRepair": True, "autoUpgrade": True}),
-        "upgradeSettings": {"maxSurge": 1, "strategy": "SURGE", **sent.get("upgradeSettings", {})},
+        "upgradeSettings": {"strategy": "SURGE", **sent.get("upgradeSettings", {"maxSurge": 1})},
         "networkConfig": {
             "podRange": network["clusterSecondaryRangeName"],
             "podIpv4CidrBlock": network["clusterIpv4CidrBlock"],
