@@ -8,21 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import pulumi
 import pulumi_gcp as gcp
 
+from infra.model.grants import NODE_ROLES
 from infra.model.node import CLOUD_PLATFORM_SCOPE
-
-NODE_ROLES: Final = (
-    "roles/logging.logWriter",
-    "roles/monitoring.metricWriter",
-    "roles/monitoring.viewer",
-    "roles/stackdriver.resourceMetadata.writer",
-)
-"""What a node does in its project: write its logs and metrics. Pods act as accounts of their own by workload identity
-(cloud.google.com/kubernetes-engine/docs/how-to/hardening-your-cluster, read 2026-08)."""
 
 PODS, SERVICES = "pods", "services"
 """The names of the subnetwork's secondary ranges."""

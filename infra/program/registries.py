@@ -16,6 +16,7 @@ from infra.components.identities import Identities
 from infra.components.registries import Registries, RegistriesArgs, Registry
 from infra.components.registry_grants import Access, RegistryGrant, RegistryGrants, RegistryGrantsArgs
 from infra.model import federation
+from infra.model.network import continent
 from infra.model.schema import StackConfig
 from infra.program.shared import NODES, grantee, labels, pool_key
 
@@ -25,7 +26,8 @@ class Reach:
     """Who may do what in every repository that a stack uses, so that a region can come or go without a word here.
 
     key: the identity's, such as `builder` or `pool/NAME`. access: to what is pushed to. mirrors: whether it reads the
-    mirrors too, which nobody writes. region: the only one that it pulls from, None for every one.
+    mirrors too, which nobody writes. region: the only one that it pulls from, with the mirrors of its continent;
+    None for every one.
     """
 
     key: str
@@ -91,7 +93,8 @@ def reaches(config: StackConfig, identities: Identities, image_builder: pulumi.I
 def _reached(owner: StackConfig, reach: Reach) -> Iterator[tuple[tuple[str, str], Access]]:
     yield from ((place, reach.access) for place in _pushed(owner) if reach.region in (None, place[0]))
     if reach.mirrors:
-        yield from ((place, Access.READS) for place in _mirrored(owner))
+        near = reach.region and continent(reach.region)
+        yield from ((place, Access.READS) for place in _mirrored(owner) if near in (None, place[0]))
 
 
 def _paths_of(stack: str) -> pulumi.Output[Any]:
