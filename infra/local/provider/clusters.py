@@ -1,4 +1,4 @@
-"""The calls of GKE clusters and node pools: one for each part that changes, and one operation after another.
+"""The calls of GKE clusters: one for each part that changes, and one operation after another.
 
 A cluster takes one operation at a time. Calls of one provider wait for each other; where somebody else's operation
 runs, the call is sent again until the cluster takes it. Which field of an update stands for which property is what
@@ -14,20 +14,17 @@ from http import HTTPStatus
 from types import MappingProxyType
 from typing import Any, Final
 
-from infra.local.engine.provider import ProviderError
 from infra.local.provider.codec import pick
 from infra.local.provider.resource import ResourceCall
 from infra.local.provider.rest import OperationFailedError, Rest, poll
-from infra.local.provider.spellings import last_part, link_path
+from infra.local.provider.spellings import link_path
 from infra.local.provider.transport import ApiError
 
-_GROUP: Final = re.compile(r"projects/([^/]+)/zones/([^/]+)/instanceGroupManagers/([^/]+)")
-_COMPUTE: Final = "compute/beta"
 _CLUSTER_OF_POOL: Final = re.compile(r"/nodePools/.*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _OfGke(Rest):
+class OfGke(Rest):
     """What clusters and their pools share."""
 
     def delete(self, call: ResourceCall) -> None:
@@ -105,7 +102,7 @@ _IP: Final = "ipEndpointsConfig"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cluster(_OfGke):
+class Cluster(OfGke):
     """A cluster. Its default pool goes right after its creation where the program says so."""
 
     def create(self, call: ResourceCall) -> None:
@@ -149,8 +146,8 @@ def _cluster_updates(calls: Rest, call: ResourceCall, body: Mapping[str, Any]) -
     for name in sorted(changed & _DESIRED.keys()):
         value = pick(body, calls.fields[name].wire or name)
         found.append({_DESIRED[name]: calls.fields[name].zero if value is None else value})
-    for name in sorted(changed & _FLAGS.keys()):
-        found.append({_FLAGS[name]: {"enabled": bool(call.values.get(name))}})
+    flags = sorted(changed & _FLAGS.keys())
+    found += [{_FLAGS[name]: {"enabled": bool(call.values.get(name))}} for name in flags]
     if changed & _ENDPOINTS:
         found.append({"desiredControlPlaneEndpointsConfig": body.get("controlPlaneEndpointsConfig", {})})
     if "privateClusterConfig" in changed:
@@ -175,7 +172,7 @@ def _sent_cluster(call: ResourceCall) -> dict[str, Any]:
     allocation = body.get("ipAllocationPolicy")
     if allocation is not None or mode == "VPC_NATIVE":
         body["ipAllocationPolicy"] = {**(allocation or {}), "useIpAliases": mode != "ROUTES"}
-    _fill_kubelet(body.get("nodeConfig"))
+    fill_kubelet(body.get("nodeConfig"))
     project = call.values["project"]
     region = "-".join(call.values["location"].split("-")[:2])
     body["network"] = _in_full(body.get("network", "default"), f"projects/{project}/global/networks")
@@ -237,112 +234,11 @@ def _told_cluster(found: dict[str, Any]) -> dict[str, Any]:
         defaults.setdefault("loggingConfig", {}).setdefault("variantConfig", {}).setdefault("variant", "DEFAULT")
     config = found.get("nodeConfig")
     if config is not None:
-        found["nodeConfig"] = _told_config(config, None)
+        found["nodeConfig"] = told_config(config, None)
     return found
 
 
-# Node pools
-
-_WRAPPED: Final = MappingProxyType({"labels": "labels", "taints": "taints", "tags": "tags", "resourceLabels": "labels"})
-"""What stands in an object of its own in an update of a pool, and under which name there."""
-_TOGETHER: Final = ("machineType", "diskType", "diskSizeGb")
-_ALONE: Final = (
-    "gcfsConfig", "gvnic", "imageType", "kubeletConfig", "labels", "linuxNodeConfig", "loggingVariant",
-    "resourceLabels", "resourceManagerTags", "tags", "taints", "workloadMetadataConfig",
-)  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodePool(_OfGke):
-    """A node pool. How many nodes it has is what the groups of machines behind it say."""
-
-    def create(self, call: ResourceCall) -> None:
-        body = dict(call.body)
-        wanted = body.pop("nodeCount", None)
-        if wanted and body.get("initialNodeCount"):
-            raise ProviderError(f"Cannot set both initial_node_count and node_count on node pool {body['name']}")
-        if wanted:
-            body["initialNodeCount"] = wanted
-        _fill_kubelet(body.get("config"))
-        if "autoscaling" in body:
-            body["autoscaling"] = {**body["autoscaling"], "enabled": True}
-        self._made(call, {"nodePool": body})
-
-    def read(self, call: ResourceCall) -> dict[str, Any] | None:
-        found = Rest.read(self, call)
-        if found is None:
-            return None
-        managers = _managers(call, found.get("instanceGroupUrls") or ())
-        declared = (call.values.get("nodeConfig") or {}).get("taints")
-        found["config"] = _told_config(found.get("config") or {}, declared)
-        if not (found.get("autoscaling") or {}).get("enabled"):
-            found.pop("autoscaling", None)
-        return {
-            **found,
-            "nodeCount": sum(int(each.get("targetSize", 0)) for each in managers) // max(1, len(managers)),
-            "managedInstanceGroupUrls": [each["instanceGroup"] for each in managers],
-        }
-
-    def update(self, call: ResourceCall) -> None:
-        path, changed = self.path(call), call.changed
-        if "autoscaling" in changed:
-            limits = call.body.get("autoscaling")
-            wanted = {**limits, "enabled": True} if limits else {"enabled": False}
-            update = {"desiredNodePoolId": call.values["name"], "desiredNodePoolAutoscaling": wanted}
-            self._change(call, "PUT", self._cluster_path(call), {"update": update})
-        for body in _pool_updates(call):
-            self._change(call, "PUT", path, body)
-        if "nodeCount" in changed and call.values.get("nodeCount") is not None:
-            self._change(call, "POST", f"{path}:setSize", {"nodeCount": int(call.values["nodeCount"])})
-        if "management" in changed:
-            management = call.body.get("management", {})
-            self._change(call, "POST", f"{path}:setManagement", {"management": management})
-
-
-def _pool_updates(call: ResourceCall) -> list[dict[str, Any]]:
-    """One body for each part that changed. Of a placement nothing is ever sent: its change is one of the state."""
-    name, found = call.values["name"], []
-    if "nodeConfig" in call.changed:
-        found += [{"name": name, **each} for each in _config_updates(call)]
-    if "nodeLocations" in call.changed:
-        found.append({"locations": call.body.get("locations", [])})
-    if "version" in call.changed and (version := call.values.get("version")):
-        found.append({"nodePoolId": name, "nodeVersion": version})
-    if "upgradeSettings" in call.changed:
-        found.append({"upgradeSettings": call.body.get("upgradeSettings", {})})
-    if "networkConfig" in call.changed:
-        private = (call.values.get("networkConfig") or {}).get("enablePrivateNodes")
-        found.append({"nodePoolId": name, "nodeNetworkConfig": {"enablePrivateNodes": bool(private)}})
-    return found
-
-
-def _config_updates(call: ResourceCall) -> list[dict[str, Any]]:
-    old, new = call.old.get("nodeConfig") or {}, call.values.get("nodeConfig") or {}
-    body, found = call.body.get("config", {}), []
-    if any(_differs(old, new, part) for part in _TOGETHER):
-        machine = {part: body[part] for part in _TOGETHER if part in body}
-        found.append({part: str(value) for part, value in machine.items()})
-    for part in _ALONE:
-        if not _differs(old, new, part):
-            continue
-        if part == "loggingVariant":
-            found.append({"loggingConfig": body.get("loggingConfig", {})})
-        elif part in _WRAPPED:
-            found.append({part: {_WRAPPED[part]: body.get(part) or ({} if "abels" in part else [])}})
-        else:
-            found.append({part: body.get(part) or {}})
-    return found
-
-
-def _differs(old: Mapping[str, Any], new: Mapping[str, Any], part: str) -> bool:
-    """Whether the program says something else of it than is so; what it does not say stays, but for what is a list."""
-    said = new.get(part)
-    if said is None:
-        return part in ("taints", "tags", "resourceLabels") and bool(old.get(part))
-    return said != old.get(part)
-
-
-def _fill_kubelet(config: dict[str, Any] | None) -> None:
+def fill_kubelet(config: dict[str, Any] | None) -> None:
     """Whoever configures the kubelet at all says these two as well."""
     if config and "kubeletConfig" in config:
         config["kubeletConfig"] = {
@@ -350,7 +246,7 @@ def _fill_kubelet(config: dict[str, Any] | None) -> None:
         }  # fmt: skip
 
 
-def _told_config(config: dict[str, Any], declared: Any) -> dict[str, Any]:
+def told_config(config: dict[str, Any], declared: Any) -> dict[str, Any]:
     """A node configuration as a state has it: of the taints those whose key the program declares, and all of them."""
     taints = config.get("taints") or []
     ours = {each.get("key") for each in declared or ()}
@@ -364,13 +260,3 @@ def _told_config(config: dict[str, Any], declared: Any) -> dict[str, Any]:
         "effectiveTaints": taints,
         "loggingConfig": {"variantConfig": {"variant": variant}},
     }
-
-
-def _managers(call: ResourceCall, links: Any) -> list[dict[str, Any]]:
-    """The groups of machines behind a pool, from the lists of their zones."""
-    wanted = [hit for link in links if (hit := _GROUP.search(link))]
-    found: dict[tuple[str, str], dict[str, Any]] = {}
-    for project, zone in sorted({(hit[1], hit[2]) for hit in wanted}):
-        listed = call.send("GET", f"{_COMPUTE}/projects/{project}/zones/{zone}/instanceGroupManagers")
-        found |= {(zone, last_part(each["selfLink"])): each for each in listed.get("items", ())}
-    return [found[hit[2], hit[3]] for hit in wanted if (hit[2], hit[3]) in found]

@@ -230,8 +230,8 @@ def differs_in_unnamed_cpu(old: Any, new: Any, *_: Any) -> bool:
 
 def differs_by_gke_alone(old: Any, new: Any, *_: Any) -> bool:
     """GKE adds labels of its own to what a pool is made of."""
-    wanted = new or {}
-    return {key: value for key, value in (old or {}).items() if key in wanted or not key.startswith("goog-gke")} == wanted
+    wanted, had = new or {}, old or {}
+    return {key: value for key, value in had.items() if key in wanted or not key.startswith("goog-gke")} == wanted
 
 
 def has_all_scopes(old: Any, new: Any, *_: Any) -> bool:

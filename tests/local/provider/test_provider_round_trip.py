@@ -636,6 +636,7 @@ LIVES = [
         "gcp:compute/address:Address",
         f"projects/{PROJECT}/regions/us-central1/addresses/nat",
         {"name": "nat", "region": "us-central1", "labels": {"tidepool-stack": "train"}},
+        change={"labels": {"team": "core"}},
         shows={"addressType": "EXTERNAL", "networkTier": "PREMIUM"},
     ),
 ]

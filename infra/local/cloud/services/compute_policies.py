@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-from infra.local.cloud.cloud import ApiCall, Cloud
-from infra.local.cloud.errors import JsonObject
+from infra.local.cloud.cloud import ApiCall, Cloud, handles
+from infra.local.cloud.errors import JsonObject, condition_not_met
 from infra.local.cloud.services import bodies
 from infra.local.cloud.services.compute_base import OfCompute, bad_value, in_use
 from infra.local.cloud.services.gke_base import POOL
@@ -70,7 +70,6 @@ RESERVATIONS = _Reservations()
 class _Addresses(OfCompute):
     api = "compute.addresses"
     kind = "compute.address"
-    elsewhere = ()
     methods = "insert get list delete"
     defaults = MappingProxyType({"addressType": "EXTERNAL", "networkTier": "PREMIUM", "ipVersion": "IPV4"})
 
@@ -89,4 +88,18 @@ class _Addresses(OfCompute):
         return {**super().shown(cloud, held), "labelFingerprint": held.etag}
 
 
-_Addresses()
+ADDRESSES = _Addresses()
+
+
+@handles("compute.addresses.setLabels")
+def set_labels(call: ApiCall) -> JsonObject:
+    held, labels = call.cloud.store.get(ADDRESSES.kind, _of_labels(call)), call.body.get("labels", {})
+    if call.body.get("labelFingerprint") != held.etag:
+        raise condition_not_met("Labels fingerprint either invalid or resource labels have changed")
+    bodies.check_labels(labels)
+    return ADDRESSES.replaced(call, held, {**held.body, "labels": labels})
+
+
+def _of_labels(call: ApiCall) -> str:
+    """The path of this method calls its address a resource."""
+    return f"{ADDRESSES.prefix(call)}{call.ids['resource']}"

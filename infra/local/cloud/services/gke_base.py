@@ -1,4 +1,4 @@
-"""What GKE's clusters and node pools share: operations in the shape of their API, and that a cluster does one at a time.
+"""What clusters and node pools of GKE share: operations in the shape of their API, of which a cluster runs one.
 
 What a client shall not see of a body (which operation runs, how many nodes there are) stands in it under one key.
 Delays are compressed. An effect that lies in the future is an event of the timeline. Sources, read 2026-11:
@@ -33,9 +33,9 @@ NAME_RULE = "it has at most 40 lowercase letters, digits and dashes, begins with
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """What an operation is about. seconds: realistic duration. after: what the body becomes when it has succeeded.
+    """What an operation is about. seconds: realistic duration. error: why it fails; decided when it begins.
 
-    failed: what it becomes where it has not. None for either: it is gone. error: why it has not; decided when it begins.
+    after, failed: what the body becomes when it has succeeded, and where it has not; None: it is gone.
     """
 
     kind: str

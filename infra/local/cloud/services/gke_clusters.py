@@ -1,14 +1,12 @@
-"""GKE clusters: create, read, change and delete, and where their control planes are.
+"""GKE clusters: create, read and delete.
 
 Owns what the service fills in, that networks, subnetworks and secondary ranges exist, versions, and the operations. A
-cluster's pools are `gke_pools`'. The Kubernetes API of a cluster is elsewhere: its address and certificate are told to
-the cloud (`POST kubernetes` of the control surface), and shown as Google shows them.
+cluster's pools are `gke_pools`', its changes `gke_cluster_changes`', and its Kubernetes API is elsewhere.
 Source: cloud.google.com/kubernetes-engine/docs/reference/rest/v1/projects.locations.clusters, read 2026-11.
 """
 
 from __future__ import annotations
 
-import base64
 import ipaddress
 import re
 from collections.abc import Mapping
@@ -16,20 +14,22 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from infra.local.cloud.clock import timestamp
-from infra.local.cloud.cloud import ApiCall, Cloud, Order, handles, obeys
-from infra.local.cloud.errors import ApiError, JsonObject, condition_not_met, invalid
+from infra.local.cloud.cloud import ApiCall, Cloud
+from infra.local.cloud.errors import JsonObject, invalid
 from infra.local.cloud.services import bodies, gke_base, gke_versions, places
 from infra.local.cloud.services import compute_base as compute
 from infra.local.cloud.services.compute_networks import SUBNETWORKS, usable_network
 from infra.local.cloud.services.gke_base import CLUSTER, HIDDEN, POOL, OfGke, Task, begin, changed, check_idle, hidden
-from infra.local.cloud.services.gke_pools import POOLS, autoscaled, checked_new, completed, hold_chips, strike
+from infra.local.cloud.services.gke_chips import hold_chips, strike
+from infra.local.cloud.services.gke_control_plane import control_plane
 from infra.local.cloud.services.gke_pool_rules import PoolShape
+from infra.local.cloud.services.gke_pools import POOLS, checked_new, completed
 from infra.local.cloud.store import Resource
 from infra.model.catalogue import region_of
 
 _CREATE, _DELETE, _CHANGE, _UPGRADE = 300.0, 180.0, 30.0, 600.0
 _RUNNING = MappingProxyType({"status": "RUNNING"})
-_DEFAULT_POOL = "default-pool"
+DEFAULT_POOL = "default-pool"
 _ZONES_OF_A_REGION = 3
 _COMPONENTS = {"componentConfig": {"enableComponents": ["SYSTEM_COMPONENTS", "WORKLOADS"]}}
 _DEFAULTS: Final[Mapping[str, Any]] = MappingProxyType(
@@ -103,13 +103,13 @@ class _Clusters(OfGke):
     def shown(self, cloud: Cloud, held: Resource) -> JsonObject:
         found = [POOLS.shown(cloud, pool) for pool in list(cloud.store.each(POOL, f"{held.name}/nodePools/"))]
         sizes = [hidden(pool)["size"] * len(pool.body["locations"]) for pool in _pools(cloud, held.name)]
-        told = _control_plane(cloud, held.name)
+        told = control_plane(cloud, held.name)
         return {
             **super().shown(cloud, held),
             "createTime": timestamp(held.created),
             "id": f"{held.uid:064x}",
             "etag": held.etag,
-            "labelFingerprint": _fingerprint(held),
+            "labelFingerprint": fingerprint(held),
             "endpoint": told["endpoint"],
             "masterAuth": {**held.body.get("masterAuth", {}), "clusterCaCertificate": told["ca"]},
             **({"nodePools": found, "nodeConfig": found[0]["config"]} if found else {}),
@@ -151,7 +151,7 @@ def _initial_pools(sent: JsonObject) -> list[JsonObject]:
     if not sent.get("initialNodeCount"):
         raise invalid("Cluster.initial_node_count must be greater than zero.", field="cluster.initial_node_count")
     config = {"config": sent["nodeConfig"]} if sent.get("nodeConfig") else {}
-    return [{"name": _DEFAULT_POOL, "initialNodeCount": sent["initialNodeCount"], **config}]
+    return [{"name": DEFAULT_POOL, "initialNodeCount": sent["initialNodeCount"], **config}]
 
 
 def _make_pool(call: ApiCall, cluster: Resource, sent: JsonObject) -> None:
@@ -228,11 +228,11 @@ def _places_of(cloud: Cloud, name: str, region: str, sent: JsonObject) -> tuple[
     network = usable_network(cloud, name, link)
     asked = sent.get("subnetwork") or config.get("subnetwork")
     if not asked and not network.body["autoCreateSubnetworks"]:
-        raise invalid(f"Network \"{network.name.rpartition('/')[2]}\" requires a subnetwork.", field="subnetwork")
+        raise invalid(f'Network "{network.name.rpartition("/")[2]}" requires a subnetwork.', field="subnetwork")
     asked = _in_full(project, f"regions/{region}/subnetworks", asked or network.name.rpartition("/")[2])
     subnetwork = SUBNETWORKS.find(cloud, compute.relative(cloud, name, asked, field="subnetwork"))
     if subnetwork is None or subnetwork.body["network"] != network.name:
-        raise invalid(f"Subnetwork \"{asked}\" does not exist in network \"{network.name}\".", field="subnetwork")
+        raise invalid(f'Subnetwork "{asked}" does not exist in network "{network.name}".', field="subnetwork")
     return network.name, subnetwork
 
 
@@ -245,163 +245,23 @@ def _allocated(cloud: Cloud, name: str, subnetwork: Resource, sent: JsonObject) 
     ranges = {each["rangeName"]: each["ipCidrRange"] for each in subnetwork.body.get("secondaryIpRanges", [])}
     identity, made = name.rpartition("/")[2], {}
     own = {
-        "cluster": (f"gke-{identity}-pods", lambda: str(_POD_BLOCKS[cloud.store.next_number("pods") % len(_POD_BLOCKS)])),
-        "services": (f"gke-{identity}-services", lambda: _SERVICES_BLOCK),
+        "cluster": ("Pod", str(_POD_BLOCKS[cloud.store.next_number("pods") % len(_POD_BLOCKS)])),
+        "services": ("Service", _SERVICES_BLOCK),
     }
-    for which, (default, block) in own.items():
+    for which, (noun, block) in own.items():
         asked = sent.get(f"{which}SecondaryRangeName")
         if asked and asked not in ranges:
-            noun = "Pod" if which == "cluster" else "Service"
-            where = f"network \"{subnetwork.body['network'].rpartition('/')[2]}\", subnetwork \"{subnetwork.name}\""
+            where = f'network "{subnetwork.body["network"].rpartition("/")[2]}", subnetwork "{subnetwork.name}"'
             raise invalid(f'{noun} secondary range "{asked}" does not exist in {where}.')
-        made[f"{which}SecondaryRangeName"] = asked or default
+        made[f"{which}SecondaryRangeName"] = asked or f"gke-{identity}-{noun.lower()}s"
         wanted = sent.get(f"{which}Ipv4CidrBlock", "")
-        found = ranges[asked] if asked else wanted if not wanted.startswith("/") and wanted else block()
+        found = ranges[asked] if asked else wanted if wanted and not wanted.startswith("/") else block
         made[f"{which}Ipv4CidrBlock"] = made[f"{which}Ipv4Cidr"] = found
     rest = {"useIpAliases": True, "stackType": "IPV4", "podCidrOverprovisionConfig": {}}
     return {**rest, **sent, **made}
 
 
-# Changes
-
-# Field of an update -> where in the cluster it belongs.
-_DESIRED = MappingProxyType(
-    {
-        "desiredAddonsConfig": "addonsConfig",
-        "desiredClusterAutoscaling": "autoscaling",
-        "desiredControlPlaneEndpointsConfig": "controlPlaneEndpointsConfig",
-        "desiredCostManagementConfig": "costManagementConfig",
-        "desiredDatabaseEncryption": "databaseEncryption",
-        "desiredDnsConfig": "networkConfig.dnsConfig",
-        "desiredEnableFqdnNetworkPolicy": "networkConfig.enableFqdnNetworkPolicy",
-        "desiredEnableMultiNetworking": "networkConfig.enableMultiNetworking",
-        "desiredGatewayApiConfig": "networkConfig.gatewayApiConfig",
-        "desiredIntraNodeVisibilityConfig": "networkConfig.enableIntraNodeVisibility",
-        "desiredL4ilbSubsettingConfig": "networkConfig.enableL4ilbSubsetting",
-        "desiredDefaultEnablePrivateNodes": "networkConfig.defaultEnablePrivateNodes",
-        "desiredLocations": "locations",
-        "desiredLoggingConfig": "loggingConfig",
-        "desiredLoggingService": "loggingService",
-        "desiredMasterAuthorizedNetworksConfig": "masterAuthorizedNetworksConfig",
-        "desiredMonitoringConfig": "monitoringConfig",
-        "desiredMonitoringService": "monitoringService",
-        "desiredNotificationConfig": "notificationConfig",
-        "desiredPrivateClusterConfig": "privateClusterConfig",
-        "desiredReleaseChannel": "releaseChannel",
-        "desiredResourceUsageExportConfig": "resourceUsageExportConfig",
-        "desiredSecurityPostureConfig": "securityPostureConfig",
-        "desiredShieldedNodes": "shieldedNodes",
-        "desiredVerticalPodAutoscaling": "verticalPodAutoscaling",
-        "desiredWorkloadIdentityConfig": "workloadIdentityConfig",
-        "gkeAutoUpgradeConfig": "gkeAutoUpgradeConfig",
-    }
-)
-# Of these a cluster shows the flag alone.
-_FLAGS = MappingProxyType(
-    {"desiredIntraNodeVisibilityConfig": "enabled", "desiredL4ilbSubsettingConfig": "enabled"}
-)
-
-
-@handles("container.projects.locations.clusters.update")
-def update(call: ApiCall) -> JsonObject:
-    """One change a call, as the service has it; a change of a pool's autoscaling or version is the pool's."""
-    held, sent = CLUSTERS.found(call), {key: value for key, value in call.body.get("update", {}).items()
-                                        if key != "etag"}  # fmt: skip
-    pool = f"{held.name}/nodePools/{sent.pop('desiredNodePoolId', _DEFAULT_POOL)}"
-    if "desiredNodePoolAutoscaling" in sent:
-        return autoscaled(call, POOLS.named(call.cloud, pool), sent["desiredNodePoolAutoscaling"])
-    if version := sent.get("desiredMasterVersion"):
-        return _upgraded(call, held, version)
-    if version := sent.get("desiredNodeVersion"):
-        found = POOLS.named(call.cloud, pool)
-        version = gke_versions.resolved(version, held.body["currentMasterVersion"])
-        gke_versions.check_node_version(version, held.body["currentMasterVersion"])
-        return POOLS.change(call, found, {"version": version}, "UPGRADE_NODES")
-    if image := sent.get("desiredImageType"):
-        found = POOLS.named(call.cloud, pool)
-        return POOLS.change(call, found, {"config": {**found.body["config"], "imageType": image}}, "UPGRADE_NODES")
-    unknown = sorted(sent.keys() - _DESIRED.keys())
-    if unknown or not sent:
-        raise invalid(f"Must specify a field to update that is served here: {', '.join(unknown) or 'none was sent'}.")
-    public: JsonObject = {}
-    for field, value in sent.items():
-        top, _, inner = _DESIRED[field].partition(".")
-        value = value.get(_FLAGS[field], False) if field in _FLAGS else value
-        value = bodies.without_unset(value) if isinstance(value, dict) else value
-        public[top] = {**public.get(top, held.body.get(top, {})), inner: value} if inner else value
-    return CLUSTERS.change(call, held, public)
-
-
-@handles("container.projects.locations.clusters.updateMaster")
-def update_master(call: ApiCall) -> JsonObject:
-    return _upgraded(call, CLUSTERS.found(call), call.body.get("masterVersion", ""))
-
-
-def _upgraded(call: ApiCall, held: Resource, version: str) -> JsonObject:
-    current, channel = held.body["currentMasterVersion"], held.body["releaseChannel"]["channel"]
-    wanted = gke_versions.resolved(version, gke_versions.default_of(channel))
-    gke_versions.check_upgrade(current, wanted)
-    return CLUSTERS.change(call, held, {"currentMasterVersion": wanted}, "UPGRADE_MASTER")
-
-
-@handles("container.projects.locations.clusters.setResourceLabels")
-def set_labels(call: ApiCall) -> JsonObject:
-    held, labels = CLUSTERS.found(call), call.body.get("resourceLabels", {})
-    if call.body.get("labelFingerprint") != _fingerprint(held):
-        raise condition_not_met("Labels could not be set due to fingerprint mismatch.")
-    bodies.check_labels(labels, field="resource_labels")
-    return CLUSTERS.change(call, held, {"resourceLabels": labels}, "SET_LABELS")
-
-
-def _fingerprint(held: Resource) -> str:
+def fingerprint(held: Resource) -> str:
     """Of the labels alone: other changes leave it."""
     text = ",".join(f"{key}={value}" for key, value in sorted(held.body.get("resourceLabels", {}).items()))
     return bodies.crc32c_base64(text.encode())
-
-
-@handles("container.projects.locations.clusters.setMaintenancePolicy")
-def set_maintenance(call: ApiCall) -> JsonObject:
-    held, policy = CLUSTERS.found(call), bodies.without_unset(call.body.get("maintenancePolicy", {}))
-    before = held.body.get("maintenancePolicy", {}).get("resourceVersion", "")
-    if policy.pop("resourceVersion", before) != before:
-        raise invalid("The maintenance policy was changed meanwhile: its resourceVersion is another.")
-    version = format(bodies.crc32c(repr(sorted(policy.items())).encode()), "08x")
-    public = {"maintenancePolicy": {**policy, "resourceVersion": version}}
-    return CLUSTERS.change(call, held, public, "SET_MAINTENANCE_POLICY")
-
-
-@handles("container.projects.locations.clusters.setLocations")
-def set_locations(call: ApiCall) -> JsonObject:
-    return CLUSTERS.change(call, CLUSTERS.found(call), {"locations": call.body.get("locations", [])})
-
-
-@handles("container.projects.locations.clusters.setAddons")
-def set_addons(call: ApiCall) -> JsonObject:
-    held = CLUSTERS.found(call)
-    addons = {**held.body["addonsConfig"], **bodies.without_unset(call.body.get("addonsConfig", {}))}
-    return CLUSTERS.change(call, held, {"addonsConfig": addons})
-
-
-# The Kubernetes API of a cluster
-
-_NAME = re.compile(r"projects/[^/]+/locations/[^/]+/clusters/[^/]+")
-# RFC 5737: an address that nobody has.
-_NOWHERE = {"endpoint": "192.0.2.1", "ca": base64.b64encode(b"no control plane was told to this cloud\n").decode()}
-
-
-def _control_plane(cloud: Cloud, name: str) -> JsonObject:
-    return cloud.store.setting(f"kubernetes/{name}") or cloud.store.setting("kubernetes") or _NOWHERE
-
-
-@obeys("POST kubernetes")
-def tell_control_plane(order: Order) -> JsonObject:
-    """Say where a cluster's Kubernetes API is, or with no cluster that of every other one.
-
-    endpoint: what Google shows as such, an address with or without a port. ca: its certificate, PEM in base64.
-    """
-    cluster, endpoint, ca = order.body.get("cluster", ""), order.body.text("endpoint"), order.body.get("ca", "")
-    if cluster and not _NAME.fullmatch(cluster):
-        raise invalid(f"{cluster!r} is no full name: projects/P/locations/L/clusters/C.", field="cluster")
-    told = {"endpoint": endpoint, "ca": ca}
-    order.cloud.store.set_setting(f"kubernetes/{cluster}" if cluster else "kubernetes", told)
-    return told

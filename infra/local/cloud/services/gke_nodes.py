@@ -71,7 +71,7 @@ def groups(pool: Resource) -> list[MachineGroup]:
     ]
 
 
-def group_of(group: MachineGroup) -> str:
+def manager_link(group: MachineGroup) -> str:
     """Its link, relative to Compute Engine's API."""
     return f"projects/{group.project}/zones/{group.zone}/instanceGroupManagers/{group.name}"
 
@@ -150,7 +150,7 @@ def _digest(pool: Resource, what: str) -> str:
 @handles("compute.instanceGroupManagers.list")
 def list_groups(call: ApiCall) -> JsonObject:
     place = scope(call)
-    shown = [linked(call, _shown(call.cloud, group)) for group in _groups_in(call.cloud, place)]
+    shown = [linked(call, _shown(group)) for group in _groups_in(call.cloud, place)]
     return listed(call, "compute#instanceGroupManagerList", f"{place}/instanceGroupManagers/", shown)
 
 
@@ -159,7 +159,7 @@ def get_group(call: ApiCall) -> JsonObject:
     place, name = scope(call), call.ids["instanceGroupManager"]
     for group in _groups_in(call.cloud, place):
         if group.name == name:
-            return linked(call, _shown(call.cloud, group))
+            return linked(call, _shown(group))
     raise ApiError(404, OfCompute.absent.format(name=f"{place}/instanceGroupManagers/{name}"))
 
 
@@ -170,7 +170,7 @@ def _groups_in(cloud: Cloud, place: str) -> list[MachineGroup]:
     return sorted(found, key=lambda group: group.name)
 
 
-def _shown(cloud: Cloud, group: MachineGroup) -> JsonObject:
+def _shown(group: MachineGroup) -> JsonObject:
     place = f"projects/{group.project}/zones/{group.zone}"
     return {
         "kind": "compute#instanceGroupManager",
@@ -180,7 +180,7 @@ def _shown(cloud: Cloud, group: MachineGroup) -> JsonObject:
         "zone": place,
         "baseInstanceName": group.name.removesuffix("-grp"),
         "instanceGroup": f"{place}/instanceGroups/{group.name}",
-        "selfLink": group_of(group),
+        "selfLink": manager_link(group),
         "targetSize": group.size,
         "status": {"isStable": group.pool.body["status"] == "RUNNING"},
     }

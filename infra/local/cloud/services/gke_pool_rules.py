@@ -42,7 +42,8 @@ class PoolShape:
     @cached_property
     def machine(self) -> NodeMachine:
         """Raises 400 for a machine type that one of the zones lacks."""
-        return [machine_in(zone, self.config["machineType"]) for zone in self.zones][0]
+        first, *_ = [machine_in(zone, self.config["machineType"]) for zone in self.zones]
+        return first
 
     @property
     def topology(self) -> str:
@@ -126,7 +127,7 @@ def _faults(shape: PoolShape) -> Iterator[str]:
         yield from _flex_start_faults(shape)
     disk = shape.config.get("bootDisk", {}).get("diskType") or shape.config["diskType"]
     if shape.machine.needs_hyperdisk and not disk.startswith("hyperdisk"):
-        yield f"Disk type '{disk}' cannot be used with machine type '{shape.machine.name}': it needs hyperdisk-balanced."
+        yield f"Disk type '{disk}' cannot be used with machine type '{shape.machine.name}', only hyperdisk-balanced."
 
 
 def _placement_faults(shape: PoolShape) -> Iterator[str]:

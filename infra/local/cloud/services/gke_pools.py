@@ -8,19 +8,20 @@ What a pool cannot be is `gke_pool_rules`'; its nodes are `gke_nodes`'.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from infra.local.cloud.cloud import ApiCall, Cloud, handles
-from infra.local.cloud.errors import ApiError, JsonObject, failed_precondition, invalid, rpc_status
-from infra.local.cloud.limits import Limit, Pot
-from infra.local.cloud.services import bodies, gke_base, gke_versions
+from infra.local.cloud.cloud import ApiCall, Cloud
+from infra.local.cloud.errors import ApiError, JsonObject, invalid
+from infra.local.cloud.limits import Pot
+from infra.local.cloud.services import gke_base, gke_versions
 from infra.local.cloud.services.compute_policies import RESERVATIONS, RESOURCE_POLICIES
-from infra.local.cloud.services.gke_base import CLUSTER, HIDDEN, POOL, OfGke, Task, begin, changed, check_idle, hidden
+from infra.local.cloud.services.gke_base import CLUSTER, HIDDEN, POOL, OfGke, Task, begin, changed, check_idle
+from infra.local.cloud.services.gke_chips import check_chips, hold_chips, strike, told
 from infra.local.cloud.services.gke_machines import machine_in
-from infra.local.cloud.services.gke_nodes import group_of, groups
-from infra.local.cloud.services.gke_pool_rules import PoolShape, check_autoscaling, check_pool, check_size
+from infra.local.cloud.services.gke_nodes import groups, manager_link
+from infra.local.cloud.services.gke_pool_rules import PoolShape, check_pool
 from infra.local.cloud.services.policies import check_account
 from infra.local.cloud.store import Resource
 from infra.model.catalogue import region_of
@@ -34,8 +35,8 @@ _SCOPES = tuple(
     )
 )  # fmt: skip
 _TPU_TAINT = {"key": "google.com/tpu", "value": "present", "effect": "NO_SCHEDULE"}
-_CREATE, _RESIZE, _CHANGE, _DELETE = 150.0, 90.0, 60.0, 120.0
-_RUNNING = MappingProxyType({"status": "RUNNING"})
+_CREATE, _CHANGE, _DELETE = 150.0, 60.0, 120.0
+RUNNING = MappingProxyType({"status": "RUNNING"})
 
 
 class _NodePools(OfGke):
@@ -69,8 +70,8 @@ class _NodePools(OfGke):
         made = cloud.store.insert(POOL, name, {**body, HIDDEN: {"size": 0}}, now=cloud.now)
         if error is None:
             hold_chips(cloud, made, shape, nodes)
-        failed = {"status": "ERROR", **_told(error)} if error else None
-        after = {**_RUNNING, HIDDEN: {"size": nodes}}
+        failed = {"status": "ERROR", **told(error)} if error else None
+        after = {**RUNNING, HIDDEN: {"size": nodes}}
         task = Task(kind="CREATE_NODE_POOL", target=name, seconds=_CREATE, after=after, failed=failed, error=error)
         return begin(call, cluster.name, task)
 
@@ -82,12 +83,12 @@ class _NodePools(OfGke):
         held, cluster = self.found(call), cluster_named(call)
         check_idle(call.cloud, cluster.name)
         task = Task(kind="DELETE_NODE_POOL", target=held.name, seconds=_DELETE, after=None,
-                    failed=_RUNNING, error=gke_base.struck(call, gke_base.target_of(call, held.name)))  # fmt: skip
+                    failed=RUNNING, error=gke_base.struck(call, gke_base.target_of(call, held.name)))  # fmt: skip
         changed(call.cloud, held, {"status": "STOPPING"})
         return begin(call, cluster.name, task)
 
     def shown(self, cloud: Cloud, held: Resource) -> JsonObject:
-        return {**super().shown(cloud, held), "instanceGroupUrls": [group_of(each) for each in groups(held)]}
+        return {**super().shown(cloud, held), "instanceGroupUrls": [manager_link(each) for each in groups(held)]}
 
     def change(
         self, call: ApiCall, held: Resource, public: Mapping[str, Any], kind: str = "UPDATE_CLUSTER"
@@ -98,8 +99,8 @@ class _NodePools(OfGke):
         error = gke_base.struck(call, gke_base.target_of(call, held.name))
         if error is None:
             held = changed(call.cloud, held, {**public, "status": "RECONCILING"})
-        return begin(call, cluster.name, Task(kind=kind, target=held.name, seconds=_CHANGE, after=_RUNNING,
-                                              failed=_RUNNING, error=error))  # fmt: skip
+        return begin(call, cluster.name, Task(kind=kind, target=held.name, seconds=_CHANGE, after=RUNNING,
+                                              failed=RUNNING, error=error))  # fmt: skip
 
 
 POOLS: Final = _NodePools()
@@ -171,14 +172,19 @@ def checked_new(call: ApiCall, cluster: Resource, name: str, body: JsonObject) -
     gke_versions.check_node_version(body["version"], cluster.body["currentMasterVersion"])
     project = name.split("/")[1]
     check_account(cloud, project, body["config"]["serviceAccount"], "node_pool.config.service_account")
-    channel = cluster.body.get("releaseChannel", {}).get("channel")
-    if channel and not body["management"].get("autoUpgrade"):
-        raise invalid(f"Auto_upgrade must be true when release_channel {channel} is set.")
+    check_management(cluster, body["management"])
     outside = [zone for zone in shape.zones if region_of(zone) != region_of(cluster.body["locations"][0])]
     if outside:
         raise invalid(f"Locations {', '.join(outside)} are not in the region of the cluster.")
     _check_references(cloud, project, shape)
     return nodes, check_chips(cloud, project, shape, nodes)
+
+
+def check_management(cluster: Resource, management: JsonObject) -> None:
+    """Raises 400: a release channel upgrades its nodes by itself."""
+    channel = cluster.body["releaseChannel"]["channel"]
+    if not management.get("autoUpgrade"):
+        raise invalid(f"Auto_upgrade must be true when release_channel {channel} is set.")
 
 
 def _check_references(cloud: Cloud, project: str, shape: PoolShape) -> None:
@@ -201,171 +207,3 @@ def _check_references(cloud: Cloud, project: str, shape: PoolShape) -> None:
         topology = held.body.get("workloadPolicy", {}).get("acceleratorTopology")
         if topology and shape.topology and topology != shape.topology:
             raise invalid(f"The workload policy '{policy}' is of topology {topology}, not of {shape.topology}.")
-
-
-# Chips
-
-
-def pots(project: str, shape: PoolShape) -> list[Pot]:
-    """What the chips of a pool are counted against, zone by zone; nothing for machines without chips."""
-    generation = shape.machine.generation
-    return [Pot(project, zone, generation.name, shape.capacity) for zone in shape.zones] if generation else []
-
-
-def check_chips(cloud: Cloud, project: str, shape: PoolShape, nodes: int) -> JsonObject | None:
-    """The error by which an operation ends for want of chips. Raises 403 where the quota refuses at once."""
-    for pot in pots(project, shape):
-        refusal = cloud.limits.refusal(pot, shape.chips(nodes))
-        if refusal is None:
-            continue
-        limit, error = refusal
-        if limit.refuse == "request" and pot.capacity != "reserved":
-            raise _over_quota(limit, cloud.limits.held(limit.pot), shape.chips(nodes))
-        return {**rpc_status("RESOURCE_EXHAUSTED", error.message), "condition": "GCE_QUOTA_EXCEEDED"}
-    return None
-
-
-def _over_quota(limit: Limit, held: int, asked: int) -> ApiError:
-    left = max(0, limit.chips - held - limit.held_elsewhere)
-    kind = "PREEMPTIBLE_TPU" if limit.pot.capacity == "preemptible" else "TPU"
-    return ApiError(
-        403,
-        f'Insufficient regional quota to satisfy request: resource "{kind}_{limit.pot.generation.upper()}": request '
-        f"requires '{asked}.0' and is short '{asked - left}.0'. project has a quota of '{limit.chips}.0' with "
-        f"'{left}.0' available.",
-        reason="forbidden",
-    )
-
-
-def hold_chips(cloud: Cloud, held: Resource, shape: PoolShape, nodes: int) -> Resource:
-    """Let a pool hold the chips of so many nodes a zone, and no others."""
-    holders = []
-    for pot in pots(held.name.split("/")[1], shape):
-        holder = f"{held.name}@{pot.zone}"
-        cloud.limits.give_back(holder)
-        if nodes:
-            cloud.limits.take(holder, pot, shape.chips(nodes))
-        holders.append(holder)
-    return changed(cloud, held, holders=holders)
-
-
-def strike(call: ApiCall, name: str, shape: PoolShape) -> JsonObject | None:
-    """The error that a fault puts into an operation that gives a pool machines."""
-    zone = shape.zones[0]
-    target = gke_base.target_of(call, name, zone=zone, accelerator=shape.accelerator)
-    if rule := call.cloud.faults.strike("stockout", target, call.cloud.now):
-        project = name.split("/")[1]
-        text = rule.message or (
-            f"Google Compute Engine: [GCE_STOCKOUT] Instance creation failed: The zone 'projects/{project}/zones/"
-            f"{zone}' does not have enough resources available to fulfill the request. Try a different zone, or try "
-            "again later."
-        )
-        return {**rpc_status("RESOURCE_EXHAUSTED", text), "condition": "GCE_STOCKOUT"}
-    return gke_base.struck(call, target)
-
-
-def _told(error: JsonObject) -> JsonObject:
-    """How a pool shows why it has not all of its nodes; takes from the error what is not an operation's to say."""
-    code, text = error.pop("condition", "UNKNOWN"), error["message"]
-    return {"statusMessage": text, "conditions": [{"code": code, "message": text}]}
-
-
-# Changes
-
-
-@handles("container.projects.locations.clusters.nodePools.setSize")
-def set_size(call: ApiCall) -> JsonObject:
-    cloud, held, nodes = call.cloud, POOLS.found(call), call.body.get("nodeCount", 0)
-    shape, before = PoolShape(held.body), hidden(held)["size"]
-    check_size(shape, nodes)
-    cluster = cluster_named(call)
-    check_idle(cloud, cluster.name)
-    more = max(0, nodes - before)
-    error = check_chips(cloud, held.name.split("/")[1], shape, more) if more else None
-    error = error or (strike(call, held.name, shape) if more else None)
-    failed = {"status": "RUNNING_WITH_ERROR", **_told(error)} if error else {}
-    if error is None:
-        held = hold_chips(cloud, held, shape, nodes)
-    changed(cloud, held, {"status": "RECONCILING"})
-    after = {**_RUNNING, "statusMessage": "", "conditions": [], HIDDEN: {"size": nodes}}
-    task = Task(kind="SET_NODE_POOL_SIZE", target=held.name, seconds=_RESIZE, after=after, failed=failed, error=error)
-    return begin(call, cluster.name, task)
-
-
-@handles("container.projects.locations.clusters.nodePools.setAutoscaling")
-def set_autoscaling(call: ApiCall) -> JsonObject:
-    return autoscaled(call, POOLS.found(call), call.body.get("autoscaling", {}))
-
-
-def autoscaled(call: ApiCall, held: Resource, limits: JsonObject) -> JsonObject:
-    """Begin the operation that sets the limits of autoscaling. Raises 400."""
-    wanted = bodies.without_unset(limits)
-    check_autoscaling(PoolShape({**held.body, "autoscaling": wanted}))
-    return POOLS.change(call, held, {"autoscaling": wanted})
-
-
-@handles("container.projects.locations.clusters.nodePools.setManagement")
-def set_management(call: ApiCall) -> JsonObject:
-    held, wanted = POOLS.found(call), bodies.without_unset(call.body.get("management", {}))
-    channel = cluster_named(call).body.get("releaseChannel", {}).get("channel")
-    if channel and not wanted.get("autoUpgrade"):
-        raise invalid(f"Auto_upgrade must be true when release_channel {channel} is set.")
-    if held.body["config"].get("flexStart") and wanted.get("autoRepair"):
-        raise invalid("Node auto-repair must be disabled for flex-start node pools.")
-    return POOLS.change(call, held, {"management": wanted}, "SET_NODE_POOL_MANAGEMENT")
-
-
-_WRAPPED = MappingProxyType({"labels": "labels", "taints": "taints", "tags": "tags", "resourceLabels": "labels"})
-_OF_POOL = MappingProxyType(
-    {"locations": "locations", "upgradeSettings": "upgradeSettings", "nodeDrainConfig": "nodeDrainConfig",
-     "queuedProvisioning": "queuedProvisioning", "maintenancePolicy": "maintenancePolicy"}
-)  # fmt: skip
-_OF_CONFIG = frozenset(
-    {
-        "accelerators", "bootDisk", "confidentialNodes", "containerdConfig", "diskSizeGb", "diskType", "fastSocket",
-        "flexStart", "gcfsConfig", "gvnic", "imageType", "kubeletConfig", "linuxNodeConfig", "loggingConfig",
-        "machineType", "maxRunDuration", "resourceManagerTags", "storagePools", "taintConfig", "windowsNodeConfig",
-        "workloadMetadataConfig",
-    }
-)  # fmt: skip
-_IN_BODY_ONLY = frozenset({"name", "nodePoolId", "clusterId", "projectId", "zone", "etag"})
-_READ: Mapping[str, Callable[[Any], Any]] = MappingProxyType({"diskSizeGb": int})
-
-
-@handles("container.projects.locations.clusters.nodePools.update")
-def update(call: ApiCall) -> JsonObject:
-    """Change what was sent. A machine type and its slice belong together: of slices it cannot change."""
-    held, sent = POOLS.found(call), call.body
-    cluster = cluster_named(call)
-    if version := sent.get("nodeVersion"):
-        version = gke_versions.resolved(version, cluster.body["currentMasterVersion"])
-        gke_versions.check_node_version(version, cluster.body["currentMasterVersion"])
-        return POOLS.change(call, held, {"version": version}, "UPGRADE_NODES")
-    config, public = dict(held.body["config"]), {}
-    for field, value in sent.items():
-        if field in _WRAPPED:
-            _replace(config, field, value.get(_WRAPPED[field]))
-        elif field in _OF_CONFIG:
-            _replace(config, field, _READ.get(field, _kept)(value))
-        elif field in _OF_POOL:
-            public[_OF_POOL[field]] = _kept(value)
-        elif field == "nodeNetworkConfig":
-            public["networkConfig"] = {**held.body["networkConfig"], **value}
-        elif field not in _IN_BODY_ONLY:
-            raise invalid(f"Field '{field}' of a node pool cannot be updated here.", field=field)
-    body = {**held.body, **public, "config": config}
-    if PoolShape(held.body).topology and config["machineType"] != held.body["config"]["machineType"]:
-        raise failed_precondition("The machine type of a node pool with a TPU topology cannot be changed.")
-    check_pool(PoolShape(body), hidden(held)["size"])
-    return POOLS.change(call, held, {**public, "config": config})
-
-
-def _kept(value: Any) -> Any:
-    return bodies.without_unset(value) if isinstance(value, dict) else value
-
-
-def _replace(config: JsonObject, field: str, value: Any) -> None:
-    if value in (None, "", [], False):
-        config.pop(field, None)
-    else:
-        config[field] = value
