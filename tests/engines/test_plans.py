@@ -9,7 +9,7 @@ import pytest
 from infra.engines.plans import plans
 from infra.engines.protocol import EngineError
 from tests.engines.standing_world import STACK
-from tests.program.stacks import lend
+from tests.synthetic_lab import lend
 
 READER = """\
 config:

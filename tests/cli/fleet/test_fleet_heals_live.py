@@ -11,7 +11,7 @@ import pytest
 from infra.engines.choose import observe
 from infra.local.cloud import daemon
 from tests.cli.conftest import ROOT, Checkout
-from tests.program.stacks import lend
+from tests.synthetic_lab import lend
 
 pytestmark = pytest.mark.live
 

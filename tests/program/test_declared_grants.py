@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import pytest
-
 from infra.model.grants import Guarded, Kind, guarded, strange
 from infra.model.stack import load_stack
 from tests.program.fake_engine import Registered
-from tests.program.stacks import ROOT, STACKS, committed, unedited
-from tests.shipped_stacks import of_this_lab
+from tests.program.stacks import STACKS, unedited
+from tests.synthetic_lab import the_lab
 
 NAMES: dict[Kind, tuple[str, str]] = {
     "bucket": ("BucketIAMMember", "{bucket}"),
@@ -20,19 +18,17 @@ NAMES: dict[Kind, tuple[str, str]] = {
 }
 
 
-def granted(stack: str, *, steady: bool) -> Iterator[tuple[Guarded, Registered]]:
+def granted(stack: str) -> Iterator[tuple[Guarded, Registered]]:
     """Every grant of a stack, with the thing in whose policy it stands."""
-    program = unedited(stack) if steady else committed(stack)
+    program = unedited(stack)
     for kind, (token, name) in NAMES.items():
         for each in program.of(token):
             yield Guarded(kind, name.format(**each.inputs)), each
 
 
-@of_this_lab
-@pytest.mark.parametrize("steady", [False, True], ids=["committed", "steady"])
-def test_no_grant_that_a_stack_declares_is_a_strangers(steady: bool) -> None:
-    stacks = [load_stack(ROOT, each) for each in STACKS]
-    found = [pair for stack in STACKS for pair in granted(stack, steady=steady)]
+def test_no_grant_that_a_stack_declares_is_a_strangers() -> None:
+    stacks = [load_stack(the_lab(), each) for each in STACKS]
+    found = [pair for stack in STACKS for pair in granted(stack)]
     assert {thing.kind for thing, _ in found} == NAMES.keys()
     bindings = (
         (
@@ -45,7 +41,6 @@ def test_no_grant_that_a_stack_declares_is_a_strangers(steady: bool) -> None:
     assert [told for thing, binding in bindings for told in strange(thing, {"bindings": [binding]}, stacks)] == []
 
 
-@of_this_lab
 def test_everything_in_whose_policy_a_stack_grants_is_looked_at() -> None:
-    looked_at = {each for stack in STACKS for each in guarded(load_stack(ROOT, stack))}
-    assert {thing for stack in STACKS for thing, _ in granted(stack, steady=False)} <= looked_at
+    looked_at = {each for stack in STACKS for each in guarded(load_stack(the_lab(), stack))}
+    assert {thing for stack in STACKS for thing, _ in granted(stack)} <= looked_at

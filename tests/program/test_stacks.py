@@ -1,4 +1,4 @@
-"""Every committed stack builds, and whatever its size holds what must hold of every stack."""
+"""Every stack builds, and whatever its size holds what must hold of every stack."""
 
 from __future__ import annotations
 
@@ -11,12 +11,9 @@ from infra.fleet.bundle import STUB
 from infra.model import names
 from infra.model.federation import makers_as
 from infra.model.stack import load_stack, pulumi_values
-from infra.program.stack import run
 from tests.program.fake_engine import Registered, build
-from tests.program.stacks import CI_REGISTRIES, ROOT, STACKS, built, committed, content, unedited
-from tests.shipped_stacks import of_this_lab, shipped
-
-pytestmark = of_this_lab
+from tests.program.stacks import CI_REGISTRIES, STACKS, built, content, lab_program, text_of, unedited
+from tests.synthetic_lab import the_lab
 
 PROJECT_BY_PARENT = {"BucketIAMMember", "BucketObject", "IAMMember"}
 """Types without a project of their own: the bucket or account that they name has one."""
@@ -26,15 +23,15 @@ every_stack = pytest.mark.parametrize("stack", STACKS)
 
 @every_stack
 def test_every_slice_that_a_stack_counts_is_one_vm(stack: str) -> None:
-    counted = sum(pool.slices for pool in load_stack(ROOT, stack).pools)
-    assert len(committed(stack).of("V2Vm")) == counted
+    counted = sum(pool.slices for pool in load_stack(the_lab(), stack).pools)
+    assert len(unedited(stack).of("V2Vm")) == counted
     assert len(unedited("ci").of("V2Vm")) == 9
 
 
 def test_ci_has_its_repositories_in_six_regions() -> None:
     standard = [
         r
-        for r in committed("ci").of("artifactregistry/repository:Repository")
+        for r in unedited("ci").of("artifactregistry/repository:Repository")
         if r.inputs["mode"] == "STANDARD_REPOSITORY"
     ]
     assert len({r.inputs["location"] for r in standard}) == 6
@@ -42,14 +39,14 @@ def test_ci_has_its_repositories_in_six_regions() -> None:
 
 @every_stack
 def test_a_vm_is_named_as_its_resource_so_that_it_can_be_made_again(stack: str) -> None:
-    for vm in committed(stack).of("V2Vm"):
+    for vm in unedited(stack).of("V2Vm"):
         assert vm.inputs["name"] == vm.name
         assert vm.inputs["name"].startswith(f"{vm.inputs['labels']['tidepool-pool']}-{vm.inputs['zone']}-")
 
 
 @every_stack
 def test_a_vm_names_its_network_by_full_paths(stack: str) -> None:
-    for vm in committed(stack).of("V2Vm"):
+    for vm in unedited(stack).of("V2Vm"):
         network = vm.inputs["networkConfig"]
         assert re.fullmatch(r"projects/[^/]+/global/networks/[^/]+", network["network"])
         assert re.fullmatch(r"projects/[^/]+/regions/[^/]+/subnetworks/[^/]+", network["subnetwork"])
@@ -57,7 +54,7 @@ def test_a_vm_names_its_network_by_full_paths(stack: str) -> None:
 
 @every_stack
 def test_the_paths_of_a_vms_network_are_those_of_resources_in_the_program(stack: str) -> None:
-    program = committed(stack)
+    program = unedited(stack)
     networks = {
         f"projects/{n.inputs['project']}/global/networks/{n.inputs['name']}" for n in program.of("Network") if n.custom
     }
@@ -72,7 +69,7 @@ def test_the_paths_of_a_vms_network_are_those_of_resources_in_the_program(stack:
 
 @every_stack
 def test_a_vm_goes_before_its_subnet_and_account_do(stack: str) -> None:
-    program = committed(stack)
+    program = unedited(stack)
     for vm in program.of("V2Vm"):
         needed = {program.resources[urn].type.split(":")[-1] for urn in vm.dependencies}
         assert {"Subnetwork", "Account"} <= needed
@@ -80,7 +77,7 @@ def test_a_vm_goes_before_its_subnet_and_account_do(stack: str) -> None:
 
 @every_stack
 def test_a_vm_runs_as_an_account_of_its_pool_alone(stack: str) -> None:
-    program = committed(stack)
+    program = unedited(stack)
     emails = {f"{a.inputs['accountId']}@{a.inputs['project']}.iam.gserviceaccount.com" for a in program.of("Account")}
     pool_of: dict[str, str] = {}
     for vm in program.of("V2Vm"):
@@ -92,25 +89,25 @@ def test_a_vm_runs_as_an_account_of_its_pool_alone(stack: str) -> None:
 
 @every_stack
 def test_a_vm_is_deleted_before_it_is_replaced(stack: str) -> None:
-    assert all(vm.delete_before_replace for vm in committed(stack).of("V2Vm"))
+    assert all(vm.delete_before_replace for vm in unedited(stack).of("V2Vm"))
 
 
 @every_stack
 def test_a_full_limit_is_not_waited_for_longer_than_a_slice_takes(stack: str) -> None:
-    for vm in committed(stack).of("V2Vm"):
+    for vm in unedited(stack).of("V2Vm"):
         assert vm.create_timeout in ("10m", "20m"), vm.name
     assert {vm.create_timeout for vm in unedited("ci").of("V2Vm")} == {"10m"}, "ci has one-host slices only"
 
 
 @every_stack
 def test_every_vm_carries_the_reviewed_stub(stack: str) -> None:
-    for vm in committed(stack).of("V2Vm"):
+    for vm in unedited(stack).of("V2Vm"):
         assert vm.inputs["metadata"]["startup-script"] == STUB.read_text()
 
 
 @every_stack
 def test_nothing_secret_stands_in_a_program(stack: str) -> None:
-    program = committed(stack)
+    program = unedited(stack)
     assert not program.of("SecretVersion")
     secrets = {s.inputs["secretId"] for s in program.of("Secret")}
     for vm in program.of("V2Vm"):
@@ -121,7 +118,7 @@ def test_nothing_secret_stands_in_a_program(stack: str) -> None:
 
 @every_stack
 def test_what_cannot_be_made_again_is_protected_and_outlives_its_removal(stack: str) -> None:
-    program = committed(stack)
+    program = unedited(stack)
     kept = [*program.of("artifactregistry/repository:Repository"), *program.of("Secret"), *program.of("Bucket")]
     kept += [*program.of("WorkloadIdentityPool"), *program.of("WorkloadIdentityPoolProvider")]
     assert kept
@@ -132,7 +129,7 @@ def test_what_cannot_be_made_again_is_protected_and_outlives_its_removal(stack: 
 
 @every_stack
 def test_nothing_else_is_protected_so_that_a_pool_can_go(stack: str) -> None:
-    program = committed(stack)
+    program = unedited(stack)
     assert {r.type.split(":")[-1] for r in program.custom if r.protect} <= {
         "Repository",
         "Secret",
@@ -144,9 +141,9 @@ def test_nothing_else_is_protected_so_that_a_pool_can_go(stack: str) -> None:
 
 @every_stack
 def test_grants_are_additive_and_on_single_resources(stack: str) -> None:
-    kinds = {r.type.split(":")[-1] for r in committed(stack).custom}
+    kinds = {r.type.split(":")[-1] for r in unedited(stack).custom}
     assert not {kind for kind in kinds if kind.endswith(("IAMPolicy", "IAMBinding", "IamPolicy", "IamBinding"))}
-    grants = {(r.type, r.inputs["role"]) for r in committed(stack).custom if "role" in r.inputs}
+    grants = {(r.type, r.inputs["role"]) for r in unedited(stack).custom if "role" in r.inputs}
     assert not [grant for grant in grants if grant[0].startswith("gcp:projects/")], (
         "no identity has a role on the project"
     )
@@ -165,9 +162,9 @@ def test_grants_are_additive_and_on_single_resources(stack: str) -> None:
 
 @every_stack
 def test_grants_go_to_the_stacks_own_accounts_and_to_those_that_make_vms_as_its_pools(stack: str) -> None:
-    program = committed(stack)
-    pools = [(pool.name, config.project) for config in [load_stack(ROOT, stack)] for pool in config.pools]
-    every = [load_stack(ROOT, each) for each in STACKS]
+    program = unedited(stack)
+    pools = [(pool.name, config.project) for config in [load_stack(the_lab(), stack)] for pool in config.pools]
+    every = [load_stack(the_lab(), each) for each in STACKS]
     makers = {f"serviceAccount:{maker.email}" for name, project in pools for maker in makers_as(name, project, every)}
     own = {
         f"serviceAccount:{a.inputs['accountId']}@{a.inputs['project']}.iam.gserviceaccount.com"
@@ -179,14 +176,14 @@ def test_grants_go_to_the_stacks_own_accounts_and_to_those_that_make_vms_as_its_
 
 @every_stack
 def test_images_are_written_by_the_builder_alone(stack: str) -> None:
-    writers = {r.inputs["member"] for r in committed(stack).custom if r.inputs.get("role", "").endswith(".writer")}
+    writers = {r.inputs["member"] for r in unedited(stack).custom if r.inputs.get("role", "").endswith(".writer")}
     assert all(member.startswith(f"serviceAccount:tidepool-{stack}-builder@") for member in writers)
 
 
 @every_stack
 def test_each_identity_has_its_part_of_the_fleet_records_and_no_other(stack: str) -> None:
-    program = committed(stack)
-    fleet_bucket, config = program.outputs["manifest"]["bucket"], load_stack(ROOT, stack)
+    program = unedited(stack)
+    fleet_bucket, config = program.outputs["manifest"]["bucket"], load_stack(the_lab(), stack)
     keys = {names.pool_account_id(stack, pool.name): f"pool/{pool.name}" for pool in config.pools}
     keys |= {names.role_account_id(stack, each): each for each in ("broker", "controller")}
     found: dict[str, set[tuple[str, str]]] = {}
@@ -212,16 +209,16 @@ def test_each_identity_has_its_part_of_the_fleet_records_and_no_other(stack: str
 
 @every_stack
 def test_buckets_are_private_and_the_fleets_is_versioned(stack: str) -> None:
-    for bucket in committed(stack).of("Bucket"):
+    for bucket in unedited(stack).of("Bucket"):
         assert bucket.inputs["uniformBucketLevelAccess"] is True
         assert bucket.inputs["publicAccessPrevention"] == "enforced"
-    fleet_bucket = committed(stack).outputs["manifest"]["bucket"]
-    (fleet,) = (each.inputs for each in committed(stack).of("Bucket") if each.name == fleet_bucket)
+    fleet_bucket = unedited(stack).outputs["manifest"]["bucket"]
+    (fleet,) = (each.inputs for each in unedited(stack).of("Bucket") if each.name == fleet_bucket)
     assert fleet["versioning"] == {"enabled": True}
 
 
 def test_records_of_vms_that_are_gone_go_and_those_that_a_fleet_lives_by_stay() -> None:
-    program = committed("ci")
+    program = unedited("ci")
     (fleet,) = (b.inputs for b in program.of("Bucket") if b.name == program.outputs["manifest"]["bucket"])
     days = {
         prefix: rule["condition"]["age"]
@@ -247,31 +244,31 @@ def test_records_of_vms_that_are_gone_go_and_those_that_a_fleet_lives_by_stay() 
 
 @every_stack
 def test_nothing_lets_traffic_in_but_from_the_hosts_of_ones_own_pool(stack: str) -> None:
-    config = load_stack(ROOT, stack)
+    config = load_stack(the_lab(), stack)
     several = {
         names.account_email(names.pool_account_id(stack, pool.name), config.project)
         for pool in config.pools
         if pool.accelerator.multi_host
     }
-    rules = [r.inputs for r in committed(stack).custom if "irewall" in r.type]
+    rules = [r.inputs for r in unedited(stack).custom if "irewall" in r.type]
     assert {rule["sourceServiceAccounts"][0] for rule in rules} == several
     for rule in rules:
         assert rule["sourceServiceAccounts"] == rule["targetServiceAccounts"]
         assert not {"sourceRanges", "sourceTags", "targetTags"} & rule.keys()
         assert [(each["protocol"], each["ports"]) for each in rule["allows"]] == [("tcp", ["1024-65535"])]
-    assert all(not n.inputs["autoCreateSubnetworks"] for n in committed(stack).of("Network") if n.custom)
-    assert all(s.inputs["privateIpGoogleAccess"] for s in committed(stack).of("Subnetwork"))
+    assert all(not n.inputs["autoCreateSubnetworks"] for n in unedited(stack).of("Network") if n.custom)
+    assert all(s.inputs["privateIpGoogleAccess"] for s in unedited(stack).of("Subnetwork"))
 
 
 @every_stack
 def test_subnets_do_not_overlap(stack: str) -> None:
-    ranges = [s.inputs["ipCidrRange"] for s in committed(stack).of("Subnetwork")]
+    ranges = [s.inputs["ipCidrRange"] for s in unedited(stack).of("Subnetwork")]
     assert len(set(ranges)) == len(ranges)
 
 
 @every_stack
 def test_clean_up_policies_are_live(stack: str) -> None:
-    for repository in committed(stack).of("artifactregistry/repository:Repository"):
+    for repository in unedited(stack).of("artifactregistry/repository:Repository"):
         assert repository.inputs["cleanupPolicyDryRun"] is False
         for policy in repository.inputs["cleanupPolicies"]:
             assert ("condition" in policy) != ("mostRecentVersions" in policy)
@@ -280,7 +277,7 @@ def test_clean_up_policies_are_live(stack: str) -> None:
 
 @every_stack
 def test_a_mirror_keeps_nothing_for_ever(stack: str) -> None:
-    for repository in committed(stack).of("artifactregistry/repository:Repository"):
+    for repository in unedited(stack).of("artifactregistry/repository:Repository"):
         if repository.inputs["mode"] == "REMOTE_REPOSITORY":
             assert {policy["action"] for policy in repository.inputs["cleanupPolicies"]} <= {"DELETE"}
 
@@ -288,13 +285,13 @@ def test_a_mirror_keeps_nothing_for_ever(stack: str) -> None:
 @every_stack
 def test_tags_may_move_since_that_block_would_never_settle(stack: str) -> None:
     assert not [
-        r.name for r in committed(stack).of("artifactregistry/repository:Repository") if "dockerConfig" in r.inputs
+        r.name for r in unedited(stack).of("artifactregistry/repository:Repository") if "dockerConfig" in r.inputs
     ]
 
 
 @every_stack
 def test_every_resource_says_its_project(stack: str) -> None:
-    for resource in committed(stack).custom:
+    for resource in unedited(stack).custom:
         kind = resource.type.split(":")[-1]
         if kind not in PROJECT_BY_PARENT and not resource.type.startswith("pulumi:"):
             assert resource.inputs["project"] == "hai-gcp-models", resource.name
@@ -302,7 +299,7 @@ def test_every_resource_says_its_project(stack: str) -> None:
 
 @every_stack
 def test_apis_stay_enabled_when_a_stack_goes(stack: str) -> None:
-    assert all(service.inputs["disableOnDestroy"] is False for service in committed(stack).of("Service"))
+    assert all(service.inputs["disableOnDestroy"] is False for service in unedited(stack).of("Service"))
 
 
 def is_component(resource: Registered) -> bool:
@@ -311,7 +308,7 @@ def is_component(resource: Registered) -> bool:
 
 @every_stack
 def test_components_have_one_shape(stack: str) -> None:
-    program = committed(stack)
+    program = unedited(stack)
     for resource in program.resources.values():
         if not resource.custom:
             assert is_component(resource), resource.type
@@ -322,12 +319,12 @@ def test_components_have_one_shape(stack: str) -> None:
 
 @every_stack
 def test_no_resource_is_told_to_ignore_changes(stack: str) -> None:
-    assert not [r.name for r in committed(stack).custom if r.ignore_changes]
+    assert not [r.name for r in unedited(stack).custom if r.ignore_changes]
 
 
 @every_stack
 def test_a_preview_registers_what_an_apply_does(stack: str) -> None:
-    assert set(built(stack, shipped(stack), preview=True).resources) == set(committed(stack).resources)
+    assert set(built(stack, text_of(stack), preview=True).resources) == set(unedited(stack).resources)
 
 
 def test_outputs_say_what_pools_have() -> None:
@@ -347,7 +344,7 @@ def test_outputs_say_what_pools_have() -> None:
 
 
 def test_outputs_have_every_docker_path() -> None:
-    registries = committed("ci").outputs["registries"]
+    registries = unedited("ci").outputs["registries"]
     assert registries["us-west4"]["marin-ci"] == "us-west4-docker.pkg.dev/hai-gcp-models/marin-ci"
     assert registries["europe"]["ghcr-mirror"] == "europe-docker.pkg.dev/hai-gcp-models/ghcr-mirror"
 
@@ -360,39 +357,39 @@ def test_outputs_name_every_identity_and_the_manifest() -> None:
 
 @pytest.mark.parametrize("stack", ["nightly", "training"])
 def test_a_stack_without_registries_reads_those_of_ci(stack: str) -> None:
-    assert committed(stack).outputs["registries"] == CI_REGISTRIES
-    assert not committed(stack).of("artifactregistry/repository:Repository")
+    assert unedited(stack).outputs["registries"] == CI_REGISTRIES
+    assert not unedited(stack).of("artifactregistry/repository:Repository")
 
 
 def test_a_stack_whose_registries_were_never_brought_up_says_what_to_bring_up_first() -> None:
     never = {"organization/tidepool/ci": {}}
     with pytest.raises(pulumi.RunError, match=r"registry_stack organization/tidepool/ci: .*pulumi up --stack ci"):
-        build(run, stack="nightly", config=pulumi_values(shipped("nightly")), references=never, preview=True)
+        build(lab_program, stack="nightly", config=pulumi_values(text_of("nightly")), references=never, preview=True)
 
 
 @pytest.mark.parametrize("stack", STACKS)
 def test_every_pool_may_pull_from_every_repository_that_its_stack_uses(stack: str) -> None:
     repositories = {
         (r.inputs["location"], r.inputs["repositoryId"])
-        for r in committed("ci").of("artifactregistry/repository:Repository")
+        for r in unedited("ci").of("artifactregistry/repository:Repository")
     }
-    grants = committed(stack).of("RepositoryIamMember")
-    for pool in {key for key in committed(stack).outputs["identities"] if key.startswith("pool/")}:
-        member = f"serviceAccount:{committed(stack).outputs['identities'][pool]}"
+    grants = unedited(stack).of("RepositoryIamMember")
+    for pool in {key for key in unedited(stack).outputs["identities"] if key.startswith("pool/")}:
+        member = f"serviceAccount:{unedited(stack).outputs['identities'][pool]}"
         read = {(g.inputs["location"], g.inputs["repository"]) for g in grants if g.inputs["member"] == member}
         assert read == repositories, pool
 
 
 def test_a_grant_waits_for_a_repository_that_the_same_run_makes() -> None:
-    program = committed("ci")
+    program = unedited("ci")
     for grant in program.of("RepositoryIamMember"):
         assert "Repository" in {program.resources[urn].type.split(":")[-1] for urn in grant.dependencies}
 
 
 @every_stack
 def test_the_manifest_would_make_the_very_vms_that_the_program_declares(stack: str) -> None:
-    document = content(committed(stack), names.manifest_object(stack))
-    declared = {vm.name: vm.inputs for vm in committed(stack).of("V2Vm")}
+    document = content(unedited(stack), names.manifest_object(stack))
+    declared = {vm.name: vm.inputs for vm in unedited(stack).of("V2Vm")}
     slots = {slot["name"]: slot["node"] for slot in document["slots"]}
     assert set(slots) == set(declared)
     for name, inputs in declared.items():

@@ -11,8 +11,8 @@ import yaml
 
 from infra.model.stack import PULUMI_PROJECT, pulumi_values
 from infra.program.stack import run
+from tests.lab.committed import ROOT, committed, shipped
 from tests.program.fake_engine import build
-from tests.program.stacks import ROOT, text_of, unedited
 
 
 def test_the_folder_runs_as_a_program_from_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,8 +22,8 @@ def test_the_folder_runs_as_a_program_from_anywhere(monkeypatch: pytest.MonkeyPa
     def started() -> None:
         runpy.run_path(str(ROOT / "infra"), run_name="__main__")
 
-    built = build(started, stack="ci", config=pulumi_values(text_of("ci")))
-    assert set(built.resources) == set(unedited("ci").resources)
+    built = build(started, stack="ci", config=pulumi_values(shipped("ci")))
+    assert set(built.resources) == set(committed("ci").resources)
 
 
 def test_pulumi_finds_program_stacks_and_environment() -> None:
@@ -38,5 +38,5 @@ def test_pulumi_finds_program_stacks_and_environment() -> None:
 
 def test_config_is_read_from_the_environment_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
     """The CLI's language host hands configuration over in PULUMI_CONFIG and nowhere else."""
-    monkeypatch.setenv("PULUMI_CONFIG", json.dumps(pulumi_values(text_of("ci"))))
-    assert set(build(run, stack="ci", config={}).resources) == set(unedited("ci").resources)
+    monkeypatch.setenv("PULUMI_CONFIG", json.dumps(pulumi_values(shipped("ci"))))
+    assert set(build(run, stack="ci", config={}).resources) == set(committed("ci").resources)

@@ -18,8 +18,8 @@ from infra.model.stack import load_stack, parse_stack
 from infra.program.builds import BuildPlan, build_plan, image_build, unheard
 from infra.program.stack import declare
 from tests.program.fake_engine import Built, Registered, build
-from tests.program.stacks import ROOT, built, committed, edited
-from tests.shipped_stacks import connected, of_this_lab, shipped
+from tests.program.stacks import ROOT, built, edited, text_of, unedited
+from tests.synthetic_lab import connected, the_lab
 
 GOLDEN = Path(__file__).parent / "golden" / "ci-builds.json"
 TYPES = ("gcp:cloudbuild", "gcp:cloudbuildv2", "gcp:cloudscheduler", "gcp:pubsub")
@@ -39,17 +39,17 @@ def told(resource: Registered) -> Mapping[str, Any]:
 
 
 def unconnected_text() -> str:
-    return connected(shipped("ci"), "nobody/at-all")
+    return connected(text_of("ci"), "nobody/at-all")
 
 
 @cache
 def joined() -> Built:
     """The ci stack with both repositories connected; read it, never change it."""
-    return built("ci", connected(shipped("ci")))
+    return built("ci", connected(text_of("ci")))
 
 
 def planned(text: str) -> BuildPlan:
-    plan = build_plan(ROOT, parse_stack(text, stack="ci", source="ci"))
+    plan = build_plan(the_lab(), parse_stack(text, stack="ci", source="ci"))
     assert plan is not None
     return plan
 
@@ -60,7 +60,6 @@ def plan_of_builds() -> dict[str, Any]:
     return {f"{each.type} {each.name}": told(each) for each in sorted(resources, key=lambda r: (r.type, r.name))}
 
 
-@of_this_lab
 def test_the_plan_of_builds_is_the_golden_one(update_goldens: bool) -> None:
     found = json.dumps(plan_of_builds(), indent=1, sort_keys=True) + "\n"
     if update_goldens:
@@ -69,7 +68,7 @@ def test_the_plan_of_builds_is_the_golden_one(update_goldens: bool) -> None:
 
 
 def test_each_image_of_cloud_build_is_started_by_pushes_by_messages_and_by_its_clock() -> None:
-    plan = planned(connected(shipped("ci")))
+    plan = planned(connected(text_of("ci")))
     program = joined()
     for image in plan.images:
         mine = [each for each in program.of("Trigger") if f"image-{image.name}" == each.inputs["tags"][2]]
@@ -83,7 +82,6 @@ def test_each_image_of_cloud_build_is_started_by_pushes_by_messages_and_by_its_c
         assert [job.inputs["schedule"] for job in jobs] == ([image.when.schedule.cron] if image.when.schedule else [])
 
 
-@of_this_lab
 def test_without_a_connection_nothing_is_declared_that_needs_one() -> None:
     program = built("ci", unconnected_text())
     types = {each.type for each in program.resources.values()}
@@ -92,7 +90,6 @@ def test_without_a_connection_nothing_is_declared_that_needs_one() -> None:
     assert program.outputs["builds"]["connections"] == {}
 
 
-@of_this_lab
 def test_what_waits_for_a_connection_is_told_with_the_next_step_and_stands_in_the_outputs() -> None:
     missing = built("ci", unconnected_text()).outputs["builds"]["unconnected"]
     triggers = sorted(name for names in missing.values() for name in names)
@@ -103,12 +100,11 @@ def test_what_waits_for_a_connection_is_told_with_the_next_step_and_stands_in_th
     place, _, anchor = said.rpartition("Next: ")[2].partition("#")
     titles = [line.lstrip("# ") for line in (ROOT / place).read_text().splitlines() if line.startswith("## ")]
     assert anchor in [re.sub(r"[^a-z0-9-]", "", title.lower().replace(" ", "-")) for title in titles]
-    assert unheard(planned(connected(shipped("ci")))) == ""
+    assert unheard(planned(connected(text_of("ci")))) == ""
 
 
-@of_this_lab
 def test_connecting_one_repository_declares_what_it_needs_and_changes_nothing_else() -> None:
-    before, after = built("ci", unconnected_text()), built("ci", connected(shipped("ci"), MARIN))
+    before, after = built("ci", unconnected_text()), built("ci", connected(text_of("ci"), MARIN))
     new = {each.name for urn, each in after.resources.items() if urn not in before.resources}
     assert new == {
         "build-sources",
@@ -123,7 +119,6 @@ def test_connecting_one_repository_declares_what_it_needs_and_changes_nothing_el
     assert list(after.outputs["builds"]["unconnected"]) == [TIDEPOOL_REPOSITORY]
 
 
-@of_this_lab
 def test_connections_come_after_the_secret_that_they_name() -> None:
     (secret,) = (each for each in joined().of("Secret") if each.name == "cloud-build-token")
     assert secret.urn in joined().one("BuildSources").dependencies
@@ -137,7 +132,6 @@ def private(plan: BuildPlan, repository: str) -> BuildPlan:
     return replace(plan, settings=plan.settings.model_copy(update={"connections": connections}))
 
 
-@of_this_lab
 def test_what_reads_a_private_repository_is_off_until_it_is_connected() -> None:
     def triggers(text: str) -> list[Registered]:
         plan = private(planned(text), MARIN)
@@ -150,12 +144,11 @@ def test_what_reads_a_private_repository_is_off_until_it_is_connected() -> None:
         "tidepool-ci-tpu-ci-message",
     }
     assert all(each.inputs["disabled"] for each in waiting if off in each.inputs["description"])
-    assert not [each for each in triggers(connected(shipped("ci"))) if "is private" in each.inputs["description"]]
+    assert not [each for each in triggers(connected(text_of("ci"))) if "is private" in each.inputs["description"]]
 
 
-@of_this_lab
 def test_no_image_of_githubs_jobs_has_a_trigger() -> None:
-    plan = build_plan(ROOT, load_stack(ROOT, "ci"))
+    plan = build_plan(the_lab(), load_stack(the_lab(), "ci"))
     assert plan is not None
     ours = {image.name for image in plan.images}
     tags = {tag.removeprefix("image-") for each in joined().of("Trigger") for tag in each.inputs["tags"][2:]}
@@ -163,7 +156,6 @@ def test_no_image_of_githubs_jobs_has_a_trigger() -> None:
     assert ours < {image.name for image in plan.spec.images}
 
 
-@of_this_lab
 def test_no_trigger_hears_of_pull_requests_and_each_runs_as_the_builder() -> None:
     for trigger in joined().of("Trigger"):
         assert "pullRequest" not in trigger.inputs.get("repositoryEventConfig", {})
@@ -177,9 +169,8 @@ def test_a_trigger_comes_after_the_builder_may_write_its_log() -> None:
         assert len([name for name in waits if "build-logs" in name]) == 2
 
 
-@of_this_lab
 def test_the_builder_writes_repositories_its_log_and_the_images_of_the_fleet_bucket_alone() -> None:
-    grants = [each for each in committed("ci").custom if each.inputs.get("member") == f"serviceAccount:{BUILDER}"]
+    grants = [each for each in unedited("ci").custom if each.inputs.get("member") == f"serviceAccount:{BUILDER}"]
     kinds = {each.type.split(":")[-1] for each in grants}
     assert kinds == {"RepositoryIamMember", "BucketIAMMember"}
     fleet = [each.inputs for each in grants if each.inputs.get("bucket") == "hai-gcp-models-tidepool-ci"]
@@ -187,15 +178,14 @@ def test_the_builder_writes_repositories_its_log_and_the_images_of_the_fleet_buc
 
 
 def test_the_starter_has_no_role_on_anything() -> None:
-    assert not [each for each in committed("ci").custom if "starter" in each.inputs.get("member", "")]
+    assert not [each for each in unedited("ci").custom if "starter" in each.inputs.get("member", "")]
 
 
-@of_this_lab
 @pytest.mark.parametrize("stack", ["nightly", "training"])
 def test_a_stack_that_builds_nothing_enables_nothing_for_it(stack: str) -> None:
-    assert not [each for each in committed(stack).custom if each.type.startswith(TYPES)]
-    assert not {"cloudbuild", "cloudscheduler", "pubsub"} & {each.name for each in committed(stack).of("Service")}
-    assert "builds" not in committed(stack).outputs
+    assert not [each for each in unedited(stack).custom if each.type.startswith(TYPES)]
+    assert not {"cloudbuild", "cloudscheduler", "pubsub"} & {each.name for each in unedited(stack).of("Service")}
+    assert "builds" not in unedited(stack).outputs
 
 
 BUILDS = "  tidepool:builds:\n    region: us-central1\n"
@@ -232,21 +222,19 @@ STRANGER = "      - repository: stranger/other\n"
 def test_connections_are_to_what_images_are_built_from(new: str) -> None:
     config = parse_stack(edited("ci", (TIDEPOOL, new)), stack="ci", source="ci")
     with pytest.raises(ConfigError, match="connection"):
-        build_plan(ROOT, config)
+        build_plan(the_lab(), config)
 
 
-@of_this_lab
 def test_a_build_is_told_where_it_says_that_it_began() -> None:
-    plan = build_plan(ROOT, load_stack(ROOT, "ci"))
+    plan = build_plan(the_lab(), load_stack(the_lab(), "ci"))
     assert plan is not None
     for image in plan.images:
         begun = f"BEGUN={plan.config.bucket.name} images%2Fbegun%2F{image.name}.json"
         assert begun in image_build(plan, image)["options"]["env"]
 
 
-@of_this_lab
 def test_the_fetch_of_a_private_source_is_told_its_name_at_cloud_build_and_nothing_secret() -> None:
-    public = build_plan(ROOT, load_stack(ROOT, "ci"))
+    public = build_plan(the_lab(), load_stack(the_lab(), "ci"))
     assert public is not None
     closed = private(public, TIDEPOOL_REPOSITORY)
     name = "projects/hai-gcp-models/locations/us-central1/connections/tidepool-ci-marin-community-tidepool"

@@ -11,18 +11,17 @@ from typing import Any
 
 import pytest
 
-from tests.lab.test_builds_plan import joined
 from tests.program.fake_engine import Built
-from tests.program.stacks import STACKS, committed
+from tests.program.stacks import STACKS, unedited
+from tests.program.test_builds_plan import joined
 from tests.program.test_serving import served
-from tests.shipped_stacks import of_this_lab
 
 SENT_EMPTY = frozenset({("gcp:secretmanager/secret:Secret", "replication.auto")})
 """Blocks that are said by being there: the provider sends them empty."""
 PROGRAMS = pytest.mark.parametrize(
     "program",
-    [*(pytest.param(lambda stack=stack: committed(stack), id=stack) for stack in STACKS)]
-    + [pytest.param(each, id=each.__name__, marks=of_this_lab) for each in (served, joined)],
+    [*(pytest.param(lambda stack=stack: unedited(stack), id=stack) for stack in STACKS)]
+    + [pytest.param(each, id=each.__name__) for each in (served, joined)],
 )
 
 
