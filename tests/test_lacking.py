@@ -18,10 +18,10 @@ def test_what_a_machine_lacks_fails_a_test_in_the_strict_mode_and_skips_it_in_ot
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(lacking, "STRICT", True)
-    with pytest.raises(pytest.fail.Exception, match=r"^crane is not here, and TIDEPOOL_STRICT=1 lets nothing be sk"):
+    with pytest.raises(pytest.fail.Exception, match="crane is not here, and TIDEPOOL_STRICT=1 lets nothing"):
         lacking.lacking("crane is not here")
     monkeypatch.setattr(lacking, "STRICT", False)
-    with pytest.raises(pytest.skip.Exception, match="^crane is not here$"):
+    with pytest.raises(pytest.skip.Exception, match="crane is not here"):
         lacking.lacking("crane is not here")
 
 
