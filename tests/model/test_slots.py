@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from infra.model import catalogue, fleet
 from infra.model.catalogue import CapacityKind
+from infra.model.stack import read_stack
 from tests.model.given import parse, pool, stack_text
 
 
@@ -49,6 +50,20 @@ def test_a_slot_carries_the_programs_labels_and_the_labs() -> None:
         "tidepool-owner": "lab",
         "tidepool-trust": "member",
     }
+
+
+def test_a_fallback_is_the_same_slot_in_another_place_in_the_order_declared() -> None:
+    places = (("us-east5-a", "spot"), ("us-west4-a", "on-demand"), ("us-east1-c", "spot"))
+    ways = [f"{{zone: {zone}, capacity: {kind}}}" for zone, kind in places]
+    declared = pool(zones="{us-west4-a: 1}", fallback=f"[{', '.join(ways)}]")
+    (slot,) = fleet.slots(read_stack(stack_text(pools=declared).encode(), stack="ci", source="ci").partial)
+    found = fleet.fallbacks(slot)
+    assert [(each.zone, each.region, str(each.capacity)) for each in found] == [
+        ("us-east5-a", "us-east5", "spot"),
+        ("us-west4-a", "us-west4", "on-demand"),
+        ("us-east1-c", "us-east1", "spot"),
+    ]
+    assert {(each.name, each.index, each.labels["tidepool-pool"]) for each in found} == {(slot.name, 0, "other")}
 
 
 @pytest.mark.parametrize(("trust", "external_ip"), [("fork", False), ("member", True), ("protected", True)])
