@@ -32,7 +32,13 @@ def test_the_cost_of_a_stack_is_that_of_all_its_pools_and_zones() -> None:
 def test_half_a_cent_of_a_month_is_a_cent() -> None:
     config = parse(stack_text(pools=POOL))
     assert stack_cost(config, {"tpu-ci": 0.0013}).amount.month == Decimal("0.00")
-    assert stack_cost(config, {"tpu-ci": 0.00390625}).amount.month == Decimal("0.02"), "0.015 dollars"
+    assert stack_cost(config, {"tpu-ci": 0.01171875}).amount.month == Decimal("0.05"), "0.045 dollars"
+
+
+@pytest.mark.parametrize(("kind", "hour"), [("on-demand", "9.60"), ("preemptible", "3.84"), ("spot", "3.84")])
+def test_each_kind_of_capacity_has_a_price_of_its_own(kind: str, hour: str) -> None:
+    config = parse(stack_text(pools=POOL.replace("preemptible", kind)))
+    assert stack_cost(config).amount.hour == Decimal(hour)
 
 
 @pytest.mark.parametrize(

@@ -64,10 +64,24 @@ def test_slices_that_may_come_by_fallback_draw_on_the_limit_there_too() -> None:
     assert other_kind.draws == ()
 
 
+def test_a_pool_draws_its_own_slices_and_those_that_may_come_from_its_other_zones() -> None:
+    both = pool(zones="{us-west4-a: 2, us-west1-c: 2}", fallback="[{zone: us-west4-a, capacity: preemptible}]")
+    (there,) = accounts(read_stack(stack_text(pools=both, quotas=QUOTA).encode(), stack="ci", source="ci").partial)
+    assert there.sum_shown() == "ci/other (2 + 2 by fallback) x 4 = 16, together 16 of 100 chips"
+
+
+@pytest.mark.parametrize("mistake", ["{zone: us-west4-a}", "{capacity: spot}", "nowhere"])
+def test_a_fallback_with_a_mistake_brings_nothing_and_hides_no_other(mistake: str) -> None:
+    for ways, chips in ((mistake, 0), (f"{mistake}, {{zone: us-west4-a, capacity: spot}}", 4)):
+        text = stack_text(pools=pool(zones="{us-west1-c: 1}", fallback=f"[{ways}]"), quotas=QUOTA)
+        (quota,) = accounts(read_stack(text.encode(), stack="ci", source="ci").partial)
+        assert quota.used == chips
+
+
 @pytest.mark.parametrize(
     "other",
     [
-        {"zones": "{us-central2-b: 2}", "accelerator": "v4-8", "capacity": "{reserved: r}"},
+        {"zones": "{us-west4-a: 2}", "accelerator": "v4-8"},
         {"zones": "{us-west1-c: 2}"},
         {"capacity": "on-demand"},
     ],
@@ -75,8 +89,8 @@ def test_slices_that_may_come_by_fallback_draw_on_the_limit_there_too() -> None:
 )
 def test_what_another_limit_covers_draws_nothing_here(other: dict[str, str]) -> None:
     pools = pool(name="here") + pool(name="elsewhere", **other)
-    text = stack_text(pools=pools, quotas=QUOTA, reservations=RESERVATION)
-    quota = accounts(parse(text))[-1]
+    text = stack_text(pools=pools, quotas=QUOTA)
+    (quota,) = accounts(read_stack(text.encode(), stack="ci", source="ci").partial)
     assert [draw.pool for draw in quota.draws] == ["here"]
 
 

@@ -23,6 +23,8 @@ def test_a_slot_is_named_by_pool_zone_and_index_from_zero() -> None:
         "tpu-ci-us-west4-a-0",
         "tpu-ci-us-west4-a-1",
     ]
+    (slot,) = fleet.slots(parse(stack_text(pools=pool(zones="{europe-west4-b: 1}"))))
+    assert (slot.zone, slot.region, slot.index, slot.pool.name) == ("europe-west4-b", "europe-west4", 0, "other")
 
 
 @given(before=st.integers(0, 40), after=st.integers(0, 40))
@@ -86,7 +88,7 @@ def test_capacity_counts_slices_hosts_and_chips(kind: catalogue.AcceleratorType)
     config = parse(stack_text(pools=pool(accelerator=kind.name, zones=f"{{{zone}: 3}}")))
     (row,) = fleet.capacity(config)
     assert (row.slices, row.hosts, row.chips) == (3, 3 * kind.hosts, 3 * kind.topology.chips)
-    assert (row.zone, row.accelerator, row.capacity) == (zone, kind.name, CapacityKind.SPOT)
+    assert (row.pool, row.zone, row.accelerator, row.capacity) == ("other", zone, kind.name, CapacityKind.SPOT)
     assert len(fleet.slots(config)) == row.slices
 
 
