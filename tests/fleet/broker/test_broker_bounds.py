@@ -44,7 +44,7 @@ def refusal(call: Callable[[], object]) -> Refused:
 
 def slot(vm: str = "a-z-0", **fields: Any) -> Slot:
     usual: dict[str, Any] = {"pool": "a", "account": "a@x", "zones": ("z", "y"), "labels": (), "scope": "orgs/o"}
-    return Slot(vm=vm, **{**usual, "group": None, **fields})
+    return Slot(vm=vm, group=None, **usual | fields)
 
 
 def claims(token: str = "t", instance: Instance | None = None, *, email: str = "a@x", at: datetime = NOW) -> Claims:
@@ -150,7 +150,8 @@ NODE = ObservedNode(zone="z", state="READY", life="first", labels=OURS)
 
 
 def binding(*asked: datetime, **fields: Any) -> Binding:
-    return Binding(**{"life": "first", "instance": None, "since": NOW, "asked": asked, **fields})
+    usual: dict[str, Any] = {"life": "first", "instance": None, "since": NOW, "asked": asked}
+    return Binding(**usual | fields)
 
 
 def test_a_request_too_soon_is_told_the_second_after_it_may_come() -> None:

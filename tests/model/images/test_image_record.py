@@ -257,7 +257,7 @@ def test_a_document_of_another_version_is_left_to_its_program(body: Mapping[str,
     ],
 )
 def test_a_document_that_is_no_record_is_refused(body: Mapping[str, Any], said: str) -> None:
-    assert refusal(lambda: parse({"version": 1} | body)) == (
+    assert refusal(lambda: parse({"version": 1, **body})) == (
         f"the record of images: {said}\n"
         "  write: restore the object's last good generation; the bucket keeps earlier ones"
     )
