@@ -167,8 +167,8 @@ def _show_aftermath(call: Invocation, after: Aftermath) -> None:
     """What is there after an apply."""
     for problem in after.problems:
         call.say(f"problem: {problem}", "bold red")
-    if after.published is not None:
-        call.say(_manifest_line(after.published), "dim")
+    if after.manifest is not None:
+        call.say(_manifest_line(after.manifest), "dim")
     if after.building:
         call.say(f"builds started, whose triggers have other steps now: {', '.join(after.building)}")
     for rollout in after.rollouts:

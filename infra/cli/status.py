@@ -104,9 +104,9 @@ def _show(call: Invocation, told: Story, cloud: str) -> None:
     for step in told.next:
         when = f" at {due(step.at, told.at)}, {ago(step.at, told.at)}" if step.at else ""
         call.say(f"  next{when}: {step.what}")
-    if not told.lines:
+    if not told.story:
         call.say("no story is known: it was never made, or nobody remembers")
-    width = max((len(ago(line.at, told.at)) for line in told.lines), default=0)
-    for line in told.lines:
+    width = max((len(ago(line.at, told.at)) for line in told.story), default=0)
+    for line in told.story:
         when = f"{line.at:%m-%d %H:%M:%S}  {ago(line.at, told.at):>{width}}  "
         call.say(Text.assemble(when, (f"{line.source:<10}", _STYLES[line.source]), f"  {line.what}"))
