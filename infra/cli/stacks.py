@@ -18,7 +18,7 @@ from infra.cli.render.stacks import registries_line, show_findings, show_outcome
 from infra.model.plan import Plan
 from infra.model.planned_capacity import outcomes
 from infra.operations.errors import Failure
-from infra.operations.fleet.words import coming_line
+from infra.operations.fleet.status import coming_line
 from infra.operations.ports import Tone
 from infra.operations.session import open_session
 from infra.operations.stacks import destroy, state

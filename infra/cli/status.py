@@ -17,7 +17,7 @@ from infra.operations.fleet.looks import published_manifest
 from infra.operations.fleet.status import Statuses, Story, why
 from infra.operations.session import cloud_without_engine
 from infra.operations.stacks.stack_file import stack_file
-from infra.preview.times import ago, due
+from infra.preview.words import ago, due
 
 _STYLES = {"controller": "cyan", "vm": "green", "broker": "magenta", "tpu api": "blue"}
 

@@ -18,7 +18,7 @@ from pydantic import AfterValidator, BeforeValidator, PlainValidator, StrictStr,
 from infra.model import calendar, names
 from infra.model.capacity import Capacity, OnDemand, Preemptible, Reserved, Spot
 from infra.model.catalogue import AcceleratorType, Generation, UnknownNameError, nearest_names, zones
-from infra.model.network import mirror_locations, repository_regions, service_regions
+from infra.model.facts import mirror_locations, repository_regions, service_regions
 from infra.model.refusals import refuse
 
 MAX_COUNT = 10_000

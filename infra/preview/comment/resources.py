@@ -12,8 +12,7 @@ from infra.model.plan import Op, Plan, PropertyChange, Step
 from infra.model.planned_records import is_record, record_changes
 from infra.preview.blocks import Block, Rank
 from infra.preview.comment.headline import touched
-from infra.preview.markup import code, html, name, prose
-from infra.preview.masking import masked_value
+from infra.preview.markup import code, html, masked_value, name, prose
 from infra.preview.sentences import plural
 from infra.preview.words import grouped, ranges, short_type, shown
 
