@@ -1,7 +1,7 @@
 """The comment of a pull request: an engine's plan with the meaning of the edit on top, as GitHub's markdown.
 
 Owns which pieces it has, in which order, and which of them are the first to go when it grows too long. Does not own the
-words of a piece (headline, losses, resources, trouble) nor the markdown of a meaning (`infra.preview.markdown`).
+words of a piece (headline, resources, trouble) nor the markdown of a meaning (`infra.preview.markdown`).
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from infra.model.plan import Plan
 from infra.model.planned_capacity import capacity
 from infra.preview import markdown
 from infra.preview.blocks import LIMIT, Block, Rank, fit
-from infra.preview.comment import headline, losses, resources, trouble
+from infra.preview.comment import headline, resources, trouble
 from infra.preview.markup import name, table
 from infra.preview.meaning import Meaning
 from infra.rules.finding import Finding
@@ -57,7 +57,7 @@ def _blocks(preview: Preview) -> Iterator[Block]:
     yield from trouble.blocks(preview.failure, plan)
     yield from trouble.held(findings)
     if made:
-        yield from losses.blocks(made)
+        yield from resources.losses(made)
         yield from trouble.unexpected(made, meaning)
     if meaning:
         yield from markdown.blocks(replace(meaning, findings=tuple(findings)))
