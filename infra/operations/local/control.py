@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, get_args
 
 from infra.local.cloud import daemon
-from infra.local.cloud.builds.control import BuildControl
+from infra.local.cloud.build_control import BuildControl
 from infra.local.cloud.faults import FaultKind, FaultRule
 from infra.local.cloud.github.control import GitHubControl
 from infra.local.cloud.github.work import CONCLUSIONS
@@ -22,8 +22,8 @@ from infra.model import runner_names
 from infra.model.catalogue import AcceleratorType, UnknownNameError
 from infra.model.stack import pulumi_values, stack_names
 from infra.operations.errors import Failure, Refusal
+from infra.operations.local.broker import LocalGuests
 from infra.operations.local.cloud import refusing
-from infra.operations.local.guests import LocalGuests
 from infra.operations.workspace import workspace
 
 __all__ = ("CONCLUSIONS", "FAULTS")
