@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from infra.model.errors import ConfigError
-from infra.model.fields import MAX_BUILD_SECONDS
+from infra.model.fields.images import MAX_BUILD_SECONDS
 from infra.model.images import stack_rules
 from infra.model.images.cloudbuild import Site, build_config
 from infra.model.images.github import build_jobs
