@@ -19,12 +19,12 @@ from typing import Any, Final
 from infra.jobs.request import JobRequest
 from infra.model.catalogue import AcceleratorType
 from infra.model.errors import ConfigError, Problem
+from infra.model.gke_shapes import NODE_POOL_LABEL, TPU_RESOURCE, GkeShape, gke_shape
 
 API_VERSION: Final = "jobset.x-k8s.io/v1alpha2"
 JOBSETS: Final = "/apis/jobset.x-k8s.io/v1alpha2"
 SLICE: Final = "slice"
 """Name of the one replicated job; job N of it is slice N."""
-CHIPS: Final = "google.com/tpu"
 REQUEST: Final = "tidepool/request"
 """Annotation with the request as JSON, from which a job is submitted anew on another number of slices."""
 PREEMPTION_BUDGET: Final = "tidepool/preemption-budget"
@@ -50,8 +50,9 @@ _TWO_PROCESSES: Final = "tpu7x"
 
 @cache
 def enter_script() -> str:
-    """What runs around the program."""
-    return Path(__file__).with_name("enter.sh").read_text(encoding="utf-8")
+    """What runs around the program, without its comments: it stands in every pod."""
+    lines = Path(__file__).with_name("enter.sh").read_text(encoding="utf-8").splitlines(keepends=True)
+    return "".join(line for line in lines if not line.lstrip().startswith("#") and line.strip())
 
 
 def jobset(request: JobRequest) -> dict[str, Any]:
@@ -125,7 +126,7 @@ def replicated_job(request: JobRequest) -> dict[str, Any]:
     # Slices of one host share a node pool, which one of them must not take whole; a pod that asks for every chip of
     # its VM has that VM alone anyway.
     if accelerator is not None and accelerator.multi_host:
-        template["metadata"] = {"annotations": {_EXCLUSIVE: "cloud.google.com/gke-nodepool"}}
+        template["metadata"] = {"annotations": {_EXCLUSIVE: NODE_POOL_LABEL}}
     return {"name": SLICE, "replicas": request.replicas, "template": template}
 
 
@@ -148,17 +149,20 @@ def pod_spec(request: JobRequest) -> dict[str, Any]:
     if request.service_account:
         spec["serviceAccountName"] = request.service_account
     if accelerator is not None:
-        spec["nodeSelector"] = node_labels(accelerator)
-        spec["tolerations"] = [{"key": CHIPS, "operator": "Exists", "effect": "NoSchedule"}]
+        spec["nodeSelector"] = dict(shape_of(request, accelerator).node_labels)
+        spec["tolerations"] = [{"key": TPU_RESOURCE, "operator": "Exists", "effect": "NoSchedule"}]
     return spec
 
 
-def node_labels(accelerator: AcceleratorType) -> dict[str, str]:
-    """Labels of the nodes that are slices of this shape. One name has several meanings; accelerator and shape one."""
-    return {
-        "cloud.google.com/gke-tpu-accelerator": accelerator.generation.gke_accelerator,
-        "cloud.google.com/gke-tpu-topology": str(accelerator.topology),
-    }
+def shape_of(request: JobRequest, accelerator: AcceleratorType) -> GkeShape:
+    """What GKE calls its slices; ConfigError where GKE has none of the type."""
+    shape = gke_shape(accelerator)
+    if shape is None:
+        rule = "GKE publishes no machine type for its hosts"
+        raise ConfigError(
+            [Problem(f"job {request.name}: resources", accelerator.name, rule, "another accelerator type")]
+        )
+    return shape
 
 
 def containers(request: JobRequest) -> list[dict[str, Any]]:
@@ -186,7 +190,7 @@ def container(request: JobRequest, name: str, count: int, index: int) -> dict[st
     }
     if accelerator is not None:
         chips = str(accelerator.chips_per_host // count)
-        body["resources"] = {"requests": requests | {CHIPS: chips}, "limits": {CHIPS: chips}}
+        body["resources"] = {"requests": requests | {TPU_RESOURCE: chips}, "limits": {TPU_RESOURCE: chips}}
         body["securityContext"] = {
             "allowPrivilegeEscalation": False,
             "capabilities": {"add": ["SYS_RESOURCE"]},

@@ -80,7 +80,7 @@ def kubeconfig_place(environ: Mapping[str, str] = os.environ, context: str = "")
     return KubePlace(
         server=cluster["server"].rstrip("/"),
         namespace=within.get("namespace", "default"),
-        tls=_tls(cluster, user, path.parent) if cluster["server"].startswith("https:") else None,
+        tls=_tls(cluster, user, path, chosen) if cluster["server"].startswith("https:") else None,
         token=_token(user, path.parent),
         said=f"context {chosen} of {path}",
     )
@@ -168,7 +168,16 @@ def _named(config: Mapping[str, Any], kind: str, name: str, path: Path) -> dict[
     return found
 
 
-def _tls(cluster: Mapping[str, Any], user: Mapping[str, Any], base: Path) -> ssl.SSLContext:
+def _tls(cluster: Mapping[str, Any], user: Mapping[str, Any], path: Path, chosen: str) -> ssl.SSLContext:
+    try:
+        return _context(cluster, user, path.parent)
+    except (ssl.SSLError, OSError, ValueError) as error:
+        raise KubeError(
+            f"reading {path}", f"certificates of {chosen} cannot be used ({type(error).__name__})"
+        ) from None
+
+
+def _context(cluster: Mapping[str, Any], user: Mapping[str, Any], base: Path) -> ssl.SSLContext:
     context = ssl.create_default_context()
     if authority := _bytes(cluster, "certificate-authority", base):
         context = ssl.create_default_context(cadata=authority.decode())
