@@ -21,7 +21,7 @@ from infra.jobs.waiting import Waiting
 from infra.model.errors import OutsideError
 
 
-class Phase(StrEnum):
+class JobPhase(StrEnum):
     """Where a job is in its life."""
 
     WAITING = "waiting"
@@ -46,7 +46,7 @@ class JobState:
 
     name: str
     backend: str
-    phase: Phase
+    phase: JobPhase
     outcome: Outcome | None = None
     attempts: Attempts = field(default_factory=Attempts)
     retries: Retries | None = None
@@ -125,7 +125,7 @@ def wait(job: Job, *, timeout: float | None = None, every: float = 10.0, clock: 
     """
     clock = clock or RealClock()
     until = None if timeout is None else clock.monotonic() + timeout
-    while (state := job.state()).phase is not Phase.ENDED:
+    while (state := job.state()).phase is not JobPhase.ENDED:
         if state.retries is not None and state.attempts.preemptions > state.retries.preemptions:
             job.cancel()
             used = f"interrupted {state.attempts.preemptions} times, of {state.retries.preemptions} allowed"

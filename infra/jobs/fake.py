@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from infra.jobs.client import JobError, JobState, Phase
+from infra.jobs.client import JobError, JobPhase, JobState
 from infra.jobs.outcomes import Outcome
 from infra.jobs.request import JobRequest
 
@@ -28,8 +28,8 @@ class FakeJob:
         yield from ()
 
     def cancel(self) -> None:
-        if self.stands.phase is not Phase.ENDED:
-            self.stands = replace(self.stands, phase=Phase.ENDED, outcome=Outcome.CANCELLED)
+        if self.stands.phase is not JobPhase.ENDED:
+            self.stands = replace(self.stands, phase=JobPhase.ENDED, outcome=Outcome.CANCELLED)
 
 
 @dataclass
@@ -42,10 +42,10 @@ class FakeClient:
 
     def submit(self, request: JobRequest) -> FakeJob:
         known = self.made.get(request.name)
-        if known is not None and known.stands.phase is not Phase.ENDED:
+        if known is not None and known.stands.phase is not JobPhase.ENDED:
             raise JobError(f"{request.name} has not ended")
         self.requests.append(request)
-        phase = Phase.RUNNING if self.outcome is None else Phase.ENDED
+        phase = JobPhase.RUNNING if self.outcome is None else JobPhase.ENDED
         state = JobState(
             name=request.name,
             backend="fake",

@@ -11,12 +11,14 @@ from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import quote
 
-from infra.jobs.client import Clock, JobError, JobState, Phase, RealClock
+from infra.jobs.client import Clock, JobError, JobPhase, JobState, RealClock
 from infra.jobs.evidence import Body, findings, place_in_gang
 from infra.jobs.jobset import CANCELLED, JOB, JOBSETS, jobset
 from infra.jobs.kube import Kube, KubeError
 from infra.jobs.request import JobRequest
-from infra.jobs.standing import Observed, state
+from infra.jobs.standing import Evidence, state
+from infra.jobs.waiting import free_slices
+from infra.model.gke_shapes import TPU_RESOURCE
 
 KUEUE: Final = "/apis/kueue.x-k8s.io/v1beta2"
 VISIBILITY: Final = "/apis/visibility.kueue.x-k8s.io/v1beta2"
@@ -59,12 +61,31 @@ class GkeClient:
         newest = sorted(listed["items"], key=lambda each: each["metadata"].get("creationTimestamp", ""), reverse=True)
         pending = {queue: self.pending(self.namespace, queue) for queue in {_queue(each) for each in newest} if queue}
         return tuple(
-            state(Observed(jobset=each, workload=_owned(workloads, each), pending=pending.get(_queue(each))))
+            state(Evidence(jobset=each, workload=_owned(workloads, each), pending=pending.get(_queue(each))))
             for each in newest
         )
 
     def job(self, name: str) -> GkeJob:
         return GkeJob(self, name, self.namespace)
+
+    def free_slices(self, request: JobRequest) -> int:
+        """How many slices of a request fit now into the ClusterQueue behind its queue; as many as it may have where it
+        has no queue. JobError where the queue is not there."""
+        accelerator = request.resources.accelerator
+        if accelerator is None or not request.queue:
+            return request.resources.slice_counts[-1]
+        local = self.kube.find(f"{KUEUE}/namespaces/{request.namespace}/localqueues/{quote(request.queue)}")
+        behind = local and self.kube.find(f"{KUEUE}/clusterqueues/{local['spec']['clusterQueue']}")
+        if not behind:
+            raise JobError(f"namespace {request.namespace} has no queue {request.queue} with a ClusterQueue behind it")
+        return free_slices(behind, TPU_RESOURCE, accelerator.chips)
+
+    def replace(self, request: JobRequest) -> GkeJob:
+        """Submit a job anew in place of one that runs; its program is sent the checkpoint signal."""
+        job = GkeJob(self, request.name, request.namespace)
+        self._take_away(job, GONE_WITHIN + request.grace)
+        self.kube.create(f"{JOBSETS}/namespaces/{request.namespace}/jobsets", jobset(request))
+        return job
 
     def workloads(self, namespace: str) -> Sequence[Body]:
         """Kueue's Workloads; none where Kueue is not installed."""
@@ -83,13 +104,16 @@ class GkeClient:
 
     def _make_room(self, job: GkeJob) -> None:
         """Take an ended job of the same name away; JobError where it has not ended, or does not go."""
-        if (stands := job.state()).phase is not Phase.ENDED:
+        if (stands := job.state()).phase is not JobPhase.ENDED:
             raise JobError(f"{job.name} is {stands.phase}; cancel it first, or take another name")
+        self._take_away(job, GONE_WITHIN)
+
+    def _take_away(self, job: GkeJob, within: float) -> None:
         self.kube.delete(job.path)
-        until = self.clock.monotonic() + GONE_WITHIN
+        until = self.clock.monotonic() + within
         while self.kube.find(job.path) is not None:
             if self.clock.monotonic() >= until:
-                raise JobError(f"the earlier {job.name} is not gone after {GONE_WITHIN:.0f} s; look at its finalizers")
+                raise JobError(f"the earlier {job.name} is not gone after {within:.0f} s; look at its finalizers")
             self.clock.sleep(1)
 
 
@@ -113,7 +137,7 @@ class GkeJob:
         selector = f"{_OF_JOBSET}={self.name}"
         jobs = kube.get(f"/apis/batch/v1/namespaces/{self.namespace}/jobs", labelSelector=selector)["items"]
         queue = _queue(found)
-        seen = Observed(
+        seen = Evidence(
             jobset=found,
             jobs=jobs,
             workload=self._workload(found),
@@ -137,7 +161,7 @@ class GkeJob:
 
     def cancel(self) -> None:
         found = self._jobset()
-        if state(Observed(jobset=found)).phase is Phase.ENDED:
+        if state(Evidence(jobset=found)).phase is JobPhase.ENDED:
             return
         now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         patch: dict[str, Any] = {"metadata": {"annotations": {CANCELLED: now}}}

@@ -17,13 +17,13 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from infra.jobs.client import STATES, JobError, JobState, Phase
+from infra.jobs.client import STATES, JobError, JobPhase, JobState
 from infra.jobs.evidence import Finding, weightiest
 from infra.jobs.jobset import MEGASCALE_PORT, megascale
 from infra.jobs.outcomes import Attempts, Outcome
@@ -46,7 +46,7 @@ class LocalClient:
 
     def submit(self, request: JobRequest) -> LocalJob:
         known = self.running.get(request.name)
-        if known is not None and known.stands.phase is not Phase.ENDED:
+        if known is not None and known.stands.phase is not JobPhase.ENDED:
             raise JobError(f"{request.name} has not ended; cancel it first, or take another name")
         if request.secrets:
             raise JobError(
@@ -57,7 +57,7 @@ class LocalClient:
         state = JobState(
             name=request.name,
             backend="local",
-            phase=Phase.RUNNING,
+            phase=JobPhase.RUNNING,
             retries=request.retries,
             replicas=request.replicas,
             accelerator=accelerator.name if accelerator else "",
@@ -116,7 +116,7 @@ class LocalJob:
                 yield f"{path.stem.partition('-')[2]} {line}"
 
     def cancel(self) -> None:
-        if self.stands.phase is Phase.ENDED:
+        if self.stands.phase is JobPhase.ENDED:
             return
         if self.thread is None:
             raise JobError(f"{self.name} runs in the command that submitted it; end it there, with Ctrl-C")
@@ -133,7 +133,7 @@ class LocalJob:
             attempts, number = attempts.after(outcome), number + 1
             because = () if last is None else (f"{last.where}: {last.because}",)
             again = attempts.again(outcome, self.request.retries)
-            phase = Phase.RUNNING if again else Phase.ENDED
+            phase = JobPhase.RUNNING if again else JobPhase.ENDED
             self.stands = replace(
                 self.stands,
                 phase=phase,
@@ -148,31 +148,36 @@ class LocalJob:
 
     def processes(self, attempt: int) -> list[Finding]:
         """One process a slice, as a gang."""
-        began, logs = time.monotonic(), []
-        gang: dict[int, subprocess.Popen[bytes]] = {}
-        for index in range(self.request.replicas):
-            log = (self.folder / f"{attempt:05d}-{index}.log").open("wb")
-            logs.append(log)
-            try:
-                gang[index] = subprocess.Popen(
-                    self.request.runtime, env=environment(self.request, index), stdout=log, stderr=subprocess.STDOUT
-                )
-            except OSError as error:
-                self._end(gang)
-                return [Finding(f"slice {index}", Outcome.ERROR, f"its program cannot be started: {error.strerror}")]
-        late = False
-        while any(each.poll() is None for each in gang.values()):
-            late = self.request.time_limit is not None and time.monotonic() - began > self.request.time_limit
-            if late or self.cancelled.is_set() or any(each.poll() for each in gang.values()):
-                break
-            time.sleep(_LOOK)
-        codes = {index: each.poll() for index, each in gang.items()}
-        self._end(gang)
-        for log in logs:
-            log.close()
+        with ExitStack() as logs:
+            gang: dict[int, subprocess.Popen[bytes]] = {}
+            for index in range(self.request.replicas):
+                log = logs.enter_context((self.folder / f"{attempt:05d}-{index}.log").open("wb"))
+                told = environment(self.request, index)
+                try:
+                    gang[index] = subprocess.Popen(self.request.runtime, env=told, stdout=log, stderr=subprocess.STDOUT)
+                except OSError as error:
+                    self._end(gang)
+                    return [
+                        Finding(f"slice {index}", Outcome.ERROR, f"its program cannot be started: {error.strerror}")
+                    ]
+            late = self._watch(gang)
+            codes = {index: each.poll() for index, each in gang.items()}
+            self._end(gang)
         if late:
             return [Finding("the job", Outcome.ERROR, "it ran for as long as it may")]
         return [self._finding(index, code, attempt) for index, code in codes.items() if code is not None]
+
+    def _watch(self, gang: Mapping[int, subprocess.Popen[bytes]]) -> bool:
+        """Until all have ended, one has failed, or the job is to end; whether that was for its time limit."""
+        limit = self.request.time_limit
+        until = None if limit is None else time.monotonic() + limit
+        while any(each.poll() is None for each in gang.values()):
+            if until is not None and time.monotonic() > until:
+                return True
+            if self.cancelled.is_set() or any(each.poll() for each in gang.values()):
+                return False
+            time.sleep(_LOOK)
+        return False
 
     def record(self) -> None:
         """Leave what is known for later commands."""

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import urllib3
 
-from infra.jobs.client import JobError, JobState, Phase
+from infra.jobs.client import JobError, JobPhase, JobState
 from infra.jobs.evidence import Finding
 from infra.jobs.jobset import REQUEST
 from infra.jobs.outcomes import Outcome
@@ -25,7 +25,7 @@ from infra.model.errors import OutsideError
 Machine = Callable[[str], tuple[Outcome, str] | None]
 """What is known of the machine of a Ray node, by the node's id; None where it is well, or nobody knows."""
 
-_PHASES: Final = {"PENDING": Phase.STARTING, "RUNNING": Phase.RUNNING}
+_PHASES: Final = {"PENDING": JobPhase.STARTING, "RUNNING": JobPhase.RUNNING}
 _LOST: Final = ("JOB_SUPERVISOR_ACTOR_DIED", "JOB_SUPERVISOR_ACTOR_UNKNOWN_FAILURE")
 SECONDS: Final = 30.0
 
@@ -114,7 +114,7 @@ def ray_state(body: Mapping[str, Any], machine: Machine) -> JobState:
     return JobState(
         name=request.name,
         backend="ray",
-        phase=_PHASES.get(status, Phase.ENDED),
+        phase=_PHASES.get(status, JobPhase.ENDED),
         outcome=last.outcome if last else None,
         accelerator=accelerator.name if accelerator else "",
         created=datetime.fromtimestamp(began / 1000, UTC).isoformat(timespec="seconds") if began else "",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from infra.jobs.client import JobState, Phase
+from infra.jobs.client import JobPhase, JobState
 from infra.jobs.evidence import Body, Finding, condition, holds, weightiest
 from infra.jobs.jobset import CANCELLED, REQUEST
 from infra.jobs.outcomes import Attempts, Outcome
@@ -24,7 +24,7 @@ _JOB_REASONS: Final = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observed:
+class Evidence:
     """Everything that is known of one job. pending: items of Kueue's visibility API, None where it does not answer."""
 
     jobset: Body
@@ -34,19 +34,19 @@ class Observed:
     found: tuple[Finding, ...] = ()
 
 
-def state(seen: Observed) -> JobState:
+def state(seen: Evidence) -> JobState:
     """How the job stands, and why."""
     jobset = seen.jobset
     request = asked(jobset)
     phase, outcome = _phase(seen)
     last = weightiest([each for each in seen.found if each.outcome is not Outcome.SUCCESS]) or _of_jobs(seen)
     waits = None
-    if phase is Phase.WAITING and seen.workload is not None:
+    if phase is JobPhase.WAITING and seen.workload is not None:
         waits = waiting(seen.workload, seen.pending)
     status = jobset.get("status", {})
     counted = status.get("restartsCountTowardsMax", 0)
     attempts = Attempts(preemptions=status.get("restarts", 0) - counted, failures=counted)
-    if phase is Phase.ENDED and outcome is None:
+    if phase is JobPhase.ENDED and outcome is None:
         outcome = last.outcome if last else Outcome.ERROR
     accelerator = request.resources.accelerator if request else None
     return JobState(
@@ -72,32 +72,32 @@ def asked(jobset: Body) -> JobRequest | None:
     return JobRequest.of_json(json.loads(text)) if text else None
 
 
-def _phase(seen: Observed) -> tuple[Phase, Outcome | None]:
+def _phase(seen: Evidence) -> tuple[JobPhase, Outcome | None]:
     """The outcome is None where what ended it has to say it."""
     jobset = seen.jobset
     if holds(jobset, "Completed"):
-        return Phase.ENDED, Outcome.SUCCESS
+        return JobPhase.ENDED, Outcome.SUCCESS
     if CANCELLED in jobset["metadata"].get("annotations", {}):
-        return Phase.ENDED, Outcome.CANCELLED
+        return JobPhase.ENDED, Outcome.CANCELLED
     if holds(jobset, "Failed"):
-        return Phase.ENDED, None
+        return JobPhase.ENDED, None
     if _out_of_time(seen):
-        return Phase.ENDED, Outcome.ERROR
+        return JobPhase.ENDED, Outcome.ERROR
     if jobset["spec"].get("suspend", False):
-        return Phase.WAITING, None
+        return JobPhase.WAITING, None
     rows = jobset.get("status", {}).get("replicatedJobsStatus", ())
     wanted = sum(each.get("replicas", 1) for each in jobset["spec"]["replicatedJobs"])
     ready = sum(each.get("ready", 0) for each in rows)
-    return (Phase.RUNNING if ready >= wanted else Phase.STARTING), None
+    return (JobPhase.RUNNING if ready >= wanted else JobPhase.STARTING), None
 
 
-def _out_of_time(seen: Observed) -> bool:
+def _out_of_time(seen: Evidence) -> bool:
     """Whether Kueue ended it for its time limit: it stays suspended, and would look like one that waits."""
     evicted = condition(seen.workload, "Evicted") if seen.workload is not None else None
     return evicted is not None and evicted["status"] == "True" and evicted["reason"] == "MaximumExecutionTimeExceeded"
 
 
-def _of_jobs(seen: Observed) -> Finding | None:
+def _of_jobs(seen: Evidence) -> Finding | None:
     if _out_of_time(seen):
         return Finding("the job", *_JOB_REASONS["DeadlineExceeded"])
     reasons = {
@@ -112,7 +112,7 @@ def _of_jobs(seen: Observed) -> Finding | None:
     return None
 
 
-def _because(seen: Observed, last: Finding | None, attempts: Attempts, retries: Retries | None) -> list[str]:
+def _because(seen: Evidence, last: Finding | None, attempts: Attempts, retries: Retries | None) -> list[str]:
     lines = []
     if when := seen.jobset["metadata"].get("annotations", {}).get(CANCELLED):
         lines.append(f"it was cancelled at {when}")

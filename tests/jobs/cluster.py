@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -16,7 +16,7 @@ from infra.jobs.kube import KubePlace
 
 @dataclass
 class Cluster:
-    """objects: by path. texts: answers that are no objects. unserved, refused: by how a path starts. calls: in order."""
+    """objects: by path. texts: answers that are no objects. unserved, refused: by how a path starts."""
 
     place: KubePlace
     objects: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class Cluster:
             return 200, self.texts[path]
         return getattr(self, f"_{method.lower()}")(path, query, body)
 
-    def _get(self, path: str, query: dict[str, str], _: dict[str, Any]) -> tuple[int, Any]:
+    def _get(self, path: str, query: dict[str, str], __: dict[str, Any]) -> tuple[int, Any]:
         if path in self.objects:
             return 200, self.objects[path]
         if "/namespaces/" in path and path.count("/") % 2 == (1 if path.startswith("/api/") else 0):
@@ -89,7 +89,7 @@ def merge(into: dict[str, Any], patch: dict[str, Any]) -> None:
 
 
 @contextmanager
-def running_cluster(**place: Any) -> Iterator[Cluster]:
+def running_cluster(**place: Any) -> Generator[Cluster]:
     cluster: Cluster
 
     class Handler(BaseHTTPRequestHandler):
@@ -105,7 +105,7 @@ def running_cluster(**place: Any) -> Iterator[Cluster]:
 
         do_GET = do_POST = do_PATCH = do_DELETE = handle_any  # noqa: N815 - http.server's
 
-        def log_message(self, *_: Any) -> None:
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - http.server's
             """Nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:

@@ -11,7 +11,7 @@ IMAGE = "us-docker.pkg.dev/lab/images/train@sha256:" + "0a" * 32
 
 def request(name: str = "llama", **more: Any) -> JobRequest:
     """A job of two slices of v4-32 unless told otherwise."""
-    given = {
+    given: dict[str, Any] = {
         "entry_point": Command(("python", "train.py")),
         "resources": Resources.with_tpu("v4-32", 2, cpu="200", memory="300Gi"),
         "image": IMAGE,

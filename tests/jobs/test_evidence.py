@@ -28,7 +28,7 @@ def outcome(body: dict[str, Any], *nodes: dict[str, Any]) -> Outcome | None:
     return found[0].outcome if found else None
 
 
-FAILED = {"phase": "Failed", "code": 1}
+FAILED: dict[str, Any] = {"phase": "Failed", "code": 1}
 
 
 @pytest.mark.parametrize(

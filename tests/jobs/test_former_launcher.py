@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from infra.jobs.client import Job, JobError, JobState, Phase, wait
+from infra.jobs.client import Job, JobError, JobPhase, JobState, wait
 from infra.jobs.flexible import Start, begin
 from infra.jobs.local import LocalClient
 from infra.jobs.outcomes import Attempts, Outcome
@@ -52,7 +52,7 @@ def client(tmp_path: Path) -> LocalClient:
 
 def test_single_slice_simple_run(client: LocalClient, tmp_path: Path) -> None:
     state = finished(client.submit(program(tmp_path)))
-    assert (state.phase, state.outcome, state.attempts) == (Phase.ENDED, Outcome.SUCCESS, Attempts())
+    assert (state.phase, state.outcome, state.attempts) == (JobPhase.ENDED, Outcome.SUCCESS, Attempts())
     assert runs(tmp_path) == {"slice-0": 1}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from infra.jobs.client import JobError, Phase, wait
+from infra.jobs.client import JobError, JobPhase, wait
 from infra.jobs.gke import GONE_WITHIN, GkeClient
 from infra.jobs.jobset import JOBSETS, jobset
 from infra.jobs.kube import Kube, KubeError
@@ -74,7 +74,7 @@ def test_a_submitted_job_is_the_rendered_object_and_validated_strictly(client: G
     assert (method, url) == ("POST", f"{JOBSETS}/namespaces/default/jobsets?fieldValidation=Strict")
     assert body["spec"] == jobset(request())["spec"]
     state = job.state()
-    assert (state.phase, state.replicas, state.accelerator, state.queue) == (Phase.WAITING, 2, "v4-32", "v4-32")
+    assert (state.phase, state.replicas, state.accelerator, state.queue) == (JobPhase.WAITING, 2, "v4-32", "v4-32")
 
 
 def test_a_waiting_job_tells_its_place_and_what_kueue_says(client: GkeClient, cluster: Cluster) -> None:
@@ -126,10 +126,10 @@ def test_a_job_with_quota_waits_for_its_admission_checks(client: GkeClient, clus
 def test_a_job_runs_once_every_slice_is_ready(client: GkeClient, cluster: Cluster) -> None:
     job = client.submit(request())
     stand(cluster, replicatedJobsStatus=[{"name": "slice", "ready": 1}])
-    assert job.state().phase is Phase.STARTING
+    assert job.state().phase is JobPhase.STARTING
     stand(cluster, replicatedJobsStatus=[{"name": "slice", "ready": 2}], restarts=7, restartsCountTowardsMax=2)
     state = job.state()
-    assert (state.phase, state.attempts) == (Phase.RUNNING, Attempts(preemptions=5, failures=2))
+    assert (state.phase, state.attempts) == (JobPhase.RUNNING, Attempts(preemptions=5, failures=2))
     assert state.because == (
         "it was begun again after 5 of 10000 interruptions",
         "it was begun again after 2 of 10 failures",
@@ -185,7 +185,7 @@ def test_a_job_that_kueue_ended_for_its_time_limit_has_ended(client: GkeClient, 
     job = client.submit(request(time_limit=60))
     workload(cluster, condition("Evicted", "True", "MaximumExecutionTimeExceeded"), active=False)
     state = job.state()
-    assert (state.phase, state.outcome) == (Phase.ENDED, Outcome.ERROR)
+    assert (state.phase, state.outcome) == (JobPhase.ENDED, Outcome.ERROR)
 
 
 def test_cancelling_a_queued_job_tells_kueue_which_would_start_it_again(client: GkeClient, cluster: Cluster) -> None:
@@ -226,7 +226,7 @@ def test_an_ended_job_that_does_not_go_is_named(client: GkeClient, cluster: Clus
 def test_a_budget_of_preemptions_ends_a_job_because_jobset_counts_none(client: GkeClient, cluster: Cluster) -> None:
     job = client.submit(request(retries=Retries(preemptions=3)))
     stand(cluster, restarts=4, restartsCountTowardsMax=1)
-    assert job.state().phase is Phase.STARTING
+    assert job.state().phase is JobPhase.STARTING
     cluster.objects[AT]["status"]["restarts"] = 5
     with pytest.raises(JobError, match="interrupted 4 times, of 3 allowed"):
         wait(job, clock=Ticking())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from infra.model.errors import ConfigError
 from tests.jobs.synthetic import IMAGE, request
 
 
-def refused(**more: object) -> dict[str, str]:
+def refused(**more: Any) -> dict[str, str]:
     with pytest.raises(ConfigError) as error:
         request(**more)
     return {each.subject.partition(": ")[2]: each.rule for each in error.value.problems}
