@@ -95,7 +95,8 @@ def test_a_replay_says_what_is_what_is_no_more_and_what_was_in_flight(tmp_path: 
     replaced = {"urn": "a", "id": "old", "delete": True}
     flights = [journal.begin("creating", {"urn": name}) for name in ("a", "b", "c")]
     journal.end(flights[0], [replaced, {"urn": "a", "id": "new"}, {"urn": "d"}])
-    journal.note([{"urn": "e"}], ["d", "never"])
+    journal.note([{"urn": "e"}, {"urn": "f"}], ["d", "never"])
+    journal.note(dropped=["f"])
     journal.note([{"urn": "d", "id": "again"}])
     journal.note([replaced | {"inputs": {}}])
     journal.end(flights[2])
@@ -108,7 +109,7 @@ def test_a_replay_says_what_is_what_is_no_more_and_what_was_in_flight(tmp_path: 
         ("d", {"urn": "d", "id": "again"}),
         ("a::old", replaced | {"inputs": {}}),
     ]
-    assert said.dropped == {"never"}
+    assert said.dropped == {"never", "f"}
     assert said.open == {2: ("creating", {"urn": "b"})}
 
 
