@@ -21,6 +21,7 @@ from typing import Any
 
 from infra.model.catalogue import AcceleratorType, CapacityKind
 from infra.model.fleet import Slot, pool_slots
+from infra.model.json_shape import JsonShape
 from infra.model.ledger import account, draws_on
 from infra.model.node import CHANGED_IN_PLACE, NodeSpec, node_spec
 from infra.model.partial import has
@@ -70,7 +71,7 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Load:
+class Load(JsonShape):
     """Chips drawn on one limit, those of others included. peak: the most that a single pass could come to."""
 
     bound: Bound
@@ -114,7 +115,7 @@ class Work(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Phase:
+class Phase(JsonShape):
     """One pass of an engine, with the names of the VMs that it deletes, replaces in place, and makes."""
 
     work: Work
@@ -125,13 +126,9 @@ class Phase:
     def __bool__(self) -> bool:
         return bool(self.deleted or self.replaced or self.created)
 
-    def to_json(self) -> dict[str, Any]:
-        names = {"deleted": self.deleted, "replaced": self.replaced, "created": self.created}
-        return {"work": self.work.value, **{word: list(each) for word, each in names.items()}}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Phases:
+class Phases(JsonShape):
     """In which order an edit is made.
 
     order: no phase where no VM comes or goes; else one that grows, a shrink before it where a single pass is not safe,
@@ -140,6 +137,8 @@ class Phases:
     exceeded: limits with more chips drawn than they have, before the edit or after it.
     held: VMs that cannot be made because the limit has no room for them even then.
     """
+
+    JSON = ("needed", "order", "reasons", "exceeded", "held")
 
     order: tuple[Phase, ...]
     reasons: tuple[Load, ...] = ()
@@ -173,15 +172,6 @@ class Phases:
         """Those of them that are declared still."""
         made = {name for phase in self.order for name in phase.created}
         return tuple(name for name in self.first if name in made)
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "needed": self.needed,
-            "order": [phase.to_json() for phase in self.order],
-            "reasons": [load.to_json() for load in self.reasons],
-            "exceeded": [load.to_json() for load in self.exceeded],
-            "held": list(self.held),
-        }
 
 
 def fleet(config: StackConfig) -> Fleet:

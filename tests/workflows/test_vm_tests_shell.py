@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.lacking import STRICT
+from tests.synthetic_lab import the_lab
 from tests.workflows.shipped_scripts import SHA
 from workflows import vm
 from workflows.generate.tiers_parts import run_suite
@@ -52,7 +53,7 @@ QUIET = '#!/bin/bash\necho "${0##*/} $*" >>"$STAND_IN/calls"\n'
 
 @cache
 def world() -> World:
-    return load_world(ROOT)
+    return load_world(the_lab())
 
 
 def boot(folder: Path, **around: str) -> dict[str, str]:

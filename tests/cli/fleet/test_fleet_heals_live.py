@@ -12,7 +12,7 @@ from infra.engines.choose import observe
 from infra.local.cloud import daemon
 from tests.cli.conftest import ROOT, Checkout
 from tests.lacking import lacking
-from tests.program.stacks import lend
+from tests.synthetic_lab import lend
 
 pytestmark = pytest.mark.live
 

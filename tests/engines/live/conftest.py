@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from infra.engines.choose import observe
-from tests.engines.live.live_stacks import COMMITTED, SMALL, write_committed, write_small
+from tests.engines.live.live_stacks import COMMITTED, SMALL, write_small, write_synthetic
 from tests.engines.live.live_worlds import Yard
 from tests.engines.live.rows import Base
 from tests.lacking import lacking
-from tests.shipped_stacks import insist_on_shipped
 
 OF_THE_MACHINE = ("PULUMI_BACKEND_URL", "PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE")
 
@@ -43,8 +42,7 @@ def brought_up(yard: Yard) -> Callable[[str], Base]:
         if name not in made and stack == SMALL:
             made[name] = Base(yard, (SMALL,), write_small)
         elif name not in made:
-            insist_on_shipped()
-            made[name] = Base(yard, COMMITTED, write_committed)
+            made[name] = Base(yard, COMMITTED, write_synthetic)
         return made[name]
 
     return base

@@ -19,7 +19,7 @@ from infra.engines.official import OfficialEngine
 from infra.local.cloud import daemon
 from infra.model.plan import Event, Op, StepEnded
 from tests.lacking import lacking
-from tests.program.stacks import lend
+from tests.synthetic_lab import lend
 
 pytestmark = pytest.mark.live
 

@@ -15,10 +15,7 @@ from infra.model.images.rebuilds import Before, Change, Rebuild, included, rebui
 from infra.model.images.spec import Builder, Image, ImageSpec, UsedBy, When
 from infra.model.schema import StackConfig
 from infra.model.stack import load_stack, stack_names
-from tests.model.given import ROOT
-from tests.shipped_stacks import of_this_lab
-
-pytestmark = of_this_lab
+from tests.synthetic_lab import the_lab
 
 MARIN, TIDEPOOL = "marin-community/marin", "marin-community/tidepool"
 FAMILY = ["levanter-base", "levanter-incremental", "levanter-cluster"]
@@ -29,8 +26,8 @@ ALL = [*MONOREPO, "controller"]
 @cache
 def lab() -> tuple[ImageSpec, Mapping[str, StackConfig], Pins]:
     """The committed declaration, its stacks and its pins."""
-    stacks = {name: load_stack(ROOT, name) for name in stack_names(ROOT)}
-    return load_images(ROOT, stacks), stacks, load_pins(ROOT)
+    stacks = {name: load_stack(the_lab(), name) for name in stack_names(the_lab())}
+    return load_images(the_lab(), stacks), stacks, load_pins(the_lab())
 
 
 def after(*changes: str, before: Before | None = None) -> tuple[Rebuild, ...]:
