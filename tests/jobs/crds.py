@@ -21,7 +21,7 @@ FOLDER: Final = "TIDEPOOL_CRDS"
 
 
 def faults(body: Mapping[str, Any]) -> list[str]:
-    """What the object's own definition has against it, unknown fields too. Ends the test (`lacking`) where no CRDs are at hand."""
+    """What the object's own definition has against it, unknown fields too. `lacking` without a folder of CRDs."""
     folder = os.environ.get(FOLDER)
     if not folder:
         lacking(f"{FOLDER} names no folder of custom resource definitions")
