@@ -60,6 +60,7 @@ def lend_workflows(root: Path) -> Path:
     shutil.copytree(SYNTHETIC / "workflows", root / "workflows", dirs_exist_ok=True)
     shutil.copy(ROOT / "workflows" / "actions.yaml", root / "workflows")
     shutil.copytree(ROOT / "workflows" / "shell", root / "workflows" / "shell", dirs_exist_ok=True)
+    (root / "workflows" / "own").symlink_to(ROOT / "workflows" / "own")
     return root
 
 
