@@ -10,15 +10,15 @@ import pytest
 from infra.local.builds.machine import Fault, StepStatus, When
 from infra.local.builds.running import run_build, run_jobs
 from infra.model.images.told import told_text
-from tests.local.builds.pipeline_world import MONOREPO, World, commit, tagged
+from tests.local.builds.pipeline_world import MONOREPO, PLACES, World, commit, tagged
 
 OUT = "workspace/.tidepool/out/tpu-ci"
 
 
-def test_tpu_ci_ends_with_one_digest_in_six_regions_and_a_record_of_it(images: World) -> None:
+def test_tpu_ci_ends_with_one_digest_in_every_region_and_a_record_of_it(images: World) -> None:
     assert run_build(images.config("tpu-ci"), images.machine).status is StepStatus.SUCCESS
     current = images.record.images["tpu-ci"].current
-    assert len(current.places) == 6
+    assert len(current.places) == PLACES
     assert images.tags("tpu-ci") == {current.digest}
     assert images.lacking() == []
     assert current.revision[MONOREPO] == commit(1)
@@ -102,7 +102,7 @@ def test_a_copy_writes_down_every_byte_of_the_layers(images: World) -> None:
     blobs = folder / "oci/blobs/sha256"
     digest = (folder / "digest").read_text().strip().removeprefix("sha256:")
     expected = sum(blob.stat().st_size for blob in blobs.iterdir() if blob.name != digest)
-    said = dict(part.split("=") for part in (folder / "copies/us-east1").read_text().split()[1:])
+    said = dict(part.split("=") for part in (folder / "copies/us-central2").read_text().split()[1:])
     assert sum(map(int, said.values())) == expected
     copied = images.record.images["tpu-ci"].current.copied
     assert set(copied) == set(images.places["tpu-ci"][1:]), "one for every place but the first"
