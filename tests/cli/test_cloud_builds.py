@@ -24,6 +24,7 @@ from infra.model.stack import load_stack
 from infra.operations.images import after_apply
 from infra.tools.install import ToolError, need
 from tests.cli.conftest import BARE
+from tests.lacking import lacking
 from tests.program.test_serving import SERVED
 from tests.synthetic_lab import connected, lend_workflows, regenerate, steady
 
@@ -67,9 +68,7 @@ def player(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Player]:
     try:
         need("crane")
     except ToolError as error:
-        if os.environ.get("TIDEPOOL_STRICT") == "1":
-            raise
-        pytest.skip(str(error))
+        lacking(str(error))
     root, home = tmp_path_factory.mktemp("checkout"), tmp_path_factory.mktemp("player")
     lend_workflows(root)
     regenerate(root)

@@ -28,6 +28,7 @@ from infra.model.images.stack_rules import CONNECT
 from infra.model.stack import load_stack
 from infra.tools.install import find
 from tests.cli.conftest import BARE
+from tests.lacking import lacking
 from tests.synthetic_lab import the_lab
 
 IMAGE, POOL, REGIONS = "tpu-ci", "tpu-ci", 6
@@ -104,7 +105,7 @@ class Lab:
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """A cloud with fleet buckets and repositories, as an apply leaves it."""
     if find("crane") is None:
-        pytest.skip("crane is not installed")
+        lacking("crane is not installed")
     home = tmp_path_factory.mktemp("lab")
     handle = daemon.ensure_running(home)
     registry = serve(home / "registry")

@@ -6,8 +6,9 @@ import re
 
 import pytest
 
-from infra.model import fleet, network
+from infra.model import fleet
 from infra.model.errors import ConfigError, Problem
+from infra.model.facts import repository_regions
 from infra.model.schema import (
     App,
     Bucket,
@@ -69,7 +70,7 @@ def test_ci_has_the_fleet_of_the_lab_in_every_generation_that_its_tests_need() -
     assert len(fleet.slots(config)) == sum(count for pool in config.pools for count in pool.zones.values())
     assert {pool.trust for pool in config.pools} == {Trust.MEMBER}
     assert config.registries is not None
-    assert config.registries.regions == network.repository_regions()
+    assert config.registries.regions == repository_regions()
 
 
 def test_no_pool_can_read_the_key_that_registers_runners() -> None:

@@ -18,6 +18,7 @@ from infra.model.images.pins import load_pins
 from infra.model.images.spec import ImageSpec
 from infra.tools.install import ToolError, need
 from tests.images.stand_in_base import can_stand_in, stand_in
+from tests.lacking import STRICT, lacking
 
 ROOT = Path(__file__).resolve().parents[2]
 SPEC = ImageSpec.model_validate(yaml.safe_load((ROOT / "images/images.yaml").read_text()))
@@ -61,7 +62,7 @@ test = []
 
 pytestmark = [
     pytest.mark.heavy,
-    pytest.mark.skipif(local_builder() is None, reason="neither docker with a daemon nor, as root, buildah is here"),
+    pytest.mark.skipif(local_builder() is None and not STRICT, reason="here is no docker daemon, nor buildah as root"),
 ]
 
 
@@ -78,7 +79,7 @@ def base(builder: Builder) -> dict[str, str]:
     if not isinstance(builder, Buildah):
         return {}
     if not can_stand_in():
-        pytest.skip("mmdebstrap is not here, which makes the stand-in base")
+        lacking("mmdebstrap is not here, which makes the stand-in base")
     return {"BASE_IMAGE": stand_in(builder)}
 
 
@@ -106,11 +107,11 @@ def test_a_region_is_sent_the_layers_that_it_lacks(
 ) -> None:
     """One registry a region, so that nothing can be mounted: an edit of the project sends the project's layer alone."""
     if not isinstance(builder, Buildah):
-        pytest.skip("the layout comes from buildah's storage")
+        lacking("the layout comes from buildah's storage")
     try:
         crane = str(need("crane"))
     except ToolError as error:
-        pytest.skip(str(error))
+        lacking(str(error))
     checkout = tmp_path / "checkout"
     subprocess.run(["git", "clone", "--quiet", "--depth", "1", ROOT.as_uri(), checkout], check=True)
     sent: list[list[int]] = []

@@ -10,6 +10,7 @@ from infra.engines.choose import observe
 from tests.engines.live.live_stacks import COMMITTED, SMALL, write_small, write_synthetic
 from tests.engines.live.live_worlds import Yard
 from tests.engines.live.rows import Base
+from tests.lacking import lacking
 
 OF_THE_MACHINE = ("PULUMI_BACKEND_URL", "PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE")
 
@@ -28,7 +29,7 @@ def yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yard]:
 def official(tool: Callable[[str], str]) -> None:
     tool("pulumi")
     if observe().plugin is None:
-        pytest.skip("the pulumi CLI has no gcp plugin")
+        lacking("the pulumi CLI has no gcp plugin")
 
 
 @pytest.fixture(scope="module")

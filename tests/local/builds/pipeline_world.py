@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +11,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-import pytest
 import urllib3
 
 from infra.local.builds.machine import BuildMachine
@@ -29,6 +27,7 @@ from infra.model.images.steps import bootstrap, build_steps
 from infra.model.images.told import steps_digest, told_files
 from infra.model.stack import load_stack
 from infra.tools.install import ToolError
+from tests.lacking import lacking
 from tests.synthetic_lab import the_lab
 
 RECIPES, MONOREPO = "marin-community/tidepool", "marin-community/marin"
@@ -64,9 +63,7 @@ def start_registry(folder: Path) -> Registry:
     try:
         return serve(folder)
     except ToolError as error:
-        if os.environ.get("TIDEPOOL_STRICT") == "1":
-            raise
-        pytest.skip(str(error))
+        lacking(str(error))
 
 
 class Recorder:

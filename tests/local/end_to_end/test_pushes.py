@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from infra.local.cloud.builds.control import BuildControl
+from infra.local.cloud.build_control import BuildControl
 from infra.local.cloud.testing import running_cloud
 from infra.local.engine.backend import Backend
 from infra.local.engine.engine import Engine
