@@ -26,7 +26,7 @@ from infra.tools.install import ToolError, need
 from tests.cli.conftest import BARE
 from tests.lacking import lacking
 from tests.program.test_serving import SERVED
-from tests.synthetic_lab import connected, lend_workflows, regenerate, steady
+from tests.synthetic_lab import connected, lend_whole, regenerate, steady
 
 REGIONS = 3
 EVERYWHERE = "{stack: ci, repository: marin-ci}"
@@ -70,7 +70,7 @@ def player(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Player]:
     except ToolError as error:
         lacking(str(error))
     root, home = tmp_path_factory.mktemp("checkout"), tmp_path_factory.mktemp("player")
-    lend_workflows(root)
+    lend_whole(root)
     regenerate(root)
     narrow(root)
     found = Player(root, home)
