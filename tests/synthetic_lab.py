@@ -41,10 +41,15 @@ def connected(text: str, *repositories: str) -> str:
     return f"{head}{key}{joined}\n{tail}"
 
 
+def lend_stacks(root: Path) -> None:
+    """Copy every stack file below `root`, and nothing else."""
+    shutil.copytree(SYNTHETIC / "stacks", root / "stacks", dirs_exist_ok=True)
+
+
 def lend(root: Path) -> Path:
     """Make `root` a checkout with stacks and images to edit; what else a program reads stands there by links."""
-    for folder in ("stacks", "images"):
-        shutil.copytree(SYNTHETIC / folder, root / folder, dirs_exist_ok=True)
+    lend_stacks(root)
+    shutil.copytree(SYNTHETIC / "images", root / "images", dirs_exist_ok=True)
     for name in _OF_THE_TOOL:
         source, target = ROOT / "images" / name, root / "images" / name
         shutil.copytree(source, target, dirs_exist_ok=True) if source.is_dir() else shutil.copy(source, target)

@@ -88,7 +88,7 @@ def test_tags_say_the_day_and_the_commit(images: World) -> None:
 
 
 def test_a_copy_that_fails_once_is_tried_again(images: World) -> None:
-    fault = Fault("copy-tpu-ci-us-west4", When.ONCE)
+    fault = Fault("copy-tpu-ci-us-central2", When.ONCE)
     assert run_build(images.config("tpu-ci"), images.machine, fault=fault).status is StepStatus.SUCCESS
     tries = [call for call in images.machine.calls() if call[0] == fault.step and call[2].startswith("copy ")]
     assert len(tries) == 2
@@ -282,7 +282,7 @@ def test_the_scan_is_told_what_is_accepted_and_layers_of_the_day_are_kept(images
 
 def test_copies_at_once_keep_their_sign_in_to_themselves(images: World) -> None:
     """Each step has a configuration of its own, and signs in again where it tries again."""
-    fault = Fault("copy-tpu-ci-us-west4", When.ONCE)
+    fault = Fault("copy-tpu-ci-us-central2", When.ONCE)
     assert run_build(images.config("tpu-ci"), images.machine, fault=fault).status is StepStatus.SUCCESS
     signed = [step for step, tool, arguments in images.machine.calls() if arguments.startswith("auth login")]
     copies = {step for step in signed if step.startswith("copy-")}
