@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable
 from typing import Any
 
+import urllib3
+
+from infra.local.cloud.kubernetes.control import KubernetesControl
 from infra.local.cloud.testing import TestCloud
 
 
@@ -17,6 +21,7 @@ class Gke:
         self.cloud, self.project, self.location = cloud, project, location
         self.locations = client("container").projects().locations()
         self.compute = client("compute")
+        self.kubernetes = KubernetesControl(cloud.url)
         self.clusters = self.locations.clusters()
         self.pools = self.clusters.nodePools()
         self._settled = settled
@@ -67,3 +72,12 @@ class Gke:
             managers.get(project=self.project, zone=part[-3], instanceGroupManager=part[-1]).execute() for part in parts
         ]
         return sum(each["targetSize"] for each in found)
+
+    def kubernetes_nodes(self, pool: str) -> list[dict[str, Any]]:
+        """The nodes of a pool by the Kubernetes API that the cluster names, trusted by the certificate it shows."""
+        cluster = self.cluster()
+        authority = base64.b64decode(cluster["masterAuth"]["clusterCaCertificate"]).decode()
+        url = f"https://{cluster['endpoint']}/api/v1/nodes"
+        with urllib3.PoolManager(ca_cert_data=authority) as manager:
+            listed = manager.request("GET", url, headers={"authorization": "Bearer any"}).json()["items"]
+        return [each for each in listed if each["metadata"]["labels"]["cloud.google.com/gke-nodepool"] == pool]

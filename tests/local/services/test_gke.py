@@ -169,3 +169,45 @@ def test_a_cluster_shows_the_kubernetes_api_that_the_cloud_was_told_of(gke, goog
     google.control.set_control_plane("127.0.0.1:6443", ca="Q0E=", cluster=gke.name)
     got = gke.cluster()
     assert (got["endpoint"], got["masterAuth"]["clusterCaCertificate"]) == ("127.0.0.1:6443", "Q0E=")
+
+
+def test_nodes_of_a_pool_are_nodes_of_kubernetes_with_the_labels_of_gke(gke):
+    taint = {"key": "team", "value": "core", "effect": "NO_EXECUTE"}
+    config = {"machineType": "ct4p-hightpu-4t", "spot": True, "labels": {"owner": "core"}, "taints": [taint]}
+    gke.add({**SLICE, "config": config, "maxPodsConstraint": {"maxPodsPerNode": "15"}})
+    nodes = gke.kubernetes_nodes("v4-32")
+    assert len(nodes) == 4
+    assert len({node["metadata"]["name"] for node in nodes}) == 4
+    node = nodes[0]
+    assert node["metadata"]["name"].startswith("gke-tpu-")
+    assert {
+        "cloud.google.com/gke-nodepool": "v4-32",
+        "cloud.google.com/gke-spot": "true",
+        "cloud.google.com/gke-provisioning": "spot",
+        "cloud.google.com/gke-tpu-accelerator": "tpu-v4-podslice",
+        "cloud.google.com/gke-tpu-topology": "2x2x4",
+        "node.kubernetes.io/instance-type": "ct4p-hightpu-4t",
+        "topology.kubernetes.io/zone": ZONE,
+        "owner": "core",
+    }.items() <= node["metadata"]["labels"].items()
+    assert node["spec"]["taints"] == [
+        {"key": "team", "value": "core", "effect": "NoExecute"},
+        {"key": "google.com/tpu", "value": "present", "effect": "NoSchedule"},
+    ]
+    assert node["status"]["capacity"]["google.com/tpu"] == "4"
+    assert node["status"]["allocatable"]["pods"] == "15"
+    gke.resize("v4-32", 0)
+    assert gke.kubernetes_nodes("v4-32") == []
+
+
+def test_a_node_that_names_no_topology_has_that_of_its_machine(gke):
+    gke.add({"name": "one", "initialNodeCount": 1, "config": {"machineType": "ct4p-hightpu-4t"}})
+    (node,) = gke.kubernetes_nodes("one")
+    assert node["metadata"]["labels"]["cloud.google.com/gke-tpu-topology"] == "2x2x1"
+
+
+def test_kubernetes_of_a_cluster_ends_with_it(gke):
+    assert gke.kubernetes_nodes("default-pool")
+    assert gke.cluster()["endpoint"].endswith(f"/kubernetes/{gke.name}")
+    gke.wait(gke.clusters.delete(name=gke.name).execute())
+    assert gke.name not in {each["cluster"] for each in gke.kubernetes.clusters()}
