@@ -92,10 +92,6 @@ REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
         {"name": "p", "config": {"machineType": "n2-standard-8"}, "placementPolicy": COMPACT},
         "has no TPU chips",
     ),
-    "hosts of a slice far apart": (
-        {**SLICE, "placementPolicy": {"tpuTopology": "2x2x2"}},
-        "needs a compact placement or a workload policy",
-    ),
     "blue-green upgrades of a slice": (
         {**SLICE, "upgradeSettings": {"strategy": "BLUE_GREEN"}},
         "Blue-green upgrades are not supported",
