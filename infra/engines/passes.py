@@ -19,7 +19,7 @@ from infra.fleet.controller.rules import GIVEN_BACK
 from infra.model.catalogue import CapacityKind, accelerator_types
 from infra.model.phases import Bound, Fleet, Phases, Vm, phases
 from infra.model.plan import Diagnostic, Op, Plan, Status, Step
-from infra.model.planned_capacity import VM_TYPE, place
+from infra.model.planned_capacity import VM_TYPE, holds_slices, place, slices_of
 
 _MAKING = frozenset((Op.CREATE, Op.UPDATE))
 _DRAWS = ("acceleratorType", "schedulingConfig")
@@ -72,12 +72,14 @@ def phases_of(plan: Plan, bounds: Sequence[Bound], away: Fallbacks | None = None
     """The phases in which a plan has to be applied. away: VMs that stand at fallbacks, and count where they stand."""
     found = phases(*fleets(plan, away or Fallbacks()), bounds)
     # What stands may need what is replaced, so that neither is left alone.
-    alone = any(step.op is Op.REPLACE and step.type != VM_TYPE for step in plan.steps)
+    alone = any(step.op is Op.REPLACE and not holds_slices(step) for step in plan.steps)
     return found.at_once if alone else found
 
 
 def fleets(plan: Plan, away: Fallbacks) -> tuple[Fleet, Fleet]:
-    """The VMs before and after a plan, by name. What the catalogue does not know draws on no limit of a stack file.
+    """The VMs and node pools before and after a plan, by name.
+
+    What the catalogue does not know draws on no limit of a stack file.
 
     One that stands at a fallback is a VM of its own, where it stands; a slot that stays so has no other.
     """
@@ -89,6 +91,11 @@ def fleets(plan: Plan, away: Fallbacks) -> tuple[Fleet, Fleet]:
                 node = away.home.get(step.name, {}) if step.op in (Op.REPLACE, Op.DELETE) else {}
                 before[step.name] = _vm({**step.old_inputs, **{key: node[key] for key in _DRAWS if key in node}})
             if _is_known(step.new_inputs):
+                after[step.name] = _vm(step.new_inputs, form=step.op is Op.REPLACE)
+        elif holds_slices(step):
+            if step.old_inputs is not None:
+                before[step.name] = _vm(step.old_inputs)
+            if step.new_inputs is not None:
                 after[step.name] = _vm(step.new_inputs, form=step.op is Op.REPLACE)
     for vm in away.vms:
         if vm.alone:
@@ -115,6 +122,7 @@ def _vm(inputs: Mapping[str, Any], *, form: bool = False) -> Vm:
         accelerator=where.shape,
         capacity=CapacityKind(where.capacity),
         form=form,
+        slices=slices_of(inputs),
     )
 
 
@@ -137,30 +145,31 @@ def next_pass(left: Collection[Step], failed: Collection[Step]) -> tuple[Step, .
     """What to do in another pass, after one that stopped at a failure. Nothing where more than VMs is at fault.
 
     First all that takes nothing away, so that it is known which pools have failed; then replacements, but for the pool
-    and zone that failed, and deletes, but for the pool. Other resources stay: a VM that is kept may need them.
+    and zone that failed, and deletes, but for the pool. Node pools of slices count as VMs do. Other resources stay: a
+    VM that is kept may need them.
     """
-    if any(step.type != VM_TYPE for step in failed) or any(_replaces_no_vm(step) for step in left):
+    if not all(map(holds_slices, failed)) or any(_replaces_no_vm(step) for step in left):
         return ()
     making = tuple(step for step in left if step.op in _MAKING)
     if making:
         return making
     places = {_where(step) for step in failed}
     pools = {pool for pool, _ in places}
-    vms = [step for step in left if step.type == VM_TYPE]
+    vms = [step for step in left if holds_slices(step)]
     replaced = tuple(step for step in vms if step.op is Op.REPLACE and _where(step) not in places)
     return replaced + tuple(step for step in vms if step.op is Op.DELETE and _where(step)[0] not in pools)
 
 
 def _pools(steps: Iterable[Step], op: Op) -> set[str]:
-    return {_where(step)[0] for step in steps if step.type == VM_TYPE and step.op is op}
+    return {_where(step)[0] for step in steps if holds_slices(step) and step.op is op}
 
 
 def _replaces_no_vm(step: Step) -> bool:
-    return step.op is Op.REPLACE and step.type != VM_TYPE
+    return step.op is Op.REPLACE and not holds_slices(step)
 
 
 def _where(step: Step) -> tuple[str, str]:
-    """Pool and zone of a VM's step."""
+    """Pool and zone of a step of a VM or of a node pool."""
     found = place(step.new_inputs or step.old_inputs or {})
     return found.pool, found.zone
 
@@ -251,7 +260,7 @@ class ApplyRecord:
             return f"held back: {self.kept[planned.urn]}"
         if planned.urn in self.removed:
             return "deleted to make room, and not made again"
-        if planned.op in {Op.REPLACE, Op.DELETE} and planned.type == VM_TYPE:
+        if planned.op in {Op.REPLACE, Op.DELETE} and holds_slices(planned):
             return "left as it is, because of what failed"
         return "not begun, because of what failed"
 
@@ -262,4 +271,4 @@ def is_bad(step: Step) -> bool:
 
 def may_go_alone(step: Step) -> bool:
     """Whether a pass that leaves something out may do this. What is kept may need anything that is to be deleted."""
-    return step.type == VM_TYPE or step.op is not Op.DELETE
+    return holds_slices(step) or step.op is not Op.DELETE

@@ -32,7 +32,7 @@ from infra.model import names
 from infra.model.errors import EngineError
 from infra.model.phases import Bound, Phases, phases
 from infra.model.plan import Diagnostic, Op, Plan, Status, Step
-from infra.model.planned_capacity import VM_TYPE
+from infra.model.planned_capacity import VM_TYPE, holds_slices
 from infra.model.planned_records import RECORDS_TYPE
 from infra.preview.words import vms as in_words
 
@@ -80,7 +80,7 @@ class _Course:
         self._bounds = bounds
         self._make = make
         self._listener = listener
-        self._urns = {step.name: step.urn for step in plan.steps if step.type == VM_TYPE}
+        self._urns = {step.name: step.urn for step in plan.steps if holds_slices(step)}
         self._elsewhere = frozenset(self._urns[vm.name] for vm in away.changing)
         self._steps = ApplyRecord(plan, self._elsewhere)
 
@@ -91,7 +91,11 @@ class _Course:
         later = self._later(order) if order.retires else frozenset()
         retired = self._taken - self._named(order.first) if order.retires else frozenset()
         leaving = self._taken - retired
+        shrinks = bool(order.first or order.shrunk)
         with self._hold(leaving=leaving, staying=retired, begun=False, makes_room=bool(order.first)):
+            if order.shrunk:
+                self._tell(f"phase 1 of {count}, shrink: fewer nodes of {', '.join(order.shrunk)}")
+                self._resize({self._urns[name] for name in order.shrunk})
             if order.first:
                 self._adopt()
                 self._tell(f"phase 1 of {count}, shrink: deleting {in_words(order.first)}")
@@ -99,7 +103,7 @@ class _Course:
                 self._shrink({self._urns[name] for name in order.first if name in self._urns})
             if count > 1:
                 what = "everything that takes no VM away" if order.retires else "everything else"
-                self._tell(f"phase {2 if order.first else 1} of {count}, grow: {what}")
+                self._tell(f"phase {2 if shrinks else 1} of {count}, grow: {what}")
             self._hold_what_has_no_room()
             goes_on = self._grow(later)
             self._change_away()
@@ -172,6 +176,17 @@ class _Course:
                 self._steps.remove(step)
             else:
                 self._steps.end(replace(step, status=Status.FAILED, error=step.error or "it was not deleted"))
+
+    def _resize(self, urns: Collection[str]) -> None:
+        """Give these node pools fewer nodes where they stand; one that cannot shrink is not tried again."""
+        steps = tuple(self._steps.planned[urn] for urn in sorted(urns))
+        engine = self._make(targets=tuple(step.urn for step in steps), continue_on_error=True)
+        run = engine.up(self._listener, planned=replace(self._plan, steps=steps))
+        self._steps.said += run.diagnostics
+        ended = {step.urn: step for step in run.steps if step.urn in urns}
+        for step in steps:
+            done = ended.get(step.urn)
+            self._steps.end(done or replace(step, status=Status.FAILED, error="it was not made smaller"))
 
     def _hold_what_has_no_room(self) -> None:
         """Leave alone the VMs whose chips are not to be had, also for VMs that could not be deleted, and say so."""
@@ -279,7 +294,7 @@ class _Course:
         steps = tuple(self._steps.left())
         if not whole:
             failed = [self._steps.planned.get(urn, step) for urn, step in self._steps.ended.items() if is_bad(step)]
-            vms = tuple(step for step in steps if step.type == VM_TYPE)
+            vms = tuple(step for step in steps if holds_slices(step))
             steps = next_pass(vms, failed) if failed else tuple(filter(may_go_alone, steps))
         going = {step.name for step in steps if step.type == VM_TYPE} & retired
         going |= {vm.name for vm in self._done_elsewhere() if vm.name in retired}

@@ -14,7 +14,7 @@ all the while. This asks for no room beyond what the pass asks for: each VM come
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any
@@ -25,14 +25,16 @@ from infra.model.json_shape import JsonShape
 from infra.model.ledger import account, draws_on
 from infra.model.node import CHANGED_IN_PLACE, NodeSpec, node_spec
 from infra.model.partial import has
-from infra.model.schema import Pool, Quota, Reservation, StackConfig
+from infra.model.schema import Pool, Quota, Reservation, Slices, StackConfig
+from infra.model.slices import entry_pools
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vm:
     """What limits and engines distinguish in one VM; one that differs from the one of its name replaces it.
 
-    form: whatever else forces a replacement where it differs; compared with `==` alone.
+    form: whatever else forces a replacement where it differs; compared with `==` alone. slices: of a node pool, at the
+    most that it may have; one that differs in these alone is resized and stands on.
     """
 
     pool: str = field(compare=False)
@@ -41,14 +43,19 @@ class Vm:
     accelerator: AcceleratorType
     capacity: CapacityKind
     form: object = None
+    slices: int = 1
 
     @property
     def chips(self) -> int:
-        return self.accelerator.chips
+        return self.accelerator.chips * self.slices
+
+    def becomes(self, other: Vm) -> bool:
+        """Whether the two are one node pool of two sizes."""
+        return self != other and replace(self, slices=other.slices) == other
 
 
 Fleet = Mapping[str, Vm]
-"""VMs by name."""
+"""VMs, and node pools of slices, by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,15 +123,19 @@ class Work(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Phase(JsonShape):
-    """One pass of an engine, with the names of the VMs that it deletes, replaces in place, and makes."""
+    """One pass of an engine, with the names of the VMs that it deletes, replaces in place, and makes.
+
+    resized: node pools that get another number of nodes and stand on.
+    """
 
     work: Work
     deleted: tuple[str, ...] = ()
     replaced: tuple[str, ...] = ()
     created: tuple[str, ...] = ()
+    resized: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.deleted or self.replaced or self.created)
+        return bool(self.deleted or self.replaced or self.created or self.resized)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +166,11 @@ class Phases(JsonShape):
         return next((phase.deleted for phase in self.order if phase.work is Work.SHRINK), ())
 
     @property
+    def shrunk(self) -> tuple[str, ...]:
+        """The node pools that get fewer nodes in that pass."""
+        return next((phase.resized for phase in self.order if phase.work is Work.SHRINK), ())
+
+    @property
     def retires(self) -> bool:
         """Whether VMs go only once the new ones are made."""
         return any(phase.work is Work.RETIRE for phase in self.order)
@@ -165,7 +181,9 @@ class Phases(JsonShape):
         if not self.retires:
             return self
         *before, grow, retire = self.order
-        return replace(self, order=(*before, replace(retire, work=Work.GROW, created=grow.created)))
+        return replace(
+            self, order=(*before, replace(retire, work=Work.GROW, created=grow.created, resized=grow.resized))
+        )
 
     @property
     def remade(self) -> tuple[str, ...]:
@@ -175,7 +193,7 @@ class Phases(JsonShape):
 
 
 def fleet(config: StackConfig) -> Fleet:
-    """The VMs that a stack declares; a pool with mistakes has none."""
+    """The VMs and node pools that a stack declares; a pool with mistakes has none."""
     if not has(config, "project", "owner", "bucket", "vm_labels"):
         return {}
     made: dict[str, Vm] = {}
@@ -186,7 +204,25 @@ def fleet(config: StackConfig) -> Fleet:
                 if slot.zone not in alike:
                     alike[slot.zone] = _vm(config, slot)
                 made[slot.name] = alike[slot.zone]
-    return made
+    return made | dict(_node_pools(config))
+
+
+def _node_pools(config: StackConfig) -> Iterator[tuple[str, Vm]]:
+    """A pool as limits see it. Its form is what replaces it beside what its name says."""
+    for entry in config.slices:
+        for pool in entry_pools(entry) if has(entry, *Slices.model_fields) else ():
+            yield (
+                pool.name,
+                Vm(
+                    pool=entry.name,
+                    project=config.project,
+                    zone=entry.zone,
+                    accelerator=entry.accelerator,
+                    capacity=entry.capacity.kind,
+                    form=entry.capacity,
+                    slices=pool.most.slices,
+                ),
+            )
 
 
 def limits(config: StackConfig, siblings: Sequence[StackConfig] = ()) -> tuple[Bound, ...]:
@@ -214,13 +250,18 @@ def phases(before: Fleet, after: Fleet, limits: Sequence[Bound], *, stuck: Colle
     growing = {draws.on(after[name]) for name in comers - held}
     passed = {bound for bound in growing - {NO_BOUND} if peak[bound] > limits[bound].limit.chips}
     first = {name for name, vm in before.items() if draws.on(vm) in passed and draws.less(vm, goal.get(name))}
-    standing = before.keys() - first
-    shrink = Phase(work=Work.SHRINK, deleted=_sorted(before, first))
-    grow = Phase(work=Work.GROW, created=_sorted(after, (comers - held) - standing))
+    resized = {name for name in comers - held if name in before and before[name].becomes(after[name])}
+    standing = before.keys() - (first - resized)
+    shrink = Phase(work=Work.SHRINK, deleted=_sorted(before, first - resized), resized=_sorted(before, first & resized))
+    grow = Phase(
+        work=Work.GROW,
+        created=_sorted(after, (comers - held) - standing),
+        resized=_sorted(after, resized - first),
+    )
     retire = Phase(
         work=Work.RETIRE if grow else Work.GROW,
         deleted=_sorted(before, standing - goal.keys()),
-        replaced=_sorted(after, (comers - held) & standing),
+        replaced=_sorted(after, (comers - held) & standing - resized),
     )
     held_now, declared = draws.sums(before), draws.sums(after)
     loads = {

@@ -1,7 +1,7 @@
 """What a plan means in capacity, before and after, per pool and zone; and which VMs of a run are as planned.
 
-Owns the reading of TPU VMs in a plan, whichever engine made it. Does not own what an accelerator type holds
-(`infra.model.catalogue`) nor how capacity is printed.
+Owns the reading of TPU VMs and of a cluster's node pools in a plan, whichever engine made it. Does not own what an
+accelerator type holds (`infra.model.catalogue`) nor how capacity is printed.
 """
 
 from __future__ import annotations
@@ -96,29 +96,65 @@ def capacity(plan: Plan, declared: Iterable[CapacityRow] = ()) -> tuple[Change, 
             CapacityPlace(pool=row.pool, zone=row.zone, accelerator=row.accelerator, capacity=row.capacity.value)
         ]
     for step in plan.steps:
-        if step.type != VM_TYPE:
+        if not holds_slices(step):
             continue
         for side, inputs in enumerate((step.old_inputs, step.new_inputs)):
             if inputs is not None:
-                counts[place(inputs)][side] += 1
+                counts[place(inputs)][side] += slices_of(inputs)
     return tuple(Change(place=where, before=before, after=after) for where, (before, after) in sorted(counts.items()))
 
 
+def holds_slices(step: Step) -> bool:
+    """Whether it is of a TPU VM, or of a node pool of TPU slices."""
+    if step.type == VM_TYPE:
+        return True
+    return step.type == NODE_POOL_TYPE and ACCELERATOR_LABEL in _node_labels(step.new_inputs or step.old_inputs or {})
+
+
 def chips_of(step: Step) -> int:
-    """Chips of a TPU VM's slice as it stands before the step, or after it where it did not exist before."""
+    """Chips of a TPU VM or node pool as it stands before the step, or after it where it did not exist before."""
     inputs = step.old_inputs or step.new_inputs
-    return place(inputs).shape.chips if inputs and step.type == VM_TYPE else 0
+    return place(inputs).shape.chips * slices_of(inputs) if inputs and holds_slices(step) else 0
+
+
+def slices_of(inputs: Mapping[str, Any]) -> int:
+    """Slices of a TPU VM, which is one, or of a node pool at the most nodes that it may have."""
+    if ACCELERATOR_LABEL not in _node_labels(inputs):
+        return 1
+    nodes = (inputs.get("autoscaling") or {}).get("maxNodeCount") or inputs.get("nodeCount") or 0
+    return int(nodes) // place(inputs).shape.hosts
 
 
 def place(inputs: Mapping[str, Any]) -> CapacityPlace:
-    """Where the slice with these inputs stands."""
-    labels = inputs.get("labels") or {}
+    """Where the slices with these inputs stand."""
+    labels, marks = inputs.get("labels") or {}, _node_labels(inputs)
+    if ACCELERATOR_LABEL in marks:
+        return CapacityPlace(
+            pool=marks.get(SLICES_LABEL, ""),
+            zone=(inputs.get("nodeLocations") or [""])[0],
+            accelerator=marks[ACCELERATOR_LABEL],
+            capacity=_node_kind(inputs["nodeConfig"]),
+        )
     return CapacityPlace(
         pool=labels.get(POOL_LABEL, ""),
         zone=inputs.get("zone", ""),
         accelerator=inputs["acceleratorType"],
         capacity=_kind(inputs.get("schedulingConfig") or {}),
     )
+
+
+def _node_labels(inputs: Mapping[str, Any]) -> Mapping[str, str]:
+    """The labels of a node pool's VMs; none of anything else."""
+    return (inputs.get("nodeConfig") or {}).get("resourceLabels") or {}
+
+
+def _node_kind(config: Mapping[str, Any]) -> CapacityKind:
+    if config.get("flexStart"):
+        return CapacityKind.FLEX_START
+    if config.get("spot"):
+        return CapacityKind.SPOT
+    affinity = (config.get("reservationAffinity") or {}).get("consumeReservationType")
+    return CapacityKind.RESERVED if affinity == "SPECIFIC_RESERVATION" else CapacityKind.ON_DEMAND
 
 
 def _kind(scheduling: Mapping[str, Any]) -> CapacityKind:
@@ -130,7 +166,7 @@ def _kind(scheduling: Mapping[str, Any]) -> CapacityKind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolOutcome:
-    """The VMs of one pool and zone that a run was to change, by status."""
+    """The VMs or node pools of one pool and zone that a run was to change, by status."""
 
     pool: str
     zone: str
@@ -155,7 +191,7 @@ def outcomes(run: Plan) -> tuple[PoolOutcome, ...]:
     counts: defaultdict[tuple[str, str], Counter[Status]] = defaultdict(Counter)
     for step in run.steps:
         inputs = step.new_inputs or step.old_inputs
-        if step.type == VM_TYPE and inputs and step.changes:
+        if holds_slices(step) and inputs and step.changes:
             where = place(inputs)
             counts[where.pool, where.zone][step.status] += 1
     return tuple(PoolOutcome(pool=pool, zone=zone, counts=each) for (pool, zone), each in sorted(counts.items()))

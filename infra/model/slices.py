@@ -107,6 +107,17 @@ def entry_pools(entry: Slices) -> tuple[NodePool, ...]:
     )
 
 
+def slice_names(entry: Slices) -> tuple[str, ...]:
+    """A name for each slice at most: that of its pool, or of a pool whose nodes are slices with a number behind it."""
+    return tuple(
+        name
+        for pool in entry_pools(entry)
+        for name in (
+            [pool.name] if pool.index is not None else [f"{pool.name}-{number}" for number in range(pool.max_nodes)]
+        )
+    )
+
+
 def _pool(entry: Slices, shape: GkeShape, index: int | None, *, least: int, most: int) -> NodePool:
     kind = _SHORT[entry.capacity.kind]
     return NodePool(

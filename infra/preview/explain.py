@@ -16,7 +16,7 @@ from infra.model.demand import Demands
 from infra.model.errors import Problem
 from infra.model.offers import Offers
 from infra.model.phases import fleet, limits, phases
-from infra.model.schema import StackConfig
+from infra.model.schema import Slices, StackConfig
 from infra.model.stack import Reading
 from infra.model.waits import shares, waits
 from infra.model.whole import gone, whole
@@ -161,7 +161,9 @@ def _parts(value: Any) -> dict[str, Any] | None:
 
 
 def _name(item: BaseModel, index: int) -> str:
-    """Two rules may be excepted for several subjects each, so an exception's name has both."""
+    """Two rules may be excepted for several subjects each, so an exception's name has both; slices have their zone."""
+    if isinstance(item, Slices):
+        return f"{item.name} {item.zone}"
     own = [str(getattr(item, name)) for name in (*_NAMES, "subject") if hasattr(item, name)]
     return " ".join(own) or str(index)
 

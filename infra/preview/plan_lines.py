@@ -13,7 +13,7 @@ from rich.text import Text
 
 from infra.model.phases import Phase, Phases, Work
 from infra.model.plan import UNCHANGING, Diagnostic, Op, Plan, Step
-from infra.model.planned_capacity import VM_TYPE, capacity, chips_of
+from infra.model.planned_capacity import VM_TYPE, capacity, chips_of, holds_slices
 from infra.model.planned_records import record_changes
 from infra.preview.words import change_lines, grouped, ranges, short_type, told, vms, why_phases
 from infra.rules.finding import Finding, Level
@@ -155,7 +155,7 @@ def _what_replacing_means(steps: Sequence[Step]) -> str:
 
 
 def _with_chips(meaning: str, steps: Sequence[Step]) -> str:
-    vms = [step for step in steps if step.type == VM_TYPE]
+    vms = [step for step in steps if holds_slices(step)]
     if not vms:
         return meaning
     return f"{meaning} ({len(vms)} {'VM' if len(vms) == 1 else 'VMs'}, {sum(map(chips_of, vms))} chips)"
@@ -200,7 +200,12 @@ def describe_phases(phases: Phases) -> Iterator[Text]:
 
 
 def _phase(phase: Phase) -> str:
-    done = {"deletes": phase.deleted, "replaces": phase.replaced, "makes": phase.created}
+    done = {
+        "deletes": phase.deleted,
+        "replaces": phase.replaced,
+        "makes": phase.created,
+        "resizes": phase.resized,
+    }
     said = "; ".join(f"{verb} {vms(names)}" for verb, names in done.items() if names)
     if phase.work is Work.RETIRE:
         return f"{phase.work.value}: once what is new serves and their jobs are done, {said}"

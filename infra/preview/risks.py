@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
+from infra.model.cost import HOURS_PER_MONTH, slices_cost
 from infra.model.fields.fleet import is_github_own_label
 from infra.model.freezes import ends, standing
 from infra.model.phases import Phases
-from infra.model.schema import GitHub, Pool, StackConfig, Trust
+from infra.model.schema import GitHub, Pool, Slices, StackConfig, Trust
 from infra.preview.meaning import Facts, Risk, RiskKind
+from infra.preview.sentences import dollars
 from infra.preview.vms import PlaceChange
 from infra.rules.losing import protected_losses
 
@@ -70,6 +73,29 @@ def _vms(edit: Edit) -> Iterator[Risk]:
             changed = ", ".join(place.in_place).replace("_", " ")
             says = f"{_vms_said(place.kept)} of {where} changed in place ({changed}), none replaced"
             yield Risk(kind=RiskKind.IN_PLACE, subject=where, says=says, names=place.kept)
+
+
+def _buffers(edit: Edit) -> Iterator[Risk]:
+    """Slices that come to stand always, or no longer do: limits count the maximum, which is the same."""
+    for place in edit.places:
+        if not (isinstance(place.before, Slices) and isinstance(place.after, Slices)):
+            continue
+        before, after = place.before.least, place.after.least
+        if before != after:
+            chips = place.after.accelerator.chips
+            says = f"{before} -> {after} slices of {place.pool} in {place.zone} always stand, {before * chips:,} -> "
+            says += f"{after * chips:,} chips{_standing_cost(place.before, place.after)}; the others come when pods ask"
+            yield Risk(kind=RiskKind.IN_PLACE, subject=f"{place.pool} in {place.zone}", says=says)
+
+
+def _standing_cost(before: Slices, after: Slices) -> str:
+    hours = Decimal(HOURS_PER_MONTH)
+    costs = [
+        slices_cost(each.accelerator, each.zone, each.capacity, each.least, hours=hours) for each in (before, after)
+    ]
+    if None in costs:
+        return ""
+    return ", {} -> {} a month".format(*(dollars(cost.month) for cost in costs if cost is not None))
 
 
 def _vms_said(names: Sequence[str]) -> str:
@@ -232,4 +258,4 @@ def _not_known(edit: Edit) -> Iterator[Risk]:
         yield Risk(kind=RiskKind.NOT_KNOWN, subject="busy runners", says=says)
 
 
-_JUDGES = (_vms, _labels, _freezes, _trust, _federation, _protection, _moved, _never_made, _not_known)
+_JUDGES = (_vms, _buffers, _labels, _freezes, _trust, _federation, _protection, _moved, _never_made, _not_known)

@@ -28,7 +28,7 @@ from infra.preview.meaning import (
 from infra.preview.words import ranges, vms, why_phases
 
 _NAMES_SHOWN = 12
-_COUNT = re.compile(r"pools\[[^\]]*\]\.zones\.[^.\[\]]+")
+_COUNT = re.compile(r"pools\[[^\]]*\]\.zones\.[^.\[\]]+|slices\[[^\]]*\]\.(number|maximum)")
 
 
 def headline(meaning: Meaning) -> str:
@@ -45,7 +45,7 @@ def headline(meaning: Meaning) -> str:
     parts = [f"{what}{said}", f"{slices} VMs", f"{chips} chips ({signed(chips.delta)})"]
     if money := _money_said(meaning.money):
         parts.append(money)
-    if others := [name for name in meaning.sections if name not in ("pools", "stack")]:
+    if others := [name for name in meaning.sections if name not in ("pools", "slices", "stack")]:
         parts.append(f"also different: {', '.join(others)}")
     return f"{meaning.stack}: {', '.join(parts)}"
 
@@ -209,7 +209,12 @@ def order_lines(order: Phases, stack: str) -> Iterator[str]:
 
 
 def phase_line(phase: Phase, *, named: bool = True) -> str:
-    done = (("delete", phase.deleted), ("replace", phase.replaced), ("make", phase.created))
+    done = (
+        ("delete", phase.deleted),
+        ("replace", phase.replaced),
+        ("make", phase.created),
+        ("resize", phase.resized),
+    )
     said = [f"{verb} {vms(names) if named else plural(len(names), 'VM')}" for verb, names in done if names]
     return f"{phase.work.value}: {', '.join(said)}" if named else ", ".join(said)
 

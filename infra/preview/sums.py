@@ -10,7 +10,7 @@ from infra.model.catalogue import AcceleratorType, CapacityKind
 from infra.model.cost import HOURS_PER_MONTH, Amount, hours_of, slices_cost
 from infra.model.facts import facts as catalogue_facts
 from infra.model.ledger import account
-from infra.model.schema import Pool, Quota, Reservation, StackConfig
+from infra.model.schema import Pool, Quota, Reservation, Slices, StackConfig
 from infra.preview.meaning import Bill, Counts, LedgerLine, Money, MoneyLine, PoolChange, Priced, Total, Words
 from infra.preview.vms import PlaceChange
 
@@ -128,7 +128,7 @@ def _limit_line(
 
 def _chips_by_place(config: StackConfig) -> dict[tuple[str, str], int]:
     chips: defaultdict[tuple[str, str], int] = defaultdict(int)
-    for pool in config.pools:
+    for pool in config.holders:
         for zone, count in pool.zones.items():
             chips[zone, pool.accelerator.generation.name] += count * pool.accelerator.chips
     return dict(chips)
@@ -186,7 +186,7 @@ def _money_line(place: PlaceChange, window_hours: Mapping[str, float] | None) ->
     )
 
 
-def _bill(pool: Pool | None, zone: str, slices: int, hours: Decimal) -> Bill:
+def _bill(pool: Pool | Slices | None, zone: str, slices: int, hours: Decimal) -> Bill:
     if pool is None or slices == 0:
         return Bill(priced=Priced.NONE, capacity=str(pool.capacity.kind) if pool else None, amount=Amount())
     kind = pool.capacity.kind

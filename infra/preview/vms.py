@@ -1,4 +1,4 @@
-"""What becomes of every VM: made, deleted, replaced and by which property, or changed in place.
+"""What becomes of every VM and slice: made, deleted, replaced and by which property, or changed in place.
 
 Owns the comparison of two fleets VM by VM. Does not own a VM's values (node): whatever they are, a difference in one
 of them is found here, and nothing else is.
@@ -11,7 +11,8 @@ from dataclasses import dataclass, fields
 
 from infra.model.fleet import Slot, pool_slots
 from infra.model.node import CHANGED_IN_PLACE, NodeSpec, node_spec
-from infra.model.schema import Pool, StackConfig
+from infra.model.schema import Pool, Slices, StackConfig
+from infra.model.slices import slice_names
 
 # The words of a stack file for what forces a replacement.
 _SAID = {
@@ -31,12 +32,12 @@ _SAID = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaceChange:
-    """The VMs of one pool in one zone, by name. forced_by and in_place name properties."""
+    """The VMs of one pool in one zone, by name, or slices of the cluster. forced_by and in_place name properties."""
 
     pool: str
     zone: str
-    before: Pool | None
-    after: Pool | None
+    before: Pool | Slices | None
+    after: Pool | Slices | None
     deleted: tuple[str, ...] = ()
     created: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
@@ -53,8 +54,29 @@ class PlaceChange:
 
 
 def changes(base: StackConfig, head: StackConfig) -> tuple[PlaceChange, ...]:
-    """Every pool and zone of either side, unchanged ones too, sorted."""
-    return tuple(_changes(base, head))
+    """Every pool and zone of either side, unchanged ones too, sorted; the cluster's slices among them."""
+    found = [*_changes(base, head), *_slice_changes(base, head)]
+    return tuple(sorted(found, key=lambda place: (place.pool, place.zone)))
+
+
+def _slice_changes(base: StackConfig, head: StackConfig) -> Iterator[PlaceChange]:
+    """At the most slices. Their accelerator and kind of capacity are in their names, so that others are others."""
+    before = {(entry.name, entry.zone): entry for entry in base.slices}
+    after = {(entry.name, entry.zone): entry for entry in head.slices}
+    for name, zone in before.keys() | after.keys():
+        old, new = before.get((name, zone)), after.get((name, zone))
+        stands, comes = (slice_names(entry) if entry else () for entry in (old, new))
+        kept = min(len(stands), len(comes))
+        yield PlaceChange(
+            pool=name,
+            zone=zone,
+            before=old,
+            after=new,
+            deleted=stands[kept:],
+            created=comes[kept:],
+            kept=comes[:kept],
+            forced_by=("capacity",) if old and new and kept and old.capacity != new.capacity else (),
+        )
 
 
 def _changes(base: StackConfig, head: StackConfig) -> Iterator[PlaceChange]:

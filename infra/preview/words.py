@@ -53,7 +53,7 @@ def vms(names: Sequence[str]) -> str:
 
 def why_phases(order: Phases) -> str:
     """Why an apply takes more than one phase, after their number."""
-    parts = ["shrink before grow"] if order.first else []
+    parts = ["shrink before grow"] if order.first or order.shrunk else []
     parts += ["what goes stands until what is new serves"] if order.retires else []
     return ", ".join(parts)
 

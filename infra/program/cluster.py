@@ -41,6 +41,7 @@ def declare_cluster(
         "name": cluster.name,
         "location": cluster.region,
         "endpoint": made.endpoint,
+        "ca_certificate": made.ca_certificate,
         "pools": [pool.name for pool in plain_pools(cluster)],
         "slices": [_entry_output(entry) for entry in config.slices],
     }

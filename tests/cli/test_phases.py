@@ -60,12 +60,13 @@ def test_the_phases_are_in_the_json_of_a_preview(full: Checkout) -> None:
     assert document["phases"] == {
         "needed": True,
         "order": [
-            {"work": "shrink", "deleted": FIRST, "replaced": [], "created": []},
+            {"work": "shrink", "deleted": FIRST, "replaced": [], "created": [], "resized": []},
             {
                 "work": "grow",
                 "deleted": [],
                 "replaced": [],
                 "created": ["new-us-central1-a-0", "new-us-central1-a-1"],
+                "resized": [],
             },
         ],
         "reasons": [

@@ -30,7 +30,7 @@ def test_one_up_adopts_then_shrinks_and_grows(full: Checkout) -> None:
     spot = STACK.replace("{reserved: lab}", "spot", 1).replace("us-central1-a: 0}", "us-central1-a: 2}")
     full.path("swap").write_text(spot)
     order = full.json("preview", "swap")["phases"]["order"]
-    assert order[0] == {"work": "shrink", "deleted": OLD, "replaced": [], "created": []}
+    assert order[0] == {"work": "shrink", "deleted": OLD, "replaced": [], "created": [], "resized": []}
     said = full.ok("up", "swap").stdout
     assert said.index(f"adopted {OLD[3]} ") < said.index(f"deleted {OLD[3]} ") < said.index("phase 2 of 2")
     assert not [entry for entry in full.json("cloud", "log")["entries"] if entry["status"] == 429]

@@ -14,12 +14,17 @@ from infra.model.schema import (
     Bucket,
     Budget,
     Cleanup,
+    Cluster,
+    ClusterRanges,
     Controller,
+    CpuPool,
     DataDisk,
+    Exclusion,
     Fallback,
     Freeze,
     FreezeOverride,
     GitHub,
+    Maintenance,
     Mirror,
     Pool,
     Quota,
@@ -29,7 +34,9 @@ from infra.model.schema import (
     RuleException,
     Runners,
     SecretDecl,
+    Slices,
     StackConfig,
+    SystemPool,
     Trust,
 )
 from infra.model.stack import load_stack, parse_stack, stack_names
@@ -127,6 +134,13 @@ def test_the_reference_explains_every_key_and_its_example_is_right() -> None:
         Runners,
         App,
         Controller,
+        Cluster,
+        SystemPool,
+        CpuPool,
+        ClusterRanges,
+        Maintenance,
+        Exclusion,
+        Slices,
     )
     keys = {key for model in models for key in model.model_fields} - {"stack"}
     assert [key for key in sorted(keys) if f"`{key}`" not in document and f"{key}:" not in document] == []
@@ -139,5 +153,5 @@ def test_the_sections_that_the_reference_shows_are_right_together() -> None:
     document = (ROOT / "docs" / "stack-file.md").read_text()
     whole, *blocks = re.findall(r"```yaml\n(.*?)```", document, re.DOTALL)
     sections = [block for block in blocks if block.startswith("  tidepool:") and "registry_stack" not in block]
-    assert len(sections) == 10
+    assert len(sections) == 12
     assert parse_stack(whole + "".join(sections), stack="ci", source="docs/stack-file.md")

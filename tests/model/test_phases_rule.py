@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -70,8 +71,8 @@ def test_programs_read_each_phase_and_what_asked_for_it() -> None:
     assert asked.to_json() == {
         "needed": True,
         "order": [
-            {"work": "shrink", "deleted": ["a-2", "a-3"], "replaced": [], "created": []},
-            {"work": "grow", "deleted": [], "replaced": [], "created": ["b-0", "b-1"]},
+            {"work": "shrink", "deleted": ["a-2", "a-3"], "replaced": [], "created": [], "resized": []},
+            {"work": "grow", "deleted": [], "replaced": [], "created": ["b-0", "b-1"], "resized": []},
         ],
         "reasons": [
             {"limit": str(why.bound), "chips": 16, "before": 16, "after": 16, "peak": 24, "why": why.why},
@@ -82,6 +83,48 @@ def test_programs_read_each_phase_and_what_asked_for_it() -> None:
     too_many = phases({}, vms("a", 4), [reservation(8)])
     assert too_many.to_json()["held"] == ["a-2", "a-3"]
     assert too_many.to_json()["exceeded"] == [load.to_json() for load in too_many.exceeded]
+
+
+def nodes(slices: int) -> Vm:
+    return replace(vm(pool="nodes"), slices=slices)
+
+
+def test_node_pool_that_gives_chips_back_shrinks_where_it_stands_before_others_grow() -> None:
+    found = phases({"n": nodes(4)}, {"n": nodes(2), **vms("b", 2)}, [reservation(16)])
+    shrink, grow = found.order
+    assert (shrink.work, shrink.deleted, shrink.resized) == (Work.SHRINK, (), ("n",))
+    assert (grow.work, grow.created, grow.resized) == (Work.GROW, ("b-0", "b-1"), ())
+    assert (found.first, found.shrunk) == ((), ("n",))
+
+
+def test_node_pool_with_room_to_grow_is_resized_in_one_pass() -> None:
+    (grow,) = phases({"n": nodes(2)}, {"n": nodes(4)}, [reservation(16)]).order
+    assert (grow.work, grow.resized, grow.created, grow.replaced) == (Work.GROW, ("n",), (), ())
+
+
+def test_node_pool_that_grows_waits_for_vms_that_make_room_for_it() -> None:
+    shrink, grow = phases({"n": nodes(2), **vms("a", 2)}, {"n": nodes(4)}, [reservation(16)]).order
+    assert (shrink.deleted, grow.resized) == (("a-0", "a-1"), ("n",))
+
+
+def test_node_pool_without_room_stays_as_it_is() -> None:
+    found = phases({"n": nodes(2)}, {"n": nodes(5)}, [reservation(16)])
+    assert (found.order, found.held) == ((), ("n",))
+
+
+def test_slices_of_a_cluster_are_counted_like_vms() -> None:
+    spot = "accelerator: {}, zone: us-central2-b, capacity: spot, buffer: 0, maximum: {}"
+    text = stack_text(
+        cluster="{name: c, region: us-central2, zones: [us-central2-b], system: {machine_type: n2-standard-8}, "
+        "maintenance: {days: [SA, SU], start: '09:00', hours: 8}}\n",
+        slices=f"- {{{spot.format('v4-32', 2)}}}\n- {{{spot.format('v4-8', 3)}}}\n",
+    )
+    chips = {name: each.chips for name, each in fleet(parse(text)).items() if each.zone == "us-central2-b"}
+    assert chips == {
+        "ct4p-hightpu-4t-2x2x4-b-spot-0": 16,
+        "ct4p-hightpu-4t-2x2x4-b-spot-1": 16,
+        "ct4p-hightpu-4t-2x2x1-b-spot": 12,
+    }
 
 
 def test_a_swap_with_room_for_both_makes_the_new_ones_first() -> None:

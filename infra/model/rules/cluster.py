@@ -14,7 +14,7 @@ from typing import Final
 from infra.model.capacity import FlexStart
 from infra.model.catalogue import ZoneStanding, machine_families, region_of
 from infra.model.errors import Problem
-from infra.model.gke_shapes import MULTI_HOST_PODS, gke_shape
+from infra.model.gke_shapes import MULTI_HOST_PODS, gke_shape, gke_shapes
 from infra.model.partial import has
 from infra.model.refusals import Subject, shown
 from infra.model.rules.common import Rule, repeats, right, zone_without
@@ -62,10 +62,9 @@ def _slice_shapes(config: StackConfig, _: Sequence[StackConfig], subject: Subjec
     for index, entry in enumerate(config.slices):
         if has(entry, "accelerator") and gke_shape(entry.accelerator) is None:
             where = subject(("slices", index, "accelerator"))
+            others = [name for name, shape in gke_shapes().items() if shape.generation is entry.accelerator.generation]
             rule = f"Google publishes no machine type of GKE for {entry.accelerator}"
-            yield Problem(
-                where, shown(entry.accelerator.name), rule, f"{entry.accelerator.generation.prefix}-8, or larger"
-            )
+            yield Problem(where, shown(entry.accelerator.name), rule, f"one of {', '.join(others)}")
 
 
 def _slice_counts(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:

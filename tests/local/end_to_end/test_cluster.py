@@ -1,0 +1,95 @@
+"""A cluster and its slices at a cloud that refuses what GKE refuses: made from nothing, unchanged, edited by one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from infra.local.cloud.testing import TestCloud
+from infra.local.engine.backend import Backend
+from infra.local.engine.engine import Engine
+from infra.local.engine.run import Options
+from infra.local.provider import GoogleProvider
+from infra.model.plan import Op, Plan
+from infra.program.stack import declare
+from tests.local.end_to_end.fleet_world import PASSPHRASE, complaints
+from tests.model.given import parse, stack_text
+from tests.model.test_cluster_refusals import batch, cluster, entry
+
+V4 = cluster(cpu_pools=batch(spot="true"))
+CENTRAL = cluster(region="us-central1", zones="[us-central1-a]")
+SCALED = {"number": None, "buffer": 1, "maximum": 2}
+WAITING = {"capacity": "{flex-start: 24h}", "number": None, "buffer": 0, "maximum": 1}
+
+V4_SLICES = (entry(**SCALED), entry(**SCALED | {"accelerator": "v4-8"}))
+CENTRAL_SLICES = (
+    entry(accelerator="v5p-16", zone="us-central1-a", number=1, capacity="on-demand"),
+    entry(accelerator="v6e-8", zone="us-central1-b", number=2),
+    entry(accelerator="v5litepod-16", zone="us-central1-a", **WAITING),
+    entry(accelerator="tpu7x-16", zone="us-central1-c", number=1),
+)
+
+
+class Stack:
+    """One stack at a cloud, whose slices are edited."""
+
+    def __init__(self, root: Path, cloud: TestCloud, of: str) -> None:
+        self._backend, self._cloud, self._of = Backend(root), cloud, of
+
+    def engine(self, *slices: str) -> Engine:
+        text = stack_text(cluster=self._of, slices="".join(slices), pools="[]\n")
+        config = parse(text, stack="training")
+        google = {"gcp": GoogleProvider(self._cloud.url, "my-lab")}
+        values = {"gcp:project": "my-lab"}
+        return Engine(
+            self._backend, "tidepool", "training", values, lambda: declare(config), google, lambda: PASSPHRASE, "local"
+        )
+
+    def changes(self, *slices: str) -> list[tuple[str, str]]:
+        plan = self.engine(*slices).up(Options(refresh=True))
+        assert complaints(plan) == []
+        return changed(plan)
+
+
+def changed(plan: Plan) -> list[tuple[str, str]]:
+    custom = (step for step in plan.steps if step.type.startswith("gcp:"))
+    return [(step.op.value, step.name) for step in custom if step.op is not Op.SAME]
+
+
+@pytest.mark.parametrize(
+    ("of", "slices"),
+    [(V4, V4_SLICES), (CENTRAL, CENTRAL_SLICES)],
+    ids=["v4", "v5p, v6e, v5e and tpu7x"],
+)
+def test_cluster_is_made_from_nothing_and_a_second_run_changes_nothing(
+    tmp_path: Path, cloud: TestCloud, of: str, slices: tuple[str, ...]
+) -> None:
+    stack = Stack(tmp_path, cloud, of)
+    before = cloud.control.status()["requests"]
+    assert ("create", "train") in stack.changes(*slices)
+    refused = [each for each in cloud.control.log(limit=5000, after=before) if each["status"] not in (200, 404)]
+    assert refused == [], "nothing is asked that GKE refuses"
+    assert stack.changes(*slices) == []
+
+
+def test_each_number_changes_one_pool(tmp_path: Path, cloud: TestCloud) -> None:
+    stack = Stack(tmp_path, cloud, V4)
+    large, small = V4_SLICES
+    stack.changes(large, small)
+    more = large.replace("maximum: 2", "maximum: 3")
+    assert stack.changes(more, small) == [("create", "ct4p-hightpu-4t-2x2x4-b-spot-2")]
+    larger = small.replace("maximum: 2", "maximum: 3")
+    assert stack.changes(more, larger) == [("update", "ct4p-hightpu-4t-2x2x1-b-spot")]
+    standing = more.replace("buffer: 1", "buffer: 2")
+    assert stack.changes(standing, larger) == [("update", "ct4p-hightpu-4t-2x2x4-b-spot-1")]
+    assert stack.changes(more, larger) == [("update", "ct4p-hightpu-4t-2x2x4-b-spot-1")]
+    assert stack.changes(large, larger) == [("delete", "ct4p-hightpu-4t-2x2x4-b-spot-2")]
+
+
+def test_engine_refuses_to_replace_a_cluster_before_any_of_its_pools_is_gone(tmp_path: Path, cloud: TestCloud) -> None:
+    Stack(tmp_path, cloud, V4).changes(*V4_SLICES)
+    moved = Stack(tmp_path, cloud, V4.replace("name: train", "name: another"))
+    plan = moved.engine(*V4_SLICES).up()
+    assert "protected" in "\n".join(complaints(plan))
+    assert Stack(tmp_path, cloud, V4).changes(*V4_SLICES) == []
