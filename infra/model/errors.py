@@ -31,7 +31,7 @@ class Problem:
 
     def __str__(self) -> str:
         said = f": {self.value}" if self.value else ""
-        return f"{self.subject}{said}\n  rule: {self.rule}\n  write: {self.fix}"
+        return f"{self.subject}{said}\n  problem: {self.rule}\n  write: {self.fix}"
 
 
 class OutsideError(Exception):

@@ -40,17 +40,24 @@ V = TypeVar("V")
 _GITHUB_OWN_LABEL = re.compile(r"self-hosted|linux|windows|macos|x64|arm64|arm|(ubuntu|windows|macos)-.*")
 
 
-def _matching(pattern: str, rule: str, fix: str) -> AfterValidator:
+def _matching(pattern: str, what: str, fix: str) -> AfterValidator:
     compiled = re.compile(pattern)
-    return _passing(lambda text: compiled.fullmatch(text) is not None, rule, fix)
+    return _passing(lambda text: compiled.fullmatch(text) is not None, what, fix)
 
 
-def _passing(test: Callable[[str], bool], rule: str, fix: str) -> AfterValidator:
-    return AfterValidator(lambda text: text if test(text) else refuse(rule, fix))
+def _passing(test: Callable[[str], bool], what: str, fix: str) -> AfterValidator:
+    """what: a valid value is, as a noun."""
+    return _refusing(test, f"not {what}", fix)
 
 
-def _one_of(valid: Callable[[], tuple[str, ...]], rule: str) -> AfterValidator:
-    return AfterValidator(lambda text: text if text in valid() else refuse(rule, f"one of {', '.join(valid())}"))
+def _refusing(test: Callable[[str], bool], wrong: str, fix: str) -> AfterValidator:
+    return AfterValidator(lambda text: text if test(text) else refuse(wrong, fix))
+
+
+def _one_of(valid: Callable[[], tuple[str, ...]], what: str) -> AfterValidator:
+    return AfterValidator(
+        lambda text: text if text in valid() else refuse(f"not {what}", f"one of {', '.join(valid())}")
+    )
 
 
 def _written(value: object) -> object:
@@ -92,7 +99,7 @@ def _zone(text: str, info: ValidationInfo) -> str:
 
 
 def _count(value: object) -> int:
-    rule = f"a count of slices is a whole number from 0 to {MAX_COUNT:,}"
+    rule = f"not a count of slices, a whole number from 0 to {MAX_COUNT:,}"
     if isinstance(value, bool):
         refuse(rule, "a number such as 2, not true or false")
     if isinstance(value, str):
@@ -104,7 +111,7 @@ def _count(value: object) -> int:
 
 def _whole_number(value: object, least: int, what: str, fix: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        refuse(f"{what} is a whole number from {least}", fix)
+        refuse(f"not a whole number from {least}: {what}", fix)
     return value
 
 
@@ -115,12 +122,12 @@ def _capacity(value: object) -> Capacity:
         meant = "".join(f"; did you mean {each}?" for each in get_close_matches(value, plain, n=1))
         return plain[value] if value in plain else refuse("not a kind of capacity", f"{fix}{meant}")
     if isinstance(value, dict | list) and "reserved" in value and len(value) > 1:
-        refuse("a pool is reserved or spot or preemptible or on-demand, never two of them", fix)
+        refuse("two kinds of capacity in one pool", fix)
     if isinstance(value, dict) and list(value) == ["reserved"]:
         reservation = value["reserved"]
         if isinstance(reservation, str) and names.is_resource_name(reservation):
             return Reserved(reservation)
-        refuse(f"a reservation's name is {names.RESOURCE_NAME_RULE}", "{reserved: NAME}")
+        refuse(f"not a reservation's name: {names.RESOURCE_NAME_RULE}", "{reserved: NAME}")
     return refuse("not one kind of capacity", fix)
 
 
@@ -131,46 +138,50 @@ def is_github_own_label(text: str) -> bool:
 
 def _routing_label(text: str) -> str:
     if is_github_own_label(text):
-        refuse("a routing label is unique to its pool; GitHub gives this one to runners itself", "another label")
+        refuse("GitHub gives this label to runners by itself, so it routes jobs to no pool", "another label")
     return text
 
 
 def _upstream(text: str) -> str:
     if text == "docker-hub" or re.fullmatch(r"https://[a-z0-9.-]+(/[A-Za-z0-9._/-]*)?", text):
         return text
-    return refuse("an upstream is docker-hub or an https URL", "docker-hub, or such as https://ghcr.io")
+    return refuse("not an upstream: docker-hub or an https URL", "docker-hub, or such as https://ghcr.io")
 
 
 def _build_timeout(value: object) -> int:
     """Seconds. Cloud Build ends a build after a day at the latest (cloud.google.com/build/quotas, 2026-11)."""
     match = re.fullmatch(r"([1-9][0-9]{0,4})([smh])", value) if isinstance(value, str) else None
     seconds = int(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]] if match else 0
-    rule = "a build may take up to 24h, in s, m or h"
+    rule = "not a length of time up to 24h, in s, m or h"
     return seconds if 0 < seconds <= MAX_BUILD_SECONDS else refuse(rule, "such as 4h")
 
 
 def _disk_gb(value: object) -> int:
     size = _whole_number(value, 1, "a build's disk in gigabytes", "a number such as 200")
-    return size if size <= _MAX_BUILD_DISK_GB else refuse(f"Cloud Build's disks end at {_MAX_BUILD_DISK_GB}", "less")
+    return (
+        size
+        if size <= _MAX_BUILD_DISK_GB
+        else refuse(f"more than {_MAX_BUILD_DISK_GB}, where Cloud Build's disks end", "less")
+    )
 
 
 def _between(least: int, most: int, what: str, fix: str) -> PlainValidator:
     def checked(value: object) -> int:
         number = _whole_number(value, least, what, fix)
-        return number if number <= most else refuse(f"{what} is at most {most}", fix)
+        return number if number <= most else refuse(f"more than {most}, the most for {what}", fix)
 
     return PlainValidator(checked)
 
 
 def _share(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
-        refuse("a share of a pool is a number above 0, up to 1", "such as 0.34")
+        refuse("not a share of a pool: a number above 0, up to 1", "such as 0.34")
     return float(value)
 
 
 def _every_minutes(value: object) -> int:
     """A cron starts anew at each hour, so only what divides one comes at equal distances."""
-    rule = "minutes between two sweeps divide an hour"
+    rule = "not minutes that divide an hour"
     number = _whole_number(value, 1, rule, "such as 2")
     return number if number <= _HOUR and _HOUR % number == 0 else refuse(rule, "such as 1, 2, 5 or 10")
 
@@ -179,19 +190,19 @@ def _day(value: object) -> date:
     try:
         return calendar.parse_day(str(value))
     except ValueError:
-        refuse(f"a day as year, month and day, {_YEARS}", "such as 2026-12-20")
+        refuse(f"not a day as year, month and day, {_YEARS}", "such as 2026-12-20")
 
 
 def _moment(value: object) -> date | datetime:
     try:
         return calendar.parse_moment(str(value))
     except ValueError:
-        refuse(f"a day, or a day and a wall-clock time, {_YEARS}", "such as 2026-12-20 or 2026-12-20T18:00")
+        refuse(f"not a day, or a day and a wall-clock time, {_YEARS}", "such as 2026-12-20 or 2026-12-20T18:00")
 
 
 def _dollars(value: object) -> Decimal:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _MAX_DOLLARS:
-        refuse("an amount of US dollars is a number from 0", "such as 12000, without a sign or separators")
+        refuse("not an amount of US dollars: a number from 0", "such as 12000, without a sign or separators")
     return Decimal(str(value))
 
 
@@ -200,21 +211,21 @@ WRITTEN = BeforeValidator(_written)
 BY_KEY = AfterValidator(_by_key)
 
 ResourceName = Annotated[
-    StrictStr, _passing(names.is_resource_name, f"a name is {names.RESOURCE_NAME_RULE}", "such as tpu-ci")
+    StrictStr, _passing(names.is_resource_name, f"a name: {names.RESOURCE_NAME_RULE}", "such as tpu-ci")
 ]
 ProjectId = Annotated[
     StrictStr,
-    _passing(names.is_account_id, "a project id is 6 to 30 lower-case letters, digits and hyphens", "such as my-lab"),
+    _passing(names.is_account_id, "a project id: 6 to 30 lower-case letters, digits and hyphens", "such as my-lab"),
 ]
 LabelKey = Annotated[
     StrictStr,
-    _passing(names.is_label_key, f"a label's key is {names.LABEL_KEY_RULE}", "such as team"),
-    _passing(lambda key: not key.startswith("tidepool-"), "labels tidepool-* are the program's own", "another key"),
+    _passing(names.is_label_key, f"a label's key: {names.LABEL_KEY_RULE}", "such as team"),
+    _refusing(lambda key: not key.startswith("tidepool-"), "labels tidepool-* are the program's own", "another key"),
 ]
 LabelValue = Annotated[
-    StrictStr, _passing(names.is_label_value, f"a label's value is {names.LABEL_VALUE_RULE}", "such as my-team")
+    StrictStr, _passing(names.is_label_value, f"a label's value: {names.LABEL_VALUE_RULE}", "such as my-team")
 ]
-Owner = Annotated[LabelValue, _passing(bool, "a fleet has an owner", "such as my-team")]
+Owner = Annotated[LabelValue, _refusing(bool, "the owner of the fleet is empty", "such as my-team")]
 
 Accelerator = Annotated[AcceleratorType, PlainValidator(_accelerator)]
 TpuGeneration = Annotated[Generation, PlainValidator(_generation)]
@@ -222,7 +233,7 @@ Zone = Annotated[StrictStr, AfterValidator(_zone)]
 Count = Annotated[int, PlainValidator(_count)]
 Chips = Annotated[int, PlainValidator(lambda value: _whole_number(value, 0, "a count of chips", "a number such as 64"))]
 CapacityChoice = Annotated[Capacity, PlainValidator(_capacity)]
-Reason = Annotated[StrictStr, _matching(r"(?s).*\S.*", "a reason says something", "why this is so, in a sentence")]
+Reason = Annotated[StrictStr, _matching(r"(?s).*\S.*", "a reason in words", "why this is so, in a sentence")]
 RuntimeVersion = Annotated[
     StrictStr, _matching(r"[a-z0-9][a-z0-9._-]*", "a runtime version", "such as v2-alpha-tpuv6e")
 ]
@@ -272,16 +283,14 @@ KeepCount = Annotated[
     PlainValidator(lambda value: _whole_number(value, 1, "how many of the newest to keep", "a number such as 16")),
 ]
 TagPrefix = Annotated[StrictStr, _matching(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}", "the start of a tag", "such as v")]
-RepositoryRegion = Annotated[
-    StrictStr, _one_of(repository_regions, "image repositories are in the six regions of the fleet")
-]
-MirrorLocation = Annotated[StrictStr, _one_of(mirror_locations, "mirrors are in the multi-regions us and europe")]
+RepositoryRegion = Annotated[StrictStr, _one_of(repository_regions, "one of the six regions of image repositories")]
+MirrorLocation = Annotated[StrictStr, _one_of(mirror_locations, "one of the multi-regions of mirrors, us and europe")]
 Upstream = Annotated[StrictStr, AfterValidator(_upstream)]
 StackReferenceName = Annotated[
     StrictStr,
     _matching(
         r"[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+",
-        "another stack by its full name",
+        "the full name of another stack",
         "organization/tidepool/ci",
     ),
 ]
@@ -289,7 +298,7 @@ StackReferenceName = Annotated[
 BuildMachine = Annotated[StrictStr, _one_of(lambda: BUILD_MACHINES, "a machine of Cloud Build's default pool")]
 BuildTimeout = Annotated[int, PlainValidator(_build_timeout)]
 DiskGb = Annotated[int, PlainValidator(_disk_gb)]
-Severity = Annotated[StrictStr, _one_of(lambda: SEVERITIES, "how bad a finding of a scan is")]
+Severity = Annotated[StrictStr, _one_of(lambda: SEVERITIES, "a severity of a scan's findings")]
 LogDays = Annotated[
     int,
     PlainValidator(lambda value: _whole_number(value, 1, "how many days build logs are kept", "a number such as 90")),
@@ -297,7 +306,7 @@ LogDays = Annotated[
 IsPrivate = Annotated[
     bool,
     PlainValidator(
-        lambda value: value if isinstance(value, bool) else refuse("whether a repository is private", "true or false")
+        lambda value: value if isinstance(value, bool) else refuse("neither true nor false", "true or false")
     ),
 ]
 InstallationId = Annotated[
@@ -330,9 +339,7 @@ GraceMinutes = Annotated[int, _between(1, _DAY, "minutes before what is not decl
 EveryMinutes = Annotated[int, PlainValidator(_every_minutes)]
 Replacements = Annotated[int, _between(1, 1000, "replacements of one pool within an hour", "a number such as 6")]
 Share = Annotated[float, PlainValidator(_share)]
-ServiceRegion = Annotated[
-    StrictStr, _one_of(service_regions, "broker and controller are where Cloud Run and Cloud Scheduler both are")
-]
+ServiceRegion = Annotated[StrictStr, _one_of(service_regions, "a region that has both Cloud Run and Cloud Scheduler")]
 ServiceImage = Annotated[
     StrictStr,
     _matching(
@@ -354,7 +361,7 @@ TimeZone = Annotated[
 Dollars = Annotated[Decimal, PlainValidator(_dollars)]
 RuleId = Annotated[StrictStr, _matching(r"[a-z0-9][a-z0-9-]*", "a rule's id", "such as no-secret-in-metadata")]
 Subject = Annotated[
-    StrictStr, _matching(r"\S(.*\S)?", "what is excepted", "a finding's subject, such as pools[tpu-ci]")
+    StrictStr, _matching(r"\S(.*\S)?", "the subject of a finding", "a finding's subject, such as pools[tpu-ci]")
 ]
 
 SecretName = Annotated[
@@ -365,13 +372,13 @@ Reader = Annotated[
     StrictStr,
     _matching(
         r"broker|controller|builder|pool/[a-z][a-z0-9-]*",
-        "a reader is one of the stack's own identities",
+        "one of the stack's own identities",
         "broker, controller, builder or pool/NAME",
     ),
 ]
 BucketName = Annotated[
     StrictStr,
-    _passing(names.is_bucket_name, f"a bucket's name is {names.BUCKET_RULE}", "such as my-lab-tidepool-ci"),
+    _passing(names.is_bucket_name, f"a bucket's name: {names.BUCKET_RULE}", "such as my-lab-tidepool-ci"),
 ]
 BucketLocation = Annotated[
     StrictStr, _matching(r"[a-z]+(-[a-z]+[0-9]+)?", "a region or multi-region", "such as us-central1 or us")

@@ -100,7 +100,7 @@ def test_invalid_configuration_is_told_whole_and_ends_with_2(
     _fails_with(monkeypatch, ConfigError(problems))
     result = checkout.run("output", "--json")
     assert result.exit_code == 2
-    assert result.stderr.startswith("a\n  rule: something stands there\n  write: x\n\nb: 2\n  rule: at most 1\n")
+    assert result.stderr.startswith("a\n  problem: something stands there\n  write: x\n\nb: 2\n  problem: at most 1\n")
     assert result.stderr.endswith("2 problems; nothing was changed.\n")
     body = json.loads(result.stdout)
     assert body["exit"] == 2
