@@ -41,7 +41,7 @@ from infra.operations.reconcile import (
     waiting_words,
 )  # fmt: skip
 from infra.operations.stacks.stack_file import stack_file
-from infra.preview.times import clock, span
+from infra.preview.words import clock, span
 
 
 @click.command()

@@ -19,6 +19,7 @@ import pulumi
 from infra.engines.protocol import PROJECT, EngineError
 from infra.local.engine.backend import Backend
 from infra.local.engine.engine import Engine
+from infra.local.kubernetes.provider import KubernetesProvider
 from infra.local.provider.google import GoogleProvider
 from infra.model.plan import Plan
 from infra.model.stack import PLANS, load_stack, pulumi_values, stack_names
@@ -56,8 +57,8 @@ def plans(root: Path) -> StackPlans:
 def _preview(backend: Backend, root: Path, stack: str) -> Plan:
     path = root / "stacks" / f"Pulumi.{stack}.yaml"
     config = pulumi_values(path.read_text(encoding="utf-8"), source=str(path))
-    google = {"gcp": GoogleProvider(_NO_CLOUD)}
-    plan = Engine(backend, PROJECT, stack, config, partial(run, root), google, lambda: "", "local").preview()
+    providers = {"gcp": GoogleProvider(_NO_CLOUD), "kubernetes": KubernetesProvider()}
+    plan = Engine(backend, PROJECT, stack, config, partial(run, root), providers, lambda: "", "local").preview()
     for said in plan.diagnostics:
         if said.severity == "error":
             raise EngineError(said.message)

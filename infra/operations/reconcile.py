@@ -26,7 +26,7 @@ from infra.fleet.google import clients
 from infra.fleet.place import FleetPlace
 from infra.fleet.sweep_log import SweepLog
 from infra.operations.errors import Failure
-from infra.preview.times import due
+from infra.preview.words import due
 
 __all__ = (
     "EVERY", "ActionOutcome", "Held", "Result", "Swept", "UnsettledError", "Unswept", "Waiting", "reconcile", "subject",

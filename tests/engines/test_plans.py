@@ -11,7 +11,7 @@ import pytest
 from infra.engines.plans import plans
 from infra.program.stack import run
 from tests.engines.standing_world import STACK
-from tests.program.stacks import lend
+from tests.synthetic_lab import lend
 
 READER = """\
 config:

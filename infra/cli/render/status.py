@@ -14,10 +14,20 @@ from rich.table import Table
 from rich.text import Text
 
 from infra.cli.render.console import indented, say, show, table
-from infra.operations.fleet.status import FleetIssue, FleetStatus, Next, PoolStatus, RolloutStatus, Unserved
-from infra.operations.fleet.words import amiss, drain_words, to_come, unknown, when_words
-from infra.preview.times import ago, clock, since, span
-from infra.preview.words import vms
+from infra.operations.fleet.status import (
+    FleetIssue,
+    FleetStatus,
+    Next,
+    PoolStatus,
+    RolloutStatus,
+    Unserved,
+    amiss,
+    drain_words,
+    to_come,
+    unknown,
+    when_words,
+)
+from infra.preview.words import ago, clock, since, span, vms
 
 LATE: Final = timedelta(minutes=10)
 """A controller sweeps every two minutes: one that has not for this long is told loudly."""

@@ -19,8 +19,9 @@ from infra.fleet.controller.notice import HEARD
 from infra.fleet.controller.observed import NodeSeen
 from infra.fleet.status.derive import status
 from infra.fleet.status.look import Scene
-from infra.fleet.status.shape import Next, as_json, moment
+from infra.fleet.status.shape import Next
 from infra.model import runner_names
+from infra.model.json_shape import JsonShape
 
 API, CONTROLLER, VM, BROKER = "tpu api", "controller", "vm", "broker"
 
@@ -52,8 +53,10 @@ class LineKind(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class Line(JsonShape):
     """One thing that happened. source: who says so. turn: its place among what that source says of one second."""
+
+    JSON = ("at", "what", "source")
 
     at: datetime
     what: str
@@ -61,30 +64,19 @@ class Line:
     turn: int = 0
     kind: LineKind = LineKind.OTHER
 
-    def to_json(self) -> dict[str, Any]:
-        return {"at": self.at.isoformat(), "what": self.what, "source": self.source}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Story:
-    """now: how the VM stands, as sentences. lines: the oldest first. next: what the controller does with it."""
+class Story(JsonShape):
+    """now: how the VM stands, as sentences. story: the oldest first. next: what the controller does with it."""
+
+    JSON = ("vm", "stack", "at", "now", "story", "next")
 
     vm: str
     stack: str
     at: datetime
     now: tuple[str, ...]
-    lines: tuple[Line, ...]
+    story: tuple[Line, ...]
     next: tuple[Next, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "vm": self.vm,
-            "stack": self.stack,
-            "at": moment(self.at),
-            "now": list(self.now),
-            "story": [line.to_json() for line in self.lines],
-            "next": as_json(self.next),
-        }
 
 
 def story(vm: str, scene: Scene, report: Mapping[str, Any] | None, binding: Mapping[str, Any] | None) -> Story:
@@ -99,7 +91,7 @@ def story(vm: str, scene: Scene, report: Mapping[str, Any] | None, binding: Mapp
         stack=scene.stack,
         at=scene.at,
         now=tuple(_now(vm, scene, nodes, report)),
-        lines=tuple(_folded(sorted(lines, key=lambda line: (*_order(before.get(line, line)), line not in before)))),
+        story=tuple(_folded(sorted(lines, key=lambda line: (*_order(before.get(line, line)), line not in before)))),
         next=tuple(each for each in found.next if each.subject == vm),
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from infra.fleet import draining
 from infra.fleet.controller.desired import Desired
@@ -11,6 +10,7 @@ from infra.fleet.controller.lease import LeaseKind
 from infra.fleet.draining import VmStanding
 from infra.fleet.status.look import Scene
 from infra.fleet.wishes import DrainWish, wished
+from infra.model.json_shape import JsonShape
 from infra.operations.errors import Failure, Interruption, Refusal
 from infra.operations.fleet.drained import begin, wait_for_jobs
 from infra.operations.fleet.looks import Fleet
@@ -20,8 +20,10 @@ from infra.preview.words import vms as in_words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drain:
+class Drain(JsonShape):
     """What a drain came to. left: VMs that still run a job after so many minutes, or of which that is not known."""
+
+    JSON = ("stack", "subject", "vms", "minutes", "drained", "left")
 
     stack: str
     subject: str
@@ -29,32 +31,25 @@ class Drain:
     minutes: int
     left: tuple[VmStanding, ...]
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "stack": self.stack,
-            "subject": self.subject,
-            "vms": list(self.vms),
-            "minutes": self.minutes,
-            "drained": not self.left,
-            "left": [{"vm": each.vm, "standing": each.standing.value, "why": each.why} for each in self.left],
-        }
+    @property
+    def drained(self) -> bool:
+        return not self.left
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Released:
+class Released(JsonShape):
     """What the end of a drain came to. vms: that take jobs again. kept: that another reason keeps from it.
 
     drained: subjects that were drained when nobody drained this one; None where it was.
     """
+
+    JSON = ("stack", "subject", "vms", "kept")
 
     stack: str
     subject: str
     vms: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
     drained: tuple[str, ...] | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        return {"stack": self.stack, "subject": self.subject, "vms": list(self.vms), "kept": list(self.kept)}
 
 
 def drain(fleet: Fleet, subject: str, *, minutes: int | None = None, by: str | None = None) -> Drain:

@@ -32,7 +32,7 @@ from infra.operations.stacks.stack_file import known_stacks, stack_file
 from infra.operations.workspace import workspace
 
 if TYPE_CHECKING:
-    from infra.operations.local.guests import LocalGuests
+    from infra.operations.local.broker import LocalGuests
 
 __all__ = ("FleetPlace", "declared_place", "guests_at", "told_place")
 
@@ -54,7 +54,7 @@ def guests_at(endpoint: str | None) -> LocalGuests | None:
     """The guests of the local cloud at this root; None on Google Cloud, whose VMs live by themselves."""
     if endpoint is None:
         return None
-    from infra.operations.local.guests import LocalGuests  # on Google Cloud nothing local is loaded
+    from infra.operations.local.broker import LocalGuests  # on Google Cloud nothing local is loaded
 
     return LocalGuests(home=workspace().home, url=endpoint)
 

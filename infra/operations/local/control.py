@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Final, get_args
 
 from infra.local.cloud import daemon
-from infra.local.cloud.builds.control import BuildControl
+from infra.local.cloud.build_control import BuildControl
 from infra.local.cloud.faults import FaultKind, FaultRule
 from infra.local.cloud.github.control import GitHubControl
 from infra.local.cloud.github.work import CONCLUSIONS
@@ -25,8 +25,8 @@ from infra.model.catalogue import AcceleratorType, UnknownNameError
 from infra.model.errors import meant
 from infra.model.stack import pulumi_values, stack_names
 from infra.operations.errors import Failure, Refusal
+from infra.operations.local.broker import LocalGuests
 from infra.operations.local.cloud import refusing
-from infra.operations.local.guests import LocalGuests
 from infra.operations.workspace import workspace
 
 __all__ = ("CONCLUSIONS", "FAULTS")
