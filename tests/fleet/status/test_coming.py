@@ -43,8 +43,8 @@ def steady(**more: Any) -> Rollout:
 
 def test_a_new_bundle_is_tried_and_the_image_that_failed_stays_back() -> None:
     failed = steady(stage=Stage.FAILED, bad=(VersionPart(PartKind.IMAGE, f"sha256:{'c' * 64}"),))
-    tried, back = f"bundle {'b' * 12} is tried on one VM first", f"image {'c' * 12} is not tried again"
-    assert said(BUNDLE, failed, BAD) == [f"tpu-ci: {tried}; {back} before `./tidepool rollout redo tpu-ci`"]
+    tried, back = f"bundle {'b' * 12} is tried on one VM first", f"image {'c' * 12} is tried again only by"
+    assert said(BUNDLE, failed, BAD) == [f"tpu-ci: {tried}; {back} `./tidepool rollout redo tpu-ci`"]
 
 
 def test_what_people_took_back_stays_back_and_what_they_wished_again_is_tried() -> None:
