@@ -78,16 +78,16 @@ def read_collected(text: str, source: str) -> Collected:
             continue
         if line[0] == " ":
             if not path:
-                problems.append(Problem(f"{source}:{number}", line.strip(), "a test stands below its file", _FIX))
+                problems.append(Problem(f"{source}:{number}", line.strip(), "a test without its file above it", _FIX))
             found.append(Test(path, words[0], frozenset(words[1:])))
         elif words[0] == _DECLARED:
             declared = frozenset(words[1:])
         elif len(words) == 1:
             path = words[0]
         else:
-            problems.append(Problem(f"{source}:{number}", line, "a line is a file, or a test and its markers", _FIX))
+            problems.append(Problem(f"{source}:{number}", line, "neither a file nor a test with its markers", _FIX))
     if declared is None:
-        problems.append(Problem(source, "", "the list says which markers pytest knows", "markers: slow ..."))
+        problems.append(Problem(source, "", "the list does not say which markers pytest knows", "markers: slow ..."))
     if problems:
         raise ConfigError(problems)
     return Collected(tuple(sorted(set(found), key=_order)), declared or frozenset())

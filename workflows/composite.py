@@ -47,7 +47,7 @@ def texts(workflows: Iterable[Workflow]) -> dict[str, str]:
                 path, subject = f"{ACTIONS}/{step.shared.name}/{FILE}", f"{workflow.name} job {job.id} {step.name}"
                 text = _text(step, step.shared)
                 if found.setdefault(path, text) != text:
-                    rule = f"steps that share an action have one script and the same variables, and {by[path]} differs"
+                    rule = f"{by[path]} shares the action and has another script or other variables"
                     raise ConfigError([Problem(subject, step.shared.name, rule, "another name of the action")])
                 by.setdefault(path, subject)
     return found

@@ -148,7 +148,7 @@ def known(name: str, world: World) -> StackPool:
     pool = world.pool(name)
     if pool is None:
         there = ", ".join(each.pool.name for each in world.pools())
-        raise ConfigError([Problem(f"pool {name}", "", "a workflow names pools of the stacks", f"one of {there}")])
+        raise ConfigError([Problem(f"pool {name}", "", "no stack has this pool", f"one of {there}")])
     return pool
 
 
@@ -247,7 +247,7 @@ def cost(spec: Spec, tiers: Tiers, shape: StackPool) -> TestCost:
     zone = min(pool.zones)
     hourly = slices_cost(pool.accelerator, zone, pool.capacity, 1, hours=Decimal(HOURS_PER_MONTH))
     if hourly is None:
-        rule = "what these tests cost is known by a published price"
+        rule = "no price is published, so what these tests cost is unknown"
         line = spec.line("tiers", "on_tpu", "vm")
         raise ConfigError([Problem(str(line), pool.name, rule, "a pool on demand, spot or preemptible")])
     runs = times_a_month(tiers.nightly.schedule) + tiers.asked.times_a_month
@@ -262,7 +262,7 @@ def cost(spec: Spec, tiers: Tiers, shape: StackPool) -> TestCost:
         allowed = tiers.money.usd_per_month
         vm = f"a VM of pool {pool.name} in stack {shape.stack.stack}, {pool.capacity}, ${hourly.hour:.2f} an hour"
         said = f"up to ${found.most:.2f} a month: {runs:.1f} runs on {vm}"
-        rule = f"the TPU VMs of the tests stay within their budget of ${allowed}"
+        rule = f"the TPU VMs of the tests cost more than their budget of ${allowed}"
         line = spec.line("tiers", "money", "usd_per_month")
         cheaper = f"a cheaper capacity in stacks/Pulumi.{shape.stack.stack}.yaml, or fewer and shorter runs"
         raise ConfigError([Problem(str(line), said, rule, f"usd_per_month: {ceil(found.most)}, {cheaper}")])

@@ -67,7 +67,7 @@ def read(text: str, source: str) -> WorkflowFile:
     if reader.problems:
         raise ConfigError(reader.problems)
     if not isinstance(data, dict):
-        raise ConfigError([Problem(f"{source}:1", "", "a workflow is a mapping", "name, on and jobs")])
+        raise ConfigError([Problem(f"{source}:1", "", "not a mapping", "name, on and jobs")])
     return WorkflowFile(source, data, reader.positions, reader.values)
 
 
@@ -77,12 +77,12 @@ def read_file(path: FilePath, root: FilePath) -> WorkflowFile:
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise ConfigError([Problem(source, str(error), "a workflow is text in UTF-8", "the file as UTF-8")]) from error
+        raise ConfigError([Problem(source, str(error), "not text in UTF-8", "the file as UTF-8")]) from error
     return read(text, source)
 
 
 def _syntax(error: Exception, text: str, source: str) -> Problem:
-    rule = "the file is one valid YAML document"
+    rule = "not one valid YAML document"
     if isinstance(error, ReaderError):
         line = text.count("\n", 0, error.position) + 1
         return Problem(f"{source}:{line}", f"{error.reason} (#x{error.character:04x})", rule, "remove the character")
@@ -108,7 +108,7 @@ class _Reader:
         self.positions.setdefault(path, here)
         self._nodes += 1
         if id(node) in self._open or len(self._open) > DEEPEST or self._nodes > MOST_NODES:
-            rule = f"a workflow is at most {DEEPEST} levels deep and {MOST_NODES:,} values long, its aliases followed"
+            rule = f"deeper than {DEEPEST} levels or longer than {MOST_NODES:,} values, aliases followed"
             self._refuse(path, "", rule, "each value where it counts")
             raise ConfigError(self.problems)
         if isinstance(node, yaml.ScalarNode):
@@ -125,11 +125,11 @@ class _Reader:
         mapping: dict[str, Any] = {}
         for key_node, value_node in node.value:
             if not isinstance(key_node, yaml.ScalarNode):
-                self._refuse(path, "a key that is no text", "keys are text", "a plain key")
+                self._refuse(path, "a key that is no text", "the key is not text", "a plain key")
                 continue
             here = (*path, key_node.value)
             if key_node.value in mapping:
-                rule = f"a key stands once; line {self.positions[here].line} has it already"
+                rule = f"line {self.positions[here].line} has this key already"
                 line = key_node.start_mark.line + 1
                 self.problems.append(Problem(f"{self._source}:{line} {render(here)}", "", rule, "one of the two"))
                 continue

@@ -106,7 +106,7 @@ def _check_needs(jobs: Mapping[str, Mapping[str, Any]]) -> None:
     needs = {job: set(needed(jobs, job)) for job in jobs}
     twice = [(job, other) for job in jobs for other in jobs if job < other and folded(job) == folded(other)]
     if twice:
-        rule = "ids of jobs differ in more than their case"
+        rule = "the ids of two jobs differ in case alone"
         raise ConfigError(Problem(f"jobs.{other}", job, rule, "another id") for job, other in twice)
     rule, fix = "a job needs jobs of its own workflow, and no circle of them", ", ".join(jobs)
     lost = [(job, missing) for job, each in needs.items() for missing in sorted(each - needs.keys())]

@@ -183,7 +183,7 @@ class Actions:
         """
         name = "/".join(action.split("/")[:2])
         if name not in self.each:
-            rule = f"every action stands in {TABLE} with its commit and where that was read"
+            rule = f"the action is not in {TABLE}, with its commit and where that was read"
             raise ConfigError([Problem(f"uses {action}", "", rule, ", ".join(sorted(self.each)))])
         return Pinned(action, self.each[name].commit, self.each[name].version)
 
@@ -209,9 +209,9 @@ def read_actions(text: str, source: str) -> Actions:
     problems = list(document.problems)
     entries = document.data.get("actions")
     if document.data.get("version") != 1:
-        problems.append(Problem(source, str(document.data.get("version", "")), "the table has version 1", "version: 1"))
+        problems.append(Problem(source, str(document.data.get("version", "")), "not version 1", "version: 1"))
     if not isinstance(entries, dict):
-        problems.append(Problem(source, "", "actions stand by name under `actions`", "actions:"))
+        problems.append(Problem(source, "", "no mapping of actions by name under `actions`", "actions:"))
         raise ConfigError(problems)
     found: dict[str, Action] = {}
     for name, entry in entries.items():
@@ -223,7 +223,7 @@ def read_actions(text: str, source: str) -> Actions:
             )
     own = document.data.get("own")
     if own is not None and not _is_own(own):
-        rule = f"our own actions have a repository and pins, each {', '.join(_PIN)}, and a command that finds them"
+        rule = f"our own actions lack a repository, pins with each {', '.join(_PIN)}, and a command that finds them"
         problems.append(Problem(f"{source} own", "", rule, "./tidepool workflows --pin-actions"))
     if problems:
         raise ConfigError(problems)
@@ -244,7 +244,7 @@ def _is_own(own: Any) -> bool:
 def _mistakes(document: Document, source: str, name: str, entry: Any) -> Iterator[Problem]:
     subject = f"{source}:{document.lines['actions', name]} {name}"
     if not _NAME.fullmatch(name):
-        yield Problem(subject, name, "an action is named by owner and repository", "actions/checkout")
+        yield Problem(subject, name, "not a name of owner and repository", "actions/checkout")
     if not isinstance(entry, dict):
         yield Problem(subject, str(entry), f"an entry has {', '.join(_KEYS)}", "version: v5.0.0")
         return

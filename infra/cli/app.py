@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from infra.cli import failures
+from infra.cli.echo import echo
 from infra.cli.lazy import Entry, LazyGroup
 
 SECTIONS: dict[str, dict[str, Entry]] = {
@@ -25,7 +26,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "output": Entry("infra.cli.stacks", "Print a stack's outputs."),
         "manifest": Entry("infra.cli.status", "Show the desired fleet in the fleet bucket."),
         "status": Entry("infra.cli.status", "Say how pools, VMs, runners and queues stand."),
-        "why": Entry("infra.cli.status", "Tell one VM's story: made, booted, registered, jobs, healed."),
+        "why": Entry("infra.cli.status", "Show one VM's timeline: made, booted, registered, jobs, healed."),
         "reconcile": Entry("infra.cli.reconcile", "Bring the fleet to what its manifest says."),
         "drain": Entry("infra.cli.steer", "Keep a pool or a VM from new jobs, and wait for those that run."),
         "rollout": Entry("infra.cli.steer", "Show, pause, resume or undo how new versions go through pools."),
@@ -61,14 +62,29 @@ SECTIONS: dict[str, dict[str, Entry]] = {
 class Commands(LazyGroup):
     """All of them; a failure of any is told here."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, args or ["--help"])
+
     def invoke(self, ctx: click.Context) -> Any:
         with failures.told(ctx):
             return super().invoke(ctx)
 
 
+def _version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
+    if asked:
+        from infra.operations.setup.versions import versions  # reads packages, which no command needs
+
+        echo(versions())
+        ctx.exit()
+
+
 @click.group(
     cls=Commands, sections=SECTIONS, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version,
+    help="Say which commit this is, and the versions of Pulumi and its Google provider.",
+)  # fmt: skip
 def cli() -> None:
     """Tidepool owns a lab's Cloud TPU capacity. One file a stack,
     stacks/Pulumi.STACK.yaml, says what there shall be; the rest is derived.

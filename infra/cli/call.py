@@ -104,7 +104,7 @@ class Invocation:
         if self.yes:
             return
         if not sys.stdin.isatty():
-            raise Refusal(f"{what} is asked about first, and there is no terminal to ask on; add --yes")
+            raise Refusal(f"{what} needs a yes, and there is no terminal to ask on; add --yes")
         if not click.confirm(f"{what}. Go on?", err=True):
             raise Failure("answered no; nothing was changed")
 

@@ -41,6 +41,9 @@ def told(ctx: click.Context) -> Generator[None]:
         echo(said, err=True)
         _tell_json(ctx, INTERRUPTED, said)
         ctx.exit(INTERRUPTED)
+    except click.exceptions.NoArgsIsHelpError as asked:
+        echo(asked.ctx.get_help())
+        ctx.exit(0)
     except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
         raise
     except Exception as error:  # noqa: BLE001 - the last place that can keep a traceback from a person

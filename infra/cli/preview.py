@@ -69,6 +69,8 @@ def preview_command(call: Invocation, *, source: Path | None, base: str | None, 
                 show_grants(call.console, seen)
                 granted = grants_document(seen)
     show_findings(call.console, planned.findings)
+    if planned.changes and not planned.stopped:
+        call.say(f"next: ./tidepool up {call.stack}", "dim")
     if call.form is Form.MARKDOWN:
         echo(comment(Preview(stack=call.stack, plan=planned.plan, meaning=meaning, findings=planned.findings)))
     return call.end(planned.to_json() | granted, failed=planned.stopped)

@@ -56,7 +56,7 @@ def up_command(call: Invocation, *, no_drain: bool) -> int:
     show_findings(call.console, planned.findings)
     if planned.stopped:
         if planned.findings and not call.as_json:
-            session.say("nothing was changed: what stops above is mended first, or excepted in the stack file")
+            session.say("nothing was changed: mend the findings above that stop it, or except them in the stack file")
         return call.end(planned.to_json(), failed=True)
     call.ask_before_google(f"Applying this plan for {call.stack}", session.cloud)
     progress = Progress(call.console, total=planned.changes, heard=planned.plan.diagnostics)
@@ -136,7 +136,7 @@ def destroy_command(call: Invocation, *, no_drain: bool, exclude_protected: bool
     show_plan(call.console, plan)
     if plan.failed:
         if not exclude_protected and any("is protected" in (step.error or "") for step in plan.steps):
-            session.say("Nothing was deleted: --exclude-protected deletes all that is not protected.")
+            session.say(f"next: ./tidepool destroy {call.stack} --exclude-protected, which leaves what is protected")
         return _end(call, plan, 0.0)
     extent = f"everything of {call.stack}" + (" that is not protected" if exclude_protected else "")
     what = f"{len(call.targets)} targets of {call.stack}" if call.targets else extent

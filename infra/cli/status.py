@@ -105,7 +105,7 @@ def _show(call: Invocation, told: Story, cloud: str) -> None:
         when = f" at {due(step.at, told.at)}, {ago(step.at, told.at)}" if step.at else ""
         call.say(f"  next{when}: {step.what}")
     if not told.story:
-        call.say("no story is known: it was never made, or nobody remembers")
+        call.say("no timeline: it was never made, or the controller no longer remembers it")
     width = max((len(ago(line.at, told.at)) for line in told.story), default=0)
     for line in told.story:
         when = f"{line.at:%m-%d %H:%M:%S}  {ago(line.at, told.at):>{width}}  "

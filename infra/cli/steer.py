@@ -43,7 +43,7 @@ def drain_command(call: Invocation, *, subject: str, minutes: int | None, by: st
         return call.end(released.to_json())
     done = drain(fleet, subject, minutes=minutes, by=by)
     if done.left:
-        call.say(f"after {done.minutes} minutes there is still {still(done.left)}; the drain stands", "yellow")
+        call.say(f"after {done.minutes} minutes these are not quiet: {still(done.left)}; the drain stands", "yellow")
     else:
         call.say(f"{subject} is drained; `./tidepool drain {subject} --end` ends it", "green")
     return call.end(done.to_json(), failed=bool(done.left))
@@ -75,7 +75,7 @@ def status(call: Invocation, *, pool: str | None) -> None:
             found.append({"stack": courses.stack, **each.to_json()})
             call.say(rollout_line(each, courses.at))
     if not found:
-        call.say("no rollout is known: the controller has not swept yet")
+        call.say("no rollouts yet: the controller has not swept")
     call.end({"rollouts": found})
 
 

@@ -61,7 +61,7 @@ def _files(root: Path) -> dict[str, bytes]:
 
 
 def _insist_on_pins(root: Path) -> None:
-    rule = "a bundle is made of downloads whose checksum somebody vouches for"
+    rule = "the download has no checksum that somebody vouches for"
     problems = [
         Problem(f"{path.name} {name}_SHA256", "unresolved", rule, "a SHA-256, and above it where it was read")
         for path in sorted(root.glob("*.env"))
@@ -72,7 +72,7 @@ def _insist_on_pins(root: Path) -> None:
 
 
 def _insist_on_text(files: dict[str, bytes]) -> None:
-    rule = "a bundle is 7-bit text, which an object of the program can hold"
+    rule = "not 7-bit text, and an object of the program holds no other"
     problems = [
         Problem(f"{name} line {number}", line.decode("utf-8", "replace").strip(), rule, "the same in ASCII characters")
         for name, content in files.items()

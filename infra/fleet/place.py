@@ -119,7 +119,7 @@ def named_broker(environ: Mapping[str, str]) -> str:
 
 def _check(name: str, address: str, fix: str) -> None:
     if not is_safe(address):
-        raise ConfigError([Problem(name, address, "an address is https, or on this machine", fix)])
+        raise ConfigError([Problem(name, address, "neither https nor on this machine", fix)])
 
 
 def _published_broker(stack: str, project: str, bucket: str, endpoint: str | None) -> str:

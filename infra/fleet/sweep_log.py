@@ -85,7 +85,8 @@ def logged_sweep(stack: str, environ: Mapping[str, str], write: Callable[[str], 
     if place is None:
         missing = [name for name in (PROJECT, BUCKET) if not environ.get(name)]
         raise ConfigError(
-            Problem(name, "", "the controller is told where its fleet is", "the stack's") for name in missing
+            Problem(name, "", "not set, and the controller does not know where its fleet is", "the stack's")
+            for name in missing
         )
     with clients(place.project, place.endpoint, hurried=True, seconds=CALL_SECONDS) as google:
         log = SweepLog.told(stack, place, google, environ, write)

@@ -93,7 +93,7 @@ def read_wishes(body: Body) -> Wishes:
             lost={str(each["zone"]): str(each.get("by", "somebody")) for each in body.get("lost") or ()},
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"the wishes cannot be read: {type(error).__name__} {error}") from None
+        raise ValueError(f"the operator requests cannot be read: {type(error).__name__} {error}") from None
 
 
 def with_drains(body: Body | None, wishes: Iterable[DrainWish]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ class Problem:
 
     subject: where it is, as a person finds it: `stacks/Pulumi.ci.yaml:42 tidepool:pools[0].zones.us-west4-a`.
     value: what stands there, already rendered; empty where nothing stands there.
-    rule: what must hold.
+    rule: what is wrong, or what must hold where that says it; people read it as the problem.
     fix: what to write instead.
     """
 
@@ -31,7 +31,7 @@ class Problem:
 
     def __str__(self) -> str:
         said = f": {self.value}" if self.value else ""
-        return f"{self.subject}{said}\n  rule: {self.rule}\n  write: {self.fix}"
+        return f"{self.subject}{said}\n  problem: {self.rule}\n  write: {self.fix}"
 
 
 class OutsideError(Exception):

@@ -11,7 +11,11 @@ from datetime import date
 from decimal import Decimal
 from typing import Any, ClassVar
 
-from pydantic.alias_generators import to_camel
+
+def _camel(name: str) -> str:
+    from pydantic.alias_generators import to_camel  # loads pydantic, which `--help` does without
+
+    return to_camel(name)
 
 
 def plain(value: Any) -> Any:
@@ -53,4 +57,4 @@ class CamelShape(JsonShape):
     """One whose keys are told as `heldElsewhere`."""
 
     __slots__ = ()
-    JSON_KEY = staticmethod(to_camel)
+    JSON_KEY = staticmethod(_camel)

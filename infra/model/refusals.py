@@ -101,7 +101,7 @@ def _extra_key(key: str, value: object, where: str, loc: tuple[int | str, ...], 
     if section in ("pools", "slices") and key in DERIVED_KEYS:
         return _derived_key(key, shown(value), where)
     if section in ("pools", "slices") and key in _CAPACITY_KEYS:
-        rule = "capacity alone says how slices are obtained: one kind, never two of them"
+        rule = "a second kind of capacity: `capacity` alone says how slices are obtained"
         return Problem(where, shown(value), rule, "capacity: on-demand, spot, preemptible, or {reserved: NAME}")
     if section == "mirrors" and key.startswith("keep_"):
         rule = f"a mirror has no {key}: it would pin the upstream's mutable tags for ever"
@@ -119,7 +119,7 @@ def unknown_key(key: str, value: str, where: str, known: Sequence[str]) -> Probl
 
 def _derived_key(key: str, value: str, where: str) -> Problem:
     override = ", or say runtime_override: {version, reason}" if key.startswith("runtime") else ""
-    rule = f"{key} is derived from the catalogue and cannot be written"
+    rule = f"{key} comes from the catalogue and cannot be set"
     return Problem(where, value, rule, f"remove the line{override}")
 
 
@@ -139,8 +139,8 @@ def _model_of(annotation: Any) -> type[BaseModel] | None:
     return next((model for model in found if model is not None), None)
 
 
-_LIST = ("a list is wanted here", "a list: one item a line, each after a hyphen; or remove the line")
-_MAPPING = ("a mapping is wanted here", "key: value lines, indented")
+_LIST = ("not a list", "a list: one item a line, each after a hyphen; or remove the line")
+_MAPPING = ("not a mapping of keys to values", "key: value lines, indented")
 _SHAPES = {
     "string_type": ("not text", "plain or quoted text"),
     "tuple_type": _LIST,

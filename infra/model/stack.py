@@ -164,7 +164,7 @@ def stack_from_pulumi(
     values: `namespace:key` to text, structured values as JSON. project: the Pulumi project, which names the namespace.
     """
     if project != PULUMI_PROJECT:
-        rule = f"the Pulumi project is named {PULUMI_PROJECT}, the namespace of every key"
+        rule = f"the Pulumi project is not named {PULUMI_PROJECT}, the namespace of every key"
         raise ConfigError([Problem("Pulumi.yaml name", project, rule, PULUMI_PROJECT)])
     given = _Input(stack=stack, source=_source(stack), values=values)
     held = (yamlfile.secret_problem(given.subject((key,)), what) for key in values for what in secrets_in(values[key]))
@@ -210,7 +210,7 @@ def _from_text(text: str, *, stack: str, source: str) -> _Input:
 def _top_level_problems(data: Mapping[str, Any], subject: Subject) -> Iterator[Problem]:
     for key, value in data.items():
         if key != "config" and key not in _PULUMI_TOP_LEVEL:
-            rule = "a stack file holds config: and Pulumi's own keys"
+            rule = "neither config: nor one of Pulumi's own keys"
             full_key = key if ":" in key else f"{PULUMI_PROJECT}:{key}"
             yield Problem(subject((key,)), shown(value), rule, f"move it below config:, as {full_key}")
 
@@ -222,7 +222,7 @@ def _is_secure(value: Any) -> bool:
 
 def _secure_values(value: Any, path: YamlPath, subject: Subject) -> Iterator[Problem]:
     if _is_secure(value):
-        rule = "this is a secret; no secret stands in configuration, not even encrypted"
+        rule = "a secret in configuration, where not even an encrypted one may stand"
         yield Problem(subject(path), "", rule, "a container under tidepool:secrets")
     elif isinstance(value, dict | list):
         for step, item in value.items() if isinstance(value, dict) else enumerate(value):
@@ -274,7 +274,7 @@ def _decode(given: _Input) -> tuple[dict[str, Any], list[Problem]]:
                 raw[key], twice = _structure(text)
                 found += (_read_twice(given.subject(path), each) for each in twice)
         elif namespace not in _FOREIGN_NAMESPACES:
-            rule = f"keys are {PULUMI_PROJECT}:*, gcp:* or pulumi:*"
+            rule = f"not a key of {PULUMI_PROJECT}:*, gcp:* or pulumi:*"
             found.append(Problem(given.subject(path), "", rule, "remove the line"))
     return raw, found
 
@@ -303,7 +303,7 @@ def _no_number(name: str) -> Any:
 
 
 def _read_twice(subject: str, key: str) -> Problem:
-    rule = "a key stands once; readers of JSON differ on which of two counts"
+    rule = "the key stands twice, and readers of JSON differ on which counts"
     return Problem(subject, f"{shown(key)} stands twice", rule, "one of the two, or the value as YAML below its key")
 
 
@@ -316,7 +316,7 @@ def _build(given: _Input, siblings: Sequence[StackConfig]) -> StackConfig:
 
 def _reading(given: _Input, siblings: Sequence[StackConfig]) -> Reading:
     if not is_resource_name(given.stack):
-        rule = f"a stack's name has {RESOURCE_NAME_RULE}; networks and accounts are named after it"
+        rule = f"not a stack's name: {RESOURCE_NAME_RULE}; networks and accounts are named after it"
         raise ConfigError([Problem(given.source, shown(given.stack), rule, "another name for the file, such as ci")])
     raw, found = _decode(given)
     refused: frozenset[YamlPath] = frozenset()

@@ -59,10 +59,10 @@ def hidden(text: str, source: str) -> Iterator[Problem]:
         character = found[0]
         if character in _LINE_ENDS:
             said = f"{_LINE_ENDS[character]} (U+{ord(character):04X})"
-            rule = "a line ends with a line feed; readers of YAML differ on what else ends one"
+            rule = "readers of YAML differ on whether this ends a line"
         elif unicodedata.category(character) in _UNSEEN and not (character == _ORDER_MARK and found.start() == 0):
             said = f"a character that is not seen (U+{ord(character):04X})"
-            rule = "what stands in the file is what people see of it"
+            rule = "people do not see this character"
         else:
             continue
         if character == _JOINER and _joins(text, found.start()):

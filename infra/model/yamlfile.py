@@ -81,7 +81,7 @@ def read(text: str, source: str, form: Form = STACK_FILE) -> Document:
     plain = text.replace("\t", " ")
     try:
         if _is_deeper(plain, _DEEPEST):
-            rule, fix = f"{form.kind} is a few levels deep", f"the keys of {form.page}"
+            rule, fix = f"{form.kind} is never that deep", f"the keys of {form.page}"
             raise ConfigError([Problem(source, "nested too deeply", rule, fix)])
         root = yaml.compose(plain, Loader=_LOADER)
     except yaml.YAMLError as error:
@@ -122,7 +122,7 @@ def _is_deeper(text: str, levels: int) -> bool:
 def _tabs(text: str, source: str) -> Iterator[Problem]:
     for number, line in enumerate(text.split("\n"), start=1):
         if "\t" in line:
-            yield Problem(f"{source}:{number}", "a tab", "YAML is laid out with spaces", "two spaces a level")
+            yield Problem(f"{source}:{number}", "a tab", "a tab, where YAML takes spaces alone", "two spaces a level")
 
 
 def _secrets(text: str, source: str) -> Iterator[Problem]:
@@ -134,7 +134,7 @@ def _secrets(text: str, source: str) -> Iterator[Problem]:
 
 def secret_problem(subject: str, what: str) -> Problem:
     """A secret in clear; what: its kind. Its value is never repeated."""
-    rule = "no secret stands in a file of the repository: whoever can read it has the secret"
+    rule = "a secret in a file of the repository: whoever can read the file has it"
     return Problem(
         subject, f"this is like {what}", rule, "remove it, revoke it, and put the new one into Secret Manager"
     )
@@ -164,7 +164,7 @@ def _glued_before(index: int, text: str) -> tuple[int, re.Match[str]] | None:
 
 
 def _glued_problem(subject: str, found: re.Match[str]) -> Problem:
-    rule = "a space follows the colon of a key; without it the line is text"
+    rule = "no space after the colon, so that the line is text"
     return Problem(subject, found[0], rule, f"{found['key']}: {found['value']}")
 
 
@@ -181,13 +181,13 @@ class _Reader:
         if id(node) in self._seen:
             # The node is the anchor's, and so is its mark: the nearest line that is this value's own is its parent's.
             line = self.lines.get(path) or self.lines[path[:-1]]
-            self._refuse(line, path, "an alias (*name)", "every value is written where it counts", "the value itself")
+            self._refuse(line, path, "an alias (*name)", "a value is written where it counts", "the value itself")
             return None
         self._seen.add(id(node))
         line = self.lines.setdefault(path, node.start_mark.line + 1)
         if node.tag != _untagged(node):
             tag = node.tag.replace(_CORE_TAGS, "!!")
-            self._refuse(line, path, tag, "values carry no tags of their own", "the plain value")
+            self._refuse(line, path, tag, "a tag, and values carry none", "the plain value")
         elif isinstance(node, yaml.ScalarNode):
             self._refuse_ambiguous(node, line, path)
         if isinstance(node, yaml.MappingNode):
@@ -199,10 +199,10 @@ class _Reader:
     def _refuse_ambiguous(self, node: yaml.ScalarNode, line: int, path: YamlPath) -> None:
         """Plain text that YAML readers take differently, and secrets that only their escapes hid."""
         if not node.style and _AMBIGUOUS.fullmatch(node.value):
-            rule = "YAML readers differ on this; a number is plain decimal, text like it is quoted"
+            rule = "YAML readers differ on this number"
             self._refuse(line, path, node.value, rule, f'{_plain(node.value)}, or "{node.value}" where text is meant')
         if not node.style and _WORDS_OF_1_1.fullmatch(node.value):
-            rule = "YAML readers differ on this word; truth is true or false, text like it is quoted"
+            rule = "YAML readers differ on this word"
             self._refuse(line, path, node.value, rule, f'"{node.value}", or true or false where that is meant')
         for what in secrets_in(node.value):
             self.problems.append(secret_problem(self._subject(line, path), what))
@@ -225,25 +225,31 @@ class _Reader:
         for key_node, value_node in node.value:
             line = key_node.start_mark.line + 1
             if not isinstance(key_node, yaml.ScalarNode):
-                self._refuse(line, path, "a key that is no text", "keys are text", "a plain key")
+                self._refuse(line, path, "a key that is no text", "the key is not text", "a plain key")
                 continue
             if id(key_node) in self._seen:
                 # The mark is the anchor's; the value's own line is the nearest.
                 line = value_node.start_mark.line + 1
-                self._refuse(line, path, "an alias (*name) as a key", "every key is written where it counts", "the key")
+                self._refuse(
+                    line,
+                    path,
+                    "an alias (*name) as a key",
+                    "a key is written where it counts",
+                    "the key",
+                )
                 continue
             self._seen.add(id(key_node))
             if not key_node.style and _resolved(key_node) != _RESOLVER.DEFAULT_SCALAR_TAG:
-                rule = "YAML readers differ on keys that are no text; such a key is quoted"
+                rule = "YAML readers differ on keys that are not text"
                 self._refuse(line, (*path, key_node.value), "a key that is no text", rule, f'"{key_node.value}"')
             elif key_node.tag != _untagged(key_node):
                 tag = key_node.tag.replace(_CORE_TAGS, "!!")
-                self._refuse(line, (*path, key_node.value), tag, "keys carry no tags of their own", "the plain key")
+                self._refuse(line, (*path, key_node.value), tag, "a tag on a key, and keys carry none", "the plain key")
             key = key_node.value
             here = (*path, key)
             if key in mapping:
                 first = self.lines[here]
-                rule = f"a key stands once; line {first} has it already"
+                rule = f"line {first} has this key already"
                 self._refuse(line, here, "duplicate key", rule, "one of the two lines")
                 continue
             self.lines[here] = line

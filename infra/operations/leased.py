@@ -97,7 +97,7 @@ def _taken(
             except GoogleError as error:
                 if error.status == _MISSING:
                     return False
-                raise Failure(f"{state}: the lease on the fleet cannot be had: {error}") from None
+                raise Failure(f"{state}: cannot take the lease on the fleet: {error}") from None
             else:
                 _forget_ended()
                 return True

@@ -41,7 +41,7 @@ class Workspace:
             why = error.strerror or str(error)
         if why:
             fix = f"{_HOME}: a folder of yours, which is made where it is missing"
-            raise ConfigError([Problem(_HOME, f"{self.home}: {why}", "state and the local cloud have a folder", fix)])
+            raise ConfigError([Problem(_HOME, f"{self.home}: {why}", "no folder for state and the local cloud", fix)])
 
     def log_crash(self, error: Exception) -> Path:
         """Write a traceback into a file of its own. OSError or ConfigError where it cannot be written."""

@@ -174,7 +174,7 @@ def _unused(plan: BuildPlan) -> Iterator[Problem]:
     where = f"stacks/Pulumi.{plan.config.stack}.yaml tidepool:builds.connections"
     for each in plan.settings.connections:
         if each.repository not in wanted:
-            rule = "a connection is to a repository whose pushes start a build, spelled as images/images.yaml has it"
+            rule = "no image of images/images.yaml is built by pushes to this repository, as it is spelled"
             yield Problem(where, each.repository, rule, "remove it, or say when.push of an image that reads it")
 
 

@@ -101,8 +101,8 @@ def _sinks(edit: Edit) -> Iterator[Broken]:
         lost, made = healing.lost_an_hour(pool.slices), healing.made_an_hour(pool.slices, every)
         if made < lost:
             said = (
-                f"its {pool.slices} preemptible VMs may lose {lost:.1f} an hour, and with a sweep every {every} "
-                f"minutes {made:g} an hour are made again: it sinks below what is declared and does not come back"
+                f"its {pool.slices} preemptible VMs may lose {lost:.1f} an hour, and a sweep every {every} "
+                f"minutes makes {made:g} an hour again: it never has what it declares"
             )
             yield Broken(pool.name, said)
 

@@ -74,7 +74,7 @@ def _foreign(edit: Edit) -> Iterator[Broken]:
         for repository in pool.serves:
             owner = repository.partition("/")[0]
             if known and owner.lower() not in known and (pool.name, repository.lower()) not in served:
-                said = f"nothing of {owner} was served or let in before: whoever writes to {repository} runs code there"
+                said = f"{owner} is new to the stacks: whoever can push to {repository} runs code there"
                 yield Broken(f"pools[{pool.name}].serves {repository}", said)
 
 

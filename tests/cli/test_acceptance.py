@@ -277,4 +277,4 @@ def test_a_reconcile_while_up_works_is_refused_with_the_holder(fleet: Checkout) 
         with held(records, "ci", LeaseKind.UP, wall_clock, timedelta(minutes=1)):
             result = fleet.run("reconcile", "ci", "--cloud", "local")
     assert result.exit_code == 1
-    assert "`./tidepool up` acts on the fleet of ci until" in result.stderr
+    assert ") holds the fleet of ci until" in result.stderr

@@ -100,7 +100,7 @@ def test_invalid_configuration_is_told_whole_and_ends_with_2(
     _fails_with(monkeypatch, ConfigError(problems))
     result = checkout.run("output", "--json")
     assert result.exit_code == 2
-    assert result.stderr.startswith("a\n  rule: something stands there\n  write: x\n\nb: 2\n  rule: at most 1\n")
+    assert result.stderr.startswith("a\n  problem: something stands there\n  write: x\n\nb: 2\n  problem: at most 1\n")
     assert result.stderr.endswith("2 problems; nothing was changed.\n")
     body = json.loads(result.stdout)
     assert body["exit"] == 2
@@ -140,3 +140,19 @@ def test_doctor_folds_its_lines_at_words(checkout: Checkout) -> None:
     lines = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in drawn.splitlines()]
     assert max(map(len, lines)) <= 80
     assert "With this, commands use" in " ".join(lines)
+
+
+def test_help_that_was_not_asked_for_is_help_too(checkout: Checkout) -> None:
+    for asked in ((), ("cloud",), ("images",)):
+        shown = checkout.run(*asked)
+        assert (shown.exit_code, shown.stderr) == (0, "")
+        assert shown.stdout == checkout.ok(*asked, "--help").stdout
+
+
+def test_the_version_is_a_commit_and_what_decides_a_plan() -> None:
+    asked = [sys.executable, "-m", "infra.cli", "--version"]
+    said = subprocess.run(asked, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    versions = r"\(Pulumi SDK 3\.\d+\.\d+, Google provider \d+\.\d+\.\d+\)\n"
+    assert re.fullmatch(rf"tidepool [0-9a-f]{{12}}(-dirty)? {versions}", said)
+    without_git = Checkout(ROOT).ok("--version").stdout
+    assert re.fullmatch(rf"tidepool of no known commit {versions}", without_git)

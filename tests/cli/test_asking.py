@@ -26,7 +26,7 @@ class _Terminal(StringIO):
 
 def test_google_is_asked_about_and_yes_answers() -> None:
     Invocation(yes=True).ask_before_google("Applying", CloudName.GOOGLE)
-    with pytest.raises(Refusal, match=r"Applying on Google Cloud is asked about first.*--yes"):
+    with pytest.raises(Refusal, match=r"Applying on Google Cloud needs a yes.*--yes"):
         Invocation().ask_before_google("Applying", CloudName.GOOGLE)
 
 

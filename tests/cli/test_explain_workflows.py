@@ -44,6 +44,7 @@ def test_an_edit_names_the_files_that_it_leaves_behind_until_they_are_made_anew(
     (checkout / STACK).write_text(FEWER)
     stale = meaning()["stale"]
     assert any(each.startswith(f"{TESTS}: jobs.tpu-tests.") for each in stale)
+    assert "./tidepool workflows --write mends" in CliRunner().invoke(cli, ["explain", "ci"]).output
     regenerate(checkout)
     assert meaning()["stale"] == []
 

@@ -218,11 +218,11 @@ def uses_detail(uses: list[dict[str, str]], kind: str) -> str:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("promote", "tpu-cy", "--pool", POOL), "images/images.yaml declares that image"),
-        (("promote", f"{IMAGE}@sha256:{'1' * 64}", "--pool", "nowhere"), "the stack file has that pool"),
+        (("promote", "tpu-cy", "--pool", POOL), "images/images.yaml declares no such image"),
+        (("promote", f"{IMAGE}@sha256:{'1' * 64}", "--pool", "nowhere"), "the stack file has no such pool"),
         (("promote", f"{IMAGE}@sha256:{'1' * 64}", "--pool", "train-v4"), "used_by.pools"),
         (("promote", f"controller@sha256:{'1' * 64}", "--pool", POOL), "used_by.pools"),
-        (("undo", "--pool", "nowhere"), "the stack file has that pool"),
+        (("undo", "--pool", "nowhere"), "the stack file has no such pool"),
         (("where", "latest"), "is no digest"),
         (("where", "0" * 12), "0 recorded builds start with"),
         (("build", "levanter-base", "--trigger"), "is built by GitHub"),

@@ -49,7 +49,11 @@ BAD_EDITS = {
     ),
     "a routing label of another pool": (POOL, POOL + "      label: tpu-v5p\n", "label"),
     "a pool's name in another stack": (POOL, POOL.replace("tpu-v4", "train-v4"), "stack training"),
-    "spot together with reserved": (POOLS, with_pool(more="capacity: {spot: true, reserved: r}"), "never two of them"),
+    "spot together with reserved": (
+        POOLS,
+        with_pool(more="capacity: {spot: true, reserved: r}"),
+        "two kinds of capacity in one pool",
+    ),
     "a read-write disk on a slice of several hosts": (
         POOLS,
         with_pool(
@@ -79,7 +83,7 @@ BAD_EDITS = {
         with_pool(
             sections="  tidepool:secrets: [{name: s, readers: [pool/more]}]\n", trust="fork", more="capacity: spot"
         ),
-        "trust fork reads no secret",
+        "has trust fork: any pull request could read the secret",
     ),
     "an unknown key": (POOL, POOL + "      colour: red\n", "colour"),
 }

@@ -92,7 +92,7 @@ def test_what_cannot_be_asked_is_named_with_its_reason() -> None:
     deaf = seen(desired, github=unknown("401: put another token there"), runners=())
     assert left(swept(desired, deaf)[-1]) == [
         "github is unknown: 401: put another token there",
-        f"{vm}: GitHub cannot be asked for its runner",
+        f"{vm}: GitHub does not say whether its runner is online",
     ]
 
 

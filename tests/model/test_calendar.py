@@ -70,7 +70,7 @@ def test_an_override_without_a_reason_is_refused() -> None:
 
 def test_a_freeze_that_ends_before_it_begins_is_refused() -> None:
     window = '- {name: a, time_zone: UTC, from: "2026-12-19", to: "2026-12-18"}'
-    assert "ends after it begins" in the_refusal(stack_text(freezes=window)).rule
+    assert "the freeze ends before it begins, on" in the_refusal(stack_text(freezes=window)).rule
 
 
 def test_every_wrong_value_is_told_at_once() -> None:

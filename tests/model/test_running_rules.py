@@ -30,7 +30,7 @@ def test_a_stack_that_says_nothing_of_them_has_the_usual_limits_and_runs_nothing
     ("runners", "path", "said"),
     [
         ("boot_minutes: 0\n", "boot_minutes", "such as 20"),
-        ("job_minutes: 7201\n", "job_minutes", "at most 7200"),
+        ("job_minutes: 7201\n", "job_minutes", "more than 7200"),
         ("boot_minutes: '20'\n", "boot_minutes", "whole number"),
         ("app:\n", "app", "remove the line"),
         ("app: {id: 0, installation: 2, key_secret: app-key}\n", "app.id", "such as 123456"),
@@ -38,7 +38,7 @@ def test_a_stack_that_says_nothing_of_them_has_the_usual_limits_and_runs_nothing
         ("app: {id: 1, installation: 2, key_secret: ap-key}\n", "app.key_secret", "app-key"),
         (f"{APP}groups: {{everyone: g}}\n", "groups.everyone", "fork"),
         (f"{APP}groups: {{fork: g}}\n", "groups", "member: and the name"),
-        (f"{APP}groups: {{fork: g, member: g}}\n", "groups.member", "of its own"),
+        (f"{APP}groups: {{fork: g, member: g}}\n", "groups.member", "has this runner group too"),
         ("apps: 1\n", "apps", "app"),
     ],
 )
@@ -92,7 +92,7 @@ def test_an_installation_serves_repositories_of_one_owner() -> None:
     [
         ("[{zone: us-central2-b, capacity: spot}]", "fallback[0].zone", "has no v5e"),
         ("[{zone: us-east1-c, capacity: spot}]", "fallback[0].zone", "unlisted_zone"),
-        ("[{zone: us-west4-a, capacity: spot}]", "fallback[0]", "another place"),
+        ("[{zone: us-west4-a, capacity: spot}]", "fallback[0]", "the fallback is the pool's own place"),
         ("[{zone: us-central1-a, capacity: spot}, {zone: us-central1-a, capacity: spot}]", "fallback[1]", "twice"),
         ("[{zone: us-central1-a, capacity: {reserved: gold}}]", "fallback[0].capacity.reserved", "declare it"),
         ("[{zone: us-central1-a}]", "fallback[0].capacity", "required"),
@@ -107,7 +107,7 @@ def test_a_fallback_that_cannot_be_is_refused(fallback: str, path: str, said: st
 
 def test_a_disk_does_not_move_with_a_fallback() -> None:
     disks = "[{source_disk: projects/p/zones/us-west4-a/disks/d}]"
-    assert "attaches in its own zone" in the_refusal(stack_text(pools=pool(fallback=AWAY, data_disks=disks))).rule
+    assert ", and the pool is in" in the_refusal(stack_text(pools=pool(fallback=AWAY, data_disks=disks))).rule
 
 
 def test_a_limit_holds_every_vm_that_may_fall_back_on_it() -> None:

@@ -112,7 +112,7 @@ def test_a_key_that_pulumi_hands_over_and_no_file_has_is_placed_without_a_line()
 
 def test_text_that_is_no_structure_is_refused() -> None:
     values = pulumi_values(stack_text()) | {"tidepool:pools": "[not json"}
-    with pytest.raises(ConfigError, match="a list is wanted"):
+    with pytest.raises(ConfigError, match="not a list"):
         stack_from_pulumi(values, project="tidepool", stack="ci")
 
 

@@ -98,7 +98,7 @@ def test_a_wrong_value_in_a_pool_is_refused(fields: dict[str, object], path: str
 def test_a_derived_value_cannot_be_written(key: str) -> None:
     problem = the_refusal(stack_text(pools=pool(**{key: "4"})))
     assert problem.subject.endswith(f"{POOLS}[0].{key}")
-    assert "derived from the catalogue" in problem.rule
+    assert "comes from the catalogue and cannot be set" in problem.rule
     assert "remove the line" in problem.fix
     assert ("runtime_override" in problem.fix) == key.startswith("runtime")
 
@@ -211,7 +211,7 @@ def test_a_derived_word_elsewhere_is_just_an_unknown_key() -> None:
 
 
 def test_an_encrypted_value_is_refused_since_no_secret_stands_in_a_stack_file() -> None:
-    assert "no secret" in the_refusal(HEAD + "  tidepool:token: {secure: v1:abc}\n").rule
+    assert "a secret in configuration" in the_refusal(HEAD + "  tidepool:token: {secure: v1:abc}\n").rule
 
 
 def test_an_encrypted_value_within_another_is_refused_and_not_repeated() -> None:
@@ -222,7 +222,7 @@ def test_an_encrypted_value_within_another_is_refused_and_not_repeated() -> None
     ):
         problem = the_refusal(stack_text(pools=pools))
         assert problem.subject.endswith(f" {POOLS}{path}")
-        assert "no secret" in problem.rule
+        assert "a secret in configuration" in problem.rule
         assert "v1:abc" not in str(problem)
 
 
@@ -295,7 +295,7 @@ def test_a_routing_label_of_another_pool_is_refused_whatever_its_case() -> None:
 def test_a_label_that_is_the_name_of_another_pool_is_refused() -> None:
     problem = the_refusal(stack_text(pools=pool(name="a", label="gold") + pool(name="gold")))
     assert problem.subject.endswith(f"{POOLS}[1].label")
-    assert "pool a has it" in problem.rule
+    assert "pool a has this routing label" in problem.rule
 
 
 def test_another_pools_routing_label_among_the_shared_ones_is_refused() -> None:
@@ -333,7 +333,7 @@ def test_a_read_write_disk_on_two_vms_is_refused() -> None:
 def test_a_read_write_disk_on_a_pool_that_any_pull_request_reaches_is_refused() -> None:
     problem = the_refusal(stack_text(pools=pool(**V4, trust="fork", data_disks=DISK)))
     assert problem.subject.endswith("data_disks[0].mode")
-    assert "no write access" in problem.rule
+    assert "a pool of trust fork may not write to a disk: any pull request could write what others read" in problem.rule
     assert parse(stack_text(pools=pool(**V4, trust="fork", data_disks=DISK.replace("write", "only"))))
 
 
@@ -469,7 +469,7 @@ def test_a_fork_pool_reads_no_secret() -> None:
     text = stack_text(pools=pool(trust="fork"), secrets="[{name: s, readers: [broker, pool/other]}]\n")
     problem = the_refusal(text)
     assert problem.subject.endswith("secrets[0].readers[1]")
-    assert "trust fork reads no secret" in problem.rule
+    assert "has trust fork: any pull request could read the secret" in problem.rule
     assert parse(text.replace("trust: fork", "trust: member"))
 
 
@@ -477,7 +477,7 @@ def test_registries_of_its_own_and_of_another_stack_together_are_refused() -> No
     text = stack_text(
         registries="{regions: [us-west4], repositories: []}\n", registry_stack="organization/tidepool/ci\n"
     )
-    assert "not both" in the_refusal(text).rule
+    assert "and reads another's" in the_refusal(text).rule
 
 
 def test_registries_of_a_stack_that_has_none_cannot_be_read() -> None:
@@ -496,7 +496,7 @@ def test_a_stack_whose_network_names_are_too_long_is_refused() -> None:
 
 def test_a_builder_reads_secrets_only_where_there_are_registries() -> None:
     text = stack_text(secrets="[{name: s, readers: [builder]}]\n")
-    assert "with registries" in the_refusal(text).rule
+    assert "this stack has no registries, and so no builder" in the_refusal(text).rule
     assert parse(text + "  tidepool:registries: {regions: [us-west4], repositories: []}\n")
 
 
@@ -511,7 +511,7 @@ def test_a_builder_reads_secrets_only_where_there_are_registries() -> None:
 def test_a_name_that_google_knows_once_belongs_to_one_stack(sections: dict[str, str], path: str) -> None:
     problem = the_refusal(stack_text(**sections), siblings=(sibling(pools="[]\n", **sections),))
     assert problem.subject.endswith(f" tidepool:{path}")
-    assert "stack nightly has it" in problem.rule
+    assert "stack nightly has a " in problem.rule
     assert parse(stack_text(**sections), siblings=(sibling(project="other-lab", pools="[]\n", **sections),))
 
 

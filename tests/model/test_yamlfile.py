@@ -93,7 +93,7 @@ def test_paths_start_below_config_as_people_call_them() -> None:
 
 
 def test_a_key_that_is_no_text_is_refused() -> None:
-    assert "keys are text" in refused("? [a]\n: b\n")[0].rule
+    assert "the key is not text" in refused("? [a]\n: b\n")[0].rule
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_a_missing_space_after_a_colon_is_said_on_its_own_line(lines: str) -> No
     line = next(number for number, each in enumerate(text.splitlines(), start=1) if "a-1:2" in each)
     assert problem.subject.split()[0] == f"f.yaml:{line}"
     assert (problem.value, problem.fix) == ("a-1:2", "a-1: 2")
-    assert "a space follows the colon" in problem.rule
+    assert "no space after the colon, so that the line is text" in problem.rule
 
 
 def test_each_of_several_missing_spaces_below_a_key_is_said() -> None:

@@ -29,8 +29,8 @@ def test_a_mistake_in_images_is_a_problem_after_the_apply_and_is_read_once(monke
     found = after_apply.after_apply(load_stack(the_lab(), "ci"), RUN, None)
     kept, builds = found.problems
     assert (found.started, read) == ((), ["images.yaml"])
-    assert kept.startswith("what the broker and the controller run is not kept from clean-up: ")
-    assert builds.startswith("which builds are to be started is not known: ")
+    assert kept.startswith("images of the broker and the controller are not safe from clean-up: ")
+    assert builds.startswith("cannot tell which builds to start: ")
     for each in found.problems:
         assert "images/images.yaml:3" in each
         assert "Next: `./tidepool up ci`" in each

@@ -397,7 +397,8 @@ def test_stale_files_are_listed_where_they_are_known() -> None:
     after = edited("us-west4-a: 2", "us-west4-a: 3")
     assert "not known" in text.render(meaning(CI, after)).partition("Stale\n")[2]
     known = meaning(CI, after, stale=(".github/workflows/tests.yaml",))
-    assert ".github/workflows/tests.yaml" in text.render(known).partition("Stale\n")[2]
+    said = text.render(known).partition("Stale\n")[2]
+    assert ".github/workflows/tests.yaml\n  ./tidepool workflows --write mends" in said
 
 
 ZONES = st.dictionaries(st.sampled_from(["us-west4-a", "us-central1-a", "us-south1-a"]), st.integers(0, 4), min_size=1)

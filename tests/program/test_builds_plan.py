@@ -200,14 +200,18 @@ TIDEPOOL = "      - repository: marin-community/tidepool\n"
         ("    timeout: 4h\n", "    timeout: 4\n", "up to 24h"),
         ("    disk_gb: 200\n", "    disk_gb: 5000\n", "end at 4000"),
         ("    machine_type: E2_HIGHCPU_32\n", "    machine_type: e2-highcpu-32\n", "default pool"),
-        ("    severity: critical\n", "    severity: bad\n", "how bad a finding"),
+        ("    severity: critical\n", "    severity: bad\n", "a severity of a scan's findings"),
         ("    keep_logs_days: 90\n", "    keep_logs_days: 0\n", "how many days"),
-        (TIDEPOOL, TIDEPOOL + "      - repository: Marin-Community/Marin\n", "has one connection"),
-        (TIDEPOOL, TIDEPOOL + "        installation: 7\n", "an installation is used with a token"),
-        (TIDEPOOL, TIDEPOOL + "        token_secret: token/versions/1\n", "an installation is used with a token"),
+        (TIDEPOOL, TIDEPOOL + "      - repository: Marin-Community/Marin\n", "the repository has a connection already"),
+        (TIDEPOOL, TIDEPOOL + "        installation: 7\n", "only one of installation and token is given"),
+        (
+            TIDEPOOL,
+            TIDEPOOL + "        token_secret: token/versions/1\n",
+            "only one of installation and token is given",
+        ),
         (TIDEPOOL, TIDEPOOL + "        installation: 7\n        token_secret: token/versions/latest\n", "never latest"),
         (TIDEPOOL, TIDEPOOL + "        token: secret\n", "no such key"),
-        (TIDEPOOL, TIDEPOOL + "        private: maybe\n", "whether a repository is private"),
+        (TIDEPOOL, TIDEPOOL + "        private: maybe\n", "neither true nor false"),
     ],
 )
 def test_a_mistake_is_said(old: str, new: str, said: str) -> None:

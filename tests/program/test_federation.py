@@ -323,19 +323,19 @@ def test_a_stack_without_it_lets_nobody_in() -> None:
         (GITHUB, "    repository: tidepool\n", "owner/name"),
         (GITHUB, f"{GITHUB}    repository_id: 123456789\n", "repository_id"),
         (ENVIRONMENTS, "    environments: []\n", "no environment may apply"),
-        (ENVIRONMENTS, "    environments: [apply, Apply]\n", "an environment stands once"),
+        (ENVIRONMENTS, "    environments: [apply, Apply]\n", "the environment is listed twice"),
         (ENVIRONMENTS, "    environments: [a'b]\n", "a GitHub environment"),
         ("        pool: nightly-v6e\n", "        pool: Nightly\n", "run_makers"),
         ("        pool: nightly-v6e\n", "", "run_makers"),
         (
             "      - repository: sgl-project/sglang-jax\n        pool: nightly-v6e\n",
             "      - repository: marin-community/marin\n        pool: train-v4\n",
-            "a repository stands once for each pool",
+            "the repository is listed twice for one pool",
         ),
         (
             "      - repository: sgl-project/sglang-jax\n",
             f"      - {TWICE}\n      - repository: {SERVING[0]}\n",
-            "a workflow makes VMs as one pool; this one as train-v4 already",
+            "this workflow makes VMs as train-v4 already",
         ),
     ],
 )
@@ -347,7 +347,7 @@ def test_a_mistake_is_said(old: str, new: str, said: str) -> None:
 def test_the_deploying_account_belongs_to_one_stack_of_a_project() -> None:
     first = parse_stack(text_of("ci"), stack="ci", source="ci")
     second = text_of("nightly") + "\n  tidepool:github:\n" + GITHUB + ENVIRONMENTS
-    with pytest.raises(ConfigError, match="belongs to one stack"):
+    with pytest.raises(ConfigError, match="of this name in"):
         parse_stack(second, stack="nightly", source="nightly", siblings=[first])
 
 

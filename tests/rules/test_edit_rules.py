@@ -206,7 +206,9 @@ def test_a_pool_that_is_lost_faster_than_it_is_made_again_is_warned_of(capacity:
     pools = pool(name="tpu-ci", zones="{us-west4-a: 40}", capacity=capacity)
     found = judge(edit(config(pools=pools, controller=f"every_minutes: {every}\ngrace_minutes: 60\n")))
     assert [(each.rule, each.level) for each in found] == ([("pool-sustained", Level.WARN)] if sinks else [])
-    assert all("may lose 8.0 an hour, and with a sweep every 60 minutes 4 an hour" in each.reason for each in found)
+    assert all(
+        "may lose 8.0 an hour, and a sweep every 60 minutes makes 4 an hour again" in each.reason for each in found
+    )
 
 
 # Exceptions

@@ -119,11 +119,14 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "a step that does nothing": (lambda: job(steps=[Step(name="x")]), "either a script or an action"),
     "a step that does both": (lambda: job(steps=[Step(run="x", uses=CHECKOUT)]), "either a script or an action"),
     "inputs of a script": (lambda: job(steps=[Step(run="x", inputs={"a": 1})]), "inputs are an action's"),
-    "an expression in a script": (lambda: job(steps=[Step(run="echo ${{ github.head_ref }}")]), "part of its code"),
+    "an expression in a script": (
+        lambda: job(steps=[Step(run="echo ${{ github.head_ref }}")]),
+        "an expression in a script would become its code",
+    ),
     "a secret in a script": (lambda: job(steps=[Step(run=f"login {secret()}")]), "a secret part of its command line"),
     "an expression in a script of an action": (
         lambda: job(steps=[Step(uses=CHECKOUT, inputs={"script": context("github.head_ref")})]),
-        "part of its code",
+        "an expression in a script would become its code",
     ),
     "an expression as text": (
         lambda: job(steps=[Step(run="x", env={"A": "${{ github.ref }}"})]),
@@ -138,7 +141,10 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a secret for every step": (lambda: job(env={"TOKEN": secret()}), "the step that needs it"),
     "a token for every step": (lambda: job(env={"TOKEN": context("github.token")}), "the step that needs it"),
-    "a secret that is put out": (lambda: job(outputs={"x": secret()}), "no secret"),
+    "a secret that is put out": (
+        lambda: job(outputs={"x": secret()}),
+        "no secret",
+    ),
     "a secret in a condition": (lambda: job(condition=secret().differs("")), "cannot read secrets"),
     "an inner limit that is none": (
         lambda: job(steps=[Step(run=timed(900, "docker run x"))]),
@@ -148,7 +154,10 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: job(steps=[Step(run=timed(290, "x") + "\n", timeout_minutes=4)]),
         "after 240 s",
     ),
-    "a step longer than its job": (lambda: job(steps=[Step(run="x", timeout_minutes=15)]), "ends before its job"),
+    "a step longer than its job": (
+        lambda: job(steps=[Step(run="x", timeout_minutes=15)]),
+        "the step may take longer than its job, which has",
+    ),
     "257 legs": (lambda: job(matrix=Matrix(axes={"n": range(257)})), "257 legs"),
     "no leg": (lambda: job(matrix=Matrix(axes={"n": []})), "at least one job"),
     "a value twice": (lambda: job(matrix=Matrix(axes={"n": ["a", "a"]})), "stands once"),
@@ -175,14 +184,17 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a clean-up that waits": (
         lambda: job(purpose=Purpose.CLEANUP, concurrency=Concurrency("x", Purpose.CLEANUP)),
-        "cancels a clean-up that waits",
+        "would cancel one that waits, and what it deletes would stay",
     ),
     "a clean-up after success alone": (lambda: job(purpose=Purpose.CLEANUP, needs=["make"]), "condition=always()"),
     "a workflow that cuts off an apply": (
         lambda: workflow(job(purpose=Purpose.APPLY), concurrency=Concurrency("x", Purpose.CHECK)),
         "job test is apply",
     ),
-    "no concurrency": (lambda: workflow(concurrency=None), "cancel the first, or wait"),
+    "no concurrency": (
+        lambda: workflow(concurrency=None),
+        "nothing says whether a second run cancels the first or waits",
+    ),
     "needs that name no job": (lambda: workflow(job(needs=["build"])), "needs build"),
     "needs in a circle": (lambda: workflow(job(id="a", needs=["b"]), job(id="b", needs=["a"])), "in a circle"),
     "two jobs of one id": (lambda: workflow(job(), job()), "stands once in a workflow"),

@@ -233,7 +233,7 @@ def test_inputs_that_nobody_gives_have_their_defaults() -> None:
 
 
 def test_a_condition_that_github_refuses_is_refused_with_its_place() -> None:
-    with pytest.raises(ConfigError, match=r"jobs\.test: matrix\.jax == 1\n  rule: no context matrix here"):
+    with pytest.raises(ConfigError, match=r"jobs\.test: matrix\.jax == 1\n  problem: no context matrix here"):
         jobs(push(), test={"if": "matrix.jax == 1"})
 
 
@@ -252,7 +252,7 @@ def test_a_file_that_github_refuses_is_refused(spec: dict[str, Any], said: str) 
 
 
 def test_a_filter_that_means_nothing_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"on\.push\n  rule: \?x"):
+    with pytest.raises(ConfigError, match=r"on\.push\n  problem: \?x"):
         run({"on": {"push": {"branches": ["?x"]}}, "jobs": {}}, push())
 
 

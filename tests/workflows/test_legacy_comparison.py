@@ -135,10 +135,10 @@ def test_every_generated_file_of_the_lab_says_which_old_ones_it_takes_the_place_
 
 
 REFUSED = [
-    ({"file": "levanter-run_ray_tests.yaml"}, "an old file stands once"),
-    ({"name": "Levanter - Run Ray tests"}, "an old name stands once"),
-    ({"file": "marin-docs.yaml"}, "kept as it is, or gives way"),
-    ({"replaced_by": "levanter-test.yaml"}, "gives way to a generated one"),
+    ({"file": "levanter-run_ray_tests.yaml"}, "the old file is listed twice"),
+    ({"name": "Levanter - Run Ray tests"}, "the old name is listed twice"),
+    ({"file": "marin-docs.yaml"}, "the workflow is both kept and replaced"),
+    ({"replaced_by": "levanter-test.yaml"}, "no generated workflow of this name"),
 ]
 
 

@@ -73,7 +73,7 @@ PUBLISHING = ["levanter-docker-base-image", "levanter-docker-cluster-image", "ma
 
 @pytest.mark.parametrize("stem", [*PUBLISHING, "levanter-publish_dev"])
 def test_a_workflow_that_publishes_is_not_kept_running(stem: str) -> None:
-    with pytest.raises(ConfigError, match="published twice"):
+    with pytest.raises(ConfigError, match="the new workflow publishes it too"):
         keep(old_files(), legacy({f"{stem}.yaml": LegacyRuns.BESIDE}))
 
 
@@ -182,7 +182,7 @@ def test_once_renamed_there_is_nothing_left_to_do() -> None:
 
 def test_a_file_by_hand_that_came_back_beside_its_copy_is_refused() -> None:
     both = {**kept(), path("levanter-run_tests.yaml"): old_files()[path("levanter-run_tests.yaml")]}
-    with pytest.raises(ConfigError, match="stands once"):
+    with pytest.raises(ConfigError, match="the old workflow stands twice"):
         keep(both, legacy())
 
 

@@ -55,15 +55,15 @@ def test_an_alias_is_its_anchors_value() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a: 1\na: 2\n", "x:2 a\n  rule: a key stands once; line 1 has it"),
+        ("a: 1\na: 2\n", "x:2 a\n  problem: line 1 has this key already"),
         ("a: [1\n", "x:2: did not find expected"),
-        ("- a\n", "x:1\n  rule: a workflow is a mapping"),
-        ("", "x:1\n  rule: a workflow is a mapping"),
-        ("a: &a [*a]\n", "levels deep"),
+        ("- a\n", "x:1\n  problem: not a mapping"),
+        ("", "x:1\n  problem: not a mapping"),
+        ("a: &a [*a]\n", "deeper than"),
         ("? [a]\n: 1\n", "a key that is no text"),
         ("a: \x01\n", "remove the character"),
         ("a: 1\n---\nb: 1\n", "one valid YAML document"),
-        ("a: " + "[" * 200 + "]" * 200, "levels deep"),
+        ("a: " + "[" * 200 + "]" * 200, "deeper than"),
     ],
 )
 def test_what_cannot_be_read_is_told_by_line(text: str, said: str) -> None:
@@ -75,13 +75,13 @@ def test_what_cannot_be_read_is_told_by_line(text: str, said: str) -> None:
 def test_aliases_that_multiply_into_one_another_are_refused() -> None:
     lines = ["a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 8)}]" for n in range(1, 9)]
-    with pytest.raises(ConfigError, match="at most 100 levels deep and 50,000 values long"):
+    with pytest.raises(ConfigError, match="deeper than 100 levels or longer than 50,000 values"):
         read("\n".join(lines), "x")
 
 
 def test_a_file_is_called_by_its_path_from_the_root(tmp_path: Path) -> None:
     (tmp_path / "w.yaml").write_bytes(b"name: \xff\n")
-    with pytest.raises(ConfigError, match=r"^w\.yaml: .*\n  rule: a workflow is text in UTF-8"):
+    with pytest.raises(ConfigError, match=r"^w\.yaml: .*\n  problem: not text in UTF-8"):
         read_file(tmp_path / "w.yaml", tmp_path)
     (tmp_path / "w.yaml").write_text(TEXT)
     assert read_file(tmp_path / "w.yaml", tmp_path).source == "w.yaml"

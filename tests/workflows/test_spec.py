@@ -14,7 +14,7 @@ from workflows.spec import load_spec, read_spec, spec_names
 GPT2 = "  - file: levanter-gpt2_small_itest.yaml\n"
 REFUSED = [
     # One value.
-    ("version: 1\n", "version: 2\n", "version", "reads version 1"),
+    ("version: 1\n", "version: 2\n", "version", "not version 1, which this program reads"),
     ("repository: marin-community/marin\n", "repository: marin\n", "repository", "a GitHub repository"),
     ("branch: main\n", "branch: main branch\n", "branch", "the name of a branch"),
     ("tests:\n", "testes: []\ntests:\n", "testes", "no such key: testes"),
@@ -23,13 +23,13 @@ REFUSED = [
     ("      - job: cpu-unit-tests", "      - job: 1 cpu tests", "suites[0].job", "a job's id"),
     ("        folder: lib/levanter\n", "        folder: ../levanter\n", "suites[0].folder", "below the top"),
     ("        folder: lib/levanter\n", "        folder: /lib/levanter\n", "suites[0].folder", "below the top"),
-    ("        tests: [tests]\n", "        tests: []\n", "suites[0].tests", "tests are somewhere"),
-    ("not entry and not slow", "not entry and and slow", "suites[0].markers", "markers are names"),
-    ("not entry and not slow", "entry'; true #", "suites[0].markers", "markers are names"),
-    ("where: github-hosted", "where: github", "suites[0].where", "on GitHub's runners or on pools"),
-    ("where: github-hosted", "where: []", "suites[0].where", "one at least"),
-    ("where: github-hosted", "where: {schedule: [tpu-ci]}", "suites[0].where", "runs on pull_request and push"),
-    ("          pull_request: [tpu-ci]", "          pull_request: [tpu-ci, tpu-ci]", "suites[3].where", "named once"),
+    ("        tests: [tests]\n", "        tests: []\n", "suites[0].tests", "no folder of tests is named"),
+    ("not entry and not slow", "not entry and and slow", "suites[0].markers", "not names of markers joined"),
+    ("not entry and not slow", "entry'; true #", "suites[0].markers", "not names of markers joined"),
+    ("where: github-hosted", "where: github", "suites[0].where", "neither GitHub's runners nor pools of the fleet"),
+    ("where: github-hosted", "where: []", "suites[0].where", "not a list of pools with at least one"),
+    ("where: github-hosted", "where: {schedule: [tpu-ci]}", "suites[0].where", "not an event of suites"),
+    ("          pull_request: [tpu-ci]", "          pull_request: [tpu-ci, tpu-ci]", "suites[3].where", "named twice"),
     ("          pull_request: [tpu-ci]", "          pull_request: [TPU]", "suites[3].where", "a pool's name"),
     ('python: ["3.11"]', "python: [3.11]", "suites[0].python[0]", "not text"),
     ('python: ["3.11"]', 'python: ["3.11.4"]', "suites[0].python[0]", "first two numbers"),
@@ -45,35 +45,35 @@ REFUSED = [
     ("      - levanter.main.train_lm", "      - levanter; rm", "runs[0].command[2]", "one word of a command"),
     ("      - levanter.main.train_lm", "      - $HOME", "runs[0].command[2]", "one word of a command"),
     # Several values, and what is around them.
-    ("  - file: marin-unit-tests.yaml", "  - file: marin-docs.yaml", "tests[1].file", "made of one entry"),
+    ("  - file: marin-unit-tests.yaml", "  - file: marin-docs.yaml", "tests[1].file", "another entry makes this file"),
     ("  - file: marin-docs.yaml", "  - file: stale.yml", "kept[2].file", "shared"),
-    ("    name: Marin - Docs", "    name: Marin - Tests", "kept[2].name", "a workflow's name stands once"),
-    ("stack: ci\n", "stack: cj\n", "stack", "names a stack"),
-    ("stack: ci\n", "stack: training\n", "stack", "lets workflows of GitHub in"),
-    ("      - job: cpu-ray-tests", "      - job: tpu-tests", "suites[1].job", "stands once in a file"),
-    ("where: [tpu-ci]", 'where: [tpu-ci]\n        python: ["3.11"]', "suites[1].python", "a pool's Python"),
-    ("where: [tpu-ci]", 'where: [tpu-ci]\n        node: "22"', "suites[1].node", "a pool's Node"),
-    ('        python: ["3.11"]\n', "", "suites[0]", "names its Python"),
-    ("        priority: first\n", "        leave_free: 1\n        priority: first\n", "leave_free", "is not first"),
-    ("        extras: [tpu]\n", "", "suites[1]", "the library that drives it"),
-    ("where: github-hosted\n", "where: github-hosted\n        leave_free: 1\n", "leave_free", "leaves VMs free"),
+    ("    name: Marin - Docs", "    name: Marin - Tests", "kept[2].name", "another workflow has this name"),
+    ("stack: ci\n", "stack: cj\n", "stack", "no stack has this name"),
+    ("stack: ci\n", "stack: training\n", "stack", "the stack lets no workflow of GitHub in"),
+    ("      - job: cpu-ray-tests", "      - job: tpu-tests", "suites[1].job", "another job of the file has this id"),
+    ("where: [tpu-ci]", 'where: [tpu-ci]\n        python: ["3.11"]', "suites[1].python", "says which Python"),
+    ("where: [tpu-ci]", 'where: [tpu-ci]\n        node: "22"', "suites[1].node", "says which Node"),
+    ('        python: ["3.11"]\n', "", "suites[0]", "the suite runs on GitHub's runners and names no Python"),
+    ("        priority: first\n", "        leave_free: 1\n        priority: first\n", "leave_free", "no VMs free"),
+    ("        extras: [tpu]\n", "", "suites[1]", "no library that drives"),
+    ("where: github-hosted\n", "where: github-hosted\n        leave_free: 1\n", "leave_free", "leaves no VMs free"),
     ("        priority: first\n", "        leave_free: -1\n", "leave_free", "a number of VMs"),
     ("images: [cluster]", "images: [clutser]", "groups[0].images[0]", "an image of images/images.yaml"),
     ("images: [cluster]", "images: [controller]", "groups[0].images[0]", "that is built from marin-community/marin"),
-    ("images: [cluster]", "images: [cluster, levanter-base]", "groups[0].images", "built by one builder"),
-    ("images: [cluster]", "images: [cluster, tpu-ci]", "groups[1].images[0]", "an image is in one group"),
-    ("      - {job: marin-tpu-ci-image, images: [tpu-ci]}\n", "", "images[0].groups", "is in a group: tpu-ci"),
-    ("    image: levanter-incremental", "    image: cluster", "runs[0].image", "GitHub's registry has"),
-    ("    image: levanter-incremental", "    image: levanter-cluster", "runs[0].image", "images/images.yaml says who"),
-    ("    vm: train-v4", "    vm: train-v5", "runs[0].vm", "as a pool of a stack says"),
+    ("images: [cluster]", "images: [cluster, levanter-base]", "groups[0].images", "the group has two builders"),
+    ("images: [cluster]", "images: [cluster, tpu-ci]", "groups[1].images[0]", "the image is in two groups"),
+    ("      - {job: marin-tpu-ci-image, images: [tpu-ci]}\n", "", "images[0].groups", "is in no group: tpu-ci"),
+    ("    image: levanter-incremental", "    image: cluster", "runs[0].image", "that goes to GitHub's registry"),
+    ("    image: levanter-incremental", "    image: levanter-cluster", "runs[0].image", "does not name this run"),
+    ("    vm: train-v4", "    vm: train-v5", "runs[0].vm", "no stack has this pool"),
     ("    vm: train-v4", "    vm: tpu-v4", "runs[0].vm", "tpu-v4 has v4-8"),
     ("    vm: train-v4", "    vm: tpu-v5p", "runs[0].vm", "tpu-v5p has v5p-8"),
-    ("{WANDB_API_KEY: wandb-api-key}", "{WANDB_API_KEY: wandb}", "WANDB_API_KEY", "reads the secret as pool/train-v4"),
-    (GPT2, "  - file: levanter-gpt2.yaml\n", "runs[0].file", "lets workflows that make VMs in by their file"),
-    (GPT2, "  - file: levanter-gpt2.yaml\n", "images[0].starts[0]", "images start runs of this specification"),
-    ("follows: Levanter - Tests", "follows: Run Tests", "publish[0].follows", "follows one that exists"),
+    ("{WANDB_API_KEY: wandb-api-key}", "{WANDB_API_KEY: wandb}", "WANDB_API_KEY", "pool/train-v4 does not let"),
+    (GPT2, "  - file: levanter-gpt2.yaml\n", "runs[0].file", "the stack lets this workflow make VMs as"),
+    (GPT2, "  - file: levanter-gpt2.yaml\n", "images[0].starts[0]", "no run of this specification has this file"),
+    ("follows: Levanter - Tests", "follows: Run Tests", "publish[0].follows", "no workflow of this name to follow"),
     ("    name: Levanter - Tests", "    name: Levanter tests", "images[0]", "which is no workflow of this repository"),
-    ("package: levanter\n    markers", "package: levantar\n    markers", "accepted_gaps[0]", "package with suites"),
+    ("package: levanter\n    markers", "package: levantar\n    markers", "accepted_gaps[0]", "has no suites"),
 ]  # fmt: skip
 
 
@@ -99,7 +99,7 @@ def test_all_mistakes_are_told_at_once() -> None:
 
 
 def test_a_key_that_stands_twice_is_refused() -> None:
-    with pytest.raises(ConfigError, match="stands once"):
+    with pytest.raises(ConfigError, match=r"line \d+ has this key already"):
         monorepo.spec(("branch: main\n", "branch: main\nbranch: main\n"))
 
 

@@ -297,13 +297,16 @@ def test_over_budget_the_stack_and_the_sum_are_named() -> None:
 
 
 REFUSED = {
-    "a budget below what the runs cost": (("usd_per_month: 10", "usd_per_month: 1"), "within their budget"),
+    "a budget below what the runs cost": (
+        ("usd_per_month: 10", "usd_per_month: 1"),
+        "the TPU VMs of the tests cost more than their budget of $",
+    ),
     "a pool that is not there": (("vm: nightly-v6e", "vm: nightly-v7"), "nightly-v6e"),
     "no time to make the VM": (("job_minutes: 20", "job_minutes: 15"), "job_minutes: 18"),
     "a file that the stack does not let in": (("file: tpu-nightly.yaml", "file: other.yaml"), "run_makers"),
-    "two files of one name": (("file: tpu-label.yaml", "file: tests.yaml"), "made of one entry"),
+    "two files of one name": (("file: tpu-label.yaml", "file: tests.yaml"), "another entry makes this file"),
     "an image without its digest": (("@sha256:0f5b", "@sha256:0f5"), "by its digest"),
-    "a suite without tests": (("modules: [test.srt.test_score_api]", "modules: []"), "at least one"),
+    "a suite without tests": (("modules: [test.srt.test_score_api]", "modules: []"), "the list is empty"),
     "a key that is not there": (("    times_a_month: 5", "    times: 5"), "times"),
 }
 

@@ -121,7 +121,7 @@ def context(path: str) -> Expression:
     """A value of a context by its path: `context("github.event.pull_request.number")`."""
     root = path.partition(".")[0]
     if not _CONTEXT.fullmatch(path) or root not in ROOTS:
-        rule = "a context is names joined by dots, the first one of " + ", ".join(sorted(ROOTS))
+        rule = "not a context: names joined by dots, the first one of " + ", ".join(sorted(ROOTS))
         raise ConfigError([Problem("expression", path, rule, "github.event_name")])
     return Expression(path, frozenset((path.lower(),)))
 

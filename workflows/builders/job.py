@@ -195,11 +195,11 @@ class Job:
         if self.purpose is not Purpose.CLEANUP:
             return
         if self.concurrency and "github.run_id" not in reads(self.concurrency.group):
-            rule = "GitHub cancels a clean-up that waits when the next one comes, and what it deletes would stay"
+            rule = "the next clean-up would cancel one that waits, and what it deletes would stay"
             yield "a clean-up with a group of its own", rule, 'template("...", context("github.run_id")), or none'
         calls = functions(parse(self.condition.source)) if self.condition else frozenset()
         if self.needs and "always" not in calls:
-            rule = "a clean-up runs after a failure and when the run is cancelled, too"
+            rule = "the clean-up is skipped after a failure or when the run is cancelled"
             yield "a clean-up that needs others", rule, "condition=always()"
 
     def _text(self) -> Iterator[Complaint]:

@@ -136,7 +136,7 @@ class Step:
     def _text(self, said: str) -> Iterator[Complaint]:
         scripts = [self.run, self.inputs.get("script", "")]
         if any("${{" in str(script) for script in scripts):
-            rule = "an expression in a script becomes part of its code, and a secret part of its command line"
+            rule = "an expression in a script would become its code, and a secret part of its command line"
             yield said, rule, 'the expression in env, and "$NAME" in the script'
         places = {"name": self.name, "shell": self.shell, "working-directory": self.working_directory}
         for key, value in {**self.env, **self.inputs, **places}.items():
@@ -149,7 +149,7 @@ class Step:
 
     def _limits(self, said: str, limit_minutes: int) -> Iterator[Complaint]:
         if self.timeout_minutes is not None and not 0 < self.timeout_minutes < limit_minutes:
-            rule = f"a step ends before its job, which has {limit_minutes} minutes"
+            rule = f"the step may take longer than its job, which has {limit_minutes} minutes"
             yield f"{said}: timeout-minutes {self.timeout_minutes}", rule, f"timeout_minutes={limit_minutes - 1}"
         limit = 60 * min(limit_minutes, self.timeout_minutes or limit_minutes)
         for seconds in inner_limits(self.run):

@@ -204,7 +204,7 @@ def _filled(**filters: Sequence[str]) -> dict[str, Any] | None:
 
 def _harmless(event: str, why: str) -> Iterator[Complaint]:
     if not why.strip():
-        rule = "it runs with this repository's rights on what anybody sent, so it says why that does no harm"
+        rule = "it runs with this repository's rights on what anybody sent, and does not say why that does no harm"
         yield event, rule, 'why="runs the default branch\'s code alone"'
 
 

@@ -111,7 +111,7 @@ class Workflow:
     def _concurrency(self) -> Iterator[Complaint]:
         for job in self.jobs:
             if not self.concurrency and not job.concurrency:
-                rule = "it is said what a second run does: cancel the first, or wait"
+                rule = "nothing says whether a second run cancels the first or waits"
                 yield f"job {job.id}: no concurrency", rule, "Concurrency(group, purpose)"
         if self.concurrency and self.concurrency.cancels:
             for job in self.jobs:

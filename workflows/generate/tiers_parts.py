@@ -60,10 +60,16 @@ class Parts:
         if shape is None:
             there = ", ".join(each.pool.name for each in world.pools())
             line = spec.line("tiers", "on_tpu", "vm")
-            raise ConfigError([Problem(str(line), tiers.on_tpu.vm, "a stack declares the pool", f"one of {there}")])
+            raise ConfigError([Problem(str(line), tiers.on_tpu.vm, "no stack declares the pool", f"one of {there}")])
         if shape.pool.accelerator.multi_host:
             line, name = spec.line("tiers", "on_tpu", "vm"), shape.pool.accelerator.name
-            raise ConfigError([Problem(str(line), name, "these tests run on one host", "a pool of one host")])
+            raise ConfigError(
+                [
+                    Problem(
+                        str(line), name, "the pool has several hosts, and these tests run on one", "a pool of one host"
+                    )
+                ]
+            )
         return cls(spec=spec, tiers=tiers, world=world, shape=shape, cost=cost(spec, tiers, shape))
 
 
@@ -244,7 +250,7 @@ def _ready_minutes(parts: Parts) -> int:
     if left < _LEAST_READY_MINUTES:
         least = tests.job_minutes - left + _LEAST_READY_MINUTES
         line = parts.spec.line("tiers", "on_tpu", "job_minutes")
-        rule = "a job has time to make its VM, to install, to test and to delete it"
+        rule = "too short to make the VM, to install, to test and to delete it"
         raise ConfigError([Problem(str(line), str(tests.job_minutes), rule, f"job_minutes: {least}")])
     return left
 

@@ -101,7 +101,7 @@ def back(files: Mapping[str, str], legacy: Legacy) -> Edits:
         Problem(
             f"{FOLDER}/{suffixed_file(old.file)}",
             "",
-            "the old workflow comes back from its copy",
+            "the copy of the old workflow is gone",
             f"the copy again: git checkout COMMIT -- {FOLDER}/{suffixed_file(old.file)}",
         )
         for old in legacy.workflows
@@ -123,7 +123,7 @@ def overdue(files: Mapping[str, str], legacy: Legacy, today: date) -> tuple[Prob
     if today <= legacy.until:
         return ()
     kept = [f"{FOLDER}/{suffixed_file(old.file)}" for old in legacy.workflows]
-    rule = f"old workflows stand beside the new ones up to {legacy.until}; docs of the way back: {PAGE}"
+    rule = f"the old workflow should be gone since {legacy.until}; the way back: {PAGE}"
     return tuple(
         Problem(path, "", rule, f"git rm {path}, or a later day in `legacy.until`")
         for path in sorted((*kept, f"{FOLDER}/{COMPARISON}"))
@@ -144,9 +144,9 @@ def scope(legacy: Legacy) -> Renamed:
 def _copy(old: Old, legacy: Legacy, content: str, path: str, *, copied: bool) -> str:
     if not content:
         fix = f"the file, or {old.file} no more under `legacy.workflows`"
-        raise ConfigError([Problem(path, "", "a workflow that is kept for a while is there", fix)])
+        raise ConfigError([Problem(path, "", "the workflow to keep for a while is not there", fix)])
     if copied:
-        rule = f"the old workflow stands once, and {suffixed_file(old.file)} is a copy of it"
+        rule = f"the old workflow stands twice: {suffixed_file(old.file)} is a copy of it"
         raise ConfigError([Problem(path, "", rule, "one of the two")])
     file = read(content, path)
     problems = tuple(_misfits(old, file))
@@ -169,14 +169,16 @@ def _original(content: str, legacy: Legacy) -> str:
 def _misfits(old: Old, file: WorkflowFile) -> Iterator[Problem]:
     name = file.data.get("name")
     if name != old.name:
-        rule = "others follow a workflow by its name, so the specification says it as it is in the file"
+        rule = "the specification has another name of the workflow than the file, and others follow it by its name"
         fix = f"name: {name}, in `legacy.workflows`" if name else f"name: {old.name}, in the file"
         yield Problem(file.where(("name",)), str(name or "no name"), rule, fix)
     if SUFFIX in old.file:
-        yield Problem(file.source, old.file, f"what is kept for a while gets the suffix {SUFFIX}", "another file name")
+        yield Problem(
+            file.source, old.file, f"the name has the suffix {SUFFIX} of old workflows already", "another file name"
+        )
     if old.runs is LegacyRuns.BESIDE:
         for step in _publishing(WorkflowView(file)):
-            rule = "the new workflow publishes it, and nothing is published twice"
+            rule = "the new workflow publishes it too"
             yield Problem(file.where(step.path), step.said, rule, "runs: by-hand, in `legacy.workflows`")
 
 
@@ -199,7 +201,7 @@ def comparison(spec: Spec, world: World, files: Iterable[Generated]) -> Generate
     """
     legacy = spec.declared.legacy
     if legacy is None:
-        rule = "the specification says which old workflows are kept, and up to which day"
+        rule = "the specification does not say which old workflows are kept, and up to which day"
         raise ConfigError([Problem(spec.file, "", rule, "a section `legacy`")])
     names = {PurePosixPath(file.path).name: file.workflow.name for file in files}
     workflow = Workflow(

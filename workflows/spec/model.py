@@ -111,7 +111,9 @@ class Suite(Model):
     job: JobId
     package: PackageName
     folder: Folder = "."
-    tests: Annotated[tuple[Folder, ...], AfterValidator(lambda some: some or refuse("tests are somewhere", "[tests]"))]
+    tests: Annotated[
+        tuple[Folder, ...], AfterValidator(lambda some: some or refuse("no folder of tests is named", "[tests]"))
+    ]
     markers: Markers
     where: WhereValue
     python: tuple[PythonVersion, ...] = ()
@@ -175,7 +177,9 @@ class TpuRun(Model):
     image: ResourceName
     package: PackageName
     folder: Folder = "."
-    command: Annotated[tuple[Word, ...], AfterValidator(lambda some: some or refuse("a command has words", "[python]"))]
+    command: Annotated[
+        tuple[Word, ...], AfterValidator(lambda some: some or refuse("the command is empty", "[python]"))
+    ]
     env: Mapping[VariableName, EnvValue] = {}
     secrets: Mapping[VariableName, ResourceName] = {}
     schedule: tuple[Cron, ...] = ()

@@ -61,11 +61,11 @@ def files_and_names_stand_once(judged: SpecInWorld) -> Iterator[Problem]:
     names = Counter(name for _, _, name in _sections(judged.declared))
     for path, file, name in _sections(judged.declared):
         if files[file] > 1:
-            yield judged.problem((*path, "file"), file, "a file is made of one entry", "another file")
+            yield judged.problem((*path, "file"), file, "another entry makes this file", "another file")
         if file in SHARED_FILES:
-            yield judged.problem((*path, "file"), file, "the file is shared, and no specification's", "another file")
+            yield judged.problem((*path, "file"), file, "the file is shared by all specifications", "another file")
         if names[name] > 1:
-            rule = "a workflow's name stands once: others follow it by its name"
+            rule = "another workflow has this name, and others follow it by its name"
             yield judged.problem((*path, "name"), name, rule, "another name")
 
 
@@ -73,9 +73,9 @@ def the_stack_lets_workflows_in(judged: SpecInWorld) -> Iterator[Problem]:
     stack = judged.world.stacks.get(judged.declared.stack)
     if stack is None:
         there = ", ".join(sorted(judged.world.stacks))
-        yield judged.problem(("stack",), judged.declared.stack, "a specification names a stack", f"one of {there}")
+        yield judged.problem(("stack",), judged.declared.stack, "no stack has this name", f"one of {there}")
     elif stack.github is None:
-        rule = "the stack lets workflows of GitHub in"
+        rule = "the stack lets no workflow of GitHub in"
         yield judged.problem(
             ("stack",), judged.declared.stack, rule, f"tidepool:github in stacks/Pulumi.{judged.declared.stack}.yaml"
         )
@@ -87,25 +87,25 @@ def suites_have_jobs_of_their_own(judged: SpecInWorld) -> Iterator[Problem]:
         for place, suite in enumerate(tests.suites):
             if jobs[suite.job] > 1:
                 path = ("tests", index, "suites", place, "job")
-                yield judged.problem(path, suite.job, "the id of a job stands once in a file", "another id")
+                yield judged.problem(path, suite.job, "another job of the file has this id", "another id")
 
 
 def suites_say_what_their_runners_do_not(judged: SpecInWorld) -> Iterator[Problem]:
     for path, suite in judged.suites():
         if suite.leave_free is not None and (suite.where.hosted or suite.priority is Priority.FIRST):
-            rule = "a suite leaves VMs free that wants them, and is not first itself"
+            rule = "a suite that goes first leaves no VMs free for others"
             yield judged.problem((*path, "leave_free"), str(suite.leave_free), rule, "remove the line")
         if not suite.where.hosted and suite.python:
-            rule = "a pool's Python is the one of its runner image"
+            rule = "the runner image says which Python a pool has"
             yield judged.problem((*path, "python"), ", ".join(suite.python), rule, "remove the line")
         if not suite.where.hosted and suite.node:
-            rule = "a pool's Node is the one of its runner image"
+            rule = "the runner image says which Node a pool has"
             yield judged.problem((*path, "node"), suite.node, rule, "remove the line")
         if not suite.where.hosted and not suite.jax and not any("tpu" in each for each in suite.chosen):
-            rule = "tests on a TPU run with the library that drives it: of a jax version, or of the package's extra"
+            rule = "no library that drives the TPU: neither a jax version nor the package's extra"
             yield judged.problem(path, suite.package, rule, "extras: [tpu]")
         if suite.where.hosted and not suite.python:
-            yield judged.problem(path, "", "a suite on GitHub's runners names its Python", 'python: ["3.11"]')
+            yield judged.problem(path, "", "the suite runs on GitHub's runners and names no Python", 'python: ["3.11"]')
 
 
 def groups_have_images_of_one_builder(judged: SpecInWorld) -> Iterator[Problem]:
@@ -120,18 +120,18 @@ def groups_have_images_of_one_builder(judged: SpecInWorld) -> Iterator[Problem]:
             path = ("images", index, "groups", place, "images")
             for at, name in enumerate(group.images):
                 if name not in known:
-                    rule = f"an image of images/images.yaml that is built from {judged.declared.repository}"
+                    rule = f"not an image of images/images.yaml that is built from {judged.declared.repository}"
                     yield judged.problem((*path, at), name, rule, f"one of {', '.join(sorted(known))}")
                 if name in grouped:
-                    yield judged.problem((*path, at), name, "an image is in one group", "the name once")
+                    yield judged.problem((*path, at), name, "the image is in two groups", "the name once")
                 grouped.add(name)
             builders = {known[name].builder for name in group.images if name in known}
             if len(builders) > 1:
                 said = ", ".join(group.images)
-                yield judged.problem(path, said, "a group is built by one builder", "two groups")
+                yield judged.problem(path, said, "the group has two builders", "two groups")
         for name in sorted(known.keys() - grouped):
             yield judged.problem(
-                ("images", index, "groups"), "", f"every image is in a group: {name}", f"images: [{name}]"
+                ("images", index, "groups"), "", f"an image is in no group: {name}", f"images: [{name}]"
             )
 
 
@@ -140,19 +140,19 @@ def runs_have_what_they_name(judged: SpecInWorld) -> Iterator[Problem]:
         path = ("runs", index)
         images = sorted(image.name for image in judged.world.images.images if image.builder is Builder.GITHUB)
         if run.image not in images:
-            rule = "a run's image is one of images/images.yaml that GitHub's registry has"
+            rule = "not an image of images/images.yaml that goes to GitHub's registry"
             yield judged.problem((*path, "image"), run.image, rule, f"one of {', '.join(images)}")
         elif run.name not in judged.world.images.image(run.image).used_by.workflows:
-            rule = f"images/images.yaml says who runs an image: used_by.workflows of {run.image}"
+            rule = f"images/images.yaml does not name this run in used_by.workflows of {run.image}"
             yield judged.problem((*path, "image"), run.image, rule, f"workflows: [{run.name}] there")
         shape = judged.world.pool(run.vm)
         if shape is None:
             there = ", ".join(each.pool.name for each in judged.world.pools())
-            yield judged.problem((*path, "vm"), run.vm, "a VM is made as a pool of a stack says", f"one of {there}")
+            yield judged.problem((*path, "vm"), run.vm, "no stack has this pool", f"one of {there}")
         else:
             offered, wanted = shape.pool.accelerator, run.accelerator
             if offered.generation != wanted.generation or offered.chips < wanted.chips:
-                rule = f"the pool's accelerator is at least {wanted.name}; {run.vm} has {offered.name}"
+                rule = f"the pool is too small for {wanted.name}: {run.vm} has {offered.name}"
                 yield judged.problem((*path, "vm"), run.vm, rule, f"a pool of {wanted.name} or larger")
 
 
@@ -172,7 +172,7 @@ def runs_may_make_their_vms(judged: SpecInWorld) -> Iterator[Problem]:
         ]
     for path, pool, file in making:
         if judged.world.pool(pool) is not None and (pool, file) not in named:
-            rule = f"the stack lets workflows that make VMs in by their file, and as one pool; this one as {pool}"
+            rule = f"the stack lets this workflow make VMs as {pool} alone"
             entry = f"{file} with pool: {pool}"
             fix = f"{entry} below tidepool:github run_makers in stacks/Pulumi.{declared.stack}.yaml"
             yield judged.problem(path, file, rule, fix)
@@ -184,7 +184,7 @@ def runs_may_make_their_vms(judged: SpecInWorld) -> Iterator[Problem]:
         for variable, name in run.secrets.items():
             reader = f"pool/{run.vm}"
             if not any(each.name == name and reader in each.readers for each in shape.stack.secrets):
-                rule = f"the VM reads the secret as {reader}, whose stack declares it"
+                rule = f"the stack of {reader} does not let the VM read the secret"
                 fix = f"tidepool:secrets in stacks/Pulumi.{shape.stack.stack}.yaml: {name}, readers: [{reader}]"
                 yield judged.problem((*path, "secrets", variable), name, rule, fix)
 
@@ -193,13 +193,13 @@ def who_follows_follows_what_is_there(judged: SpecInWorld) -> Iterator[Problem]:
     names = sorted(name for _, _, name in _sections(judged.declared))
     for index, publish in enumerate(judged.declared.publish):
         if publish.follows not in names:
-            rule = "a workflow follows one that exists, by its name"
+            rule = "no workflow of this name to follow"
             yield judged.problem(("publish", index, "follows"), publish.follows, rule, f"one of {', '.join(names)}")
     started = {run.file for run in judged.declared.runs}
     for index, images in enumerate(judged.declared.images):
         for place, file in enumerate(images.starts):
             if file not in started:
-                rule = "images start runs of this specification, by their file"
+                rule = "no run of this specification has this file"
                 fix = f"one of {', '.join(sorted(started))}" if started else "remove the line"
                 yield judged.problem(("images", index, "starts", place), file, rule, fix)
 
@@ -219,9 +219,7 @@ def gaps_are_of_packages_that_are_tested(judged: SpecInWorld) -> Iterator[Proble
     for index, gap in enumerate(judged.declared.accepted_gaps):
         if gap.package not in packages:
             fix = f"one of {', '.join(packages)}" if packages else "remove the entry"
-            yield judged.problem(
-                ("accepted_gaps", index, "package"), gap.package, "a gap is of a package with suites", fix
-            )
+            yield judged.problem(("accepted_gaps", index, "package"), gap.package, "the package has no suites", fix)
 
 
 def old_workflows_give_way_to_generated_ones(judged: SpecInWorld) -> Iterator[Problem]:
@@ -232,17 +230,17 @@ def old_workflows_give_way_to_generated_ones(judged: SpecInWorld) -> Iterator[Pr
     for index, each in enumerate(old):
         path = ("legacy", "workflows", index)
         if files[each.file] > 1:
-            yield judged.problem((*path, "file"), each.file, "an old file stands once", "another file")
+            yield judged.problem((*path, "file"), each.file, "the old file is listed twice", "another file")
         if names[each.name] > 1:
-            yield judged.problem((*path, "name"), each.name, "an old name stands once", "another name")
+            yield judged.problem((*path, "name"), each.name, "the old name is listed twice", "another name")
         if each.file in kept:
-            rule = "a workflow is kept as it is, or gives way after a while"
+            rule = "the workflow is both kept and replaced"
             yield judged.problem((*path, "file"), each.file, rule, "one of the two sections")
         if each.replaced_by not in new:
-            rule = "an old workflow gives way to a generated one"
+            rule = "no generated workflow of this name"
             yield judged.problem((*path, "replaced_by"), each.replaced_by, rule, ", ".join(new))
     if judged.declared.legacy and not any(each.runs is LegacyRuns.BESIDE for each in old):
-        rule = "some old workflow runs beside a new one, or there is nothing to compare"
+        rule = "no old workflow runs beside a new one, so there is nothing to compare"
         yield judged.problem(("legacy", "workflows"), "", rule, "runs: beside, or no section `legacy`")
 
 

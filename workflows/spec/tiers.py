@@ -18,7 +18,7 @@ from workflows.spec.values import EnvValue, FileName, JobId, Minutes, Model, Pyt
 
 
 def _some(values: tuple[str, ...]) -> tuple[str, ...]:
-    return values or refuse("there is at least one", "[one]")
+    return values or refuse("the list is empty", "[one]")
 
 
 Lines = Annotated[tuple[EnvValue, ...], AfterValidator(_some)]
@@ -30,7 +30,7 @@ Module = Annotated[
     ),
 ]
 SuiteName = Annotated[
-    StrictStr, matching(r"[a-z][a-z0-9-]{0,59}", "a suite's name is small letters, digits and -", "such as tpu")
+    StrictStr, matching(r"[a-z][a-z0-9-]{0,59}", "a suite's name: small letters, digits and -", "such as tpu")
 ]
 IssueLabel = Annotated[
     StrictStr,

@@ -50,12 +50,12 @@ class Where:
 
 def _pools(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not value:
-        refuse("pools are a list with one at least", _WHERE)
+        refuse("not a list of pools with at least one", _WHERE)
     for name in value:
         if not isinstance(name, str) or not is_resource_name(name):
-            refuse(f"a pool's name is {RESOURCE_NAME_RULE}", "such as tpu-ci")
+            refuse(f"not a pool's name: {RESOURCE_NAME_RULE}", "such as tpu-ci")
     if len(set(value)) < len(value):
-        refuse("a pool is named once", "each name once")
+        refuse("a pool is named twice", "each name once")
     return tuple(value)
 
 
@@ -68,9 +68,9 @@ def _where(value: object) -> Where:
     if isinstance(value, dict) and value:
         for event in value:
             if event not in POOL_EVENTS:
-                refuse(f"a suite runs on {' and '.join(POOL_EVENTS)}", _WHERE)
+                refuse(f"not an event of suites: {' and '.join(POOL_EVENTS)}", _WHERE)
         return Where({event: _pools(value[event]) for event in POOL_EVENTS if event in value})
-    return refuse("a suite runs on GitHub's runners or on pools of the fleet", _WHERE)
+    return refuse("neither GitHub's runners nor pools of the fleet", _WHERE)
 
 
 def whole(least: int, most: int, what: str, such: int | None = None) -> PlainValidator:
@@ -78,7 +78,7 @@ def whole(least: int, most: int, what: str, such: int | None = None) -> PlainVal
 
     def checked(value: object) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            refuse(f"{what}, {least} to {most}", f"such as {least if such is None else such}")
+            refuse(f"not {what}, {least} to {most}", f"such as {least if such is None else such}")
         return value
 
     return PlainValidator(checked)
@@ -87,7 +87,7 @@ def whole(least: int, most: int, what: str, such: int | None = None) -> PlainVal
 def _folder(text: str) -> str:
     parts = text.split("/")
     if text != "." and (not re.fullmatch(r"[A-Za-z0-9._/-]+", text) or "" in parts or ".." in parts or "." in parts):
-        refuse("a folder is a path below the top of the repository", "such as lib/levanter, or . for the top")
+        refuse("not a path below the top of the repository", "such as lib/levanter, or . for the top")
     return text
 
 
@@ -99,7 +99,7 @@ def _markers(text: str) -> str:
             return text
     except MarkersError:
         pass
-    return refuse("markers are names joined by and, or, not and parentheses", "such as not slow and not tpu_ci")
+    return refuse("not names of markers joined by and, or, not and parentheses", "such as not slow and not tpu_ci")
 
 
 Minutes = Annotated[int, whole(5, LONGEST_MINUTES, "a limit is a whole number of minutes", 15)]
@@ -115,7 +115,7 @@ FileName = Annotated[
     ),
 ]
 JobId = Annotated[
-    StrictStr, matching(r"[A-Za-z_][A-Za-z0-9_-]*", "a job's id is letters, digits, _ and -", "such as tpu-tests")
+    StrictStr, matching(r"[A-Za-z_][A-Za-z0-9_-]*", "a job's id: letters, digits, _ and -", "such as tpu-tests")
 ]
 PackageName = Annotated[
     StrictStr, matching(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?", "a package's name", "such as levanter")
@@ -132,7 +132,7 @@ SecretKey = Annotated[
     matching(r"(?!GITHUB_)[A-Z_][A-Z0-9_]*", "the name of a secret, never its value", "such as HF_TOKEN"),
 ]
 VariableName = Annotated[
-    StrictStr, matching(r"[A-Z_][A-Z0-9_]*", "a variable is capitals, digits and _", "such as WANDB_MODE")
+    StrictStr, matching(r"[A-Z_][A-Z0-9_]*", "a variable: capitals, digits and _", "such as WANDB_MODE")
 ]
 Word = Annotated[
     StrictStr,

@@ -51,7 +51,7 @@ def headline(status: FleetStatus, cloud: str) -> Text:
     said, style = {
         True: ("all well", "green"),
         False: (amiss(status), "red"),
-        None: ("not known as a whole", "yellow"),
+        None: ("status partly unknown", "yellow"),
     }[status.healthy]
     jobs = sum(each.waiting for each in status.unserved)
     vain = (f", {jobs} {'job' if jobs == 1 else 'jobs'} for no pool", "bold yellow") if jobs else ("", "")

@@ -67,12 +67,19 @@ def read(stack: str, environ: Mapping[str, str]) -> BrokerSettings:
         value = environ.get(name) or default
         if value is None or is_safe(value):
             return value
-        problems.append(Problem(name, value, "an address is https, or on this machine", "https://..."))
+        problems.append(Problem(name, value, "neither https nor on this machine", "https://..."))
         return None
 
     audience = address(AUDIENCE, None)
     if not environ.get(AUDIENCE):
-        problems.append(Problem(AUDIENCE, "", "tokens are for one broker", "the URL by which VMs reach the broker"))
+        problems.append(
+            Problem(
+                AUDIENCE,
+                "",
+                "the broker's own URL is not set, for which tokens are made",
+                "the URL by which VMs reach the broker",
+            )
+        )
     number = "GitHub's number, as its page shows it"
     found = {
         "project": text(PROJECT, "a Google Cloud project is needed", "the stack's project"),
@@ -106,7 +113,7 @@ def _groups(value: str, problems: list[Problem]) -> Mapping[str, str]:
         found = None
     if isinstance(found, dict) and all(isinstance(group, str) and group for group in found.values()):
         return found
-    rule = "runner groups are a JSON object: group by trust"
+    rule = "not a JSON object of runner groups by trust"
     problems.append(Problem(GROUPS, value, rule, '{"member": "tpu-member"}, or nothing for runners of a repository'))
     return {}
 

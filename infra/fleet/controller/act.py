@@ -198,9 +198,9 @@ class Actor:
             return ActionOutcome(action=action, result=Result.DONE, text="it was gone already")
         if str(node.get("createTime", "")) != seen.created or node.get("state") != seen.state:
             now = f"made {node.get('createTime')}, {node.get('state')}"
-            return ActionOutcome(action=action, result=Result.CHANGED, text=f"it is another than was seen: {now}")
+            return ActionOutcome(action=action, result=Result.CHANGED, text=f"it is not as it was listed: {now}")
         if (node.get("labels") or {}) != seen.labels:
-            return ActionOutcome(action=action, result=Result.CHANGED, text="its labels are others than were seen")
+            return ActionOutcome(action=action, result=Result.CHANGED, text="its labels were changed meanwhile")
         if seen.state not in DEAD and run_labels.read(seen.labels) is None and self._has_a_job(seen):
             return ActionOutcome(action=action, result=Result.CHANGED, text="a job began on it")
         try:

@@ -49,10 +49,7 @@ class LeaseTakenError(OutsideError):
     def __init__(self, stack: str, kind: str, holder: str, until: datetime) -> None:
         self.until = until
         what = "the controller" if kind == LeaseKind.CONTROLLER else f"`./tidepool {kind}`"
-        super().__init__(
-            f"{what} acts on the fleet of {stack} until {until:%Y-%m-%d %H:%M:%S} UTC at most ({holder}); "
-            "try again then"
-        )
+        super().__init__(f"{what} ({holder}) holds the fleet of {stack} until {until:%Y-%m-%d %H:%M:%S} UTC at most")
 
 
 @dataclass(slots=True, kw_only=True)

@@ -134,14 +134,12 @@ def limited(
         elif blown and proposal.deletes and dealt[pool]:
             hold = _Hold(why="the fuse is blown: one VM a pool and sweep")
         elif done[kind] >= A_SWEEP.get(kind, len(proposals)):
-            hold = _Hold(why=f"this sweep does {done[kind]} of its kind already, the most that one does")
+            hold = _Hold(why=f"this sweep has done {done[kind]} of this kind; the next goes on")
         elif proposal.replaces and replaced[pool] >= healing.replaced_an_hour(vms[pool], desired.settings.replacements):
-            why = f"pool {pool} had {replaced[pool]} replacements within the hour, the most that is allowed"
+            why = f"pool {pool} has reached its limit of {replaced[pool]} replacements an hour"
             hold = _Hold(why=why, until=_next_replacement(memory.replacements.get(pool, ()), now))
         elif _makes_for_a_day(proposal.action) and made[pool] >= healing.made_a_sweep(vms[pool]):
-            why = (
-                f"pool {pool} makes {made[pool]} preemptible VMs a sweep: together made, they end together a day later"
-            )
+            why = f"pool {pool} makes {made[pool]} preemptible VMs a sweep, so that not all end at once a day later"
             hold = _Hold(why=why)
         elif proposal.takes and _takes_the_last(proposal, serving, taken, now):
             patience = proposal.patience if not taken.get(pool) else None

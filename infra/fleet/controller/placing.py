@@ -146,9 +146,9 @@ class Placing:
                     continue
                 return waits
             if only_zone is not None and place.zone != only_zone:
-                return NoPlace(why=f"its place is {place.zone} now, and it goes from {only_zone} first")
+                return NoPlace(why=f"it moves to {place.zone}, and leaves {only_zone} first")
             if place.zone in self.unknown:
-                return NoPlace(why=f"{place.zone} cannot be asked")
+                return NoPlace(why=f"{place.zone} does not answer")
             if refusal := self.room.refusal(slot, place):
                 return NoPlace(why=refusal, stands=not any(node.missing for node in self.memory.nodes.values()))
             self.room.take(slot, place)

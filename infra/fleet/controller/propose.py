@@ -111,7 +111,7 @@ class Proposals:
             self._wait(judged, "its runner has a job")
             return
         if node.state not in DEAD and not self.judge.heard(node, slot.pool):
-            self._wait(judged, "GitHub cannot be asked whether it runs a job")
+            self._wait(judged, "GitHub does not say whether it runs a job")
             return
         if self.judge.observed.engine:
             self._wait(judged, self.judge.observed.engine)
@@ -160,14 +160,14 @@ class Proposals:
         mute = not observed.reports_source.known and vm not in observed.reports
         waits = mute and judged.rule.id in _BY_SILENCE and judged.verdict is not Verdict.WAIT
         if waits:
-            self._wait(judged, "what it says of itself cannot be read")
+            self._wait(judged, "its report cannot be read")
         return waits
 
     def _waits_for_wishes(self, judged: Judgement) -> bool:
         """Whether nobody can say which zones people gave up: what is made may be made in one of them."""
         unread = not self.judge.observed.wishes_source.known
         if unread:
-            self._wait(judged, "what people wish cannot be read, such as that a zone is given up")
+            self._wait(judged, "operator requests cannot be read, such as that a zone is given up")
         return unread
 
     def _create(self, slot: DesiredSlot, judged: Judgement, placing: Placing) -> None:

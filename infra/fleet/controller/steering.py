@@ -54,7 +54,7 @@ class Steered:
             if wish is not None and drained is None:
                 self._order(slot, OwnRule.DRAIN_WISHED, f"{wish.by} drains {wish.subject}", on=True)
             elif wish is None and drained is not None and not self._leaves(slot):
-                self._order(slot, OwnRule.DRAIN_OVER, "nobody drains it any more", on=False)
+                self._order(slot, OwnRule.DRAIN_OVER, "its drain has ended", on=False)
             if wish is not None and drained is not None and judge.busy(slot.name):
                 over = (judge.now - wish.since).total_seconds() >= wish.minutes * 60
                 reason = f"its job runs on, {wish.minutes} minutes after {wish.by} drained {wish.subject}"

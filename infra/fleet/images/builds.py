@@ -203,7 +203,7 @@ def record_build(
 
 
 def _insist_on_places(registries: Answers, image: str, build: Build, places: Sequence[str]) -> None:
-    rule = "the record names a digest once every place of the image has it"
+    rule = "a place of the image does not have the digest, so it is not recorded"
     problems = [
         Problem(place, f"{image} was not pushed there", rule, "build again from recipes that say the same places")
         for place in places

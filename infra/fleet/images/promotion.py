@@ -197,7 +197,7 @@ class Promotion:
             Problem(
                 f"pool {pool}: region {region}",
                 f"no repository has {image} there",
-                "VMs pull from the repository of their own region",
+                "VMs of the pool could not pull from their own region",
                 f"{region} below push.artifact_registry.regions of {image}",
             )
             for region in sorted(self.regions[pool] - {location(place) for place in places})
@@ -206,7 +206,7 @@ class Promotion:
             Problem(
                 place,
                 f"does not have {digest}",
-                "a digest is promoted once every region has it",
+                "not every region has the digest",
                 f"./tidepool images build {image} --trigger, which copies it to every region",
             )
             for place in places

@@ -79,7 +79,7 @@ def waiting_jobs(github: JobSource | None, repositories: Iterable[str]) -> JobsS
     """The jobs of these repositories that wait; one that cannot be asked hides none that is asked apart from it."""
     asked = sorted(set(repositories))
     if github is None:
-        return JobsSeen(unknown=dict.fromkeys(asked, "nobody is at hand who may ask GitHub"))
+        return JobsSeen(unknown=dict.fromkeys(asked, "there is no token to ask GitHub with"))
 
     def ask(repositories: Collection[str]) -> tuple[QueuedJob, ...] | str:
         try:

@@ -50,7 +50,7 @@ def _zone(text: str, info: ValidationInfo) -> str:
 
 
 def _count(value: object) -> int:
-    rule = f"a count of slices is a whole number from 0 to {MAX_COUNT:,}"
+    rule = f"not a count of slices, a whole number from 0 to {MAX_COUNT:,}"
     if isinstance(value, bool):
         refuse(rule, "a number such as 2, not true or false")
     if isinstance(value, str):
@@ -67,12 +67,12 @@ def _capacity(value: object) -> Capacity:
         meant = "".join(f"; did you mean {each}?" for each in get_close_matches(value, plain, n=1))
         return plain[value] if value in plain else refuse("not a kind of capacity", f"{fix}{meant}")
     if isinstance(value, dict | list) and "reserved" in value and len(value) > 1:
-        refuse("a pool is reserved or spot or preemptible or on-demand, never two of them", fix)
+        refuse("two kinds of capacity in one pool", fix)
     if isinstance(value, dict) and list(value) == ["reserved"]:
         reservation = value["reserved"]
         if isinstance(reservation, str) and names.is_resource_name(reservation):
             return Reserved(reservation)
-        refuse(f"a reservation's name is {names.RESOURCE_NAME_RULE}", "{reserved: NAME}")
+        refuse(f"not a reservation's name: {names.RESOURCE_NAME_RULE}", "{reserved: NAME}")
     return refuse("not one kind of capacity", fix)
 
 
@@ -83,7 +83,7 @@ def is_github_own_label(text: str) -> bool:
 
 def _routing_label(text: str) -> str:
     if is_github_own_label(text):
-        refuse("a routing label is unique to its pool; GitHub gives this one to runners itself", "another label")
+        refuse("GitHub gives this label to runners by itself, so it routes jobs to no pool", "another label")
     return text
 
 

@@ -33,21 +33,21 @@ def _slice_capacity(value: object) -> SliceCapacity:
     fix = "on-demand, spot, {reserved: NAME}, or {flex-start: 24h} with the longest time that a slice may run"
     plain: dict[str, SliceCapacity] = {"on-demand": OnDemand(), "spot": Spot()}
     if value == "preemptible":
-        refuse("nodes of a cluster are spot: preemptible is the older form, ended after a day", "spot")
+        refuse("preemptible is the older form of spot, ended after a day", "spot")
     if isinstance(value, str) and value in plain:
         return plain[value]
     if isinstance(value, dict) and len(value) > 1:
-        refuse("slices are obtained in one way, never in two", fix)
+        refuse("two ways to obtain the same slices", fix)
     if isinstance(value, dict) and list(value) == ["reserved"]:
         name = value["reserved"]
         if isinstance(name, str) and names.is_resource_name(name):
             return Reserved(name)
-        refuse(f"a reservation's name is {names.RESOURCE_NAME_RULE}", "{reserved: NAME}")
+        refuse(f"not a reservation's name: {names.RESOURCE_NAME_RULE}", "{reserved: NAME}")
     if isinstance(value, dict) and list(value) == ["flex-start"]:
         seconds = run_seconds(str(value["flex-start"]))
         if seconds is not None and _SHORTEST_RUN <= seconds <= _LONGEST_RUN:
             return FlexStart(seconds)
-        refuse("a flex-start slice runs from 10m to 7d", "{flex-start: 24h}")
+        refuse("not a time from 10m to 7d for a flex-start slice", "{flex-start: 24h}")
     return refuse("not a way to obtain slices of a cluster", fix)
 
 
@@ -56,21 +56,21 @@ def _range(value: object) -> IPv4Network:
     try:
         network = IPv4Network(str(value))
     except ValueError:
-        refuse("an IPv4 range is an address, a slash and a size, and nothing behind the size", fix)
+        refuse("not an IPv4 range: an address, a slash and a size, and nothing behind the size", fix)
     if not any(network.subnet_of(block) for block in _PRIVATE):
-        refuse("ranges of a cluster's network are private ones", fix)
+        refuse("not a private range", fix)
     return network
 
 
 def _flag(value: object) -> bool:
-    return value if isinstance(value, bool) else refuse("this is said by true or false", "true or false")
+    return value if isinstance(value, bool) else refuse("neither true nor false", "true or false")
 
 
 ClusterName = Annotated[
     StrictStr,
     passing(
         lambda text: names.is_resource_name(text) and len(text) <= names.MAX_GKE_NAME,
-        f"a cluster's or node pool's name is {names.GKE_NAME_RULE}",
+        f"a cluster's or node pool's name: {names.GKE_NAME_RULE}",
         "such as train",
     ),
 ]
@@ -94,8 +94,6 @@ Weekday = Annotated[StrictStr, one_of(lambda: WEEKDAYS, "a day of the week in tw
 WallClock = Annotated[
     StrictStr, matching(r"([01][0-9]|2[0-3]):[0-5][0-9]", "a time of day in UTC, as text", 'such as "09:00"')
 ]
-WindowHours = Annotated[
-    int, between(4, DAY // HOUR, "hours of a maintenance window, which is 4 or more", "a number such as 8")
-]
-ExclusionScope = Annotated[StrictStr, one_of(lambda: EXCLUSION_SCOPES, "what an exclusion keeps away")]
+WindowHours = Annotated[int, between(4, DAY // HOUR, "hours of a maintenance window", "a number such as 8")]
+ExclusionScope = Annotated[StrictStr, one_of(lambda: EXCLUSION_SCOPES, "a scope of exclusions")]
 SliceCapacityChoice = Annotated[SliceCapacity, PlainValidator(_slice_capacity)]

@@ -22,20 +22,21 @@ SEVERITIES = ("negligible", "low", "medium", "high", "critical")
 def _upstream(text: str) -> str:
     if text == "docker-hub" or re.fullmatch(r"https://[a-z0-9.-]+(/[A-Za-z0-9._/-]*)?", text):
         return text
-    return refuse("an upstream is docker-hub or an https URL", "docker-hub, or such as https://ghcr.io")
+    return refuse("not an upstream: docker-hub or an https URL", "docker-hub, or such as https://ghcr.io")
 
 
 def _build_timeout(value: object) -> int:
     """Seconds. Cloud Build ends a build after a day at the latest (cloud.google.com/build/quotas, 2026-11)."""
     match = re.fullmatch(r"([1-9][0-9]{0,4})([smh])", value) if isinstance(value, str) else None
     seconds = int(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]] if match else 0
-    rule = "a build may take up to 24h, in s, m or h"
+    rule = "not a length of time up to 24h, in s, m or h"
     return seconds if 0 < seconds <= MAX_BUILD_SECONDS else refuse(rule, "such as 4h")
 
 
 def _disk_gb(value: object) -> int:
     size = whole_number(value, 1, "a build's disk in gigabytes", "a number such as 200")
-    return size if size <= _MAX_BUILD_DISK_GB else refuse(f"Cloud Build's disks end at {_MAX_BUILD_DISK_GB}", "less")
+    most = f"more than {_MAX_BUILD_DISK_GB}, where Cloud Build's disks end"
+    return size if size <= _MAX_BUILD_DISK_GB else refuse(most, "less")
 
 
 KeepCount = Annotated[
@@ -43,15 +44,13 @@ KeepCount = Annotated[
     PlainValidator(lambda value: whole_number(value, 1, "how many of the newest to keep", "a number such as 16")),
 ]
 TagPrefix = Annotated[StrictStr, matching(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}", "the start of a tag", "such as v")]
-RepositoryRegion = Annotated[
-    StrictStr, one_of(repository_regions, "image repositories are in the six regions of the fleet")
-]
-MirrorLocation = Annotated[StrictStr, one_of(mirror_locations, "mirrors are in the multi-regions us and europe")]
+RepositoryRegion = Annotated[StrictStr, one_of(repository_regions, "one of the six regions of image repositories")]
+MirrorLocation = Annotated[StrictStr, one_of(mirror_locations, "one of the multi-regions of mirrors, us and europe")]
 Upstream = Annotated[StrictStr, AfterValidator(_upstream)]
 BuildMachine = Annotated[StrictStr, one_of(lambda: BUILD_MACHINES, "a machine of Cloud Build's default pool")]
 BuildTimeout = Annotated[int, PlainValidator(_build_timeout)]
 DiskGb = Annotated[int, PlainValidator(_disk_gb)]
-Severity = Annotated[StrictStr, one_of(lambda: SEVERITIES, "how bad a finding of a scan is")]
+Severity = Annotated[StrictStr, one_of(lambda: SEVERITIES, "a severity of a scan's findings")]
 LogDays = Annotated[
     int,
     PlainValidator(lambda value: whole_number(value, 1, "how many days build logs are kept", "a number such as 90")),
@@ -59,7 +58,7 @@ LogDays = Annotated[
 IsPrivate = Annotated[
     bool,
     PlainValidator(
-        lambda value: value if isinstance(value, bool) else refuse("whether a repository is private", "true or false")
+        lambda value: value if isinstance(value, bool) else refuse("neither true nor false", "true or false")
     ),
 ]
 InstallationId = Annotated[

@@ -13,13 +13,13 @@ from infra.model.refusals import refuse
 
 def _share(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
-        refuse("a share of a pool is a number above 0, up to 1", "such as 0.34")
+        refuse("not a share of a pool: a number above 0, up to 1", "such as 0.34")
     return float(value)
 
 
 def _every_minutes(value: object) -> int:
     """A cron starts anew at each hour, so only what divides one comes at equal distances."""
-    rule = "minutes between two sweeps divide an hour"
+    rule = "not minutes that divide an hour"
     number = whole_number(value, 1, rule, "such as 2")
     return number if number <= HOUR and HOUR % number == 0 else refuse(rule, "such as 1, 2, 5 or 10")
 
@@ -54,9 +54,7 @@ GraceMinutes = Annotated[int, between(1, DAY, "minutes before what is not declar
 EveryMinutes = Annotated[int, PlainValidator(_every_minutes)]
 Replacements = Annotated[int, between(1, 1000, "replacements of one pool within an hour", "a number such as 6")]
 Share = Annotated[float, PlainValidator(_share)]
-ServiceRegion = Annotated[
-    StrictStr, one_of(service_regions, "broker and controller are where Cloud Run and Cloud Scheduler both are")
-]
+ServiceRegion = Annotated[StrictStr, one_of(service_regions, "a region that has both Cloud Run and Cloud Scheduler")]
 ServiceImage = Annotated[
     StrictStr,
     matching(
@@ -72,7 +70,7 @@ Reader = Annotated[
     StrictStr,
     matching(
         r"broker|controller|builder|pool/[a-z][a-z0-9-]*",
-        "a reader is one of the stack's own identities",
+        "one of the stack's own identities",
         "broker, controller, builder or pool/NAME",
     ),
 ]

@@ -55,10 +55,10 @@ def _folders(judged: JudgedImage, spec: SharedFiles) -> Iterator[Problem]:
         for name in (DOCKERFILE, SMOKE_TEST):
             if not (judged.around.root / image.folder / name).is_file():
                 where, value = judged.at(index, "folder"), shown(image.folder)
-                yield Problem(where, value, f"an image's folder has a {name}", f"a file {image.folder}/{name}")
+                yield Problem(where, value, f"the image's folder has no {name}", f"a file {image.folder}/{name}")
     for folder in sorted(path.name for path in images.iterdir() if path.is_dir()) if images.is_dir() else ():
         if folder not in _NO_IMAGES and f"images/{folder}" not in spec.folders:
-            rule = "every folder of images/ is an image's"
+            rule = "no image has this folder"
             yield Problem(judged.subject(("images",)), f"images/{folder}", rule, "an image with it, or remove it")
 
 
@@ -77,11 +77,11 @@ def _recipes(judged: JudgedImage) -> Iterator[Problem]:
             continue
         given = _arguments(image)
         for name in sorted(taken - set(chain.from_iterable(given.values())) - _BUILD_FACTS):
-            rule = f"{image.folder}/{DOCKERFILE} takes only arguments that its image is given"
+            rule = f"{image.folder}/{DOCKERFILE} takes an argument that its image is not given"
             yield Problem(where, f"ARG {name}", rule, "its base, parent or download in this image, or no ARG")
         for what, names in given.items():
             if not taken & names:
-                rule = f"what an image names is taken by its {DOCKERFILE}"
+                rule = f"its {DOCKERFILE} takes no such argument"
                 yield Problem(where, what, rule, f"ARG {min(names)} there, or remove {what} from this image")
         yield from _ignored(judged, index, image, seen)
 
@@ -108,7 +108,7 @@ def _ignored(judged: JudgedImage, index: int, image: Image, lines: Sequence[str]
     opened = {str(folder) for each in paths for folder in PurePosixPath(each).parents}
     if "*" not in lines or not paths <= {each.removesuffix("/**") for each in seen} <= paths | opened:
         said = ", ".join(sorted(seen)) or "nothing"
-        rule = f"{image.folder}/{DOCKERIGNORE} is * and then !PATH of each path of the context"
+        rule = f"{image.folder}/{DOCKERIGNORE} is not * and then !PATH of each path of the context"
         yield Problem(judged.at(index, "context", "paths"), said, rule, "the same paths in both files")
 
 
@@ -154,7 +154,7 @@ def _naming_nothing(judged: JudgedImage, repository: str, filters: Iterable[tupl
         yield from error.problems
         return
     if files is None:
-        rule = f"path filters over {repository} are checked against a list of its files"
+        rule = f"no list of files of {repository} is here to check path filters against"
         yield Problem(judged.subject(("images",)), listing_file(repository), rule, command(repository))
         return
     ours = judged.recipes is not None and repository.lower() == judged.recipes.lower()
@@ -162,4 +162,4 @@ def _naming_nothing(judged: JudgedImage, repository: str, filters: Iterable[tupl
     for where, pattern in filters:
         if not any(matches(path, pattern) for path in files):
             anew = "" if ours else f"; where it is right and new, {command(repository)}"
-            yield Problem(where, shown(pattern), f"a path filter names files of {repository}", f"{fix}{anew}")
+            yield Problem(where, shown(pattern), f"the path filter names no file of {repository}", f"{fix}{anew}")

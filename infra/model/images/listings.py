@@ -60,13 +60,13 @@ def parse_listing(text: str, repository: str) -> FileListing:
     commits: dict[str, str] = {}
     lines = text.splitlines()
     if not any(_SOURCE.fullmatch(line) for line in lines):
-        problems.append(Problem(source, "", "a listing names its public source, an https URL", fix))
+        problems.append(Problem(source, "", "the listing names no public source, an https URL", fix))
     for number, line in enumerate(lines, start=1):
         if not line or line.startswith("#"):
             continue
         match = _LINE.fullmatch(line)
         if match is None or match["path"] in commits:
-            rule = "a line is a path and a commit in which it stands, and a path stands once"
+            rule = "not a path and a commit in which it stands, each path once"
             problems.append(Problem(f"{source}:{number}", shown(line), rule, fix))
         else:
             commits[match["path"]] = match["commit"]

@@ -29,12 +29,12 @@ _PLAIN_HTTPS = r"https://[A-Za-z0-9.-]+(:\d+)?(/[A-Za-z0-9._:/@+%?=&~#,-]*)?"
 
 Digest = Annotated[
     StrictStr,
-    matching(rf"sha256:[0-9a-f]{{64}}|{UNRESOLVED}", "a digest is sha256: and 64 hexadecimal digits", UNRESOLVED),
+    matching(rf"sha256:[0-9a-f]{{64}}|{UNRESOLVED}", "a digest: sha256: and 64 hexadecimal digits", UNRESOLVED),
 ]
 Sha256 = Annotated[
-    StrictStr, matching(rf"[0-9a-f]{{64}}|{UNRESOLVED}", "a checksum is 64 hexadecimal digits of SHA-256", UNRESOLVED)
+    StrictStr, matching(rf"[0-9a-f]{{64}}|{UNRESOLVED}", "a checksum: 64 hexadecimal digits of SHA-256", UNRESOLVED)
 ]
-Source = Annotated[StrictStr, matching(_HTTPS, "a source is a public https URL", "where the value can be read again")]
+Source = Annotated[StrictStr, matching(_HTTPS, "a public https URL", "where the value can be read again")]
 ImageName = Annotated[
     StrictStr,
     matching(
@@ -51,13 +51,13 @@ ReleaseVersion = Annotated[
 ]
 Address = Annotated[
     StrictStr,
-    matching(_PLAIN_HTTPS, "a download has a public https URL without quotes, dollar signs or spaces", "its URL"),
+    matching(_PLAIN_HTTPS, "a public https URL without quotes, dollar signs or spaces", "its URL"),
 ]
 DownloadName = Annotated[
     StrictStr,
     matching(
         r"[a-z]([a-z0-9.-]*[a-z0-9])?",
-        "a download's name starts a shell variable: a letter, then letters, digits, dots and hyphens",
+        "the name of a download: a letter, then letters, digits, dots and hyphens",
         "such as uv",
     ),
 ]
@@ -129,7 +129,7 @@ class Pins(_Model):
 
     def insist(self, names: Iterable[str]) -> None:
         """ConfigError naming each of these entries that is unresolved: nothing is built from it."""
-        rule = f"a build takes only what is pinned; this entry is {UNRESOLVED}"
+        rule = f"this entry is {UNRESOLVED}, and builds take only what is pinned"
         problems = [
             Problem(f"{PINS_FILE} {self._path(name)}", UNRESOLVED, rule, RESOLVE) for name in self.unresolved(names)
         ]
@@ -153,7 +153,7 @@ def parse_pins(text: str, source: str = PINS_FILE) -> Pins:
     written = WrittenFile.read(text, source)
     table, problems = parsed(Pins, written.data, written.subject)
     if table is not None:
-        rule = "a name stands for a base or for a download, never for both"
+        rule = "the name stands for a base and for a download"
         for name in sorted(table.bases.keys() & table.downloads.keys()):
             problems.append(Problem(written.subject(("downloads", name)), name, rule, "another name for one of them"))
     if table is None or problems or written.problems:

@@ -72,7 +72,7 @@ def record_stack(spec: ImageSpec) -> str:
     stacks = sorted({image.push.artifact_registry.stack for image in spec.images if image.push.artifact_registry})
     if len(stacks) == 1:
         return stacks[0]
-    rule = "one stack's fleet bucket has the record of images: that of the registries which they are pushed to"
+    rule = "images are pushed to the registries of two stacks, and one stack's bucket has their record"
     fix = "push.artifact_registry.stack: the same in every image that has one"
     raise ConfigError([Problem(f"{SPEC_FILE} images", ", ".join(stacks) or "no stack", rule, fix)])
 

@@ -169,7 +169,7 @@ def parse(body: Mapping[str, Any] | None) -> Record:
 def parse_as(model: type[D], subject: str, body: Mapping[str, Any], fix: str) -> D:
     """A document of version 1. Raises ConfigError with every problem; fix: what mends one that nobody can read."""
     if body.get("version") != VERSION:
-        rule = f"{subject} is of version {VERSION}, which this program writes"
+        rule = f"not of version {VERSION}, which this program writes"
         raise ConfigError(
             [Problem(f"{subject}: version", str(body.get("version")), rule, "use the program that wrote it")]
         )
@@ -255,7 +255,7 @@ def undone(record: Record, pool: str, uses: Uses) -> Record:
     present = record.pools.get(pool)
     if present is None or present.previous is None:
         value = "no promotion" if present is None else f"{present.image}@{present.digest}, its first or oldest kept one"
-        rule = f"there is something to undo; up to {EARLIER_TARGETS} earlier targets are kept"
+        rule = f"nothing to undo; up to {EARLIER_TARGETS} earlier targets are kept"
         fix = f"./tidepool images promote IMAGE@DIGEST --pool {pool}"
         if present is not None:
             fix += f", or ./tidepool rollout undo {pool}, which leaves the record and brings VMs back"
@@ -273,13 +273,13 @@ def _next_target(present: PoolTarget | None, image: str, digest: str, now: datet
 
 def _insist_on_pool(pool: str, uses: Uses) -> None:
     if pool not in uses:
-        raise ConfigError([Problem("pool", pool, "the stack file has that pool", f"one of {_listed(uses)}")])
+        raise ConfigError([Problem("pool", pool, "the stack file has no such pool", f"one of {_listed(uses)}")])
 
 
 def _insist_on_use(pool: str, image: str, uses: Uses) -> None:
     _insist_on_pool(pool, uses)
     if image not in uses[pool]:
-        rule = "images/images.yaml says in used_by.pools which image a pool runs"
+        rule = "images/images.yaml does not name the pool in used_by.pools of the image"
         fix = f"one of {_listed(uses[pool])}" if uses[pool] else "name the pool below used_by of an image"
         raise ConfigError([Problem(f"pool {pool}: image", image, rule, fix)])
 
@@ -291,7 +291,7 @@ def _insist_on_build(record: Record, image: str, digest: str) -> None:
             [Problem("image", image, "no build of the image is recorded", f"./tidepool images build {image} --trigger")]
         )
     if known.build(digest) is None:
-        rule = f"the digest is one of {image}'s {len(known.builds())} recorded builds"
+        rule = f"not one of {image}'s {len(known.builds())} recorded builds"
         fix = f"{known.current.digest}, its current one, or another that ./tidepool images list {image} shows"
         raise ConfigError([Problem(f"digest of {image}", digest, rule, fix)])
 

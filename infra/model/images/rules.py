@@ -110,7 +110,7 @@ def _repeats(judged: JudgedImage) -> Iterator[Problem]:
         for index, image in judged.images:
             value = getattr(image, key)
             if value in seen:
-                yield Problem(judged.at(index, key), shown(value), f"a {key} stands once", f"another {key}")
+                yield Problem(judged.at(index, key), shown(value), f"the {key} is listed twice", f"another {key}")
             seen.add(value)
     for index, image in judged.images:
         lists = {
@@ -126,7 +126,7 @@ def _repeats(judged: JudgedImage) -> Iterator[Problem]:
         for path, values in lists.items():
             for number, value in enumerate(values):
                 if value in values[:number]:
-                    rule = f"an item of {path[-1]} stands once"
+                    rule = f"the item of {path[-1]} is listed twice"
                     yield Problem(judged.at(index, *path, number), shown(value), rule, "remove one of the two")
 
 
@@ -140,7 +140,7 @@ def _parents(judged: JudgedImage) -> Iterator[Problem]:
                 fix = nearest[0] if nearest else f"an image of this file; what others build is a base of {PINS_FILE}"
                 yield Problem(where, shown(name), "this file builds no such image", fix)
             elif parent is not None and parent.builder is not image.builder:
-                rule = f"a child is built with its parents, from the digest just made; {name} has {parent.builder}"
+                rule = f"a child is built with its parents, and {name} has {parent.builder}"
                 yield Problem(where, shown(name), rule, f"builder: {parent.builder} for {image.name}")
             elif parent is not None:
                 yield from _unlike(judged, index, image, parent)
@@ -152,16 +152,16 @@ def _parents(judged: JudgedImage) -> Iterator[Problem]:
 def _unlike(judged: JudgedImage, index: int, image: Image, parent: Image) -> Iterator[Problem]:
     """What a child must have as its parents have it, since one build makes both."""
     if any(platform not in parent.platforms for platform in image.platforms):
-        rule = f"a child has its parents' platforms; {parent.name} has {', '.join(parent.platforms)}"
+        rule = f"not a platform of its parent: {parent.name} has {', '.join(parent.platforms)}"
         fix = f"platforms of {parent.name}, or fewer"
         yield Problem(judged.at(index, "platforms"), shown(list(image.platforms)), rule, fix)
     if image.context.repository.lower() != parent.context.repository.lower():
-        rule = f"one build reads one repository; {parent.name} reads {parent.context.repository}"
+        rule = f"its parent reads another repository: {parent.name} reads {parent.context.repository}"
         where = judged.at(index, "context", "repository")
         yield Problem(where, shown(image.context.repository), rule, parent.context.repository)
     ours, theirs = image.when.push, parent.when.push
     if ours is not None and theirs is not None and ours.branch != theirs.branch:
-        rule = f"one build reads one branch; {parent.name} follows {theirs.branch}"
+        rule = f"its parent follows another branch: {parent.name} follows {theirs.branch}"
         yield Problem(judged.at(index, "when", "push", "branch"), shown(ours.branch), rule, theirs.branch)
 
 
@@ -204,13 +204,13 @@ def _push(judged: JudgedImage) -> Iterator[Problem]:
         where = judged.at(index, "push")
         if (registry is None) == (ghcr is None):
             said = "both" if ghcr is not None else "neither"
-            rule = "an image goes to Artifact Registry or to GHCR: the builder writes one of them"
+            rule = "the image goes to Artifact Registry and to GHCR, and a builder writes one of them"
             yield Problem(where, said, rule, "artifact_registry: {stack, repository}, or ghcr: ghcr.io/OWNER/NAME")
         elif ghcr is not None and image.builder is Builder.CLOUDBUILD:
-            rule = "Cloud Build holds no token of GitHub's; GHCR is written by GitHub jobs, with their own"
+            rule = "Cloud Build cannot write GHCR: it holds no token of GitHub's"
             yield Problem(judged.at(index, "push", "ghcr"), shown(ghcr), rule, "builder: github, or artifact_registry")
         elif registry is not None and image.builder is Builder.GITHUB:
-            rule = "Artifact Registry is written by the stack's builder alone; GitHub jobs start it and write nothing"
+            rule = "GitHub jobs cannot write Artifact Registry: only the stack's builder may"
             yield Problem(judged.at(index, "push", "artifact_registry"), "", rule, "builder: cloudbuild, or ghcr")
 
 

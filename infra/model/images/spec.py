@@ -45,21 +45,21 @@ class Builder(StrEnum):
     """A GitHub job with the job's own token: the only writer of GHCR."""
 
 
-def matching(pattern: str, rule: str, fix: str) -> AfterValidator:
-    """A validator of text that must match the whole pattern."""
+def matching(pattern: str, what: str, fix: str) -> AfterValidator:
+    """A validator of text that must match the whole pattern. what: a valid text is, as a noun."""
     compiled = re.compile(pattern)
-    return AfterValidator(lambda text: text if compiled.fullmatch(text) else refuse(rule, fix))
+    return AfterValidator(lambda text: text if compiled.fullmatch(text) else refuse(f"not {what}", fix))
 
 
 def _path_filter(text: str) -> str:
     if is_path_filter(text):
         return text
-    rule = "a path filter is a path from the top of the repository with * within a folder and ** for whole folders only"
+    rule = "not a path from the top of the repository, with * within a folder and ** for whole folders only"
     return refuse(rule, "such as uv.lock, lib/*/pyproject.toml or lib/levanter/**")
 
 
 def _cron(text: str) -> str:
-    rule = "a cron of five fields: minute, hour, day of the month, month, day of the week"
+    rule = "not a cron of five fields: minute, hour, day of the month, month, day of the week"
     if len(text.split()) != 5:  # cronsim would take a sixth field, seconds, which Cloud Scheduler and GitHub refuse
         refuse(rule, 'such as "0 3 * * *"')
     try:
@@ -67,15 +67,15 @@ def _cron(text: str) -> str:
     except CronSimError as error:
         refuse(f"{rule} ({error})", 'such as "0 3 * * *"')
     except StopIteration:
-        refuse("a cron that comes round", "a day that its month has")
+        refuse("a cron that never comes round", "a day that its month has")
     return text
 
 
 def _tag(text: str) -> str:
     if any(each not in _TAG_FIELDS for each in _FIELD.findall(text)):
-        refuse("a tag's fields are {date} and {revision}", "such as latest or {date}")
+        refuse("the tag has another field than {date} and {revision}", "such as latest or {date}")
     if not _TAG.fullmatch(_FIELD.sub(lambda found: _TAG_FIELDS[found[0]], text)):
-        refuse("a tag is up to 128 letters, digits, dots, hyphens and underscores", "such as latest or {date}")
+        refuse("not a tag: up to 128 letters, digits, dots, hyphens and underscores", "such as latest or {date}")
     return text
 
 
@@ -84,14 +84,14 @@ def _some(values: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _version(value: object) -> object:
-    return value if value == 1 else refuse("this program reads version 1", "1")
+    return value if value == 1 else refuse("not version 1, which this program reads", "1")
 
 
 Version = Annotated[int, BeforeValidator(_version)]
 PathFilter = Annotated[StrictStr, AfterValidator(_path_filter)]
 Cron = Annotated[StrictStr, AfterValidator(_cron)]
 Tag = Annotated[StrictStr, AfterValidator(_tag)]
-Platform = Annotated[StrictStr, matching("|".join(PLATFORMS), f"a platform is {' or '.join(PLATFORMS)}", "linux/amd64")]
+Platform = Annotated[StrictStr, matching("|".join(PLATFORMS), f"a platform: {' or '.join(PLATFORMS)}", "linux/amd64")]
 Folder = Annotated[
     StrictStr, matching(r"images/[a-z0-9][a-z0-9-]*", "a folder right below images/", "such as images/tpu-ci")
 ]
@@ -113,11 +113,11 @@ ParentName = Annotated[
     StrictStr,
     matching(
         r"[^:@/]*",
-        "a parent is an image of this file, by its name: it is taken by the digest just built, never by a tag",
+        "an image of this file by its name alone: its digest is the one just built, never a tag",
         "the name alone, such as levanter-base",
     ),
     AfterValidator(
-        lambda name: name if is_resource_name(name) else refuse(f"a name is {RESOURCE_NAME_RULE}", "a name")
+        lambda name: name if is_resource_name(name) else refuse(f"not a name: {RESOURCE_NAME_RULE}", "a name")
     ),
 ]
 PinName = Annotated[

@@ -36,7 +36,7 @@ def _registries(judged: JudgedImage) -> Iterator[Problem]:
         registry = image.push.artifact_registry
         if registry is None:
             if image.retention is not None and image.push.ghcr is not None:
-                rule = "nothing deletes from GHCR: what was pushed there stays until a person deletes it"
+                rule = "nothing deletes from GHCR by itself"
                 yield Problem(judged.at(index, "retention"), image.push.ghcr, rule, "remove retention")
             continue
         at = ("push", "artifact_registry")
@@ -77,7 +77,7 @@ def _registries(judged: JudgedImage) -> Iterator[Problem]:
 def _built_there(judged: JudgedImage, index: int, image: Image, stack: StackConfig) -> Iterator[Problem]:
     """The stack whose registries an image goes to builds it, from repositories that it is connected to."""
     if stack.builds is None:
-        rule = f"what Cloud Build builds, a stack builds; stack {stack.stack} has no tidepool:builds"
+        rule = f"stack {stack.stack} has no tidepool:builds, so it cannot build the image"
         yield Problem(
             judged.at(index, "builder"), image.builder, rule, "tidepool:builds in the stack, or builder: github"
         )
@@ -86,7 +86,7 @@ def _built_there(judged: JudgedImage, index: int, image: Image, stack: StackConf
     connected = {connection.repository.lower() for connection in stack.builds.connections}
     for repository in dict.fromkeys((image.context.repository, judged.recipes or image.context.repository)):
         if repository.lower() not in connected:
-            rule = f"stack {stack.stack} has a connection to each repository that a build reads"
+            rule = f"stack {stack.stack} has no connection to the repository that the build reads"
             fix = f"- repository: {repository} below tidepool:builds connections in the stack"
             yield Problem(judged.at(index, "context", "repository"), shown(repository), rule, fix)
 
@@ -127,7 +127,7 @@ def _cleanup(judged: JudgedImage, index: int, image: Image, repository: Reposito
             yield Problem(judged.at(index, "retention", key), shown(said), rule, "the same in both files")
     kept = tuple(cleanup.keep_tag_prefixes)
     if (image.used_by.pools or image.used_by.roles) and IN_USE_PREFIX not in kept and repository.cleanup is not None:
-        rule = f"what runs is kept by its tag; the repository {repository.name} keeps no {IN_USE_PREFIX}"
+        rule = f"the repository {repository.name} would delete what runs: it keeps no {IN_USE_PREFIX}"
         yield Problem(judged.at(index, "used_by"), "", rule, f"keep_tag_prefixes: [{IN_USE_PREFIX}] in the stack")
     for number, tag in enumerate(image.tags):
         if any(tag.startswith(prefix) for prefix in kept):
@@ -147,7 +147,7 @@ def _public_sources(judged: JudgedImage) -> Iterator[Problem]:
         for repository in dict.fromkeys((image.context.repository, judged.recipes or image.context.repository)):
             if image.builder is Builder.GITHUB and repository.lower() in private:
                 rule = (
-                    f"GitHub's jobs fetch public repositories; stack {private[repository.lower()]} says it is private"
+                    f"GitHub's jobs cannot fetch it: stack {private[repository.lower()]} says the repository is private"
                 )
                 fix = "builder: cloudbuild, which has the connection's token to read it"
                 yield Problem(judged.at(index, "builder"), shown(repository), rule, fix)
@@ -160,7 +160,7 @@ def _one_writer(judged: JudgedImage) -> Iterator[Problem]:
             continue
         for place in places(image, judged.around.stacks):
             if owner.setdefault(place, image.name) != image.name:
-                rule = f"a place has one image; {owner[place]} goes there already"
+                rule = f"{owner[place]} goes to this place already"
                 yield Problem(judged.at(index, "push"), place, rule, "another place for one of the two")
 
 
@@ -174,12 +174,12 @@ def _users(judged: JudgedImage) -> Iterator[Problem]:
     for index, image in judged.images:
         used = image.used_by
         if not (used.pools or used.roles or used.workflows or used.outside or image.name in parents):
-            rule = "what is built is used: by a pool, a role, a workflow, somebody outside or an image built from it"
+            rule = "nothing uses the image: no pool, role, workflow, image built from it, or anybody outside"
             yield Problem(judged.at(index, "used_by"), "", rule, "who runs it, or remove the image")
         yield from _promotable(judged, index, image)
         if used.stack is None and (used.pools or used.roles):
             where = judged.at(index, "used_by")
-            yield Problem(where, "", "no stack says whose pools and roles these are", "stack: NAME beside them")
+            yield Problem(where, "", "pools and roles are named without their stack", "stack: NAME beside them")
         elif used.stack is not None:
             yield from _users_of_stack(judged, index, image, used.stack)
 
@@ -190,7 +190,7 @@ def _promotable(judged: JudgedImage, index: int, image: Image) -> Iterator[Probl
     if not users:
         return
     if registry is None:
-        rule = f"pools and roles pull from Artifact Registry, and {image.name} goes to {image.push.ghcr} alone"
+        rule = f"pools and roles read Artifact Registry alone, and {image.name} goes to {image.push.ghcr}"
         fix = "push.artifact_registry, or in place of pools used_by: {outside: who pulls it by name}"
         yield Problem(judged.at(index, "used_by"), ", ".join(users), rule, fix)
         return

@@ -112,7 +112,7 @@ def checkouts(spec: ImageSpec, images: Sequence[Image]) -> tuple[Checkout, ...]:
     branches = sorted({image.when.push.branch for image in images if image.when.push}) or ["main"]
     others = sorted({image.context.repository for image in images} - {spec.recipes})
     if len(others) > 1:
-        rule = "the images of one family read one repository beside the recipes"
+        rule = "the images of one family read two repositories beside the recipes"
         names = ", ".join(image.name for image in images)
         raise ConfigError(
             [Problem(f"{SPEC_FILE} {names}", ", ".join(others), rule, "one context.repository for them all")]

@@ -32,7 +32,7 @@ _PODS_OF_A_NODE: Final = 110
 
 def _slices_have_a_cluster(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
     if config.slices and has(config, "cluster") and config.cluster is None:
-        rule = "slices are node pools of a cluster, and the stack declares none"
+        rule = "the stack declares no cluster, whose node pools slices are"
         yield Problem(subject(("slices",)), "", rule, "tidepool:cluster, or TPU VMs under tidepool:pools")
 
 
@@ -51,10 +51,10 @@ def _slice_places(config: StackConfig, _: Sequence[StackConfig], subject: Subjec
             rule = f"{zone} is not on Google's list for {generation.name}, it has only been seen to work"
             yield Problem(where, shown(zone), rule, "unlisted_zone: why it is used, or a listed zone")
         elif standing is ZoneStanding.LISTED and reason is not None:
-            rule = f"a reason is for a zone that is only seen for {generation.name}; {zone} is not one"
+            rule = f"this reason is for a zone that Google does not list for {generation.name}; {zone} is not one"
             yield Problem(subject(("slices", index, "unlisted_zone")), shown(reason), rule, "remove the line")
         if region and region_of(zone) != region:
-            rule = f"node pools are in their cluster's region, {region}; {zone} is in {region_of(zone)}"
+            rule = f"not in the cluster's region, {region}: {zone} is in {region_of(zone)}"
             yield Problem(where, shown(zone), rule, "a stack of its own with a cluster there, or a zone of this region")
 
 
@@ -74,10 +74,10 @@ def _slice_counts(config: StackConfig, _: Sequence[StackConfig], subject: Subjec
         where = subject(("slices", index))
         said = {name for name in ("number", "buffer", "maximum") if getattr(entry, name) is not None}
         if said not in ({"number"}, {"buffer", "maximum"}):
-            rule = "slices are a number that always stands, or a buffer and a maximum between which they scale"
+            rule = "neither a number that always stands, nor a buffer and a maximum"
             yield Problem(where, ", ".join(sorted(said)), rule, "number: N, or buffer: B and maximum: M")
         elif entry.least > entry.slices:
-            rule = "the buffer is a part of the maximum"
+            rule = "the buffer is larger than the maximum"
             at = subject(("slices", index, "buffer"))
             yield Problem(at, str(entry.least), rule, f"at most {entry.slices}")
         elif has(entry, "capacity") and isinstance(entry.capacity, FlexStart):
@@ -87,7 +87,7 @@ def _slice_counts(config: StackConfig, _: Sequence[StackConfig], subject: Subjec
 def _flex_start_counts(entry: Slices, where: str) -> Iterator[Problem]:
     """Google has no static count of flex-start nodes: they come when pods ask and go when their time is over."""
     if entry.number is not None:
-        rule = "flex-start slices do not stand always: each comes when a pod asks for it, and goes after its time"
+        rule = "flex-start slices never stand always: each comes when a pod asks for it, and goes after its time"
         yield Problem(where, f"number {entry.number}", rule, f"buffer: 0 and maximum: {entry.number}")
     elif entry.least:
         rule = "flex-start slices have no buffer: each comes when a pod asks for it"
@@ -101,7 +101,7 @@ def _slices_once(config: StackConfig, _: Sequence[StackConfig], subject: Subject
         if has(entry, "accelerator", "zone", "capacity"):
             first = seen.setdefault((entry.name, entry.zone), index)
             if first != index:
-                rule = f"one entry for an accelerator, zone and kind of capacity; slices[{first}] is that one"
+                rule = f"slices[{first}] is of the same accelerator, zone and kind of capacity"
                 yield Problem(subject(("slices", index)), f"{entry.name} in {entry.zone}", rule, "one of them")
 
 
@@ -121,12 +121,12 @@ def _cluster_zones(config: StackConfig, _: Sequence[StackConfig], subject: Subje
     for path, zones, machine in _node_zones(cluster):
         at: YamlPath = ("cluster", *path)
         if not zones:
-            yield Problem(subject((*at, "zones")), "[]", "there is at least one zone", "such as [us-central2-b]")
+            yield Problem(subject((*at, "zones")), "[]", "no zone is named", "such as [us-central2-b]")
         yield from repeats(zones, subject, (*at, "zones"), "a zone stands once")
         for number, zone in right(zones):
             where = subject((*at, "zones", number))
             if has(cluster, "region") and region_of(zone) != cluster.region:
-                rule = f"nodes are in their cluster's region, {cluster.region}"
+                rule = f"not in the cluster's region, {cluster.region}"
                 yield Problem(where, shown(zone), rule, f"a zone of {cluster.region}")
             families = machine_families(zone)
             if machine and families is not None and machine.partition("-")[0] not in families:
@@ -157,7 +157,7 @@ def _cpu_pools(config: StackConfig, _: Sequence[StackConfig], subject: Subject) 
             rule = "the cluster has a node pool of this name already"
             yield Problem(subject((*at, number, "name")), shown(pool.name), rule, "another name, such as batch")
         if has(pool, "minimum", "maximum") and not 1 <= pool.maximum >= pool.minimum:
-            rule = "a pool may have at least one node, and no fewer than its minimum"
+            rule = "the maximum is 0 or below the minimum"
             yield Problem(subject((*at, number, "maximum")), str(pool.maximum), rule, f"{max(1, pool.minimum)} or more")
 
 
@@ -176,12 +176,12 @@ def _maintenance(config: StackConfig, _: Sequence[StackConfig], subject: Subject
     names = [each.name if has(each, "name") else None for each in exclusions]
     yield from repeats(names, subject, (*at, "exclusions"), "an exclusion has a name of its own", "name")
     if len(exclusions) > _MOST_EXCLUSIONS:
-        rule = f"a cluster has {_MOST_EXCLUSIONS} exclusions at most"
+        rule = f"more exclusions than the {_MOST_EXCLUSIONS} of a cluster"
         yield Problem(subject((*at, "exclusions")), f"{len(exclusions)}", rule, "without those that are over")
     for number, each in enumerate(exclusions):
         if has(each, "from", "to") and str(each.end) < str(each.start):
             where = subject((*at, "exclusions", number, "to"))
-            yield Problem(where, str(each.end), f"an exclusion ends after it began, {each.start}", "a later day")
+            yield Problem(where, str(each.end), f"the exclusion ends before it begins, on {each.start}", "a later day")
 
 
 def _ranges(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
@@ -191,7 +191,7 @@ def _ranges(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> 
     ranges = {name: getattr(cluster.ranges, name) for name in ("nodes", "pods", "services")}
     for one, other in combinations(ranges, 2):
         if ranges[one].overlaps(ranges[other]):
-            rule = f"ranges are apart; {one} are in {ranges[one]}"
+            rule = f"it overlaps with the range of {one}, {ranges[one]}"
             yield Problem(subject(("cluster", "ranges", other)), str(ranges[other]), rule, "another range")
     nodes, addresses = _demand(config, cluster)
     for name, needed in (("nodes", nodes), ("pods", addresses)):

@@ -56,12 +56,12 @@ def _reserved(config: StackConfig) -> Iterator[tuple[YamlPath, Pool | Slices, tu
 
 
 def _one_reservation_a_place(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
-    rule = "one reservation for a project, zone and generation, since a VM cannot choose"
+    rule = "a second reservation for one project, zone and generation: a VM cannot choose"
     yield from _once("reservations", config.reservations, _IDENTITY["reservations"], rule, subject)
 
 
 def _one_quota_a_kind(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
-    rule = "one quota for a project, zone, generation and kind"
+    rule = "a second quota for one project, zone, generation and kind"
     yield from _once("quotas", config.quotas, _IDENTITY["quotas"], rule, subject)
 
 
@@ -162,7 +162,7 @@ def _once(
             this = _said(limit, identity)
             first = seen.setdefault(this, index)
             if first != index:
-                yield Problem(subject((key, index)), this, f"{rule}; {key}[{first}] is that one", "one of them")
+                yield Problem(subject((key, index)), this, f"{rule}; {key}[{first}] is the first", "one of them")
 
 
 def _called(limit: Reservation | Quota) -> str:

@@ -28,7 +28,7 @@ def _pool_names(config: StackConfig, siblings: Sequence[StackConfig], subject: S
         if not has(pool, "name"):
             continue
         where, value = subject(("pools", index, "name")), shown(pool.name)
-        rule = f"VMs are named {pool.name}-<zone>-<index>, so one project has one pool of a name"
+        rule = "two pools of one project have this name, so their VMs would share names"
         if pool.name in seen:
             yield Problem(where, value, f"{rule}; pools[{seen[pool.name]}] has it already", "another name")
         elif pool.name in theirs:
@@ -72,7 +72,7 @@ def _pool_zones(config: StackConfig, _: Sequence[StackConfig], subject: Subject)
         if not has(pool, "zones"):
             continue
         if not pool.zones:
-            rule = "the pool has no zone; a count of 0 keeps a zone declared"
+            rule = "the pool has no zone"
             yield Problem(subject(("pools", index, "zones")), "{}", rule, "such as us-west4-a: 0")
         if not has(pool, "accelerator", "unlisted_zone"):
             continue
@@ -89,7 +89,7 @@ def _pool_zones(config: StackConfig, _: Sequence[StackConfig], subject: Subject)
         for zone in pool.unlisted_zone:
             if generation.standing(zone) is not ZoneStanding.SEEN:
                 where = subject(("pools", index, "unlisted_zone", zone))
-                rule = f"a reason is for a zone that is only seen for {generation.name}; {zone} is not one"
+                rule = f"this reason is for a zone that Google does not list for {generation.name}; {zone} is not one"
                 yield Problem(where, shown(zone), rule, "remove the line")
 
 
@@ -108,7 +108,7 @@ def _runtime_overrides(config: StackConfig, _: Sequence[StackConfig], subject: S
             continue
         if pool.runtime_override.version == pool.accelerator.runtime:
             where = subject(("pools", index, "runtime_override", "version"))
-            rule = f"an override differs from the catalogue, which says {pool.accelerator.runtime} too"
+            rule = f"the catalogue says {pool.accelerator.runtime} already"
             yield Problem(where, shown(pool.runtime_override.version), rule, "remove runtime_override")
 
 
@@ -118,24 +118,24 @@ def _data_disks(config: StackConfig, _: Sequence[StackConfig], subject: Subject)
             continue
         path = ("pools", index, "data_disks")
         disks = [getattr(disk, "source_disk", None) for disk in pool.data_disks]
-        yield from repeats(disks, subject, path, "a disk attaches once", "source_disk")
+        yield from repeats(disks, subject, path, "the disk is attached twice", "source_disk")
         for number, disk in right(pool.data_disks):
             where = (*path, number)
             if others := [zone for zone, _ in _places(pool) if zone != disk.zone]:
-                rule = f"a disk attaches in its own zone, {disk.zone}; the pool is in {', '.join(others)} too"
+                rule = f"the disk is in {disk.zone}, and the pool is in {', '.join(others)} too"
                 yield Problem(
                     subject((*where, "source_disk")), shown(disk.source_disk), rule, "a pool of that zone alone"
                 )
             if disk.mode is not DiskMode.READ_WRITE:
                 continue
             if has(pool, "trust") and pool.trust is Trust.FORK:
-                rule = "trust fork has no write access: what any pull request writes, another pool may read"
+                rule = "a pool of trust fork may not write to a disk: any pull request could write what others read"
                 yield Problem(subject((*where, "mode")), shown(disk.mode), rule, "mode: read-only")
             if has(pool, "accelerator") and pool.accelerator.multi_host:
-                rule = f"a read-write disk attaches to one host; {pool.accelerator} has {pool.accelerator.hosts}"
+                rule = f"a read-write disk attaches to one host, and {pool.accelerator} has {pool.accelerator.hosts}"
                 yield Problem(subject((*where, "mode")), shown(disk.mode), rule, "mode: read-only")
             elif pool.slices > 1:
-                rule = f"a read-write disk attaches to one VM; the pool has {pool.slices}"
+                rule = f"a read-write disk attaches to one VM, and the pool has {pool.slices}"
                 yield Problem(subject((*where, "mode")), shown(disk.mode), rule, "mode: read-only, or a pool of one VM")
 
 
@@ -172,7 +172,7 @@ def _routing_labels(config: StackConfig, siblings: Sequence[StackConfig], subjec
             continue
         holder = holders[pool.label.lower()]
         if holder.pool is not pool and not _is_refused_for_its_name(holder, pool, config):
-            rule = f"a routing label belongs to one pool; {holder.said(config)} has it already"
+            rule = f"{holder.said(config)} has this routing label already"
             yield Problem(subject(("pools", index, "label")), shown(pool.label), rule, "a label of its own")
 
 
@@ -195,12 +195,12 @@ def _further_labels(config: StackConfig, siblings: Sequence[StackConfig], subjec
     for index, pool in enumerate(config.pools):
         if not has(pool, "labels"):
             continue
-        yield from repeats(pool.labels, subject, ("pools", index, "labels"), "a label stands once", any_case=True)
+        yield from repeats(pool.labels, subject, ("pools", index, "labels"), "the label is listed twice", any_case=True)
         for number, label in right(pool.labels):
             holder = holders.get(label.lower())
             where = subject(("pools", index, "labels", number))
             if holder and holder.pool is pool:
-                yield Problem(where, shown(label), "labels are further ones; this is the routing label", "remove it")
+                yield Problem(where, shown(label), "this is the routing label of the pool itself", "remove it")
             elif holder:
                 rule = f"this is the routing label of {holder.said(config)}, whose jobs would come here"
                 yield Problem(where, shown(label), rule, "a label that no pool has for itself")

@@ -26,9 +26,9 @@ def _key_secret(config: StackConfig, _: Sequence[StackConfig], subject: Subject)
     if secret is None:
         nearest = nearest_names(name, secrets)
         fix = f"one of {', '.join(nearest or secrets)}" if secrets else "declare it under tidepool:secrets"
-        yield Problem(where, shown(name), "the app's key is in a secret that the stack declares", fix)
+        yield Problem(where, shown(name), "the stack declares no secret of this name", fix)
     elif has(secret, "readers") and secret.readers != ("broker",):
-        rule = "the broker reads the app's key, and nobody else"
+        rule = "others than the broker may read the app's key"
         yield Problem(where, shown(name), rule, f"readers: [broker] of secret {name}")
 
 
@@ -43,7 +43,7 @@ def _one_owner(config: StackConfig, _: Sequence[StackConfig], subject: Subject) 
             owner = repository.partition("/")[0].lower()
             first = first or owner
             if owner != first:
-                rule = f"an app's installation is one owner's, and pools serve repositories of {first} too"
+                rule = f"an owner beside {first}, whose installation of the app pools use already"
                 fix = "repositories of one owner in a stack"
                 yield Problem(subject(("pools", index, "serves", number)), shown(repository), rule, fix)
 
@@ -56,11 +56,11 @@ def _groups(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> 
     of_group: dict[str, str] = {}
     for trust, group in runners.groups.items():
         if group in of_group:
-            rule = f"a runner group is of one trust; trust {of_group[group]} has it too"
+            rule = f"trust {of_group[group]} has this runner group too"
             yield Problem(subject(("runners", "groups", trust)), shown(group), rule, "a group of its own")
         of_group.setdefault(group, trust)
     for trust in sorted({pool.trust for pool in config.pools if has(pool, "trust")} - runners.groups.keys()):
-        rule = f"there is a pool of trust {trust}, and its runners go into a group"
+        rule = f"a pool of trust {trust} is declared, and no runner group is named for it"
         yield Problem(subject(("runners", "groups")), "", rule, f"{trust}: and the name of a runner group")
 
 
@@ -72,11 +72,11 @@ def _service_image(config: StackConfig, _: Sequence[StackConfig], subject: Subje
         yield Problem(where, shown(image), "no region says where it runs", "region: beside it, such as us-central1")
     project = image.split("/")[1]
     if has(config, "project") and project != config.project:
-        rule = f"Cloud Run pulls from repositories of its own project, {config.project}"
+        rule = f"the image is in another project than {config.project}, from which Cloud Run pulls"
         yield Problem(where, shown(image), rule, f"a copy in {config.project}")
     runners = _runners(config)
     if runners is not None and has(runners, "app") and runners.app is None:
-        rule = "the broker, which this image runs, registers runners through a GitHub App"
+        rule = "the stack names no GitHub App, through which the broker registers runners"
         yield Problem(where, shown(image), rule, "tidepool:runners.app, or no image yet")
 
 
@@ -85,7 +85,7 @@ def _grace(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> I
         return
     controller = config.controller
     if has(controller, "grace_minutes", "every_minutes") and controller.grace_minutes < controller.every_minutes:
-        rule = f"two sweeps agree before anything goes, and they are {controller.every_minutes} minutes apart"
+        rule = f"shorter than the {controller.every_minutes} minutes between two sweeps, both of which must agree"
         where = subject(("controller", "grace_minutes"))
         yield Problem(where, str(controller.grace_minutes), rule, f"{controller.every_minutes} or more")
 
@@ -94,9 +94,9 @@ def _notify(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> 
     if not has(config, "controller") or not has(config.controller, "notify"):
         return
     told = config.controller.notify
-    yield from repeats(told, subject, ("controller", "notify"), "an address stands once", any_case=True)
+    yield from repeats(told, subject, ("controller", "notify"), "the address is listed twice", any_case=True)
     if len(told) > _MOST_CHANNELS:
-        rule = f"an alert goes to {_MOST_CHANNELS} addresses at most"
+        rule = f"more than {_MOST_CHANNELS} addresses for an alert"
         yield Problem(subject(("controller", "notify")), f"{len(told)} addresses", rule, "the address of a group")
 
 
@@ -112,7 +112,7 @@ def _fallbacks(config: StackConfig, _: Sequence[StackConfig], subject: Subject) 
                 if place in seen:
                     yield Problem(where, place, "this fallback is listed twice", "remove one of the two")
                 elif _is_home(pool, place):
-                    yield Problem(where, place, "a fallback is another place than the pool's own", "remove it")
+                    yield Problem(where, place, "the fallback is the pool's own place", "remove it")
                 seen.add(place)
 
 

@@ -22,7 +22,7 @@ def _registries(config: StackConfig, _: Sequence[StackConfig], subject: Subject)
     if own is not None and has(own, "repositories"):
         repositories = [getattr(each, "name", None) for each in own.repositories]
         path = ("registries", "repositories")
-        yield from repeats(repositories, subject, path, "a repository's name stands once", "name")
+        yield from repeats(repositories, subject, path, "the repository's name is listed twice", "name")
 
 
 def _registry_stack(config: StackConfig, siblings: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
@@ -32,11 +32,11 @@ def _registry_stack(config: StackConfig, siblings: Sequence[StackConfig], subjec
     where, value, fix = subject(("registry_stack",)), shown(config.registry_stack), "a stack that has registries"
     _organization, project, name = config.registry_stack.split("/")
     if _own_registries(config) is not None:
-        rule = "a stack has registries of its own or reads another's, not both"
+        rule = "the stack has registries of its own and reads another's"
         yield Problem(where, value, rule, "one of the two keys")
     elif project == names.PULUMI_PROJECT:
         if has(config, "stack") and name == config.stack:
-            yield Problem(where, value, "this is the stack itself; registry_stack names another", fix)
+            yield Problem(where, value, "registry_stack names the stack itself", fix)
         for other in siblings:
             if other.stack == name and has(other, "registries") and other.registries is None:
                 yield Problem(where, value, f"stack {name} has no registries", fix)
@@ -50,7 +50,7 @@ def _mirrors(config: StackConfig, _: Sequence[StackConfig], subject: Subject) ->
     for index, mirror in enumerate(config.mirrors):
         if has(mirror, "locations"):
             path = ("mirrors", index, "locations")
-            yield from repeats(mirror.locations, subject, path, "a location stands once")
+            yield from repeats(mirror.locations, subject, path, "the location is listed twice")
             if not mirror.locations:
                 fix = f"one or more of {', '.join(mirror_locations())}"
                 yield Problem(subject(path), "[]", "the mirror has no location", fix)
@@ -59,11 +59,11 @@ def _mirrors(config: StackConfig, _: Sequence[StackConfig], subject: Subject) ->
 def _unique_names(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
     for key in ("reservations", "mirrors", "secrets", "freezes"):
         given = [getattr(each, "name", None) for each in getattr(config, key)]
-        yield from repeats(given, subject, (key,), f"a name stands once in {key}", "name")
+        yield from repeats(given, subject, (key,), f"the name is listed twice in {key}", "name")
     for index, pool in enumerate(config.pools):
         if has(pool, "serves"):
             path = ("pools", index, "serves")
-            yield from repeats(pool.serves, subject, path, "a repository stands once", any_case=True)
+            yield from repeats(pool.serves, subject, path, "the repository is listed twice", any_case=True)
 
 
 def _claimed_elsewhere(config: StackConfig, siblings: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
@@ -72,7 +72,7 @@ def _claimed_elsewhere(config: StackConfig, siblings: Sequence[StackConfig], sub
     for claim, path in _claims(config):
         if claim in theirs:
             kind, *where, name = claim
-            rule = f"a {kind}'s name belongs to one stack; stack {theirs[claim]} has it in {' '.join(where)}"
+            rule = f"stack {theirs[claim]} has a {kind} of this name in {' '.join(where)}"
             yield Problem(subject(path), shown(name), rule, "another name, or declare it in one stack")
 
 
@@ -107,12 +107,12 @@ def _secret_readers(config: StackConfig, _: Sequence[StackConfig], subject: Subj
     for index, secret in enumerate(config.secrets):
         if not has(secret, "readers"):
             continue
-        yield from repeats(secret.readers, subject, ("secrets", index, "readers"), "a reader stands once")
+        yield from repeats(secret.readers, subject, ("secrets", index, "readers"), "the reader is listed twice")
         for number, reader in right(secret.readers):
             kind, _slash, name = reader.partition("/")
             where = subject(("secrets", index, "readers", number))
             if reader == "builder" and has(config, "registries") and config.registries is None:
-                rule = "the builder is an identity of stacks with registries; this stack has none"
+                rule = "this stack has no registries, and so no builder"
                 yield Problem(where, shown(reader), rule, "remove the reader, or declare tidepool:registries")
             if kind != "pool":
                 continue
@@ -122,7 +122,7 @@ def _secret_readers(config: StackConfig, _: Sequence[StackConfig], subject: Subj
                 fix = f"pool/{nearest[0]}" if nearest else "a pool of this stack"
                 yield Problem(where, shown(reader), "this stack has no such identity", fix)
             elif has(pool, "trust") and pool.trust is Trust.FORK:
-                rule = f"trust fork reads no secret; pool {name} runs any pull request's code"
+                rule = f"pool {name} has trust fork: any pull request could read the secret"
                 yield Problem(where, shown(reader), rule, "remove the reader, or a pool of trust member")
 
 
@@ -130,7 +130,7 @@ def _github(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> 
     if not has(config, "github") or config.github is None or not has(config.github, "environments"):
         return
     path = ("github", "environments")
-    yield from repeats(config.github.environments, subject, path, "an environment stands once", any_case=True)
+    yield from repeats(config.github.environments, subject, path, "the environment is listed twice", any_case=True)
     if not config.github.environments:
         yield Problem(subject(path), "[]", "no environment may apply", "the environment of the apply workflow")
     if not has(config.github, "run_makers"):
@@ -143,14 +143,14 @@ def _github(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> 
             for number, file in right(each.workflows):
                 first = makers.setdefault(f"{each.repository}/{file}".lower(), each)
                 if first is not each:
-                    rule = f"a workflow makes VMs as one pool; this one as {first.pool} already"
+                    rule = f"this workflow makes VMs as {first.pool} already"
                     yield Problem(subject((*at, number)), shown(file), rule, "a workflow of its own for each pool")
             same = [other for other in makers.values() if _same_maker(other, each)]
             if same and same[0] is not each:
-                rule = "a repository stands once for each pool, with all its workflows that make VMs"
+                rule = "the repository is listed twice for one pool"
                 yield Problem(subject((*at[:-1], "pool")), shown(each.pool), rule, "remove one of the two")
         if has(each, "workflows"):
-            yield from repeats(each.workflows, subject, at, "a workflow stands once")
+            yield from repeats(each.workflows, subject, at, "the workflow is listed twice")
             if not each.workflows:
                 yield Problem(subject(at), "[]", "no workflow is named", "the files of workflows")
 
@@ -165,21 +165,21 @@ def _builds(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> 
     builds, path = config.builds, ("builds", "connections")
     own = _own_registries(config)
     if has(config, "registries") and own is None:
-        rule = "a stack builds for registries of its own; this stack has none"
+        rule = "this stack has no registries to build for"
         yield Problem(subject(("builds",)), "", rule, "tidepool:registries, or no tidepool:builds")
     elif own is not None and has(own, "regions") and has(builds, "region") and builds.region not in own.regions:
-        rule = "images are pushed first where they are built, so that region has repositories"
+        rule = "no repository is in this region, where builds push first"
         fix = f"one of {', '.join(str(region) for _, region in right(own.regions))}"
         yield Problem(subject(("builds", "region")), shown(builds.region), rule, fix)
     if not has(builds, "connections"):
         return
     repositories = [getattr(each, "repository", None) for each in builds.connections]
-    rule = "a source repository has one connection"
+    rule = "the repository has a connection already"
     yield from repeats(repositories, subject, path, rule, "repository", any_case=True)
     for index, each in enumerate(builds.connections):
         if has(each, "installation", "token_secret") and (each.installation is None) != (each.token_secret is None):
             given = "installation" if each.token_secret is None else "token_secret"
-            rule = "an installation is used with a token, and a token with an installation"
+            rule = "only one of installation and token is given"
             fix = "both of them, or neither while it is not connected"
             yield Problem(subject((*path, index, given)), shown(getattr(each, given)), rule, fix)
 
@@ -187,7 +187,7 @@ def _builds(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> 
 def _freezes(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
     for index, freeze in enumerate(config.freezes):
         if has(freeze, "from", "to", "time_zone") and freezes.ends(freeze) <= freezes.begins(freeze):
-            rule = f"a freeze ends after it begins, which is {freeze.start}"
+            rule = f"the freeze ends before it begins, on {freeze.start}"
             yield Problem(subject(("freezes", index, "to")), str(freeze.end), rule, "a later day or moment")
 
 

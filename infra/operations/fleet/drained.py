@@ -64,8 +64,8 @@ def waited_for(left: Sequence[VmStanding]) -> str:
     """Which jobs are waited for, VM by VM."""
     said = [f"{each.vm}: {each.why}" for each in left if each.standing is not DrainState.SETTLING]
     settling = sum(each.standing is DrainState.SETTLING for each in left)
-    said += [f"{settling} more to say that they take no job"] if said and settling else []
-    what = "; ".join(said) or f"{settling} of them to say that it takes no job"
+    said += [f"{settling} more VMs to confirm that they take no jobs"] if said and settling else []
+    what = "; ".join(said) or f"{settling} VMs to confirm that they take no jobs"
     return f"waiting for {what}"
 
 
@@ -85,8 +85,8 @@ def drained_before(
     pool_of = {slot.name: slot.pool for slot in desired.slots if slot.name in vms} if desired else {}
     if desired is None and scene.manifest is not None:
         raise Failure(
-            f"{state}: what runs on the VMs that go is not known: {'; '.join(scene.problems)}; "
-            "--no-drain goes on without, and cuts off what they run"
+            f"{state}: cannot tell what runs on the VMs to delete: {'; '.join(scene.problems)}; "
+            "--no-drain deletes them all the same, and cuts off their jobs"
         )
     if desired is None or not pool_of:
         # What is in no manifest gets no registration, and so no job.
@@ -118,15 +118,15 @@ def _drain(
         ended = _ended_meanwhile(fleet, own)
     except GoogleError as error:
         raise Failure(
-            f"{state}: the VMs that go cannot be drained: {error}; "
-            "--no-drain goes on without, and cuts off what they run"
+            f"{state}: cannot drain the VMs to delete: {error}; "
+            "--no-drain deletes them all the same, and cuts off their jobs"
         ) from None
     except KeyboardInterrupt:
         raise Interruption(f"Interrupted in a drain: {state}, and the VMs take jobs again.") from None
     if left:
         raise Failure(
-            f"{state}: after {minutes} minutes there is still {still(left)}; "
-            f"run {command} again later, or with --no-drain, which cuts it off"
+            f"{state}: after {minutes} minutes these are not quiet: {still(left)}; "
+            f"run {command} again later, or add --no-drain, which cuts off their jobs"
         )
     if ended:
         raise Failure(f"{state}: the drain of {', '.join(ended)} was ended meanwhile; run {command} again")
@@ -167,8 +167,7 @@ def _scene(fleet: Fleet, state: str) -> Scene:
         return fleet.look()
     except GoogleError as error:
         raise Failure(
-            f"{state}: what the fleet shall be cannot be read: {error}; "
-            "--no-drain goes on without, and cuts off what its VMs run"
+            f"{state}: the manifest cannot be read: {error}; --no-drain goes on without, and cuts off what its VMs run"
         ) from None
 
 

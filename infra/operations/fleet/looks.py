@@ -129,7 +129,7 @@ def published_manifest(config: StackConfig, endpoint: str | None) -> Record:
         with clients(config.project, endpoint) as google:
             record = Records(google=google, bucket=config.bucket.name).read(names.manifest_object(config.stack))
     except GoogleError as error:
-        raise Failure(f"the manifest was not read: {error}") from None
+        raise Failure(f"the manifest cannot be read: {error}") from None
     if record is None:
         said = f"gs://{config.bucket.name} has no manifest of {config.stack}"
         raise Failure(f"{said}; `./tidepool up {config.stack}` publishes it")

@@ -15,6 +15,7 @@ from infra.fleet.controller.lease import LeaseKind
 from infra.fleet.google import GoogleError
 from infra.fleet.records import Body
 from infra.model import names
+from infra.model.errors import meant
 from infra.operations.errors import Failure, Refusal
 from infra.operations.fleet.looks import Fleet, fleets_declared, open_fleet
 from infra.operations.leased import leased
@@ -49,12 +50,12 @@ def fleet_in(zone: str, stack: str | None, cloud: CloudName | None = None, telle
     }
     having = [name for name, each in zones.items() if zone in each]
     if len(having) > 1:
-        raise Refusal(f"{' and '.join(having)} have VMs in {zone}; say --stack, once for each")
+        raise Refusal(f"{' and '.join(having)} have VMs in {zone}: run it once for each, with --stack")
     if not having and stack is None:
-        raise Refusal(f"{_nowhere(zone, zones)}; of a zone that a stack file had once, say --stack")
+        raise Refusal(f"{_nowhere(zone, zones)}. For a zone that a stack file had once, add --stack")
     fleet = open_fleet(having[0] if having else stack or "", cloud, teller)
     if not having and zone not in _remembered(fleet):
-        raise Refusal(f"{_nowhere(zone, zones)}, and the controller remembers none there")
+        raise Refusal(f"{_nowhere(zone, zones)}. The controller remembers no VM there either")
     return fleet
 
 
@@ -71,7 +72,7 @@ def take_back_zone(fleet: Fleet, zone: str) -> None:
 
 def _nowhere(zone: str, zones: Mapping[str, set[str]]) -> str:
     every = sorted({each for found in zones.values() for each in found})
-    return f"no pool may have a VM in {zone}; zones are {', '.join(every) or 'none'}"
+    return f"no pool has the zone {zone}.{meant(zone, every)} Zones are {', '.join(every) or 'none'}"
 
 
 def _remembered(fleet: Fleet) -> set[str]:

@@ -159,16 +159,16 @@ def drain_words(drain: DrainWish, now: datetime) -> str:
 
 def to_come(rollout: RolloutStatus) -> str:
     """What no sweep has begun yet, and what none will begin by itself."""
-    said = f"; not begun yet: {', '.join(rollout.coming)}, from the next sweep on" if rollout.coming else ""
+    said = f"; {', '.join(rollout.coming)} begins with the next sweep" if rollout.coming else ""
     if rollout.not_tried:
         return f"{said}; {not_tried(rollout)}"
-    return said + ("; taken back, from the next sweep on" if rollout.taken_back else "")
+    return said + ("; goes back with the next sweep" if rollout.taken_back else "")
 
 
 def not_tried(rollout: RolloutStatus) -> str:
     """What of a pool's target was taken back, and what people can do."""
     again = f"`./tidepool rollout redo {rollout.pool}`"
-    return f"{' and '.join(rollout.not_tried)} {_is(rollout.not_tried)} not tried again before {again}"
+    return f"{' and '.join(rollout.not_tried)} {_is(rollout.not_tried)} tried again only by {again}"
 
 
 def coming_line(rollout: RolloutStatus) -> str:

@@ -98,13 +98,13 @@ def build_anew(config: StackConfig, spec: ImageSpec, run: Plan, endpoint: str | 
 
 
 def _unkept(stack: str, error: Exception) -> str:
-    what = "what the broker and the controller run is not kept from clean-up"
+    what = "images of the broker and the controller are not safe from clean-up"
     return f"{what}: {error}. Next: `./tidepool up {stack}`"
 
 
 def _unknown(stack: str, error: Exception, images: Sequence[str]) -> str:
     by_hand = "".join(f", or `./tidepool images build {each} --trigger`" for each in images)
-    return f"which builds are to be started is not known: {error}. Next: `./tidepool up {stack}`{by_hand}"
+    return f"cannot tell which builds to start: {error}. Next: `./tidepool up {stack}`{by_hand}"
 
 
 def _refused(stack: str, error: Exception, image: str) -> str:

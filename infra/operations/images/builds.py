@@ -89,8 +89,8 @@ class Steps:
         """Raises Refusal where the build that asks has other steps, ConfigError where a pin of its is unresolved."""
         if digest is not None and digest != self._told.digest(self.image.name):
             raise Refusal(
-                f"{self.image.name}: the steps that run were declared from other recipes than those that were fetched, "
-                f"and would record what they did not build. Next: {self._next()}"
+                f"{self.image.name}: the steps of this build were declared from other recipes than it has fetched, "
+                f"so its record would be wrong. Next: {self._next()}"
             )
         self.lab.pins.insist(step_pins(self._told.made(self.image.name)))
 

@@ -50,7 +50,7 @@ class Lab:
         known = [each.name for each in self.spec.images]
         if name not in known:
             fix = f"one of {', '.join(sorted(known))}"
-            raise ConfigError([Problem("image", name, f"{SPEC_FILE} declares that image", fix)])
+            raise ConfigError([Problem("image", name, f"{SPEC_FILE} declares no such image", fix)])
         return self.spec.image(name)
 
     def named(self, subject: str) -> tuple[str, str | None]:
@@ -76,7 +76,7 @@ class Lab:
             if each.lower() == name.lower():
                 return each
         fix = f"one of {', '.join(self.repositories)}"
-        raise ConfigError([Problem("repository", name, f"images of {SPEC_FILE} are built from it", fix)])
+        raise ConfigError([Problem("repository", name, f"no image of {SPEC_FILE} is built from it", fix)])
 
     @property
     def home(self) -> StackConfig:

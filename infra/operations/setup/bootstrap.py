@@ -118,7 +118,7 @@ def _refusing() -> Generator[None]:
 def _require_same(stack: str, config: StackConfig, project: str | None) -> None:
     if project is not None and project != config.project:
         subject = f"--project, and gcp:project in stacks/Pulumi.{stack}.yaml"
-        rule = f"must be the same, and the stack file says {config.project}"
+        rule = f"are not the same: the stack file says {config.project}"
         raise ConfigError(
             [Problem(subject, project, rule, f"{config.project}, or {project} as gcp:project in the file")]
         )

@@ -77,8 +77,8 @@ def _records_of(session: Session, plan: Plan) -> StackConfig | None:
         return nothing_but(stack=session.request.stack, project=project, bucket=bucket)
     if any(step.type == VM_TYPE for step in plan.steps):
         raise Failure(
-            f"nothing was deleted: stacks/Pulumi.{session.request.stack}.yaml is wrong, and nothing else says where "
-            "the fleet's records are, from which the controller would make its VMs again: mend it"
+            f"nothing was deleted: stacks/Pulumi.{session.request.stack}.yaml is invalid, so the fleet's records "
+            "cannot be found, and the controller would make the VMs again. Mend the file first"
         )
     return None
 
@@ -89,8 +89,8 @@ def _drained(session: Session, plan: Plan, file: StackFile | None) -> AbstractCo
         return nullcontext()
     if file is None or file.trouble:
         raise Failure(
-            f"nothing was deleted: stacks/Pulumi.{session.request.stack}.yaml is wrong, so that its VMs cannot be "
-            "drained: mend it, or say --no-drain, which cuts off what they run"
+            f"nothing was deleted: stacks/Pulumi.{session.request.stack}.yaml is invalid, so its VMs cannot be "
+            "drained. Mend the file, or add --no-drain, which cuts off their jobs"
         )
     config = file.config
     place = declared_place(config, session.endpoint)
@@ -110,7 +110,7 @@ def _withdrawn(config: StackConfig, session: Session) -> Generator[None]:
         if before is not None:
             try:
                 if declare_again(config, session.endpoint, before):
-                    session.say("the manifest stays, and declares again what it did: not everything was deleted")
+                    session.say("not everything was deleted, so the manifest declares the fleet again")
             except GoogleError as error:
                 again = f"`./tidepool up {config.stack}` writes it again"
-                session.say(f"problem: the manifest stays, and declares no VM: {error}; {again}")
+                session.say(f"problem: the manifest declares no VM and could not be restored: {error}; {again}")

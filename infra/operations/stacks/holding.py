@@ -110,11 +110,11 @@ def _wait_for_new(fleet: Fleet, leaving: Leaving, state: str) -> None:
         made = just_made(*look, leaving, fleet.place.clock())
         left, look = _wait_for(fleet, made, leaving, look)
     except GoogleError as error:
-        raise Failure(f"{state}: whether new VMs serve is not known: {error}") from None
+        raise Failure(f"{state}: cannot tell whether new VMs serve: {error}") from None
     if found := unserved(*look, leaving):
         raise Failure(
-            f"{state}: of {', '.join(found)} nobody serves but the VMs that go; `./tidepool status {fleet.stack}` says "
-            "why, and --no-drain goes on without"
+            f"{state}: in {', '.join(found)} only the VMs to delete serve; `./tidepool status {fleet.stack}` says "
+            "why, and --no-drain goes on all the same"
         )
     if left:
         others = stand_ins(left, *look, leaving)

@@ -77,7 +77,7 @@ def write_back(target: Path, name: str) -> Wrote:
     here = scene()
     spec = load_spec(here.root, name, here.world)
     if spec.declared.legacy is None:
-        rule = "the specification says which old workflows are kept, and up to which day"
+        rule = "the specification does not say which old workflows are kept, and up to which day"
         raise ConfigError([Problem(spec.file, "", rule, "a section `legacy`")])
     edits = back(standing_there(target), spec.declared.legacy)
     return _write(target, edits.writes, edits.removes)

@@ -53,7 +53,8 @@ def test_protection_is_looked_at_before_anybody_is_asked(fleet: Checkout) -> Non
     refused = fleet.run("destroy", "lone")
     assert refused.exit_code == 1
     assert "is protected, so nothing is deleted" in refused.stdout
-    assert "Nothing was deleted: --exclude-protected deletes all that is not protected." in refused.stdout
+    assert "next: ./tidepool destroy lone --exclude-protected, which leaves what is protected" in refused.stdout
+    assert refused.stdout.lower().count("deleted") == 1, "the refusal is said once"
     assert "--yes" not in refused.output
 
 
@@ -71,7 +72,7 @@ def test_a_job_that_runs_on_keeps_everything(fleet: Checkout, monkeypatch: pytes
     monkeypatch.setattr("infra.operations.fleet.drained.wait_for_jobs", lambda *_: busy)
     failed = fleet.run("destroy", "lone", "--exclude-protected", "--yes")
     assert failed.exit_code == 1
-    assert f"still {VMS[0]}: job slow; run destroy again later" in " ".join(failed.output.split())
+    assert f"not quiet: {VMS[0]}: job slow; run destroy again later" in " ".join(failed.output.split())
     assert standing(fleet) == 2
     (found,) = fleet.json("status", "lone")["stacks"]
     assert found["drains"] == []
@@ -100,7 +101,7 @@ def test_a_wrong_stack_file_is_destroyed_only_without_draining(fleet: Checkout) 
     refused = fleet.run("destroy", "lone", "--exclude-protected", "--yes")
     fleet.path("lone").write_text(right)
     assert refused.exit_code == 1
-    assert "its VMs cannot be drained: mend it, or say --no-drain" in " ".join(refused.output.split())
+    assert "its VMs cannot be drained. Mend the file, or add --no-drain" in " ".join(refused.output.split())
     assert standing(fleet) == 3
 
 
@@ -153,7 +154,7 @@ def test_a_manifest_that_cannot_be_read_cuts_off_no_job_unasked_and_stops_no_sta
         finally:
             records.update(names.manifest_object("lone"), lambda _: before.body)
     assert refused.exit_code == 1
-    assert "what runs on the VMs that go is not known" in " ".join(refused.output.split())
+    assert "cannot tell what runs on the VMs to delete" in " ".join(refused.output.split())
     assert "--no-drain" in refused.output
     assert (stood["healthy"], stood["unapplied"]) == (None, None)
     assert stood["problems"]

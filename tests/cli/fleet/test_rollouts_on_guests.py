@@ -121,7 +121,7 @@ def test_a_promoted_image_goes_to_a_canary_to_a_share_and_to_all(images: _Images
     assert reports(fleet, "image") == {"None": 6}, "the pointer names it, and the orders still say none"
     told = rollout(fleet)
     assert (told["stage"], told["taken_back"], one[7:19] in told["wanted"]) == ("failed", False, True)
-    assert f"not begun yet: image {one[7:19]}, from the next sweep on" in " ".join(
+    assert f"image {one[7:19]} begins with the next sweep" in " ".join(
         fleet.ok("rollout", "status", POOL).output.split()
     )
     done = course(fleet, 6)
@@ -166,7 +166,7 @@ def test_one_that_people_took_back_leaves_the_fleet_well_until_they_wish_it_agai
     fleet = images.checkout
     assert [each["healthy"] for each in fleet.json("status", "ci", "--cloud", "local")["stacks"]] == [True]
     up = " ".join(fleet.ok("up", "ci").output.split())
-    assert f"is not tried again before `./tidepool rollout redo {POOL}`" in up
+    assert f"is tried again only by `./tidepool rollout redo {POOL}`" in up
     again = fleet.ok("images", "promote", IMAGE, "--pool", POOL).output
     assert f"`./tidepool rollout redo {POOL}` tries it again" in " ".join(again.split())
     assert "was taken back already; nothing to do" in fleet.ok("rollout", "undo", POOL).output

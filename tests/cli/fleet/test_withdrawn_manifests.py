@@ -53,7 +53,7 @@ def test_a_destroy_that_fails_half_way_declares_the_vms_again(fleet: Checkout) -
     failed = fleet.run("destroy", "lone", "--yes", "--exclude-protected")
     fleet.ok("cloud", "fail", "--mend-all")
     assert failed.exit_code == 1
-    assert "the manifest stays, and declares again what it did" in failed.output
+    assert "so the manifest declares the fleet again" in failed.output
     assert declared_vms(fleet) == VMS
 
 

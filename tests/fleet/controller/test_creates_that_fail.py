@@ -235,7 +235,7 @@ def test_nothing_is_made_in_a_fallback_zone_that_cannot_be_asked() -> None:
     decision = decide(desired, blind, memory, now)
     assert doing(decision) == []
     assert [each.reason for each in decision.waiting if each.subject == name] == [
-        f"it is declared and does not exist; {AWAY} cannot be asked"
+        f"it is declared and does not exist; {AWAY} does not answer"
     ]
     assert doing(decide(desired, known, memory, now)) == [("Create", name)]
 

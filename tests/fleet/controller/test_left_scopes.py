@@ -295,7 +295,7 @@ def test_a_sweep_deletes_so_many_vms_and_leaves_the_others_to_the_next() -> None
     decision = since(desired, seen(desired, nodes=(*seen(desired).nodes, *orphans)), EMPTY, 7)[-1]
     assert Counter(what for what, _ in doing(decision)) == {"Delete": 25}
     held = [each for each in decision.held if isinstance(each.action, Delete)]
-    assert {each.why for each in held} == {"this sweep does 25 of its kind already, the most that one does"}
+    assert {each.why for each in held} == {"this sweep has done 25 of this kind; the next goes on"}
     assert len(held) == 15
     assert not any(each.stands for each in held)
 

@@ -136,7 +136,7 @@ def test_a_vm_that_may_live_is_not_replaced_while_github_cannot_be_asked_whether
     lost = nodes(desired, s0="UNKNOWN", s1="UNKNOWN", s2="UNKNOWN")
     decisions = sweeps(desired, seen(desired, nodes=lost, github=unknown("502")), 20)
     assert all(doing(each) == [] for each in decisions)
-    assert "GitHub cannot be asked" in decisions[-1].waiting[0].reason
+    assert "GitHub does not say whether" in decisions[-1].waiting[0].reason
 
 
 def test_a_pool_has_so_many_replacements_an_hour_and_no_more() -> None:
@@ -148,7 +148,7 @@ def test_a_pool_has_so_many_replacements_an_hour_and_no_more() -> None:
     fourth = seen(desired, nodes=nodes(desired, s3="FAILED"))
     memory = remembered(decision, desired, START)
     held = decide(desired, fourth, memory, START + minutes(59))
-    assert "replacements within the hour" in held.held[0].why
+    assert "has reached its limit of" in held.held[0].why
     assert doing(held) == []
     assert doing(decide(desired, fourth, memory, START + minutes(61))) == [("Recreate", desired.slots[3].name)]
 

@@ -456,7 +456,7 @@ def test_a_sweep_that_loses_its_lease_does_no_more_and_remembers_what_it_did(lab
 
     swept = replace(lab.sweeper(), actor=actor, wall=lambda: now[0]).sweep()
     assert did(swept) == [("recreate", VMS[0], "deferred"), ("create", VMS[1], "failed")]
-    assert all("the lease was lost: `./tidepool up` acts on the fleet" in each.text for each in swept.outcomes[:2])
+    assert all("the lease was lost: `./tidepool up` (" in each.text for each in swept.outcomes[:2])
     assert lab.nodes().get(VMS[0]) in (None, "DELETING"), "its delete was sent, and it is made again later"
     assert lab.record(names.memory_object("ci")).get("creating", {}) == {}
     assert lab.record(names.lease_object("ci"))["holder"] == "another"

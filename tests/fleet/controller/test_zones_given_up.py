@@ -55,7 +55,11 @@ def test_nothing_is_made_while_nobody_can_say_which_zones_people_gave_up() -> No
     assert len(doing(first(desired, observed))) == 2
     blind = first(desired, replace(observed, wishes_source=unknown("503")))
     assert doing(blind) == []
-    told = {each.subject for each in blind.waiting if "what people wish cannot be read" in each.reason}
+    told = {
+        each.subject
+        for each in blind.waiting
+        if "operator requests cannot be read, such as that a zone is given up" in each.reason
+    }
     assert told == {each.name for each in desired.slots[:2]}
 
 

@@ -43,13 +43,13 @@ def steady(**more: Any) -> Rollout:
 
 def test_a_new_bundle_is_tried_and_the_image_that_failed_stays_back() -> None:
     failed = steady(stage=Stage.FAILED, bad=(VersionPart(PartKind.IMAGE, f"sha256:{'c' * 64}"),))
-    tried, back = f"bundle {'b' * 12} is tried on one VM first", f"image {'c' * 12} is not tried again"
-    assert said(BUNDLE, failed, BAD) == [f"tpu-ci: {tried}; {back} before `./tidepool rollout redo tpu-ci`"]
+    tried, back = f"bundle {'b' * 12} is tried on one VM first", f"image {'c' * 12} is tried again only by"
+    assert said(BUNDLE, failed, BAD) == [f"tpu-ci: {tried}; {back} `./tidepool rollout redo tpu-ci`"]
 
 
 def test_what_people_took_back_stays_back_and_what_they_wished_again_is_tried() -> None:
     part = {"part": f"image sha256:{'c' * 64}", "at": START.isoformat()}
-    back = f"tpu-ci: image {'c' * 12} is not tried again before `./tidepool rollout redo tpu-ci`"
+    back = f"tpu-ci: image {'c' * 12} is tried again only by `./tidepool rollout redo tpu-ci`"
     assert said(OLD, steady(), BAD, undone={"tpu-ci": [part]}) == [back]
     again = f"tpu-ci: image {'c' * 12} is tried on one VM first"
     assert said(OLD, steady(), BAD, undone={"tpu-ci": [{**part, "over": True}]}) == [again]

@@ -244,16 +244,16 @@ def test_a_rollout_says_what_no_sweep_has_begun_yet_and_what_none_will_begin_by_
         return rollout_line(found, START).plain.partition("; ")[2]
 
     assert told(proved, rollout, Wishes()) == ""
-    assert told(new, rollout, Wishes()) == f"not begun yet: bundle {'b' * 12}, from the next sweep on"
-    again = f"bundle {'b' * 12} is not tried again before `./tidepool rollout redo tpu-ci`"
+    assert told(new, rollout, Wishes()) == f"bundle {'b' * 12} begins with the next sweep"
+    again = f"bundle {'b' * 12} is tried again only by `./tidepool rollout redo tpu-ci`"
     assert told(new, rollout, taken_back) == again
     failed = replace(rollout, stage=Stage.FAILED, bad=(new.key,))
     assert told(new, failed, Wishes()) == again
-    assert told(new, failed, Wishes(redone={"tpu-ci": START})).startswith("not begun yet: ")
+    assert told(new, failed, Wishes(redone={"tpu-ci": START})).endswith(" begins with the next sweep")
     everywhere = replace(rollout, stable=new, target=new)
-    assert told(new, everywhere, taken_back) == "taken back, from the next sweep on"
+    assert told(new, everywhere, taken_back) == "goes back with the next sweep"
     image = replace(new, images={"us-west4": f"r@sha256:{'c' * 64}"})
-    both = f"not begun yet: image {'c' * 12}, from the next sweep on; {again}"
+    both = f"image {'c' * 12} begins with the next sweep; {again}"
     assert told(image, rollout, taken_back) == both, "of an image and a bundle, the one that is not held back"
 
 

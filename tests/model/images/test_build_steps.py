@@ -318,7 +318,7 @@ def test_images_of_one_family_that_read_two_repositories_are_refused() -> None:
         else image
         for image in SPEC.images
     ]
-    with pytest.raises(ConfigError, match="read one repository beside the recipes"):
+    with pytest.raises(ConfigError, match="the images of one family read two repositories beside the recipes"):
         config(SPEC.model_copy(update={"images": tuple(images)}), "levanter-base")
 
 

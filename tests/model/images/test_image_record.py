@@ -137,16 +137,16 @@ def test_a_rebuild_that_comes_out_equal_is_listed_once() -> None:
             "tpu-v6e",
             "tpu-ci",
             USES,
-            "pool: tpu-v6e\n  rule: the stack file has that pool\n  write: one of tpu-ci, tpu-v4, tpu-v5p",
+            "pool: tpu-v6e\n  problem: the stack file has no such pool\n  write: one of tpu-ci, tpu-v4, tpu-v5p",
         ),
-        ("tpu-ci", "tpu-ci", {}, "pool: tpu-ci\n  rule: the stack file has that pool\n  write: one of none"),
+        ("tpu-ci", "tpu-ci", {}, "pool: tpu-ci\n  problem: the stack file has no such pool\n  write: one of none"),
         (
             "tpu-v4",
             "levanter",
             USES,
             (
                 "pool tpu-v4: image: levanter\n"
-                "  rule: images/images.yaml says in used_by.pools which image a pool runs\n"
+                "  problem: images/images.yaml does not name the pool in used_by.pools of the image\n"
                 "  write: one of cluster, tpu-ci"
             ),
         ),
@@ -156,7 +156,7 @@ def test_a_rebuild_that_comes_out_equal_is_listed_once() -> None:
             USES,
             (
                 "pool tpu-v5p: image: tpu-ci\n"
-                "  rule: images/images.yaml says in used_by.pools which image a pool runs\n"
+                "  problem: images/images.yaml does not name the pool in used_by.pools of the image\n"
                 "  write: name the pool below used_by of an image"
             ),
         ),
@@ -166,7 +166,7 @@ def test_a_rebuild_that_comes_out_equal_is_listed_once() -> None:
             USES,
             (
                 "image: cluster\n"
-                "  rule: no build of the image is recorded\n"
+                "  problem: no build of the image is recorded\n"
                 "  write: ./tidepool images build cluster --trigger"
             ),
         ),
@@ -176,7 +176,7 @@ def test_a_rebuild_that_comes_out_equal_is_listed_once() -> None:
             USES,
             (
                 f"digest of tpu-ci: {digest(7)}\n"
-                "  rule: the digest is one of tpu-ci's 2 recorded builds\n"
+                "  problem: not one of tpu-ci's 2 recorded builds\n"
                 f"  write: {digest(2)}, its current one, or another that ./tidepool images list tpu-ci shows"
             ),
         ),
@@ -211,7 +211,7 @@ def test_a_pool_without_an_earlier_target_has_nothing_to_undo(promotions: int, v
         record = promoted(record, "tpu-ci", "tpu-ci", digest(1), NOW, USES)
     assert refusal(lambda: undone(record, "tpu-ci", USES)) == (
         f"pool tpu-ci: {value}\n"
-        f"  rule: there is something to undo; up to {EARLIER_TARGETS} earlier targets are kept\n"
+        f"  problem: nothing to undo; up to {EARLIER_TARGETS} earlier targets are kept\n"
         f"  write: ./tidepool images promote IMAGE@DIGEST --pool tpu-ci{fix}"
     )
 
@@ -247,7 +247,7 @@ def test_each_undo_goes_one_promotion_back() -> None:
 def test_a_document_of_another_version_is_left_to_its_program(body: Mapping[str, Any], said: str) -> None:
     assert refusal(lambda: parse(body)) == (
         f"the record of images: {said}\n"
-        "  rule: the record of images is of version 1, which this program writes\n"
+        "  problem: not of version 1, which this program writes\n"
         "  write: use the program that wrote it"
     )
 
@@ -259,10 +259,10 @@ def test_a_document_of_another_version_is_left_to_its_program(body: Mapping[str,
             {"images": {"tpu-ci": {"current": build(1).model_dump(mode="json") | {"size_bytes": "large"}}}},
             (
                 "images.tpu-ci.current.size_bytes\n"
-                "  rule: Input should be a valid integer, unable to parse string as an integer"
+                "  problem: Input should be a valid integer, unable to parse string as an integer"
             ),
         ),
-        ({"pools": {"tpu-ci": {"image": "a", "digest": digest(1)}}}, "pools.tpu-ci.since\n  rule: Field required"),
+        ({"pools": {"tpu-ci": {"image": "a", "digest": digest(1)}}}, "pools.tpu-ci.since\n  problem: Field required"),
     ],
 )
 def test_a_document_that_is_no_record_is_refused(body: Mapping[str, Any], said: str) -> None:
