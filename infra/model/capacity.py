@@ -57,6 +57,9 @@ class FlexStart(_Kind):
     kind = CapacityKind.FLEX_START
     max_run_seconds: int
 
+    def __str__(self) -> str:
+        return f"flex-start:{self.max_run_seconds}s"
+
 
 Capacity = OnDemand | Spot | Preemptible | Reserved
 SliceCapacity = OnDemand | Spot | Reserved | FlexStart

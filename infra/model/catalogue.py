@@ -211,6 +211,12 @@ def zones() -> tuple[str, ...]:
     return tuple(sorted({zone for generation in generations() for zone in generation.zones}))
 
 
+def machine_families(zone: str) -> tuple[str, ...] | None:
+    """The families of machine types of a zone that lacks some; None for one that has the usual ones."""
+    found = facts("zones")["machine_families"].get(zone)
+    return tuple(found) if found is not None else None
+
+
 def region_of(zone: str) -> str:
     """The region of a zone: everything before its last hyphen (`us-central1-ai1a` lies in `us-central1`)."""
     region, hyphen, _ = zone.rpartition("-")

@@ -22,6 +22,8 @@ NODE_POOL_LABEL: Final = "cloud.google.com/gke-nodepool"
 TPU_RESOURCE: Final = "google.com/tpu"
 """The resource that pods ask chips by, and the key of the taint that GKE puts on every TPU node."""
 TPU_TAINT_VALUE: Final = "present"
+BATCH_TAINT: Final = "tidepool/batch"
+"""The key of the taint of CPU pools for batch work: only pods that tolerate it come there, so that they scale down."""
 MULTI_HOST_PODS: Final = 15
 """The most pods of a node of a multi-host slice."""
 

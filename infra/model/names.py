@@ -86,6 +86,16 @@ def network_name(stack: str) -> str:
     return f"tidepool-{stack}"
 
 
+def cluster_network_name(stack: str) -> str:
+    """The network of a stack's cluster, and its subnetwork, router and NAT."""
+    return f"tidepool-{stack}-gke"
+
+
+def workload_policy_name(cluster: str, machine_type: str, topology: str, capacity: str) -> str:
+    """The policy by which slices of one shape and kind of capacity are placed."""
+    return _shortened(f"{cluster}-{machine_type}-{topology}-{capacity}", MAX_RESOURCE_NAME)
+
+
 def subnetwork_name(stack: str, region: str) -> str:
     return f"tidepool-{stack}-{region}"
 

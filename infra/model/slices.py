@@ -21,6 +21,9 @@ from infra.model.schema import Slices, StackConfig
 
 K = TypeVar("K")
 
+SYSTEM_POOL: Final = "system"
+"""The node pool of what runs the cluster itself."""
+
 _SHORT: Final = {
     CapacityKind.ON_DEMAND: "od",
     CapacityKind.SPOT: "spot",

@@ -8,8 +8,8 @@ import pytest
 
 from infra.model import names
 from infra.model.capacity import FlexStart, OnDemand, Reserved, Spot
-from infra.model.catalogue import AcceleratorType, accelerator_types, generations
-from infra.model.gke_shapes import ACCELERATOR_LABEL, TOPOLOGY_LABEL, Placement, gke_shape, gke_shapes
+from infra.model.catalogue import accelerator_types, generations
+from infra.model.gke_shapes import ACCELERATOR_LABEL, TOPOLOGY_LABEL, Placement, gke_shapes
 from infra.model.schema import Slices
 from infra.model.slices import Extent, entry_pools, least_by, most_by
 
@@ -107,6 +107,5 @@ def test_no_slice_has_no_pool() -> None:
 
 def test_sums_are_by_whatever_is_asked_at_most_and_at_least() -> None:
     pools = [*entry_pools(slices("v4-32", buffer=1, maximum=3)), *entry_pools(slices("v4-8", number=2))]
-    shape = gke_shape(AcceleratorType.parse("v4-32"))
-    assert most_by(pools, lambda pool: pool.shape)[shape] == Extent(slices=3, nodes=12, chips=48)
+    assert most_by(pools, lambda pool: pool.shape.accelerator.name)["v4-32"] == Extent(slices=3, nodes=12, chips=48)
     assert least_by(pools, lambda pool: pool.zone) == {"us-central2-b": Extent(slices=3, nodes=6, chips=24)}

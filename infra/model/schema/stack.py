@@ -49,6 +49,11 @@ class StackConfig(Section):
     budget: Annotated[Budget | None, WRITTEN] = None
     exceptions: tuple[RuleException, ...] = ()
 
+    @property
+    def holders(self) -> tuple[Pool | Slices, ...]:
+        """All that holds chips: pools of TPU VMs, and slices of the cluster. Limits, money and phases count both."""
+        return (*self.pools, *self.slices)
+
     def pool(self, name: str) -> Pool:
         """The pool of that name; KeyError where there is none."""
         for pool in self.pools:
