@@ -12,6 +12,7 @@ from decimal import ROUND_HALF_UP, Decimal
 
 from infra.model.capacity import Capacity, SliceCapacity
 from infra.model.catalogue import AcceleratorType, CapacityKind, price
+from infra.model.json_shape import JsonShape
 from infra.model.partial import counted
 from infra.model.schema import StackConfig
 
@@ -21,11 +22,14 @@ _CENT = Decimal("0.01")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Amount:
+class Amount(JsonShape):
     """US dollars an hour while the VMs stand, and a month of the hours in which they do, in whole cents."""
 
     hour: Decimal = Decimal(0)
     month: Decimal = Decimal(0)
+
+    def to_json(self) -> dict[str, float]:
+        return {"usdPerHour": float(round(self.hour, 4)), "usdPerMonth": float(self.month)}
 
     def __add__(self, other: Amount) -> Amount:
         return Amount(hour=self.hour + other.hour, month=self.month + other.month)

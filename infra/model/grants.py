@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from infra.model import bucket_access, federation, names
-from infra.model.network import continent
+from infra.model.facts import continent
+from infra.model.json_shape import JsonShape
 from infra.model.schema import StackConfig
 
 Kind = Literal["registry", "bucket", "account", "secret"]
@@ -70,7 +71,7 @@ class Guarded:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class StrangeGrant:
+class StrangeGrant(JsonShape):
     """A grant that no stack declares. resource: of what, as its API names it. condition: in CEL, empty for none."""
 
     kind: Kind
@@ -83,9 +84,6 @@ class StrangeGrant:
     def says(self) -> str:
         where = f" where {self.condition}" if self.condition else ""
         return f"{self.member} has {self.role}{where}, which no stack declares"
-
-    def to_json(self) -> dict[str, str]:
-        return asdict(self)
 
 
 def guarded(config: StackConfig) -> tuple[Guarded, ...]:

@@ -90,7 +90,7 @@ def _draw(limit: Reservation | Quota, stack: str, pool: Pool | Slices) -> Draw |
     at_home = pool.zones.get(limit.zone, 0) if draws_on(limit, generation, pool.capacity.kind) else 0
     may_come = any(
         has(each, "zone", "capacity") and each.zone == limit.zone and draws_on(limit, generation, each.capacity.kind)
-        for each in (pool.fallback if isinstance(pool, Pool) and has(pool, "fallback") else ())
+        for each in (pool.fallback if isinstance(pool, Pool) else ())
     )
     away = pool.slices - at_home if may_come else 0
     if not at_home + away:

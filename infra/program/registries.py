@@ -16,7 +16,7 @@ from infra.components.identities import Identities
 from infra.components.registries import Registries, RegistriesArgs, Registry
 from infra.components.registry_grants import Access, RegistryGrant, RegistryGrants, RegistryGrantsArgs
 from infra.model import federation
-from infra.model.network import continent
+from infra.model.facts import continent
 from infra.model.schema import StackConfig
 from infra.program.shared import NODES, grantee, labels, pool_key
 

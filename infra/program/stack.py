@@ -54,7 +54,8 @@ def run(root: Path = ROOT) -> None:
 
 def _config(root: Path) -> StackConfig:
     stack = pulumi.get_stack()
-    values = {**pulumi_config.get_config_env(), **pulumi_config.CONFIG.get()}
+    # An engine that hands configuration over leaves no room for a stray PULUMI_CONFIG of the shell.
+    values = pulumi_config.CONFIG.get() or pulumi_config.get_config_env()
     return stack_from_pulumi(values, project=pulumi.get_project(), stack=stack, siblings=siblings(root, stack))
 
 

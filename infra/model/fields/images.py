@@ -7,8 +7,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, PlainValidator, StrictStr
 
+from infra.model.facts import mirror_locations, repository_regions
 from infra.model.fields.common import matching, one_of, whole_number
-from infra.model.network import mirror_locations, repository_regions
 from infra.model.refusals import refuse
 
 MAX_BUILD_SECONDS = 24 * 3600

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import PlainValidator, StrictStr
 
+from infra.model.facts import service_regions
 from infra.model.fields.common import DAY, HOUR, between, matching, one_of, whole_number
-from infra.model.network import service_regions
 from infra.model.refusals import refuse
 
 
