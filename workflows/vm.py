@@ -13,9 +13,9 @@ from typing import Final
 
 from infra.model import names
 from infra.model.catalogue import AcceleratorType, CapacityKind
+from infra.model.facts import mirror_locations
 from infra.model.fleet import vm_labels
 from infra.model.images.steps import MINUTE
-from infra.model.network import mirror_locations
 from infra.model.schema import StackConfig
 from workflows import steps
 from workflows.builders import (

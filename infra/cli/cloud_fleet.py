@@ -12,7 +12,7 @@ from infra.cli import options
 from infra.cli.echo import answer, columns
 from infra.cli.options import Duration
 from infra.operations.local import control
-from infra.preview.times import span
+from infra.preview.words import span
 
 
 @click.group(short_help="List TPU VMs; add and remove some behind everybody's back.")

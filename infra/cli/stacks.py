@@ -18,7 +18,7 @@ from infra.cli.render.stacks import registries_line, show_findings, show_outcome
 from infra.model.plan import Plan
 from infra.model.planned_capacity import outcomes
 from infra.operations.errors import Failure
-from infra.operations.fleet.words import coming_line
+from infra.operations.fleet.status import coming_line
 from infra.operations.ports import Tone
 from infra.operations.session import open_session
 from infra.operations.stacks import destroy, state
@@ -167,8 +167,8 @@ def _show_aftermath(call: Invocation, after: Aftermath) -> None:
     """What is there after an apply."""
     for problem in after.problems:
         call.say(f"problem: {problem}", "bold red")
-    if after.published is not None:
-        call.say(_manifest_line(after.published), "dim")
+    if after.manifest is not None:
+        call.say(_manifest_line(after.manifest), "dim")
     if after.building:
         call.say(f"builds started, whose triggers have other steps now: {', '.join(after.building)}")
     for rollout in after.rollouts:

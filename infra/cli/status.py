@@ -17,7 +17,7 @@ from infra.operations.fleet.looks import published_manifest
 from infra.operations.fleet.status import Statuses, Story, why
 from infra.operations.session import cloud_without_engine
 from infra.operations.stacks.stack_file import stack_file
-from infra.preview.times import ago, due
+from infra.preview.words import ago, due
 
 _STYLES = {"controller": "cyan", "vm": "green", "broker": "magenta", "tpu api": "blue"}
 
@@ -104,9 +104,9 @@ def _show(call: Invocation, told: Story, cloud: str) -> None:
     for step in told.next:
         when = f" at {due(step.at, told.at)}, {ago(step.at, told.at)}" if step.at else ""
         call.say(f"  next{when}: {step.what}")
-    if not told.lines:
+    if not told.story:
         call.say("no story is known: it was never made, or nobody remembers")
-    width = max((len(ago(line.at, told.at)) for line in told.lines), default=0)
-    for line in told.lines:
+    width = max((len(ago(line.at, told.at)) for line in told.story), default=0)
+    for line in told.story:
         when = f"{line.at:%m-%d %H:%M:%S}  {ago(line.at, told.at):>{width}}  "
         call.say(Text.assemble(when, (f"{line.source:<10}", _STYLES[line.source]), f"  {line.what}"))

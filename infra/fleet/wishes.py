@@ -14,6 +14,7 @@ from typing import Any, Final
 from infra.fleet.records import Body, Records
 from infra.fleet.versions import TakenBack, VersionPart, names_one_of, taken_back
 from infra.model import names
+from infra.model.json_shape import JsonShape
 
 VERSION: Final = 1
 _UNDONE_KEPT: Final = 20
@@ -21,7 +22,7 @@ _UNDONE_KEPT: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DrainWish:
+class DrainWish(JsonShape):
     """Somebody wants a pool or a VM to take no more jobs. minutes: how long it waits for running ones.
 
     until: when it is over though nobody ended it, as that of a command which may be killed; None for never.
@@ -32,6 +33,8 @@ class DrainWish:
     since: datetime
     minutes: int
     until: datetime | None = None
+
+    JSON = ("subject", "by", "since", "minutes")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,14 +15,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any
 
 from infra.model.catalogue import AcceleratorType, CapacityKind
 from infra.model.fleet import Slot, pool_slots
+from infra.model.json_shape import JsonShape
 from infra.model.ledger import account, draws_on
-from infra.model.node import node_spec
+from infra.model.node import CHANGED_IN_PLACE, NodeSpec, node_spec
 from infra.model.partial import has
 from infra.model.schema import Pool, Quota, Reservation, StackConfig
 
@@ -70,7 +71,7 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Load:
+class Load(JsonShape):
     """Chips drawn on one limit, those of others included. peak: the most that a single pass could come to."""
 
     bound: Bound
@@ -114,7 +115,7 @@ class Work(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Phase:
+class Phase(JsonShape):
     """One pass of an engine, with the names of the VMs that it deletes, replaces in place, and makes."""
 
     work: Work
@@ -125,13 +126,9 @@ class Phase:
     def __bool__(self) -> bool:
         return bool(self.deleted or self.replaced or self.created)
 
-    def to_json(self) -> dict[str, Any]:
-        names = {"deleted": self.deleted, "replaced": self.replaced, "created": self.created}
-        return {"work": self.work.value, **{word: list(each) for word, each in names.items()}}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Phases:
+class Phases(JsonShape):
     """In which order an edit is made.
 
     order: no phase where no VM comes or goes; else one that grows, a shrink before it where a single pass is not safe,
@@ -140,6 +137,8 @@ class Phases:
     exceeded: limits with more chips drawn than they have, before the edit or after it.
     held: VMs that cannot be made because the limit has no room for them even then.
     """
+
+    JSON = ("needed", "order", "reasons", "exceeded", "held")
 
     order: tuple[Phase, ...]
     reasons: tuple[Load, ...] = ()
@@ -174,19 +173,10 @@ class Phases:
         made = {name for phase in self.order for name in phase.created}
         return tuple(name for name in self.first if name in made)
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "needed": self.needed,
-            "order": [phase.to_json() for phase in self.order],
-            "reasons": [load.to_json() for load in self.reasons],
-            "exceeded": [load.to_json() for load in self.exceeded],
-            "held": list(self.held),
-        }
-
 
 def fleet(config: StackConfig) -> Fleet:
     """The VMs that a stack declares; a pool with mistakes has none."""
-    if not has(config, "stack", "project", "owner", "bucket", "vm_labels"):
+    if not has(config, "project", "owner", "bucket", "vm_labels"):
         return {}
     made: dict[str, Vm] = {}
     for pool in config.pools:
@@ -322,8 +312,11 @@ def _sorted(fleet: Fleet, names: Collection[str]) -> tuple[str, ...]:
     return tuple(sorted(names, key=lambda name: (fleet[name].pool, fleet[name].zone, len(name), name)))
 
 
+_FORM = tuple(each.name for each in fields(NodeSpec) if each.name not in CHANGED_IN_PLACE | {"name"})
+
+
 def _vm(config: StackConfig, slot: Slot) -> Vm:
-    """A slot as limits see it. Its form leaves out the name and what is changed in place."""
+    """A slot as limits see it."""
     spec = node_spec(config, slot)
     return Vm(
         pool=slot.pool.name,
@@ -331,5 +324,5 @@ def _vm(config: StackConfig, slot: Slot) -> Vm:
         zone=slot.zone,
         accelerator=slot.accelerator,
         capacity=slot.capacity.kind,
-        form=replace(spec, name="", description="", labels={}, metadata={}, tags=(), data_disks=()),
+        form=tuple(getattr(spec, each) for each in _FORM),
     )

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, Literal
 
+from infra.model.json_shape import JsonShape
+
 
 class Op(StrEnum):
     """What happens to one resource. A replacement is one step, whichever half comes first.
@@ -46,16 +48,13 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PropertyChange:
+class PropertyChange(JsonShape):
     """One property that differs; secrets are already masked as `[secret]`, unknown values as `[unknown]`."""
 
     kind: Literal["add", "update", "delete"]
     before: Any = None
     after: Any = None
     replaces: bool = False
-
-    def to_json(self) -> dict[str, Any]:
-        return {"kind": self.kind, "before": self.before, "after": self.after, "replaces": self.replaces}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+from infra.model.json_shape import JsonShape
 from infra.model.plan import Op, Plan, Step
 from infra.model.planned_capacity import VM_TYPE
 
@@ -29,16 +30,13 @@ Section: TypeAlias = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RecordChange:
+class RecordChange(JsonShape):
     """One change. subject: what it is of, as `pool tpu-ci runner_labels`; before, after: None where it is not there."""
 
     subject: str
     says: str
     before: Any = None
     after: Any = None
-
-    def to_json(self) -> dict[str, Any]:
-        return {"subject": self.subject, "says": self.says, "before": self.before, "after": self.after}
 
 
 def is_record(step: Step) -> bool:

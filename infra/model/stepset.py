@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from infra.model.json_shape import JsonShape
+
 _QUIET: Final = frozenset({"same", "read"})
 _ALIKE: Final = {"adopt": "create"}
 _LOSSES: Final = frozenset({"delete", "replace"})
@@ -23,24 +25,18 @@ class PlanError(ValueError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepSet:
+class StepSet(JsonShape):
     """stacks: whose plans these are, in their order. steps: how many change something.
 
     losses: names of what is deleted or replaced. digest: the same for the same steps of the same stacks, in any order.
     """
 
+    JSON = ("digest", "stacks", "steps", "losses")
+
     stacks: tuple[str, ...]
     steps: int
     losses: tuple[str, ...]
     digest: str
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "digest": self.digest,
-            "stacks": list(self.stacks),
-            "steps": self.steps,
-            "losses": list(self.losses),
-        }
 
 
 def step_set(plans: Sequence[Any]) -> StepSet:

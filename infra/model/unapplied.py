@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from infra.model.json_shape import JsonShape
 from infra.model.manifest import manifest
 from infra.model.schema import StackConfig
 
@@ -18,7 +19,7 @@ _OF_ANY_APPLY: Final = "metadata"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unapplied:
+class Unapplied(JsonShape):
     """VMs by name. missing: declared and not published. extra: published and declared no more. changed: published
     otherwise than declared. settings: sections of the manifest that the file has otherwise.
     """
@@ -30,14 +31,6 @@ class Unapplied:
 
     def __bool__(self) -> bool:
         return bool(self.missing or self.extra or self.changed or self.settings)
-
-    def to_json(self) -> dict[str, list[str]]:
-        return {
-            "missing": list(self.missing),
-            "extra": list(self.extra),
-            "changed": list(self.changed),
-            "settings": list(self.settings),
-        }
 
 
 def unapplied(config: StackConfig, published: Mapping[str, Any] | None) -> Unapplied:

@@ -21,7 +21,7 @@ from infra.model.schema import StackConfig
 from infra.operations.errors import Failure
 from infra.operations.session import CloudSession
 from infra.operations.workspace import workspace
-from infra.tools.turns import is_held, one_at_a_time
+from infra.tools.processes import is_held, one_at_a_time
 
 PATIENCE: Final = UP_TIME.total_seconds() + 60
 """Seconds for which another holder is waited for: longer than one that died holds it."""

@@ -26,7 +26,7 @@ from infra.fleet.google import clients
 from infra.fleet.place import FleetPlace
 from infra.fleet.sweep_log import SweepLog
 from infra.operations.errors import Failure
-from infra.preview.times import due
+from infra.preview.words import due
 
 __all__ = (
     "EVERY", "ActionOutcome", "Held", "Result", "Swept", "UnsettledError", "Unswept", "Waiting", "reconcile", "subject",
@@ -141,7 +141,7 @@ def sweeps(
 
 def _check_that_sweeps_help(swept: Swept | None, number: int) -> None:
     if swept is not None and swept.decision.at_rest:
-        raise UnsettledError("more sweeps change nothing, a person or time does", swept)
+        raise UnsettledError("more sweeps change nothing; a person or time does", swept)
     if number >= MOST_SWEEPS:
         raise UnsettledError(f"after {number} sweeps there is still something to do or to wait for", swept)
 

@@ -2,19 +2,21 @@
 
 Owns escaping: whatever a stack file, a provider or a pull request says appears as it is and does nothing. No HTML, no
 link, no mention, no reference to an issue, no emoji, no table cell more, no character that turns or hides text. Every
-text is masked here too, so that nothing reaches a comment around that. Does not own what is said.
+text is masked here too: no secret in clear and no e-mail address reaches a comment. Does not own what is said, nor by
+what form a secret is told (`infra.model.secret_values`); what Pulumi itself keeps as a secret arrives masked.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from itertools import chain
-from typing import Final
+from typing import Any, Final
 
+from infra.model.secret_values import SECRET, without_secrets
 from infra.model.visible import visible
-from infra.preview.masking import masked
+from infra.rules.secrecy import TELLING_NAME
 
 SEAM: Final = "<!-- -->"
 """Invisible, and neither a mention nor a link reaches across it."""
@@ -33,6 +35,11 @@ _LEADING: Final = re.compile(r"^(?:(\d{1,9})(?=[.)])|(?=[#+=>-]))")
 _PLAIN: Final = re.compile(r"[^A-Za-z0-9 ]")
 _LONGEST_NAME: Final = 120
 _TICKS: Final = re.compile(r"`+")
+EMAIL: Final = "[e-mail]"
+_ADDRESS: Final = re.compile(r"(?<![\w.%+'-])([\w.%+'-]{1,64})@([\w-]{1,63}(?:\.[\w-]{1,63}){1,8})")
+_SERVICE_ACCOUNTS: Final = ".gserviceaccount.com"
+_PROJECT_NUMBER: Final = re.compile(r"\d{6,}")
+_LAST_NAME: Final = re.compile(r"""([^.\[\]"]+)["\]\d\[]*$""")
 
 
 def prose(text: str) -> str:
@@ -110,3 +117,32 @@ def _escaped(line: str) -> str:
     for seam in _SEAMS:
         line = seam.sub(SEAM, line)
     return line
+
+
+def masked(text: str) -> str:
+    """The text without secrets in clear and without addresses: a person's is `[e-mail]`, a service account's
+    `runner@…`, with neither its project nor a project's number."""
+    return _ADDRESS.sub(_short, without_secrets(text))
+
+
+def masked_value(value: Any, name: str = "") -> Any:
+    """The value with every text in it masked; `name` is the property's path, whose last part may tell a secret."""
+    if isinstance(value, Mapping):
+        return {masked(str(key)): masked_value(item, str(key)) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [masked_value(item) for item in value]
+    if isinstance(value, str):
+        return SECRET if _tells_a_secret(name) else masked(value)
+    return value
+
+
+def _tells_a_secret(path: str) -> bool:
+    last = _LAST_NAME.search(path)
+    return bool(last and TELLING_NAME.fullmatch(last[1]))
+
+
+def _short(found: re.Match[str]) -> str:
+    name, domain = found.groups()
+    if domain.endswith(_SERVICE_ACCOUNTS):
+        return f"{_PROJECT_NUMBER.sub('…', name)}@…"
+    return EMAIL

@@ -15,6 +15,7 @@ from typing import Any
 
 from infra.model.cost import Amount
 from infra.model.demand import Demands
+from infra.model.json_shape import CamelShape, JsonShape
 from infra.model.phases import Phases
 from infra.rules.finding import Finding
 
@@ -46,7 +47,7 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(JsonShape):
     """One number before and after."""
 
     before: int = 0
@@ -62,12 +63,9 @@ class Counts:
     def __str__(self) -> str:
         return f"{self.before:,} -> {self.after:,}"
 
-    def to_json(self) -> dict[str, int]:
-        return {"before": self.before, "after": self.after}
-
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class Words(JsonShape):
     """One name before and after; None where the thing does not exist then."""
 
     before: str | None
@@ -79,12 +77,9 @@ class Words:
             return f"{self.before} -> {self.after}"
         return self.after or self.before or ""
 
-    def to_json(self) -> dict[str, str | None]:
-        return {"before": self.before, "after": self.after}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeyChange:
+class KeyChange(JsonShape):
     """One key of the stack file that differs: `pools[tpu-ci].trust`. Its value is None where it does not stand."""
 
     key: str
@@ -98,8 +93,10 @@ class KeyChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PoolChange:
+class PoolChange(JsonShape):
     """One pool in one zone. `spelled` says what one slice is: `v6e-8 is 8 chips on 1 host`."""
+
+    JSON = ("pool", "zone", "accelerator", "capacity", "spelled", "slices", "hosts", "chips", "changed")
 
     pool: str
     zone: str
@@ -116,27 +113,16 @@ class PoolChange:
         pairs = (self.accelerator, self.capacity, self.slices)
         return any(pair.before != pair.after for pair in pairs)
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "pool": self.pool,
-            "zone": self.zone,
-            "accelerator": self.accelerator.to_json(),
-            "capacity": self.capacity.to_json(),
-            "spelled": self.spelled,
-            "slices": self.slices.to_json(),
-            "hosts": self.hosts.to_json(),
-            "chips": self.chips.to_json(),
-            "changed": self.changed,
-        }
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LedgerLine:
+class LedgerLine(CamelShape):
     """Chips of one generation in one zone against one limit, or against none (`limit` is then `all pools`).
 
     chips: all that draws on the limit, `held_elsewhere` and sibling stacks included; of a line without a limit, the
     chips of this stack's pools. size_before, size_after: the limit itself, None on a side that does not declare it.
     """
+
+    JSON = ("zone", "generation", "limit", "kind", "project", "chips", "held_elsewhere", "size", "remaining", "line")
 
     zone: str
     generation: str
@@ -151,6 +137,15 @@ class LedgerLine:
     @property
     def limited(self) -> bool:
         return self.size_before is not None or self.size_after is not None
+
+    @property
+    def size(self) -> Mapping[str, int | None] | None:
+        """The limit on both sides; None where there is none."""
+        return {"before": self.size_before, "after": self.size_after} if self.limited else None
+
+    @property
+    def line(self) -> str:
+        return str(self)
 
     @property
     def remaining(self) -> int | None:
@@ -172,24 +167,6 @@ class LedgerLine:
             return f"{line} of {before or after or 0:,} chips ({since})"
         return f"{line} of {after:,} chips" if before == after else f"{line} of {Counts(before, after)} chips"
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "zone": self.zone,
-            "generation": self.generation,
-            "limit": self.limit,
-            "kind": self.kind,
-            "project": self.project,
-            "chips": self.chips.to_json(),
-            "heldElsewhere": self.held_elsewhere.to_json(),
-            "size": {"before": self.size_before, "after": self.size_after} if self.limited else None,
-            "remaining": self.remaining,
-            "line": str(self),
-        }
-
-
-def _dollars(amount: Amount) -> dict[str, float]:
-    return {"usdPerHour": float(round(amount.hour, 4)), "usdPerMonth": float(round(amount.month, 2))}
-
 
 class Priced(StrEnum):
     """What is known of the price of a pool's VMs on one side of an edit."""
@@ -204,7 +181,7 @@ class Priced(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bill:
+class Bill(JsonShape):
     """What one pool in one zone costs on one side. `amount` is None unless the price is listed or there is no VM."""
 
     priced: Priced
@@ -212,55 +189,45 @@ class Bill:
     amount: Amount | None
 
     def to_json(self) -> dict[str, Any]:
-        body = {"priced": self.priced.value, "capacity": self.capacity}
-        return body | ({"usdPerHour": None, "usdPerMonth": None} if self.amount is None else _dollars(self.amount))
+        dollars = self.amount.to_json() if self.amount else {"usdPerHour": None, "usdPerMonth": None}
+        return {"priced": self.priced, "capacity": self.capacity, **dollars}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MoneyLine:
-    """One pool in one zone, before and after. hours: those of a month in which the pool stands."""
+class MoneyLine(CamelShape):
+    """One pool in one zone, before and after. hours_per_month: those in which the pool stands."""
 
     pool: str
     zone: str
     before: Bill
     after: Bill
-    hours: Decimal
+    hours_per_month: Decimal
 
     @property
     def changed(self) -> bool:
         return self.before != self.after
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "pool": self.pool,
-            "zone": self.zone,
-            "before": self.before.to_json(),
-            "after": self.after.to_json(),
-            "hoursPerMonth": float(self.hours),
-        }
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Total:
+class Total(JsonShape):
     """Listed prices summed over all pools, of one kind of capacity or of all."""
+
+    JSON = ("before", "after", "delta")
 
     before: Amount
     after: Amount
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "before": _dollars(self.before),
-            "after": _dollars(self.after),
-            "delta": _dollars(self.after - self.before),
-        }
+    @property
+    def delta(self) -> Amount:
+        return self.after - self.before
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Money:
+class Money(CamelShape):
     """Every pool's line, the totals by kind of capacity, and how much of the fleet they cover.
 
-    estimated, sunk, unpriced: names of the pools (after the edit, or before it where they go). budget: what the stack
-    allows itself a month. windows_known: whether anybody said which pools do not stand around the clock.
+    estimated, sunk, unpriced: names of the pools (after the edit, or before it where they go). windows_known:
+    whether anybody said which pools do not stand around the clock. budget_usd_per_month: what the stack allows itself.
     """
 
     lines: tuple[MoneyLine, ...]
@@ -273,22 +240,7 @@ class Money:
     source: str
     hours_per_month: int
     windows_known: bool
-    budget: Decimal | None
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "lines": [line.to_json() for line in self.lines],
-            "byKind": {kind: total.to_json() for kind, total in sorted(self.by_kind.items())},
-            "total": self.total.to_json(),
-            "estimated": list(self.estimated),
-            "sunk": list(self.sunk),
-            "unpriced": list(self.unpriced),
-            "asOf": self.as_of,
-            "source": self.source,
-            "hoursPerMonth": self.hours_per_month,
-            "windowsKnown": self.windows_known,
-            "budgetUsdPerMonth": None if self.budget is None else float(self.budget),
-        }
+    budget_usd_per_month: Decimal | None
 
 
 class RiskKind(StrEnum):
@@ -306,7 +258,7 @@ class RiskKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Risk:
+class Risk(CamelShape):
     """One thing to look at before merging.
 
     subject: the pool, label, freeze or resource that it is about. says: the sentence. names: the VMs or other things
@@ -319,18 +271,9 @@ class Risk:
     names: tuple[str, ...] = ()
     forced_by: tuple[str, ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind.value,
-            "subject": self.subject,
-            "says": self.says,
-            "names": list(self.names),
-            "forcedBy": list(self.forced_by),
-        }
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Meaning:
+class Meaning(JsonShape):
     """All that an edit means.
 
     base, head: whether the stack exists before and after. sections: the keys of the stack file that differ. keys: the
@@ -338,6 +281,21 @@ class Meaning:
     stale: None where nobody could say. waits: how long jobs wait for a runner where the edit changes that, and who
     leaves room for whom; None where nobody said what workflows ask.
     """
+
+    JSON = (
+        "stack",
+        "changed",
+        "sections",
+        "keys",
+        "pools",
+        "ledger",
+        "money",
+        "risks",
+        "order",
+        "stale",
+        "waits",
+        "findings",
+    )
 
     stack: str
     project: str
@@ -363,19 +321,3 @@ class Meaning:
     def stops(self) -> bool:
         """Whether a finding holds the apply."""
         return any(finding.stops for finding in self.findings)
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "stack": self.stack,
-            "changed": self.changed,
-            "sections": list(self.sections),
-            "keys": [each.to_json() for each in self.keys],
-            "pools": [pool.to_json() for pool in self.pools],
-            "ledger": [line.to_json() for line in self.ledger],
-            "money": self.money.to_json(),
-            "risks": [risk.to_json() for risk in self.risks],
-            "order": self.order.to_json(),
-            "stale": None if self.stale is None else list(self.stale),
-            "waits": None if self.waits is None else list(self.waits),
-            "findings": [finding.to_json() for finding in self.findings],
-        }

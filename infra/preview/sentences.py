@@ -126,7 +126,11 @@ def arrow(before: Decimal, after: Decimal) -> str:
 
 def money_line(line: MoneyLine, money: Money) -> str:
     """`tpu-ci us-west4-a: $3.84 -> $5.76 an hour, $2,803.20 -> $4,204.80 a month`."""
-    hours = f" ({line.hours.normalize():f} hours a month)" if line.hours != money.hours_per_month else ""
+    hours = (
+        f" ({line.hours_per_month.normalize():f} hours a month)"
+        if line.hours_per_month != money.hours_per_month
+        else ""
+    )
     return f"{line.pool} {line.zone}{hours}: {bills(line)}"
 
 
@@ -152,7 +156,7 @@ def amounts(before: Amount, after: Amount) -> str:
 
 def totals(money: Money) -> tuple[tuple[str, Total], ...]:
     """By kind of capacity, and of all; none where nothing has a listed price."""
-    return (*sorted(money.by_kind.items()), ("total", money.total)) if money.by_kind else ()
+    return (*money.by_kind.items(), ("total", money.total)) if money.by_kind else ()
 
 
 def total_said(each: Total) -> str:
@@ -171,8 +175,8 @@ def money_notes(money: Money) -> Iterator[str]:
         yield f"prices known for {'all ' if pools > 1 else ''}{plural(pools, 'pool')}"
     if money.sunk:
         yield f"sunk, since reserved chips are paid whether used or not: {_some(money.sunk)}"
-    if money.budget is not None:
-        yield f"budget: {dollars(money.budget)} a month"
+    if money.budget_usd_per_month is not None:
+        yield f"budget: {dollars(money.budget_usd_per_month)} a month"
     yield f"list prices of {money.as_of}, {money.source}; a month has {money.hours_per_month} hours"
     if not money.windows_known:
         yield f"nightly windows: {NOT_KNOWN}, so every pool counts {money.hours_per_month} hours"
@@ -215,7 +219,9 @@ def stale_lines(meaning: Meaning) -> Iterator[str]:
         yield f"{NOT_KNOWN} (generated workflow files, label lists, documents)"
     elif not meaning.stale:
         yield "nothing"
-    yield from meaning.stale or ()
+    else:
+        yield from meaning.stale
+        yield "./tidepool workflows --write mends what is generated"
 
 
 def told_pools(meaning: Meaning) -> tuple[PoolChange, ...]:

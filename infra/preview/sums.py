@@ -145,7 +145,7 @@ def money(places: Sequence[PlaceChange], window_hours: Mapping[str, float] | Non
                 totals[bill.capacity][side] += bill.amount
         told = line.after if line.after.priced is not Priced.NONE else line.before
         standing[line.pool].add(told.priced)
-    by_kind = {kind: Total(before=before, after=after) for kind, (before, after) in totals.items()}
+    by_kind = {kind: Total(before=before, after=after) for kind, (before, after) in sorted(totals.items())}
     table = catalogue_facts("prices")
     return Money(
         lines=lines,
@@ -161,7 +161,7 @@ def money(places: Sequence[PlaceChange], window_hours: Mapping[str, float] | Non
         source=table["source"],
         hours_per_month=HOURS_PER_MONTH,
         windows_known=window_hours is not None,
-        budget=budget,
+        budget_usd_per_month=budget,
     )
 
 
@@ -182,7 +182,7 @@ def _money_line(place: PlaceChange, window_hours: Mapping[str, float] | None) ->
         zone=place.zone,
         before=_bill(place.before, place.zone, before, hours),
         after=_bill(place.after, place.zone, after, hours),
-        hours=hours,
+        hours_per_month=hours,
     )
 
 

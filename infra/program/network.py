@@ -5,7 +5,7 @@ from __future__ import annotations
 from infra.components.network import NetworkArgs, Subnet
 from infra.model import names
 from infra.model.catalogue import region_of
-from infra.model.network import subnet_cidr
+from infra.model.facts import subnet_cidr
 from infra.model.schema import StackConfig
 
 

@@ -18,8 +18,6 @@ from infra.rules import (
     losing,
     machines,
     secrecy,
-    serving,
-    sustaining,
     workflows,
 )
 from infra.rules.finding import Finding
@@ -29,8 +27,6 @@ from infra.rules.view import ResourceView
 EDIT_RULES: Final[tuple[EditRule, ...]] = (
     *edits.RULES,
     *losing.RULES,
-    *serving.RULES,
-    *sustaining.RULES,
     *workflows.RULES,
 )
 RESOURCE_RULES: Final[tuple[ResourceRule, ...]] = (

@@ -1,7 +1,8 @@
-"""Rules of an edit: when it may be made, what it may cost, and whether one pass of an engine can make it.
+"""Rules of an edit: when it may be made, what it may cost, whether one pass of an engine can make it, whether its pools
+come back from what Google takes, and where the image of broker and controller comes from.
 
-Owns the judgement. Does not own calendars, prices nor phases (`infra.model`). What stood before is handed in; where
-nobody knows it, the finding says so. A stack file with mistakes is judged by what is right in it.
+Owns the judgement. Does not own calendars, prices, phases nor how fast VMs go and come (`infra.model`). What stood
+before is handed in; where nobody knows it, the finding says so. A stack file with mistakes is judged by what is right.
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from infra.model import freezes, phases
+from infra.model import freezes, healing, phases
+from infra.model.catalogue import CapacityKind
 from infra.model.cost import stack_cost
+from infra.model.offers import image_places
 from infra.model.schema import Freeze
 from infra.rules.finding import Level
 from infra.rules.rule import Broken, Edit, EditRule
@@ -74,6 +77,36 @@ def _phased(edit: Edit) -> Iterator[Broken]:
         yield Broken("pools", said, up)
 
 
+def _undeclared(edit: Edit) -> Iterator[Broken]:
+    controller = edit.after.controller
+    if controller is None or controller.image is None:
+        return
+    place = "/".join(controller.image.split("/")[:3])
+    declared = sorted(image_places((edit.after, *edit.siblings)))
+    if place not in declared:
+        said = f"it is from {place}, which no stack declares: nobody records what runs there, or keeps it"
+        host = f"{place.partition('/')[0]}/"
+        near = [each for each in declared if each.startswith(host)] or declared
+        fix = f"an image in {' or '.join(near)}" if near else "tidepool:registries, and the image in one of them"
+        yield Broken("controller.image", said, fix)
+
+
+def _sinks(edit: Edit) -> Iterator[Broken]:
+    if edit.after.controller is None:
+        return
+    every = edit.after.controller.every_minutes
+    for pool in edit.after.pools:
+        if pool.capacity.kind is not CapacityKind.PREEMPTIBLE:
+            continue
+        lost, made = healing.lost_an_hour(pool.slices), healing.made_an_hour(pool.slices, every)
+        if made < lost:
+            said = (
+                f"its {pool.slices} preemptible VMs may lose {lost:.1f} an hour, and with a sweep every {every} "
+                f"minutes {made:g} an hour are made again: it sinks below what is declared and does not come back"
+            )
+            yield Broken(pool.name, said)
+
+
 RULES: Final = (
     EditRule(
         id="freeze",
@@ -95,5 +128,19 @@ RULES: Final = (
         reason="A Pulumi engine creates before it deletes, so a swap inside a full limit fails in one pass.",
         fix="./tidepool up STACK, which runs the phases in order",
         check=_phased,
+    ),
+    EditRule(
+        id="service-image-declared",
+        level=Level.WARN,
+        reason="What keeps the fleet is built, recorded and kept as its other images are.",
+        fix="an image in a repository of tidepool:registries",
+        check=_undeclared,
+    ),
+    EditRule(
+        id="pool-sustained",
+        level=Level.WARN,
+        reason="A fleet that loses VMs faster than it may make them never has what it declares.",
+        fix="a smaller tidepool:controller.every_minutes, or capacity that Google does not take away",
+        check=_sinks,
     ),
 )

@@ -1,7 +1,9 @@
 """What a rule has to say about one subject. Owns the shape and its order; printing is left to those who show it."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
+
+from infra.model.json_shape import JsonShape
 
 
 class Level(StrEnum):
@@ -12,7 +14,7 @@ class Level(StrEnum):
 
 
 @dataclass(frozen=True, order=True)
-class Finding:
+class Finding(JsonShape):
     """One rule broken by one subject. Sorts by rule, then level and subject, so that equal runs say the same.
 
     `rule` is the rule's id, `subject` a key path of the stack file or the name of a resource with its type,
@@ -29,7 +31,3 @@ class Finding:
     def stops(self) -> bool:
         """Whether nothing may be applied while this stands."""
         return self.level is Level.STOP
-
-    def to_json(self) -> dict[str, str]:
-        """The finding as plain values, in the order of its fields."""
-        return {key: str(value) for key, value in asdict(self).items()}

@@ -1,9 +1,16 @@
-"""Processes: which run on this machine, since when, and whether one that noted itself in a lock may run still."""
+"""Processes: which run on this machine, since when, and whether one that noted itself in a lock may run still.
+
+Owns the lock by which two commands of one home do not do the same at once: a file that the kernel lets go of when its
+holder ends in any way. Leaves what it guards to callers.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import socket
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -77,3 +84,24 @@ def _status(pid: int) -> list[str]:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return []
+
+
+@contextmanager
+def one_at_a_time(path: Path) -> Generator[None]:
+    """Hold the lock at `path`, waiting for whoever has it; its folder is made if it is missing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def is_held(path: Path) -> bool:
+    """Whether somebody holds the lock at `path` at this moment."""
+    try:
+        with path.open() as handle:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False

@@ -20,7 +20,7 @@ from infra.fleet.controller.sweep import CutOffError, Sweeper, Swept
 from infra.fleet.records import Records
 from infra.model.schema import Freeze
 from infra.operations.reconcile import left, sweeps
-from infra.preview.times import due
+from infra.preview.words import due
 from tests.fleet.controller.given_fleet import START, SWEEP, fleet, node, nodes, runner, seen, served
 
 

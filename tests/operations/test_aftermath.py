@@ -47,6 +47,6 @@ def test_a_manifest_is_published_by_its_own_step_alone(
 ) -> None:
     step = Step(op=op, urn=f"urn::{name}", type=OBJECT_TYPE, name=name, status=status)
     run = Plan(stack="ci", engine="local", cloud="local", steps=(step,), outputs={}, diagnostics=())
-    found = look_after(config, run, ticking_cloud.url).published
+    found = look_after(config, run, ticking_cloud.url).manifest
     assert found is not None
     assert (found.changed, found.bundle) == (changed, None)

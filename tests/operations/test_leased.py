@@ -17,7 +17,7 @@ from infra.model import names
 from infra.operations.errors import Failure
 from infra.operations.fleet.drained import begin
 from infra.operations.leased import leased
-from infra.tools.turns import one_at_a_time
+from infra.tools.processes import one_at_a_time
 from tests.model.given import parse, stack_text
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from infra.cli.render.console import show
 from infra.cli.render.images import findings_table, pins_table, rebuilds_table
 from infra.model.images.pins import PINS_FILE, RESOLVE
 from infra.operations.errors import Refusal
-from infra.operations.images import builds, changes, listings, pins
+from infra.operations.images import builds, changes, pins
 from infra.operations.images.lab import declared
 
 
@@ -128,7 +128,7 @@ def listing_command(call: Invocation, *, repository: str, checkout: Path, check:
     By it path filters are checked where no working copy is at hand. Reads the commit that DIR has checked out, and
     refuses a filter that names none of its files.
     """
-    found = listings.listing(repository, checkout)
+    found = changes.listing(repository, checkout)
     stale = check and not found.is_committed()
     if not check:
         found.write()

@@ -5,8 +5,7 @@ Owns the JSON of `status` (docs/json.md). Does not own how it is derived (`deriv
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -14,20 +13,8 @@ from infra.fleet.controller.observed import Source
 from infra.fleet.status.queue import Queue, Unserved
 from infra.fleet.wishes import DrainWish
 from infra.model.grants import StrangeGrant
+from infra.model.json_shape import JsonShape, plain
 from infra.model.unapplied import Unapplied
-
-
-def moment(at: datetime | None) -> str | None:
-    return at.isoformat() if at else None
-
-
-def as_json(value: Any, *, without: Collection[str] = ()) -> Any:
-    """A frozen shape, or a part of one, as JSON has it. without: fields that it does not tell."""
-    if is_dataclass(value):
-        return {each.name: as_json(getattr(value, each.name)) for each in fields(value) if each.name not in without}
-    if isinstance(value, tuple):
-        return [as_json(each) for each in value]
-    return moment(value) if isinstance(value, datetime) else value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +27,14 @@ class FleetIssue:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PoolStatus:
+class PoolStatus(JsonShape):
     """One pool. ready: VMs that the TPU API calls READY. away: VMs at a fallback.
 
     ready, away, online and busy are None where a source that counts them did not answer. has_runners: whether its VMs
     are to have runners; those of a pool that serves no repository have none.
     """
+
+    JSON = ("pool", "desired", "ready", "online", "busy", "away", "queue", "unhealthy", "drained")
 
     pool: str
     desired: int
@@ -69,12 +58,9 @@ class PoolStatus:
         online = serving if not self.has_runners else self.online or 0
         return self.known and not self.unhealthy and (self.ready or 0) >= serving and online >= serving
 
-    def to_json(self) -> dict[str, Any]:
-        return as_json(self, without=["has_runners"])
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LastSweep:
+class LastSweep(JsonShape):
     """What the controller's last sweep says of itself. failed: actions of it that failed, as sentences.
 
     done, deferred, changed, left: how many came to what `infra.fleet.controller.outcomes.Result` says.
@@ -83,16 +69,13 @@ class LastSweep:
     at: datetime
     settled: bool
     fuse: bool = False
-    freeze: str = ""
-    engine: str = ""
+    freeze: str | None = None
+    engine: str | None = None
     done: int = 0
     deferred: int = 0
     changed: int = 0
     left: int = 0
     failed: tuple[str, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        return as_json(self) | {"freeze": self.freeze or None, "engine": self.engine or None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,11 +89,11 @@ class Next:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RolloutStatus:
+class RolloutStatus(JsonShape):
     """One pool's rollout. stable, target: what is proved, and what is rolled out, in short.
 
     waiting, returning: VMs in work, forward and back. held: what keeps it from going on. wanted: what the pool shall
-    run where that is another one; empty where it is not. coming: what of it the next sweep begins. taken_back: whether
+    run where that is another one. coming: what of it the next sweep begins. taken_back: whether
     something of it went back, by itself or by people; not_tried: what of that is on its way nowhere.
     """
 
@@ -127,21 +110,23 @@ class RolloutStatus:
     failed: tuple[str, ...] = ()
     why: str = ""
     held: tuple[str, ...] = ()
-    wanted: str = ""
-    coming: tuple[str, ...] = ()
+    wanted: str | None = None
     not_tried: tuple[str, ...] = ()
     taken_back: bool = False
+    coming: tuple[str, ...] = ()
+
+    JSON = (
+        *("pool", "stage", "since", "stable", "target", "paused", "vms", "proved", "waiting", "returning"),
+        *("failed", "why", "held", "wanted", "not_tried", "taken_back"),
+    )
 
     @property
     def under_way(self) -> bool:
         return self.stage in ("canary", "rolling")
 
-    def to_json(self) -> dict[str, Any]:
-        return as_json(self, without=["coming"]) | {"wanted": self.wanted or None}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FleetStatus:
+class FleetStatus(JsonShape):
     """One stack. orphan_vms: of ours and not declared; orphan_runners: without a VM. findings: what people should know.
 
     strangers: what is found of VMs that are not ours; unserved: jobs that no pool takes. Both are told, and nothing is
@@ -196,22 +181,24 @@ class FleetStatus:
         return True if known else None
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "stack": self.stack,
-            "at": self.at.isoformat(),
-            "healthy": self.healthy,
-            "problems": list(self.problems),
-            "unapplied": None if self.unapplied is None else self.unapplied.to_json(),
-            "pools": [pool.to_json() for pool in self.pools],
-            "orphans": {"vms": as_json(self.orphan_vms), "runners": as_json(self.orphan_runners)},
-            "findings": as_json(self.findings),
-            "strangers": as_json(self.strangers),
-            "unserved": as_json(self.unserved),
-            "grants": {"strange": [each.to_json() for each in self.grants], "unread": list(self.unread)},
-            "sources": {name: as_json(source) for name, source in sorted(self.sources.items())},
-            "drains": [as_json(wish, without=["until"]) for wish in self.drains],
-            "lost": [{"zone": zone, "by": by} for zone, by in sorted(self.lost.items())],
-            "rollouts": [each.to_json() for each in self.rollouts],
-            "sweep": self.sweep.to_json() if self.sweep else None,
-            "next": as_json(self.next),
-        }
+        return plain(
+            {
+                "stack": self.stack,
+                "at": self.at,
+                "healthy": self.healthy,
+                "problems": self.problems,
+                "unapplied": self.unapplied,
+                "pools": self.pools,
+                "orphans": {"vms": self.orphan_vms, "runners": self.orphan_runners},
+                "findings": self.findings,
+                "strangers": self.strangers,
+                "unserved": self.unserved,
+                "grants": {"strange": self.grants, "unread": self.unread},
+                "sources": dict(sorted(self.sources.items())),
+                "drains": self.drains,
+                "lost": [{"zone": zone, "by": by} for zone, by in sorted(self.lost.items())],
+                "rollouts": self.rollouts,
+                "sweep": self.sweep,
+                "next": self.next,
+            }
+        )

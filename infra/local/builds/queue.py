@@ -18,10 +18,10 @@ from typing import Any
 
 from infra.local.builds.machine import BuildMachine, BuildOutcome, Fault
 from infra.local.builds.running import UnsupportedError, run_build, run_jobs
-from infra.local.cloud.builds.control import BuildControl
+from infra.local.cloud.build_control import BuildControl
 from infra.local.cloud.control import ControlError
 from infra.local.registry import LOG, answers, keep_beside
-from infra.tools.turns import is_held, one_at_a_time
+from infra.tools.processes import is_held, one_at_a_time
 
 NO_COMMIT = "0" * 40
 _HISTORY = 100

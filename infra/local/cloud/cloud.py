@@ -154,7 +154,7 @@ class ApiCall:
     @property
     def base(self) -> str:
         """Where this API's paths start for the client, with a slash at the end: `http://127.0.0.1:1/compute/beta/`."""
-        prefix = f"{self.service}/" if self.service in ("compute", "storage") else ""
+        prefix = f"{self.service}/" if self.service in ("compute", "container", "storage") else ""
         return f"{self.root}/{prefix}{self.version}/"
 
 

@@ -21,8 +21,7 @@ from typing import Any
 
 from infra.local.cloud.control import Control, ControlError
 from infra.model.errors import OutsideError
-from infra.tools.processes import runs
-from infra.tools.turns import one_at_a_time
+from infra.tools.processes import one_at_a_time, runs
 
 _ROOT = Path(__file__).resolve().parents[3]
 _ROOMS = ("local", "model")

@@ -5,11 +5,11 @@ Owns the arithmetic. Builds of GitHub's jobs run on machines that cost a public 
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from itertools import takewhile
-from typing import Any, Final
+from typing import Final
 from zoneinfo import ZoneInfo
 
 from cronsim import CronSim
@@ -17,6 +17,7 @@ from cronsim import CronSim
 from infra.model.facts import facts
 from infra.model.images.record import Build
 from infra.model.images.spec import Image, ImageSpec, Schedule
+from infra.model.json_shape import JsonShape
 
 LATE: Final = timedelta(hours=6)
 """What a build may take from its time on, the wait for a machine included."""
@@ -52,7 +53,7 @@ _CENT = Decimal("0.01")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BuildCost:
+class BuildCost(JsonShape):
     """seconds: what the current build took until it was recorded, those of images built with it before it included.
 
     usd: of one such build. times: builds a month by the schedule of the image. usd_per_month: of these; what pushes
@@ -64,9 +65,6 @@ class BuildCost:
     usd: Decimal
     times: int
     usd_per_month: Decimal
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self) | {"usd": float(self.usd), "usd_per_month": float(self.usd_per_month)}
 
 
 def build_cost(image: Image, build: Build | None, machine: str) -> BuildCost | None:

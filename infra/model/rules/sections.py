@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from infra.model import federation, freezes, names
 from infra.model.catalogue import nearest_names
 from infra.model.errors import Problem
-from infra.model.network import mirror_locations
+from infra.model.facts import mirror_locations
 from infra.model.partial import has
 from infra.model.refusals import Subject, shown
 from infra.model.rules.common import Rule, repeats, right

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from infra.fleet import draining
 from infra.fleet.controller.desired import Desired
@@ -11,6 +10,7 @@ from infra.fleet.controller.lease import LeaseKind
 from infra.fleet.draining import VmStanding
 from infra.fleet.status.look import Scene
 from infra.fleet.wishes import DrainWish, wished
+from infra.model.json_shape import JsonShape
 from infra.operations.errors import Failure, Interruption, Refusal
 from infra.operations.fleet.drained import begin, wait_for_jobs
 from infra.operations.fleet.looks import Fleet
@@ -20,8 +20,10 @@ from infra.preview.words import vms as in_words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drain:
+class Drain(JsonShape):
     """What a drain came to. left: VMs that still run a job after so many minutes, or of which that is not known."""
+
+    JSON = ("stack", "subject", "vms", "minutes", "drained", "left")
 
     stack: str
     subject: str
@@ -29,32 +31,25 @@ class Drain:
     minutes: int
     left: tuple[VmStanding, ...]
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "stack": self.stack,
-            "subject": self.subject,
-            "vms": list(self.vms),
-            "minutes": self.minutes,
-            "drained": not self.left,
-            "left": [{"vm": each.vm, "standing": each.standing.value, "why": each.why} for each in self.left],
-        }
+    @property
+    def drained(self) -> bool:
+        return not self.left
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Released:
+class Released(JsonShape):
     """What the end of a drain came to. vms: that take jobs again. kept: that another reason keeps from it.
 
     drained: subjects that were drained when nobody drained this one; None where it was.
     """
+
+    JSON = ("stack", "subject", "vms", "kept")
 
     stack: str
     subject: str
     vms: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
     drained: tuple[str, ...] | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        return {"stack": self.stack, "subject": self.subject, "vms": list(self.vms), "kept": list(self.kept)}
 
 
 def drain(fleet: Fleet, subject: str, *, minutes: int | None = None, by: str | None = None) -> Drain:
@@ -63,8 +58,7 @@ def drain(fleet: Fleet, subject: str, *, minutes: int | None = None, by: str | N
     minutes: how long to wait; `job_minutes` of the stack if None. by: who drains it; the login if None. Raises Refusal
     where no VM of the subject is published, Failure where the fleet is not known, GoogleError.
     """
-    scene = fleet.look()
-    desired = _desired(scene)
+    scene, desired = _known(fleet)
     pool_of = _pool_of(subject, desired)
     limit = desired.settings.job if minutes is None else minutes
     begin(fleet, [DrainWish(subject=subject, by=by or login(), since=scene.at, minutes=limit)], pool_of)
@@ -83,8 +77,8 @@ def end_drain(fleet: Fleet, subject: str) -> Released:
 
     Also of a drain that is over by itself: where no controller sweeps, its VMs are not let work yet.
     """
-    scene = fleet.look()
-    pool_of = _pool_of(subject, _desired(scene))
+    scene, desired = _known(fleet)
+    pool_of = _pool_of(subject, desired)
     with fleet.place.records() as records:
         known = wished(records, fleet.stack)
     stand = known.at(scene.at).drains
@@ -101,17 +95,19 @@ def end_drain(fleet: Fleet, subject: str) -> Released:
     return Released(stack=fleet.stack, subject=subject, vms=released, kept=kept)
 
 
-def _desired(scene: Scene) -> Desired:
-    if scene.desired is None:
-        raise Failure(f"{scene.stack}: {'; '.join(scene.problems)}")
+def _known(fleet: Fleet) -> tuple[Scene, Desired]:
+    scene, desired = fleet.published()
     if scene.observed is not None and not scene.observed.wishes_source.known:
-        raise Failure(f"{scene.stack}: {scene.observed.wishes_source.reason}")
-    return scene.desired
+        raise Failure(f"{fleet.stack}: {scene.observed.wishes_source.reason}")
+    return scene, desired
 
 
 def _pool_of(subject: str, desired: Desired) -> dict[str, str]:
     """The VMs of a subject with their pools."""
     found = {slot.name: slot.pool for slot in desired.slots if subject in (slot.name, slot.pool)}
     if not found:
-        raise Refusal(f"the published fleet of {desired.stack} has no VM of {subject}")
+        raise Refusal(
+            f"{subject} has no VM in the published fleet of {desired.stack}. "
+            f"Publish an edit with `./tidepool up {desired.stack}` first"
+        )
     return found

@@ -1,4 +1,4 @@
-"""How fleets stand: one stack's, or every stack's that declares or has VMs.
+"""How fleets stand: one stack's, or every stack's that declares or has VMs; and the words for it.
 
 Owns which stacks are looked at, and that one of which something is not known hides no other. What follows of a look is
 `infra.fleet.status`.
@@ -6,7 +6,7 @@ Owns which stacks are looked at, and that one of which something is not known hi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -17,6 +17,7 @@ from infra.fleet.status.derive import status
 from infra.fleet.status.queue import Unserved
 from infra.fleet.status.shape import FleetIssue, FleetStatus, Next, PoolStatus, RolloutStatus
 from infra.fleet.status.story import Story, story
+from infra.fleet.wishes import DrainWish
 from infra.model import names, runner_names
 from infra.model.errors import ConfigError
 from infra.model.fleet import slots
@@ -26,6 +27,7 @@ from infra.operations.ports import SILENT, Teller
 from infra.operations.stacks.pools import GrantsSeen, policies_of
 from infra.operations.stacks.stack_file import known_stacks
 from infra.operations.workspace import workspace
+from infra.preview.words import ago, due, since
 
 __all__ = ("FleetIssue", "FleetStatus", "Next", "PoolStatus", "RolloutStatus", "Statuses", "Unserved")
 
@@ -132,3 +134,55 @@ def _pool(vm: str, fleet: Fleet) -> str:
     if not pools:
         raise Refusal(f"{vm} is a pool; a VM is POOL-ZONE-INDEX, as in `./tidepool status {fleet.stack}`")
     return pools[-1]
+
+
+def amiss(status: FleetStatus) -> str:
+    said = [f"{len(status.unhealthy)} of {status.desired} VMs do not serve"] if status.unhealthy else []
+    said += [f"{len(status.orphans)} without owner"] if status.orphans else []
+    said += [f"{len(status.findings)} to look at"] if status.findings else []
+    said += ["not as the stack file says"] if status.unapplied else []
+    return ", ".join(said) or "not as declared yet"
+
+
+def unknown(status: FleetStatus) -> list[FleetIssue]:
+    queues = [
+        FleetIssue(subject=f"queue of {pool.pool}", reason=pool.queue.reason)
+        for pool in status.pools
+        if pool.queue.waiting is None
+    ]
+    return [*status.unknown, *queues]
+
+
+def drain_words(drain: DrainWish, now: datetime) -> str:
+    return f"{drain.subject}  by {drain.by}, {since(drain.since, now)}, waits {drain.minutes} min for running jobs"
+
+
+def to_come(rollout: RolloutStatus) -> str:
+    """What no sweep has begun yet, and what none will begin by itself."""
+    said = f"; not begun yet: {', '.join(rollout.coming)}, from the next sweep on" if rollout.coming else ""
+    if rollout.not_tried:
+        return f"{said}; {not_tried(rollout)}"
+    return said + ("; taken back, from the next sweep on" if rollout.taken_back else "")
+
+
+def not_tried(rollout: RolloutStatus) -> str:
+    """What of a pool's target was taken back, and what people can do."""
+    again = f"`./tidepool rollout redo {rollout.pool}`"
+    return f"{' and '.join(rollout.not_tried)} {_is(rollout.not_tried)} not tried again before {again}"
+
+
+def coming_line(rollout: RolloutStatus) -> str:
+    """What the next sweeps try in a pool, and what they do not."""
+    tried = f"{' and '.join(rollout.coming)} {_is(rollout.coming)} tried on one VM first" if rollout.coming else ""
+    back = not_tried(rollout) if rollout.not_tried else ""
+    return f"{rollout.pool}: " + "; ".join(filter(None, (tried, back)))
+
+
+def _is(some: Sequence[str]) -> str:
+    return "are" if len(some) > 1 else "is"
+
+
+def when_words(step: Next, now: datetime) -> str:
+    if step.at:
+        return f"{due(step.at, now)}, {ago(step.at, now)}"
+    return "waiting" if step.waits else "next sweep"

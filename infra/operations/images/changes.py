@@ -1,4 +1,5 @@
-"""What a change of files rebuilds: the files that are named, or those that differ from a commit of the checkout.
+"""What git says of checkouts: what a change rebuilds, by its files or those that differ from a commit; and the listing
+of another repository's files that is committed, so that path filters are checked without a working copy.
 
 Owns what git is asked. What follows of a change is `infra.model.images.rebuilds`.
 """
@@ -8,16 +9,21 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from infra.model.errors import ConfigError
+from infra.model.images.listings import filters, listing_file, listing_text, load_listing, sample
+from infra.model.images.load import load_images
 from infra.model.images.pins import PINS_FILE, Pins, parse_pins
 from infra.model.images.reading import WrittenFile, parsed
 from infra.model.images.rebuilds import Before, Change, Rebuild, rebuilds
 from infra.model.images.spec import SPEC_FILE, ImageSpec
+from infra.model.stack import load_stack, stack_names
 from infra.operations.errors import Refusal
 from infra.operations.images.lab import Lab
+from infra.operations.workspace import workspace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,11 +109,67 @@ def _parted(root: Path, base: str) -> str | None:
 
 
 def _git(root: Path, *arguments: str) -> str | None:
+    done = _asked(root, *arguments, without="name files by --changed")
+    return done.stdout if done.returncode == 0 else None
+
+
+def _asked(root: Path, *arguments: str, without: str) -> subprocess.CompletedProcess[str]:
+    """without: what to do, or what is lacking, where git is not installed."""
     try:
-        done = subprocess.run(
+        return subprocess.run(
             ["git", "-C", str(root), *arguments],
             check=False, capture_output=True, text=True, errors="replace",  # the name of a file is bytes
         )  # fmt: skip
     except FileNotFoundError:
-        raise Refusal("git is not installed; name files by --changed") from None
-    return done.stdout if done.returncode == 0 else None
+        raise Refusal(f"git is not installed; {without}") from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewListing:
+    """Of each path filter over a repository some files that it names. root: the checkout that has it committed."""
+
+    root: Path
+    repository: str
+    commit: str
+    paths: tuple[str, ...]
+
+    @property
+    def file(self) -> str:
+        """Where it is committed, from the checkout's top."""
+        return listing_file(self.repository)
+
+    def is_committed(self) -> bool:
+        """Whether the committed listing has the same files. Raises ConfigError where it cannot be read."""
+        known = load_listing(self.root, self.repository)
+        return known is not None and known.paths == self.paths
+
+    def write(self) -> None:
+        path = self.root / self.file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        day = datetime.now(UTC).date().isoformat()
+        path.write_text(listing_text(self.repository, self.paths, commit=self.commit, day=day))
+
+
+def listing(repository: str, checkout: Path) -> NewListing:
+    """The listing by a working copy's commit. Refusal where no image reads the repository, or that is no copy.
+
+    ConfigError for a filter that names none of its files.
+    """
+    root = workspace().root
+    stacks = {name: load_stack(root, name) for name in stack_names(root)}
+    spec = load_images(root, stacks, checkouts={repository: checkout})
+    patterns = filters(spec, repository)
+    if not patterns or repository.lower() == spec.recipes.lower():
+        others = {image.context.repository for image in spec.images} - {spec.recipes}
+        raise Refusal(f"no image reads {repository}; listings are of {', '.join(sorted(others)) or 'no repository'}")
+    commit = _told(checkout, "rev-parse", "HEAD").strip()
+    files = _told(checkout, "ls-tree", "-r", "-z", "--name-only", "HEAD").split("\0")
+    paths = sample((path for path in files if path), patterns)
+    return NewListing(root=root, repository=repository, commit=commit, paths=paths)
+
+
+def _told(checkout: Path, *arguments: str) -> str:
+    done = _asked(checkout, *arguments, without="it lists the files of a working copy")
+    if done.returncode != 0:
+        raise Refusal(f"{checkout} is no working copy with a commit: {done.stderr.strip()}")
+    return done.stdout

@@ -1,6 +1,7 @@
-"""The token broker beside the local cloud: its settings made up for it, and one served while a command needs it.
+"""The token broker beside the local cloud, and the guests that register with it, let live by who looks at the fleet.
 
-Owns both for every command. What a broker decides is `infra.fleet.broker`.
+Owns the broker's made-up settings, that one is served while a command needs it, and that one command at a time lets
+guests live. What a broker decides is `infra.fleet.broker`, what a guest does `infra.local.guests`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import threading
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -20,11 +23,14 @@ from infra.fleet.broker import settings
 from infra.fleet.broker.serve import server_config, service
 from infra.fleet.broker.service import Service
 from infra.local.cloud.github.control import GitHubControl
+from infra.local.guests.guests import Guests, Look
+from infra.local.guests.surroundings import GuestControl
 from infra.model.errors import ConfigError
 from infra.operations.errors import Failure, Refusal
 from infra.operations.local.cloud import cloud_clock
 from infra.operations.local.github import keep_served, local_app, repositories_served
 from infra.operations.stacks.stack_file import declared
+from infra.tools.processes import one_at_a_time
 
 LOOPBACK = "127.0.0.1"
 _PAUSE = 0.002
@@ -109,3 +115,31 @@ class _Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Generator[None]:
         yield
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalGuests:
+    """Those of one local cloud. home: its home folder. url: its root."""
+
+    home: Path
+    url: str
+
+    def settle(self) -> Look:
+        """Let every guest do what it had time for."""
+        with self.turn() as guests:
+            return guests.settle()
+
+    def advance(self, seconds: float) -> None:
+        """Move the cloud's clock, and let the guests live meanwhile."""
+        with self.turn() as guests:
+            guests.advance(seconds)
+
+    @contextmanager
+    def turn(self) -> Generator[Guests]:
+        """The guests, for this command alone; their brokers are served for as long."""
+        brokers = Brokers(self.url)
+        with one_at_a_time(self.home / "cloud" / "guests.lock"):
+            try:
+                yield Guests(GuestControl(self.url), brokers.address)
+            finally:
+                brokers.close()

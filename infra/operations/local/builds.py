@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from infra.local.builds.machine import BuildOutcome, StepStatus
 from infra.local.builds.queue import NoSuchStepError, Yard, made_up_commit
 from infra.local.builds.running import UnsupportedError
-from infra.local.cloud.builds.control import BuildControl
+from infra.local.cloud.build_control import BuildControl
 from infra.local.registry import RegistryError
 from infra.model.images.github import build_jobs
 from infra.model.images.stack_rules import CONNECT

@@ -6,14 +6,15 @@ Neither keeps the other from being done: what could not be done is a problem tha
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.records import Records
 from infra.fleet.status.derive import coming
 from infra.fleet.status.shape import RolloutStatus
 from infra.model import names
+from infra.model.json_shape import JsonShape
 from infra.model.plan import Op, Plan, Status, Step
 from infra.model.planned_records import OBJECT_TYPE
 from infra.model.schema import StackConfig
@@ -25,7 +26,7 @@ _WRITING: Final = frozenset((Op.CREATE, Op.UPDATE, Op.REPLACE))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Published:
+class Published(JsonShape):
     """The manifest as it stands in the fleet bucket. changed: whether the run wrote it.
 
     bundle: None where the manifest names none.
@@ -37,21 +38,20 @@ class Published:
     bundle: str | None
     changed: bool
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Aftermath:
-    """published: None where there is no manifest, or where it could not be read.
+class Aftermath(JsonShape):
+    """manifest: None where there is none, or where it could not be read.
 
     rollouts: of pools that are about to try a version, or that leave one back. building: images whose builds were
     started, since their triggers have other steps now.
     """
 
+    JSON = ("pools", "registries", "manifest", "rollouts", "building", "problems")
+
     config: StackConfig
     pools: tuple[PoolState, ...]
-    published: Published | None
+    manifest: Published | None
     rollouts: tuple[RolloutStatus, ...]
     building: tuple[str, ...]
     problems: tuple[str, ...]
@@ -63,16 +63,6 @@ class Aftermath:
         if declared is None:
             return {}
         return dict.fromkeys(declared.regions, tuple(each.name for each in declared.repositories))
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "pools": [pool.to_json() for pool in self.pools],
-            "registries": {region: list(names) for region, names in self.registries.items()},
-            "manifest": self.published and self.published.to_json(),
-            "rollouts": [each.to_json() for each in self.rollouts],
-            "building": list(self.building),
-            "problems": list(self.problems),
-        }
 
 
 def look_after(config: StackConfig, run: Plan, endpoint: str | None) -> Aftermath:
@@ -94,7 +84,7 @@ def look_after(config: StackConfig, run: Plan, endpoint: str | None) -> Aftermat
     return Aftermath(
         config=config,
         pools=pools,
-        published=published,
+        manifest=published,
         rollouts=rollouts,
         building=images.started,
         problems=tuple(problems),

@@ -1,4 +1,5 @@
-"""The resources of a plan: lists by what happens to them, and folded below, which properties change.
+"""The resources of a plan: what goes, so loud that nobody merges it unread; lists by what happens to them; and folded
+below, which properties change.
 
 Owns the grouping: resources of one type stand together, and so do those whose properties change alike. VMs come first.
 """
@@ -9,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from infra.model.plan import Op, Plan, PropertyChange, Step
+from infra.model.planned_capacity import VM_TYPE, chips_of
 from infra.model.planned_records import is_record, record_changes
 from infra.preview.blocks import Block, Rank
 from infra.preview.comment.headline import touched
-from infra.preview.markup import code, html, name, prose
-from infra.preview.masking import masked_value
+from infra.preview.markup import code, html, masked_value, name, prose
 from infra.preview.sentences import plural
 from infra.preview.words import grouped, ranges, short_type, shown
 
@@ -114,3 +115,39 @@ def _change(path: str, change: PropertyChange) -> str:
         case "update":
             said = f"{before} → {after}" if before != after else "changed"
             return f"{name(path)}: {said}{forces}"
+
+
+def losses(plan: Plan) -> Iterator[Block]:
+    """A heading that counts them and a red box that names every VM; nothing where nothing goes."""
+    deleted, replaced = of(plan, Op.DELETE), of(plan, Op.REPLACE)
+    if not (deleted or replaced):
+        return
+    parts = [_counted(op, steps) for op, steps in (("deletes", deleted), ("replaces", replaced)) if steps]
+    yield Block(rank=Rank.SUMMARY, lines=[f"### ⚠️ This {' and '.join(parts)}"], what="warnings")
+    vms = [(op, _vms(steps)) for op, steps in (("Deleted", deleted), ("Replaced", replaced))]
+    lines = [f"> **{op}:** {line}  " for op, steps in vms for line in runs(steps)]
+    if not lines:
+        return
+    yield Block(
+        rank=Rank.LOSSES,
+        opening="> [!CAUTION]\n> A job that runs on one of these VMs is lost." + _anew(vms[1][1]) + "\n>",
+        lines=lines,
+        what="lines of VMs that go",
+    )
+
+
+def _anew(replaced: Sequence[Step]) -> str:
+    return " A replaced VM is deleted before its successor of the same name is made." if replaced else ""
+
+
+def _counted(verb: str, steps: Sequence[Step]) -> str:
+    vms, others = _vms(steps), len(steps) - len(_vms(steps))
+    chips = sum(map(chips_of, vms))
+    parts = [f"{plural(len(vms), 'VM')} ({plural(chips, 'chip')})"] if vms else []
+    if others:
+        parts.append(plural(others, "other resource" if vms else "resource"))
+    return f"{verb} {' and '.join(parts)}"
+
+
+def _vms(steps: Sequence[Step]) -> list[Step]:
+    return [step for step in steps if step.type == VM_TYPE]

@@ -10,8 +10,7 @@ from infra.model.plan import Diagnostic, Plan
 from infra.preview.blocks import Block, Rank
 from infra.preview.comment.headline import meant_by, moved_by, refused
 from infra.preview.comment.resources import listed
-from infra.preview.markup import clipped, fenced, name, prose
-from infra.preview.masking import masked
+from infra.preview.markup import clipped, fenced, masked, name, prose
 from infra.preview.meaning import Meaning
 from infra.preview.sentences import plural
 from infra.preview.words import told

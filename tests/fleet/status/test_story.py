@@ -37,7 +37,7 @@ BINDING = {"since": "2026-11-21T10:04:30+00:00", "instance": "77", "asked": ["20
 
 def test_a_story_goes_from_its_making_to_its_jobs() -> None:
     told = story(VM, scene(), REPORT, BINDING)
-    assert [line.what for line in told.lines] == [
+    assert [line.what for line in told.story] == [
         f"created in {HOME}: v5litepod-4, preemptible",
         "boot: pull-image done in 120 s",
         "registering",
@@ -59,7 +59,7 @@ def test_a_heal_and_what_befell_its_runners_are_in_it_and_other_vms_are_not() ->
     runner_gone = FleetEvent(at=START + minutes(9), subject=f"{VM}-0a0b0c", what="removeRunner: its VM is gone")
     memory = replace(memory, events=(*memory.events, runner_gone))
     told = story(VM, scene(desired, lost, memory=memory, at=START + minutes(10)), None, None)
-    said = [line.what for line in told.lines if line.source == "controller"]
+    said = [line.what for line in told.story if line.source == "controller"]
     assert said[0].startswith("listed in ")
     assert said[1] == "READY -> PREEMPTED"
     assert said[2].startswith("recreate: ")
@@ -79,7 +79,7 @@ def test_in_one_second_a_restart_comes_before_the_boot_that_it_caused() -> None:
     ]
     boot = [{**step, "began": at, "ended": at} for step in steps]
     report = {"boot": boot, "events": [{"at": at, **event} for event in events]}
-    assert [line.what for line in story(VM, scene(), report, None).lines if line.source == "vm"] == [
+    assert [line.what for line in story(VM, scene(), report, None).story if line.source == "vm"] == [
         f"runner {VM}-0a0b0c ended, status 1",
         "its supervisor obeyed restart 1",
         "booting: restarted by order 1",
@@ -96,7 +96,7 @@ def test_a_runner_is_asked_for_before_it_is_registered_whatever_clocks_say() -> 
         for number, at in enumerate(("2026-11-21T10:05:00Z", "2026-11-21T10:30:02Z"))
     ]
     told = story(VM, scene(), {"events": events}, {"since": asked[0], "instance": "77", "asked": asked})
-    assert [line.what for line in told.lines][1:] == [
+    assert [line.what for line in told.story][1:] == [
         "bound to machine 77",
         "asked for a runner",
         f"registered as runner {VM}-000000",
@@ -108,7 +108,7 @@ def test_a_runner_is_asked_for_before_it_is_registered_whatever_clocks_say() -> 
 def test_what_happens_again_and_again_is_one_line() -> None:
     asked = [f"2026-11-21T10:{minute:02}:07+00:00" for minute in range(10, 22)]
     told = story(VM, scene(), REPORT, {**BINDING, "asked": [*BINDING["asked"], *asked]})
-    assert [line.what for line in told.lines if line.source == "broker"] == [
+    assert [line.what for line in told.story if line.source == "broker"] == [
         "bound to machine 77",
         "asked for a runner",
         "asked for a runner, 12 times, the last at 10:21:07",
@@ -122,7 +122,7 @@ def test_a_registration_that_was_lost_is_told_from_when_on_until_when() -> None:
     for begin, observed, count in ((4, lost, 4), (12, well, 2)):
         memory = sweeps(desired, observed, count, memory=memory, start=START + minutes(begin))[-1].memory
     told = story(VM, scene(desired, memory=memory, at=START + minutes(14)), None, None)
-    assert [(line.at - START, line.what) for line in told.lines if "runner of it" in line.what] == [
+    assert [(line.at - START, line.what) for line in told.story if "runner of it" in line.what] == [
         (minutes(4), "no runner of it is online any more"),
         (minutes(12), "a runner of it is online again"),
     ]
@@ -148,7 +148,7 @@ def test_what_nobody_can_say_is_said_to_be_unknown() -> None:
 
 def test_a_vm_that_is_not_declared_and_not_there_has_no_story() -> None:
     told = story(f"tpu-ci-{HOME}-9", scene(memory=EMPTY), None, None)
-    assert told.lines == ()
+    assert told.story == ()
     assert told.now[:2] == ("not declared", "no VM of this name is there")
 
 

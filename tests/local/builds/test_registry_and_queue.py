@@ -14,7 +14,7 @@ from infra.local.builds.machine import BuildMachine, BuildOutcome, StepStatus
 from infra.local.builds.queue import Yard
 from infra.local.cloud.control import ControlError
 from infra.local.registry import Registry
-from infra.tools.turns import one_at_a_time
+from infra.tools.processes import one_at_a_time
 
 HOLDER = """
 import os, sys, pathlib

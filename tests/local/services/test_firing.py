@@ -12,7 +12,7 @@ import pytest
 from google.auth.credentials import AnonymousCredentials
 from googleapiclient.discovery import build
 
-from infra.local.cloud.builds.control import BuildControl
+from infra.local.cloud.build_control import BuildControl
 from infra.local.cloud.control import ControlError
 from infra.local.cloud.testing import running_cloud
 

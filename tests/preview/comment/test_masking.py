@@ -8,7 +8,7 @@ import pytest
 
 from infra.model.plan import Diagnostic, Op, PropertyChange, Status
 from infra.preview.comment import Preview, comment
-from infra.preview.masking import masked, masked_value
+from infra.preview.markup import masked, masked_value
 from tests.cli import plans
 
 TOKEN = "ghp_" + "a1B2" * 10

@@ -1,0 +1,56 @@
+"""Frozen shapes as JSON: what `--json` prints of a dataclass.
+
+Owns how a value looks there. Does not own what stands on disk between two runs, which pydantic reads and checks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from datetime import date
+from decimal import Decimal
+from typing import Any, ClassVar
+
+from pydantic.alias_generators import to_camel
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it: dates as ISO texts, a Decimal as the nearest number, anything in several as a list."""
+    if isinstance(value, JsonShape):
+        return value.to_json()
+    if is_dataclass(value):
+        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(each) for key, each in value.items()}
+    if isinstance(value, tuple | list):
+        return [plain(each) for each in value]
+    if isinstance(value, date):
+        return value.isoformat()
+    return float(value) if isinstance(value, Decimal) else value
+
+
+def told(shape: Any) -> dict[str, Any]:
+    """What a shape tells, without what its own `to_json` may make of it."""
+    names = shape.JSON or [each.name for each in fields(shape)]
+    return {shape.JSON_KEY(name): plain(getattr(shape, name)) for name in names}
+
+
+class JsonShape:
+    """A dataclass that tells itself as JSON.
+
+    JSON: fields and properties in the order in which they are told; empty for the fields, all of them.
+    """
+
+    __slots__ = ()
+    JSON: ClassVar[tuple[str, ...]] = ()
+    JSON_KEY: ClassVar[Callable[[str], str]] = str
+
+    def to_json(self) -> dict[str, Any]:
+        return told(self)
+
+
+class CamelShape(JsonShape):
+    """One whose keys are told as `heldElsewhere`."""
+
+    __slots__ = ()
+    JSON_KEY = staticmethod(to_camel)
