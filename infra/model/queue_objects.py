@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from infra.model.gke_shapes import TPU_RESOURCE
+from infra.model.gke_shapes import BATCH_TAINT, TPU_RESOURCE
 from infra.model.queues import SharedQueue, queues_of, shared_queues
 from infra.model.schema import Queues, StackConfig
 from infra.model.schema.queues import Team
@@ -98,8 +98,8 @@ def _flavors(shared: tuple[SharedQueue, ...]) -> Iterator[dict[str, Any]]:
     for queue in shared:
         for quota in queue.quotas:
             spec: dict[str, Any] = {"nodeLabels": dict(quota.node_labels)}
-            if quota.chips:
-                spec["tolerations"] = [{"key": TPU_RESOURCE, "operator": "Exists", "effect": "NoSchedule"}]
+            taint = TPU_RESOURCE if quota.chips else BATCH_TAINT
+            spec["tolerations"] = [{"key": taint, "operator": "Exists", "effect": "NoSchedule"}]
             yield _object(KUEUE, "ResourceFlavor", quota.flavor, spec=spec)
 
 
