@@ -34,22 +34,19 @@ def declare_cluster(
         labels=labels(config),
         after=made.before_pools,
     )
-    pools: list[pulumi.Resource] = [
-        PlainPools("plain-pools", PlainPoolsArgs(home=home, pools=plain_pools(cluster)), ready)
+    plain = PlainPools("plain-pools", PlainPoolsArgs(home=home, pools=plain_pools(cluster)), ready)
+    slices = [
+        SlicePools(f"{entry.name}-{entry.zone}", slice_pools_args(home, cluster, entry), ready)
+        for entry in config.slices
     ]
-    for entry in config.slices:
-        pools.append(SlicePools(f"{entry.name}-{entry.zone}", slice_pools_args(home, cluster, entry), ready))
-    return (
-        made,
-        pools,
-        {
-            "name": cluster.name,
-            "location": cluster.region,
-            "endpoint": made.endpoint,
-            "pools": [pool.name for pool in plain_pools(cluster)],
-            "slices": [_entry_output(entry) for entry in config.slices],
-        },
-    )
+    told = {
+        "name": cluster.name,
+        "location": cluster.region,
+        "endpoint": made.endpoint,
+        "pools": [pool.name for pool in plain_pools(cluster)],
+        "slices": [_entry_output(entry) for entry in config.slices],
+    }
+    return made, [plain, *slices], told
 
 
 def cluster_args(config: StackConfig, cluster: Cluster, identities: Identities) -> ClusterArgs:
