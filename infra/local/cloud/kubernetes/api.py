@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl, unquote
 from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.errors import ApiError
 from infra.local.cloud.faults import FaultTarget
-from infra.local.cloud.kubernetes import discovery, kinds, pods, verbs
+from infra.local.cloud.kubernetes import clusters, discovery, kinds, pods, verbs
 from infra.local.cloud.kubernetes.keyspace import Keyspace
 from infra.local.cloud.kubernetes.status import StatusError
 from infra.local.cloud.kubernetes.verbs import KubernetesCall
@@ -58,7 +58,7 @@ class KubernetesApi:
             raise StatusError(404, "the server could not find the requested resource")
         cluster, project, location, rest = match.groups(default="")
         with self._cloud.request():
-            if self._cloud.store.find("kubernetes.cluster", cluster) is None:
+            if not clusters.settled(self._cloud, cluster):
                 raise StatusError(503, f"the cluster {cluster} does not run here")
             if not request.headers.get("authorization", "").lower().startswith("bearer "):
                 raise StatusError(401, "Unauthorized")
