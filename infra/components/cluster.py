@@ -187,6 +187,8 @@ class GkeCluster(pulumi.ComponentResource):
             deletion_protection=args.deletion_protection,
             opts=pulumi.ResourceOptions(
                 parent=self,
+                # Google refuses to delete it too, but only after every pool is gone; this refuses before anything is.
+                protect=args.deletion_protection,
                 # A private node without a way out pulls no image from elsewhere, and its pool fails.
                 depends_on=[nat],
                 # Once that pool is removed, what is read is another pool's, and a difference would replace the cluster.

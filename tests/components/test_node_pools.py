@@ -59,8 +59,11 @@ def test_cluster_is_regional_private_and_on_a_network_of_its_own() -> None:
 
 
 def test_cluster_is_protected_from_deletion_until_the_stack_file_says_otherwise() -> None:
-    assert built().one("Cluster").inputs["deletionProtection"] is True
-    assert built(of=cluster(deletion_protection="false")).one("Cluster").inputs["deletionProtection"] is False
+    """By Google, and by the engine, which refuses before the pools of the cluster are gone and not after."""
+    for written, protected in ((None, True), ("false", False)):
+        found = built(of=cluster(deletion_protection=written)).one("Cluster")
+        assert found.inputs["deletionProtection"] is protected
+        assert found.protect is protected
 
 
 def test_pool_that_gke_makes_first_has_a_machine_that_the_zone_has_and_is_removed() -> None:

@@ -151,6 +151,18 @@ def kept(goal: Goal, old: ResourceState) -> dict[str, Any]:
     return inputs
 
 
+def agreed_outputs(new: ResourceState, old: ResourceState) -> dict[str, Any]:
+    """What the cloud has, with what `ignore_changes` names as the program's inputs have it.
+
+    A provider is told of these names and finds no difference below them, whatever was read.
+    """
+    outputs: Any = old.outputs
+    for pattern in new.ignore_changes:
+        for place in paths.expand(paths.parse(pattern), outputs, new.inputs):
+            outputs = paths.put(outputs, place, paths.get(new.inputs, place))
+    return outputs
+
+
 def decide(
     goal: Goal,
     old: ResourceState | None,
@@ -172,7 +184,8 @@ def decide(
         op = Op.REPLACE if old is not None and condemned else Op.CREATE
         return Decision(op=op, new=new, old=old, reasons=condemned)
     new = goal_state(goal, checked_inputs(goal, provider, old), reference, old)
-    result = provider.diff(goal.type, old.id, reveal(old.inputs), reveal(old.outputs), reveal(new.inputs))
+    outputs = agreed_outputs(new, old)
+    result = provider.diff(goal.type, old.id, reveal(old.inputs), reveal(outputs), reveal(new.inputs))
     detailed = {path: _forced(path, how, goal.replace_on_changes) for path, how in result.detailed.items()}
     reasons = forced + tuple(sorted(path for path, how in detailed.items() if how.replaces))
     if reasons:

@@ -103,6 +103,15 @@ def test_ignored_changes_are_no_changes(world: World) -> None:
     assert world.cloud.things["vm/a"]["labels"] == {"owner": "x", "team": "u"}
 
 
+def test_what_is_read_below_an_ignored_name_is_no_difference_and_is_not_sent(world: World) -> None:
+    options = ResourceOptions(ignore_changes=["size"])
+    world.run(vm(labels={"owner": "x"}, opts=options))
+    world.cloud.things["vm/a"]["size"] = "of another"
+    assert not ops(world.run(vm(labels={"owner": "x"}, opts=options), refresh=True))
+    world.run(vm(labels={"owner": "y"}, opts=options))
+    assert world.cloud.things["vm/a"]["size"] == "of another"
+
+
 @pytest.mark.parametrize("pattern", ["labels", "labels.owner", "*"])
 def test_replace_on_changes_makes_an_update_a_replacement(world: World, pattern: str) -> None:
     options = ResourceOptions(replace_on_changes=[pattern])

@@ -28,7 +28,9 @@ _MOST_IN_A_BATCH = 20
 _CHANGE_SECONDS = 4.0
 _FILTER = re.compile(r"\s*state\s*:\s*(ENABLED|DISABLED)\s*")
 # Services whose name is not that of a published discovery document.
-_UNPUBLISHED = frozenset({"storage-api", "storage-component", "cloudapis", "containerregistry", "source"})
+_UNPUBLISHED = frozenset(
+    {"storage-api", "storage-component", "cloudapis", "containerfilesystem", "containerregistry", "source"}
+)
 _TYPE = "type.googleapis.com/google.api.serviceusage.v1"
 
 

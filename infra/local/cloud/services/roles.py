@@ -79,7 +79,7 @@ _OF_SERVICE: dict[str, frozenset[str]] = {
 # Roles with a third part; Google documents no others for these services.
 _ODD = frozenset(
     {"roles/cloudbuild.builds.approver", "roles/cloudbuild.builds.builder", "roles/cloudbuild.builds.editor",
-     "roles/cloudbuild.builds.viewer", "roles/compute.instanceAdmin.v1"}
+     "roles/cloudbuild.builds.viewer", "roles/compute.instanceAdmin.v1", "roles/stackdriver.resourceMetadata.writer"}
 )  # fmt: skip
 
 
