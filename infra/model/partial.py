@@ -23,6 +23,7 @@ from infra.model.schema import (
     Maintenance,
     Mirror,
     Pool,
+    Queues,
     Quota,
     Registries,
     Repository,
@@ -33,6 +34,7 @@ from infra.model.schema import (
     Slices,
     SourceConnection,
     StackConfig,
+    Team,
 )
 
 M = TypeVar("M", bound=BaseModel)
@@ -77,6 +79,7 @@ _LISTS: Mapping[str, type[BaseModel]] = {
     "connections": SourceConnection,
     "slices": Slices,
     "cpu_pools": CpuPool,
+    "teams": Team,
     "exclusions": Exclusion,
 }
 _MAPPINGS: Mapping[str, type[BaseModel]] = {
@@ -86,6 +89,7 @@ _MAPPINGS: Mapping[str, type[BaseModel]] = {
     "app": App,
     "controller": Controller,
     "cluster": Cluster,
+    "queues": Queues,
     "maintenance": Maintenance,
 }
 

@@ -23,8 +23,8 @@ _A_MONDAY: Final = date(2026, 1, 5)
 
 def declare_cluster(
     config: StackConfig, cluster: Cluster, identities: Identities, ready: pulumi.ResourceOptions
-) -> tuple[GkeCluster, Mapping[str, Any]]:
-    """The cluster with all of its node pools, and what the stack's outputs say of it."""
+) -> tuple[GkeCluster, list[pulumi.Resource], Mapping[str, Any]]:
+    """The cluster, all of its node pools, and what the stack's outputs say of it."""
     made = GkeCluster("cluster", cluster_args(config, cluster, identities), ready)
     home = PoolHome(
         project=config.project,
@@ -34,10 +34,12 @@ def declare_cluster(
         labels=labels(config),
         after=made.before_pools,
     )
-    PlainPools("plain-pools", PlainPoolsArgs(home=home, pools=plain_pools(cluster)), ready)
-    for entry in config.slices:
+    plain = PlainPools("plain-pools", PlainPoolsArgs(home=home, pools=plain_pools(cluster)), ready)
+    slices = [
         SlicePools(f"{entry.name}-{entry.zone}", slice_pools_args(home, cluster, entry), ready)
-    return made, {
+        for entry in config.slices
+    ]
+    told = {
         "name": cluster.name,
         "location": cluster.region,
         "endpoint": made.endpoint,
@@ -45,6 +47,7 @@ def declare_cluster(
         "pools": [pool.name for pool in plain_pools(cluster)],
         "slices": [_entry_output(entry) for entry in config.slices],
     }
+    return made, [plain, *slices], told
 
 
 def cluster_args(config: StackConfig, cluster: Cluster, identities: Identities) -> ClusterArgs:

@@ -30,6 +30,7 @@ from infra.program.federation import federation_args
 from infra.program.identities import identities_args, secrets_args
 from infra.program.network import network_args
 from infra.program.pools import pool_args, pool_output
+from infra.program.queues import declare_queues
 from infra.program.records import declare_records
 from infra.program.registries import reaches, registries
 from infra.program.serving import broker_url, declare_serving, is_served, unnotified, unserved
@@ -105,8 +106,10 @@ def declare(
     for pool in config.pools:
         RunnerPool(pool.name, pool_args(config, pool, network, identities, records), ready)
     if config.cluster is not None:
-        _, told_of_cluster = declare_cluster(config, config.cluster, identities, ready)
+        cluster, pools, told_of_cluster = declare_cluster(config, config.cluster, identities, ready)
         pulumi.export("cluster", told_of_cluster)
+        if config.queues is not None:
+            pulumi.export("queues", declare_queues(config, config.cluster, config.queues, cluster, pools))
 
     pulumi.export("pools", {pool.name: pool_output(config, pool) for pool in config.pools})
     pulumi.export("registries", registries(config, registry, reaches(config, identities, outside), ready))

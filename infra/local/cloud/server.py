@@ -2,8 +2,8 @@
 control surface below `/_tidepool/`.
 
 Owns sockets' side of things: reading bodies, sending replies, waiting where a fault says so, and streams, which are
-read again after every other request. Requests are handled one after another in the event loop's thread, so handlers need
-no locks.
+read again after every other request. Requests are handled one after another in the event loop's thread, so handlers
+need no locks.
 """
 
 from __future__ import annotations

@@ -42,12 +42,12 @@ def context(folder: Path) -> tuple[ssl.SSLContext, str]:
 
 
 def _made() -> tuple[str, str]:
-    """A key with its certificate for loopback, and the certificate of the authority that signed it, which is forgotten."""
+    """A key with its certificate for loopback, and that of the authority, whose key is forgotten."""
     now = dt.datetime.now(dt.UTC)
     own = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "tidepool local cloud")])
     signing, serving = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
 
-    def begun(subject: x509.Name, key: ec.EllipticCurvePublicKey, *, signs: bool) -> x509.CertificateBuilder:
+    def begun(subject: x509.Name, key: ec.EllipticCurvePublicKey, signs: bool) -> x509.CertificateBuilder:
         return (
             x509.CertificateBuilder()
             .subject_name(subject).issuer_name(own).public_key(key).serial_number(x509.random_serial_number())
@@ -61,10 +61,10 @@ def _made() -> tuple[str, str]:
         digital_signature=True, key_cert_sign=True, crl_sign=True, content_commitment=False, key_encipherment=False,
         data_encipherment=False, key_agreement=False, encipher_only=False, decipher_only=False,
     )  # fmt: skip
-    authority = begun(own, signing.public_key(), signs=True).add_extension(usage, critical=True)
+    authority = begun(own, signing.public_key(), True).add_extension(usage, critical=True)
     names = x509.SubjectAlternativeName([x509.DNSName("localhost"), x509.IPAddress(ip_address("127.0.0.1"))])
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
-    served = begun(subject, serving.public_key(), signs=False).add_extension(names, critical=False)
+    served = begun(subject, serving.public_key(), False).add_extension(names, critical=False)
     key = serving.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )

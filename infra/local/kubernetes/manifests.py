@@ -76,7 +76,7 @@ def annotation(inputs: Mapping[str, Any], name: str) -> str:
 
 
 def named(token: str, inputs: Mapping[str, Any], namespace: str) -> ObjectName:
-    """The object that inputs or outputs describe. namespace: where nothing else is said, empty for cluster-wide kinds."""
+    """The object that inputs or outputs describe. namespace: where none is said; empty for cluster-wide kinds."""
     metadata, (api_version, kind) = _metadata(inputs), kind_of(token, inputs)
     return ObjectName(api_version, kind, str(metadata.get("namespace") or namespace), str(metadata["name"]))
 

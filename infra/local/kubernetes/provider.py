@@ -149,7 +149,9 @@ class KubernetesProvider:
             live = self._awaited(new_inputs, live, place, timeout, cancel)
         except NotReadyError as error:
             outputs = manifests.outputs_of(error.live, manager, initial)
-            raise PartialUpdateError(f"{_shown(live)} was changed and is not ready: {error}", outputs=outputs) from error
+            raise PartialUpdateError(
+                f"{_shown(live)} was changed and is not ready: {error}", outputs=outputs
+            ) from error
         return manifests.outputs_of(live, manager, initial)
 
     def read(self, token: str, resource_id: str, inputs: JsonObject) -> ReadResult | None:
@@ -170,9 +172,7 @@ class KubernetesProvider:
         manager = manifests.manager_of(token, inputs or live, None)
         return ReadResult(_id_of(live), seen, manifests.outputs_of(live, manager, live["apiVersion"]))
 
-    def delete(
-        self, token: str, resource_id: str, outputs: JsonObject, timeout: float | None, cancel: Cancel
-    ) -> None:
+    def delete(self, token: str, resource_id: str, outputs: JsonObject, timeout: float | None, cancel: Cancel) -> None:
         try:
             cluster = self._cluster()
             if token == manifests.RELEASE:
@@ -281,7 +281,7 @@ class KubernetesProvider:
                     raise
             except ApiRefusedError as error:
                 missing = error.code == HTTPStatus.NOT_FOUND
-                if dry and (missing or "being terminated" in str(error) or old_outputs is None and _is_fixed(error)):
+                if dry and (missing or "being terminated" in str(error) or (old_outputs is None and _is_fixed(error))):
                     return {}, "", manager
                 if not missing or attempt == _ATTEMPTS - 1 or cancel is None or cancel.wait_to_begin(pause):
                     raise ProviderError(_refusal(manifests.named(token, inputs, ""), manager, error)) from error
@@ -309,8 +309,8 @@ def _insist_absent(cluster: ClusterApi, path: str, place: ObjectName, manager: s
     owners = (found or {}).get("metadata", {}).get("managedFields") or ()
     if found is not None and not any(each.get("manager") == manager for each in owners):
         raise ProviderError(
-            f"{place} already exists in the cluster: import it (ResourceOptions(import_={place.id!r})), or give this one "
-            "another name"
+            f"{place} already exists in the cluster: import it (ResourceOptions(import_={place.id!r})), or give this "
+            "one another name"
         )
 
 
@@ -323,8 +323,8 @@ def _refusal(place: ObjectName, manager: str, error: ApiRefusedError) -> str:
     if error.code != HTTPStatus.CONFLICT:
         return f"{place} is refused by the API server: {error}"
     return (
-        f"{place}: server-side apply as {manager} met fields of others: {error}. Leave them out of the program, or take "
-        f"them over with the annotation {manifests.FORCED}"
+        f"{place}: server-side apply as {manager} met fields of others: {error}. Leave them out of the program, or "
+        f"take them over with the annotation {manifests.FORCED}"
     )
 
 

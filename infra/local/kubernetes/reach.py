@@ -111,7 +111,13 @@ class ClusterApi:
             return None
 
     def call(
-        self, verb: str, path: str, body: Any = None, *, content: str = "application/json", query: Mapping[str, str] = {}
+        self,
+        verb: str,
+        path: str,
+        body: Any = None,
+        *,
+        content: str = "application/json",
+        query: Mapping[str, str] = {},
     ) -> JsonObject:
         """Raises ApiRefusedError and UnreachableError."""
         url = f"{self.server}{path}" + (f"?{urlencode(query)}" if query else "")
@@ -120,7 +126,9 @@ class ClusterApi:
             headers["authorization"] = f"Bearer {token}"
         data = None if body is None else json.dumps(body).encode()
         try:
-            answer = self._pool.request(verb, url, body=data, headers=headers, timeout=_PATIENCE, retries=_retries(verb))
+            answer = self._pool.request(
+                verb, url, body=data, headers=headers, timeout=_PATIENCE, retries=_retries(verb)
+            )
         except urllib3.exceptions.HTTPError as error:
             raise UnreachableError(f"the Kubernetes cluster at {self.server} is unreachable: {error}") from error
         try:

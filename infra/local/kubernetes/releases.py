@@ -18,7 +18,15 @@ from typing import Any, Final
 
 import yaml
 
-from infra.local.engine.provider import CheckResult, Created, DiffResult, PropertyDiff, ProviderError, ReadResult, UNKNOWN
+from infra.local.engine.provider import (
+    UNKNOWN,
+    CheckResult,
+    Created,
+    DiffResult,
+    PropertyDiff,
+    ProviderError,
+    ReadResult,
+)
 from infra.local.kubernetes.reach import ApiRefusedError, ClusterApi
 from infra.model import property_paths as paths
 
@@ -132,8 +140,8 @@ def _drop(cluster: ClusterApi, namespace: str, name: str, revision: int) -> None
 def _insist_on_store(cluster: ClusterApi, inputs: JsonObject) -> None:
     if not cluster.is_store:
         raise ProviderError(
-            f"the Helm release {inputs.get('name')} needs Helm, which the embedded engine does not have; it only records "
-            "releases on clusters of the local cloud: use --engine pulumi for this cluster"
+            f"the Helm release {inputs.get('name')} needs Helm, which the embedded engine does not have; it only "
+            "records releases on clusters of the local cloud: use --engine pulumi for this cluster"
         )
 
 

@@ -17,6 +17,7 @@ from infra.model.schema.fleet import (
 )
 from infra.model.schema.gke import Cluster, ClusterRanges, CpuPool, Exclusion, Maintenance, Slices, SystemPool
 from infra.model.schema.images import Builds, Cleanup, Mirror, MirrorCleanup, Registries, Repository, SourceConnection
+from infra.model.schema.queues import Queues, Team
 from infra.model.schema.running import (
     App,
     Bucket,
@@ -53,6 +54,7 @@ __all__ = [
     "Mirror",
     "MirrorCleanup",
     "Pool",
+    "Queues",
     "Quota",
     "QuotaKind",
     "Registries",
@@ -67,5 +69,6 @@ __all__ = [
     "SourceConnection",
     "StackConfig",
     "SystemPool",
+    "Team",
     "Trust",
 ]

@@ -21,6 +21,7 @@ from infra.model.schema.base import Section
 from infra.model.schema.fleet import Pool, Quota, Reservation
 from infra.model.schema.gke import Cluster, Slices
 from infra.model.schema.images import Builds, Mirror, Registries
+from infra.model.schema.queues import Queues
 from infra.model.schema.running import Bucket, Budget, Controller, Freeze, GitHub, RuleException, Runners, SecretDecl
 
 
@@ -35,6 +36,7 @@ class StackConfig(Section):
     pools: tuple[Pool, ...] = ()
     cluster: Annotated[Cluster | None, WRITTEN] = None
     slices: tuple[Slices, ...] = ()
+    queues: Annotated[Queues | None, WRITTEN] = None
     reservations: tuple[Reservation, ...] = ()
     quotas: tuple[Quota, ...] = ()
     registries: Annotated[Registries | None, WRITTEN] = None

@@ -5,9 +5,9 @@
 SWAGGER-JSON is `api/openapi-spec/swagger.json` of the Go module k8s.io/kubernetes, whose version go.mod here pins. Kept
 are the kinds of `SERVED` and every type that they are made of: names of fields, types, and how lists and maps merge
 (`x-kubernetes-list-type` and its siblings). A type is written as `string`, `[string]`, `{string}` or a type's name;
-behind a list stand its merge keys (`[Container] name`), `set` or, where nothing is said, nothing: it is replaced as a whole; a
-map or an object that is replaced as a whole ends with `!`. A list that a strategic merge patch
-merges by another key than apply does has that key behind `~`.
+behind a list stand its merge keys (`[Container] name`) or `set`; one with nothing behind it is replaced as a whole, as
+is a map or an object that ends with `!`. A list that a strategic merge patch merges by another key than apply does has
+that key behind `~`.
 """
 
 from __future__ import annotations
@@ -55,6 +55,9 @@ _PLAIN = {
 }
 
 
+COMMA = ",\n"
+
+
 class Condensed:
     def __init__(self, document: Mapping[str, Any]) -> None:
         self._definitions = document["definitions"]
@@ -63,14 +66,10 @@ class Condensed:
 
     def kinds(self) -> list[dict[str, Any]]:
         """A row for each served kind, by the paths that the document has for it."""
-        rows = []
-        for version, kinds in SERVED.items():
-            base = f"/api/{version}" if "/" not in version else f"/apis/{version}"
-            for kind in kinds.split():
-                rows.append(self._kind(base, version, kind))
-        return rows
+        return [self._kind(version, kind) for version, kinds in SERVED.items() for kind in kinds.split()]
 
-    def _kind(self, base: str, version: str, kind: str) -> dict[str, Any]:
+    def _kind(self, version: str, kind: str) -> dict[str, Any]:
+        base = f"/apis/{version}" if "/" in version else f"/api/{version}"
         group, _, bare = version.rpartition("/")
         asked = {"group": group, "version": bare, "kind": kind}
         single = next(
@@ -82,9 +81,15 @@ class Condensed:
         body = next(each for each in self._paths[single]["put"]["parameters"] if each["name"] == "body")
         name = body["schema"]["$ref"].rpartition("/")[2]
         return {
-            "apiVersion": version, "kind": kind, "plural": single.split("/")[-2], "namespaced": "{namespace}" in single,
-            "status": f"{single}/status" in self._paths, "shown_when_deleted": self._answers(single) == body["schema"], "short": _SHORT.get(kind, ""), "type": self._named(name),
-        }  # fmt: skip
+            "apiVersion": version,
+            "kind": kind,
+            "plural": single.split("/")[-2],
+            "namespaced": "{namespace}" in single,
+            "status": f"{single}/status" in self._paths,
+            "shown_when_deleted": self._answers(single) == body["schema"],
+            "short": _SHORT.get(kind, ""),
+            "type": self._named(name),
+        }
 
     def _answers(self, single: str) -> Mapping[str, Any]:
         return self._paths[single]["delete"]["responses"]["200"]["schema"]
@@ -133,7 +138,7 @@ def main(path: Path) -> str:
     condensed = Condensed(json.loads(path.read_bytes()))
     kinds = [json.dumps(row) for row in condensed.kinds()]
     types = [f"{json.dumps(name)}: {json.dumps(fields)}" for name, fields in sorted(condensed.types.items())]
-    return '{"kinds": [\n%s\n], "types": {\n%s\n}}\n' % (",\n".join(kinds), ",\n".join(types))
+    return f'{{"kinds": [\n{COMMA.join(kinds)}\n], "types": {{\n{COMMA.join(types)}\n}}}}\n'
 
 
 if __name__ == "__main__":

@@ -29,16 +29,26 @@ class LocalCluster:
     reached: dict[str, Any]
 
     @property
-    def core(self) -> client.CoreV1Api:
+    def core(self) -> Any:
+        """The client's own types ask for models, and let any of their members be None: tests write plain objects."""
         return client.CoreV1Api(self.api)
+
+    @property
+    def apps(self) -> Any:
+        return client.AppsV1Api(self.api)
+
+    @property
+    def scheduling(self) -> Any:
+        return client.SchedulingV1Api(self.api)
 
     def apply(
         self, body: dict[str, Any], *, by: str = "me", force: bool = False, below: str = "", **more: str
     ) -> dict[str, Any]:
         """Server-side apply. below: a subresource, `/status`. more: further queries."""
         named = {
-            "Deployment": "apis/apps/v1/namespaces/default/deployments", "ConfigMap": "api/v1/namespaces/default/configmaps",
-            "Queue": "apis/lab.example/v1/namespaces/default/queues", "Secret": "api/v1/namespaces/default/secrets",
+            "ConfigMap": "api/v1/namespaces/default/configmaps",
+            "Deployment": "apis/apps/v1/namespaces/default/deployments",
+            "Queue": "apis/lab.example/v1/namespaces/default/queues",
         }  # fmt: skip
         query = {"fieldManager": by, **({"force": "true"} if force else {}), **more}
         path = f"/{named[body['kind']]}/{body['metadata']['name']}{below}?{urlencode(query)}"

@@ -10,7 +10,6 @@ from typing import Any
 import pulumi
 import pulumi_kubernetes as kubernetes
 import pytest
-from kubernetes import client
 
 from infra.local.cloud.kubernetes.control import kubeconfig
 from infra.local.engine.backend import Backend
@@ -60,10 +59,10 @@ def errors(plan: Plan) -> str:
     return "\n".join(said.message for said in plan.diagnostics if said.severity == "error")
 
 
-def config_map(data: dict[str, str], name: str | None = "settings", **metadata: Any) -> Program:
+def config_map(data: dict[str, str], name: str | None = "settings") -> Program:
     def program(opts: pulumi.ResourceOptions) -> None:
-        kubernetes.core.v1.ConfigMap("settings", metadata={"name": name, **metadata} if name else metadata or None,
-                                     data=data, opts=opts)  # fmt: skip
+        given = {"metadata": {"name": name}} if name else {}
+        kubernetes.core.v1.ConfigMap("settings", data=data, opts=opts, **given)  # ty: ignore[invalid-argument-type]
 
     return program
 
@@ -91,7 +90,7 @@ def test_second_run_is_unchanged_and_an_edit_is_an_update(run: Run) -> None:
     assert steps(run.up(deployment(1))) == {"web": "same"}
     changed = run.up(deployment(3))
     assert (errors(changed), steps(changed)) == ("", {"web": "update"})
-    seen = client.AppsV1Api(run.cluster.api).read_namespaced_deployment("web", "default")
+    seen = run.cluster.apps.read_namespaced_deployment("web", "default")
     assert seen.spec.replicas == 3
     assert all(each.manager.startswith("pulumi-kubernetes") for each in seen.metadata.managed_fields)
 
@@ -100,7 +99,7 @@ def test_selector_replaces_a_deployment_delete_first(run: Run) -> None:
     run.up(deployment(1))
     plan = run.up(deployment(1, selector="b"))
     assert (errors(plan), steps(plan)["web"]) == ("", "replace")
-    seen = client.AppsV1Api(run.cluster.api).read_namespaced_deployment("web", "default")
+    seen = run.cluster.apps.read_namespaced_deployment("web", "default")
     assert seen.spec.selector.match_labels == {"role": "b"}
 
 
@@ -133,7 +132,12 @@ def test_preview_asks_the_cluster_and_changes_nothing(run: Run) -> None:
     def queue(depth: Any) -> Program:
         def program(opts: pulumi.ResourceOptions) -> None:
             kubernetes.apiextensions.CustomResource(
-                "q", api_version="lab.example/v1", kind="Queue", metadata={"name": "q"}, spec={"depth": depth}, opts=opts
+                "q",
+                api_version="lab.example/v1",
+                kind="Queue",
+                metadata={"name": "q"},
+                spec={"depth": depth},
+                opts=opts,
             )
 
         return program
@@ -147,8 +151,9 @@ def test_preview_asks_the_cluster_and_changes_nothing(run: Run) -> None:
 def test_preview_needs_no_namespace_that_the_same_run_makes(run: Run) -> None:
     def program(opts: pulumi.ResourceOptions) -> None:
         team = kubernetes.core.v1.Namespace("team", metadata={"name": "team"}, opts=opts)
-        kubernetes.core.v1.ConfigMap("inside", metadata={"name": "inside", "namespace": "team"}, data={"x": "1"},
-                                     opts=pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=team)))  # fmt: skip
+        after = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=team))
+        place: Any = {"name": "inside", "namespace": "team"}
+        kubernetes.core.v1.ConfigMap("inside", metadata=place, data={"x": "1"}, opts=after)
 
     assert errors(run.engine(program).preview()) == ""
     assert steps(run.up(program)) == {"team": "create", "inside": "create"}
@@ -176,7 +181,7 @@ def test_object_of_others_is_not_taken_over(run: Run) -> None:
 
 def test_field_of_another_manager_is_a_conflict_with_the_way_out(run: Run) -> None:
     run.up(deployment(1))
-    apps = client.AppsV1Api(run.cluster.api)
+    apps = run.cluster.apps
     apps.patch_namespaced_deployment("web", "default", {"spec": {"replicas": 5}}, field_manager="autoscaler")
     said = errors(run.up(deployment(2)))
     assert "autoscaler" in said
@@ -185,7 +190,7 @@ def test_field_of_another_manager_is_a_conflict_with_the_way_out(run: Run) -> No
 
 def test_what_others_changed_shows_after_a_refresh(run: Run) -> None:
     run.up(deployment(1))
-    apps = client.AppsV1Api(run.cluster.api)
+    apps = run.cluster.apps
     apps.patch_namespaced_deployment("web", "default", {"spec": {"replicas": 5}})
     assert steps(run.engine(deployment(1)).preview()) == {"web": "same"}
     run.engine(deployment(1)).refresh(Options())
@@ -247,6 +252,11 @@ def test_helm_release_is_one_recorded_resource(run: Run) -> None:
 
 def test_chart_brings_its_kinds(run: Run) -> None:
     run.up(release())
-    body = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue", "metadata": {"name": "v4"}, "spec": {"x": 1}}
+    body = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "ClusterQueue",
+        "metadata": {"name": "v4"},
+        "spec": {"x": 1},
+    }
     made = run.cluster.ask("POST", "/apis/kueue.x-k8s.io/v1beta2/clusterqueues", body)
     assert made["spec"] == {"x": 1}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kubernetes import client, watch
+from kubernetes import watch
 from kubernetes.client.exceptions import ApiException
 
 from tests.local.kubernetes.conftest import LocalCluster, refusal
@@ -33,7 +33,7 @@ def pod(name: str = "", **more: Any) -> dict[str, Any]:
 
 
 def test_object_has_what_a_server_gives_it(cluster: LocalCluster) -> None:
-    made = client.AppsV1Api(cluster.api).create_namespaced_deployment("default", DEPLOYMENT)
+    made = cluster.apps.create_namespaced_deployment("default", DEPLOYMENT)
     assert made.metadata.uid
     assert made.metadata.creation_timestamp
     assert made.metadata.generation == 1
@@ -135,7 +135,7 @@ def test_long_list_comes_in_pages(cluster: LocalCluster) -> None:
 
 
 def test_strategic_patch_merges_containers_by_name(cluster: LocalCluster) -> None:
-    apps = client.AppsV1Api(cluster.api)
+    apps = cluster.apps
     apps.create_namespaced_deployment("default", DEPLOYMENT)
     containers = [{"name": "main", "image": "two"}, {"name": "side", "image": "s"}]
     patched = apps.patch_namespaced_deployment(
@@ -157,7 +157,7 @@ def test_merge_patch_removes_by_null_and_json_patch_by_path(cluster: LocalCluste
 
 
 def test_immutable_field_is_refused(cluster: LocalCluster) -> None:
-    scheduling = client.SchedulingV1Api(cluster.api)
+    scheduling = cluster.scheduling
     scheduling.create_priority_class({"metadata": {"name": "urgent"}, "value": 10})
     with pytest.raises(ApiException) as raised:
         scheduling.patch_priority_class("urgent", {"value": 20})
@@ -166,7 +166,7 @@ def test_immutable_field_is_refused(cluster: LocalCluster) -> None:
 
 
 def test_status_is_written_by_its_own_path_alone(cluster: LocalCluster) -> None:
-    apps = client.AppsV1Api(cluster.api)
+    apps = cluster.apps
     apps.create_namespaced_deployment("default", {**DEPLOYMENT, "status": {"replicas": 9}})
     ignored = apps.patch_namespaced_deployment("curriculum", "default", {"status": {"replicas": 9}})
     assert ignored.status.replicas is None
@@ -178,9 +178,9 @@ def test_status_is_written_by_its_own_path_alone(cluster: LocalCluster) -> None:
 
 
 def test_people_say_statuses_and_conditions(cluster: LocalCluster) -> None:
-    client.AppsV1Api(cluster.api).create_namespaced_deployment("default", DEPLOYMENT)
+    cluster.apps.create_namespaced_deployment("default", DEPLOYMENT)
     cluster.control.tell_status("deploy", "curriculum", status={"readyReplicas": 2}, conditions={"Available": "True"})
-    seen = client.AppsV1Api(cluster.api).read_namespaced_deployment("curriculum", "default")
+    seen = cluster.apps.read_namespaced_deployment("curriculum", "default")
     assert seen.status.ready_replicas == 2
     assert [(each.type, each.status) for each in seen.status.conditions] == [("Available", "True")]
 

@@ -126,17 +126,16 @@ def changed(kind: Kind, live: JsonObject, entity: JsonObject, *, status: bool) -
     was, metadata = live["metadata"], dict(entity["metadata"])
     _insist_on_version(kind, was, metadata)
     if metadata.get("uid", was["uid"]) != was["uid"]:
-        raise StatusError(409, f'Operation cannot be fulfilled on {kind.resource} "{was["name"]}": '
-                          f"Precondition failed: UID in precondition: {metadata['uid']}, UID in object meta: {was['uid']}",
-                          about=kind.about(was["name"]))  # fmt: skip
+        said = f"Precondition failed: UID in precondition: {metadata['uid']}, UID in object meta: {was['uid']}"
+        raise not_fulfilled(kind, was["name"], said)
     kept = {name: was[name] for name in (*_SERVERS, "name", "namespace", "generateName") if name in was}
     metadata = {**{name: each for name, each in metadata.items() if name not in _SERVERS}, **kept}
     if status:
-        inside = {name: each for name, each in live.items() if name not in ("metadata", "status")}
-        new = {**inside, "metadata": {**was, "managedFields": metadata.get("managedFields", [])}}
+        new = {**live, "metadata": {**was, "managedFields": metadata.get("managedFields", [])}}
+        new.pop("status", None)
         if "status" in entity:
             new["status"] = entity["status"]
-        new = {**new, "apiVersion": kind.api_version}
+        new["apiVersion"] = kind.api_version
     else:
         new = filled(kind, {**entity, "metadata": metadata})
         if kind.status:
@@ -145,20 +144,27 @@ def changed(kind: Kind, live: JsonObject, entity: JsonObject, *, status: bool) -
                 new["status"] = live["status"]
     schemas.insist(kind, new)
     _insist_on_fixed(kind, live, new)
-    if _desired(new) != _desired(live):
-        new["metadata"]["generation"] = was.get("generation", 1) + 1
+    new["metadata"] = dict(new["metadata"]) | {"generation": _generation(live, new)}
     return new
+
+
+def _generation(live: JsonObject, new: JsonObject) -> int:
+    """One more with each change of what is desired."""
+    return live["metadata"].get("generation", 1) + (_desired(new) != _desired(live))
 
 
 def _insist_on_version(kind: Kind, was: JsonObject, metadata: JsonObject) -> None:
     """Who says which version was read may change no other."""
     if metadata.get("resourceVersion") not in (None, "", was["resourceVersion"]):
-        raise StatusError(
-            409,
-            f'Operation cannot be fulfilled on {kind.resource} "{was["name"]}": the object has been modified; please '
-            "apply your changes to the latest version and try again",
-            about=kind.about(was["name"]),
-        )
+        said = "the object has been modified; please apply your changes to the latest version and try again"
+        raise not_fulfilled(kind, was["name"], said)
+
+
+def not_fulfilled(kind: Kind, name: str, said: str) -> StatusError:
+    """The refusal of a change that is of another version or object than the one that stands."""
+    return StatusError(
+        409, f'Operation cannot be fulfilled on {kind.resource} "{name}": {said}', about=kind.about(name)
+    )
 
 
 def _desired(entity: JsonObject) -> JsonObject:

@@ -1,8 +1,9 @@
 """From a request to a cluster's API to its reply: who asks, which cluster and kind, faults, the verb, the answer.
 
-Owns paths below `/kubernetes/projects/P/locations/L/clusters/C`, where a cluster is what `https://ENDPOINT` is of a real
-one. Any bearer token will do, as Google's access tokens are not known here, and none is refused. The faults are those of
-the local cloud: their `method` is `kubernetes.` and a verb, `project` and `zone` the cluster's, `name` the object's.
+Owns paths below `/kubernetes/projects/P/locations/L/clusters/C`, where a cluster is what `https://ENDPOINT` is of a
+real one. Any bearer token will do, as Google's access tokens are not known here, and none is refused. The faults are
+those of the local cloud: their `method` is `kubernetes.` and a verb, `project` and `zone` the cluster's, `name` the
+object's.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class KubernetesApi:
             raise StatusError(404, "the server could not find the requested resource")
         cluster, project, location, rest = match.groups(default="")
         with self._cloud.request():
-            if self._cloud.store.find("kubernetes.cluster", cluster) is None:
+            if not clusters.settled(self._cloud, cluster):
                 raise StatusError(503, f"the cluster {cluster} does not run here")
             if not request.headers.get("authorization", "").lower().startswith("bearer "):
                 raise StatusError(401, "Unauthorized")
@@ -86,7 +87,7 @@ class KubernetesApi:
         kind = kinds.find(keyspace, group, version, rest[0]) if rest and head in ("api", "apis") else None
         if kind is None or len(rest) > 3:
             raise StatusError(404, "the server could not find the requested resource")
-        name, subresource = (*rest[1:], "", "")[:2]
+        name, subresource = _pair(rest[1:])
         if (
             subresource
             and not (subresource == "status" and kind.status)
@@ -123,9 +124,14 @@ class KubernetesApi:
         """What a write would answer, with nothing written."""
         try:
             with self._cloud.store.attempt():
-                raise _DryRunEnd(act(call))
+                _end_dry(act(call))
         except _DryRunEnd as end:
             return end.answer
+        raise AssertionError("a dry run always ends so")
+
+
+def _end_dry(answer: JsonObject) -> None:
+    raise _DryRunEnd(answer)
 
 
 VERBS: Final[Mapping[str, Callable[[KubernetesCall], JsonObject]]] = {
@@ -146,7 +152,7 @@ def _verb(request: HttpRequest, call: KubernetesCall) -> Verb:
 
 
 def _pair(parts: list[str]) -> tuple[str, str]:
-    return (*parts[:2], "", "")[:2]  # ty: ignore[invalid-return-type] - always two
+    return (parts[0] if parts else ""), (parts[1] if len(parts) > 1 else "")
 
 
 def _split(parts: list[str]) -> tuple[str, list[str]]:

@@ -1,13 +1,13 @@
 """Which clusters have a Kubernetes API here, where it answers, and the nodes that their pools bring.
 
-Owns the beginning and the end of a cluster's objects. The GKE API calls `begin`, `end`, `endpoint` and `set_nodes`; a
-person may begin one without it (`./tidepool cloud k8s`).
+Owns the beginning and the end of a cluster's objects. Clusters come with the GKE API, which says their nodes; a person
+may begin one without it (`./tidepool cloud k8s begin`), whose nodes are then what people say.
 """
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -34,11 +34,36 @@ class ClusterEndpoint:
     certificate: str
 
 
-def begin(cloud: Cloud, cluster: str) -> None:
+@dataclass(frozen=True, slots=True)
+class ClusterSource:
+    """Whoever has clusters of its own. names: all of them, in full. nodes: the Node objects of one of them."""
+
+    names: Callable[[Cloud], Iterable[str]]
+    nodes: Callable[[Cloud, str], Iterable[JsonObject]]
+
+
+SOURCES: list[ClusterSource] = []
+
+
+def settled(cloud: Cloud, cluster: str) -> bool:
+    """Whether a cluster is served; one of a source begins and ends with it, and has its nodes."""
+    source = next((each for each in SOURCES if cluster in each.names(cloud)), None)
+    if source is not None:
+        begin(cloud, cluster, sourced=True)
+        set_nodes(cloud, cluster, source.nodes(cloud, cluster))
+        return True
+    held = cloud.store.find(_KIND, cluster)
+    if held is not None and held.body["sourced"]:
+        end(cloud, cluster)
+        return False
+    return held is not None
+
+
+def begin(cloud: Cloud, cluster: str, *, sourced: bool = False) -> None:
     """Serve a cluster, `projects/P/locations/L/clusters/C`, from now on; one that is served stays as it is."""
     if cloud.store.find(_KIND, cluster) is not None:
         return
-    cloud.store.insert(_KIND, cluster, {}, now=cloud.now)
+    cloud.store.insert(_KIND, cluster, {"sourced": sourced}, now=cloud.now)
     keyspace, namespace = Keyspace(cloud, cluster), kinds.of_kind("Namespace")
     for name in FIRST_NAMESPACES:
         _make(cloud, keyspace, namespace, {"metadata": {"name": name}})
@@ -50,14 +75,16 @@ def end(cloud: Cloud, cluster: str) -> None:
     Keyspace(cloud, cluster).clear()
 
 
-def each(cloud: Cloud) -> Iterator[str]:
+def each(cloud: Cloud) -> list[str]:
     """Full names of those that are served."""
-    return (found.name for found in cloud.store.each(_KIND))
+    begun = {found.name for found in cloud.store.each(_KIND)}
+    sourced = {name for source in SOURCES for name in source.names(cloud)}
+    return [name for name in sorted(begun | sourced) if settled(cloud, name)]
 
 
 def named(cloud: Cloud, said: str) -> str:
     """The cluster of a full name, of a bare one where that is clear, or the only one. Raises 404."""
-    served = list(each(cloud))
+    served = each(cloud)
     fitting = [name for name in served if not said or said in (name, name.rpartition("/")[2])]
     if len(fitting) != 1:
         known = ", ".join(served) or "none"

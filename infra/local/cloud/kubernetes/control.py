@@ -12,7 +12,7 @@ class KubernetesControl(Control):
     """The control surface, with the calls of clusters. cluster: a full name, a bare one, or empty for the only one."""
 
     def clusters(self) -> list[JsonObject]:
-        """cluster (full name), host (what follows `https://`), certificate (of the authority, PEM in base64), objects."""
+        """cluster (full name), host (what follows `https://`), certificate (its authority's, PEM, base64), objects."""
         return self._ask("GET", "k8s")["clusters"]
 
     def begin_cluster(self, cluster: str) -> JsonObject:

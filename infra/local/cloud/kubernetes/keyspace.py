@@ -23,7 +23,7 @@ _KEPT: Final = 5000
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ObjectChange:
     """before: the object as it was, None for one that is new. revision: at which it happened."""
 
     revision: int
@@ -91,11 +91,11 @@ class Keyspace:
             self.compact(revision - _KEPT)
         return written
 
-    def changes(self, since: int) -> Iterator[Change]:
+    def changes(self, since: int) -> Iterator[ObjectChange]:
         """What has happened after a revision, in order."""
         for found in self._store.after(self._history, _numbered(since)):
             body = found.body
-            yield Change(
+            yield ObjectChange(
                 int(found.name), body["type"], body["group"], body["plural"], body["object"], body["before"]
             )  # fmt: skip
 

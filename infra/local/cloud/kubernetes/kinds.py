@@ -22,7 +22,8 @@ JsonObject = dict[str, Any]
 @dataclass(frozen=True, slots=True)
 class Kind:
     """status: whether it is a subresource that is written by itself. schema: the OpenAPI schema of a custom kind, None
-    of a built-in one. definition: name of the CustomResourceDefinition, empty for none. shown_when_deleted: a delete answers with the object rather than with a success.
+    of a built-in one. definition: name of the CustomResourceDefinition, empty for none. shown_when_deleted: a delete
+    answers with the object rather than with a success.
     """
 
     group: str

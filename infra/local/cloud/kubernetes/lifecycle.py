@@ -1,8 +1,8 @@
 """How objects end, and what a write leads to in the store itself: finalizers, owners, namespaces and definitions.
 
-Owns deletion as the API server and the garbage collector carry it out, at once instead of by a controller: dependents go
-with their last owner, a namespace with all that is in it, a definition with its objects. What a finalizer holds stays
-until somebody takes the finalizer away.
+Owns deletion as the API server and the garbage collector carry it out, at once instead of by a controller: dependents
+go with their last owner, a namespace with all that is in it, a definition with its objects. What a finalizer holds
+stays until somebody takes the finalizer away.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The three patches that are no apply: JSON merge patch, JSON patch and strategic merge patch.
 
-Sources: RFC 7396, RFC 6902 (by the library jsonpatch), and the Kubernetes documentation of strategic merge patch with its
-directives (`$patch`, `$retainKeys`, `$deleteFromPrimitiveList/...`, `$setElementOrder/...`), read 2026-11.
+Sources: RFC 7396, RFC 6902 (by the library jsonpatch), and the Kubernetes documentation of strategic merge patch with
+its directives (`$patch`, `$retainKeys`, `$deleteFromPrimitiveList/...`, `$setElementOrder/...`), read 2026-11.
 """
 
 from __future__ import annotations

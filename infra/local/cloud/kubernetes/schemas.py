@@ -1,7 +1,7 @@
 """What a custom kind's schema refuses, in the API server's words; by the library jsonschema.
 
-Owns how a CustomResourceDefinition's dialect is read (`nullable`, `x-kubernetes-int-or-string`) and how faults are said.
-Its CEL rules (`x-kubernetes-validations`) are not evaluated here: a real API server does that.
+Owns how a CustomResourceDefinition's dialect is read (`nullable`, `x-kubernetes-int-or-string`) and how faults are
+said. Its CEL rules (`x-kubernetes-validations`) are not evaluated here: a real API server does that.
 """
 
 from __future__ import annotations

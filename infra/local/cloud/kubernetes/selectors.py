@@ -1,5 +1,7 @@
-"""Label selectors and field selectors of a list or a watch. Source: the Kubernetes documentation, "Labels and Selectors"
-and "Field Selectors", read 2026-11."""
+"""Label selectors and field selectors of a list or a watch.
+
+Source: the Kubernetes documentation, "Labels and Selectors" and "Field Selectors", read 2026-11.
+"""
 
 from __future__ import annotations
 

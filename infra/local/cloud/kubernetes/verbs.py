@@ -15,7 +15,7 @@ from typing import Any, Final
 import yaml
 
 from infra.local.cloud.cloud import Cloud
-from infra.local.cloud.kubernetes import admission, kinds, ownership, patches, selectors, shapes
+from infra.local.cloud.kubernetes import admission, kinds, ownership, patches, selectors
 from infra.local.cloud.kubernetes.keyspace import Keyspace
 from infra.local.cloud.kubernetes.kinds import Kind
 from infra.local.cloud.kubernetes.lifecycle import Lifecycle, established
@@ -289,9 +289,5 @@ def _propagation(call: KubernetesCall, options: JsonObject) -> Any:
 def _insist_on_preconditions(call: KubernetesCall, live: JsonObject, due: Mapping[str, str]) -> None:
     for key, named in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
         if due.get(key) not in (None, live["metadata"][key]):
-            raise StatusError(
-                409,
-                f'Operation cannot be fulfilled on {call.kind.resource} "{call.name}": Precondition failed: {named} in '
-                f"precondition: {due[key]}, {named} in object meta: {live['metadata'][key]}",
-                about=call.kind.about(call.name),
-            )
+            said = f"{named} in precondition: {due[key]}, {named} in object meta: {live['metadata'][key]}"
+            raise admission.not_fulfilled(call.kind, call.name, f"Precondition failed: {said}")

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from infra.local.cloud.kubernetes import verbs
-from infra.local.cloud.kubernetes.keyspace import Change
+from infra.local.cloud.kubernetes.keyspace import ObjectChange
 from infra.local.cloud.kubernetes.status import StatusError, bad_request
 from infra.local.cloud.kubernetes.verbs import KubernetesCall
 
@@ -65,7 +65,7 @@ class Watch:
         bare = {"kind": kind.kind, "apiVersion": kind.api_version}
         return {"type": "BOOKMARK", "object": {**bare, "metadata": {"resourceVersion": str(self._at), **metadata}}}
 
-    def _seen(self, change: Change) -> Iterator[JsonObject]:
+    def _seen(self, change: ObjectChange) -> Iterator[JsonObject]:
         call = self._call
         if (change.group, change.plural) != (call.kind.group, call.kind.plural):
             return

@@ -1,0 +1,52 @@
+"""Values of queues and of the teams that share them: namespaces, weights, priorities, members, preemption."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import AfterValidator, StrictStr
+
+from infra.model import names
+from infra.model.fields.common import between, matching, one_of, passing
+from infra.model.refusals import refuse
+
+WITHIN_QUEUE = ("never", "lower-priority", "lower-or-newer-priority")
+WITHIN_COHORT = ("never", "lower-priority", "any")
+_OTHERS = re.compile(r"default|(kube|gke|kueue|jobset|lws|dask|gmp|gke-managed)(-.*)?|.*-system")
+_MOST = 10**9
+"""The largest priority that Kubernetes leaves to its users."""
+
+
+def _priorities(value: Mapping[str, int]) -> Mapping[str, int]:
+    if len(set(value.values())) < len(value):
+        refuse("two priorities of one number are one priority", "numbers that differ")
+    return dict(sorted(value.items(), key=lambda item: item[1]))
+
+
+TeamName = Annotated[
+    StrictStr,
+    passing(names.is_resource_name, f"a team's name is {names.RESOURCE_NAME_RULE}", "such as pretraining"),
+    passing(lambda text: not _OTHERS.fullmatch(text), "a team has a namespace of its own by its name", "another name"),
+]
+Weight = Annotated[int, between(1, 1000, "a share of the queues", "a number such as 2")]
+PriorityName = Annotated[
+    StrictStr, passing(names.is_resource_name, f"a priority's name is {names.RESOURCE_NAME_RULE}", "such as high")
+]
+PriorityValue = Annotated[int, between(0, _MOST, "a priority", "a number such as 500")]
+PRIORITIES = AfterValidator(_priorities)
+WithinQueue = Annotated[StrictStr, one_of(lambda: WITHIN_QUEUE, "whom a job may preempt in its own queue")]
+WithinCohort = Annotated[StrictStr, one_of(lambda: WITHIN_COHORT, "whom a job may preempt to get lent quota back")]
+Member = Annotated[
+    StrictStr,
+    matching(r"(user|group):[^@\s:]+@[^@\s:]+\.[^@\s:]+", "a person or a group", "group:research@my-lab.org"),
+]
+AccountEmail = Annotated[
+    StrictStr,
+    matching(
+        r"[a-z][-a-z0-9]{4,28}[a-z0-9]@[a-z][-a-z0-9]+\.iam\.gserviceaccount\.com",
+        "a service account by its address",
+        "trainer@my-lab.iam.gserviceaccount.com",
+    ),
+]

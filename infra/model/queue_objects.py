@@ -1,0 +1,153 @@
+"""Queues and teams as objects of Kubernetes: Kueue v1beta2, namespaces, rights, accounts and network policies. Pure.
+
+Kueue 0.19 (https://kueue.sigs.k8s.io/docs/reference/kueue.v1beta2, 2026-10). An API server drops unknown fields of a
+custom resource on the first create without a word, so that tests validate each object against its definition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from infra.model.gke_shapes import BATCH_TAINT, TPU_RESOURCE
+from infra.model.queues import SharedQueue, queues_of, shared_queues
+from infra.model.schema import Queues, StackConfig
+from infra.model.schema.queues import Team
+
+KUEUE: Final = "kueue.x-k8s.io/v1beta2"
+TEAM_LABEL: Final = "tidepool/team"
+"""On namespaces of teams, where Kueue manages jobs that name no queue too."""
+TRAINER: Final = "trainer"
+"""The service account of a team's pods."""
+_RBAC: Final = "rbac.authorization.k8s.io"
+_WITHIN_QUEUE: Final = {
+    "never": "Never",
+    "lower-priority": "LowerPriority",
+    "lower-or-newer-priority": "LowerOrNewerEqualPriority",
+}
+_WITHIN_COHORT: Final = {"never": "Never", "lower-priority": "LowerPriority", "any": "Any"}
+_RULES: Final = (
+    ("jobset.x-k8s.io", ("jobsets",), ("get", "list", "watch", "create", "update", "patch", "delete")),
+    ("kueue.x-k8s.io", ("localqueues",), ("get", "list", "watch")),
+    ("kueue.x-k8s.io", ("workloads",), ("get", "list", "watch", "patch")),
+    ("visibility.kueue.x-k8s.io", ("localqueues/pendingworkloads",), ("get",)),
+    ("batch", ("jobs",), ("get", "list", "watch")),
+    ("", ("pods", "pods/log", "events"), ("get", "list", "watch")),
+)
+"""What `./tidepool jobs` does in a namespace: submit, list, cancel (by its Workload) and explain."""
+_CLUSTER_RULES: Final = (
+    ("", ("nodes",), ("get", "list")),
+    ("kueue.x-k8s.io", ("clusterqueues",), ("get", "list")),
+)
+"""What it asks of the cluster: whether a host was taken, and how many slices fit."""
+
+
+def queue_objects(config: StackConfig, queues: Queues) -> tuple[dict[str, Any], ...]:
+    """Every object, in an order in which each finds those that it names."""
+    shared = shared_queues(config, queues)
+    return tuple(_all(queues, shared))
+
+
+def _all(queues: Queues, shared: tuple[SharedQueue, ...]) -> Iterator[dict[str, Any]]:
+    for name, value in queues.priorities.items():
+        yield _object(KUEUE, "WorkloadPriorityClass", name, value=value, description=f"{name}: {value}")
+    yield from _flavors(shared)
+    for queue in shared:
+        yield cluster_queue(queue, queues)
+    yield _object(f"{_RBAC}/v1", "ClusterRole", "tidepool-jobs", rules=_rules(_CLUSTER_RULES))
+    for team in queues.teams:
+        yield from _of_team(team, queues, shared)
+
+
+def cluster_queue(queue: SharedQueue, queues: Queues) -> dict[str, Any]:
+    """One shape's queue. Every flavor lists the same resources, as Kueue demands."""
+    with_chips = any(quota.chips for quota in queue.quotas)
+    resources = (TPU_RESOURCE, "cpu", "memory") if with_chips else ("cpu", "memory")
+    flavors = []
+    for quota in queue.quotas:
+        amounts = {TPU_RESOURCE: str(quota.chips), "cpu": str(quota.cpus), "memory": f"{quota.memory_gb}G"}
+        rows = [_amount(name, amounts[name], queue, queues) for name in resources]
+        flavors.append({"name": quota.flavor, "resources": rows})
+    spec: dict[str, Any] = {
+        "namespaceSelector": {
+            "matchExpressions": [
+                {"key": "kubernetes.io/metadata.name", "operator": "In", "values": sorted(queue.teams)},
+            ]
+        },
+        "queueingStrategy": "BestEffortFIFO",
+        "resourceGroups": [{"coveredResources": list(resources), "flavors": flavors}],
+        "preemption": {
+            "withinClusterQueue": _WITHIN_QUEUE[queues.preemption],
+            "reclaimWithinCohort": _WITHIN_COHORT[queues.reclaim] if queue.cohort else "Never",
+        },
+    }
+    if queue.cohort:
+        spec["cohortName"] = queue.cohort
+    if queues.fair_sharing:
+        spec["admissionScope"] = {"admissionMode": "UsageBasedAdmissionFairSharing"}
+    return _object(KUEUE, "ClusterQueue", queue.name, spec=spec)
+
+
+def _amount(name: str, amount: str, queue: SharedQueue, queues: Queues) -> dict[str, str]:
+    """Limits of lending stand only where there is a cohort: Kueue refuses them elsewhere."""
+    quota = {"name": name, "nominalQuota": amount}
+    return quota if queues.borrowing or not queue.cohort else quota | {"borrowingLimit": "0", "lendingLimit": "0"}
+
+
+def _flavors(shared: tuple[SharedQueue, ...]) -> Iterator[dict[str, Any]]:
+    for queue in shared:
+        for quota in queue.quotas:
+            spec: dict[str, Any] = {"nodeLabels": dict(quota.node_labels)}
+            taint = TPU_RESOURCE if quota.chips else BATCH_TAINT
+            spec["tolerations"] = [{"key": taint, "operator": "Exists", "effect": "NoSchedule"}]
+            yield _object(KUEUE, "ResourceFlavor", quota.flavor, spec=spec)
+
+
+def _of_team(team: Team, queues: Queues, shared: tuple[SharedQueue, ...]) -> Iterator[dict[str, Any]]:
+    yield _object("v1", "Namespace", team.name, labels={TEAM_LABEL: team.name})
+    told = {"iam.gke.io/gcp-service-account": team.account} if team.account else {}
+    yield _object("v1", "ServiceAccount", TRAINER, team.name, annotations=told)
+    for name in queues_of(shared, team.name):
+        weight = {"fairSharing": {"weight": str(team.weight)}} if queues.fair_sharing else {}
+        yield _object(KUEUE, "LocalQueue", name, team.name, spec={"clusterQueue": name, **weight})
+    yield _object(f"{_RBAC}/v1", "Role", "jobs", team.name, rules=_rules(_RULES))
+    subjects = [_subject(member) for member in team.members]
+    if subjects:
+        yield _binding("RoleBinding", "jobs", team.name, "Role", "jobs", subjects)
+        yield _binding("ClusterRoleBinding", f"tidepool-jobs-{team.name}", "", "ClusterRole", "tidepool-jobs", subjects)
+    # Slices of a job and parts of a group talk to one another; other teams have no business here.
+    spec = {"podSelector": {}, "policyTypes": ["Ingress"], "ingress": [{"from": [{"podSelector": {}}]}]}
+    yield _object("networking.k8s.io/v1", "NetworkPolicy", "own-pods-alone", team.name, spec=spec)
+
+
+def _binding(
+    kind: str, name: str, namespace: str, role_kind: str, role: str, subjects: list[dict[str, str]]
+) -> dict[str, Any]:
+    reference = {"apiGroup": _RBAC, "kind": role_kind, "name": role}
+    return _object(f"{_RBAC}/v1", kind, name, namespace, roleRef=reference, subjects=subjects)
+
+
+def _subject(member: str) -> dict[str, str]:
+    kind, _, address = member.partition(":")
+    return {"apiGroup": _RBAC, "kind": kind.capitalize(), "name": address}
+
+
+def _rules(rows: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]) -> list[dict[str, Any]]:
+    return [{"apiGroups": [group], "resources": list(what), "verbs": list(verbs)} for group, what, verbs in rows]
+
+
+def _object(
+    version: str,
+    kind: str,
+    name: str,
+    namespace: str = "",
+    *,
+    labels: dict[str, str] | None = None,
+    annotations: dict[str, str] | None = None,
+    **body: Any,
+) -> dict[str, Any]:
+    metadata: dict[str, Any] = {"name": name}
+    metadata |= {"namespace": namespace} if namespace else {}
+    metadata |= {"labels": labels} if labels else {}
+    metadata |= {"annotations": annotations} if annotations else {}
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, **body}

@@ -1,0 +1,82 @@
+"""What stands inside a cluster: releases before objects, each object after what it names, and no secret."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from infra.components.in_cluster import kubeconfig
+from infra.program.stack import declare
+from tests.model.test_queues import objects, stack
+from tests.program.fake_engine import Built, build
+
+RELEASES = {"jobset", "lws", "kueue", "dask-operator"}
+
+
+@pytest.fixture(scope="module")
+def made() -> Built:
+    config = stack()
+    return build(lambda: declare(config), stack="training")
+
+
+def test_every_derived_object_is_declared_as_it_is(made: Built) -> None:
+    kinds = [each for each in made.resources.values() if each.type.startswith("kubernetes:")]
+    told = {each.name: each for each in kinds if "/" in each.name}
+    for body in objects(stack()):
+        metadata = body["metadata"]
+        name = "/".join(filter(None, (body["kind"], metadata.get("namespace"), metadata["name"])))
+        assert json.loads(json.dumps(told[name].inputs, default=dict)) == body
+    assert len(told) == len(objects(stack()))
+
+
+def test_operators_stand_before_objects_of_their_kinds(made: Built) -> None:
+    releases = {each.name: each.urn for each in made.of("Release")}
+    assert releases.keys() == RELEASES
+    for queue in made.of("ClusterQueue"):
+        assert set(releases.values()) <= queue.dependencies, "with a missing kind an up fails after a minute"
+
+
+def test_operators_wait_for_nodes_to_run_on(made: Built) -> None:
+    (provider,) = [each for each in made.resources.values() if each.type == "pulumi:providers:kubernetes"]
+    pools = {each.urn for each in made.of("NodePool")}
+    assert pools <= provider.dependencies
+
+
+def test_an_object_stands_after_those_that_it_names(made: Built) -> None:
+    def urn(name: str) -> str:
+        (found,) = [each.urn for each in made.resources.values() if each.name == name]
+        return found
+
+    (queue,) = [each for each in made.of("ClusterQueue") if each.name == "ClusterQueue/v4-32"]
+    assert urn("ResourceFlavor/v4-32-spot") in queue.dependencies
+    (local,) = [each for each in made.of("LocalQueue") if each.name == "LocalQueue/rl/v4-8"]
+    assert {urn("Namespace/rl"), urn("ClusterQueue/v4-8")} <= local.dependencies
+
+
+def test_what_cannot_be_changed_is_made_anew(made: Built) -> None:
+    for local in made.of("LocalQueue"):
+        assert (local.replace_on_changes, local.delete_before_replace) == (("spec.clusterQueue",), True)
+    for queue in made.of("ClusterQueue"):
+        assert (queue.replace_on_changes, queue.delete_before_replace) == ((), False), "an edited quota is an update"
+
+
+def test_pods_may_act_as_their_teams_account_and_no_other(made: Built) -> None:
+    (grant,) = [each for each in made.of("serviceaccount/iAMMember:IAMMember") if each.name == "rl-trainer"]
+    assert grant.inputs["member"] == "serviceAccount:my-lab-tpus.svc.id.goog[rl/trainer]"
+    assert grant.inputs["serviceAccountId"].endswith("/trainer@my-lab-tpus.iam.gserviceaccount.com")
+
+
+def test_outputs_say_which_queues_each_team_has(made: Built) -> None:
+    assert made.outputs["queues"] == {"pretraining": ["v4-32", "v4-8", "cpu"], "rl": ["v4-8", "cpu"]}
+
+
+def test_the_way_to_the_cluster_holds_no_secret() -> None:
+    told = json.loads(kubeconfig("10.1.2.3", "Y2E="))
+    assert told["clusters"][0]["cluster"]["server"] == "https://10.1.2.3"
+    assert told["users"][0]["user"].keys() == {"exec"}
+
+
+def test_a_stack_without_queues_has_nothing_inside_its_cluster() -> None:
+    config = stack().model_copy(update={"queues": None})
+    assert build(lambda: declare(config), stack="training").of("Release") == []
