@@ -76,7 +76,8 @@ def _build(name: str) -> None:
         built = Path(folder) / name
         done = subprocess.run(
             ["go", "build", "-trimpath", "-o", str(built), (PACKAGES | CONTROL_PLANE)[name]],
-            cwd=_module(name), check=False, capture_output=True, text=True, env={**os.environ, "GOFLAGS": "-mod=readonly"},
+            cwd=_module(name), check=False, capture_output=True, text=True,
+            env={**os.environ, "GOFLAGS": "-mod=readonly"},
         )  # fmt: skip
         if done.returncode != 0:
             said = done.stderr.strip().splitlines() or ["go says nothing"]

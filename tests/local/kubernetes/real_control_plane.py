@@ -34,7 +34,7 @@ _STAGES = (
 
 @contextmanager
 def real_control_plane(folder: Path) -> Generator[dict[str, Any]]:
-    """What a kubeconfig of it has, as `KubernetesControl.clusters` says of local ones; any program is a cluster admin."""
+    """What a kubeconfig of it has, as `KubernetesControl.clusters` has it; the token `local` is an admin's."""
     programs = {name: _program(name) for name in install.CONTROL_PLANE}
     etcd = shutil.which("etcd") or lacking("etcd is not installed (Debian: etcd-server)")
     with ExitStack() as ends:
@@ -43,7 +43,8 @@ def real_control_plane(folder: Path) -> Generator[dict[str, Any]]:
         store = f"http://127.0.0.1:{stored}"
         ends.enter_context(_running(folder, "etcd", [
             etcd, "--data-dir", str(folder / "etcd"), "--listen-client-urls", store, "--advertise-client-urls", store,
-            "--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers, "--initial-cluster", f"default={peers}",
+            "--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers,
+            "--initial-cluster", f"default={peers}",
         ]))  # fmt: skip
         reached = _serve(folder, programs["kube-apiserver"], store, ends)
         config = folder / "kubeconfig"

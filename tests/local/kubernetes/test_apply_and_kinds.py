@@ -34,7 +34,10 @@ def definition(**schema: Any) -> dict[str, Any]:
             "port": {"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "string"}]},
             "users": {
                 "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
-                "items": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}, "weight": {"type": "integer"}}},
+                "items": {
+                    "type": "object", "required": ["name"],
+                    "properties": {"name": {"type": "string"}, "weight": {"type": "integer"}},
+                },
             },
             "more": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
             **schema,

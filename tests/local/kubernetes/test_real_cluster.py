@@ -172,7 +172,7 @@ def hosts(replicas: int) -> Callable[[pulumi.ResourceOptions], None]:
     """A set with one pod for each host of a slice."""
     labels = {"role": "train"}
     container = {"name": "main", "image": "train", "resources": {"limits": {"google.com/tpu": 4}}}
-    tolerated = [{"key": "google.com/tpu", "operator": "Exists"}]
+    inside: Any = {"containers": [container], "tolerations": [{"key": "google.com/tpu", "operator": "Exists"}]}
 
     def program(opts: pulumi.ResourceOptions) -> None:
         kubernetes.apps.v1.StatefulSet(
@@ -181,7 +181,7 @@ def hosts(replicas: int) -> Callable[[pulumi.ResourceOptions], None]:
             spec={
                 "service_name": "train", "replicas": replicas, "selector": {"match_labels": labels},
                 "pod_management_policy": "Parallel",
-                "template": {"metadata": {"labels": labels}, "spec": {"containers": [container], "tolerations": tolerated}},
+                "template": {"metadata": {"labels": labels}, "spec": inside},
             },
             opts=opts,
         )  # fmt: skip

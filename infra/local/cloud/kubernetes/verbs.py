@@ -15,7 +15,7 @@ from typing import Any, Final
 import yaml
 
 from infra.local.cloud.cloud import Cloud
-from infra.local.cloud.kubernetes import admission, kinds, ownership, patches, selectors
+from infra.local.cloud.kubernetes import admission, kinds, ownership, patches, selectors, shapes
 from infra.local.cloud.kubernetes.keyspace import Keyspace
 from infra.local.cloud.kubernetes.kinds import Kind
 from infra.local.cloud.kubernetes.lifecycle import Lifecycle, established
