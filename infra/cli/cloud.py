@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from infra.cli import cloud_builds, cloud_fleet, options
+from infra.cli import cloud_builds, cloud_fleet, cloud_kubernetes, options
 from infra.cli.echo import answer
 from infra.cli.options import Duration
 from infra.cli.render.stacks import ended_line
@@ -26,7 +26,8 @@ def command() -> None:
 
 
 for _each in (
-    cloud_builds.push, cloud_builds.builds, cloud_fleet.node, cloud_fleet.runner, cloud_fleet.job, cloud_fleet.guests
+    cloud_builds.push, cloud_builds.builds, cloud_fleet.node, cloud_fleet.runner, cloud_fleet.job, cloud_fleet.guests,
+    cloud_kubernetes.k8s,
 ):  # fmt: skip
     command.add_command(_each)
 

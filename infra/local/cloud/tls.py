@@ -28,7 +28,7 @@ class Tls:
 
 
 def context(folder: Path) -> tuple[ssl.SSLContext, str]:
-    """How a server in this home speaks TLS, and its authority in PEM; made on first use, the key for the owner alone."""
+    """How a server in this home speaks TLS, and its authority (PEM); made on first use, the key for the owner alone."""
     folder.mkdir(parents=True, exist_ok=True)
     served, authority = folder / "tls.pem", folder / "authority.pem"
     if not (served.exists() and authority.exists()):
@@ -42,7 +42,7 @@ def context(folder: Path) -> tuple[ssl.SSLContext, str]:
 
 
 def _made() -> tuple[str, str]:
-    """A key with its certificate for loopback, and that of the authority, whose key is forgotten."""
+    """A key with its certificate for loopback, and the authority's, whose key is forgotten."""
     now = dt.datetime.now(dt.UTC)
     own = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "tidepool local cloud")])
     signing, serving = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))

@@ -56,7 +56,7 @@ class LocalCluster:
 
     def ask(self, verb: str, path: str, body: Any = None, *, content: str = "application/json") -> dict[str, Any]:
         """A request as it goes over the wire. Raises ApiException."""
-        headers = {"content-type": content, "authorization": "Bearer any"}
+        headers = {"content-type": content, "authorization": "Bearer local"}
         certificate = b64decode(self.reached["certificate"]).decode()
         with urllib3.PoolManager(ca_cert_data=certificate) as pool:
             answer = pool.request(verb, f"https://{self.reached['host']}{path}", body=json.dumps(body), headers=headers)

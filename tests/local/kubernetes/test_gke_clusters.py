@@ -16,7 +16,8 @@ ZONES = "projects/lab/locations/us-central2-b"
 def reached(cloud: TestCloud) -> Any:
     """A client made of what the GKE API says of its only cluster."""
     (found,) = ask(cloud.url, "GET", f"/container/v1/{ZONES}/clusters")[1]["clusters"]
-    told = {"cluster": "training", "host": found["endpoint"], "certificate": found["masterAuth"]["clusterCaCertificate"]}
+    certificate = found["masterAuth"]["clusterCaCertificate"]
+    told = {"cluster": "training", "host": found["endpoint"], "certificate": certificate}
     settings = client.Configuration()
     config.load_kube_config_from_dict(kubeconfig(told), client_configuration=settings)
     return client.CoreV1Api(client.ApiClient(settings))

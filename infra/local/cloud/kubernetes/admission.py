@@ -131,7 +131,7 @@ def changed(kind: Kind, live: JsonObject, entity: JsonObject, *, status: bool) -
     kept = {name: was[name] for name in (*_SERVERS, "name", "namespace", "generateName") if name in was}
     metadata = {**{name: each for name, each in metadata.items() if name not in _SERVERS}, **kept}
     if status:
-        new = {**live, "metadata": {**was, "managedFields": metadata.get("managedFields", [])}}
+        new: JsonObject = {**live, "metadata": {**was, "managedFields": metadata.get("managedFields", [])}}
         new.pop("status", None)
         if "status" in entity:
             new["status"] = entity["status"]
@@ -144,8 +144,7 @@ def changed(kind: Kind, live: JsonObject, entity: JsonObject, *, status: bool) -
                 new["status"] = live["status"]
     schemas.insist(kind, new)
     _insist_on_fixed(kind, live, new)
-    new["metadata"] = dict(new["metadata"]) | {"generation": _generation(live, new)}
-    return new
+    return {**new, "metadata": {**new["metadata"], "generation": _generation(live, new)}}
 
 
 def _generation(live: JsonObject, new: JsonObject) -> int:

@@ -49,6 +49,10 @@ class KubernetesControl(Control):
         """Let a pod print a text."""
         self._ask("POST", "k8s/log", {"pod": pod, "text": text, "namespace": namespace, "cluster": cluster})
 
+    def tell_control_plane(self, endpoint: str, certificate: str, *, cluster: str = "") -> None:
+        """Let a GKE cluster, or each, have the API server at this address (`HOST:PORT`); its authority in base64."""
+        self._ask("POST", "kubernetes", {"endpoint": endpoint, "ca": certificate, "cluster": cluster})
+
     def compact(self, *, cluster: str = "") -> None:
         """Forget what changed so far: a watch from before is told to list again."""
         self._ask("POST", "k8s/compact", {"cluster": cluster})

@@ -27,7 +27,8 @@ class StatusError(ApiError):
         about: JsonObject | None = None,
         causes: Sequence[JsonObject] = (),
     ) -> None:
-        super().__init__(code, message, reason=reason or _REASONS.get(code, "Unknown"))
+        super().__init__(code, message)
+        self.reason = _REASONS.get(code, "Unknown") if reason is None else reason
         self._about = {key: value for key, value in (about or {}).items() if value}
         self._causes = list(causes)
 
@@ -39,7 +40,7 @@ class StatusError(ApiError):
             "metadata": {},
             "status": "Failure",
             "message": self.message,
-            "reason": self.reason,
+            **({"reason": self.reason} if self.reason else {}),
             **({"details": details} if details else {}),
             "code": self.code,
         }

@@ -15,7 +15,7 @@ from typing import Any, Final
 import yaml
 
 from infra.local.cloud.cloud import Cloud
-from infra.local.cloud.kubernetes import admission, kinds, ownership, patches, selectors
+from infra.local.cloud.kubernetes import admission, kinds, ownership, patches, selectors, shapes
 from infra.local.cloud.kubernetes.keyspace import Keyspace
 from infra.local.cloud.kubernetes.kinds import Kind
 from infra.local.cloud.kubernetes.lifecycle import Lifecycle, established
@@ -80,8 +80,18 @@ class KubernetesCall:
             raise bad_request(f"the object provided is unrecognized: {error}") from error
 
     def admitted(self, entity: Any) -> JsonObject:
-        strictness = self.query.get("fieldValidation") or ("Strict" if self.content_type in APPLY else "Warn")
+        strictness = self.query.get("fieldValidation") or "Warn"
+        if self.content_type in APPLY and strictness != "Strict":
+            self._insist_known(entity)
         return admission.read(self.kind, entity, strictness=strictness, warn=self.warnings.append)
+
+    def _insist_known(self, entity: Any) -> None:
+        """An apply of an unknown field is refused as the real server does it (1.36.3), with its 500."""
+        unknown = next(shapes.unknown(self.kind.shape, entity), None)
+        if unknown is not None:
+            of = f"{self.namespace}/{self.name}; {self.kind.api_version}, Kind={self.kind.kind}"
+            said = f"failed to create typed patch object ({of}): .{unknown}: field not declared in schema"
+            raise StatusError(500, said, reason="")
 
     def live(self) -> JsonObject:
         """Raises 404."""

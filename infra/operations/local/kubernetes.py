@@ -1,0 +1,83 @@
+"""Driving the clusters of the local cloud: what people say in place of controllers, or a real API server instead."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import yaml
+
+from infra.local.cloud.kubernetes.control import KubernetesControl, kubeconfig
+from infra.operations.errors import Refusal
+from infra.operations.local.control import running
+
+
+@contextmanager
+def running_clusters() -> Generator[KubernetesControl]:
+    """The clusters of this checkout's cloud. Raises Failure where it does not run, and for what it refuses."""
+    with running() as control:
+        yield KubernetesControl(control.url)
+
+
+def config_of(cluster: str) -> dict[str, Any]:
+    """The kubeconfig of a cluster, by its name, or of the only one. Raises Refusal."""
+    with running_clusters() as control:
+        served = control.clusters()
+    fitting = [each for each in served if not cluster or cluster in (each["cluster"], _bare(each))]
+    if len(fitting) != 1:
+        known = ", ".join(map(_bare, served)) or "none"
+        raise Refusal(f"{cluster or 'no name'} fits {len(fitting)} clusters; there are: {known}")
+    return kubeconfig(fitting[0])
+
+
+def say(kind: str, name: str, cluster: str, namespace: str, sets: Sequence[str], conditions: Sequence[str]) -> Any:
+    """Say an object's status. sets: `readyReplicas=2`, `state.phase="Ready"`; conditions: `Ready=True`."""
+    status: dict[str, Any] = {}
+    for path, value in map(_pair, sets):
+        *above, last = path.split(".")
+        inside = status
+        for part in above:
+            inside = inside.setdefault(part, {})
+        inside[last] = _value(value)
+    with running_clusters() as control:
+        return control.tell_status(
+            kind, name, cluster=cluster, namespace=namespace, status=status, conditions=dict(map(_pair, conditions))
+        )
+
+
+def use(config: Path, cluster: str) -> str:
+    """Let clusters have the API server of a kubeconfig's first cluster; the answer is its address. Raises Refusal."""
+    try:
+        (first, *_) = yaml.safe_load(config.read_text(encoding="utf-8"))["clusters"]
+        server, certificate = first["cluster"]["server"], first["cluster"]["certificate-authority-data"]
+    except (OSError, yaml.YAMLError, LookupError, TypeError, ValueError) as error:
+        raise Refusal(f"{config} is no kubeconfig with a server and its certificate-authority-data: {error}") from error
+    if urlsplit(server).scheme != "https":
+        raise Refusal(f"{config} names {server}; GKE's clusters are reached by https")
+    endpoint = server.removeprefix("https://").rstrip("/")
+    with running_clusters() as control:
+        control.tell_control_plane(endpoint, certificate, cluster=cluster)
+    return endpoint
+
+
+def _pair(said: str) -> tuple[str, str]:
+    name, is_pair, value = said.partition("=")
+    if not (is_pair and name):
+        raise Refusal(f"{said!r} says no value: write NAME=VALUE")
+    return name, value
+
+
+def _value(said: str) -> Any:
+    """A number, true, false or null as such, all else as a text."""
+    try:
+        return json.loads(said)
+    except ValueError:
+        return said
+
+
+def _bare(cluster: Mapping[str, Any]) -> str:
+    return str(cluster["cluster"]).rpartition("/")[2]
