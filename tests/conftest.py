@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import settings
 
+from tests.lacking import lacking
+
 if TYPE_CHECKING:
     from infra.local.cloud.testing import TestCloud
 
@@ -141,11 +143,6 @@ def tool() -> Callable[[str], str]:
     """Finds a program that a test needs; the test is skipped, or with TIDEPOOL_STRICT=1 fails, where it is absent."""
 
     def find(name: str) -> str:
-        found = shutil.which(name)
-        if found is None and os.environ.get("TIDEPOOL_STRICT") == "1":
-            pytest.fail(f"{name} is not installed, and TIDEPOOL_STRICT=1 lets nothing be skipped")
-        if found is None:
-            pytest.skip(f"{name} is not installed")
-        return found
+        return shutil.which(name) or lacking(f"{name} is not installed")
 
     return find

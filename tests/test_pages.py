@@ -14,6 +14,7 @@ from infra.cli.app import cli
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 PAGES: Final = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+OF_TODAY: Final = [page for page in PAGES if page.name != "CHANGELOG.md"]
 FENCE: Final = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 LINK: Final = re.compile(r"\]\((?!https?:|mailto:)([^)\s#]*)(?:#([^)\s]+))?\)")
 COMMAND: Final = re.compile(r"(?:^\$ |`)\./tidepool ([a-z][a-z-]*(?: [a-z][a-z-]*)?)", re.MULTILINE)
@@ -55,10 +56,8 @@ def test_the_readme_leads_to_every_page() -> None:
     assert set(PAGES) - reached == set()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize("page", OF_TODAY, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_command_that_a_page_shows_exists(page: Path) -> None:
-    if page.name == "CHANGELOG.md":
-        pytest.skip("tells of commands that were")
     unknown = []
     for words in COMMAND.findall(page.read_text(encoding="utf-8")):
         name, _, second = words.partition(" ")

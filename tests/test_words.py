@@ -6,6 +6,8 @@ import ast
 from collections import defaultdict
 from pathlib import Path
 
+from tests.texts import shown_texts
+
 ROOT = Path(__file__).resolve().parents[1]
 MEANINGS = 2
 ALLOWED = {"Registries": 3}
@@ -21,3 +23,12 @@ def test_no_public_class_name_gets_a_third_meaning() -> None:
                     meanings[node.name].append(path.relative_to(ROOT).as_posix())
     crowded = {name: where for name, where in meanings.items() if len(where) > ALLOWED.get(name, MEANINGS)}
     assert not crowded, f"say what each is in the field's words, or let one of them be the other: {crowded}"
+
+
+def test_texts_that_people_see_are_listed_and_nothing_else() -> None:
+    shown = [each.text for each in shown_texts(ROOT, ("infra/cli/call.py", "infra/fleet/controller/rules.yaml"))]
+    assert "{what}. Go on?" in shown
+    assert "it could not be made" in shown
+    helps = [each.text for each in shown_texts(ROOT, ("infra/cli/status.py",))]
+    assert any(text.startswith("Tell the story of VM, ") for text in helps), "the help of a command"
+    assert not any(text.startswith("`./tidepool status`, `why`") for text in helps), "a module's docstring is none"

@@ -14,7 +14,7 @@ from typing import Final
 from infra.model import demand
 from infra.model.demand import WRITE, Demands
 from infra.model.errors import ConfigError, Problem
-from infra.model.fields import is_github_own_label
+from infra.model.fields.fleet import is_github_own_label
 from workflows import composite
 from workflows.demands import START_UP, Asking, demands, written
 from workflows.dump import CommentedData, dump

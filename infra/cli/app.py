@@ -33,6 +33,10 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "broker": Entry("infra.cli.reconcile", "Serve the token broker, which registers the fleet's runners."),
     },
     "Images": {"images": Entry("infra.cli.images", "Say what images are, build them, and give them to pools.")},
+    "Training": {
+        "jobs": Entry("infra.cli.jobs", "Submit training jobs, and say how they stand and why."),
+        "smoke": Entry("infra.cli.jobs", "Prove this machine, a cluster and a TPU by four small jobs."),
+    },
     "Workflow files": {
         "workflows": Entry("infra.cli.workflows", "Write and check the workflow files that are generated.")
     },

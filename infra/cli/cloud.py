@@ -78,7 +78,7 @@ def maintain(*, vm: str, seconds: float | None, as_json: bool) -> None:
 
 
 @command.command()
-@click.argument("kind", required=False, type=click.Choice(FAULTS))
+@click.argument("kind", required=False, type=options.NearChoice(FAULTS))
 @click.option("--zone", help="Zones, with * as a wildcard.")
 @click.option("--accelerator", help="Accelerator types, with *.")
 @click.option("--name", help="Names of VMs or other resources, with *.")

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
 import click
+
+from infra.model.errors import meant
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +45,7 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in self.entries and not args[0].startswith("-"):
-            near = get_close_matches(args[0], self.entries, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            ctx.fail(f"There is no command {args[0]!r}.{hint}")
+            ctx.fail(f"There is no command {args[0]!r}.{meant(args[0], self.entries)}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's

@@ -13,7 +13,9 @@ from typing import Any, Final, TypeVar
 
 import click
 
+from infra.model.errors import meant
 from infra.operations.ports import DEFAULT_PARALLEL, CloudName, EngineName
+from infra.operations.workspace import workspace
 
 F = TypeVar("F", bound=Callable[..., Any])
 AUTO: Final = "auto"
@@ -44,6 +46,28 @@ class Duration(click.ParamType):
         if found is None:
             self.fail(f"{value!r} is no length of time; write 90s, 15m, 24h or 2d", param, ctx)
         return float(found[1]) * self.seconds[found[2] or "s"]
+
+
+class StackName(click.ParamType):
+    """Where it is left out, the stacks that there are."""
+
+    name = "stack"
+
+    def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str:  # noqa: ARG002 - click's
+        from infra.model.stack import stack_names  # loads the model, which a start does without
+
+        there = stack_names(workspace().root)
+        return f"Stacks are {', '.join(there)}" if there else "There is no stacks/Pulumi.STACK.yaml yet"
+
+
+class NearChoice(click.Choice):
+    """A choice that a mistyped word gets its nearest one of."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            self.fail(f"{error.message}{meant(str(value), map(str, self.choices))}", param, ctx)
 
 
 def each(*options: Callable[[F], F]) -> Callable[[F], F]:
@@ -81,7 +105,7 @@ def _place_option(name: str, values: type[EngineName] | type[CloudName], text: s
     )
 
 
-stack_argument = click.argument("stack", metavar="STACK")
+stack_argument = click.argument("stack", metavar="STACK", type=StackName())
 stack_option = click.option("--stack", "within", metavar="STACK", help="The stack, where several may have it.")
 """Where the name of a pool or VM mostly says it."""
 json_option = click.option(

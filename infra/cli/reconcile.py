@@ -190,7 +190,9 @@ class SweepTeller:
 
 def _done(swept: Swept) -> Iterator[Text]:
     for outcome in swept.outcomes:
-        came_to = "" if outcome.result is Result.DONE else f"; {outcome.result.value}: {_came_to(outcome)}"
+        came_to = f"; {outcome.result.value}: {_came_to(outcome)}"
+        if outcome.result is Result.DONE:
+            came_to = "; begun, and not made yet" if outcome.is_begun else ""
         style = "red" if outcome.result is Result.FAILED else ""
         yield Text(f"{verb(outcome.action)} {subject(outcome.action)}: {outcome.action.reason}{came_to}", style=style)
 

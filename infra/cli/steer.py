@@ -51,10 +51,11 @@ def drain_command(call: Invocation, *, subject: str, minutes: int | None, by: st
 
 def _released(found: Released) -> list[str]:
     if found.drained is not None:
-        return [f"nobody drains {found.subject}, nothing to do; drained is {', '.join(found.drained) or 'nothing'}"]
+        others = f"; drained are {', '.join(found.drained)}" if found.drained else ""
+        return [f"{found.subject} is not drained{others}"]
     working = in_words(found.vms) if found.vms else "none of its VMs yet"
-    kept = [f"drained for another reason: {', '.join(found.kept)}"] if found.kept else []
-    return [f"{found.subject} is drained no more; jobs go to {working}", *kept]
+    kept = [f"another drain keeps {', '.join(found.kept)} from jobs"] if found.kept else []
+    return [f"the drain of {found.subject} has ended; jobs go to {working}", *kept]
 
 
 @click.group()

@@ -36,14 +36,26 @@ SERVING_APIS: Final = (
 )
 """What a stack with a broker and a controller calls besides."""
 
+CLUSTER_APIS: Final = (
+    "container.googleapis.com",
+    "containerfilesystem.googleapis.com",
+    "logging.googleapis.com",
+    "monitoring.googleapis.com",
+)
+"""What a stack with a GKE cluster calls besides; the second streams images to its nodes."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServicesArgs:
-    """project: where to enable the APIs. builds, serving: whether those of builds, of broker and controller too."""
+    """project: where to enable the APIs.
+
+    builds, serving, cluster: whether those of builds, of broker and controller, of a cluster too.
+    """
 
     project: str
     builds: bool = False
     serving: bool = False
+    cluster: bool = False
 
 
 class Services(pulumi.ComponentResource):
@@ -53,7 +65,12 @@ class Services(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: ServicesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("tidepool:services:Services", name, None, opts)
-        wanted = (*APIS, *(BUILD_APIS if args.builds else ()), *(SERVING_APIS if args.serving else ()))
+        wanted = (
+            *APIS,
+            *(BUILD_APIS if args.builds else ()),
+            *(SERVING_APIS if args.serving else ()),
+            *(CLUSTER_APIS if args.cluster else ()),
+        )
         self.enabled = list(dict.fromkeys(wanted))
         for api in self.enabled:
             gcp.projects.Service(

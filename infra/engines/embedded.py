@@ -18,6 +18,7 @@ from infra.engines.strays import Recorded, Strays, delete_strays, for_engine, pl
 from infra.local.engine.backend import Backend
 from infra.local.engine.engine import Engine
 from infra.local.engine.run import Options
+from infra.local.kubernetes.provider import KubernetesProvider
 from infra.local.provider.google import GoogleProvider
 from infra.model.plan import Diagnostic, Plan
 from infra.model.planned_capacity import VM_TYPE
@@ -145,7 +146,9 @@ class EmbeddedEngine:
     def _providers(self) -> dict[str, Provider]:
         """None where no cloud is to be asked anything, as for outputs."""
         url = self._request.cloud_url
-        return {} if url is None else {"gcp": GoogleProvider(url, connections=self._request.parallel)}
+        if url is None:
+            return {}
+        return {"gcp": GoogleProvider(url, connections=self._request.parallel), "kubernetes": KubernetesProvider()}
 
     def _options(self, *, previewed: bool = False) -> Options:
         request = self._request

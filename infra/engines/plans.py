@@ -8,6 +8,7 @@ them and comparing them with what stands to `infra.operations.workflows`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,6 +19,7 @@ import pulumi
 from infra.engines.protocol import PROJECT, EngineError
 from infra.local.engine.backend import Backend
 from infra.local.engine.engine import Engine
+from infra.local.kubernetes.provider import KubernetesProvider
 from infra.local.provider.google import GoogleProvider
 from infra.model.plan import Plan
 from infra.model.stack import PLANS, load_stack, pulumi_values, stack_names
@@ -27,27 +29,39 @@ from infra.program.stack import run
 _NO_CLOUD: Final = "http://127.0.0.1:9"
 
 
-def plans(root: Path) -> dict[str, str]:
-    """The text of each plan by its path; EngineError where a program does not end well."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackPlans:
+    """texts: of each plan, by its path. failures: of each stack without one, what its program said."""
+
+    texts: Mapping[str, str]
+    failures: Mapping[str, str]
+
+
+def plans(root: Path) -> StackPlans:
+    """The plan of each stack; one that fails keeps no other from having its own."""
     declared = [load_stack(root, stack) for stack in stack_names(root)]
     with TemporaryDirectory() as folder:
-        backend, texts = Backend(Path(folder)), {}
+        backend, texts, failures = Backend(Path(folder)), {}, {}
         # What reads the registries of another stack comes after that one.
         for config in sorted(declared, key=lambda each: each.registry_stack is not None):
-            plan = _preview(backend, root, config.stack)
+            try:
+                plan = _preview(backend, root, config.stack)
+            except EngineError as error:
+                failures[config.stack] = str(error)
+                continue
             texts[f"{PLANS}/{config.stack}.yaml"] = "".join(_lines(plan))
             _keep_outputs(backend, config.stack, plan.outputs)
-    return texts
+    return StackPlans(texts=texts, failures=failures)
 
 
 def _preview(backend: Backend, root: Path, stack: str) -> Plan:
     path = root / "stacks" / f"Pulumi.{stack}.yaml"
     config = pulumi_values(path.read_text(encoding="utf-8"), source=str(path))
-    google = {"gcp": GoogleProvider(_NO_CLOUD)}
-    plan = Engine(backend, PROJECT, stack, config, partial(run, root), google, lambda: "", "local").preview()
+    providers = {"gcp": GoogleProvider(_NO_CLOUD), "kubernetes": KubernetesProvider()}
+    plan = Engine(backend, PROJECT, stack, config, partial(run, root), providers, lambda: "", "local").preview()
     for said in plan.diagnostics:
         if said.severity == "error":
-            raise EngineError(f"{stack} has no plan: {said.message}")
+            raise EngineError(said.message)
     return plan
 
 

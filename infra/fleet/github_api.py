@@ -15,6 +15,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import urllib3
 
@@ -30,6 +32,9 @@ _REFUSING: Final = frozenset({403, 429})
 _FEW: Final = 0.2
 """Of the calls that GitHub gives within an hour."""
 _LONGEST_TEXT: Final = 200
+_PERHAPS_DONE: Final = frozenset({500, 502, 504})
+"""What GitHub or a gateway before it answers also where the call was done."""
+_LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 _NOT_SENT: Final = (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError)
 
 
@@ -39,7 +44,8 @@ class Patience:
 
     backoff: before the second try, and doubled before each further one. limit: the longest pause for a rate limit; one
     that lasts longer fails the call. between_writes: GitHub's advice against secondary rate limits.
-    repeats: whether a POST whose answer was lost is sent once more; it may have been done.
+    repeats: whether a POST whose answer was lost, with a connection or at a gateway, is sent once more; it may have
+    been done.
     """
 
     tries: int = 2
@@ -89,7 +95,7 @@ class GitHubClient:
         self._api = api.rstrip("/")
         self._agent = agent
         self._patience = patience
-        self._http = http or urllib3.PoolManager(num_pools=2, maxsize=4)
+        self._http = http or _pool(api)
         self._clock = clock
         self._verbatim = verbatim
         self._lock = threading.Lock()
@@ -124,7 +130,8 @@ class GitHubClient:
                     raise CallError(f"{doing}: no answer ({type(error).__name__})") from None
             except CallError as refusal:
                 passing = (refusal.status or 0) >= 500 or (refusal.wait is not None and refusal.wait <= patience.limit)
-                if not passing or tries >= patience.tries:
+                done = verb == "POST" and not patience.repeats and refusal.status in _PERHAPS_DONE
+                if done or not passing or tries >= patience.tries:
                     raise
             time.sleep(patience.backoff * 2 ** (tries - 1))
 
@@ -198,6 +205,17 @@ class GitHubClient:
         if headers.get("x-ratelimit-remaining") == "0" and reset.isdigit():
             return min(max(float(reset) - self._clock().timestamp(), 1), _LONGEST_LIMIT)
         return LIMIT_PAUSE if status == 429 or "rate limit" in message.lower() else None
+
+
+def _pool(api: str) -> urllib3.PoolManager:
+    """Through the proxy that HTTPS_PROXY or HTTP_PROXY names, but for what NO_PROXY names and what is on loopback."""
+    address = urlsplit(api)
+    host, proxy = address.hostname or "", getproxies().get(address.scheme)
+    if not proxy or host in _LOOPBACK or proxy_bypass(host):
+        return urllib3.PoolManager(num_pools=2, maxsize=4)
+    user = urllib3.util.parse_url(proxy).auth
+    headers = urllib3.make_headers(proxy_basic_auth=user) if user else None
+    return urllib3.ProxyManager(proxy, num_pools=2, maxsize=4, proxy_headers=headers)
 
 
 def _message(body: Any) -> str:

@@ -50,4 +50,17 @@ class Reserved(_Kind):
         return f"reserved:{self.reservation}"
 
 
+@dataclass(frozen=True, slots=True)
+class FlexStart(_Kind):
+    """Waits until Google has all nodes of a slice at once, then stays for a limited time, in seconds."""
+
+    kind = CapacityKind.FLEX_START
+    max_run_seconds: int
+
+    def __str__(self) -> str:
+        return f"flex-start:{self.max_run_seconds}s"
+
+
 Capacity = OnDemand | Spot | Preemptible | Reserved
+SliceCapacity = OnDemand | Spot | Reserved | FlexStart
+"""How slices of a GKE cluster are obtained. Preemptible is the older form of spot, with an end after a day."""

@@ -39,6 +39,7 @@ class CapacityKind(StrEnum):
     SPOT = "spot"
     PREEMPTIBLE = "preemptible"
     RESERVED = "reserved"
+    FLEX_START = "flex-start"
 
 
 class Support(StrEnum):
@@ -102,6 +103,8 @@ class Generation:
     tpu_vm: Support
     compute_engine: bool
     gke_accelerator: str
+    gke_boot_disk: str | None
+    gke_placement: str
     max_slice_chips: int
     runtime: str
     machine_types: tuple[MachineType, ...]
@@ -208,6 +211,12 @@ def zones() -> tuple[str, ...]:
     return tuple(sorted({zone for generation in generations() for zone in generation.zones}))
 
 
+def machine_families(zone: str) -> tuple[str, ...] | None:
+    """The families of machine types of a zone that lacks some; None for one that has the usual ones."""
+    found = facts("zones")["machine_families"].get(zone)
+    return tuple(found) if found is not None else None
+
+
 def region_of(zone: str) -> str:
     """The region of a zone: everything before its last hyphen (`us-central1-ai1a` lies in `us-central1`)."""
     region, hyphen, _ = zone.rpartition("-")
@@ -219,9 +228,10 @@ def region_of(zone: str) -> str:
 def price(generation: Generation, zone: str, kind: CapacityKind) -> Price | None:
     """The list price of a chip-hour, or None where none is published.
 
-    Preemptible is priced as spot. A reservation is paid at its contract's price, used or not, so it has none here.
+    Preemptible is priced as spot. A reservation is paid at its contract's price, used or not, so it has none here, and
+    flex-start has SKUs of its own, which the table does not carry.
     """
-    if kind is CapacityKind.RESERVED:
+    if kind in (CapacityKind.RESERVED, CapacityKind.FLEX_START):
         return None
     column = "on_demand" if kind is CapacityKind.ON_DEMAND else "spot"
     table = facts("prices")
@@ -270,6 +280,8 @@ def _generation(name: str, row: Mapping[str, Any], zone_row: Mapping[str, list[s
         tpu_vm=Support(row["tpu_vm"]),
         compute_engine=row["compute_engine"],
         gke_accelerator=row["gke_accelerator"],
+        gke_boot_disk=row.get("gke_boot_disk"),
+        gke_placement=row.get("gke_placement", "compact"),
         max_slice_chips=row["max_slice_chips"],
         runtime=row["runtime"],
         machine_types=tuple(

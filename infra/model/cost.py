@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 
-from infra.model.capacity import Capacity
+from infra.model.capacity import Capacity, SliceCapacity
 from infra.model.catalogue import AcceleratorType, CapacityKind, price
 from infra.model.json_shape import JsonShape
-from infra.model.partial import has
+from infra.model.partial import counted
 from infra.model.schema import StackConfig
 
 HOURS_PER_MONTH = 730
@@ -39,7 +39,7 @@ class Amount(JsonShape):
 
 
 def slices_cost(
-    accelerator: AcceleratorType, zone: str, capacity: Capacity, slices: int, *, hours: Decimal
+    accelerator: AcceleratorType, zone: str, capacity: Capacity | SliceCapacity, slices: int, *, hours: Decimal
 ) -> Amount | None:
     """The cost of that many slices, or None where no price is published; a reservation's price is its contract's.
 
@@ -67,10 +67,13 @@ class StackCost:
 
 
 def stack_cost(config: StackConfig, window_hours: Mapping[str, float] | None = None) -> StackCost:
-    """The listed cost of all declared VMs; reserved ones are paid whether used or not, so they add nothing."""
+    """The listed cost of all declared VMs, and of slices of the cluster at their maximum.
+
+    Reserved ones are paid whether used or not, so they add nothing.
+    """
     amount, unpriced = Amount(), set()
-    for pool in config.pools:
-        if not has(pool, "name", "accelerator", "zones", "capacity") or pool.capacity.kind is CapacityKind.RESERVED:
+    for pool in counted(config):
+        if pool.capacity.kind is CapacityKind.RESERVED:
             continue
         for zone, slices in pool.zones.items():
             hours = hours_of(pool.name, window_hours)

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, Stric
 
 from infra.model import yamlfile
 from infra.model.errors import ConfigError, Problem
-from infra.model.fields import is_github_own_label
+from infra.model.fields.fleet import is_github_own_label
 from infra.model.run_labels import HOSTED
 from infra.model.yamlfile import Form
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass
+from difflib import get_close_matches
 
 from infra.model.secret_values import without_secrets
 
@@ -56,6 +57,17 @@ class ConfigError(Exception):
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(sorted({_masked(each) for each in problems}, key=_reading_order))
         super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The one of these that a mistyped name most likely meant; empty where none is like it."""
+    return next(iter(get_close_matches(name, list(known), n=1)), "")
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """The same as a question, to follow a sentence."""
+    near = nearest(name, known)
+    return f" Did you mean {near!r}?" if near else ""
 
 
 def _masked(problem: Problem) -> Problem:

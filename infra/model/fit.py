@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from infra.model.demand import Code, Demand, Demands, ImageUse
-from infra.model.fields import is_github_own_label
+from infra.model.fields.fleet import is_github_own_label
 from infra.model.offers import RUNNERS_OWN, Offer, Offers, absent_labels, owners
 from infra.model.partial import has
 from infra.model.run_labels import HOSTED

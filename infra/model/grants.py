@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from infra.model import bucket_access, federation, names
+from infra.model.facts import continent
 from infra.model.json_shape import JsonShape
 from infra.model.schema import StackConfig
 
@@ -29,12 +30,21 @@ ACTS_AS: Final = "roles/iam.serviceAccountUser"
 """Gives an account to VMs: a pool's controller does, and workflows that make VMs for runs as that pool."""
 _IMPERSONATES: Final = "roles/iam.serviceAccountTokenCreator"
 """Of people on the deploying account: bootstrap gives it, and no stack knows to whom."""
+NODE_ROLES: Final = (
+    "roles/logging.logWriter",
+    "roles/monitoring.metricWriter",
+    "roles/monitoring.viewer",
+    "roles/stackdriver.resourceMetadata.writer",
+)
+"""What a cluster's nodes do on their project, which has no narrower resource for it: write its logs and metrics. Pods
+act as accounts of their own (cloud.google.com/kubernetes-engine/docs/how-to/hardening-your-cluster, read 2026-08)."""
 _ROLES: Final = (
     "broker",
     "controller",
     "builder",
     "starter",
     "clock",
+    "nodes",
     federation.IMAGE_BUILDER[0],
 )
 """Accounts that a stack may have beside its pools'."""
@@ -133,10 +143,17 @@ def _declared(thing: Guarded, config: StackConfig, stacks: Sequence[StackConfig]
 
 
 def _on_registry(thing: Guarded, config: StackConfig, stacks: Sequence[StackConfig]) -> Iterator[Grant]:
-    """Pools pull from the repositories that their stack uses, mirrors too; what builds images knows its own alone."""
+    """Pools pull from the repositories that their stack uses, mirrors too; what builds images knows its own alone.
+
+    Nodes of a cluster pull from repositories of its region, and from mirrors of its continent.
+    """
     used = config.registry_stack.rpartition("/")[2] if config.registry_stack else config.stack
-    if any(thing in guarded(owner) for owner in stacks if owner.stack == used):
-        yield from ((_READS, f"pool/{pool.name}", "") for pool in config.pools)
+    for owner in stacks:
+        if owner.stack == used and thing in guarded(owner):
+            yield from ((_READS, f"pool/{pool.name}", "") for pool in config.pools)
+            near = (config.cluster.region, continent(config.cluster.region)) if config.cluster else ()
+            if any(f"/locations/{place}/" in thing.name for place in near):
+                yield _READS, "nodes", ""
     if thing not in guarded(config):
         return
     if any(thing.name.endswith(f"/{mirror.name}") for mirror in config.mirrors):

@@ -12,13 +12,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from infra.model.catalogue import CapacityKind, Generation
-from infra.model.partial import has
-from infra.model.schema import Pool, Quota, Reservation, StackConfig
+from infra.model.partial import counted, has
+from infra.model.schema import Pool, Quota, Reservation, Slices, StackConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draw:
-    """The chips that one pool takes in one zone. fallback: slices of elsewhere that may come there in a stockout."""
+    """The chips that one pool, or slices of the cluster, take in one zone.
+
+    fallback: slices of elsewhere that may come there in a stockout.
+    """
 
     stack: str
     pool: str
@@ -72,21 +75,22 @@ def account(limit: Reservation | Quota, stacks: Sequence[StackConfig]) -> LimitA
         draw
         for stack in stacks
         if not has(stack, "project") or stack.project == limit.project
-        for pool in stack.pools
-        if has(pool, "name", "zones", "accelerator", "capacity")
-        and (draw := _draw(limit, stack.stack, pool)) is not None
+        for pool in counted(stack)
+        if (draw := _draw(limit, stack.stack, pool)) is not None
     )
     held = limit.held_elsewhere if isinstance(limit, Reservation) else 0
     return LimitAccount(limit=limit, held_elsewhere=held, draws=draws)
 
 
-def _draw(limit: Reservation | Quota, stack: str, pool: Pool) -> Draw | None:
-    """What one pool takes of a limit at worst: a fallback that draws on it may bring every slice of the pool there."""
+def _draw(limit: Reservation | Quota, stack: str, pool: Pool | Slices) -> Draw | None:
+    """What one pool takes of a limit at worst: a fallback that draws on it may bring every slice of the pool there, and
+    a cluster that scales has its maximum.
+    """
     generation = pool.accelerator.generation
     at_home = pool.zones.get(limit.zone, 0) if draws_on(limit, generation, pool.capacity.kind) else 0
     may_come = any(
         has(each, "zone", "capacity") and each.zone == limit.zone and draws_on(limit, generation, each.capacity.kind)
-        for each in (pool.fallback if has(pool, "fallback") else ())
+        for each in (pool.fallback if isinstance(pool, Pool) else ())
     )
     away = pool.slices - at_home if may_come else 0
     if not at_home + away:

@@ -21,6 +21,8 @@ _MAX_POOL_ID = 32
 _MAX_TRIGGER_NAME = 64
 _MAX_RUN_NAME = 49
 _MAX_METRIC_NAME = 100
+MAX_GKE_NAME = 40
+"""Of a GKE cluster and of a node pool."""
 
 PULUMI_PROJECT = "tidepool"
 
@@ -36,6 +38,7 @@ REPORTS_PREFIX = "reports/"
 IN_USE_PREFIX = "in-use-"
 """Tags that keep an image from clean-up; registries name it in `keep_tag_prefixes`."""
 
+GKE_NAME_RULE = f"1 to {MAX_GKE_NAME} lower-case letters, digits and hyphens, a letter first, no hyphen last"
 RESOURCE_NAME_RULE = "1 to 63 lower-case letters, digits and hyphens, a letter first, no hyphen last"
 LABEL_KEY_RULE = "1 to 63 lower-case letters, digits, hyphens and underscores, a letter first"
 LABEL_VALUE_RULE = "at most 63 lower-case letters, digits, hyphens and underscores"
@@ -68,8 +71,29 @@ def vm_name(pool: str, zone: str, index: int) -> str:
     return f"{pool}-{zone}-{index}"
 
 
+def node_pool_name(machine_type: str, topology: str, zone: str, capacity: str, index: int | None) -> str:
+    """A node pool of TPU slices, such as `ct4p-hightpu-4t-2x2x4-b-spot-0`; 40 characters at most.
+
+    Shape, machine type and kind of capacity are in it: a change of one is a new pool, never an update that sends
+    nothing. A cluster is in one region, so the end of the zone's name tells its zones apart. index: of the slice, where
+    a pool is one slice.
+    """
+    parts = (machine_type, topology, zone.rpartition("-")[2], capacity)
+    return "-".join((*parts, str(index)) if index is not None else parts)
+
+
 def network_name(stack: str) -> str:
     return f"tidepool-{stack}"
+
+
+def cluster_network_name(stack: str) -> str:
+    """The network of a stack's cluster, and its subnetwork, router and NAT."""
+    return f"tidepool-{stack}-gke"
+
+
+def workload_policy_name(cluster: str, machine_type: str, topology: str, capacity: str) -> str:
+    """The policy by which slices of one shape and kind of capacity are placed."""
+    return _shortened(f"{cluster}-{machine_type}-{topology}-{capacity}", MAX_RESOURCE_NAME)
 
 
 def subnetwork_name(stack: str, region: str) -> str:

@@ -18,6 +18,8 @@ from infra.model.schema import DataDisk, DiskMode, StackConfig
 CLOUD_PLATFORM_SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 STARTUP_SCRIPT_KEY = "startup-script"
 
+CHANGED_IN_PLACE = frozenset(("description", "labels", "metadata", "tags", "data_disks"))
+
 # The words of the Cloud TPU API for a disk's mode.
 _API_DISK_MODE = {DiskMode.READ_ONLY: "READ_ONLY", DiskMode.READ_WRITE: "READ_WRITE"}
 
@@ -34,7 +36,7 @@ class NodeDisk:
 class NodeSpec:
     """Everything that the Cloud TPU API is told of one node. Field names are those of `gcp.tpu.V2Vm`.
 
-    A change of description, labels, metadata, tags or data_disks updates in place; any other replaces the VM.
+    A change of a field in CHANGED_IN_PLACE updates the VM; any other replaces it.
     network and subnetwork are full paths: a short form would replace the VM after its next read.
     """
 

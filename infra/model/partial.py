@@ -14,9 +14,13 @@ from pydantic import BaseModel, PrivateAttr, TypeAdapter, ValidationError
 from infra.model.schema import (
     App,
     Builds,
+    Cluster,
     Controller,
+    CpuPool,
+    Exclusion,
     Fallback,
     Freeze,
+    Maintenance,
     Mirror,
     Pool,
     Quota,
@@ -26,6 +30,7 @@ from infra.model.schema import (
     RuleException,
     Runners,
     SecretDecl,
+    Slices,
     SourceConnection,
     StackConfig,
 )
@@ -56,7 +61,7 @@ class UnsureStack(StackConfig):
 
 
 _HIDE_LIMITS = frozenset(("project", "reservations", "quotas"))
-_HIDE_CHIPS = _HIDE_LIMITS | {"pools"}
+_HIDE_CHIPS = _HIDE_LIMITS | {"pools", "slices"}
 
 # Fields whose parts are saved one by one: a list keeps its length and order, a mapping what is right in it.
 _LISTS: Mapping[str, type[BaseModel]] = {
@@ -70,6 +75,9 @@ _LISTS: Mapping[str, type[BaseModel]] = {
     "freezes": Freeze,
     "exceptions": RuleException,
     "connections": SourceConnection,
+    "slices": Slices,
+    "cpu_pools": CpuPool,
+    "exclusions": Exclusion,
 }
 _MAPPINGS: Mapping[str, type[BaseModel]] = {
     "registries": Registries,
@@ -77,12 +85,24 @@ _MAPPINGS: Mapping[str, type[BaseModel]] = {
     "runners": Runners,
     "app": App,
     "controller": Controller,
+    "cluster": Cluster,
+    "maintenance": Maintenance,
 }
 
 
 def has(thing: BaseModel, *fields: str) -> bool:
     """Whether every one of those fields was right by itself."""
     return all(field in thing.__dict__ for field in fields)
+
+
+def counted(config: StackConfig) -> Iterator[Pool | Slices]:
+    """All that holds chips and whose name, accelerator, zones and capacity were right by themselves."""
+    for pool in config.pools:
+        if has(pool, "name", "zones", "accelerator", "capacity"):
+            yield pool
+    for entry in config.slices:
+        if has(entry, *Slices.model_fields):
+            yield entry
 
 
 def partial_stack(raw: Mapping[str, Any]) -> StackConfig:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any
 
@@ -23,7 +23,7 @@ from infra.model.catalogue import AcceleratorType, CapacityKind
 from infra.model.fleet import Slot, pool_slots
 from infra.model.json_shape import JsonShape
 from infra.model.ledger import account, draws_on
-from infra.model.node import node_spec
+from infra.model.node import CHANGED_IN_PLACE, NodeSpec, node_spec
 from infra.model.partial import has
 from infra.model.schema import Pool, Quota, Reservation, StackConfig
 
@@ -176,7 +176,7 @@ class Phases(JsonShape):
 
 def fleet(config: StackConfig) -> Fleet:
     """The VMs that a stack declares; a pool with mistakes has none."""
-    if not has(config, "stack", "project", "owner", "bucket", "vm_labels"):
+    if not has(config, "project", "owner", "bucket", "vm_labels"):
         return {}
     made: dict[str, Vm] = {}
     for pool in config.pools:
@@ -312,8 +312,11 @@ def _sorted(fleet: Fleet, names: Collection[str]) -> tuple[str, ...]:
     return tuple(sorted(names, key=lambda name: (fleet[name].pool, fleet[name].zone, len(name), name)))
 
 
+_FORM = tuple(each.name for each in fields(NodeSpec) if each.name not in CHANGED_IN_PLACE | {"name"})
+
+
 def _vm(config: StackConfig, slot: Slot) -> Vm:
-    """A slot as limits see it. Its form leaves out the name and what is changed in place."""
+    """A slot as limits see it."""
     spec = node_spec(config, slot)
     return Vm(
         pool=slot.pool.name,
@@ -321,5 +324,5 @@ def _vm(config: StackConfig, slot: Slot) -> Vm:
         zone=slot.zone,
         accelerator=slot.accelerator,
         capacity=slot.capacity.kind,
-        form=replace(spec, name="", description="", labels={}, metadata={}, tags=(), data_disks=()),
+        form=tuple(getattr(spec, each) for each in _FORM),
     )

@@ -27,6 +27,13 @@ POOL_TYPE = "tidepool:runner_pool:RunnerPool"
 """Of the component that a pool's VMs are below."""
 POOL_LABEL = "tidepool-pool"
 
+NODE_POOL_TYPE = "gcp:container/nodePool:NodePool"
+SLICES_TYPE = "tidepool:node_pools:SlicePools"
+"""Of the component that the node pools of one entry of `slices:` are below."""
+SLICES_LABEL = "tidepool-slices"
+ACCELERATOR_LABEL = "tidepool-accelerator"
+"""Labels of a slice's VMs; a plan tells by them what a node pool is."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class CapacityPlace:

@@ -98,9 +98,9 @@ def _problem(detail: ErrorDetails, model: type[BaseModel], subject: Subject, pag
 
 def _extra_key(key: str, value: object, where: str, loc: tuple[int | str, ...], model: type[BaseModel]) -> Problem:
     section = loc[0]
-    if section == "pools" and key in DERIVED_KEYS:
+    if section in ("pools", "slices") and key in DERIVED_KEYS:
         return _derived_key(key, shown(value), where)
-    if section == "pools" and key in _CAPACITY_KEYS:
+    if section in ("pools", "slices") and key in _CAPACITY_KEYS:
         rule = "capacity alone says how slices are obtained: one kind, never two of them"
         return Problem(where, shown(value), rule, "capacity: on-demand, spot, preemptible, or {reserved: NAME}")
     if section == "mirrors" and key.startswith("keep_"):

@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from infra.model import rules, yamlfile
-from infra.model.errors import ConfigError, Problem
+from infra.model.errors import ConfigError, Problem, nearest
 from infra.model.names import PULUMI_PROJECT, RESOURCE_NAME_RULE, is_resource_name
 from infra.model.partial import has, hides_chips, hides_limits, partial_stack, unsure_stack
 from infra.model.refusals import Subject, problems, shown, unknown_key
@@ -86,11 +86,18 @@ def load_stack(root: Path, stack: str, *, alone: bool = False) -> StackConfig:
     """
     path = _path(root, stack)
     if not path.is_file():
-        there = ", ".join(stack_names(root)) or "none"
-        fix = f"one of {there}" if there != "none" else f"a file {_source(stack)}"
-        raise ConfigError([Problem(_source(stack), "", f"there is no stack named {stack}", fix)])
+        raise no_such_stack(root, stack)
     others = () if alone else siblings(root, stack)
     return parse_stack(_text(path, stack), stack=stack, source=_source(stack), siblings=others)
+
+
+def no_such_stack(root: Path, stack: str) -> ConfigError:
+    """Names the stacks that there are, the one that was probably meant first."""
+    there = stack_names(root)
+    near = nearest(stack, there)
+    listed = f"one of {', '.join(there)}" if there else f"a file {_source(stack)}"
+    fix = f"{near}; stacks are {', '.join(there)}" if near else listed
+    return ConfigError([Problem(_source(stack), "", f"there is no stack named {stack}", fix)])
 
 
 def siblings(root: Path, stack: str) -> tuple[StackConfig, ...]:

@@ -141,7 +141,7 @@ def sweeps(
 
 def _check_that_sweeps_help(swept: Swept | None, number: int) -> None:
     if swept is not None and swept.decision.at_rest:
-        raise UnsettledError("more sweeps change nothing, a person or time does", swept)
+        raise UnsettledError("more sweeps change nothing; a person or time does", swept)
     if number >= MOST_SWEEPS:
         raise UnsettledError(f"after {number} sweeps there is still something to do or to wait for", swept)
 

@@ -37,7 +37,7 @@ def blocks(meaning: Meaning) -> Iterator[Block]:
             _piece(
                 "Order", map(_bullet, sentences.order_lines(meaning.order, meaning.stack)), what="lines on the order"
             ),
-            _piece("Stale", map(_bullet, meaning.stale or ()), what="stale files"),
+            _piece("Stale", map(_bullet, sentences.stale_lines(meaning) if meaning.stale else ()), what="stale files"),
             _folded(_prices(meaning), "Money, pool by pool"),
             _folded(
                 _piece("", map(_bullet, _notes(meaning)), what="notes"), "Where prices come from, and what is not known"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from infra.model.fields import is_github_own_label
+from infra.model.fields.fleet import is_github_own_label
 from infra.model.freezes import ends, standing
 from infra.model.phases import Phases
 from infra.model.schema import GitHub, Pool, StackConfig, Trust

@@ -219,7 +219,9 @@ def stale_lines(meaning: Meaning) -> Iterator[str]:
         yield f"{NOT_KNOWN} (generated workflow files, label lists, documents)"
     elif not meaning.stale:
         yield "nothing"
-    yield from meaning.stale or ()
+    else:
+        yield from meaning.stale
+        yield "./tidepool workflows --write mends what is generated"
 
 
 def told_pools(meaning: Meaning) -> tuple[PoolChange, ...]:

@@ -10,11 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
 from infra.model.fleet import Slot, pool_slots
-from infra.model.node import NodeSpec, node_spec
+from infra.model.node import CHANGED_IN_PLACE, NodeSpec, node_spec
 from infra.model.schema import Pool, StackConfig
-
-# What an engine changes on a standing VM; any other difference replaces it (see NodeSpec).
-_IN_PLACE = frozenset(("description", "labels", "metadata", "tags", "data_disks"))
 
 # The words of a stack file for what forces a replacement.
 _SAID = {
@@ -78,8 +75,8 @@ def _changes(base: StackConfig, head: StackConfig) -> Iterator[PlaceChange]:
                 deleted=tuple(slot.name for slot in stands[kept:]),
                 created=tuple(slot.name for slot in comes[kept:]),
                 kept=tuple(slot.name for slot in comes[:kept]),
-                forced_by=tuple(sorted({_SAID.get(each, each) for each in differs - _IN_PLACE})),
-                in_place=tuple(sorted(differs & _IN_PLACE)),
+                forced_by=tuple(sorted({_SAID.get(each, each) for each in differs - CHANGED_IN_PLACE})),
+                in_place=tuple(sorted(differs & CHANGED_IN_PLACE)),
             )
 
 

@@ -9,7 +9,7 @@ from infra.components.identities import Identities, IdentitiesArgs, Identity
 from infra.components.secrets import SecretContainer, SecretsArgs
 from infra.model import federation, names
 from infra.model.schema import StackConfig
-from infra.program.shared import CLOCK, grantee, labels, pool_key
+from infra.program.shared import CLOCK, NODES, grantee, labels, pool_key
 
 
 def identities_args(
@@ -24,6 +24,8 @@ def identities_args(
         purposes["builder"] = "Builds and pushes images"
     if config.builds:
         purposes["starter"] = "Hands messages that start a build to Cloud Build"
+    if config.cluster:
+        purposes[NODES] = "Nodes of the cluster: logs, metrics and images"
     if serving:
         purposes[CLOCK] = "Runs the controller at its times"
     roles = tuple(

@@ -16,8 +16,9 @@ from infra.components.identities import Identities
 from infra.components.registries import Registries, RegistriesArgs, Registry
 from infra.components.registry_grants import Access, RegistryGrant, RegistryGrants, RegistryGrantsArgs
 from infra.model import federation
+from infra.model.facts import continent
 from infra.model.schema import StackConfig
-from infra.program.shared import grantee, labels, pool_key
+from infra.program.shared import NODES, grantee, labels, pool_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,13 +26,15 @@ class Reach:
     """Who may do what in every repository that a stack uses, so that a region can come or go without a word here.
 
     key: the identity's, such as `builder` or `pool/NAME`. access: to what is pushed to. mirrors: whether it reads the
-    mirrors too, which nobody writes.
+    mirrors too, which nobody writes. region: the only one that it pulls from, with the mirrors of its continent;
+    None for every one.
     """
 
     key: str
     member: pulumi.Input[str]
     access: Access
     mirrors: bool
+    region: str | None = None
 
 
 def registries(
@@ -66,11 +69,19 @@ def registries(
 
 
 def reaches(config: StackConfig, identities: Identities, image_builder: pulumi.Input[str] | None) -> list[Reach]:
-    """Pools read; the builder of the stack that owns a repository writes it, and GitHub's jobs see what is there."""
+    """Who uses the repositories.
+
+    Pools read, nodes of a cluster in their own region alone. The builder of the stack that owns a repository writes it,
+    and GitHub's jobs see what is there.
+    """
     found = [
         Reach(key=key, member=identities.member(key), access=Access.READS, mirrors=True)
         for key in map(pool_key, config.pools)
     ]
+    if config.cluster:
+        region = config.cluster.region
+        member = identities.member(NODES)
+        found.append(Reach(key=NODES, member=member, access=Access.READS, mirrors=True, region=region))
     if config.registries:
         found.append(Reach(key="builder", member=identities.member("builder"), access=Access.WRITES, mirrors=True))
     if image_builder is not None:
@@ -80,9 +91,10 @@ def reaches(config: StackConfig, identities: Identities, image_builder: pulumi.I
 
 
 def _reached(owner: StackConfig, reach: Reach) -> Iterator[tuple[tuple[str, str], Access]]:
-    yield from ((place, reach.access) for place in _pushed(owner))
+    yield from ((place, reach.access) for place in _pushed(owner) if reach.region in (None, place[0]))
     if reach.mirrors:
-        yield from ((place, Access.READS) for place in _mirrored(owner))
+        near = reach.region and continent(reach.region)
+        yield from ((place, Access.READS) for place in _mirrored(owner) if near in (None, place[0]))
 
 
 def _paths_of(stack: str) -> pulumi.Output[Any]:

@@ -7,6 +7,9 @@ from infra.model.schema import Pool, StackConfig
 CLOCK = "clock"
 """The key of the account that runs the controller."""
 
+NODES = "nodes"
+"""The key of the account of a cluster's nodes."""
+
 
 def labels(config: StackConfig) -> dict[str, str]:
     """The labels that say whose a resource is and which stack made it."""

@@ -25,6 +25,7 @@ from infra.model.schema import StackConfig
 from infra.model.stack import load_stack, siblings, stack_from_pulumi
 from infra.program.bucket import fleet_bucket
 from infra.program.builds import BuildPlan, build_plan, declare_builds, unheard
+from infra.program.cluster import declare_cluster
 from infra.program.federation import federation_args
 from infra.program.identities import identities_args, secrets_args
 from infra.program.network import network_args
@@ -53,7 +54,8 @@ def run(root: Path = ROOT) -> None:
 
 def _config(root: Path) -> StackConfig:
     stack = pulumi.get_stack()
-    values = {**pulumi_config.get_config_env(), **pulumi_config.CONFIG.get()}
+    # An engine that hands configuration over leaves no room for a stray PULUMI_CONFIG of the shell.
+    values = pulumi_config.CONFIG.get() or pulumi_config.get_config_env()
     return stack_from_pulumi(values, project=pulumi.get_project(), stack=stack, siblings=siblings(root, stack))
 
 
@@ -71,7 +73,12 @@ def declare(
     siblings: the checkout's other stacks, whose VMs draw on the same limits.
     """
     serving = is_served(config)
-    services = Services("services", ServicesArgs(project=config.project, builds=plan is not None, serving=serving))
+    services = Services(
+        "services",
+        ServicesArgs(
+            project=config.project, builds=plan is not None, serving=serving, cluster=config.cluster is not None
+        ),
+    )
     ready = pulumi.ResourceOptions(depends_on=[services])
     network = Network("network", network_args(config), ready)
     sources = plan.workflow_sources if plan else ()
@@ -97,6 +104,9 @@ def declare(
         pulumi.export("builds", declare_builds(plan, identities.accounts, outside, ready, tokens))
     for pool in config.pools:
         RunnerPool(pool.name, pool_args(config, pool, network, identities, records), ready)
+    if config.cluster is not None:
+        _, told_of_cluster = declare_cluster(config, config.cluster, identities, ready)
+        pulumi.export("cluster", told_of_cluster)
 
     pulumi.export("pools", {pool.name: pool_output(config, pool) for pool in config.pools})
     pulumi.export("registries", registries(config, registry, reaches(config, identities, outside), ready))

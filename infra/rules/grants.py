@@ -9,6 +9,9 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from infra.model import names
+from infra.model.grants import NODE_ROLES
+from infra.model.schema import StackConfig
 from infra.rules.finding import Level
 from infra.rules.rule import Broken, ResourceContext, ResourceRule
 from infra.rules.view import ResourceView, is_known
@@ -21,6 +24,7 @@ _WIDE: Final = {
     "billing": "billing account",
 }
 """Modules of the provider whose grants stand on more than one resource, and on what."""
+_ON_PROJECT: Final = "gcp:projects/iAMMember:IAMMember"
 _BASIC_ROLES: Final = frozenset(("roles/owner", "roles/editor", "roles/viewer"))
 _EVERYBODY: Final = frozenset(("allUsers", "allAuthenticatedUsers"))
 _RUN_SERVICE: Final = "gcp:cloudrunv2/service:Service"
@@ -47,15 +51,24 @@ def members(view: ResourceView) -> tuple[str, ...]:
     return tuple(member for member in given if isinstance(member, str) and is_known(member))
 
 
-def _on_one_resource(view: ResourceView, _: ResourceContext) -> Iterator[Broken]:
+def _on_one_resource(view: ResourceView, around: ResourceContext) -> Iterator[Broken]:
     found = _GRANT.match(view.type)
-    if found is None:
+    if found is None or _is_of_nodes(view, around.config):
         return
     role = view.text("role") or "a role"
     if found["module"] in _WIDE:
         yield Broken(view.subject, f"{role} is granted on the whole {_WIDE[found['module']]}")
     elif role in _BASIC_ROLES:
         yield Broken(view.subject, f"{role} is a basic role: it opens everything that the resource has")
+
+
+def _is_of_nodes(view: ResourceView, config: StackConfig) -> bool:
+    """Whether it lets the nodes of the stack's cluster write logs and metrics, which only a project has."""
+    if config.cluster is None or view.type != _ON_PROJECT or view.text("role") not in NODE_ROLES:
+        return False
+    email = names.account_email(names.role_account_id(config.stack, "nodes"), config.project)
+    own_project = view.text("project") == config.project
+    return own_project and members(view) == (f"serviceAccount:{email}",)
 
 
 def _adds(view: ResourceView, _: ResourceContext) -> Iterator[Broken]:

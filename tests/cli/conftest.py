@@ -20,7 +20,7 @@ from click.testing import CliRunner, Result
 
 from infra.cli.app import cli
 from infra.local.cloud import daemon
-from tests.program.stacks import lend
+from tests.synthetic_lab import lend
 
 ROOT = Path(__file__).resolve().parents[2]
 BARE = {"PATH": "", "PULUMI_BACKEND_URL": "", "NO_COLOR": "1", "COLUMNS": "80", "TERM": "dumb"}

@@ -74,6 +74,14 @@ def test_an_unknown_stack_is_met_with_the_known_ones(checkout: Checkout) -> None
         assert "ci, nightly, training" in result.stderr
 
 
+def test_a_stack_that_is_left_out_or_mistyped_is_met_with_those_that_there_are(checkout: Checkout) -> None:
+    left_out = checkout.run("up")
+    assert left_out.exit_code == 2
+    assert "Missing argument 'STACK'. Stacks are ci, nightly, training" in left_out.stderr
+    near = checkout.run("preview", "nightli")
+    assert "write: nightly; stacks are ci, nightly, training" in near.stderr
+
+
 def test_a_crash_is_one_line_and_a_log(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
     _fails_with(monkeypatch, RuntimeError("the boiler\nburst"))
     result = checkout.run("output")

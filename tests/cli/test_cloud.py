@@ -39,6 +39,18 @@ def test_faults_come_and_go(clouded: Checkout) -> None:
     assert clouded.ok("cloud", "fail", "--mend-all").stdout == "nothing goes wrong on purpose\n"
 
 
+def test_a_mistyped_fault_or_zone_is_met_with_the_nearest_one(clouded: Checkout) -> None:
+    kind = clouded.run("cloud", "fail", "stokout")
+    assert (kind.exit_code, "Did you mean 'stockout'?" in kind.stderr) == (2, True)
+    zone = clouded.run("cloud", "fail", "error", "--zone", "us-west4a")
+    assert zone.exit_code == 2
+    assert zone.stderr.startswith("error: us-west4a is no zone or region. Did you mean 'us-west4-a'? ")
+    assert clouded.json("cloud", "fail")["faults"] == []
+    for pattern in ("us-west4-*", "us-west4", "global"):
+        clouded.ok("cloud", "fail", "error", "--zone", pattern)
+    clouded.ok("cloud", "fail", "--mend-all")
+
+
 def test_faults_of_operations_lists_and_rates_are_listed_and_lifted(clouded: Checkout) -> None:
     hang = ("hang", "--method", "*.delete", "--late", "2h", "--count", "1")
     number = str(clouded.json("cloud", "fail", *hang)["faults"][0]["id"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -24,18 +23,17 @@ from infra.local.cloud import daemon
 from infra.model.stack import load_stack
 from infra.operations.images import after_apply
 from infra.tools.install import ToolError, need
-from tests.cli.conftest import BARE, ROOT
+from tests.cli.conftest import BARE
+from tests.lacking import lacking
 from tests.program.test_serving import SERVED
-from tests.shipped_stacks import connected, of_this_lab, shipped
-
-pytestmark = of_this_lab
+from tests.synthetic_lab import connected, lend_workflows, regenerate, steady
 
 TPU_CI = ("cloud", "push", "marin-community/tidepool", "--changed", "images/tpu-ci/Dockerfile")
 
 
 @dataclass(frozen=True, slots=True)
 class Player:
-    """This checkout with a home of its own, in which the ci stack is up, connected to its sources."""
+    """A checkout with a home of its own, in which the ci stack is up, connected to its sources."""
 
     root: Path
     home: Path
@@ -63,16 +61,11 @@ def player(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Player]:
     try:
         need("crane")
     except ToolError as error:
-        if os.environ.get("TIDEPOOL_STRICT") == "1":
-            raise
-        pytest.skip(str(error))
+        lacking(str(error))
     root, home = tmp_path_factory.mktemp("checkout"), tmp_path_factory.mktemp("player")
-    for each in ROOT.iterdir():
-        if each.name not in (".git", ".hypothesis", ".tidepool", "images", "stacks"):
-            (root / each.name).symlink_to(each)
-    for each in ("images", "stacks"):
-        shutil.copytree(ROOT / each, root / each)
-    (root / "stacks" / "Pulumi.ci.yaml").write_text(connected(shipped("ci")), encoding="utf-8")
+    lend_workflows(root)
+    (root / "stacks" / "Pulumi.ci.yaml").write_text(connected(steady("ci")), encoding="utf-8")
+    regenerate(root)
     found = Player(root, home)
     found.ok("up", "ci", "--yes", "--engine", "local", "--cloud", "local")
     yield found

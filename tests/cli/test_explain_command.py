@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from infra.cli.app import cli
 from tests.model.given import ROOT
-from tests.shipped_stacks import lend_steady, steady
+from tests.synthetic_lab import lend, steady
 
 CI = steady("ci")
 MORE = CI.replace("us-west4-a: 2", "us-west4-a: 3")
@@ -24,7 +24,7 @@ FILE = "stacks/Pulumi.ci.yaml"
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A git checkout whose one commit, tagged `first`, has the steady stacks."""
     root = tmp_path / "checkout"
-    lend_steady(root)
+    lend(root)
     monkeypatch.setenv("TIDEPOOL_ROOT", str(root))
     monkeypatch.setenv("TIDEPOOL_HOME", str(tmp_path / "home"))
     git(root, "init", "--quiet")

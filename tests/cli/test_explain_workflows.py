@@ -14,8 +14,7 @@ from infra.cli.app import cli
 from infra.model.demand import FILE
 from tests.cli import workflow_checkout
 from tests.cli.test_explain_command import commit, git
-from tests.cli.workflow_checkout import regenerate
-from tests.shipped_stacks import steady
+from tests.synthetic_lab import regenerate, steady
 
 STACK = "stacks/Pulumi.ci.yaml"
 TESTS = "workflows/generated/marin/.github/workflows/levanter-tests.yaml"

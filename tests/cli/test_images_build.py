@@ -13,8 +13,8 @@ from click.testing import CliRunner, Result
 from infra.cli.app import cli
 from infra.local.builds.builders import BuildError, Built
 from infra.operations.local import images
-from tests.cli.conftest import BARE, ROOT
-from tests.shipped_stacks import of_this_lab
+from tests.cli.conftest import BARE
+from tests.synthetic_lab import the_lab
 
 if TYPE_CHECKING:
     from infra.local.builds.builders import Listener, Order
@@ -51,10 +51,11 @@ def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
 
 
 def run(*arguments: str) -> Result:
-    return CliRunner().invoke(cli, ("images", "build", *arguments), env=BARE, prog_name="tidepool")
+    return CliRunner().invoke(
+        cli, ("images", "build", *arguments), env=BARE | {"TIDEPOOL_ROOT": str(the_lab())}, prog_name="tidepool"
+    )
 
 
-@of_this_lab
 def test_an_image_is_built_after_its_parents_and_from_them(recorder: Recorder, tmp_path: Path) -> None:
     result = run("levanter-cluster", "--context", str(tmp_path), "--json")
     assert result.exit_code == 0, result.output
@@ -72,18 +73,16 @@ def test_an_image_is_built_after_its_parents_and_from_them(recorder: Recorder, t
 def test_another_base_may_take_the_place_of_the_pinned_one(recorder: Recorder) -> None:
     assert run("controller", "--image-for", "BASE_IMAGE=localhost/base", "--no-cache").exit_code == 0
     assert recorder.orders[0].arguments["BASE_IMAGE"] == "localhost/base"
-    assert recorder.orders[0].context == ROOT
+    assert recorder.orders[0].context == the_lab()
     assert recorder.cached == [False]
 
 
-@of_this_lab
 def test_the_other_repositorys_checkout_is_asked_for(recorder: Recorder) -> None:
     result = run("tpu-ci")
     assert result.exit_code == 2
     assert "a checkout of marin-community/marin" in result.stderr
 
 
-@of_this_lab
 def test_a_build_that_fails_is_told_and_ends_the_rest(recorder: Recorder, tmp_path: Path) -> None:
     recorder.fails = "levanter-base"
     result = run("levanter-cluster", "--context", str(tmp_path))

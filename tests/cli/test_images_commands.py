@@ -27,10 +27,9 @@ from infra.model.images.places import places
 from infra.model.images.stack_rules import CONNECT
 from infra.model.stack import load_stack
 from infra.tools.install import find
-from tests.cli.conftest import BARE, ROOT
-from tests.shipped_stacks import of_this_lab
-
-pytestmark = of_this_lab
+from tests.cli.conftest import BARE
+from tests.lacking import lacking
+from tests.synthetic_lab import the_lab
 
 IMAGE, POOL, REGIONS = "tpu-ci", "tpu-ci", 6
 REPOSITORY = "marin-ci"
@@ -40,14 +39,14 @@ TWO_HOURS_AGO = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=2)
 
 @dataclass(frozen=True, slots=True)
 class Lab:
-    """This checkout's declarations, a home of its own, and the registry beside its cloud."""
+    """The synthetic lab's declarations, a home of its own, and the registry beside its cloud."""
 
     home: Path
     registry: str
     places: tuple[str, ...]
 
     def run(self, *arguments: str) -> Result:
-        folders = {"TIDEPOOL_ROOT": str(ROOT), "TIDEPOOL_HOME": str(self.home), "HOME": str(self.home)}
+        folders = {"TIDEPOOL_ROOT": str(the_lab()), "TIDEPOOL_HOME": str(self.home), "HOME": str(self.home)}
         environ = BARE | folders | {"PATH": os.environ["PATH"]}
         return CliRunner().invoke(cli, ("images", *arguments), env=environ, prog_name="tidepool")
 
@@ -106,16 +105,16 @@ class Lab:
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """A cloud with fleet buckets and repositories, as an apply leaves it."""
     if find("crane") is None:
-        pytest.skip("crane is not installed")
+        lacking("crane is not installed")
     home = tmp_path_factory.mktemp("lab")
     handle = daemon.ensure_running(home)
     registry = serve(home / "registry")
     Control(handle.url).set_registry(registry.address, log=str(home / "registry" / "registry.log"))
-    config = load_stack(ROOT, "ci")
+    config = load_stack(the_lab(), "ci")
     assert config.registries is not None
     with clients(config.project, handle.url) as google:
         for stack in ("ci", "nightly", "training"):
-            bucket = load_stack(ROOT, stack).bucket
+            bucket = load_stack(the_lab(), stack).bucket
             body = {"name": bucket.name, "location": bucket.location}
             execute(google.api(Api.STORAGE).buckets().insert(project=config.project, body=body), "making a bucket")
         repositories = google.api(Api.ARTIFACTS).projects().locations().repositories()
@@ -277,7 +276,7 @@ def test_the_list_fits_a_terminal(lab: Lab, width: int, monkeypatch: pytest.Monk
 
 
 def test_vms_manifests_and_silent_sources_are_told(lab: Lab) -> None:
-    config, digest = load_stack(ROOT, "ci"), f"sha256:{'7' * 64}"
+    config, digest = load_stack(the_lab(), "ci"), f"sha256:{'7' * 64}"
     body = {
         "acceleratorType": "v5litepod-4",
         "runtimeVersion": "tpu-ubuntu2204-base",

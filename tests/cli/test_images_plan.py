@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -13,19 +12,14 @@ import pytest
 from click.testing import CliRunner
 
 from infra.cli.app import cli
-from tests.cli.conftest import BARE, ROOT
-from tests.shipped_stacks import of_this_lab
+from tests.cli.conftest import BARE
+from tests.synthetic_lab import lend
 
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A clone of what is committed here, with the working tree's declarations on top of it."""
-    root = tmp_path_factory.mktemp("clone") / "tidepool"
-    files = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], check=True, capture_output=True, text=True).stdout
-    for name in filter(None, files.split("\0")):
-        if (ROOT / name).is_file():
-            (root / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, root / name)
+    """A repository with the images and stacks of the synthetic lab."""
+    root = lend(tmp_path_factory.mktemp("clone"))
     git(root, "init", "--quiet", "--initial-branch=main")
     commit(root, "the base")
     return root
@@ -70,7 +64,6 @@ def test_what_does_not_differ_rebuilds_nothing(clean: Path) -> None:
     assert plan(clean) == []
 
 
-@of_this_lab
 def test_an_edit_that_is_not_committed_counts_and_so_does_a_new_file(clean: Path) -> None:
     (clean / "images" / "levanter-cluster" / "extra.txt").write_text("new\n")
     assert [each["image"] for each in plan(clean)] == ["levanter-cluster"]
@@ -89,7 +82,6 @@ def test_an_edit_of_one_image_in_the_table_rebuilds_that_one_alone(clean: Path) 
     assert [(each["image"], "another platforms" in each["reason"]) for each in plan(clean)] == [("controller", True)]
 
 
-@of_this_lab
 def test_a_branch_is_compared_with_where_it_parted_from_its_base(clean: Path) -> None:
     git(clean, "checkout", "--quiet", "-B", "edit")
     edit(clean / "images" / "tpu-ci" / "smoke.sh", "#", "##")

@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 
 from infra.cli.app import cli
 from tests.cli.conftest import BARE, Checkout
-from tests.program.stacks import lend, text_of
+from tests.program.stacks import text_of
+from tests.synthetic_lab import lend
 
 FAULT = "fault of Tidepool itself"
 

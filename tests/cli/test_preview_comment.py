@@ -9,8 +9,7 @@ import pytest
 
 from tests.cli.conftest import Checkout
 from tests.engines.official.replay import RECORDINGS
-from tests.program.stacks import lend
-from tests.shipped_stacks import steady
+from tests.synthetic_lab import lend, steady
 
 
 @pytest.fixture

@@ -8,9 +8,6 @@ from typing import Final
 import pytest
 
 from tests.cli.conftest import ROOT, Checkout
-from tests.shipped_stacks import of_this_lab
-
-pytestmark = of_this_lab
 
 VM: Final = "tpu-ci-us-west4-a-0"
 

@@ -19,7 +19,7 @@ from infra.model.plan import Plan
 from infra.model.planned_capacity import VM_TYPE
 from infra.model.schema import StackConfig
 from infra.model.stack import load_stack
-from tests.program.stacks import lend
+from tests.synthetic_lab import lend
 
 ZONE = "us-west4-a"
 STACK = """\

@@ -11,7 +11,7 @@ from infra.engines.protocol import CloudName, EngineRequest
 from infra.local.cloud.testing import TestCloud
 from infra.model.errors import EngineError
 from infra.model.plan import Op
-from tests.program.stacks import lend
+from tests.synthetic_lab import lend
 
 pytestmark = pytest.mark.usefixtures("cheap_keys")
 

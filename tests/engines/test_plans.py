@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import pulumi
 import pytest
 
 from infra.engines.plans import plans
-from infra.engines.protocol import EngineError
+from infra.program.stack import run
 from tests.engines.standing_world import STACK
-from tests.program.stacks import lend
+from tests.synthetic_lab import lend
 
 READER = """\
 config:
@@ -44,7 +46,7 @@ def declare(root: Path, stack: str, text: str) -> None:
 
 
 def listed(root: Path, stack: str) -> set[str]:
-    return set(plans(root)[f"stacks/plans/{stack}.yaml"].splitlines())
+    return set(plans(root).texts[f"stacks/plans/{stack}.yaml"].splitlines())
 
 
 def test_a_vm_more_is_a_line_more(root: Path) -> None:
@@ -66,12 +68,24 @@ def test_what_is_protected_says_so_and_a_stack_finds_the_registries_of_one_that_
     assert not any("Repository us-west4/lab" in line for line in reader)
 
 
-def test_a_program_that_fails_has_no_plan_and_says_why(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_fails_has_no_plan_and_hides_no_other(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     declare(root, "lone", STACK.format(count=1, accelerator="v5litepod-4"))
+    declare(root, "other", READER.replace("lab-training", "lab-other").partition("  tidepool:registry_stack")[0])
 
-    def fail(_: Path) -> None:
-        raise ValueError("no zone today")
+    def fail(checkout: Path) -> None:
+        if pulumi.get_stack() == "lone":
+            raise ValueError("no zone today")
+        run(checkout)
 
     monkeypatch.setattr("infra.engines.plans.run", fail)
-    with pytest.raises(EngineError, match=r"lone has no plan: .*no zone today"):
-        plans(root)
+    found = plans(root)
+    assert list(found.texts) == ["stacks/plans/other.yaml"]
+    assert list(found.failures) == ["lone"]
+    assert "no zone today" in found.failures["lone"]
+
+
+def test_a_stray_configuration_of_the_shell_changes_no_plan(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    declare(root, "lone", STACK.format(count=1, accelerator="v5litepod-4"))
+    before = listed(root, "lone")
+    monkeypatch.setenv("PULUMI_CONFIG", json.dumps({"tidepool:unheard_of": "{}", "aws:region": "us-east-1"}))
+    assert listed(root, "lone") == before

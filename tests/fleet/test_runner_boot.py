@@ -20,6 +20,7 @@ from infra.model.fleet import slots
 from infra.model.node import node_spec
 from infra.model.stack import load_stack
 from tests.fleet.sandbox import IMAGE, NEEDED, ORDERS, TOKEN, VM, Sandbox, sandbox
+from tests.synthetic_lab import the_lab
 
 SHELL_FILES = sorted(str(path) for path in RUNNER.rglob("*") if path.suffix in (".sh", ".env"))
 HEAVY = pytest.mark.heavy
@@ -64,7 +65,7 @@ def test_the_stub_is_small_and_says_the_same_on_every_vm() -> None:
 
 
 def test_a_vm_knows_what_the_stub_and_the_steps_ask_its_metadata_for() -> None:
-    config = load_stack(Path(__file__).parents[2], "ci")
+    config = load_stack(the_lab(), "ci")
     known = set(node_spec(config, slots(config)[0]).metadata)
     paths = [*metadata.PATHS.values(), *re.findall(r"meta (attributes/[a-z-]+)", STUB.read_text())]
     asked = {path.removeprefix("attributes/") for path in paths if path.startswith("attributes/tidepool-")}
@@ -143,7 +144,7 @@ def test_the_cache_belongs_to_the_runners_user_and_is_the_folder_that_is_warmed(
 
 
 def test_uvs_cache_is_on_a_vm_where_images_say_that_it_is() -> None:
-    said = yaml.safe_load((RUNNER.parents[2] / "images" / "images.yaml").read_text())["paths"]["uv_cache"]
+    said = yaml.safe_load((the_lab() / "images" / "images.yaml").read_text())["paths"]["uv_cache"]
     assert f"\nuv_cache=$root{said}\n" in (RUNNER / "lib.sh").read_text()
 
 

@@ -14,6 +14,7 @@ import pytest
 from infra.fleet.bundle import RUNNER
 from infra.fleet.runner.supervisor.container import RUNNER_ENTRY
 from tests.fleet.sandbox import IMAGE, JIT, NEEDED, Sandbox, sandbox
+from tests.lacking import lacking
 
 pytestmark = pytest.mark.heavy
 
@@ -63,7 +64,7 @@ def vm(tmp_path: Path, tool: Callable[[str], str]) -> Iterator[Sandbox]:
     for name in (*NEEDED, "containerd", "docker", "dockerd", "docker-init", "ip", "iptables", "unshare"):
         tool(name)
     if os.geteuid() != 0:
-        pytest.skip("a daemon needs root")
+        lacking("a daemon needs root")
     with sandbox(tmp_path / "vm") as made:
         made.publish(images={"tpu-ci": {"us-west4": IMAGE}})
         made.flag("images", f"{IMAGE}\n")

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from tests.fleet.sandbox import IMAGE, NEEDED, NO_JOB, ONE_JOB, REPORT, TOKEN, Boot, Sandbox, sandbox
+from tests.lacking import lacking
 
 HEAVY = pytest.mark.heavy
 GOLDEN = Path(__file__).parent / "golden"
@@ -416,10 +417,10 @@ def slice_of_two(tmp_path: Path, tool: Callable[[str], str]) -> Iterator[Slice]:
     for name in (*NEEDED, "chroot", "pgrep", "setpriv", "setsid", "ssh", "unshare"):
         tool(name)
     if not Path("/usr/sbin/sshd").exists():
-        pytest.skip("sshd is not installed")
+        lacking("sshd is not installed")
     trial = ("unshare", "--mount", "--pid", "--fork", "bash", "-c", "mount -t tmpfs none /mnt")
     if os.geteuid() != 0 or subprocess.run(trial, capture_output=True, check=False).returncode != 0:
-        pytest.skip("this machine makes no mount namespaces")
+        lacking("this machine makes no mount namespaces")
     with ExitStack() as stack:
         hosts = tuple(stack.enter_context(sandbox(tmp_path / str(worker))) for worker in (0, 1))
         first, second = hosts

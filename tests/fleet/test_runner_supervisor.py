@@ -20,6 +20,7 @@ from infra.fleet.runner.supervisor.container import RUNNER_ENTRY
 from infra.fleet.runner.supervisor.limits import ASK_APART
 from infra.model import report_proof
 from tests.fleet.sandbox import IMAGE, JIT, NEEDED, NO_JOB, ONE_JOB, ORDERS, REPORT, TOKEN, VM, Boot, Sandbox, sandbox
+from tests.lacking import lacking
 
 GOLDEN = Path(__file__).parent / "golden"
 HEAVY = pytest.mark.heavy
@@ -70,7 +71,7 @@ def test_a_boot_and_a_job_go_the_same_way_under_the_oldest_python_of_a_runtime(
     found = [tool("python3.10"), "-c", "import sys; print(sys.executable)"]
     oldest = subprocess.run(found, capture_output=True, text=True, check=False)
     if oldest.returncode != 0:
-        pytest.skip("python3.10 is the name of a program that does not start")
+        lacking("python3.10 is the name of a program that does not start")
     vm.without("python3")
     (vm.path / "bin/python3").symlink_to(oldest.stdout.strip())
     boot = vm.boot()

@@ -14,6 +14,7 @@ import pytest
 
 from infra.fleet.bundle import RUNNER
 from tests.fleet.sandbox import IMAGE, NEEDED, Sandbox, sandbox
+from tests.lacking import lacking
 
 STEP = RUNNER / "steps" / "build-walls.sh"
 
@@ -270,7 +271,7 @@ def test_jobs_do_not_reach_the_metadata_server_and_all_else_as_before(
     for name in ("ip", "ip6tables", "iptables", "nsenter", "setpriv", "unshare"):
         tool(name)
     if not possible("unshare", "-n", "bash", "-c", TRIAL):
-        pytest.skip("this machine makes no network namespaces with iptables")
+        lacking("this machine makes no network namespaces with iptables")
     (tmp_path / "proc/net").mkdir(parents=True)
     (tmp_path / "proc/net/if_inet6").touch()
     before, after = walled(NETWORK, tmp_path, "10.0.0.2")
@@ -300,7 +301,7 @@ def test_jobs_on_a_slice_of_several_hosts_reach_those_and_no_other_vm(
     for name in ("ip", "ip6tables", "iptables", "nsenter", "setpriv", "unshare"):
         tool(name)
     if not possible("unshare", "-n", "bash", "-c", TRIAL):
-        pytest.skip("this machine makes no network namespaces with iptables")
+        lacking("this machine makes no network namespaces with iptables")
     (tmp_path / "proc/net").mkdir(parents=True)
     (tmp_path / "proc/net/if_inet6").touch()
     before, after = walled(SLICE, tmp_path, "10.0.0.2", "10.0.0.3")
@@ -337,7 +338,7 @@ def walled(network: str, root: Path, *hosts: str) -> tuple[list[str], list[str]]
 
 def test_a_job_gets_nothing_of_the_vm_and_nothing_of_the_job_before(vm: Sandbox) -> None:
     if not possible("unshare", "--mount", "--pid", "--fork", "--net", "bash", "-c", "mount -t tmpfs none /mnt"):
-        pytest.skip("this machine makes no mount namespaces")
+        lacking("this machine makes no mount namespaces")
     state = vm.root / "var/lib/tidepool"
     (state / "warmed/marin").mkdir(parents=True)
     (vm.root / "opt/uv/cache/wheels").mkdir(parents=True)
@@ -363,7 +364,7 @@ def test_a_job_gets_nothing_of_the_vm_and_nothing_of_the_job_before(vm: Sandbox)
 
 def test_what_warms_the_cache_gains_no_rights_and_leaves_nothing_running(vm: Sandbox) -> None:
     if not possible("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "true"):
-        pytest.skip("this machine makes no process namespaces")
+        lacking("this machine makes no process namespaces")
     vm.real("unshare")
     vm.flag("beside", '#!/bin/bash\nexec -a "$SANDBOX lingers" /bin/sleep 30\n')
     stays = 'setsid bash "$SANDBOX/beside" </dev/null >/dev/null 2>&1 &\necho $! >"$SANDBOX/began"\n'
@@ -401,7 +402,7 @@ def test_a_disk_with_nothing_left_is_freed_of_what_a_job_wrote_or_else_said(
 ) -> None:
     namespaces = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
     if not possible(*namespaces, "bash", "-c", "mount -t tmpfs none /mnt"):
-        pytest.skip("this machine makes no mount namespaces")
+        lacking("this machine makes no mount namespaces")
     vm.real("unshare")
     vm.supervise()
     vm.reports.clear()

@@ -15,8 +15,8 @@ from infra.cli.app import cli
 from infra.model import federation
 from infra.model.stack import load_stack
 from tests.github.workflow_sandbox import WORKFLOWS, workflow
+from tests.synthetic_lab import the_lab
 
-ROOT = WORKFLOWS.parent.parent
 PLAN, APPLY, DRIFT = "plan.yaml", "apply.yaml", "drift.yaml"
 EACH = pytest.mark.parametrize("name", [PLAN, APPLY, DRIFT])
 AUTH = "google-github-actions/auth@"
@@ -93,7 +93,7 @@ def test_every_trigger_is_one_that_the_identity_provider_lets_in() -> None:
 
 
 def test_the_applying_job_runs_in_an_environment_that_the_stack_lets_in() -> None:
-    github = load_stack(ROOT, "ci").github
+    github = load_stack(the_lab(), "ci").github
     assert github is not None
     for environment in github.environments:
         assert f'"{environment}"' in jobs(APPLY)["apply"]["if"]
@@ -123,7 +123,7 @@ def test_what_was_reviewed_is_kept_and_found_by_the_tree_of_head_and_base() -> N
 
 @EACH
 def test_every_stack_has_its_turn_and_ci_the_first(name: str) -> None:
-    stacks = sorted(path.name.split(".")[1] for path in (ROOT / "stacks").glob("Pulumi.*.yaml"))
+    stacks = sorted(path.name.split(".")[1] for path in (the_lab() / "stacks").glob("Pulumi.*.yaml"))
     loops = re.findall(r"for stack in ([a-z ]+); do", "".join(script(job) for job in jobs(name).values()))
     assert loops
     for loop in loops:

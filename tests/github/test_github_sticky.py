@@ -125,7 +125,16 @@ def test_an_answer_lost_after_the_comment_was_made_is_said_and_the_next_run_make
     assert ours(lab) == [f"{MARKER}\none"]
 
 
-@pytest.mark.parametrize("code", [502, 503, 403, 429])
+@pytest.mark.parametrize("code", [500, 502, 504])
+def test_a_post_that_a_gateway_answers_is_not_sent_again_for_it_may_have_been_done(lab: Lab, code: int) -> None:
+    lab.control.fail("error", method="github.create_comment", code=code, count=1)
+    with pytest.raises(PostError, match="run the same command again"):
+        post(lab, "one")
+    assert ours(lab) == []
+    assert post(lab, "one").outcome == "created"
+
+
+@pytest.mark.parametrize("code", [503, 403, 429])
 def test_gateway_errors_and_rate_limits_are_waited_out(lab: Lab, code: int) -> None:
     for method in ("list_comments", "create_comment"):
         lab.control.fail("error", method=f"github.{method}", code=code, count=2)

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import socketserver
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from infra.cli.app import cli
+from infra.fleet.github_api import Patience
 from infra.github.artifact import harmless
 from tests.github.lab_repository import REPO, SHA, TOKEN, Lab
 from tests.github.meanings import SMALL, stack
@@ -244,3 +249,36 @@ def test_a_plan_that_failed_or_is_none_leaves_the_issue(desk: Desk, lab: Lab) ->
     garbled = desk.run("drift", "report", "ci", "--plan", desk.file("not json"))
     assert (failed.exit_code, garbled.exit_code) == (1, 2)
     assert lab.writes() == []
+
+
+@contextmanager
+def proxy() -> Generator[tuple[str, list[str]]]:
+    """The address of a proxy that lets nothing through, and the first line of each request that it got."""
+    heard: list[str] = []
+
+    class Refuser(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            heard.append(self.rfile.readline().decode().strip())
+            self.wfile.write(b"HTTP/1.1 403 Forbidden\r\n\r\n")
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Refuser) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}", heard
+        server.shutdown()
+
+
+@pytest.mark.parametrize(("no_proxy", "asked"), [("", True), ("github.invalid", False)])
+def test_a_proxy_of_the_environment_is_heard_but_for_what_needs_none(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, no_proxy: str, asked: bool
+) -> None:
+    monkeypatch.setattr("infra.github.client.PATIENT", Patience(tries=1, answer=2.0, repeats=False))
+    desk.commit(stack(one=(SMALL, 3)))
+    desk.write()
+    with proxy() as (address, heard):
+        for name in ("http_proxy", "https_proxy", "no_proxy"):
+            monkeypatch.delenv(name, raising=False)
+        posting = ("comment", "post", "--artifact", desk.out, "--head", SHA)
+        there = desk.run(*posting, HTTPS_PROXY=address, HTTP_PROXY=address, NO_PROXY=no_proxy)
+        assert (there.exit_code, heard) == (0, []), "what is on loopback needs no proxy"
+        desk.run(*posting, "--api", "https://api.github.invalid", HTTPS_PROXY=address, NO_PROXY=no_proxy)
+    assert [line.rpartition(" ")[0] for line in heard] == ["CONNECT api.github.invalid:443"] * asked

@@ -14,13 +14,13 @@ from typing import Any
 
 import yaml
 
-from tests.shipped_stacks import lend_steady
+from tests.synthetic_lab import lend, the_lab
 from workflows.composite import expanded
 from workflows.read import read
 from workflows.world import ACTIONS, load_world
 
 ROOT = Path(__file__).resolve().parents[2]
-WORKFLOWS = ROOT / ".github" / "workflows"
+WORKFLOWS = the_lab() / ".github" / "workflows"
 WHO = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b"}
 BARE = {"PATH": "/usr/local/bin:/usr/bin:/bin", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
 LOCKS = ("requirements.lock", "requirements-bench.lock")
@@ -36,8 +36,8 @@ def workflow(name: str) -> dict[Any, Any]:
 @cache
 def _actions() -> dict[str, Any]:
     """What is in the committed actions, by what calls them."""
-    world = load_world(ROOT)
-    files = (ROOT / ACTIONS).glob("*/action.yml")
+    world = load_world(the_lab())
+    files = (the_lab() / ACTIONS).glob("*/action.yml")
     return {str(world.action(file.parent.name)): read(file.read_text(), file.parent.name).data for file in files}
 
 
@@ -52,7 +52,7 @@ def git(folder: Path, *arguments: str) -> str:
 def tool_copied(folder: Path) -> None:
     """What the launcher and the commands need of this checkout."""
     shutil.copytree(ROOT / "infra", folder / "infra", ignore=shutil.ignore_patterns("__pycache__"))
-    lend_steady(folder)
+    lend(folder)
     for name in ("tidepool", *LOCKS, "Pulumi.yaml"):
         shutil.copy2(ROOT / name, folder / name)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from infra.model.images.steps import bootstrap
+from tests.synthetic_lab import the_lab
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRON = {
@@ -64,7 +65,7 @@ class GitHub:
             **told,
         }
         return subprocess.run(
-            ["sh", "-c", bootstrap(ROOT)], env=env, check=False, capture_output=True, text=True, timeout=120
+            ["sh", "-c", bootstrap(the_lab())], env=env, check=False, capture_output=True, text=True, timeout=120
         )
 
 

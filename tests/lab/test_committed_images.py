@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
+from infra.model.images.listings import filters, listing_file, parse_listing, sample
 from infra.model.images.load import load_images
 from infra.model.images.pins import load_pins
 from infra.model.images.places import places
@@ -12,7 +13,6 @@ from infra.model.images.spec import Builder, ImageSpec
 from infra.model.images.steps import step_pins
 from infra.model.stack import load_stack, stack_names
 from tests.model.given import ROOT
-from tests.shipped_stacks import of_this_lab
 
 STACKS = {name: load_stack(ROOT, name) for name in stack_names(ROOT)}
 
@@ -22,14 +22,12 @@ def spec() -> ImageSpec:
     return load_images(ROOT, STACKS)
 
 
-@of_this_lab
 def test_the_six_images_are_built_after_their_parents(spec: ImageSpec) -> None:
     order = [image.name for image in spec.order()]
     assert order == ["tpu-ci", "cluster", "levanter-base", "levanter-incremental", "levanter-cluster", "controller"]
     assert [image.name for image in spec.family("levanter-base")] == order[2:5]
 
 
-@of_this_lab
 def test_every_image_has_one_writer(spec: ImageSpec) -> None:
     hosts = {image.name: {place.partition("/")[0] for place in places(image, STACKS)} for image in spec.images}
     for image in spec.images:
@@ -54,7 +52,6 @@ def test_every_pool_runs_an_image_of_the_file_or_none_is_named_for_it(spec: Imag
     assert ci == pools, "a runner pool stands in used_by.pools of its test image, in images/images.yaml"
 
 
-@of_this_lab
 def test_every_pin_is_of_an_image_or_of_the_steps_of_builds(spec: ImageSpec) -> None:
     pins = load_pins(ROOT)
     assert {*pins.bases, *pins.downloads} == set(step_pins(spec.images))
@@ -64,7 +61,6 @@ def test_a_vm_fills_the_cache_where_images_look_for_it(spec: ImageSpec) -> None:
     assert f"\nuv_cache=$root{spec.paths.uv_cache}\n" in (ROOT / "infra/fleet/runner/lib.sh").read_text()
 
 
-@of_this_lab
 def test_the_header_explains_every_key(spec: ImageSpec) -> None:
     text = (ROOT / "images/images.yaml").read_text()
     head = text[: text.index("\nversion:")]
@@ -82,3 +78,16 @@ def test_the_cache_of_test_images_holds_every_release_of_jax_that_tests_run_with
     for release in wanted:
         assert f"jax=={release} \\" in (folder / f"jax-{release}.txt").read_text()
     assert f"for release in {' '.join(sorted(wanted))}; do" in (folder / "smoke.sh").read_text()
+
+
+def test_every_committed_listing_is_of_a_repository_that_images_read_and_says_how_it_is_made(
+    spec: ImageSpec,
+) -> None:
+    repositories = {image.context.repository for image in spec.images} - {spec.recipes}
+    files = {path.relative_to(ROOT).as_posix() for path in (ROOT / "images/listings").iterdir()}
+    assert files == {listing_file(repository) for repository in repositories}
+    for repository in repositories:
+        text = (ROOT / listing_file(repository)).read_text()
+        paths = parse_listing(text, repository).paths
+        assert f"./tidepool images listing {repository} --checkout DIR" in text
+        assert set(paths) == set(sample(paths, filters(spec, repository))), "a listing has no file that no filter names"

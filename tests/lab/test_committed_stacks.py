@@ -34,7 +34,6 @@ from infra.model.schema import (
 )
 from infra.model.stack import load_stack, parse_stack, stack_names
 from tests.model.given import ROOT
-from tests.shipped_stacks import LAB, are_shipped, of_this_lab, shipped
 
 EACH_STACK = pytest.mark.parametrize("stack", stack_names(ROOT))
 
@@ -48,7 +47,6 @@ def test_a_stack_is_right(stack: str) -> None:
     assert load_stack(ROOT, stack).stack == stack
 
 
-@of_this_lab
 @EACH_STACK
 def test_a_file_opens_with_its_purpose_and_names_every_key(stack: str) -> None:
     head = text_of(stack).partition("\nconfig:")[0]
@@ -66,7 +64,6 @@ def test_each_zone_stands_on_a_line_of_its_own_so_that_a_change_of_capacity_is_o
             assert f"{zone}: {count}" in lines
 
 
-@of_this_lab
 def test_ci_has_the_fleet_of_the_lab_in_every_generation_that_its_tests_need() -> None:
     config = load_stack(ROOT, "ci")
     assert {pool.accelerator.name for pool in config.pools} >= {"v5litepod-4", "v5p-8", "v4-8", "v6e-8"}
@@ -90,7 +87,6 @@ def test_a_pool_that_reads_secrets_runs_the_main_branch_alone() -> None:
             assert config.pool(reader.removeprefix("pool/")).trust is Trust.PROTECTED
 
 
-@of_this_lab
 @pytest.mark.parametrize("stack", ["nightly", "training"])
 def test_stacks_without_registries_read_those_of_ci(stack: str) -> None:
     config = load_stack(ROOT, stack)
@@ -145,8 +141,3 @@ def test_the_sections_that_the_reference_shows_are_right_together() -> None:
     sections = [block for block in blocks if block.startswith("  tidepool:") and "registry_stack" not in block]
     assert len(sections) == 10
     assert parse_stack(whole + "".join(sections), stack="ci", source="docs/stack-file.md")
-
-
-def test_stacks_that_are_another_labs_name_nothing_of_this_lab() -> None:
-    """Else all that stands on this lab's files would be left out by a slip, and nobody would notice."""
-    assert are_shipped() or f"{LAB}-" not in shipped("ci")

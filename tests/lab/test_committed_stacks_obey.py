@@ -11,9 +11,8 @@ from infra.model.phases import fleet, limits, phases
 from infra.model.stack import load_stack, siblings
 from infra.rules.book import judge
 from infra.rules.view import ResourceView
-from tests.program.stacks import ROOT, STACKS, committed
+from tests.lab.committed import ROOT, STACKS, committed
 from tests.rules.right_edits import TODAY, edit
-from tests.shipped_stacks import of_this_lab
 
 STACK_FILES = {stack: load_stack(ROOT, stack) for stack in STACKS}
 
@@ -32,7 +31,6 @@ def test_a_committed_stack_has_no_finding(stack: str) -> None:
     assert [finding for finding in found if finding.rule != "trigger-on"] == []
 
 
-@of_this_lab
 @pytest.mark.parametrize("stack", STACKS)
 def test_every_committed_pool_draws_on_a_limit_and_every_stack_has_a_budget(stack: str) -> None:
     """So that a slip of a digit is refused by the file itself, before anybody reads what it costs."""

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from infra.fleet.google import Api
 from infra.model.images.pins import load_pins
 from tests.images.recipes import faults, instructions
-from tests.shipped_stacks import of_this_lab
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCKERFILES = sorted((ROOT / "images").glob("*/Dockerfile"))
@@ -36,7 +35,6 @@ LABEL org.opencontainers.image.source="${SOURCE}" \\
 """
 
 
-@of_this_lab
 def test_there_is_a_recipe_for_each_of_the_six_images() -> None:
     assert [path.parent.name for path in DOCKERFILES] == [
         "cluster", "controller", "levanter-base", "levanter-cluster", "levanter-incremental", "tpu-ci",

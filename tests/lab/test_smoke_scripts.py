@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from infra.local.builds.builders import smoke_text
-from tests.shipped_stacks import of_this_lab
 
 pytestmark = pytest.mark.end_to_end
 
@@ -156,7 +155,6 @@ def test_an_import_that_fails_is_said(image: str, tmp_path: Path) -> None:
     assert any("import" in line or "dependencies" in line for line in box.said)
 
 
-@of_this_lab
 @pytest.mark.parametrize(
     ("image", "path", "said"),
     [

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from infra.model.cost import HOURS_PER_MONTH, stack_cost
+import pytest
+
+from infra.model.cost import HOURS_PER_MONTH, Amount, stack_cost
+from infra.model.stack import read_stack
 from tests.model.given import POOL, parse, pool, stack_text
 
 
@@ -13,12 +16,51 @@ def test_a_month_has_730_hours_unless_a_window_says_fewer() -> None:
     assert stack_cost(config).amount.hour == Decimal("3.84")
     assert stack_cost(config).amount.month == Decimal("3.84") * HOURS_PER_MONTH == Decimal("2803.20")
     assert stack_cost(config, {"tpu-ci": 44}).amount.month == Decimal("168.96")
+    assert stack_cost(config, {"other": 44}).amount.month == Decimal("2803.20")
+
+
+def test_the_cost_of_a_stack_is_that_of_all_its_pools_and_zones() -> None:
+    pools = POOL + pool(zones="{us-west4-a: 1, us-west1-c: 1}", capacity="preemptible")
+    cost = stack_cost(parse(stack_text(pools=pools)))
+    alone = stack_cost(parse(stack_text(pools=POOL))).amount
+    other = stack_cost(parse(stack_text(pools=pool(zones="{us-west4-a: 1}", capacity="preemptible")))).amount
+    west = stack_cost(parse(stack_text(pools=pool(zones="{us-west1-c: 1}", capacity="preemptible")))).amount
+    assert cost.amount == alone + other + west
+    assert cost.amount - west == Amount(hour=Decimal("5.76"), month=Decimal("4204.80"))
+
+
+def test_half_a_cent_of_a_month_is_a_cent() -> None:
+    config = parse(stack_text(pools=POOL))
+    assert stack_cost(config, {"tpu-ci": 0.0013}).amount.month == Decimal("0.00")
+    assert stack_cost(config, {"tpu-ci": 0.01171875}).amount.month == Decimal("0.05"), "0.045 dollars"
+
+
+@pytest.mark.parametrize(("kind", "hour"), [("on-demand", "9.60"), ("preemptible", "3.84"), ("spot", "3.84")])
+def test_each_kind_of_capacity_has_a_price_of_its_own(kind: str, hour: str) -> None:
+    config = parse(stack_text(pools=POOL.replace("preemptible", kind)))
+    assert stack_cost(config).amount.hour == Decimal(hour)
+
+
+@pytest.mark.parametrize(
+    "mistake",
+    [
+        ("name: tpu-ci", "name: A Pool"),
+        ("v5litepod-4", "v5litepod-5"),
+        ("us-west4-a: 2", "us-west4-a"),
+        ("capacity: preemptible", "capacity: often"),
+    ],
+    ids=str,
+)
+def test_a_pool_with_a_mistake_in_its_price_costs_nothing_and_hides_no_other(mistake: tuple[str, str]) -> None:
+    written = stack_text(pools=POOL.replace(*mistake) + pool(capacity="preemptible"))
+    cost = stack_cost(read_stack(written.encode(), stack="ci", source="ci").partial)
+    assert (cost.amount.hour, cost.unpriced) == (Decimal("1.92"), ())
 
 
 def test_what_has_no_price_is_named_and_not_counted_as_nothing() -> None:
     unpriced = pool(accelerator="tpu7x-8", zones="{us-central1-c: 1}", capacity="on-demand")
-    cost = stack_cost(parse(stack_text(pools=POOL + unpriced)))
-    assert cost.unpriced == ("other",)
+    cost = stack_cost(parse(stack_text(pools=unpriced.replace("other", "another") + unpriced + POOL)))
+    assert cost.unpriced == ("another", "other")
     assert cost.amount.hour == Decimal("3.84")
 
 
@@ -30,5 +72,5 @@ def test_a_pool_without_vms_costs_nothing_whether_it_has_a_price_or_not() -> Non
 def test_reserved_chips_are_paid_whether_used_or_not_and_add_nothing() -> None:
     reserved = pool(accelerator="v4-8", zones="{us-central2-b: 2}", capacity="{reserved: lab}")
     declared = "- {name: lab, project: my-lab, zone: us-central2-b, generation: v4, chips: 64}\n"
-    cost = stack_cost(parse(stack_text(pools=POOL + reserved, reservations=declared)))
+    cost = stack_cost(parse(stack_text(pools=reserved + POOL, reservations=declared)))
     assert (cost.amount.hour, cost.unpriced) == (Decimal("3.84"), ())

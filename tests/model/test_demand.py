@@ -10,7 +10,7 @@ import yaml
 from infra.model.demand import FILE, Demands, load_demands, read_demands
 from infra.model.errors import ConfigError
 from tests.model.demanding import asking, demand
-from tests.model.given import ROOT
+from tests.synthetic_lab import the_lab
 
 
 def refused(content: bytes) -> str:
@@ -29,7 +29,7 @@ def test_a_checkout_without_the_file_asks_nothing_that_is_known(tmp_path: Path) 
 
 
 def test_the_committed_list_can_be_read() -> None:
-    assert isinstance(load_demands(ROOT), Demands)
+    assert isinstance(load_demands(the_lab()), Demands)
 
 
 @pytest.mark.parametrize(

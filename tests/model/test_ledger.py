@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from infra.model.ledger import accounts
-from tests.model.given import parse, pool, stack_text
+from infra.model.stack import read_stack
+from tests.model.given import parse, pool, sibling, stack_text
 
 RESERVATION = "- {name: r, project: my-lab, zone: us-central2-b, generation: v4, chips: 64, held_elsewhere: 8}\n"
 QUOTA = "- {project: my-lab, zone: us-west4-a, generation: v5e, kind: preemptible, chips: 100}\n"
@@ -36,6 +38,77 @@ def test_pools_of_sibling_stacks_draw_on_the_same_limit() -> None:
         ("ci", "other", 4),
         ("nightly", "night", 20),
     ]
+
+
+def test_a_sum_names_every_pool_and_what_nobody_here_declares() -> None:
+    pools = pool(name="big", accelerator="v4-32", zones="{us-central2-b: 2}", capacity="{reserved: r}") + pool(
+        name="small", accelerator="v4-8", zones="{us-central2-b: 3}", capacity="{reserved: r}"
+    )
+    (full,) = accounts(parse(stack_text(pools=pools, reservations=RESERVATION)))
+    assert full.sum_shown() == "ci/big 2 x 16 = 32, ci/small 3 x 4 = 12, held elsewhere 8, together 52 of 64 chips"
+    (alone,) = accounts(parse(stack_text(pools=pool(), quotas=QUOTA)))
+    assert alone.sum_shown() == "ci/other 1 x 4 = 4, together 4 of 100 chips"
+
+
+def test_slices_that_may_come_by_fallback_draw_on_the_limit_there_too() -> None:
+    away = pool(
+        zones="{us-central1-b: 1, us-east5-a: 2}", accelerator="v6e-8", fallback="[{zone: us-east1-d, capacity: spot}]"
+    )
+    quotas = "".join(
+        f"- {{project: my-lab, zone: {zone}, generation: v6e, kind: {kind}, chips: 100}}\n"
+        for zone, kind in (("us-east5-a", "preemptible"), ("us-east1-d", "preemptible"), ("us-east1-d", "on-demand"))
+    )
+    home, there, other_kind = accounts(parse(stack_text(pools=away, quotas=quotas)))
+    assert home.sum_shown() == "ci/other 2 x 8 = 16, together 16 of 100 chips"
+    assert there.sum_shown() == "ci/other (0 + 3 by fallback) x 8 = 24, together 24 of 100 chips"
+    assert other_kind.draws == ()
+
+
+def test_a_pool_draws_its_own_slices_and_those_that_may_come_from_its_other_zones() -> None:
+    both = pool(zones="{us-west4-a: 2, us-west1-c: 2}", fallback="[{zone: us-west4-a, capacity: preemptible}]")
+    (there,) = accounts(read_stack(stack_text(pools=both, quotas=QUOTA).encode(), stack="ci", source="ci").partial)
+    assert there.sum_shown() == "ci/other (2 + 2 by fallback) x 4 = 16, together 16 of 100 chips"
+
+
+@pytest.mark.parametrize("mistake", ["{zone: us-west4-a}", "{capacity: spot}", "nowhere"])
+def test_a_fallback_with_a_mistake_brings_nothing_and_hides_no_other(mistake: str) -> None:
+    for ways, chips in ((mistake, 0), (f"{mistake}, {{zone: us-west4-a, capacity: spot}}", 4)):
+        text = stack_text(pools=pool(zones="{us-west1-c: 1}", fallback=f"[{ways}]"), quotas=QUOTA)
+        (quota,) = accounts(read_stack(text.encode(), stack="ci", source="ci").partial)
+        assert quota.used == chips
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"zones": "{us-west4-a: 2}", "accelerator": "v4-8"},
+        {"zones": "{us-west1-c: 2}"},
+        {"capacity": "on-demand"},
+    ],
+    ids=["generation", "zone", "kind"],
+)
+def test_what_another_limit_covers_draws_nothing_here(other: dict[str, str]) -> None:
+    pools = pool(name="here") + pool(name="elsewhere", **other)
+    text = stack_text(pools=pools, quotas=QUOTA)
+    (quota,) = accounts(read_stack(text.encode(), stack="ci", source="ci").partial)
+    assert [draw.pool for draw in quota.draws] == ["here"]
+
+
+def test_a_sibling_in_another_project_draws_nothing_and_hides_none_after_it() -> None:
+    theirs, ours = (sibling(stack=name, project=of) for name, of in (("theirs", "their-lab"), ("ours", "my-lab")))
+    (quota,) = accounts(parse(stack_text(pools=pool(), quotas=QUOTA)), (theirs, ours))
+    assert [draw.stack for draw in quota.draws] == ["ci", "ours"]
+
+
+@pytest.mark.parametrize(
+    "mistake", [{"name": "A Pool"}, {"zones": "many"}, {"accelerator": "v5litepod-5"}, {"capacity": "spotty"}], ids=str
+)
+def test_a_pool_with_a_mistake_in_what_it_draws_is_not_counted(mistake: dict[str, str]) -> None:
+    text = stack_text(pools=pool(name="wrong", capacity="spot") + pool(name="right"), quotas=QUOTA)
+    written = stack_text(pools=pool(**{"name": "wrong"} | mistake) + pool(name="right"), quotas=QUOTA)
+    assert written != text
+    (quota,) = accounts(read_stack(written.encode(), stack="ci", source="ci").partial)
+    assert [draw.pool for draw in quota.draws] == ["right"]
 
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.sampled_from(["spot", "preemptible", "on-demand"])), max_size=6))

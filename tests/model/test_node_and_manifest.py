@@ -11,6 +11,7 @@ from infra.model.manifest import NO_VM, in_transition, manifest
 from infra.model.node import STARTUP_SCRIPT_KEY, NodeSpec, node_spec
 from infra.model.stack import load_stack, stack_names
 from tests.model.given import ROOT, parse, pool, stack_text
+from tests.synthetic_lab import the_lab
 
 DISK = "[{source_disk: projects/p/zones/us-central2-b/disks/d, mode: read-only}]"
 RESERVATION = "- {name: r, project: my-lab, zone: us-west4-a, generation: v5e, chips: 64}\n"
@@ -86,9 +87,9 @@ def test_what_changes_often_is_in_no_nodes_spec() -> None:
     assert first["bundle"] != second["bundle"]
 
 
-@pytest.mark.parametrize("stack", stack_names(ROOT))
+@pytest.mark.parametrize("stack", stack_names(the_lab()))
 def test_a_manifest_is_json_and_the_same_each_time(stack: str) -> None:
-    config = load_stack(ROOT, stack)
+    config = load_stack(the_lab(), stack)
     made = manifest(config, bundle="ab" * 32, startup_script="x")
     assert json.loads(json.dumps(made)) == made
     again = manifest(config, bundle="ab" * 32, startup_script="x")
@@ -97,7 +98,7 @@ def test_a_manifest_is_json_and_the_same_each_time(stack: str) -> None:
 
 
 def test_a_manifest_has_every_slot_with_its_full_node() -> None:
-    config = load_stack(ROOT, "ci")
+    config = load_stack(the_lab(), "ci")
     slots = manifest(config, bundle="ab" * 32, startup_script="x")["slots"]
     assert [each["name"] for each in slots] == [slot.name for slot in fleet.slots(config)]
     for each, slot in zip(slots, fleet.slots(config), strict=True):
@@ -107,7 +108,7 @@ def test_a_manifest_has_every_slot_with_its_full_node() -> None:
 
 
 def test_vms_of_runs_are_looked_for_in_the_zones_of_every_pool_of_the_project() -> None:
-    stacks = [load_stack(ROOT, stack) for stack in stack_names(ROOT)]
+    stacks = [load_stack(the_lab(), stack) for stack in stack_names(the_lab())]
     for config in stacks:
         others = [each for each in stacks if each.stack != config.stack]
         made = manifest(config, bundle="ab" * 32, startup_script="x", siblings=others)
@@ -153,7 +154,7 @@ def test_in_transition_limits_are_the_new_ones_and_those_under_which_vms_stay() 
 
 
 def test_the_document_says_every_key_that_the_manifest_has() -> None:
-    config = load_stack(ROOT, "ci")
+    config = load_stack(the_lab(), "ci")
     made = manifest(config, bundle="ab" * 32, startup_script="x")
     document = (ROOT / "docs" / "manifest.md").read_text()
     keys = {*made, *made["controller"], *made["slots"][0], *made["slots"][0]["node"]}

@@ -219,12 +219,39 @@ def test_a_vm_that_cannot_be_deleted_holds_back_only_what_needs_its_chips() -> N
     assert found.order[0].created == ("b-0", "c-0")
 
 
-def test_labels_and_metadata_make_no_vm_anew_and_an_accelerator_does() -> None:
-    plain = parse(stack_text())
-    labelled = parse(stack_text(vm_labels="{team: core}"))
-    larger = parse(stack_text().replace("v5litepod-4", "v5litepod-8"))
-    assert phases(fleet(plain), fleet(labelled), ()).order == ()
-    assert len(phases(fleet(plain), fleet(larger), ()).order[0].replaced) == 2
+DISK = "[{source_disk: projects/my-lab/zones/us-west4-a/disks/data}]"
+
+
+PLAIN = stack_text(pools=pool())
+
+
+@pytest.mark.parametrize(
+    "edited",
+    [
+        stack_text(pools=pool(trust="protected")),
+        stack_text(pools=pool(data_disks=DISK)),
+        stack_text(pools=pool(), vm_labels="{team: core}"),
+        PLAIN.replace("my-lab-ci", "my-lab-other"),
+    ],
+)
+def test_an_edit_that_vms_take_in_place_makes_none_anew(edited: str) -> None:
+    before, after = fleet(parse(PLAIN)), fleet(parse(edited))
+    assert phases(before, after, ()).order == ()
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"accelerator": "v5litepod-8"},
+        {"capacity": "on-demand"},
+        {"trust": "fork"},
+        {"runtime_override": "{version: tpu-ubuntu2204-base, reason: a test}"},
+    ],
+)
+def test_an_edit_that_replaces_vms_makes_each_anew(fields: dict[str, str]) -> None:
+    before, after = fleet(parse(PLAIN)), fleet(parse(stack_text(pools=pool(**fields))))
+    (only,) = phases(before, after, ()).order
+    assert len(only.replaced) == 1
 
 
 def test_the_chips_of_sibling_stacks_are_those_of_others() -> None:
@@ -240,6 +267,7 @@ def test_the_chips_of_sibling_stacks_are_those_of_others() -> None:
         ("gcp:project: my-lab", "gcp:project: My Lab"),
         ("tidepool:owner: lab", "tidepool:owner: A Lab"),
         ("name: my-lab-ci", "name: My Bucket"),
+        ("tidepool:owner: lab", "tidepool:owner: lab\n  tidepool:vm_labels: team"),
         ("accelerator: v5litepod-4", "accelerator: v5litepod-5"),
         ("trust: member", "trust: everybody"),
     ],
@@ -261,8 +289,10 @@ def test_a_limit_with_a_mistake_holds_nothing_and_hides_no_other() -> None:
 
 def test_limits_of_one_zone_and_generation_are_apart_by_kind() -> None:
     both = QUOTA + QUOTA.replace("preemptible", "on-demand").replace("100", "50")
-    found = limits(parse(stack_text(quotas=both)))
+    lent = "- {name: lab, project: my-lab, zone: us-west4-a, generation: v5e, chips: 25}\n"
+    found = limits(parse(stack_text(quotas=both, reservations=lent)))
     assert [(str(each), each.limit.chips) for each in found] == [
+        ("us-west4-a v5e reservation lab", 25),
         ("us-west4-a v5e preemptible quota", 100),
         ("us-west4-a v5e on-demand quota", 50),
     ]

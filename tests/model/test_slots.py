@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from infra.model import catalogue, fleet
 from infra.model.catalogue import CapacityKind
+from infra.model.stack import read_stack
 from tests.model.given import parse, pool, stack_text
 
 
@@ -22,6 +23,8 @@ def test_a_slot_is_named_by_pool_zone_and_index_from_zero() -> None:
         "tpu-ci-us-west4-a-0",
         "tpu-ci-us-west4-a-1",
     ]
+    (slot,) = fleet.slots(parse(stack_text(pools=pool(zones="{europe-west4-b: 1}"))))
+    assert (slot.zone, slot.region, slot.index, slot.pool.name) == ("europe-west4-b", "europe-west4", 0, "other")
 
 
 @given(before=st.integers(0, 40), after=st.integers(0, 40))
@@ -51,6 +54,20 @@ def test_a_slot_carries_the_programs_labels_and_the_labs() -> None:
     }
 
 
+def test_a_fallback_is_the_same_slot_in_another_place_in_the_order_declared() -> None:
+    places = (("us-east5-a", "spot"), ("us-west4-a", "on-demand"), ("us-east1-c", "spot"))
+    ways = [f"{{zone: {zone}, capacity: {kind}}}" for zone, kind in places]
+    declared = pool(zones="{us-west4-a: 1}", fallback=f"[{', '.join(ways)}]")
+    (slot,) = fleet.slots(read_stack(stack_text(pools=declared).encode(), stack="ci", source="ci").partial)
+    found = fleet.fallbacks(slot)
+    assert [(each.zone, each.region, str(each.capacity)) for each in found] == [
+        ("us-east5-a", "us-east5", "spot"),
+        ("us-west4-a", "us-west4", "on-demand"),
+        ("us-east1-c", "us-east1", "spot"),
+    ]
+    assert {(each.name, each.index, each.labels["tidepool-pool"]) for each in found} == {(slot.name, 0, "other")}
+
+
 @pytest.mark.parametrize(("trust", "external_ip"), [("fork", False), ("member", True), ("protected", True)])
 def test_what_forks_run_on_has_no_external_address(trust: str, external_ip: bool) -> None:
     (slot,) = fleet.slots(parse(stack_text(pools=pool(trust=trust))))
@@ -71,7 +88,7 @@ def test_capacity_counts_slices_hosts_and_chips(kind: catalogue.AcceleratorType)
     config = parse(stack_text(pools=pool(accelerator=kind.name, zones=f"{{{zone}: 3}}")))
     (row,) = fleet.capacity(config)
     assert (row.slices, row.hosts, row.chips) == (3, 3 * kind.hosts, 3 * kind.topology.chips)
-    assert (row.zone, row.accelerator, row.capacity) == (zone, kind.name, CapacityKind.SPOT)
+    assert (row.pool, row.zone, row.accelerator, row.capacity) == ("other", zone, kind.name, CapacityKind.SPOT)
     assert len(fleet.slots(config)) == row.slices
 
 

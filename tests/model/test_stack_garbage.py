@@ -9,9 +9,10 @@ from infra.model import fleet
 from infra.model.errors import ConfigError, Problem
 from infra.model.manifest import manifest
 from infra.model.schema import StackConfig
-from tests.model.given import ROOT, parse
+from tests.model.given import parse
+from tests.synthetic_lab import the_lab
 
-CI = (ROOT / "stacks" / "Pulumi.ci.yaml").read_text().partition("\nconfig:")
+CI = (the_lab() / "stacks" / "Pulumi.ci.yaml").read_text().partition("\nconfig:")
 LINES = ("config:" + CI[2]).splitlines()
 
 edits = st.lists(

@@ -20,9 +20,10 @@ from infra.model.stack import (
     stack_from_pulumi,
     stack_names,
 )
-from tests.model.given import ROOT, SOURCE, pool, refusals, stack_text
+from tests.model.given import SOURCE, pool, refusals, stack_text
+from tests.synthetic_lab import the_lab
 
-EACH_STACK = pytest.mark.parametrize("stack", stack_names(ROOT))
+EACH_STACK = pytest.mark.parametrize("stack", stack_names(the_lab()))
 
 counts = st.one_of(
     st.integers(-2, 10_002), st.booleans(), st.floats(0, 3), st.sampled_from(["", "2", "two", "é"]), st.none()
@@ -63,10 +64,12 @@ sections = st.fixed_dictionaries(
 
 
 @EACH_STACK
-def test_both_readers_agree_on_every_committed_stack(stack: str) -> None:
-    text = (ROOT / "stacks" / f"Pulumi.{stack}.yaml").read_text()
-    read = load_stack(ROOT, stack)
-    handed = stack_from_pulumi(pulumi_values(text), project="tidepool", stack=stack, siblings=siblings(ROOT, stack))
+def test_both_readers_agree_on_every_stack(stack: str) -> None:
+    text = (the_lab() / "stacks" / f"Pulumi.{stack}.yaml").read_text()
+    read = load_stack(the_lab(), stack)
+    handed = stack_from_pulumi(
+        pulumi_values(text), project="tidepool", stack=stack, siblings=siblings(the_lab(), stack)
+    )
     assert read == handed
 
 
@@ -173,11 +176,13 @@ def test_a_program_of_another_pulumi_project_is_refused() -> None:
 
 
 def test_siblings_are_all_stacks_but_this_one() -> None:
-    assert [each.stack for each in siblings(ROOT, "ci")] == [name for name in stack_names(ROOT) if name != "ci"]
+    assert [each.stack for each in siblings(the_lab(), "ci")] == [
+        name for name in stack_names(the_lab()) if name != "ci"
+    ]
 
 
 def test_a_stack_is_frozen() -> None:
-    config = load_stack(ROOT, "ci")
+    config = load_stack(the_lab(), "ci")
     with pytest.raises(ValueError, match="frozen"):
         config.owner = "someone-else"  # ty: ignore[invalid-assignment]
     with pytest.raises(ValueError, match="frozen"):
@@ -185,6 +190,6 @@ def test_a_stack_is_frozen() -> None:
 
 
 def test_a_file_whose_name_is_no_stacks_is_nobodys_sibling() -> None:
-    content = (ROOT / "stacks" / "Pulumi.ci.yaml").read_bytes()
+    content = (the_lab() / "stacks" / "Pulumi.ci.yaml").read_bytes()
     assert read_sibling(content, stack="ci") is not None
     assert read_sibling(content, stack="No Name") is None

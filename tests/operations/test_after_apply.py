@@ -10,6 +10,7 @@ from infra.model.errors import ConfigError, Problem
 from infra.model.plan import Plan
 from infra.model.stack import load_stack
 from infra.operations.images import after_apply
+from tests.synthetic_lab import the_lab
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN = Plan(stack="ci", engine="local", cloud="local", steps=())
@@ -25,7 +26,7 @@ def test_a_mistake_in_images_is_a_problem_after_the_apply_and_is_read_once(monke
 
     monkeypatch.setattr(after_apply, "declared", broken)
     monkeypatch.setattr(after_apply, "_keeps_for_roles", lambda _: True)
-    found = after_apply.after_apply(load_stack(ROOT, "ci"), RUN, None)
+    found = after_apply.after_apply(load_stack(the_lab(), "ci"), RUN, None)
     kept, builds = found.problems
     assert (found.started, read) == ((), ["images.yaml"])
     assert kept.startswith("what the broker and the controller run is not kept from clean-up: ")
@@ -37,6 +38,6 @@ def test_a_mistake_in_images_is_a_problem_after_the_apply_and_is_read_once(monke
 
 def test_a_stack_without_images_reads_no_declaration_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(after_apply, "declared", lambda: pytest.fail("it was read"))
-    config = load_stack(ROOT, "ci").model_copy(update={"builds": None, "registries": None})
+    config = load_stack(the_lab(), "ci").model_copy(update={"builds": None, "registries": None})
     monkeypatch.setattr(after_apply, "_keeps_for_roles", lambda _: False)
     assert after_apply.after_apply(config, RUN, None) == after_apply.ImagesAfterApply()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from infra.local.cloud import daemon
-from tests.program.stacks import lend
+from tests.synthetic_lab import lend
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "python.md").read_text()
 

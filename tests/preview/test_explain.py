@@ -18,7 +18,7 @@ from tests.model.given import parse, pool, sibling, stack_text
 from tests.model.test_stack_garbage import edited as edited_line
 from tests.model.test_stack_garbage import edits
 from tests.preview.two_versions import meaning, reading
-from tests.shipped_stacks import steady
+from tests.synthetic_lab import steady
 
 CI = steady("ci")
 SECRETS = "- {name: app-key, readers: [broker]}\n"

@@ -36,6 +36,7 @@ class Registered:
     retain_on_delete: bool
     delete_before_replace: bool
     ignore_changes: tuple[str, ...]
+    replace_on_changes: tuple[str, ...]
     create_timeout: str
 
 
@@ -116,6 +117,7 @@ class _Monitor(pulumi_mocks.MockMonitor):
             retain_on_delete=request.retainOnDelete,
             delete_before_replace=request.deleteBeforeReplace,
             ignore_changes=tuple(request.ignoreChanges),
+            replace_on_changes=tuple(request.replaceOnChanges),
             create_timeout=request.customTimeouts.create,
         )
         return response
@@ -193,6 +195,10 @@ class _Cloud(pulumi_mocks.Mocks):
                 return given["name"], {**given, "url": f"gs://{given['name']}", "projectNumber": 123456789012}
             case "gcp:storage/bucketObject:BucketObject":
                 return f"{given['bucket']}-{given['name']}", given
+            case "gcp:container/cluster:Cluster":
+                path = f"projects/{project}/locations/{given['location']}/clusters/{given['name']}"
+                auth = {"clusterCaCertificate": "Y2VydA=="}
+                return path, {**given, "endpoint": "192.0.2.7", "masterAuth": auth}
             case "gcp:tpu/v2Vm:V2Vm":
                 return f"projects/{project}/locations/{given['zone']}/nodes/{given['name']}", {
                     **given,

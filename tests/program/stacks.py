@@ -1,38 +1,30 @@
-"""Committed stacks built under the fake engine: as they are, with a steady fleet, and with an edit of that."""
+"""Stacks of the synthetic lab built under the fake engine: as they are, and with an edit."""
 
 from __future__ import annotations
 
 import json
-import shutil
+from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from infra.model.stack import pulumi_values, stack_names
 from infra.program.stack import run
 from tests.program.fake_engine import Built, build
-from tests.shipped_stacks import insist_on_shipped, lend_steady, shipped, steady
+from tests.synthetic_lab import ROOT, SYNTHETIC, steady, the_lab
 
-ROOT = Path(__file__).resolve().parents[2]
-STACKS = tuple(stack_names(ROOT))
+STACKS = tuple(stack_names(SYNTHETIC))
 CI_REGISTRIES = {"us-east1": {"marin": "us-east1-docker.pkg.dev/hai-gcp-models/marin"}}
 REFERENCES: dict[str, dict[str, Any]] = {"organization/tidepool/ci": {"registries": CI_REGISTRIES}}
 
+__all__ = ["CI_REGISTRIES", "REFERENCES", "ROOT", "STACKS", "built", "content", "edited", "text_of", "unedited"]
 
-def lend(root: Path) -> Path:
-    """Make `root` a checkout whose steady stacks may be edited; what else a program reads stands there by links."""
-    lend_steady(root)
-    for name in ("images", "infra", "LICENSE", "requirements-service.lock"):
-        if not (root / name).exists():
-            (root / name).symlink_to(ROOT / name)
-    if not (root / "Pulumi.yaml").exists():
-        shutil.copy(ROOT / "Pulumi.yaml", root)
-    return root
+
+def lab_program() -> None:
+    """What the synthetic lab declares, of the stack that Pulumi's runtime is told."""
+    run(the_lab())
 
 
 def text_of(stack: str) -> str:
-    """Of the synthetic lab, for programs that build the committed images."""
-    insist_on_shipped()
     return steady(stack)
 
 
@@ -46,20 +38,16 @@ def edited(stack: str, *edits: tuple[str, str]) -> str:
 
 
 @cache
-def committed(stack: str) -> Built:
-    """A stack as it is committed; read it, never change it."""
-    return built(stack, shipped(stack))
-
-
-@cache
 def unedited(stack: str) -> Built:
-    """A stack with the capacity that tests count on; read it, never change it."""
+    """Read it, never change it."""
     return built(stack)
 
 
-def built(stack: str, text: str | None = None, *, preview: bool = False) -> Built:
+def built(
+    stack: str, text: str | None = None, *, preview: bool = False, declares: Callable[[], None] = lab_program
+) -> Built:
     values = pulumi_values(text_of(stack) if text is None else text)
-    return build(run, stack=stack, config=values, references=REFERENCES, preview=preview)
+    return build(declares, stack=stack, config=values, references=REFERENCES, preview=preview)
 
 
 def content(built: Built, name: str) -> dict[str, Any]:

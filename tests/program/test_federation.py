@@ -16,8 +16,8 @@ from infra.model.errors import ConfigError
 from infra.model.federation import RunMaker, condition, run_makers
 from infra.model.grants import ACTS_AS
 from infra.model.stack import load_stack, parse_stack
-from tests.program.stacks import ROOT, built, committed, edited, text_of
-from tests.shipped_stacks import of_this_lab
+from tests.program.stacks import ROOT, built, edited, text_of, unedited
+from tests.synthetic_lab import the_lab
 
 GITHUB = "    repository: marin-community/tidepool\n"
 ENVIRONMENTS = "    environments: [apply, apply-after-approval]\n"
@@ -26,17 +26,16 @@ HERE = "marin-community/tidepool"
 
 
 def members_of(account: str) -> set[str]:
-    grants = [g for g in committed("ci").of("IAMMember") if f"/{account}@" in g.inputs["serviceAccountId"]]
+    grants = [g for g in unedited("ci").of("IAMMember") if f"/{account}@" in g.inputs["serviceAccountId"]]
     assert {grant.inputs["role"] for grant in grants} == {ROLE}
     return {grant.inputs["member"].removeprefix(POOL) for grant in grants}
 
 
 def provider_inputs(text: str | None = None) -> Mapping[str, Any]:
-    (provider,) = (built("ci", text) if text else committed("ci")).of("WorkloadIdentityPoolProvider")
+    (provider,) = (built("ci", text) if text else unedited("ci")).of("WorkloadIdentityPoolProvider")
     return provider.inputs
 
 
-@of_this_lab
 def test_only_the_main_branch_in_a_named_environment_of_this_repository_deploys() -> None:
     assert members_of("tidepool-deployer") == {
         f"/attribute.deployment/{HERE}/apply/refs/heads/main",
@@ -44,7 +43,6 @@ def test_only_the_main_branch_in_a_named_environment_of_this_repository_deploys(
     }
 
 
-@of_this_lab
 def test_pull_requests_and_the_main_branch_read() -> None:
     assert members_of("tidepool-previewer") == {
         f"/attribute.preview/{HERE}/pull_request",
@@ -52,7 +50,6 @@ def test_pull_requests_and_the_main_branch_read() -> None:
     }
 
 
-@of_this_lab
 def test_the_workflow_of_images_on_a_sources_main_branch_builds_images() -> None:
     assert members_of("tidepool-ci-image-builder") == {
         f"/attribute.workflow/{repository}/.github/workflows/docker-images.yaml@refs/heads/main"
@@ -87,7 +84,6 @@ def acts_as_image_builder(claims: Mapping[str, str]) -> bool:
     )
 
 
-@of_this_lab
 def test_the_monorepos_workflow_of_images_acts_on_main() -> None:
     assert acts_as_image_builder(IMAGES)
     assert acts_as_image_builder(IMAGES | {"event_name": "schedule"})
@@ -125,7 +121,6 @@ OWN_IMAGES = {
 }
 
 
-@of_this_lab
 def test_this_repositorys_workflow_of_images_acts_on_main() -> None:
     assert acts_as_image_builder(OWN_IMAGES)
     assert acts_as_image_builder(OWN_IMAGES | {"event_name": "workflow_dispatch"})
@@ -148,7 +143,7 @@ def test_nothing_else_of_this_repository_builds_images(other: Mapping[str, str])
 
 
 def test_recipes_in_another_repository_than_the_stacks_are_let_in_by_their_workflow_of_images_alone() -> None:
-    github = load_stack(ROOT, "ci").github
+    github = load_stack(the_lab(), "ci").github
     assert github
     elsewhere = github.model_copy(update={"repository": "lab/stacks", "repository_id": None, "run_makers": ()})
     said = condition(elsewhere, [HERE])
@@ -157,7 +152,6 @@ def test_recipes_in_another_repository_than_the_stacks_are_let_in_by_their_workf
         assert not is_let_in({**OWN_IMAGES, **other}, said)
 
 
-@of_this_lab
 @pytest.mark.parametrize("event", ["pull_request", "push"])
 def test_a_pull_request_or_another_workflow_of_this_repository_builds_no_image(event: str) -> None:
     elsewhere = "refs/pull/1/merge" if event == "pull_request" else "refs/heads/main"
@@ -168,10 +162,9 @@ def test_a_pull_request_or_another_workflow_of_this_repository_builds_no_image(e
     assert not acts_as_image_builder(claims)
 
 
-@of_this_lab
 def test_what_builds_images_from_outside_writes_the_record_and_starts_builds_and_no_more() -> None:
     member = "serviceAccount:tidepool-ci-image-builder@hai-gcp-models.iam.gserviceaccount.com"
-    grants = [each for each in committed("ci").custom if each.inputs.get("member") == member]
+    grants = [each for each in unedited("ci").custom if each.inputs.get("member") == member]
     assert {(each.type.split(":")[-1], each.inputs["role"]) for each in grants} == {
         ("BucketIAMMember", "roles/storage.objectUser"),
         ("RepositoryIamMember", "roles/artifactregistry.reader"),
@@ -187,10 +180,9 @@ SERVING = ("sgl-project/sglang-jax", ("tpu-nightly.yaml", "tpu-pull-request.yaml
 
 
 def makers() -> tuple[RunMaker, ...]:
-    return run_makers(load_stack(ROOT, "ci"))
+    return run_makers(load_stack(the_lab(), "ci"))
 
 
-@of_this_lab
 def test_the_named_workflows_on_main_make_vms_each_as_the_account_of_its_repository_and_pool() -> None:
     acting = {(each.declared.repository, each.declared.pool): members_of(each.account_id) for each in makers()}
     assert acting == {
@@ -210,7 +202,6 @@ def test_the_named_workflows_on_main_make_vms_each_as_the_account_of_its_reposit
     assert not is_let_in(claims | {"repository": "stranger/marin"})
 
 
-@of_this_lab
 def test_a_repositorys_workflows_may_act_as_no_other_repositorys_account() -> None:
     for each in makers():
         whose = {
@@ -219,16 +210,15 @@ def test_a_repositorys_workflows_may_act_as_no_other_repositorys_account() -> No
         assert whose == {each.declared.repository}
 
 
-@of_this_lab
 def test_what_makes_vms_gives_them_its_own_pools_account_and_no_other() -> None:
     """The owner of one repository could otherwise start a VM that reads the secrets of another's runs."""
     lent = {
         (grant.inputs["member"], grant.inputs["serviceAccountId"].rpartition("/")[2].partition("@")[0])
         for stack in ("ci", "nightly", "training")
-        for grant in committed(stack).of("IAMMember")
+        for grant in unedited(stack).of("IAMMember")
         if grant.inputs["role"] == ACTS_AS and "controller-acts-as" not in grant.name
     }
-    pools = {pool.name: (name, pool) for name in ("nightly", "training") for pool in load_stack(ROOT, name).pools}
+    pools = {pool.name: (name, pool) for name in ("nightly", "training") for pool in load_stack(the_lab(), name).pools}
     assert lent == {
         (f"serviceAccount:{each.email}", names.pool_account_id(pools[each.declared.pool][0], each.declared.pool))
         for each in makers()
@@ -236,11 +226,10 @@ def test_what_makes_vms_gives_them_its_own_pools_account_and_no_other() -> None:
     assert len(lent) == len({member for member, _ in lent}) == 2
 
 
-@of_this_lab
 def test_what_makes_vms_reads_which_images_there_are_and_has_no_other_grant_on_data() -> None:
     for each in makers():
         member = f"serviceAccount:{each.email}"
-        (grant,) = (each for each in committed("ci").custom if each.inputs.get("member") == member)
+        (grant,) = (each for each in unedited("ci").custom if each.inputs.get("member") == member)
         assert grant.inputs["role"] == "roles/storage.objectViewer"
         assert grant.inputs["condition"]["expression"].endswith('/objects/images/")')
 
@@ -269,14 +258,13 @@ def test_accounts_that_make_vms_have_names_that_google_takes_and_that_no_other_h
 
 
 def test_no_other_account_is_anybodys_outside() -> None:
-    for grant in committed("ci").custom:
+    for grant in unedited("ci").custom:
         if grant.inputs.get("member", "").startswith("principalSet://"):
             account = grant.inputs["serviceAccountId"].split("/")[-1].partition("@")[0]
             named = ("tidepool-deployer", "tidepool-previewer", "tidepool-ci-image-builder")
             assert account in (*named, *(each.account_id for each in makers()))
 
 
-@of_this_lab
 def test_a_token_of_another_repository_is_not_let_in() -> None:
     assert "assertion.repository == 'marin-community/tidepool'" in provider_inputs()["attributeCondition"]
     assert provider_inputs()["oidc"]["issuerUri"] == "https://token.actions.githubusercontent.com"
@@ -288,7 +276,7 @@ def test_runs_that_carry_mains_ref_for_strangers_are_not_let_in() -> None:
 
 
 def test_whoever_takes_over_a_name_is_let_in_nowhere_once_its_number_is_written() -> None:
-    github = load_stack(ROOT, "ci").github
+    github = load_stack(the_lab(), "ci").github
     assert github
     maker = next(each for each in github.run_makers if each.repository != HERE)
     makers = [each.model_copy(update={"repository_id": "7"} if each is maker else {}) for each in github.run_makers]
@@ -313,22 +301,20 @@ def test_what_a_member_names_is_mapped() -> None:
 
 
 def test_the_deploying_account_outlives_the_stack_that_it_applies() -> None:
-    accounts = [a for a in committed("ci").of("Account") if a.name in ("tidepool-deployer", "tidepool-previewer")]
+    accounts = [a for a in unedited("ci").of("Account") if a.name in ("tidepool-deployer", "tidepool-previewer")]
     assert len(accounts) == 2
     assert all(a.retain_on_delete and a.inputs["createIgnoreAlreadyExists"] for a in accounts)
 
 
-@of_this_lab
 def test_workflows_are_told_the_providers_full_name_and_the_accounts() -> None:
-    told = committed("ci").outputs["github"]
+    told = unedited("ci").outputs["github"]
     assert told["provider"].endswith("/workloadIdentityPools/tidepool-ci/providers/github")
     assert told["accounts"]["previewer"] == "tidepool-previewer@hai-gcp-models.iam.gserviceaccount.com"
 
 
-@of_this_lab
 def test_a_stack_without_it_lets_nobody_in() -> None:
-    assert not committed("nightly").of("WorkloadIdentityPool")
-    assert "github" not in committed("nightly").outputs
+    assert not unedited("nightly").of("WorkloadIdentityPool")
+    assert "github" not in unedited("nightly").outputs
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,7 @@ from infra.local.provider import GoogleProvider
 from infra.local.provider.tables import TYPES
 from infra.model.plan import Plan
 from infra.model.stack import pulumi_values
-from infra.program.stack import run
-from tests.program.stacks import ROOT, committed, edited, text_of
+from tests.program.stacks import ROOT, edited, lab_program, text_of, unedited
 
 if TYPE_CHECKING:
     from infra.local.cloud.testing import TestCloud
@@ -47,7 +46,7 @@ class Applied:
         values = pulumi_values(text)
         google = GoogleProvider(self._cloud.url, values["gcp:project"])
         backend = Backend(self._root)
-        return Engine(backend, "tidepool", "ci", values, run, {"gcp": google}, lambda: "a passphrase", "local")
+        return Engine(backend, "tidepool", "ci", values, lab_program, {"gcp": google}, lambda: "a passphrase", "local")
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +91,7 @@ def test_the_list_names_every_input_whose_change_loses_something(token: str) -> 
     kind = f"{token.split(':')[1].split('/')[0]}.{token.split(':')[-1]}"
     rows = "\n".join(line for line in NEVER.splitlines() if f"`{kind}`" in line)
     written: set[str] = set()
-    for resource in committed("ci").custom:
+    for resource in unedited("ci").custom:
         if resource.type == token:
             written |= resource.inputs.keys()
     unnamed = {snake(name) for name in written & replacing(token)} - set(re.findall(r"`([a-z_]+)`", rows))
@@ -108,7 +107,7 @@ def test_the_list_names_only_what_the_provider_knows() -> None:
 
 
 def test_a_repositorys_form_is_written_so_that_no_default_can_move_it() -> None:
-    for repository in committed("ci").of("artifactregistry/repository:Repository"):
+    for repository in unedited("ci").of("artifactregistry/repository:Repository"):
         assert repository.inputs["format"] == "DOCKER"
         remote = "remoteRepositoryConfig" in repository.inputs
         assert repository.inputs["mode"] == ("REMOTE_REPOSITORY" if remote else "STANDARD_REPOSITORY")

@@ -15,7 +15,7 @@ from infra.model.federation import run_makers
 from infra.model.stack import load_stack
 from tests.program.stacks import ROOT
 from tests.program.test_serving import served
-from tests.shipped_stacks import of_this_lab
+from tests.synthetic_lab import the_lab
 
 PAGE = (ROOT / "docs" / "threats.md").read_text()
 TEST = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
@@ -72,7 +72,7 @@ def test_every_walk_is_one_of_these() -> None:
 
 def declared() -> dict[str, set[str]]:
     """By identity, each role with what it stands on, of the ci stack with its broker and controller."""
-    program, config = served(), load_stack(ROOT, "ci")
+    program, config = served(), load_stack(the_lab(), "ci")
     pools = {names.pool_account_id("ci", pool.name) for pool in config.pools}
     makers = {each.account_id for each in run_makers(config)}
     found: dict[str, set[str]] = defaultdict(set)
@@ -102,7 +102,6 @@ def declared() -> dict[str, set[str]]:
     return dict(found)
 
 
-@of_this_lab
 def test_each_identity_has_the_roles_that_the_page_says_and_no_other() -> None:
     told = {
         who.strip("`"): set(re.findall(r"`([\w.]+ on [^`]+)`", roles))

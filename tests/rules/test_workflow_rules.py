@@ -20,10 +20,11 @@ from infra.rules.book import EDIT_RULES, judge
 from infra.rules.finding import Finding, Level
 from tests.cli import workflow_checkout
 from tests.model.demanding import asking, demand, fleet, member
-from tests.model.given import ROOT, sibling
+from tests.model.given import sibling
 from tests.program.stacks import STACKS, text_of
 from tests.rules.right_edits import edit
 from tests.rules.test_policy_pack import pack, settings_of
+from tests.synthetic_lab import the_lab
 from workflows.outputs import outputs
 from workflows.world import load_world
 
@@ -38,16 +39,16 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return workflow_checkout.made(tmp_path, monkeypatch)
 
 
-def committed() -> Demands:
-    demands = load_demands(ROOT)
+def unedited() -> Demands:
+    demands = load_demands(the_lab())
     assert demands is not None
     return demands
 
 
 def test_the_committed_stacks_give_what_the_committed_workflows_ask() -> None:
-    stacks = [load_stack(ROOT, stack) for stack in STACKS]
-    assert load_images(ROOT, {stack.stack: stack for stack in stacks})
-    assert [each for each in misfits(stacks, committed()) if each.stops] == []
+    stacks = [load_stack(the_lab(), stack) for stack in STACKS]
+    assert load_images(the_lab(), {stack.stack: stack for stack in stacks})
+    assert [each for each in misfits(stacks, unedited()) if each.stops] == []
 
 
 @pytest.mark.parametrize(("text", "label"), [(REMOVED, "tpu-v5p"), (TYPO, "tpu-v4")], ids=["removed pool", "typo"])

@@ -1,12 +1,7 @@
-"""The monorepo's specification for tests: as committed, edited, or with another fleet.
-
-What owners edit every day, capacity and versions of jax, is the same here whatever the files say today: a test of
-how files are made fails by a change of that alone, and not by an everyday edit.
-"""
+"""The specification of the synthetic lab for tests: as it is, edited, or with another fleet."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -14,7 +9,7 @@ from typing import Any
 
 from infra.model.schema import StackConfig
 from infra.model.stack import parse_stack
-from tests.shipped_stacks import insist_on_shipped, steady
+from tests.synthetic_lab import steady, the_lab
 from workflows.generate import Generated, generate
 from workflows.spec import Spec, load_spec, read_spec
 from workflows.world import ACTIONS, OwnActions, OwnPin, World, load_world
@@ -27,40 +22,29 @@ JAX = ("0.6.2", "0.7.2", "0.8.0")
 
 
 @cache
-def shipped() -> World:
-    """As the files say today."""
-    return load_world(ROOT)
-
-
-@cache
 def world() -> World:
-    stacks = {name: _parsed(name, steady(name)) for name in shipped().stacks}
-    return replace(shipped(), stacks=stacks)
+    return load_world(the_lab())
 
 
 @cache
 def pinned() -> World:
     """With our actions at a commit, whatever is pinned today."""
-    names = [path.name for path in (ROOT / ACTIONS).iterdir()]
+    names = [path.name for path in (the_lab() / ACTIONS).iterdir()]
     own = OwnActions(world().images.recipes, dict.fromkeys(names, OwnPin("2026-11-22", COMMIT, "f00d" * 10)))
     return replace(world(), actions=replace(world().actions, own=own))
 
 
 @cache
-def committed() -> Spec:
-    """As the file says today."""
-    insist_on_shipped()
-    return load_spec(ROOT, "marin", shipped())
+def unedited() -> Spec:
+    return load_spec(the_lab(), "marin", world())
 
 
 def text() -> str:
-    insist_on_shipped()
-    versions = ", ".join(f'"{version}"' for version in JAX)
-    return re.sub(r"(?m)^( +jax: )\[.*\]$", rf"\g<1>[{versions}]", (ROOT / SOURCE).read_text(encoding="utf-8"))
+    return (the_lab() / SOURCE).read_text(encoding="utf-8")
 
 
 def edited(*edits: tuple[str, str]) -> str:
-    """The committed text with each edit made once; what an edit replaces must be there."""
+    """The text with each edit made once; what an edit replaces must be there."""
     whole = text()
     for before, after in edits:
         assert before in whole, before

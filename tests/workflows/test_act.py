@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from infra.tools.install import ToolError, need
+from tests.lacking import lacking
 from tests.workflows.monorepo import REPOSITORY, ROOT, files
 from workflows.events import pull_request
 from workflows.world import load_actions
@@ -123,7 +124,7 @@ def act(tmp_path: Path) -> Act:
     try:
         return Act(need("act"), tmp_path)
     except ToolError as error:
-        pytest.skip(str(error))
+        lacking(str(error))
 
 
 def test_a_forks_pull_request_runs_every_test_that_needs_no_accelerator(act: Act) -> None:

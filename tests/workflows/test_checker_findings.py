@@ -9,6 +9,7 @@ import pytest
 
 from infra.model.schema import Trust
 from infra.model.stack import load_stack, stack_names
+from tests.synthetic_lab import the_lab
 from tests.workflows.rule_examples.files import CHECKS, OURS, files, following, run, workflow
 from workflows.checks import RULES, Fault, Known, Pool, TestCase, check, pools_of
 from workflows.checks.coverage import marked
@@ -93,7 +94,7 @@ def test_a_marker_expression_selects_as_pytest_does(expression: str, markers: tu
 
 
 def test_pools_of_the_stacks_have_their_labels_and_say_whom_they_are_for() -> None:
-    stacks = [load_stack(ROOT, name) for name in stack_names(ROOT)]
+    stacks = [load_stack(the_lab(), name) for name in stack_names(the_lab())]
     pools = {pool.name: pool for pool in pools_of(stacks)}
     declared = [pool for stack in stacks for pool in stack.pools if pool.slices]
     assert pools.keys() == {pool.name for pool in declared}

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from tests.shipped_stacks import of_this_lab
 from tests.workflows.sandbox.hub import Hub, serving
 from tests.workflows.shipped_scripts import RUN_ID, run
 from tests.workflows.test_tier_files import data
@@ -54,7 +53,6 @@ def test_what_is_no_whole_commit_gets_no_status(tmp_path: Path, commit: str) -> 
     assert hub.asked == []
 
 
-@of_this_lab
 def test_the_status_is_set_when_they_start_when_they_do_not_and_when_they_end() -> None:
     jobs = data("tpu-pull-request.yaml")["jobs"]
     head, report = jobs["head"]["steps"], jobs["report"]["steps"]
@@ -66,7 +64,6 @@ def test_the_status_is_set_when_they_start_when_they_do_not_and_when_they_end() 
     assert report.index(steps[-1]) == 0, "nothing that may fail comes before what is required"
 
 
-@of_this_lab
 @pytest.mark.parametrize(
     ("ended", "result", "text"),
     [

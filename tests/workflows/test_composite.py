@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from infra.model.errors import ConfigError
+from tests.synthetic_lab import the_lab
 from tests.workflows import monorepo
 from tests.workflows.monorepo import COMMIT, ROOT
 from workflows.builders import (
@@ -51,7 +52,7 @@ SHORT = 3
 
 def made(world: World) -> list[Generated]:
     """Every generated file, this repository's own and each specification's."""
-    specs = (load_spec(ROOT, name, world) for name in spec_names(ROOT))
+    specs = (load_spec(the_lab(), name, world) for name in spec_names(the_lab()))
     return [*generate_own(world), *(file for spec in specs for file in generate(spec, world))]
 
 

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from infra.model.errors import ConfigError
 from infra.operations.workflows.scene import read_files
-from tests.shipped_stacks import of_this_lab
+from tests.synthetic_lab import the_lab
 from tests.workflows import monorepo
-from tests.workflows.monorepo import ROOT
 from workflows.checks import Known, check
 from workflows.checks.coverage import selections as commands
 from workflows.checks.rule import Repository
@@ -132,19 +131,17 @@ def test_a_list_with_mistakes_is_refused_with_every_line() -> None:
     assert [each.subject for each in refused.value.problems] == ["lab.tests", "lab.tests:1", "lab.tests:2"]
 
 
-@of_this_lab
 def test_the_labs_tests_run_in_exactly_the_jobs_they_should() -> None:
-    collected = load_collected(ROOT, "marin")
+    collected = load_collected(the_lab(), "marin")
     assert collected is not None
-    found = of_spec(load_spec(ROOT, "marin", load_world(ROOT)), collected)
+    found = of_spec(load_spec(the_lab(), "marin", load_world(the_lab())), collected)
     assert list(found.findings()) == []
     assert {gap.package: count for gap, count in found.by_gap}["levanter"] == 6
 
 
-@of_this_lab
 def test_what_the_shell_of_generated_jobs_selects_is_what_the_specification_says() -> None:
-    world = load_world(ROOT)
-    spec = load_spec(ROOT, "marin", world)
+    world = load_world(the_lab())
+    spec = load_spec(the_lab(), "marin", world)
     files = [each.whole() for each in generate(spec, world)]
     scene = Repository(tuple(WorkflowView(file) for file in files), Known())
     written_in_shell = {(found.paths, found.markers) for _, found in commands(scene)}

@@ -10,7 +10,7 @@ import pytest
 from infra.model.demand import Code, Demand, read_demands
 from infra.model.errors import ConfigError
 from tests.model.given import ROOT
-from tests.shipped_stacks import of_this_lab
+from tests.synthetic_lab import the_lab
 from workflows.demands import START_UP, Asking, asked, cache_folder, demands, written
 from workflows.read import read
 from workflows.world import World, load_world
@@ -29,7 +29,7 @@ jobs:
 
 @cache
 def world() -> World:
-    return load_world(ROOT)
+    return load_world(the_lab())
 
 
 def of(text: str) -> tuple[Demand, ...]:
@@ -158,7 +158,6 @@ def test_the_cache_folder_is_the_one_that_steps_see() -> None:
     assert of(outer + "        env: {UV_CACHE_DIR: /inner}\n")[0].cache_folder == "/inner"
 
 
-@of_this_lab
 def test_a_vm_for_a_run_is_known_by_the_account_that_it_runs_as() -> None:
     train = next(each for each in world().pools() if each.pool.name == "train-v4")
     job = JOB.replace("{on}", "push").replace("[self-hosted, tpu-ci]", "ubuntu-24.04")
@@ -166,7 +165,6 @@ def test_a_vm_for_a_run_is_known_by_the_account_that_it_runs_as() -> None:
     assert (found.vm, found.hosted, found.vm_code) == ("train-v4", True, Code.MAIN)
 
 
-@of_this_lab
 @pytest.mark.parametrize(
     "told",
     [

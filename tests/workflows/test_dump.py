@@ -10,13 +10,14 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.synthetic_lab import the_lab
 from tests.workflows.values import DATA, TEXTS
 from workflows.dump import CommentedData, dump
 from workflows.dump import Path as Place
 from workflows.read import read
 
 COMMENTS = st.text(st.characters(categories=("L", "N", "P", "Zs")), max_size=20)
-FILES = sorted((Path(__file__).resolve().parents[2] / ".github" / "workflows").glob("*.y*ml"))
+FILES = sorted((the_lab() / ".github" / "workflows").glob("*.y*ml"))
 
 
 @given(DATA)

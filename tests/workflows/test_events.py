@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from infra.model.errors import ConfigError
+from tests.synthetic_lab import the_lab
 from tests.workflows.event_tables import table, told
 from workflows.events import (
     GitHubEvent,
@@ -26,7 +27,7 @@ from workflows.runs import Given, JobRun, Result, run
 from workflows.triggering import started
 
 ROOT = Path(__file__).resolve().parents[2]
-FILES = sorted((ROOT / ".github" / "workflows").glob("*.y*ml"))
+FILES = sorted((the_lab() / ".github" / "workflows").glob("*.y*ml"))
 GOLDEN = Path(__file__).parent / "golden"
 GIVEN = Given(
     variables={"TIDEPOOL_IDENTITY_PROVIDER": "projects/1/locations/global/workloadIdentityPools/github"},
@@ -40,7 +41,7 @@ GIVEN = Given(
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_this_repositorys_own_workflows_start_the_jobs_of_their_golden_tables(path: Path, update_goldens: bool) -> None:
-    workflow = read_file(path, ROOT).data
+    workflow = read_file(path, the_lab()).data
     found = told(tuple(run(workflow, event, GIVEN) for event in table(repository="lab/tidepool")))
     golden = GOLDEN / f"{path.stem}.txt"
     if update_goldens:

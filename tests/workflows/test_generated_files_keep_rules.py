@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.shipped_stacks import of_this_lab
+from tests.synthetic_lab import the_lab
 from workflows.checks import RULES, Known, check, pools_of
 from workflows.generate import Generated, generate
 from workflows.own import generate_own
@@ -26,14 +26,14 @@ Fault = Callable[[dict[str, Any]], bool]
 
 @cache
 def known() -> Known:
-    return Known(pools=pools_of(load_world(ROOT).stacks.values()))
+    return Known(pools=pools_of(load_world(the_lab()).stacks.values()))
 
 
 @cache
 def repositories() -> dict[str, tuple[Generated, ...]]:
     """The generated files of this repository and of each specification's."""
-    world = load_world(ROOT)
-    made = {name: generate(load_spec(ROOT, name, world), world) for name in spec_names(ROOT)}
+    world = load_world(the_lab())
+    made = {name: generate(load_spec(the_lab(), name, world), world) for name in spec_names(the_lab())}
     return {"own": generate_own(world), **made}
 
 
@@ -43,7 +43,7 @@ def files(name: str) -> tuple[WorkflowFile, ...]:
     return tuple(each.whole() for each in repositories()[name])
 
 
-@pytest.mark.parametrize("name", ["own", *spec_names(ROOT)])
+@pytest.mark.parametrize("name", ["own", *spec_names(the_lab())])
 def test_nothing_is_found_in_generated_files(name: str) -> None:
     found = check(files(name), known())
     assert not found, "\n".join(map(str, found))
@@ -170,7 +170,6 @@ def put(rule: str, file: WorkflowFile) -> WorkflowFile:
     return WorkflowFile(file.source, data, file.positions, file.values) if FAULTS[rule](data) else file
 
 
-@of_this_lab
 @pytest.mark.parametrize("rule", FAULTS)
 def test_a_fault_in_a_generated_file_is_found(rule: str) -> None:
     alone, tried = [each for each in RULES if each.id == rule], 0

@@ -14,7 +14,7 @@ import pytest
 from infra.model.federation import IMAGES_WORKFLOW
 from infra.model.images.rebuilds import Change, rebuilds
 from infra.model.images.spec import Builder
-from tests.shipped_stacks import of_this_lab
+from tests.synthetic_lab import the_lab
 from workflows.events import dispatch, push
 from workflows.image_builds import TESTED
 from workflows.own import generate_own
@@ -22,8 +22,6 @@ from workflows.own.docker_images import CHOICE
 from workflows.runs import Given, run
 from workflows.starts import image_jobs
 from workflows.world import World, load_world
-
-pytestmark = of_this_lab
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE, MONOREPO = "marin-community/tidepool", "marin-community/marin"
@@ -34,7 +32,7 @@ SET_UP = {"TIDEPOOL_IDENTITY_PROVIDER": "projects/1/locations/global/workloadIde
 
 @pytest.fixture(scope="module")
 def world() -> World:
-    return load_world(ROOT)
+    return load_world(the_lab())
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +77,7 @@ def of_github(plan: list[dict[str, Any]]) -> tuple[str, ...]:
 def test_a_push_of_recipes_starts_the_jobs_of_the_images_that_the_plan_names(
     world: World, files: list[str], images: tuple[str, ...]
 ) -> None:
-    found = image_jobs(ROOT, HERE, files)
+    found = image_jobs(the_lab(), HERE, files)
     assert found
     assert found.images == of_github(planned(world, HERE, *files)) == images
     assert bool(found.why) is not bool(images)
@@ -92,13 +90,13 @@ def test_a_push_of_recipes_starts_the_jobs_of_the_images_that_the_plan_names(
 def test_a_push_of_the_sources_starts_the_jobs_of_the_images_that_the_plan_names(
     world: World, file: str, images: tuple[str, ...]
 ) -> None:
-    found = image_jobs(ROOT, MONOREPO, [file])
+    found = image_jobs(the_lab(), MONOREPO, [file])
     assert found
     assert found.images == of_github(planned(world, MONOREPO, file)) == images
 
 
 def test_what_follows_tests_is_not_built_at_the_push_of_its_sources(world: World) -> None:
-    found = image_jobs(ROOT, MONOREPO, ["lib/levanter/src/levanter/main.py"])
+    found = image_jobs(the_lab(), MONOREPO, ["lib/levanter/src/levanter/main.py"])
     assert found
     assert not found.images
     assert of_github(planned(world, MONOREPO, "lib/levanter/src/levanter/main.py")) == (INCREMENTAL,)
@@ -106,13 +104,13 @@ def test_what_follows_tests_is_not_built_at_the_push_of_its_sources(world: World
 
 @pytest.mark.parametrize("ref", [{"branch": "topic"}, {"tag": "v1"}], ids=str)
 def test_a_push_elsewhere_than_to_main_starts_no_job(ref: dict[str, str]) -> None:
-    found = image_jobs(ROOT, HERE, ["images/levanter-base/Dockerfile"], **ref)
+    found = image_jobs(the_lab(), HERE, ["images/levanter-base/Dockerfile"], **ref)
     assert found
     assert not found.images
 
 
 def test_nothing_is_said_of_repositories_and_checkouts_without_a_workflow_of_images(tmp_path: Path) -> None:
-    assert image_jobs(ROOT, "somebody/else", ["Dockerfile"]) is None
+    assert image_jobs(the_lab(), "somebody/else", ["Dockerfile"]) is None
     assert image_jobs(tmp_path, HERE, ["images/levanter-base/Dockerfile"]) is None
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from infra.model.errors import ConfigError
-from tests.shipped_stacks import of_this_lab
+from tests.synthetic_lab import the_lab
 from tests.workflows.event_tables import table, told
 from tests.workflows.legacy_checkout import legacy, old_files, path
 from workflows.checks import Known, check
@@ -29,8 +29,6 @@ from workflows.spec import Spec, load_spec, read_spec
 from workflows.spec.model import Legacy, LegacyRuns
 from workflows.world import World, load_world
 
-pytestmark = of_this_lab
-
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = Path(__file__).parent / "golden"
 REPOSITORY, SHA = "lab/monorepo", "c0ffee00" * 5
@@ -40,12 +38,12 @@ START = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 @pytest.fixture(scope="module")
 def world() -> World:
-    return load_world(ROOT)
+    return load_world(the_lab())
 
 
 @pytest.fixture(scope="module")
 def spec(world: World) -> Spec:
-    found = load_spec(ROOT, "marin", world)
+    found = load_spec(the_lab(), "marin", world)
     return replace(found, declared=found.declared.model_copy(update={"legacy": legacy()}))
 
 
@@ -131,7 +129,7 @@ def test_without_a_section_there_is_nothing_to_compare(spec: Spec, world: World)
 def test_every_generated_file_of_the_lab_says_which_old_ones_it_takes_the_place_of(
     world: World, files: tuple[Generated, ...]
 ) -> None:
-    said = load_spec(ROOT, "marin", world).declared.legacy
+    said = load_spec(the_lab(), "marin", world).declared.legacy
     assert said is not None
     assert {path(old.replaced_by) for old in said.workflows} == {each.path for each in files}
 
@@ -146,7 +144,7 @@ REFUSED = [
 
 def declared(world: World, said: Legacy) -> str:
     """The committed specification with a section `legacy`."""
-    written = (ROOT / "workflows/spec/marin.yaml").read_text()
+    written = (the_lab() / "workflows/spec/marin.yaml").read_text()
     return f"{written.partition('legacy:')[0]}\nlegacy: {said.model_dump_json()}\n"
 
 

@@ -15,14 +15,13 @@ from infra.model.run_labels import EXPIRES, RUN
 from infra.model.schema import Trust
 from tests.workflows import monorepo
 from tests.workflows.event_tables import table, told
-from tests.workflows.monorepo import JAX, REPOSITORY, ROOT, committed, files, job, shipped, world
+from tests.workflows.monorepo import JAX, REPOSITORY, files, job, unedited, world
 from workflows.builders.step import inner_limits
 from workflows.events import dispatch, pull_request, push, schedule, workflow_run
 from workflows.generate import Generated, generate
 from workflows.runs import Given, run
 
 GOLDEN = Path(__file__).parent / "golden" / "marin"
-COPIES = ROOT / "workflows" / "generated" / "marin"
 NAMES = sorted(files())
 TPU = ("levanter-tests.yaml", "marin-unit-tests.yaml")
 PULL = pull_request(repository=REPOSITORY)
@@ -32,7 +31,7 @@ MAIN = push(repository=REPOSITORY)
 @cache
 def today() -> dict[str, Generated]:
     """Of the files as they are, with the counts and versions of today."""
-    return {Path(each.path).name: each for each in generate(committed(), shipped())}
+    return {Path(each.path).name: each for each in generate(unedited(), world())}
 
 
 def data(name: str) -> dict[str, Any]:
@@ -55,14 +54,6 @@ def started(
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_committed_copies_are_what_the_generator_gives(name: str, update_goldens: bool) -> None:
-    copy, made = COPIES / today()[name].path, today()[name].text
-    if update_goldens:
-        copy.write_text(made, encoding="utf-8")
-    assert copy.read_text(encoding="utf-8") == made, "`./tidepool workflows --write` makes it anew"
-
-
-@pytest.mark.parametrize("name", NAMES)
 def test_each_event_starts_the_jobs_of_the_golden_table(name: str, update_goldens: bool) -> None:
     found = told(tuple(run(data(name), event, TESTED) for event in table(repository=REPOSITORY)))
     golden = GOLDEN / f"{Path(name).stem}.txt"
@@ -81,8 +72,8 @@ def test_every_job_says_which_line_of_the_specification_it_comes_from(name: str)
 
 
 def test_equal_inputs_give_equal_bytes() -> None:
-    again = generate(committed(), shipped())
-    assert [each.text for each in again] == [each.text for each in generate(committed(), shipped())]
+    again = generate(unedited(), world())
+    assert [each.text for each in again] == [each.text for each in generate(unedited(), world())]
 
 
 # Tests of Levanter.

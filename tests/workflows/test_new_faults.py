@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.shipped_stacks import of_this_lab
 from tests.workflows.linters import THEIRS, linted
 from tests.workflows.new_faults import FAULTS
 from tests.workflows.new_faults import Fault as Planted
@@ -22,14 +21,12 @@ LEAST, FOUND = 40, 35
 LINTED = [each for each in FAULTS if each.found in THEIRS]
 
 
-@of_this_lab
 @pytest.mark.parametrize("fault", [each for each in FAULTS if each.found not in THEIRS], ids=lambda fault: fault.said)
 def test_a_new_fault_is_found_by_its_rule_or_is_beyond_all_of_them(fault: Planted) -> None:
     found = {each.rule for each in judged(fault)}
     assert fault.found in found if fault.found else not found, f"{fault.said}: {', '.join(found) or 'nothing found'}"
 
 
-@of_this_lab
 def test_a_fault_that_is_left_to_a_linter_is_found_by_it_and_nothing_is_without_the_fault(tmp_path: Path) -> None:
     faulty = {each.said: put(each) for each in LINTED}
     without = {f"without {each.said}": in_full(each.repository, each.file) for each in LINTED}

@@ -12,7 +12,7 @@ import pytest
 from infra.model.demand import WRITE
 from infra.model.errors import ConfigError
 from infra.model.images.spec import Builder
-from tests.shipped_stacks import of_this_lab
+from tests.synthetic_lab import the_lab
 from workflows.builders.step import inner_limits
 from workflows.checks import Known, check
 from workflows.composite import FOLDER, MARK, Generated
@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="module")
 def world() -> World:
-    return load_world(ROOT)
+    return load_world(the_lab())
 
 
 @pytest.fixture(scope="module")
@@ -43,14 +43,6 @@ def plain(generated: Generated) -> dict[str, Any]:
     return generated.workflow.plain()
 
 
-def test_the_files_of_this_repository_are_what_the_generator_gives(own: dict[str, Generated]) -> None:
-    there = {path.name: path.read_text() for path in (ROOT / FOLDER).iterdir()}
-    made = {name: each.text for name, each in own.items()}
-    stale = sorted(name for name in there.keys() | made.keys() if there.get(name) != made.get(name))
-    assert not stale, f"{', '.join(stale)} differ from what they are made of: {WRITE}"
-
-
-@of_this_lab
 def test_where_github_builds_no_image_there_is_no_workflow_of_images(world: World, own: dict[str, Generated]) -> None:
     images = tuple(each for each in world.images.images if each.builder is not Builder.GITHUB)
     without = replace(world, images=world.images.model_copy(update={"images": images}))
@@ -97,7 +89,6 @@ def test_the_checker_finds_nothing_in_them(own: dict[str, Generated]) -> None:
     assert not check(files, Known(repository="lab/tidepool"))
 
 
-@of_this_lab
 def test_a_new_stack_has_its_turn_in_every_file_that_goes_through_them(world: World) -> None:
     more = {**world.stacks, "archive": world.stacks["training"].model_copy(update={"stack": "archive"})}
     files = {Path(each.path).name: each for each in generate_own(replace(world, stacks=more))}
@@ -122,7 +113,6 @@ def test_an_apply_has_time_for_every_stack_to_be_stopped_in_good_order(own: dict
     assert sum(limits) + others < job["timeout-minutes"] <= 360
 
 
-@of_this_lab
 def test_an_apply_that_github_would_end_in_the_middle_of_a_drain_is_refused(world: World) -> None:
     ci = world.stacks["ci"]
     slow = ci.model_copy(update={"runners": ci.runners.model_copy(update={"job_minutes": 216})})
@@ -152,7 +142,6 @@ def identified(own: dict[str, Generated], event: GitHubEvent, **variables: str) 
 SET_UP = {"TIDEPOOL_IDENTITY_PROVIDER": "projects/1/locations/global/workloadIdentityPools/github"}
 
 
-@of_this_lab
 @pytest.mark.parametrize(
     ("event", "jobs"),
     [

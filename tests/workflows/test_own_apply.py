@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.shipped_stacks import of_this_lab
+from tests.synthetic_lab import the_lab
 from workflows.own import generate_own
 from workflows.world import load_world
-
-pytestmark = of_this_lab
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT = """\
@@ -30,7 +28,7 @@ case " $FAILS " in *" $2 "*) exit 124 ;; esac
 
 @pytest.fixture(scope="module")
 def script() -> str:
-    [file] = [each for each in generate_own(load_world(ROOT)) if each.path.endswith("/apply.yaml")]
+    [file] = [each for each in generate_own(load_world(the_lab())) if each.path.endswith("/apply.yaml")]
     [found] = [step["run"] for step in file.workflow.plain()["jobs"]["apply"]["steps"] if step.get("name") == "Apply"]
     return found
 
@@ -65,5 +63,5 @@ def test_a_stack_is_asked_once_to_stop_as_by_a_person_and_has_time_to_write_its_
     _, log = applied(script, tmp_path)
     limits = [line.split()[1:5] for line in log if line.startswith("limit")]
     assert [limit[:3] for limit in limits] == [["--foreground", "--signal=INT", "--kill-after=5m"]] * 3
-    wait = load_world(ROOT).stacks["ci"].runners.job_minutes
+    wait = load_world(the_lab()).stacks["ci"].runners.job_minutes
     assert [limit[3] for limit in limits] == [f"{35 + wait}m", "35m", "35m"], "where VMs take jobs, jobs are waited for"

@@ -7,13 +7,13 @@ from dataclasses import replace
 import yaml
 
 from tests.model.demanding import LAB, fleet, member
-from tests.model.given import ROOT
+from tests.synthetic_lab import the_lab
 from workflows.outputs import LABELS, label_file, runner_labels
 from workflows.world import World, load_world
 
 
 def world(pools: str = "") -> World:
-    return replace(load_world(ROOT), stacks={"ci": fleet(pools)})
+    return replace(load_world(the_lab()), stacks={"ci": fleet(pools)})
 
 
 def test_every_label_of_pools_that_serve_the_repository_is_listed_once() -> None:

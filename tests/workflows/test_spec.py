@@ -7,6 +7,7 @@ import re
 import pytest
 
 from infra.model.errors import ConfigError
+from tests.synthetic_lab import the_lab
 from tests.workflows import monorepo
 from workflows.spec import load_spec, read_spec, spec_names
 
@@ -100,17 +101,17 @@ def test_a_key_that_stands_twice_is_refused() -> None:
 
 def test_a_specification_that_is_not_there_is_named_with_those_that_are() -> None:
     with pytest.raises(ConfigError, match="no specification named nothing") as refused:
-        load_spec(monorepo.ROOT, "nothing", monorepo.world())
+        load_spec(the_lab(), "nothing", monorepo.world())
     assert "marin" in str(refused.value)
 
 
-@pytest.mark.parametrize("name", spec_names(monorepo.ROOT))
+@pytest.mark.parametrize("name", spec_names(the_lab()))
 def test_every_committed_specification_holds_every_rule(name: str) -> None:
-    assert load_spec(monorepo.ROOT, name, monorepo.world()).name == name
+    assert load_spec(the_lab(), name, monorepo.world()).name == name
 
 
 def test_a_line_is_where_its_key_is_written() -> None:
-    spec = monorepo.committed()
+    spec = monorepo.unedited()
     line = spec.line("tests", 0, "suites", 3)
     assert line.key == "tests[0].suites[3]"
     assert monorepo.text().splitlines()[line.line - 1].strip() == "- job: tpu-tests"
@@ -118,12 +119,12 @@ def test_a_line_is_where_its_key_is_written() -> None:
 
 
 def test_what_is_a_default_is_told_where_its_entry_stands() -> None:
-    spec = monorepo.committed()
+    spec = monorepo.unedited()
     assert spec.line("tests", 0, "suites", 0, "node").line == spec.line("tests", 0, "suites", 0).line
 
 
 def test_seven_of_the_labs_nineteen_files_go_and_two_come() -> None:
-    declared = monorepo.committed().declared
+    declared = monorepo.unedited().declared
     made = [
         each.file for section in (declared.tests, declared.images, declared.runs, declared.publish) for each in section
     ]

@@ -10,8 +10,7 @@ import pytest
 from infra.model.errors import Problem
 from infra.model.fit import misfits
 from infra.model.stack import parse_stack
-from tests.model.given import ROOT
-from tests.shipped_stacks import steady
+from tests.synthetic_lab import steady, the_lab
 from tests.workflows.monorepo import world
 from workflows.outputs import Outputs, outputs
 from workflows.standing import Stale, differences, stale
@@ -22,14 +21,14 @@ CI = steady("ci")
 
 @cache
 def now() -> Outputs:
-    return outputs(ROOT, world())
+    return outputs(the_lab(), world())
 
 
 def edited(old: str, new: str) -> Outputs:
     assert old in CI
     others = [stack for name, stack in world().stacks.items() if name != "ci"]
     ci = parse_stack(CI.replace(old, new, 1), stack="ci", source="stacks/Pulumi.ci.yaml", siblings=others)
-    return outputs(ROOT, replace(world(), stacks={**world().stacks, "ci": ci}))
+    return outputs(the_lab(), replace(world(), stacks={**world().stacks, "ci": ci}))
 
 
 def left_behind(old: str, new: str) -> dict[str, Stale]:
@@ -117,7 +116,7 @@ def test_a_zone_of_a_vm_for_a_run_is_told_where_the_vm_is_made() -> None:
     others = [stack for name, stack in world().stacks.items() if name != "nightly"]
     text = steady("nightly").replace("us-central1-b: 0", "us-east1-d: 0", 1)
     moved = parse_stack(text, stack="nightly", source="stacks/Pulumi.nightly.yaml", siblings=others)
-    after = outputs(ROOT, replace(world(), stacks={**world().stacks, "nightly": moved}))
+    after = outputs(the_lab(), replace(world(), stacks={**world().stacks, "nightly": moved}))
     found = stale(now(), after, lambda path, text: now().texts.get(path) == text)
     assert any("ZONES us-central1-b -> us-east1-d" in str(each) for each in found)
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from infra.model.errors import ConfigError
-from tests.shipped_stacks import of_this_lab
+from tests.synthetic_lab import the_lab
 from tests.workflows.event_tables import table, told
 from workflows.events import dispatch, pull_request, schedule
 from workflows.expressions import Scope, expand
@@ -24,8 +24,6 @@ from workflows.placement import cost, times_a_month
 from workflows.runs import Given, Result, run
 from workflows.spec import Spec, read_spec
 from workflows.world import World, load_world
-
-pytestmark = of_this_lab
 
 ROOT = Path(__file__).parents[2]
 SOURCE = "workflows/spec/serving.yaml"
@@ -37,11 +35,11 @@ ON_VM = ("tpu-nightly.yaml", "tpu-pull-request.yaml")
 
 @cache
 def world() -> World:
-    return load_world(ROOT)
+    return load_world(the_lab())
 
 
 def spec(*edits: tuple[str, str]) -> Spec:
-    text = (ROOT / SOURCE).read_text(encoding="utf-8")
+    text = (the_lab() / SOURCE).read_text(encoding="utf-8")
     for before, after in edits:
         assert before in text, before
         text = text.replace(before, after, 1)

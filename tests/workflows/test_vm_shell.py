@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from infra.model.stack import load_stack, stack_names
+from tests.synthetic_lab import the_lab
 from tests.workflows.sandbox.generated import DIGEST, VARIABLES, Asked, jobs
 from tests.workflows.sandbox.programs import START, Programs
 from tests.workflows.sandbox.running import JobEnd, Runner, named
@@ -188,7 +189,7 @@ def test_a_vm_of_a_fork_pool_has_no_address_of_its_own(machine: Machine, asked: 
     well(machine, asked)
     machine.run(asked)
     [argv] = machine.gcloud("create")
-    pools = {pool.name: pool for stack in stack_names(ROOT) for pool in load_stack(ROOT, stack).pools}
+    pools = {pool.name: pool for stack in stack_names(the_lab()) for pool in load_stack(the_lab(), stack).pools}
     (pool,) = (each for name, each in pools.items() if argv[0].startswith(f"{name}-run-"))
     assert ("--internal-ips" in argv) is not pool.external_ip
 

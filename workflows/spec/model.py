@@ -13,7 +13,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
-from infra.model.fields import WRITTEN, Accelerator, GitHubRepository, Reason, ResourceName, RunnerLabel
+from infra.model.fields.common import WRITTEN, Reason, ResourceName
+from infra.model.fields.fleet import Accelerator, GitHubRepository, RunnerLabel
 from infra.model.images.spec import Branch, Cron, PathFilter, Version, WorkflowName
 from infra.model.refusals import refuse
 from workflows.spec.tiers import Tiers

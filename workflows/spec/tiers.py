@@ -11,7 +11,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, StrictStr
 
-from infra.model.fields import Dollars, ResourceName
+from infra.model.fields.common import Dollars, ResourceName
 from infra.model.images.spec import Cron, PathFilter, WorkflowName, matching
 from infra.model.refusals import refuse
 from workflows.spec.values import EnvValue, FileName, JobId, Minutes, Model, PythonVersion, VariableName, whole

@@ -184,8 +184,8 @@ def _sweep(status: FleetStatus) -> Iterator[Text]:
     if sweep is None:
         yield Text("no sweep yet: nothing is known of the past, and nothing heals by itself", style="yellow")
         return
-    counts = {"done": sweep.done, "deferred": sweep.deferred, "changed": sweep.changed, "left": sweep.left}
-    came = ", ".join(f"{count} {what}" for what, count in counts.items() if count) or "0 done, waits"
+    counts = {"done or begun": sweep.done, "deferred": sweep.deferred, "changed": sweep.changed, "left": sweep.left}
+    came = ", ".join(f"{count} {what}" for what, count in counts.items() if count) or "nothing done, some of it waits"
     what = "nothing to do" if sweep.settled else came
     late = now - sweep.at > LATE
     yield Text(f"last sweep {clock(sweep.at, now)}, {ago(sweep.at, now)}: {what}", style="red" if late else "")
@@ -208,7 +208,7 @@ def _next(steps: Sequence[Next], now: datetime) -> Iterator[Text]:
         alike.setdefault((when_words(each, now), each.what), []).append(each.subject)
     for (when, what), subjects in [*alike.items()][:3]:
         others = f" and {len(subjects) - 1} more" if len(subjects) > 1 else ""
-        yield Text(f"next: {when}: {subjects[0]}{others}  {what}")
+        yield Text(f"{when}: {subjects[0]}{others}  {what}")
     if left := sum(len(subjects) for subjects in [*alike.values()][3:]):
         yield Text(f"and {left} more (--json has all)", style="dim")
 

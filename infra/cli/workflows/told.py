@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -16,10 +15,9 @@ from infra.cli.failures import FAILED
 from infra.cli.render.console import below, people, say, show
 from infra.model.yamlfile import decoded
 from infra.operations.workflows.check import Checked, WorkflowTrouble
-from infra.operations.workflows.explained import OWN, FileTold, coverages, write_list
+from infra.operations.workflows.explained import OWN, FileTold, coverage_document, coverages, write_list
 from infra.operations.workflows.write import Wrote
 from infra.operations.workspace import workspace
-from workflows.collected import Test
 from workflows.coverage import Coverage
 from workflows.spec import Spec
 from workflows.world import TABLE, load_actions, read_actions
@@ -125,7 +123,7 @@ def told(name: str | None, *, as_json: bool) -> int:
         _say(console, spec, covered)
     code = 0 if all(each.complete for each in found.values()) else FAILED
     if as_json:
-        machines({"specs": {each: _document(covered) for each, covered in found.items()}, "exit": code})
+        machines({"specs": {each: coverage_document(covered) for each, covered in found.items()}, "exit": code})
     return code
 
 
@@ -158,30 +156,3 @@ def _say(console: Console, spec: Spec, covered: Coverage) -> None:
         say(console, Text(line, style="red"))
     if not findings:
         say(console, Text("every test runs in one job, or is left out on purpose", style="green"))
-
-
-def _document(covered: Coverage) -> dict[str, Any]:
-    return {
-        "tests": covered.tests,
-        "jobs": [
-            {"file": job.file, "job": job.job, "markers": job.markers.text, "line": str(job.line), "tests": count}
-            for job, count in covered.by_job
-        ],
-        "accepted_gaps": [
-            {
-                "package": gap.package,
-                "markers": gap.markers.text,
-                "reason": gap.reason,
-                "line": str(gap.line),
-                "tests": count,
-            }
-            for gap, count in covered.by_gap
-        ],
-        "unrun": [_test(test) for test in covered.unrun],
-        "twice": [_test(test) | {"jobs": [str(job) for job in jobs]} for test, jobs in covered.twice],
-        "findings": list(covered.findings()),
-    }
-
-
-def _test(test: Test) -> dict[str, Any]:
-    return {"test": str(test), "markers": sorted(test.markers)}

@@ -33,6 +33,7 @@ ENDPOINTS: Final[Mapping[str, str]] = {
     "cloudSchedulerCustomEndpoint": "v1/",
     "cloudbuildv2CustomEndpoint": "v2/",
     "computeCustomEndpoint": "compute/beta/",
+    "containerCustomEndpoint": "container/v1beta1/",
     "iamBetaCustomEndpoint": "v1/",
     "kmsCustomEndpoint": "v1/",
     "loggingCustomEndpoint": "v2/",

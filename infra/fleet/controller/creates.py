@@ -31,7 +31,7 @@ LONGEST: Final = {
 }
 """The longest wait of each trouble; nobody frees quota or mends a request within minutes."""
 
-_SLOW: Final = frozenset({Trouble.QUOTA, Trouble.REFUSED})
+ENDED_BY_PEOPLE: Final = frozenset({Trouble.QUOTA, Trouble.REFUSED})
 _MAX_DOUBLINGS: Final = 16
 
 
@@ -103,7 +103,7 @@ def backoff_left(memory: Memory, desired: Desired, fleet: FleetNodes) -> dict[Ba
 def wait(key: BackoffKey, failures: int, trouble: Trouble) -> timedelta:
     """How long after failure number `failures` (from 1)."""
     longest = LONGEST[trouble]
-    if trouble in _SLOW:
+    if trouble in ENDED_BY_PEOPLE:
         return longest / 2 + _fraction(key, failures) * longest / 2
     bound = min(longest, FIRST * 2 ** min(failures, _MAX_DOUBLINGS))
     return FLOOR + _fraction(key, failures) * (bound - FLOOR)

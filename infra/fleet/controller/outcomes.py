@@ -34,6 +34,11 @@ class ActionOutcome:
     operation: str = ""
 
     @property
+    def is_begun(self) -> bool:
+        """Whether Google took it and works on it: it may fail yet."""
+        return self.result is Result.DONE and bool(self.operation)
+
+    @property
     def was_not_begun(self) -> bool:
         """Whether nothing of it was done: the VM that was to be replaced stands as before."""
         unmade = self.result is Result.FAILED and self.trouble is None

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from infra.fleet.controller.absence import Absence
-from infra.fleet.controller.creates import exhausted
+from infra.fleet.controller.creates import ENDED_BY_PEOPLE, exhausted
 from infra.fleet.controller.desired import Cap, Desired, DesiredSlot, SlotPlace
 from infra.fleet.controller.keys import BackoffKey, NodeKey
 from infra.fleet.controller.memory import LAG, Backoff, Memory
@@ -28,7 +28,8 @@ from infra.model.catalogue import AcceleratorType, CapacityKind, UnknownNameErro
 class NoPlace:
     """Why nothing can be made now, and until when, where that is known.
 
-    stands: the chips that it needs are another's, and none of those is on its way out.
+    stands: the chips that it needs are another's, and none of those is on its way out; or Google refused it again after
+    the wait, for a reason that only people end.
     """
 
     why: str
@@ -161,7 +162,8 @@ class Placing:
             return None
         if self.now < entry.until:
             times = "once" if entry.failures == 1 else f"{entry.failures} times in a row"
-            return NoPlace(why=f"{entry.trouble.value} of {key}, {times}", until=entry.until)
+            stands = entry.failures > 1 and entry.trouble in ENDED_BY_PEOPLE
+            return NoPlace(why=f"{entry.trouble.value} of {key}, {times}", until=entry.until, stands=stands)
         if key in self.probing and self._was_refused(slot, place):
             return NoPlace(why=f"{key}: another VM tries first after a {entry.trouble.value}")
         return None

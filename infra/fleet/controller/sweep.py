@@ -211,7 +211,11 @@ class _Holding:
 
 def summary(swept: Swept) -> str:
     """One line on a sweep."""
-    done = Counter(verb(each.action) for each in swept.outcomes if each.result is Result.DONE)
+    done = Counter(
+        f"{verb(each.action)} begun" if each.is_begun else str(verb(each.action))
+        for each in swept.outcomes
+        if each.result is Result.DONE
+    )
     undone = Counter(each.result for each in swept.outcomes if each.result is not Result.DONE)
     said = [f"{count} {what}" for what, count in sorted(done.items())]
     said += [f"{undone[result]} {result}" for result in Result if undone[result]]

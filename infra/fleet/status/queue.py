@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 from infra.fleet.controller.github import GitHubError
 from infra.fleet.github_lists import QueuedJob
-from infra.model.fields import is_github_own_label
+from infra.model.fields.fleet import is_github_own_label
 from infra.model.offers import RUNNERS_OWN, absent_labels
 
 _THREADS: Final = 4

@@ -14,7 +14,8 @@ from itertools import groupby
 from typing import Any, Final
 
 from infra.fleet import reports
-from infra.fleet.controller.events import EventKind, FleetEvent
+from infra.fleet.controller.events import EventKind, FleetEvent, Verb
+from infra.fleet.controller.notice import HEARD
 from infra.fleet.controller.observed import NodeSeen
 from infra.fleet.status.derive import status
 from infra.fleet.status.look import Scene
@@ -23,6 +24,9 @@ from infra.model import runner_names
 from infra.model.json_shape import JsonShape
 
 API, CONTROLLER, VM, BROKER = "tpu api", "controller", "vm", "broker"
+
+_SOURCES: Final = (API, BROKER, VM, CONTROLLER)
+"""In one second: a VM is made, heard, says what it does, and then the controller sees it and decides."""
 
 _CLOCKS_DIFFER: Final = timedelta(minutes=1)
 _AT_ONCE: Final = timedelta(seconds=5)
@@ -41,6 +45,8 @@ _TELL: Final[Mapping[str, str]] = {
 
 
 class LineKind(Enum):
+    MADE_ANEW = auto()
+    """By a decision of the same second, which it follows."""
     ASKED = auto()
     REGISTERED = auto()
     OTHER = auto()
@@ -78,7 +84,7 @@ def story(vm: str, scene: Scene, report: Mapping[str, Any] | None, binding: Mapp
     nodes = [node for node in scene.observed.nodes if node.name == vm] if scene.observed else []
     own, asked = list(_reported(report or {})), list(_bound(binding or {}))
     before = _answers(asked, own)
-    lines = [*_made(nodes), *_remembered(vm, scene), *asked, *own]
+    lines = [*_remembered(vm, scene), *_made(vm, scene, nodes), *asked, *own]
     found = status(scene)
     return Story(
         vm=vm,
@@ -101,8 +107,9 @@ def _folded(lines: Iterable[Line]) -> Iterable[Line]:
 
 
 def _order(line: Line) -> tuple[datetime, int, int]:
-    """By the second, for a VM's clock tells no less; within one, a VM is made, then heard, then says what it does."""
-    return line.at.replace(microsecond=0), (API, CONTROLLER, BROKER, VM).index(line.source), line.turn
+    """By the second, for a VM's clock tells no less; within one as causes come before what they bring about."""
+    source = CONTROLLER if line.kind is LineKind.MADE_ANEW else line.source
+    return line.at.replace(microsecond=0), _SOURCES.index(source), line.turn
 
 
 def _answers(asked: Iterable[Line], own: Iterable[Line]) -> dict[Line, Line]:
@@ -147,8 +154,7 @@ def _now(vm: str, scene: Scene, nodes: Iterable[NodeSeen], report: Mapping[str, 
         runners = [f"{each.name} {_work(online=each.online, busy=each.busy)}" for each in observed.runners_of(vm)]
         yield f"runner {'; '.join(runners)}" if runners else "no runner of it is registered"
     if report is not None:
-        why = f": {report['reason']}" if report.get("reason") else ""
-        yield f"it says {report.get('phase')}{why} (at {report.get('at')})"
+        yield _own_word(report, nodes, scene.at, gone=not unknown)
     found = status(scene)
     troubles = (*(each for pool in found.pools for each in pool.unhealthy), *found.strangers)
     yield from (trouble.reason for trouble in troubles if trouble.subject == vm)
@@ -157,23 +163,47 @@ def _now(vm: str, scene: Scene, nodes: Iterable[NodeSeen], report: Mapping[str, 
             yield f"{wish.by} drains {wish.subject}"
 
 
+def _own_word(report: Mapping[str, Any], nodes: Iterable[NodeSeen], now: datetime, *, gone: bool) -> str:
+    """What its last report says, as said now or as said once. gone: no zone that did not answer may have its VM."""
+    at, node = reports.moment(report.get("at")), next(iter(nodes), None)
+    why = f": {report['reason']}" if report.get("reason") else ""
+    said = f"{report.get('phase')}{why} (at {report.get('at')})"
+    if node is None and gone:
+        return f"it last said {said}; that VM is gone"
+    if node is not None and at is not None and node.made is not None and at < node.made:
+        return f"the VM before it last said {said}; this one has not reported yet"
+    if node is not None and node.state != "READY":
+        return f"it last said {said}; it is {node.state} now"
+    if at is not None and now - at >= HEARD:
+        return f"it last said {said}; nothing since"
+    return f"it says {said}"
+
+
 def _work(*, online: bool, busy: bool) -> str:
     return ("has a job" if busy else "is online") if online else "is offline"
 
 
-def _made(nodes: Iterable[NodeSeen]) -> Iterable[Line]:
+def _made(vm: str, scene: Scene, nodes: Iterable[NodeSeen]) -> Iterable[Line]:
+    decided = {
+        event.at.replace(microsecond=0): turn
+        for turn, event in enumerate(scene.memory.events)
+        if event.subject == vm and event.kind is EventKind.DECIDED and event.verb in (Verb.CREATE, Verb.RECREATE)
+    }
     for node in nodes:
         if node.made is not None:
             what = f"created in {node.zone}: {node.accelerator}, {node.capacity.value}"
-            yield Line(at=node.made, what=what, source=API)
+            turn = decided.get(node.made.replace(microsecond=0))
+            kind = LineKind.OTHER if turn is None else LineKind.MADE_ANEW
+            yield Line(at=node.made, what=what, source=API, turn=turn or 0, kind=kind)
 
 
 def _remembered(vm: str, scene: Scene) -> Iterable[Line]:
-    for event in scene.memory.events:
+    for turn, event in enumerate(scene.memory.events):
         if event.subject == vm:
-            yield Line(at=event.at, what=remembered_as(event), source=CONTROLLER)
+            yield Line(at=event.at, what=remembered_as(event), source=CONTROLLER, turn=turn)
         elif runner_names.vm_of(event.subject) == vm:
-            yield Line(at=event.at, what=f"runner {event.subject}: {remembered_as(event)}", source=CONTROLLER)
+            what = f"runner {event.subject}: {remembered_as(event)}"
+            yield Line(at=event.at, what=what, source=CONTROLLER, turn=turn)
 
 
 def remembered_as(event: FleetEvent) -> str:

@@ -21,6 +21,7 @@ from infra.local.cloud.limits import Limits
 from infra.local.cloud.operations import Operations
 from infra.local.cloud.requestlog import LOGGER, RequestLog
 from infra.local.cloud.store import Store
+from infra.local.cloud.tls import Tls
 from infra.local.cloud.wire import ApiAnswer, Media
 
 # A TPU create of two minutes takes an eighth of a second.
@@ -38,7 +39,10 @@ class ProjectNames:
 
 
 class Cloud:
-    """wall: the source of real seconds; tests hand in their own. The clock's offset is the store's."""
+    """wall: the source of real seconds; tests hand in their own. The clock's offset is the store's.
+
+    tls: where the cloud is served over TLS, set by whoever serves it.
+    """
 
     def __init__(self, store: Store, *, wall: Callable[[], float] = time.time) -> None:
         self.store = store
@@ -49,6 +53,7 @@ class Cloud:
         self.limits = Limits(store)
         self.faults = Faults(store)
         self.log = RequestLog()
+        self.tls: Tls | None = None
 
     @contextmanager
     def request(self) -> Generator[None]:
@@ -149,7 +154,7 @@ class ApiCall:
     @property
     def base(self) -> str:
         """Where this API's paths start for the client, with a slash at the end: `http://127.0.0.1:1/compute/beta/`."""
-        prefix = f"{self.service}/" if self.service in ("compute", "storage") else ""
+        prefix = f"{self.service}/" if self.service in ("compute", "container", "storage") else ""
         return f"{self.root}/{prefix}{self.version}/"
 
 

@@ -40,6 +40,9 @@ DOCUMENTS: Mapping[str, tuple[str, ...]] = {
     "compute/v1": ("compute.v1",),
     "compute/beta": ("compute.beta",),
     "storage/v1": ("storage.v1",),
+    # Its operations have the paths of others' and another shape, so it has a root of its own.
+    "container/v1": ("container.v1",),
+    "container/v1beta1": ("container.v1beta1",),
 }
 
 Schema = Mapping[str, Any]
@@ -159,7 +162,7 @@ def _masks(declared: Mapping[str, Schema], values: Mapping[str, Any]) -> dict[st
 def methods(prefix: str, handled: frozenset[str]) -> Iterator[Method]:
     """Every method below a prefix of `DOCUMENTS`; schemas are kept for what `handled` (ids) needs."""
     for name in DOCUMENTS[prefix]:
-        yield from _read(name, handled)
+        yield from _read(name, handled, prefix.rpartition("/")[0])
 
 
 def published() -> frozenset[str]:
@@ -168,7 +171,8 @@ def published() -> frozenset[str]:
     return frozenset(each.name.partition(".")[0] for each in documents if each.name.endswith(".json"))
 
 
-def _read(name: str, handled: frozenset[str]) -> Iterator[Method]:
+def _read(name: str, handled: frozenset[str], root: str) -> Iterator[Method]:
+    """root: what stands before the paths of a document that has no path of its own."""
     resource = files("googleapiclient.discovery_cache.documents").joinpath(f"{name}.json")
     document = json.loads(resource.read_bytes())
     raw = list(_walk(document))
@@ -189,7 +193,7 @@ def _read(name: str, handled: frozenset[str]) -> Iterator[Method]:
     served, _ = PARTIAL_DOCUMENTS.get(name, ("", ""))
     for method in raw:
         if method["id"].startswith(served):
-            yield _method(api, document["servicePath"], method)
+            yield _method(api, document["servicePath"] or (root and f"{root}/"), method)
 
 
 def _walk(level: Schema) -> Iterator[dict[str, Any]]:

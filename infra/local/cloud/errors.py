@@ -66,6 +66,8 @@ _REASON_OF_HTTP: Mapping[int, str] = {
 }
 
 _OLDER_FLAVOUR = frozenset({"compute", "storage"})
+# The GKE API writes both, and Google's provider knows a cluster that is busy by the older one.
+_BOTH_FLAVOURS = frozenset({"container"})
 
 
 class ApiError(Exception):
@@ -97,9 +99,9 @@ class ApiError(Exception):
     def rendered(self, service: str) -> JsonObject:
         """The JSON body in the flavour of `service` (`tpu`, `compute`, `storage`...)."""
         error: JsonObject = {"code": self.code, "message": self.message}
-        if service in _OLDER_FLAVOUR:
+        if service in _OLDER_FLAVOUR | _BOTH_FLAVOURS:
             error["errors"] = [{"message": self.message, "domain": self.domain, "reason": self.reason}]
-        else:
+        if service not in _OLDER_FLAVOUR:
             error["status"] = self.status
         if self.details:
             error["details"] = list(self.details)

@@ -12,7 +12,8 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Callable, Generator
+import ssl
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
@@ -25,6 +26,7 @@ from infra.local.cloud.daemon import code
 from infra.local.cloud.requestlog import LOGGER
 from infra.local.cloud.server import Application
 from infra.local.cloud.store import Store
+from infra.local.cloud.tls import Tls, context
 
 LOOPBACK = "127.0.0.1"
 _LOG_BYTES = 10_000_000
@@ -37,14 +39,22 @@ def serve(home: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     _log_to(folder / "cloud.log")
     store = Store(folder / "cloud.sqlite")
-    listener = bound(store.setting("port", 0))
-    port = listener.getsockname()[1]
-    store.set_setting("port", port)
-    server = Server(Application(Cloud(store)))
+    listener, secured = (_bound(store, name) for name in ("port", "tls-port"))
+    cloud, (speaking, authority) = Cloud(store), context(folder)
+    cloud.tls = Tls(secured.getsockname()[1], authority)
+    application = Application(cloud)
+    servers = {Server(application): listener, Server(application, speaking): secured}
     try:
-        asyncio.run(_run(server, listener, folder, f"http://{LOOPBACK}:{port}"))
+        asyncio.run(_run(servers, folder, f"http://{LOOPBACK}:{listener.getsockname()[1]}"))
     finally:
         store.close()
+
+
+def _bound(store: Store, name: str) -> socket.socket:
+    """A socket at the port that the cloud had the last time, where that is free."""
+    listener = bound(store.setting(name, 0))
+    store.set_setting(name, listener.getsockname()[1])
+    return listener
 
 
 def bound(port: int) -> socket.socket:
@@ -65,7 +75,8 @@ class Server(uvicorn.Server):
     uvicorn's own handling raises the signal again at its end, which would kill the process before it has tidied up.
     """
 
-    def __init__(self, application: Callable[..., Any]) -> None:
+    def __init__(self, application: Callable[..., Any], speaking: ssl.SSLContext | None = None) -> None:
+        """speaking: how it speaks TLS, None for a server without."""
         config = uvicorn.Config(
             application,
             interface="asgi3",
@@ -80,6 +91,8 @@ class Server(uvicorn.Server):
             timeout_keep_alive=240,
             timeout_graceful_shutdown=2,
         )
+        config.load()
+        config.ssl = speaking
         super().__init__(config)
 
     @contextmanager
@@ -90,12 +103,17 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
 
-async def _run(server: Server, listener: socket.socket, folder: Path, url: str) -> None:
+async def _run(servers: Mapping[Server, socket.socket], folder: Path, url: str) -> None:
     version = code()  # Before anything is served: what is edited from here on is not what runs.
+
+    def end() -> None:
+        for server in servers:
+            server.end()
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, server.end)
-    serving = asyncio.create_task(server.serve(sockets=[listener]))
-    while not server.started and not serving.done():
+        asyncio.get_running_loop().add_signal_handler(number, end)
+    serving = asyncio.gather(*(server.serve(sockets=[listener]) for server, listener in servers.items()))
+    while not all(server.started for server in servers) and not serving.done():
         await asyncio.sleep(0.005)
     record = folder / "cloud.json"
     mine = json.dumps({"url": url, "pid": os.getpid(), "code": version})
@@ -104,7 +122,7 @@ async def _run(server: Server, listener: socket.socket, folder: Path, url: str) 
     # The folder may be removed and made again between two looks, so its being there proves nothing.
     while not serving.done() and _reads(record) == mine:
         await asyncio.wait([serving], timeout=_WATCH_SECONDS)
-    server.end()
+    end()
     await serving
     if _reads(record) == mine:
         record.unlink()

@@ -1,7 +1,9 @@
-"""The ASGI application: the Google APIs at the root, GitHub below `/github/`, the control surface below `/_tidepool/`.
+"""The ASGI application: the Google APIs at the root, GitHub below `/github/`, clusters below `/kubernetes/`, the
+control surface below `/_tidepool/`.
 
-Owns sockets' side of things: reading bodies, sending replies, waiting where a fault says so. Requests are handled one
-after another in the event loop's thread, so handlers need no locks.
+Owns sockets' side of things: reading bodies, sending replies, waiting where a fault says so, and streams, which are
+read again after every other request. Requests are handled one after another in the event loop's thread, so handlers need
+no locks.
 """
 
 from __future__ import annotations
@@ -13,25 +15,30 @@ from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
-from infra.local.cloud import github, identity, services, surface
+from infra.local.cloud import github, identity, kubernetes, services, surface
 from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.errors import ApiError
 from infra.local.cloud.gateway import Gateway
 from infra.local.cloud.github import hub
+from infra.local.cloud.kubernetes import clusters
+from infra.local.cloud.kubernetes.api import KubernetesApi
 from infra.local.cloud.requestlog import defect_of
-from infra.local.cloud.wire import HttpRequest, Reply, refused
+from infra.local.cloud.wire import HttpRequest, Reply, Stream, refused
 
 assert services.__all__, "handlers register themselves when their package is imported"
 assert github.__all__, "so do routes"
+assert kubernetes.__all__, "so do commands"
 
 
 class Application:
     """`strict_answers`: see `Gateway`."""
 
     def __init__(self, cloud: Cloud, *, strict_answers: bool = False) -> None:
+        self._wakes: set[asyncio.Event] = set()
         # The first beginning of a path that fits says who answers.
         self._answers: tuple[tuple[str, Callable[[HttpRequest], Reply]], ...] = (
             (hub.BASE, hub.Hub(cloud).reply),
+            (clusters.BASE, KubernetesApi(cloud).reply),
             (surface.BASE, partial(surface.reply, cloud)),
             (identity.CERTS, partial(identity.certs, cloud)),
             ("", Gateway(cloud, strict_answers=strict_answers).reply),
@@ -46,7 +53,31 @@ class Application:
         reply = _stranger(request) or self._reply(request)
         if reply.delay:
             await asyncio.sleep(reply.delay)
-        await _send(reply, send)
+        if reply.stream is None:
+            await _send(reply, send)
+            for wake in self._wakes:
+                wake.set()
+        else:
+            await self._stream(reply, reply.stream, receive, send)
+
+    async def _stream(self, reply: Reply, stream: Stream, receive: Any, send: Any) -> None:
+        """What comes of a stream until its time is over or the client has gone."""
+        headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in reply.headers.items()]
+        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+        loop, wake, gone = asyncio.get_running_loop(), asyncio.Event(), asyncio.ensure_future(receive())
+        deadline = loop.time() + stream.seconds
+        self._wakes.add(wake)
+        try:
+            while not gone.done() and (left := deadline - loop.time()) > 0:
+                wake.clear()
+                await send({"type": "http.response.body", "body": stream.read(), "more_body": True})
+                waking = asyncio.ensure_future(wake.wait())
+                await asyncio.wait([gone, waking], timeout=left, return_when=asyncio.FIRST_COMPLETED)
+                waking.cancel()
+        finally:
+            self._wakes.discard(wake)
+            gone.cancel()
+        await send({"type": "http.response.body", "body": b""})
 
     def _reply(self, request: HttpRequest) -> Reply:
         """A defect of the control surface is told as the gateway and the hub tell theirs."""

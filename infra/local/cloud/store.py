@@ -181,6 +181,14 @@ class Store:
         )
         return map(_resource, rows)
 
+    def after(self, kind: str, name: str) -> Iterator[Resource]:
+        """Resources whose full name sorts behind one, in the order of their names."""
+        rows = self.connection.execute(
+            f"SELECT {_COLUMNS} FROM resources WHERE kind = ? AND name > ? ORDER BY name",  # noqa: S608
+            (kind, name),
+        )
+        return map(_resource, rows)
+
     def count(self, kind: str, prefix: str = "") -> int:
         row = self.connection.execute(
             "SELECT COUNT(*) FROM resources WHERE kind = ? AND name >= ? AND name < ?",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 from infra.local.cloud.cloud import Cloud
@@ -16,6 +18,7 @@ from infra.local.cloud.control import Control
 from infra.local.cloud.process import LOOPBACK, Server, bound
 from infra.local.cloud.server import Application
 from infra.local.cloud.store import Store
+from infra.local.cloud.tls import Tls, context
 
 # Where the virtual wall clock stands still: 2026-11-21T08:00:00Z.
 EPOCH = 1_795_248_000.0
@@ -56,13 +59,15 @@ class _Host:
 
     def __init__(self) -> None:
         self.application: Application | None = None
-        listener = bound(0)
+        listener, secured = bound(0), bound(0)
         self.url = f"http://{LOOPBACK}:{listener.getsockname()[1]}"
+        with TemporaryDirectory() as folder:
+            speaking, authority = context(Path(folder))
+        self._tls = Tls(secured.getsockname()[1], authority)
         self._loop = asyncio.new_event_loop()
-        server = Server(self._serve)
-        serving = server.serve([listener])
-        threading.Thread(target=self._loop.run_until_complete, args=[serving], daemon=True).start()
-        while not server.started:
+        servers = {Server(self._serve): listener, Server(self._serve, speaking): secured}
+        threading.Thread(target=self._loop.run_until_complete, args=[_serving(servers)], daemon=True).start()
+        while not all(server.started for server in servers):
             time.sleep(0.001)
 
     @contextmanager
@@ -75,7 +80,9 @@ class _Host:
 
     def _begin(self, path: Path | None, wall: Callable[[], float]) -> Store:
         store = Store(path)
-        self.application = Application(Cloud(store, wall=wall), strict_answers=True)
+        cloud = Cloud(store, wall=wall)
+        cloud.tls = self._tls
+        self.application = Application(cloud, strict_answers=True)
         return store
 
     def _end(self, store: Store) -> None:
@@ -94,6 +101,10 @@ class _Host:
         if self.application is None:
             raise RuntimeError("this cloud has ended")
         await self.application(scope, receive, send)
+
+
+async def _serving(servers: Mapping[Server, socket.socket]) -> None:
+    await asyncio.gather(*(server.serve([listener]) for server, listener in servers.items()))
 
 
 _IDLE: list[_Host] = []

@@ -15,7 +15,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from email.message import Message
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 from urllib.parse import parse_qs, urlencode
 
 from infra.local.cloud.errors import ApiError, JsonObject, invalid
@@ -61,15 +61,29 @@ class HttpRequest:
     root: str
 
 
+class Stream(Protocol):
+    """A body that goes on. seconds: how long at most."""
+
+    seconds: float
+
+    def read(self) -> bytes:
+        """What has come since the last time."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """delay: real seconds to wait before it is sent. broken: half of it is sent, and then the connection ends."""
+    """delay: real seconds to wait before it is sent. broken: half of it is sent, and then the connection ends.
+
+    stream: what follows `data`, as it comes.
+    """
 
     status: int
     data: bytes
     headers: Mapping[str, str]
     delay: float = 0.0
     broken: bool = False
+    stream: Stream | None = None
 
 
 def sent(answer: ApiAnswer, fields: object = None) -> Reply:

@@ -117,7 +117,7 @@ class GoogleProvider:
             raise ProviderError(f"Error creating {kind.noun}: {error}") from error
         except OperationFailedError as error:
             message = f"Error waiting to create {kind.noun}: Error waiting for Creating {kind.noun}: {error}"
-            if kind.keeps_failed:
+            if kind.keeps_failed and not error.gone:
                 raise self._half_made(token, kind.id_of(call.values), inputs, message) from error
             raise ProviderError(message) from error
         except OperationTimeoutError as error:
@@ -134,8 +134,11 @@ class GoogleProvider:
             raise ProviderError(f"Error creating {kind.noun}: {resource_id} was made and is gone already")
         return Created(
             resource_id,
-            self._states.outputs(kind, call.values, inputs, found, self._settings.labels.managed(inputs, None)),
+            self._states.outputs(kind, call.values, inputs, found, self._managed(kind, inputs, None)),
         )
+
+    def _managed(self, kind: ResourceType, inputs: Mapping[str, Any], old: Mapping[str, Any] | None) -> Any:
+        return self._settings.labels.managed(inputs.get(kind.labelled), old)
 
     def _half_made(self, token: str, resource_id: str, inputs: dict[str, Any], message: str) -> PartialCreateError:
         return PartialCreateError(message, resource_id=resource_id, outputs=self.preview_outputs(token, inputs, None))
@@ -154,10 +157,11 @@ class GoogleProvider:
         if found is None:
             return None
         # Ours alone has the attribution that a create adds: what another client made is taken over without.
-        managed = self._settings.labels.managed(inputs, {EFFECTIVE: found.get("labels") or {}})
+        had = found.get(kind.labelled) or {}
+        managed = self._managed(kind, inputs, {EFFECTIVE: had})
         if kind.labelled and not inputs:
-            managed = dict(found.get("labels") or {})
-            values["labels"] = {key: value for key, value in managed.items() if not key.startswith("goog-")}
+            managed = dict(had)
+            values[kind.labelled] = {key: value for key, value in managed.items() if not key.startswith("goog-")}
         outputs = self._states.outputs(kind, values, values, found, managed)
         seen = as_written(kind.fields, outputs, inputs) if inputs else as_declared(kind.fields, outputs, kind.relations)
         values |= {hole: found[key] for hole, key in kind.assigned.items()}
@@ -179,7 +183,7 @@ class GoogleProvider:
     ) -> dict[str, Any]:
         kind = TYPES[token]
         paths = self.diff(token, resource_id, old_inputs, old_outputs, new_inputs).detailed
-        changed = {top.replace(MANAGED, "labels") for top in tops(paths)}
+        changed = {kind.labelled if top == MANAGED else top for top in tops(paths)}
         values = self._states.values(kind, new_inputs, resource_id)
         call = ResourceCall(
             api=self._api,
@@ -189,7 +193,7 @@ class GoogleProvider:
             old=old_outputs,
             changed=frozenset(changed),
         )
-        managed = self._settings.labels.managed(new_inputs, old_outputs)
+        managed = self._managed(kind, new_inputs, old_outputs)
         failure: Exception | None = None
         try:
             kind.calls.update(call)

@@ -1,4 +1,4 @@
-"""The calls of network resources that are not quite ordinary: subnetworks, firewall rules and the NATs of a router."""
+"""The calls of network resources that are not quite ordinary: subnetworks, firewall rules, addresses, routers' NATs."""
 
 from __future__ import annotations
 
@@ -108,6 +108,17 @@ def _drop_idle_logs(body: dict[str, Any]) -> None:
     """Logs that are off are no logs."""
     if not (body.get("logConfig") or {}).get("enable"):
         body.pop("logConfig", None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address(Rest):
+    """An address, of which nothing changes but its labels, by a verb of their own and with the fingerprint of them."""
+
+    def update(self, call: ResourceCall) -> None:
+        if "labels" in call.changed:
+            labels = call.body.get("labels", {})
+            body = {"labels": labels, "labelFingerprint": call.send("GET", self.path(call)).get("labelFingerprint")}
+            self.ended(call, call.send("POST", f"{self.path(call)}/setLabels", body=body))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

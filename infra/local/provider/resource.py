@@ -137,7 +137,8 @@ class ResourceType:
 
     token: Pulumi's. noun: what Google's provider calls it in messages. identity: the id, from values.
     fields: inputs and computed outputs. relations: how many of its inputs may be given together. rules: what is wrong
-        with all inputs together, which may hold UNKNOWN. labelled: `labels` on the wire are kept in three views.
+        with all inputs together, which may hold UNKNOWN. labelled: the property, and the field on the wire, of the
+        labels that are kept in three views; empty where there are none.
     naming: how a name is made where the program gives none.
     late: parts of the path that the settings fill in, but only in the create: a preview does not know them.
     schema_version: how often the official provider has changed the form of such a state, which says so in `__meta`;
@@ -166,7 +167,7 @@ class ResourceType:
     rules: tuple[Rule, ...] = ()
     late: frozenset[str] = frozenset()
     schema_version: int = 0
-    labelled: bool = False
+    labelled: str = ""
     naming: Naming | None = None
     derived: Mapping[str, Path] = field(default_factory=dict)
     foreseen: frozenset[str] = frozenset()

@@ -26,10 +26,16 @@ class Wait(StrEnum):
     NONE = "the answer is the resource"
     LRO = "google.longrunning: name, done, error or response"
     COMPUTE = "compute: status, error.errors"
+    CONTAINER = "container: status, error or statusMessage"
 
 
 class OperationFailedError(Exception):
-    """The operation ended without success; the text holds the code and Google's message."""
+    """The operation ended without success; the text holds the code and Google's message.
+
+    gone: whether nothing is left of what it was to make.
+    """
+
+    gone = False
 
 
 class OperationTimeoutError(Exception):
@@ -56,6 +62,8 @@ def wait(api: RestApi, shape: Wait, base: str, operation: Mapping[str, Any], dea
             _wait_lro(api, base, operation, deadline)
         case Wait.COMPUTE:
             _wait_compute(api, base, operation, deadline)
+        case Wait.CONTAINER:
+            _wait_container(api, base, operation, deadline)
 
 
 def _wait_lro(api: RestApi, base: str, operation: Mapping[str, Any], deadline: Deadline) -> None:
@@ -97,6 +105,24 @@ def _wait_compute(api: RestApi, base: str, operation: Mapping[str, Any], deadlin
         raise OperationFailedError(
             "; ".join(f"Error code {each.get('code')}, message: {each.get('message')}" for each in errors)
         )
+
+
+def _wait_container(api: RestApi, base: str, operation: Mapping[str, Any], deadline: Deadline) -> None:
+    """It is asked for in the place of what it works on; its status counts."""
+    latest = dict(operation)
+    path = f"{base}/projects/" + operation["selfLink"].split("/projects/", 1)[1]
+
+    def ask() -> bool:
+        nonlocal latest
+        latest = _ask(api, path, deadline) or latest
+        return latest.get("status") == "DONE"
+
+    if latest.get("status") != "DONE":
+        poll(deadline, ask)
+    if error := latest.get("error"):
+        raise OperationFailedError(f"Error code {error.get('code')}, message: {error.get('message')}")
+    if message := latest.get("statusMessage"):
+        raise OperationFailedError(message)
 
 
 def _ask(api: RestApi, path: str, deadline: Deadline) -> dict[str, Any] | None:

@@ -32,6 +32,10 @@ is_compute_name = shaped(
 is_nat_name = shaped(
     r"[a-z][-a-z0-9]{0,61}[a-z0-9]", "2 to 63 lower-case letters, digits and dashes, a letter first, no dash last"
 )
+is_cluster_name = shaped(
+    r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?",
+    "1 to 40 lower-case letters, digits and dashes, a letter first, no dash last",
+)
 is_account_id = shaped(
     r"[a-z][-a-z0-9]{4,28}[a-z0-9]", "6 to 30 lower-case letters, digits and dashes, a letter first, no dash last"
 )
@@ -102,6 +106,10 @@ def is_json(value: str) -> str | None:
 
 
 # Other values
+
+
+def is_boot_disk_size(size: int) -> str | None:
+    return None if size >= 10 else f"expected at least 10, got {size}"
 
 
 def is_private_asn(asn: int) -> str | None:

@@ -36,9 +36,9 @@ class LabelPolicy:
     attribution: bool = True
     strategy: Literal["CREATION_ONLY", "PROACTIVE"] = "CREATION_ONLY"
 
-    def managed(self, inputs: Mapping[str, Any], old: Mapping[str, Any] | None) -> Any:
-        """`pulumiLabels` for these inputs; `old` is the outputs of the resource, None where it is new."""
-        declared = inputs.get("labels") or {}
+    def managed(self, declared: Any, old: Mapping[str, Any] | None) -> Any:
+        """`pulumiLabels` for declared labels; `old` is the outputs of the resource, None where it is new."""
+        declared = declared or {}
         if declared is UNKNOWN:
             return UNKNOWN
         ours = dict(self.defaults)
@@ -46,9 +46,9 @@ class LabelPolicy:
             ours[ATTRIBUTION] = "true"
         return {**ours, **declared}
 
-    def effective(self, inputs: Mapping[str, Any], old: Mapping[str, Any] | None) -> Any:
+    def effective(self, declared: Any, old: Mapping[str, Any] | None) -> Any:
         """`effectiveLabels` that a create or an update leads to: ours as wanted, others' as they are."""
-        managed = self.managed(inputs, old)
+        managed = self.managed(declared, old)
         if old is None or managed is UNKNOWN:
             return managed
         before = old.get(MANAGED) or {}
@@ -60,12 +60,12 @@ def _is_attributed(old: Mapping[str, Any]) -> bool:
     return any(ATTRIBUTION in (old.get(view) or {}) for view in (MANAGED, EFFECTIVE))
 
 
-def views(found: Mapping[str, str], ours: Mapping[str, Any], managed: Mapping[str, Any]) -> dict[str, Any]:
-    """The three views of the labels that the service has.
+def views(name: str, found: Mapping[str, str], ours: Mapping[str, Any], managed: Mapping[str, Any]) -> dict[str, Any]:
+    """The three views of the labels that the service has. name: of the property that declares them.
 
     A label of ours that was lost stays in its view without its value, so that the next plan restores it.
     """
-    return {"labels": declared(found, ours), MANAGED: declared(found, managed), EFFECTIVE: dict(found)}
+    return {name: declared(found, ours), MANAGED: declared(found, managed), EFFECTIVE: dict(found)}
 
 
 def declared(found: Mapping[str, str], ours: Mapping[str, Any]) -> dict[str, str]:

@@ -135,6 +135,19 @@ def same_range(old: str, new: str) -> bool:
         return False
 
 
+def same_or_sized_range(old: str, new: str) -> bool:
+    """A size alone (`/14`) is whatever range of that size the service chose."""
+    return old.endswith(new) if new.startswith("/") else old == new
+
+
+def as_flag(value: str) -> bool:
+    return value == "TRUE"
+
+
+def as_upper_flag(value: bool) -> str:
+    return str(value).upper()
+
+
 # JSON
 
 
@@ -215,6 +228,17 @@ def differs_in_unnamed_cpu(old: Any, new: Any, *_: Any) -> bool:
     return {key: value for key, value in (old or {}).items() if key != "cpu"} == dict(new)
 
 
+def differs_by_gke_alone(old: Any, new: Any, *_: Any) -> bool:
+    """GKE adds labels of its own to what a pool is made of."""
+    wanted, had = new or {}, old or {}
+    return {key: value for key, value in had.items() if key in wanted or not key.startswith("goog-gke")} == wanted
+
+
+def has_all_scopes(old: Any, new: Any, *_: Any) -> bool:
+    """GKE may add scopes that it needs."""
+    return isinstance(new, list) and {*new} <= {*(old or ())}
+
+
 def is_flat(old: Any, new: Any, *_: Any) -> bool:
     """A service that says nothing of a bucket's hierarchy reads as one without; leaving it out is no difference."""
     return new is None and not (old or {}).get("enabled")
@@ -251,6 +275,11 @@ def md5(content: str) -> str:
 def in_transit(node: Mapping[str, Any]) -> bool:
     """A node that is being made may still end in a stockout and vanish: what it becomes is waited for."""
     return node.get("state") in ("CREATING", "DELETING")
+
+
+def is_reconciling(body: Mapping[str, Any]) -> bool:
+    """A cluster or a node pool on its way to another state."""
+    return body.get("status") in ("PROVISIONING", "RECONCILING", "STOPPING")
 
 
 def is_deleted(body: Mapping[str, Any]) -> bool:

@@ -50,20 +50,20 @@ class States:
         """What differs between a resource's outputs and what its inputs ask for."""
         found = compare(kind.fields, old, new)
         if kind.labelled:
-            found |= self._managed_label_differences(old, new, found)
+            found |= self._managed_label_differences(kind.labelled, old, new, found)
         for trigger in tops(found) & kind.unsettled.keys():
             found |= {name: PropertyDiff("update") for name in kind.unsettled[trigger]}
         return found
 
     def _managed_label_differences(
-        self, old: Mapping[str, Any], new: Mapping[str, Any], found: Mapping[str, PropertyDiff]
+        self, labels: str, old: Mapping[str, Any], new: Mapping[str, Any], found: Mapping[str, PropertyDiff]
     ) -> dict[str, PropertyDiff]:
         """Labels that the provider itself adds, changed by its settings or lost on the service."""
-        managed = self.settings.labels.managed(new, old)
+        managed = self.settings.labels.managed(new.get(labels), old)
         if managed is UNKNOWN:
             return {}
         differences = compare({MANAGED: _LABELS}, old, {MANAGED: managed})
-        return {path: each for path, each in differences.items() if path.replace(MANAGED, "labels", 1) not in found}
+        return {path: each for path, each in differences.items() if path.replace(MANAGED, labels, 1) not in found}
 
     def foreseen(
         self, kind: ResourceType, inputs: Mapping[str, Any], old_outputs: Mapping[str, Any] | None
@@ -81,8 +81,8 @@ class States:
             for name in (each for trigger in changed & kind.unsettled.keys() for each in kind.unsettled[trigger]):
                 outputs.pop(name, None)
         if kind.labelled:
-            outputs[MANAGED] = self.settings.labels.managed(inputs, old_outputs)
-            outputs[EFFECTIVE] = self.settings.labels.effective(inputs, old_outputs)
+            outputs[MANAGED] = self.settings.labels.managed(inputs.get(kind.labelled), old_outputs)
+            outputs[EFFECTIVE] = self.settings.labels.effective(inputs.get(kind.labelled), old_outputs)
         if ALL_ANNOTATIONS in kind.fields:
             outputs[ALL_ANNOTATIONS] = all_annotations(inputs, old_outputs)
         return outputs
@@ -133,8 +133,8 @@ class States:
     def body(self, kind: ResourceType, inputs: Mapping[str, Any], old: Mapping[str, Any] | None) -> dict[str, Any]:
         """What a create sends, or an update of `old` may send: what the service filled in goes along."""
         body = encode(kind.fields, self._planned(kind, inputs, old))
-        if kind.labelled and (labels := self.settings.labels.effective(inputs, old)):
-            body["labels"] = labels
+        if kind.labelled and (labels := self.settings.labels.effective(inputs.get(kind.labelled), old)):
+            body[kind.labelled] = labels
         if ALL_ANNOTATIONS in kind.fields and (annotations := all_annotations(inputs, old)):
             body["annotations"] = annotations
         return body
@@ -151,7 +151,8 @@ class States:
         outputs = decode(kind.fields, found) | self._own(kind, values)
         outputs |= {name: values.get(name, field.zero) for name, field in kind.fields.items() if field.unread}
         if kind.labelled:
-            outputs |= views(found.get("labels") or {}, inputs.get("labels") or {}, managed)
+            had, ours = found.get(kind.labelled) or {}, inputs.get(kind.labelled) or {}
+            outputs |= views(kind.labelled, had, ours, managed)
         if ALL_ANNOTATIONS in kind.fields:
             outputs["annotations"] = declared(outputs[ALL_ANNOTATIONS], inputs.get("annotations") or {})
         return outputs

@@ -51,7 +51,7 @@ class ApiError(Exception):
 
     doubtful: an earlier attempt of the same call may have been carried out although its answer never arrived, so a
     conflict may be with ourselves. unreachable: nothing listens there at all. exhausted: a quota or a reservation has
-    nothing left, which no further attempt changes.
+    nothing left, which no further attempt changes. reason: the API's own word for it, such as `failedPrecondition`.
     """
 
     def __init__(
@@ -59,6 +59,7 @@ class ApiError(Exception):
     ) -> None:
         super().__init__(f"googleapi: Error {code}: {message}" + (f", {reason}" if reason else ""))
         self.code = code
+        self.reason = reason
         self.doubtful = False
         self.unreachable = unreachable
         self.exhausted = exhausted

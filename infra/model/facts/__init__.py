@@ -44,3 +44,8 @@ def service_regions() -> tuple[str, ...]:
 def mirror_locations() -> tuple[str, ...]:
     """Multi-regions where pull-through mirrors may be."""
     return tuple(facts("regions")["mirror_locations"])
+
+
+def continent(region: str) -> str:
+    """The part of the world that a region is in, which is the name of its multi-region: `us`, `europe`, `asia`."""
+    return region.partition("-")[0]

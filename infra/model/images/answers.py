@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from infra.model.errors import ConfigError, Problem
-from infra.model.fields import Day
+from infra.model.fields.common import Day
 from infra.model.images.pins import PINS_FILE, UNRESOLVED, Base, Digest, PinName, Pins, Sha256, Source
 from infra.model.images.reading import WrittenFile, parsed
 from infra.model.images.spec import Version

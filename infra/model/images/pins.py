@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, StrictStr
 
 from infra.model import yamlfile
 from infra.model.errors import ConfigError, Problem
-from infra.model.fields import BY_KEY, Day
+from infra.model.fields.common import BY_KEY, Day
 from infra.model.images.reading import WrittenFile, parsed
 from infra.model.images.spec import PinName, Version, matching
 

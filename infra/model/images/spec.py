@@ -15,16 +15,9 @@ from typing import Annotated, Any
 from cronsim import CronSim, CronSimError
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, StrictStr
 
-from infra.model.fields import (
-    WRITTEN,
-    Age,
-    Day,
-    GitHubRepository,
-    KeepCount,
-    RepositoryRegion,
-    ResourceName,
-    TimeZone,
-)
+from infra.model.fields.common import WRITTEN, Age, Day, ResourceName, TimeZone
+from infra.model.fields.fleet import GitHubRepository
+from infra.model.fields.images import KeepCount, RepositoryRegion
 from infra.model.images.globs import is_path_filter
 from infra.model.names import RESOURCE_NAME_RULE, is_resource_name
 from infra.model.refusals import refuse

@@ -12,7 +12,7 @@ from typing import Final
 
 from infra.model.catalogue import nearest_names, region_of
 from infra.model.errors import Problem
-from infra.model.fields import MAX_BUILD_SECONDS
+from infra.model.fields.images import MAX_BUILD_SECONDS
 from infra.model.images.places import places, regions
 from infra.model.images.rebuilds import trigger_files
 from infra.model.images.rules import JudgedImage, Rule

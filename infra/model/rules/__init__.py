@@ -11,10 +11,10 @@ from itertools import chain
 
 from infra.model.errors import Problem
 from infra.model.refusals import Subject
-from infra.model.rules import limits, pools, running, sections
+from infra.model.rules import cluster, limits, pools, running, sections
 from infra.model.schema import StackConfig
 
-_RULES = (*pools.RULES, *pools.LABELS, *limits.RULES, *sections.RULES, *running.RULES)
+_RULES = (*pools.RULES, *pools.LABELS, *cluster.RULES, *limits.RULES, *sections.RULES, *running.RULES)
 
 
 def broken(config: StackConfig, siblings: Sequence[StackConfig], subject: Subject) -> list[Problem]:
@@ -24,5 +24,5 @@ def broken(config: StackConfig, siblings: Sequence[StackConfig], subject: Subjec
 
 
 def misplaced(config: StackConfig, subject: Subject) -> list[Problem]:
-    """What is wrong with the pools of one file by itself: what they draw is not what somebody meant."""
-    return list(chain.from_iterable(rule(config, (), subject) for rule in pools.RULES))
+    """What is wrong with the pools and slices of one file by itself: what they draw is not what somebody meant."""
+    return list(chain.from_iterable(rule(config, (), subject) for rule in (*pools.RULES, *cluster.RULES)))

@@ -11,7 +11,7 @@ from infra.model.errors import Problem
 from infra.model.partial import UnsureStack, has
 from infra.model.refusals import Subject, shown
 from infra.model.rules.common import Rule, zone_without
-from infra.model.schema import Pool, Quota, Reservation, StackConfig
+from infra.model.schema import Pool, Quota, Reservation, Slices, StackConfig
 from infra.model.yamlfile import YamlPath
 
 # What makes two declarations speak of the same limit.
@@ -41,7 +41,7 @@ def _reserved_pools(config: StackConfig, _: Sequence[StackConfig], subject: Subj
             yield Problem(where, shown(name), "the stack declares no reservation of this name", fix)
 
 
-def _reserved(config: StackConfig) -> Iterator[tuple[YamlPath, Pool, tuple[str, ...], Reserved]]:
+def _reserved(config: StackConfig) -> Iterator[tuple[YamlPath, Pool | Slices, tuple[str, ...], Reserved]]:
     """Every place that draws on a reservation: the path of who says so, its pool, its zones, and the reservation."""
     for index, pool in enumerate(config.pools):
         if has(pool, "capacity") and isinstance(pool.capacity, Reserved):
@@ -50,6 +50,9 @@ def _reserved(config: StackConfig) -> Iterator[tuple[YamlPath, Pool, tuple[str, 
             if has(each, "capacity") and isinstance(each.capacity, Reserved):
                 zones = (each.zone,) if has(each, "zone") else ()
                 yield ("pools", index, "fallback", number), pool, zones, each.capacity
+    for index, entry in enumerate(config.slices):
+        if has(entry, "capacity") and isinstance(entry.capacity, Reserved):
+            yield ("slices", index), entry, (entry.zone,) if has(entry, "zone") else (), entry.capacity
 
 
 def _one_reservation_a_place(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
@@ -105,7 +108,7 @@ def _chips_within_limits_of_siblings(
 
 def _siblings_known(config: StackConfig, siblings: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
     """What a file with mistakes draws on limits is not known. That is not nothing, so nothing changes beside it."""
-    if not (config.pools or config.reservations or config.quotas):
+    if not (config.holders or config.reservations or config.quotas):
         return
     near = [each for each in siblings if not (has(config, "project") and _is_of_another(each, config.project))]
     limited = any(each.reservations or each.quotas for each in (config, *near))
@@ -123,7 +126,7 @@ def _is_of_another(stack: StackConfig, project: str) -> bool:
 
 
 def _reservation_misfits(
-    config: StackConfig, pool: Pool, zones: Sequence[str], held: Reservation, where: str
+    config: StackConfig, pool: Pool | Slices, zones: Sequence[str], held: Reservation, where: str
 ) -> Iterator[Problem]:
     if has(held, "zone") and any(zone != held.zone for zone in zones):
         rule = f"reservation {held.name} is in {held.zone}; the pool is in {', '.join(zones)}"

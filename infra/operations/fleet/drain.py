@@ -58,8 +58,7 @@ def drain(fleet: Fleet, subject: str, *, minutes: int | None = None, by: str | N
     minutes: how long to wait; `job_minutes` of the stack if None. by: who drains it; the login if None. Raises Refusal
     where no VM of the subject is published, Failure where the fleet is not known, GoogleError.
     """
-    scene = fleet.look()
-    desired = _desired(scene)
+    scene, desired = _known(fleet)
     pool_of = _pool_of(subject, desired)
     limit = desired.settings.job if minutes is None else minutes
     begin(fleet, [DrainWish(subject=subject, by=by or login(), since=scene.at, minutes=limit)], pool_of)
@@ -78,8 +77,8 @@ def end_drain(fleet: Fleet, subject: str) -> Released:
 
     Also of a drain that is over by itself: where no controller sweeps, its VMs are not let work yet.
     """
-    scene = fleet.look()
-    pool_of = _pool_of(subject, _desired(scene))
+    scene, desired = _known(fleet)
+    pool_of = _pool_of(subject, desired)
     with fleet.place.records() as records:
         known = wished(records, fleet.stack)
     stand = known.at(scene.at).drains
@@ -96,17 +95,19 @@ def end_drain(fleet: Fleet, subject: str) -> Released:
     return Released(stack=fleet.stack, subject=subject, vms=released, kept=kept)
 
 
-def _desired(scene: Scene) -> Desired:
-    if scene.desired is None:
-        raise Failure(f"{scene.stack}: {'; '.join(scene.problems)}")
+def _known(fleet: Fleet) -> tuple[Scene, Desired]:
+    scene, desired = fleet.published()
     if scene.observed is not None and not scene.observed.wishes_source.known:
-        raise Failure(f"{scene.stack}: {scene.observed.wishes_source.reason}")
-    return scene.desired
+        raise Failure(f"{fleet.stack}: {scene.observed.wishes_source.reason}")
+    return scene, desired
 
 
 def _pool_of(subject: str, desired: Desired) -> dict[str, str]:
     """The VMs of a subject with their pools."""
     found = {slot.name: slot.pool for slot in desired.slots if subject in (slot.name, slot.pool)}
     if not found:
-        raise Refusal(f"the published fleet of {desired.stack} has no VM of {subject}")
+        raise Refusal(
+            f"{subject} has no VM in the published fleet of {desired.stack}. "
+            f"Publish an edit with `./tidepool up {desired.stack}` first"
+        )
     return found

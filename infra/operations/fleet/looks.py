@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from infra.engines.protocol import CloudName
+from infra.fleet.controller.desired import Desired
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.place import FleetPlace, github_way, told_place
 from infra.fleet.records import Record, Records
 from infra.fleet.status.look import Scene, look
 from infra.model import names
-from infra.model.errors import ConfigError
+from infra.model.errors import ConfigError, meant
 from infra.model.fleet import slots
 from infra.model.offers import Offers
 from infra.model.schema import StackConfig
@@ -92,6 +93,13 @@ class Fleet:
         neighbours = Offers.of(siblings(workspace().root, self.stack)).pools if with_jobs else ()
         return look(self.stack, self.place.observer, self.place.clock, with_jobs=with_jobs, neighbours=neighbours)
 
+    def published(self) -> tuple[Scene, Desired]:
+        """What is seen, and what is published. Failure where the manifest is not there or says something else."""
+        scene = self.look()
+        if scene.desired is None:
+            raise Failure(f"{self.stack}: {'; '.join(scene.problems)}")
+        return scene, scene.desired
+
     def pause(self, seconds: float) -> None:
         """Wait; on the local cloud its clock is moved in place of waiting."""
         if guests := guests_at(self.place.endpoint):
@@ -142,10 +150,12 @@ def stack_of(subject: str, stack: str | None) -> str:
     if len(found) == 1:
         return found[0]
     if found:
-        raise Refusal(f"{' and '.join(found)} have a pool that {subject} may be of; say --stack")
+        raise Refusal(f"several stacks have {subject}: say --stack with one of {', '.join(found)}")
     pools = sorted({pool.name for config in configs for pool in config.pools})
+    vms = [slot.name for config in configs for slot in slots(config)]
     raise UnknownSubject(
-        f"there is no pool or VM named {subject}; pools are {', '.join(pools)}, a VM is POOL-ZONE-INDEX"
+        f"there is no pool or VM named {subject}.{meant(subject, (*pools, *vms))} "
+        f"Pools are {', '.join(pools) or 'none'}; a VM is POOL-ZONE-INDEX"
     )
 
 

@@ -14,9 +14,9 @@ from infra.engines.protocol import CloudName
 from infra.fleet import wishes
 from infra.fleet.controller.rollout import not_tried, undoable
 from infra.fleet.status.derive import rollouts
-from infra.fleet.status.look import Scene
 from infra.fleet.status.shape import RolloutStatus
 from infra.fleet.versions import PoolVersion, Rollout, VersionPart, shown
+from infra.model.errors import meant
 from infra.operations.errors import Failure, Refusal
 from infra.operations.fleet.looks import Fleet, fleets_declared, open_fleet, stack_of
 from infra.operations.fleet.requests import request
@@ -37,7 +37,7 @@ def courses(
 ) -> Iterator[Courses]:
     """How far rollouts are: of a pool, of a stack's pools, or of every stack's that declares VMs."""
     for name in [stack_of(pool, stack)] if pool else fleets_declared(stack):
-        scene = _scene(open_fleet(name, cloud, teller))
+        scene, _ = open_fleet(name, cloud, teller).published()
         found = tuple(each for each in rollouts(scene) if pool in (None, each.pool))
         yield Courses(stack=name, at=scene.at, rollouts=found)
 
@@ -74,11 +74,12 @@ def steered(pool: str | None, stack: str | None, cloud: CloudName | None = None,
     """The pool, or every pool of the stack. Refusal where it is not said which."""
     stacks = [stack_of(pool, stack)] if pool else fleets_declared(stack)
     if len(stacks) != 1:
-        raise Refusal(f"stacks with VMs are {', '.join(stacks) or 'none'}; say --stack, or a pool")
+        there = ", ".join(stacks) or "none"
+        raise Refusal(f"no stack is named. Give a POOL, or --stack with one of those that have VMs: {there}")
     fleet = open_fleet(stacks[0], cloud, teller)
     declared = tuple(each.name for each in fleet.config.pools)
     if pool is not None and pool not in declared:
-        raise Refusal(f"{pool} is no pool of {fleet.stack}; pools are {', '.join(declared)}")
+        raise Refusal(f"{fleet.stack} has no pool {pool}.{meant(pool, declared)} Its pools are {', '.join(declared)}")
     return Steered(fleet=fleet, pools=(pool,) if pool else declared)
 
 
@@ -91,7 +92,7 @@ def undo(fleet: Fleet, pool: str) -> Taken:
     if course.taken_back and not course.undoable:
         return Taken(parts=_said(course.taken_back), changed=False)
     if not course.undoable:
-        raise Refusal(f"{pool} runs what it ran from the start; there is nothing to go back to")
+        raise Refusal(f"{pool} has nothing to go back to: it runs what it ran from the start")
     now = fleet.place.clock()
     request(fleet, lambda body: wishes.undone(body, pool, course.undoable, now))
     return Taken(parts=_said(course.undoable), leaves_no_image=course.leaves_no_image)
@@ -128,13 +129,13 @@ class _Course:
 
 
 def _course(fleet: Fleet, pool: str) -> _Course:
-    scene = _scene(fleet)
+    scene, _ = fleet.published()
     rollout, observed = scene.memory.rollouts.get(pool), scene.observed
     if rollout is None:
-        raise Failure(f"no rollout of {pool} is known: the controller has not swept yet")
+        raise Failure(f"{pool} has no rollout yet: the controller has not swept yet. `./tidepool reconcile` sweeps now")
     if observed is None or observed.targets is None or not observed.wishes_source.known:
         silent = [each for each in (observed.targets_source, observed.wishes_source) if each.reason] if observed else []
-        raise Failure(f"what {pool} shall run is not known" + "".join(f": {each.reason}" for each in silent))
+        raise Failure(f"what {pool} should run is unknown" + "".join(f": {each.reason}" for each in silent))
     target = observed.targets[pool]
     return _Course(
         rollout=rollout,
@@ -146,10 +147,3 @@ def _course(fleet: Fleet, pool: str) -> _Course:
 
 def _said(some: Iterable[VersionPart]) -> str:
     return ", ".join(shown(some))
-
-
-def _scene(fleet: Fleet) -> Scene:
-    scene = fleet.look()
-    if scene.desired is None:
-        raise Failure(f"{fleet.stack}: {'; '.join(scene.problems)}")
-    return scene

@@ -184,5 +184,5 @@ def _is(some: Sequence[str]) -> str:
 
 def when_words(step: Next, now: datetime) -> str:
     if step.at:
-        return f"at {due(step.at, now)}, {ago(step.at, now)}"
+        return f"{due(step.at, now)}, {ago(step.at, now)}"
     return "waiting" if step.waits else "next sweep"

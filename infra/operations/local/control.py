@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from typing import Any, Final, get_args
 
 from infra.local.cloud import daemon
@@ -15,11 +16,13 @@ from infra.local.cloud.build_control import BuildControl
 from infra.local.cloud.faults import FaultKind, FaultRule
 from infra.local.cloud.github.control import GitHubControl
 from infra.local.cloud.github.work import CONCLUSIONS
+from infra.local.cloud.services.places import REGIONS, ZONES
 from infra.local.guests.disk import Disk
 from infra.local.guests.guests import Guests
 from infra.local.guests.surroundings import Vm
 from infra.model import runner_names
 from infra.model.catalogue import AcceleratorType, UnknownNameError
+from infra.model.errors import meant
 from infra.model.stack import pulumi_values, stack_names
 from infra.operations.errors import Failure, Refusal
 from infra.operations.local.broker import LocalGuests
@@ -84,10 +87,17 @@ def stack_project() -> str:
 def fail(kind: str, *, lasting: float | None, **rule: Any) -> None:
     """Let requests go wrong; what is None is not said. lasting: seconds of the cloud's time, None for ever."""
     given = {key: value for key, value in rule.items() if value is not None}
+    if (zone := given.get("zone")) and not any(fnmatchcase(each, zone) for each in _places()):
+        raise Refusal(f"{zone} is no zone or region.{meant(zone, ZONES)} A fault there would strike nothing")
     with running() as cloud:
         if lasting is not None:
             given["until"] = cloud.clock()["seconds"] + lasting
         cloud.fail(kind, **given)  # ty: ignore[invalid-argument-type] - one of FAULTS
+
+
+def _places() -> set[str]:
+    """What a request may be about: zones, their regions, and what is of several."""
+    return {*ZONES, *REGIONS, "global", "us", "europe", "asia"}
 
 
 def _differing(fault: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from infra.model.demand import Demands, load_demands
 from infra.model.errors import ConfigError, Problem
 from infra.model.phases import Bound, limits
 from infra.model.schema import StackConfig
-from infra.model.stack import Reading, load_stack, pulumi_values, siblings, stack_names
+from infra.model.stack import Reading, load_stack, no_such_stack, pulumi_values, siblings, stack_names
 from infra.model.whole import whole
 from infra.operations.errors import Refusal
 from infra.operations.stacks.versions import stacks_of, version
@@ -57,10 +57,8 @@ def declared(stack: str) -> Declared:
 
 def require_stack(root: Path, stack: str) -> None:
     """ConfigError naming the known stacks where `stack` has no file; the file itself is not judged."""
-    known = stack_names(root)
-    if stack not in known:
-        fix = f"one of {', '.join(known)}" if known else f"a file stacks/Pulumi.{stack}.yaml"
-        raise ConfigError([Problem(f"stacks/Pulumi.{stack}.yaml", "", f"there is no stack named {stack}", fix)])
+    if stack not in stack_names(root):
+        raise no_such_stack(root, stack)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,14 +15,14 @@ from infra.model.demand import FILE as DEMAND_FILE
 from infra.model.demand import WRITE, Demands, load_demands
 from infra.model.errors import ConfigError, Problem
 from infra.model.fit import misfits
-from infra.model.stack import read_sibling, stack_names
+from infra.model.stack import PLANS, read_sibling, stack_names
 from infra.model.unclaimed import Misfit
 from infra.operations.workflows.pin import wrong_pins
 from infra.operations.workflows.scene import (
     GeneratedHere,
     for_checkout,
-    generated_here,
     has_legacy,
+    plans_here,
     read_files,
     scene,
     standing_here,
@@ -78,11 +78,14 @@ def check_here() -> Checked:
         here = scene()
     except ConfigError as error:
         return _unmade(error)
-    wanted = generated_here(here)
+    plans = plans_here(here)
+    wanted = {**here.outputs.texts, **plans.texts}
+    unplanned = {f"{PLANS}/{stack}.yaml" for stack in plans.failures}
     files = compare(wanted, standing_here(here.root), write=WRITE)
     troubles = [
-        *_of_files(each for each in files if not here.outputs.hides(each.path)),
+        *_of_files(each for each in files if not here.outputs.hides(each.path) and each.path not in unplanned),
         *_sources(here),
+        *_unplanned(plans.failures),
         *_pin(here),
         *_fleet(here.root, here.outputs.demands),
     ]
@@ -131,6 +134,12 @@ def _sources(here: GeneratedHere) -> Iterator[WorkflowTrouble]:
         for each in problems:
             found = _problem("source", each)
             yield replace(found, state="cannot be generated", mend=f"{each.fix}; then {WRITE}")
+
+
+def _unplanned(failures: Mapping[str, str]) -> Iterator[WorkflowTrouble]:
+    for stack, said in sorted(failures.items()):
+        mend = f"./tidepool preview {stack} --cloud local"
+        yield WorkflowTrouble("source", f"stacks/Pulumi.{stack}.yaml", "has no plan", (said,), mend)
 
 
 def _pin(here: GeneratedHere) -> Iterator[WorkflowTrouble]:

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from infra.operations.errors import Refusal
 from infra.operations.workflows.scene import refuse_problems, scene
 from infra.operations.workspace import workspace
 from workflows import coverage
-from workflows.collected import ENDING, FOLDER, UnreadableFileError, load_collected, read_checkout, written
+from workflows.collected import ENDING, FOLDER, Test, UnreadableFileError, load_collected, read_checkout, written
 from workflows.coverage import Coverage
 from workflows.generate import Generated
 from workflows.spec import Spec, load_spec, spec_names
@@ -128,3 +129,31 @@ def _commit(checkout: Path) -> str:
         said = done.stderr.strip().partition("\n")[0]
         raise Refusal(f"{checkout} is no checkout with a commit, which the list names; commit there first ({said})")
     return done.stdout.strip()
+
+
+def coverage_document(covered: Coverage) -> dict[str, Any]:
+    """As `workflows --coverage --json` has it."""
+    return {
+        "tests": covered.tests,
+        "jobs": [
+            {"file": job.file, "job": job.job, "markers": job.markers.text, "line": str(job.line), "tests": count}
+            for job, count in covered.by_job
+        ],
+        "accepted_gaps": [
+            {
+                "package": gap.package,
+                "markers": gap.markers.text,
+                "reason": gap.reason,
+                "line": str(gap.line),
+                "tests": count,
+            }
+            for gap, count in covered.by_gap
+        ],
+        "unrun": [_test(test) for test in covered.unrun],
+        "twice": [_test(test) | {"jobs": [str(job) for job in jobs]} for test, jobs in covered.twice],
+        "findings": list(covered.findings()),
+    }
+
+
+def _test(test: Test) -> dict[str, Any]:
+    return {"test": str(test), "markers": sorted(test.markers)}

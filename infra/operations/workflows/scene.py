@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from infra.model.demand import FILE as DEMAND_FILE
 from infra.model.errors import ConfigError
@@ -22,6 +23,9 @@ from workflows.legacy import COMPARISON, comparison
 from workflows.outputs import COPIES, LABELS, Outputs, label_file, outputs
 from workflows.spec import Spec
 from workflows.world import ACTIONS, World, load_world
+
+if TYPE_CHECKING:
+    from infra.engines.plans import StackPlans
 
 _NOT_ITS = frozenset((".git", ".venv", "node_modules", "__pycache__"))
 
@@ -42,11 +46,11 @@ def scene() -> GeneratedHere:
     return GeneratedHere(root=root, world=world, outputs=outputs(root, world))
 
 
-def generated_here(here: GeneratedHere) -> dict[str, str]:
-    """Every generated file of this checkout by its path: those of workflows, and the plans of its stacks."""
+def plans_here(here: GeneratedHere) -> StackPlans:
+    """The plans of the stacks of this checkout. It takes seconds: whatever else is wrong is better said before."""
     from infra.engines.plans import plans  # the SDK takes a second, which most commands about workflows do without
 
-    return {**here.outputs.texts, **plans(here.root)}
+    return plans(here.root)
 
 
 def refuse_problems(scene: GeneratedHere) -> None:

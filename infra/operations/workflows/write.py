@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from infra.model.errors import ConfigError, Problem
-from infra.operations.errors import Refusal
+from infra.operations.errors import Failure, Refusal
 from infra.operations.workflows.scene import (
     for_checkout,
-    generated_here,
     has_legacy,
+    plans_here,
     put,
     refuse_problems,
     scene,
@@ -43,8 +43,12 @@ def write_here(spec: str | None) -> Wrote:
     if spec is not None and spec not in spec_names(here.root):
         raise Refusal(f"there is no specification named {spec}; there are {', '.join(spec_names(here.root))}")
     prefix = "" if spec is None else f"{COPIES}/{spec}/"
-    made = generated_here(here) if spec is None else here.outputs.texts
-    wanted = {path: text for path, text in made.items() if path.startswith(prefix)}
+    wanted = {path: text for path, text in here.outputs.texts.items() if path.startswith(prefix)}
+    if spec is None:
+        plans = plans_here(here)
+        if plans.failures:
+            raise Failure("; ".join(f"stack {stack} has no plan: {said}" for stack, said in plans.failures.items()))
+        wanted |= plans.texts
     stands = {path: text for path, text in standing_here(here.root).items() if path.startswith(prefix)}
     return _write(here.root, wanted, _orphans(wanted, stands))
 

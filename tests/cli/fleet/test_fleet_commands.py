@@ -109,11 +109,11 @@ def test_once_its_job_is_over_a_drained_vm_takes_no_other_until_the_drain_ends(s
 
 def test_ending_a_drain_that_nobody_wished_is_well_and_a_strange_name_is_refused(standing: Checkout) -> None:
     said = standing.ok("drain", "tpu-v5p", "--end").output
-    assert "nobody drains tpu-v5p, nothing to do; drained is nothing" in said
+    assert "tpu-v5p is not drained\n" in said
     assert standing.json("drain", "tpu-v5p", "--end")["vms"] == []
     refused = standing.run("drain", "tpu-v9")
     assert refused.exit_code == 2
-    assert "there is no pool or VM named tpu-v9; pools are " in refused.output
+    assert "there is no pool or VM named tpu-v9. Did you mean 'tpu-v4'? Pools are " in refused.output
 
 
 def test_a_vms_story_is_told_from_its_making_to_its_job(standing: Checkout) -> None:
@@ -157,7 +157,7 @@ def test_rollouts_rest_go_on_and_are_undone_by_command(standing: Checkout) -> No
     assert "tpu-v4" in standing.json("rollout", "resume")["pools"]
     assert not any(each["paused"] for each in standing.json("rollout", "status")["rollouts"])
     refused = standing.run("rollout", "undo", "tpu-v4")
-    assert (refused.exit_code, "there is nothing to go back to" in refused.output) == (2, True)
+    assert (refused.exit_code, "has nothing to go back to" in refused.output) == (2, True)
 
 
 def test_a_zone_is_given_up_and_taken_back_by_command(standing: Checkout) -> None:

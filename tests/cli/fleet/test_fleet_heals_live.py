@@ -11,7 +11,8 @@ import pytest
 from infra.engines.choose import observe
 from infra.local.cloud import daemon
 from tests.cli.conftest import ROOT, Checkout
-from tests.program.stacks import lend
+from tests.lacking import lacking
+from tests.synthetic_lab import lend
 
 pytestmark = pytest.mark.live
 
@@ -32,7 +33,7 @@ def fleet(tmp_path: Path, tool: Callable[[str], str]) -> Iterator[Checkout]:
     """The ci stack, made by the official engine and swept once."""
     tool("pulumi")
     if observe().plugin is None:
-        pytest.skip("the pulumi CLI has no gcp plugin")
+        lacking("the pulumi CLI has no gcp plugin")
     root = lend(tmp_path / "checkout")
     (root / ".venv").symlink_to(ROOT / ".venv")
     checkout = _WithCli(root)

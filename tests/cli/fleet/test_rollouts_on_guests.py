@@ -25,6 +25,7 @@ from infra.program import records as program_records
 from infra.tools.install import find
 from tests.cli.conftest import Checkout
 from tests.cli.test_images_commands import IMAGE, POOL, REPOSITORY, Lab
+from tests.lacking import lacking
 
 CANARY = "tpu-ci-europe-west4-b-0"
 TRIES = 8
@@ -53,7 +54,7 @@ def fleet(clouded: Checkout) -> Checkout:
 @pytest.fixture(scope="module")
 def images(fleet: Checkout) -> Iterator[_Images]:
     if find("crane") is None:
-        pytest.skip("crane is not installed")
+        lacking("crane is not installed")
     registry = serve(fleet.home / "registry")
     url = fleet.json("cloud", "status")["url"]
     Control(url).set_registry(registry.address, log=str(fleet.home / "registry" / "registry.log"))

@@ -12,7 +12,7 @@ import pytest
 
 from infra.local.cloud import daemon
 from tests.cli.conftest import Checkout
-from tests.program.stacks import lend
+from tests.synthetic_lab import lend
 
 COUNT = "        us-west4-a: 2\n"
 ENGINELESS = [

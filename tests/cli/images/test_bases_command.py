@@ -16,9 +16,8 @@ from infra.fleet.images.oci import RegistryError
 from infra.model.images.answers import PinAnswer
 from infra.model.images.pins import Pins, parse_pins
 from infra.operations.images import pins
-from tests.model.given import ROOT
 from tests.model.images.declared import PINS, edited
-from tests.shipped_stacks import of_this_lab
+from tests.synthetic_lab import lend
 
 DEBIAN, PYTHON = f"sha256:{'a' * 64}", f"sha256:{'1' * 64}"
 ANSWERS = {"debian": DEBIAN, "python": PYTHON, "uv": "b" * 64}
@@ -134,13 +133,8 @@ def test_a_file_that_holds_no_answers_is_refused_with_its_lines(root: Path) -> N
 
 @pytest.fixture
 def copy(root: Path) -> Path:
-    """A working copy of the monorepo with a commit, beside a checkout with the committed declaration."""
-    for folder in ("images", "stacks"):
-        shutil.copytree(ROOT / folder, root / folder, dirs_exist_ok=True)
-    service = ("infra/__init__.py", "infra/fleet/x.py", "infra/model/x.py", "requirements-service.lock")
-    for name in ("LICENSE", "Pulumi.yaml", *service):
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text("")
+    """A working copy of the monorepo with a commit, beside a checkout with the declaration of the synthetic lab."""
+    lend(root)
     copy = root.parent / "monorepo"
     for path in ("uv.lock", "pyproject.toml", "lib/a/pyproject.toml", "lib/a/src/a.py", "docs/x.md"):
         (copy / path).parent.mkdir(parents=True, exist_ok=True)
@@ -160,7 +154,6 @@ def commit(folder: Path) -> None:
     git(folder, "commit", "--quiet", "--message", "x")
 
 
-@of_this_lab
 def test_a_listing_is_made_of_the_commit_that_is_checked_out(root: Path, copy: Path) -> None:
     file = root / "images/listings/marin-community.marin.txt"
     assert run("listing", "marin-community/marin", "--checkout", str(copy), "--check").exit_code == 1
@@ -172,7 +165,6 @@ def test_a_listing_is_made_of_the_commit_that_is_checked_out(root: Path, copy: P
     assert run("listing", "marin-community/marin", "--checkout", str(copy), "--check").exit_code == 0
 
 
-@of_this_lab
 def test_a_filter_that_names_nothing_in_the_working_copy_is_refused(root: Path, copy: Path) -> None:
     before = (root / "images/listings/marin-community.marin.txt").read_text()
     (copy / "uv.lock").unlink()
@@ -183,7 +175,6 @@ def test_a_filter_that_names_nothing_in_the_working_copy_is_refused(root: Path, 
     assert (root / "images/listings/marin-community.marin.txt").read_text() == before
 
 
-@of_this_lab
 def test_a_listing_of_a_repository_that_no_image_reads_is_refused(root: Path, copy: Path) -> None:
     result = run("listing", "lab/other", "--checkout", str(copy))
     assert result.exit_code == 2

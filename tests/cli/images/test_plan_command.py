@@ -11,15 +11,12 @@ from click.testing import CliRunner, Result
 
 from infra.cli.app import cli
 from infra.operations.images import changes
-from tests.model.given import ROOT
-from tests.shipped_stacks import of_this_lab
-
-pytestmark = of_this_lab
+from tests.synthetic_lab import the_lab
 
 
 @pytest.fixture(autouse=True)
 def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TIDEPOOL_ROOT", str(ROOT))
+    monkeypatch.setenv("TIDEPOOL_ROOT", str(the_lab()))
     monkeypatch.setenv("TIDEPOOL_HOME", str(tmp_path / "home"))
 
 

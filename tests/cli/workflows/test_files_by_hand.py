@@ -10,8 +10,8 @@ import pytest
 from infra.operations.errors import Failure, Refusal
 from infra.operations.workflows.scene import put
 from infra.operations.workflows.write import refuse_unsaved
-from tests.cli.conftest import ROOT, Checkout
-from tests.shipped_stacks import of_this_lab
+from tests.cli.conftest import Checkout
+from tests.synthetic_lab import the_lab
 
 TESTS = ".github/workflows/levanter-tests.yaml"
 
@@ -28,10 +28,9 @@ def git(folder: Path, *arguments: str) -> None:
     subprocess.run(["git", *who, "-C", folder, *arguments], check=True, capture_output=True)
 
 
-@of_this_lab
 def test_a_file_by_hand_that_git_does_not_have_is_not_written_over(tmp_path: Path) -> None:
     path = by_hand(tmp_path)
-    result = Checkout(ROOT).run("workflows", "--write", "--target", str(tmp_path))
+    result = Checkout(the_lab()).run("workflows", "--write", "--target", str(tmp_path))
     assert result.exit_code == 2
     assert TESTS in result.output
     assert [each for each in tmp_path.rglob("*") if each.is_file()] == [path]

@@ -15,8 +15,8 @@ from rich.console import Console
 
 from infra.cli.render.console import below
 from infra.operations.workflows import explained
-from tests.cli.conftest import ROOT, Checkout
-from tests.program.stacks import lend
+from tests.cli.conftest import Checkout
+from tests.synthetic_lab import lend_workflows
 from tests.workflows.legacy_checkout import REPLACED, old_files
 from workflows.spec import load_spec
 from workflows.world import load_world
@@ -36,11 +36,9 @@ FILES = {
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A checkout of this repository in which everything that is generated was just written."""
+    """A checkout in which everything that is generated was just written."""
     root = tmp_path_factory.mktemp("written")
-    for folder in ("workflows", ".github"):
-        shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    Checkout(lend(root)).ok("workflows", "--write")
+    Checkout(lend_workflows(root)).ok("workflows", "--write")
     return root
 
 

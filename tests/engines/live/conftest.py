@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from infra.engines.choose import observe
-from tests.engines.live.live_stacks import COMMITTED, SMALL, write_committed, write_small
+from tests.engines.live.live_stacks import COMMITTED, SMALL, write_small, write_synthetic
 from tests.engines.live.live_worlds import Yard
 from tests.engines.live.rows import Base
-from tests.shipped_stacks import insist_on_shipped
+from tests.lacking import lacking
 
 OF_THE_MACHINE = ("PULUMI_BACKEND_URL", "PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE")
 
@@ -29,7 +29,7 @@ def yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yard]:
 def official(tool: Callable[[str], str]) -> None:
     tool("pulumi")
     if observe().plugin is None:
-        pytest.skip("the pulumi CLI has no gcp plugin")
+        lacking("the pulumi CLI has no gcp plugin")
 
 
 @pytest.fixture(scope="module")
@@ -42,8 +42,7 @@ def brought_up(yard: Yard) -> Callable[[str], Base]:
         if name not in made and stack == SMALL:
             made[name] = Base(yard, (SMALL,), write_small)
         elif name not in made:
-            insist_on_shipped()
-            made[name] = Base(yard, COMMITTED, write_committed)
+            made[name] = Base(yard, COMMITTED, write_synthetic)
         return made[name]
 
     return base

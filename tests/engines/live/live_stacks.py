@@ -1,4 +1,4 @@
-"""The stacks of the table: the committed ones with some VMs in each, one small stack, and the edits that rows make."""
+"""The stacks of the table: those of the synthetic lab with VMs in each, a small one, and the edits that rows make."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.program.stacks import edited, text_of
-from tests.shipped_stacks import lend_steady
+from tests.synthetic_lab import lend
 
 COMMITTED: Final = ("ci", "nightly", "training")
 SMALL: Final = "small"
@@ -98,9 +98,9 @@ FULL: Final[Mapping[str, Mapping[str, Any]]] = {
 }
 
 
-def write_committed(root: Path) -> None:
-    """Every committed stack file, with VMs in each."""
-    lend_steady(root)
+def write_synthetic(root: Path) -> None:
+    """Every stack file of the synthetic lab, with VMs in each."""
+    lend(root)
     for stack, edits in FIRST.items():
         (root / "stacks" / f"Pulumi.{stack}.yaml").write_text(edited(stack, *edits))
     assert text_of("ci") == (root / "stacks" / "Pulumi.ci.yaml").read_text()

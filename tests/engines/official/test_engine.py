@@ -15,7 +15,7 @@ from infra.local.cloud.testing import TestCloud
 from infra.model.errors import ConfigError, EngineError
 from infra.model.plan import Diagnostic, Event, Op, Status, Step, StepEnded
 from tests.engines.official.replay import Answer, Reply, ScriptedCli, document, says, text
-from tests.program.stacks import lend
+from tests.synthetic_lab import lend
 
 ROOT = Path(__file__).resolve().parents[3]
 NO_STACK = Answer(stderr="error: no stack named 'ci' found", code=6)

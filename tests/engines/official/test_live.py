@@ -18,7 +18,8 @@ from infra.engines.embedded import EmbeddedEngine
 from infra.engines.official import OfficialEngine
 from infra.local.cloud import daemon
 from infra.model.plan import Event, Op, StepEnded
-from tests.program.stacks import lend
+from tests.lacking import lacking
+from tests.synthetic_lab import lend
 
 pytestmark = pytest.mark.live
 
@@ -31,7 +32,7 @@ def request_(tmp_path: Path, tool: Callable[[str], str]) -> Iterator[EngineReque
     """The ci stack with thirty VMs in one zone, on a local cloud of its own."""
     tool("pulumi")
     if observe().plugin is None:
-        pytest.skip("the pulumi CLI has no gcp plugin")
+        lacking("the pulumi CLI has no gcp plugin")
     root, home = tmp_path / "checkout", tmp_path / "home"
     lend(root)
     (root / ".venv").symlink_to(ROOT / ".venv")

@@ -21,6 +21,7 @@ from infra.model.phases import limits
 from infra.model.plan import Op, Plan, Status
 from infra.model.planned_capacity import VM_TYPE
 from infra.model.stack import load_stack
+from tests.lacking import lacking
 
 pytestmark = pytest.mark.live
 
@@ -44,7 +45,7 @@ def request_(tmp_path: Path, tool: Callable[[str], str]) -> Iterator[EngineReque
     """A stack whose VMs are to have a whole reservation, on a local cloud that keeps to it."""
     tool("pulumi")
     if observe().plugin is None:
-        pytest.skip("the pulumi CLI has no gcp plugin")
+        lacking("the pulumi CLI has no gcp plugin")
     root, home = tmp_path / "checkout", tmp_path / "home"
     (root / "stacks").mkdir(parents=True)
     home.mkdir()

@@ -17,8 +17,7 @@ from infra.model import names
 from infra.model.images.record import Build, RecordOutcome, built
 from infra.model.stack import load_stack
 from tests.fleet.images.worlds import NOW, PLACES, POOL, Bucket, World, digest
-from tests.model.given import ROOT
-from tests.shipped_stacks import of_this_lab
+from tests.synthetic_lab import the_lab
 
 DOCUMENTS = {"sbom": b"{}", "provenance": b"{}"}
 
@@ -154,13 +153,12 @@ class Refusing:
         raise GoogleError(f"writing {name}", "no", status=self.status)
 
 
-@of_this_lab
 @pytest.mark.parametrize(("status", "problems"), [(404, 0), (403, 2)])
 def test_a_stack_that_was_never_brought_up_names_nothing_and_one_that_refuses_is_told(
     status: int, problems: int
 ) -> None:
     world = World()
-    config = load_stack(ROOT, "nightly").model_copy(update={"pools": ()})
+    config = load_stack(the_lab(), "nightly").model_copy(update={"pools": ()})
     store = Store(record=world.store.record, pointers={"nightly": Refusing(status)})
     search = Search(store=store, registries=world.registries, google={}, fleets={"nightly": config}, places={}, tags={})
     found = search.find(digest("a"))

@@ -17,9 +17,6 @@ from infra.local.registry import Registry
 from infra.model.images.spec import ImageSpec
 from infra.model.images.steps import build_steps
 from tests.local.builds.pipeline_world import MONOREPO, World, commit, committed_spec, tagged, world
-from tests.shipped_stacks import of_this_lab
-
-pytestmark = of_this_lab
 
 IMAGE = "tpu-ci"
 REGIONS = ("europe-west4", "us-central2", "us-east1", "us-east5", "us-west4")

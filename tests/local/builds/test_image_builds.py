@@ -11,9 +11,6 @@ from infra.local.builds.machine import Fault, StepStatus, When
 from infra.local.builds.running import run_build, run_jobs
 from infra.model.images.told import told_text
 from tests.local.builds.pipeline_world import MONOREPO, World, commit, tagged
-from tests.shipped_stacks import of_this_lab
-
-pytestmark = of_this_lab
 
 OUT = "workspace/.tidepool/out/tpu-ci"
 

@@ -10,11 +10,10 @@ from infra.local.builds.builders import Buildah, BuildError, Built, Docker, Orde
 from infra.model.errors import ConfigError
 from infra.model.images.pins import Pins, load_pins
 from infra.model.images.spec import ImageSpec
-from tests.shipped_stacks import of_this_lab
+from tests.synthetic_lab import the_lab
 
-ROOT = Path(__file__).resolve().parents[3]
-SPEC = ImageSpec.model_validate(yaml.safe_load((ROOT / "images/images.yaml").read_text()))
-PINS = load_pins(ROOT)
+SPEC = ImageSpec.model_validate(yaml.safe_load((the_lab() / "images/images.yaml").read_text()))
+PINS = load_pins(the_lab())
 RECORDING = """#!/bin/sh
 echo "$(basename "$0") $*" >>"$CALLS"
 case "$*" in
@@ -45,7 +44,7 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def controller() -> Order:
-    return order(ROOT, SPEC, PINS, SPEC.image("controller"), images={"BASE_IMAGE": "localhost/base"})
+    return order(the_lab(), SPEC, PINS, SPEC.image("controller"), images={"BASE_IMAGE": "localhost/base"})
 
 
 def test_docker_comes_first_where_its_daemon_answers(calls: Path) -> None:
@@ -88,7 +87,7 @@ def test_a_cold_build_takes_no_layer_of_an_earlier_one(calls: Path) -> None:
 
 def test_buildah_reads_the_ignore_file_beside_the_recipe(calls: Path) -> None:
     built = Buildah().build(controller())
-    assert f"--ignorefile {ROOT}/images/controller/Dockerfile.dockerignore" in calls.read_text()
+    assert f"--ignorefile {the_lab()}/images/controller/Dockerfile.dockerignore" in calls.read_text()
     assert (built.layers, built.image_id) == (3, "sha256:1")
 
 
@@ -151,10 +150,9 @@ def test_a_failed_smoke_test_leaves_no_container_behind(
     assert calls.read_text().splitlines()[-1].endswith("rm container")
 
 
-@of_this_lab
 def test_an_order_without_context_or_parent_is_refused_with_both() -> None:
     with pytest.raises(ConfigError) as refused:
-        order(ROOT, SPEC, PINS, SPEC.image("levanter-incremental"))
+        order(the_lab(), SPEC, PINS, SPEC.image("levanter-incremental"))
     assert [problem.subject for problem in refused.value.problems] == [
         "levanter-incremental PARENT_IMAGE",
         "levanter-incremental context",
@@ -166,11 +164,13 @@ def test_what_is_unresolved_is_refused_unless_the_target_stage_does_without(tmp_
     pins: Pins = PINS.model_copy(update={"downloads": {**PINS.downloads, "github-runner": runner}})
     image, base = SPEC.image("tpu-ci"), {"BASE_IMAGE": "localhost/base"}
     with pytest.raises(ConfigError, match="unresolved"):
-        order(ROOT, SPEC, pins, image, context=tmp_path, images=base)
-    assert order(ROOT, SPEC, pins, image, context=tmp_path, images=base, target="assembled").tag.endswith("-assembled")
+        order(the_lab(), SPEC, pins, image, context=tmp_path, images=base)
+    assert order(the_lab(), SPEC, pins, image, context=tmp_path, images=base, target="assembled").tag.endswith(
+        "-assembled"
+    )
 
 
 def test_a_folder_that_is_no_checkout_is_built_as_of_an_unknown_revision(tmp_path: Path) -> None:
     image, base = SPEC.image("tpu-ci"), {"BASE_IMAGE": "localhost/base"}
-    arguments = order(ROOT, SPEC, PINS, image, context=tmp_path, images=base).arguments
+    arguments = order(the_lab(), SPEC, PINS, image, context=tmp_path, images=base).arguments
     assert (arguments["REVISION"], arguments["SOURCE_DATE_EPOCH"]) == ("unknown", "0")

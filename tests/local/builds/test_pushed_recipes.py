@@ -10,14 +10,12 @@ import pytest
 from infra.local.builds.machine import StepStatus
 from infra.local.builds.running import run_jobs
 from infra.model.federation import IMAGES_WORKFLOW
-from tests.local.builds.pipeline_world import RECIPES, ROOT, World, has
-from tests.shipped_stacks import of_this_lab
+from tests.local.builds.pipeline_world import RECIPES, World, has
+from tests.synthetic_lab import the_lab
 from workflows.own import generate_own
 from workflows.starts import image_jobs
 from workflows.triggering import listed
 from workflows.world import load_world
-
-pytestmark = of_this_lab
 
 BASE, INCREMENTAL, CLUSTER = "levanter-base", "levanter-incremental", "levanter-cluster"
 
@@ -25,7 +23,7 @@ BASE, INCREMENTAL, CLUSTER = "levanter-base", "levanter-incremental", "levanter-
 @pytest.fixture(scope="module")
 def jobs() -> Mapping[str, Mapping[str, Any]]:
     """The jobs of the file without the actions, of which the one here signs in to Google."""
-    [file] = [each for each in generate_own(load_world(ROOT)) if each.path == IMAGES_WORKFLOW]
+    [file] = [each for each in generate_own(load_world(the_lab())) if each.path == IMAGES_WORKFLOW]
     return {
         name: {**job, "needs": listed(job.get("needs")), "steps": [each for each in job["steps"] if "run" in each]}
         for name, job in file.workflow.plain()["jobs"].items()
@@ -33,7 +31,7 @@ def jobs() -> Mapping[str, Mapping[str, Any]]:
 
 
 def wanted(*files: str) -> tuple[str, ...]:
-    found = image_jobs(ROOT, RECIPES, files)
+    found = image_jobs(the_lab(), RECIPES, files)
     assert found
     return found.images
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -17,13 +16,12 @@ from infra.model.images.load import load_images
 from infra.model.images.rebuilds import Change, rebuilds
 from infra.model.images.spec import Builder
 from infra.model.stack import load_stack, pulumi_values, stack_names
-from infra.program.stack import run
 from tests.local.end_to_end.fleet_world import PASSPHRASE, complaints
-from tests.shipped_stacks import connected, of_this_lab, shipped
+from tests.program.stacks import lab_program
+from tests.synthetic_lab import connected, steady, the_lab
 
-pytestmark = [of_this_lab, pytest.mark.usefixtures("cheap_keys")]
+pytestmark = pytest.mark.usefixtures("cheap_keys")
 
-ROOT = Path(__file__).parents[3]
 MARIN = "marin-community/marin"
 TIDEPOOL = "marin-community/tidepool"
 
@@ -36,8 +34,8 @@ def control(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BuildControl]:
             Backend(tmp_path_factory.mktemp("ci")),
             "tidepool",
             "ci",
-            pulumi_values(connected(shipped("ci")), source="ci"),
-            run,
+            pulumi_values(connected(steady("ci")), source="ci"),
+            lab_program,
             {"gcp": GoogleProvider(cloud.url)},
             lambda: PASSPHRASE,
             "local",
@@ -48,8 +46,8 @@ def control(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BuildControl]:
 
 @pytest.fixture(scope="module")
 def declared():
-    stacks = {name: load_stack(ROOT, name) for name in stack_names(ROOT)}
-    return load_images(ROOT, stacks), stacks
+    stacks = {name: load_stack(the_lab(), name) for name in stack_names(the_lab())}
+    return load_images(the_lab(), stacks), stacks
 
 
 @pytest.mark.parametrize(

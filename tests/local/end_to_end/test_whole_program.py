@@ -13,9 +13,9 @@ from infra.local.engine.run import Options
 from infra.local.provider import GoogleProvider
 from infra.model.plan import Op, Plan
 from infra.model.stack import pulumi_values
-from infra.program.stack import run
 from tests.local.end_to_end.fleet_world import PASSPHRASE, complaints
-from tests.shipped_stacks import steady
+from tests.program.stacks import lab_program
+from tests.synthetic_lab import steady
 
 pytestmark = pytest.mark.usefixtures("cheap_keys")
 
@@ -30,7 +30,7 @@ def test_what_was_made_reads_back_as_declared(tmp_path: Path, cloud: TestCloud) 
         "tidepool",
         "ci",
         pulumi_values(steady("ci"), source="ci"),
-        run,
+        lab_program,
         {"gcp": GoogleProvider(cloud.url)},
         lambda: PASSPHRASE,
         "local",

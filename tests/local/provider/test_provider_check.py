@@ -178,7 +178,7 @@ def test_an_unknown_function_is_refused_by_name() -> None:
 
 def test_types_that_are_not_served_are_not_claimed() -> None:
     assert VM in PROVIDER.types()
-    assert "gcp:container/cluster:Cluster" not in PROVIDER.types()
+    assert "gcp:container/attachedCluster:AttachedCluster" not in PROVIDER.types()
 
 
 def test_what_follows_from_inputs_is_known_in_a_preview() -> None:

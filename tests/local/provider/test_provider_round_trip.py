@@ -10,6 +10,7 @@ import pytest
 from infra.local.provider import GoogleProvider
 from infra.local.provider.codec import DEFAULTS
 from infra.local.provider.tables import TYPES
+from tests.local.provider import cluster_inputs as gke
 
 PROJECT = "hai-gcp-models"
 NETWORK = f"projects/{PROJECT}/global/networks/ci"
@@ -596,6 +597,47 @@ LIVES = [
         "",
         {"dashboardJson": '{"displayName": "a", "mosaicLayout": {"columns": 12, "tiles": [{"width": 6}]}}'},
         change={"dashboardJson": '{"displayName": "b", "mosaicLayout": {"columns": 12}}'},
+    ),
+    Life(
+        gke.CLUSTER,
+        gke.CLUSTER_ID,
+        gke.CLUSTER_INPUTS,
+        needs=gke.NEEDED_BY_CLUSTERS,
+        change=gke.CLUSTER_CHANGES,
+        shows={"masterVersion": "1.35.4-gke.1400000", "servicesIpv4Cidr": "10.8.0.0/20", "nodeLocations": [gke.ZONE]},
+    ),
+    Life(
+        gke.POOL,
+        f"{gke.CLUSTER_ID}/nodePools/{gke.SLICE_INPUTS['name']}",
+        gke.SLICE_INPUTS,
+        needs=gke.NEEDED_BY_POOLS,
+        change=gke.SLICE_CHANGES,
+        shows={"nodeCount": 0, "maxPodsPerNode": 15, "version": "1.35.4-gke.1400000"},
+    ),
+    Life(
+        gke.POOL,
+        f"{gke.CLUSTER_ID}/nodePools/batch",
+        gke.CPU_POOL_INPUTS,
+        needs=gke.NEEDED_BY_POOLS,
+        change=gke.CPU_POOL_CHANGES,
+        shows={"nodeCount": 2, "initialNodeCount": 2, "nodeLocations": [gke.ZONE]},
+    ),
+    Life(
+        "gcp:compute/resourcePolicy:ResourcePolicy",
+        f"projects/{PROJECT}/regions/us-central1/resourcePolicies/tpu7x-2x2x2",
+        {
+            "name": "tpu7x-2x2x2",
+            "region": "us-central1",
+            "workloadPolicy": {"type": "HIGH_THROUGHPUT", "acceleratorTopology": "2x2x2"},
+        },
+        change={"description": "slices of two hosts"},
+    ),
+    Life(
+        "gcp:compute/address:Address",
+        f"projects/{PROJECT}/regions/us-central1/addresses/nat",
+        {"name": "nat", "region": "us-central1", "labels": {"tidepool-stack": "train"}},
+        change={"labels": {"team": "core"}},
+        shows={"addressType": "EXTERNAL", "networkTier": "PREMIUM"},
     ),
 ]
 

@@ -17,6 +17,7 @@ from infra.local.cloud.control import ControlError
 from infra.local.cloud.testing import TestCloud
 from infra.local.registry import RegistryError, serve
 from infra.tools.install import find
+from tests.lacking import lacking
 
 PARENT = "projects/tidepool-test/locations/us-central1"
 REPOSITORY = f"{PARENT}/repositories/marin"
@@ -31,7 +32,7 @@ Push = Callable[..., str]
 def registry(google: TestCloud, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a registry that the cloud of this module knows."""
     if find("crane") is None:
-        pytest.skip("crane is not installed")
+        lacking("crane is not installed")
     folder = tmp_path_factory.mktemp("registry")
     try:
         running = serve(folder)

@@ -13,6 +13,7 @@ from googleapiclient.http import MediaInMemoryUpload
 
 from infra.local.registry import local_reference, serve
 from infra.tools.install import find
+from tests.lacking import lacking
 
 PROJECT = "gcloud-lab"
 BASES = {
@@ -84,7 +85,7 @@ def test_gcloud_lists_triggers_and_jobs(gcloud, client):
 def test_gcloud_lists_the_images_of_a_real_registry(gcloud, client, google, tmp_path):
     crane = find("crane")
     if crane is None:
-        pytest.skip("crane is not installed")
+        lacking("crane is not installed")
     repositories = client("artifactregistry").projects().locations().repositories()
     parent = f"projects/{PROJECT}/locations/us-east1"
     repositories.create(parent=parent, repositoryId="marin", body={"format": "DOCKER"}).execute()

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from infra.model.errors import ConfigError
-from infra.model.fields import MAX_BUILD_SECONDS
+from infra.model.fields.images import MAX_BUILD_SECONDS
 from infra.model.images import stack_rules
 from infra.model.images.cloudbuild import Site, build_config
 from infra.model.images.github import build_jobs
@@ -35,7 +35,7 @@ from infra.model.images.steps import (
 )
 from infra.model.images.told import steps_digest, told_files, told_values
 from infra.model.stack import load_stack
-from tests.shipped_stacks import of_this_lab
+from tests.synthetic_lab import the_lab
 
 ROOT = Path(__file__).resolve().parents[3]
 SITE = Site(
@@ -48,13 +48,13 @@ MOST_STEPS, MOST_ARGUMENTS, LONGEST_ARGUMENT, MOST_TAGS, LONGEST_TAG = 300, 100,
 
 
 def committed() -> ImageSpec:
-    spec, problems = parsed(ImageSpec, WrittenFile.read((ROOT / SPEC_FILE).read_text(), SPEC_FILE).data, str)
+    spec, problems = parsed(ImageSpec, WrittenFile.read((the_lab() / SPEC_FILE).read_text(), SPEC_FILE).data, str)
     assert spec is not None, problems
     return spec
 
 
-SPEC, PINS, FIRST = committed(), load_pins(ROOT), bootstrap(ROOT)
-CI = load_stack(ROOT, "ci")
+SPEC, PINS, FIRST = committed(), load_pins(the_lab()), bootstrap(the_lab())
+CI = load_stack(the_lab(), "ci")
 
 
 def places_of(spec: ImageSpec) -> dict[str, tuple[str, ...]]:
@@ -159,12 +159,11 @@ def refused_as_too_short(spec: ImageSpec, timeout: int) -> set[str]:
         names=frozenset(image.name for image in spec.images),
         recipes=spec.recipes,
         subject=str,
-        around=ImageContext(root=ROOT, stacks={"ci": stack}, pins=PINS),
+        around=ImageContext(root=the_lab(), stacks={"ci": stack}, pins=PINS),
     )
     return {each.value for each in stack_rules.broken(judged) if "limits of its steps" in each.rule}
 
 
-@of_this_lab
 @settings(deadline=None, max_examples=60)
 @given(families(), st.integers(1, 24 * 60))
 def test_no_declaration_makes_a_build_whose_steps_have_more_time_than_it(spec: ImageSpec, minutes: int) -> None:
@@ -224,7 +223,6 @@ def test_both_back_ends_run_the_same_steps_with_the_same_values() -> None:
         assert cloud[step.id].get("timeout") == (None if step.timeout is None else f"{step.timeout}s")
 
 
-@of_this_lab
 def test_jobs_are_of_githubs_images_and_hand_digests_on() -> None:
     jobs = github_jobs()
     assert set(jobs) == {image.name for image in SPEC.images if image.builder is Builder.GITHUB}
@@ -313,7 +311,6 @@ def test_an_unresolved_pin_is_said_to_the_first_step_and_no_digest_is_invented()
     assert plan["name"] == f"{PINS.base('python').image}:{PINS.base('python').tag}"
 
 
-@of_this_lab
 def test_images_of_one_family_that_read_two_repositories_are_refused() -> None:
     images = [
         image.model_copy(update={"context": image.context.model_copy(update={"repository": "other/lab"})})
@@ -332,7 +329,6 @@ def test_the_first_step_needs_no_checkout_and_says_nothing_twice() -> None:
     assert '. "$(dirname' not in FIRST
 
 
-@of_this_lab
 def test_every_step_has_its_file_and_every_file_its_step() -> None:
     spec = SPEC
     used = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -120,23 +121,63 @@ def test_a_rebuild_that_comes_out_equal_is_listed_once() -> None:
     assert history(record) == [digest(2)]
 
 
-def test_a_pool_that_does_not_exist_is_refused_with_those_that_do() -> None:
-    said = refusal(lambda: promoted(after(1), "tpu-v6e", "tpu-ci", digest(1), NOW, USES))
-    assert "tpu-v6e" in said
-    assert "one of tpu-ci, tpu-v4, tpu-v5p" in said
-
-
-def test_an_image_that_the_pool_does_not_use_is_refused() -> None:
-    assert "used_by.pools" in refusal(lambda: promoted(after(1), "tpu-ci", "cluster", digest(1), NOW, USES))
-    assert "used_by" in refusal(lambda: promoted(after(1), "tpu-v5p", "tpu-ci", digest(1), NOW, USES))
-
-
-def test_an_image_that_was_never_built_is_refused() -> None:
-    assert "images build cluster" in refusal(lambda: promoted(after(1), "tpu-v4", "cluster", digest(1), NOW, USES))
-
-
-def test_a_digest_that_was_never_built_is_refused_with_the_current_one() -> None:
-    assert digest(1) in refusal(lambda: promoted(after(1), "tpu-ci", "tpu-ci", digest(7), NOW, USES))
+@pytest.mark.parametrize(
+    ("pool", "image", "uses", "said"),
+    [
+        (
+            "tpu-v6e",
+            "tpu-ci",
+            USES,
+            "pool: tpu-v6e\n  rule: the stack file has that pool\n  write: one of tpu-ci, tpu-v4, tpu-v5p",
+        ),
+        ("tpu-ci", "tpu-ci", {}, "pool: tpu-ci\n  rule: the stack file has that pool\n  write: one of none"),
+        (
+            "tpu-v4",
+            "levanter",
+            USES,
+            (
+                "pool tpu-v4: image: levanter\n"
+                "  rule: images/images.yaml says in used_by.pools which image a pool runs\n"
+                "  write: one of cluster, tpu-ci"
+            ),
+        ),
+        (
+            "tpu-v5p",
+            "tpu-ci",
+            USES,
+            (
+                "pool tpu-v5p: image: tpu-ci\n"
+                "  rule: images/images.yaml says in used_by.pools which image a pool runs\n"
+                "  write: name the pool below used_by of an image"
+            ),
+        ),
+        (
+            "tpu-v4",
+            "cluster",
+            USES,
+            (
+                "image: cluster\n"
+                "  rule: no build of the image is recorded\n"
+                "  write: ./tidepool images build cluster --trigger"
+            ),
+        ),
+        (
+            "tpu-v4",
+            "tpu-ci",
+            USES,
+            (
+                f"digest of tpu-ci: {digest(7)}\n"
+                "  rule: the digest is one of tpu-ci's 2 recorded builds\n"
+                f"  write: {digest(2)}, its current one, or another that ./tidepool images list tpu-ci shows"
+            ),
+        ),
+    ],
+    ids=["no such pool", "no pool at all", "another image", "no image at all", "never built", "no such digest"],
+)
+def test_what_cannot_be_promoted_is_refused_with_what_can(
+    pool: str, image: str, uses: Mapping[str, frozenset[str]], said: str
+) -> None:
+    assert refusal(lambda: promoted(after(1, 2), pool, image, digest(7), NOW, uses)) == said
 
 
 def test_promoting_what_a_pool_runs_changes_nothing() -> None:
@@ -144,12 +185,33 @@ def test_promoting_what_a_pool_runs_changes_nothing() -> None:
     assert promoted(record, "tpu-ci", "tpu-ci", digest(1), NOW + timedelta(days=1), USES) == record
 
 
-@pytest.mark.parametrize("promotions", [0, 1])
-def test_a_pool_without_an_earlier_target_has_nothing_to_undo(promotions: int) -> None:
+@pytest.mark.parametrize(
+    ("promotions", "value", "fix"),
+    [
+        (0, "no promotion", ""),
+        (
+            1,
+            f"tpu-ci@{digest(1)}, its first or oldest kept one",
+            ", or ./tidepool rollout undo tpu-ci, which leaves the record and brings VMs back",
+        ),
+    ],
+)
+def test_a_pool_without_an_earlier_target_has_nothing_to_undo(promotions: int, value: str, fix: str) -> None:
     record = after(1)
     for _ in range(promotions):
         record = promoted(record, "tpu-ci", "tpu-ci", digest(1), NOW, USES)
-    assert "something to undo" in refusal(lambda: undone(record, "tpu-ci", USES))
+    assert refusal(lambda: undone(record, "tpu-ci", USES)) == (
+        f"pool tpu-ci: {value}\n"
+        f"  rule: there is something to undo; up to {EARLIER_TARGETS} earlier targets are kept\n"
+        f"  write: ./tidepool images promote IMAGE@DIGEST --pool tpu-ci{fix}"
+    )
+
+
+@pytest.mark.parametrize("role", ["ci/controller", "ci/broker"])
+def test_a_role_remembers_what_it_ran_and_running_it_again_changes_nothing(role: str) -> None:
+    record = running(running(EMPTY, role, "controller", digest(1), NOW), role, "controller", digest(2), NOW)
+    assert [each.digest for each in record.roles[role].chain()] == [digest(2), digest(1)]
+    assert running(record, role, "controller", digest(2), NOW + timedelta(days=1)) is record
 
 
 def test_undoing_in_a_pool_that_does_not_exist_is_refused() -> None:
@@ -171,13 +233,43 @@ def test_each_undo_goes_one_promotion_back() -> None:
     [
         ({"version": 2}, "version: 2"),
         ({"images": {}}, "version: None"),
-        ({"version": 1, "images": {"tpu-ci": {"current": {"digest": "latest"}}}}, "images.tpu-ci.current.digest"),
-        ({"version": 1, "pools": {"tpu-ci": {"image": "tpu-ci"}}}, "pools.tpu-ci.digest"),
+    ],
+)
+def test_a_document_of_another_version_is_left_to_its_program(body: Mapping[str, Any], said: str) -> None:
+    assert refusal(lambda: parse(body)) == (
+        f"the record of images: {said}\n"
+        "  rule: the record of images is of version 1, which this program writes\n"
+        "  write: use the program that wrote it"
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (
+            {"images": {"tpu-ci": {"current": build(1).model_dump(mode="json") | {"size_bytes": "large"}}}},
+            (
+                "images.tpu-ci.current.size_bytes\n"
+                "  rule: Input should be a valid integer, unable to parse string as an integer"
+            ),
+        ),
+        ({"pools": {"tpu-ci": {"image": "a", "digest": digest(1)}}}, "pools.tpu-ci.since\n  rule: Field required"),
     ],
 )
 def test_a_document_that_is_no_record_is_refused(body: Mapping[str, Any], said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
-        parse(body)
+    assert refusal(lambda: parse({"version": 1, **body})) == (
+        f"the record of images: {said}\n"
+        "  write: restore the object's last good generation; the bucket keeps earlier ones"
+    )
+
+
+def test_before_anything_was_written_the_record_is_empty() -> None:
+    assert parse(None) == EMPTY
+
+
+def test_a_record_is_written_as_json() -> None:
+    record = promoted(after(1), "tpu-ci", "tpu-ci", digest(1), NOW, USES)
+    assert json.loads(json.dumps(record.to_json())) == record.to_json()
 
 
 def test_keys_of_a_later_program_survive_a_write() -> None:

@@ -13,18 +13,15 @@ from infra.model.images.steps import bootstrap
 from infra.model.images.told import DeclaredImages
 from infra.model.stack import load_stack, stack_names
 from infra.program.builds import build_plan, image_build
-from tests.model.given import ROOT
 from tests.model.images.test_build_steps import SPEC
-from tests.shipped_stacks import of_this_lab
-
-pytestmark = of_this_lab
+from tests.synthetic_lab import the_lab
 
 MIRROR = "us-docker.pkg.dev/hai-gcp-models/docker-hub-mirror"
 
 
 def told() -> DeclaredImages:
-    stacks = {name: load_stack(ROOT, name) for name in stack_names(ROOT)}
-    return DeclaredImages(spec=SPEC, pins=load_pins(ROOT), stacks=stacks, bootstrap=bootstrap(ROOT))
+    stacks = {name: load_stack(the_lab(), name) for name in stack_names(the_lab())}
+    return DeclaredImages(spec=SPEC, pins=load_pins(the_lab()), stacks=stacks, bootstrap=bootstrap(the_lab()))
 
 
 @pytest.mark.parametrize(
@@ -32,7 +29,7 @@ def told() -> DeclaredImages:
     [("us-central1", MIRROR), ("europe-west4", MIRROR.replace("us-", "europe-")), ("asia-east1", "")],
 )
 def test_the_mirror_of_the_builds_own_multi_region_is_taken(region: str, mirror: str) -> None:
-    ci = load_stack(ROOT, "ci")
+    ci = load_stack(the_lab(), "ci")
     assert ci.builds is not None
     assert hub_mirror(ci.model_copy(update={"builds": ci.builds.model_copy(update={"region": region})})) == mirror
 
@@ -45,7 +42,7 @@ def test_only_docker_hubs_images_go_through_it() -> None:
 
 
 def test_no_container_buildkit_or_base_of_cloud_build_comes_from_docker_hub_itself() -> None:
-    declared, plan = told(), build_plan(ROOT, load_stack(ROOT, "ci"))
+    declared, plan = told(), build_plan(the_lab(), load_stack(the_lab(), "ci"))
     assert plan is not None
     for image in plan.images:
         containers = {step["name"] for step in image_build(plan, image)["steps"]}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from infra.model.images.pins import Pins, load_pins, parse_pins
-from tests.model.given import ROOT
 from tests.model.images.declared import PINS, edited, refused
+from tests.synthetic_lab import the_lab
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_unresolved_is_legal_in_the_table_and_refused_by_a_build() -> None:
 
 
 def test_no_pin_of_the_committed_table_lacks_its_source() -> None:
-    pins: Pins = load_pins(ROOT)
+    pins: Pins = load_pins(the_lab())
     entries = [*pins.bases.values(), *pins.downloads.values()]
     assert entries
     assert all(entry.source.startswith("https://") and entry.read for entry in entries)

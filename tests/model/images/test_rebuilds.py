@@ -15,10 +15,7 @@ from infra.model.images.rebuilds import Before, Change, Rebuild, included, rebui
 from infra.model.images.spec import Builder, Image, ImageSpec, UsedBy, When
 from infra.model.schema import StackConfig
 from infra.model.stack import load_stack, stack_names
-from tests.model.given import ROOT
-from tests.shipped_stacks import of_this_lab
-
-pytestmark = of_this_lab
+from tests.synthetic_lab import the_lab
 
 MARIN, TIDEPOOL = "marin-community/marin", "marin-community/tidepool"
 FAMILY = ["levanter-base", "levanter-incremental", "levanter-cluster"]
@@ -29,8 +26,8 @@ ALL = [*MONOREPO, "controller"]
 @cache
 def lab() -> tuple[ImageSpec, Mapping[str, StackConfig], Pins]:
     """The committed declaration, its stacks and its pins."""
-    stacks = {name: load_stack(ROOT, name) for name in stack_names(ROOT)}
-    return load_images(ROOT, stacks), stacks, load_pins(ROOT)
+    stacks = {name: load_stack(the_lab(), name) for name in stack_names(the_lab())}
+    return load_images(the_lab(), stacks), stacks, load_pins(the_lab())
 
 
 def after(*changes: str, before: Before | None = None) -> tuple[Rebuild, ...]:
@@ -119,6 +116,11 @@ def test_a_change_rebuilds_what_reads_it(changes: list[str], images: list[str]) 
             "levanter-cluster is built from levanter-base",
         ),
         (
+            ["tidepool:images/tpu-ci/smoke.sh"],
+            "tpu-ci",
+            "images/tpu-ci/smoke.sh matches images/tpu-ci/**, what tpu-ci is built from",
+        ),
+        (
             ["tidepool:images/steps/push.sh"],
             "tpu-ci",
             "images/steps/push.sh matches images/steps/**, what all images share",
@@ -144,6 +146,14 @@ def test_a_change_rebuilds_what_reads_it(changes: list[str], images: list[str]) 
 )
 def test_the_reason_names_the_file_the_filter_and_the_image(changes: list[str], image: str, reason: str) -> None:
     assert {rebuild.image: rebuild.reason for rebuild in after(*changes)}[image] == reason
+
+
+def test_an_image_with_two_parents_says_which_of_them_are_built_anew() -> None:
+    spec, stacks, _ = lab()
+    spec = _with(spec, "levanter-cluster", parents=("levanter-base", "tpu-ci", "cluster"))
+    changes = [Change(TIDEPOOL, "images/levanter-base/smoke.sh"), Change(TIDEPOOL, "images/tpu-ci/smoke.sh")]
+    found = {rebuild.image: rebuild.reason for rebuild in rebuilds(spec, changes, stacks)}
+    assert found["levanter-cluster"] == "levanter-cluster is built from levanter-base and tpu-ci"
 
 
 def test_a_rebuild_says_who_builds_it_and_where_it_goes() -> None:
@@ -177,6 +187,19 @@ def test_another_digest_of_a_base_rebuilds_what_has_that_base_alone() -> None:
     assert [rebuild.image for rebuild in found] == ALL
     assert found[1].reason == "images/bases.yaml pins another python for cluster"
     assert found[4].reason == "levanter-cluster is built from levanter-base"
+
+
+def test_every_edited_pin_of_an_image_is_named() -> None:
+    _, _, pins = lab()
+    newer = _pins(pins, python=f"sha256:{'1' * 64}", buildkit=f"sha256:{'1' * 64}")
+    found = after("tidepool:images/bases.yaml", before=Before(pins=pins, pins_now=newer))
+    assert found[0].reason == "images/bases.yaml pins another buildkit and python for tpu-ci"
+
+
+def test_a_table_of_pins_that_is_known_on_one_side_alone_rebuilds_every_image() -> None:
+    _, _, pins = lab()
+    for known in (Before(pins=pins), Before(pins_now=pins)):
+        assert names("tidepool:images/bases.yaml", before=known) == ALL
 
 
 def test_another_checksum_of_a_download_rebuilds_what_takes_it_alone() -> None:
@@ -239,7 +262,9 @@ def test_an_edited_entry_rebuilds_its_image_where_its_bytes_or_places_follow_fro
 def test_another_folder_for_uv_rebuilds_every_image() -> None:
     spec, _, _ = lab()
     earlier = spec.model_copy(update={"paths": spec.paths.model_copy(update={"uv_cache": "/var/cache/uv"})})
-    assert names("tidepool:images/images.yaml", before=Before(spec=earlier)) == ALL
+    found = after("tidepool:images/images.yaml", before=Before(spec=_with(earlier, "tpu-ci", downloads=())))
+    assert [rebuild.image for rebuild in found] == ALL
+    assert found[0].reason == "images/images.yaml says another downloads and paths for tpu-ci"
 
 
 # Triggers

@@ -19,9 +19,7 @@ from infra.model import names
 from infra.model.images.record import EMPTY, Build, Record, built, promoted, undone
 from infra.model.schema import Cleanup, MirrorCleanup, StackConfig
 from infra.model.stack import load_stack
-from tests.shipped_stacks import of_this_lab
-
-pytestmark = of_this_lab
+from tests.synthetic_lab import the_lab
 
 ROOT = Path(__file__).resolve().parents[3]
 IMAGE, POOLS = "tpu-ci", ("tpu-ci", "tpu-v4")
@@ -44,7 +42,7 @@ moves = st.lists(
 
 
 def ci() -> StackConfig:
-    return load_stack(ROOT, "ci")
+    return load_stack(the_lab(), "ci")
 
 
 def cleanup() -> Cleanup:

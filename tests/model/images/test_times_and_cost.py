@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from infra.model.facts import facts
-from infra.model.fields import BUILD_MACHINES
+from infra.model.fields.images import BUILD_MACHINES
 from infra.model.images.cost import LATE, build_cost, due_by
 from infra.model.images.record import EMPTY, Build, RecordOutcome, built
 from infra.model.images.scans import grype_config

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tests.synthetic_lab import the_lab
 from tests.workflows import monorepo
 from tests.workflows.event_tables import table
 from workflows.composite import called
@@ -68,8 +69,8 @@ def files() -> dict[str, tuple[str, Generated]]:
     """By specification and name: the repository and the file."""
     world = monorepo.pinned()
     found: dict[str, tuple[str, Generated]] = {}
-    for name in spec_names(ROOT):
-        spec = monorepo.spec() if name == "marin" else load_spec(ROOT, name, world)
+    for name in spec_names(the_lab()):
+        spec = monorepo.spec() if name == "marin" else load_spec(the_lab(), name, world)
         for each in generate(spec, world):
             found[f"{name}/{Path(each.path).name}"] = spec.declared.repository, each
     for each in generate_own(world):

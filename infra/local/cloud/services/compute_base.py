@@ -24,7 +24,7 @@ _LINK = re.compile(
     r"(?:https?://[^/]+/(?:compute/)?(?:[a-z0-9]+/)?)?(?:projects/([^/]+)/)?((?:global|regions/[^/]+)/.+)"
 )
 _LINK_FIELDS = frozenset(
-    {"network", "region", "zone", "zones", "selfLink", "selfLinkWithId", "targetLink", "subnetworks"}
+    {"instanceGroup", "network", "region", "zone", "zones", "selfLink", "selfLinkWithId", "targetLink", "subnetworks"}
 )
 _CREATE_SECONDS = 11.0
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import yaml
 
-from infra.local.provider import network, rules, services, spellings, storage
+from infra.local.provider import clusters, network, node_pools, rules, services, spellings, storage
 from infra.local.provider.checker import Naming
 from infra.local.provider.fields import Field, Relation, Shape
 from infra.local.provider.policy import IamMember
@@ -75,7 +75,7 @@ _RELATIONS: Final[Mapping[str, Callable[..., Relation]]] = {
 }
 _CLASSES: Final[Mapping[str, type[Rest]]] = {
     name: found
-    for module in (network, services, storage)
+    for module in (clusters, network, node_pools, services, storage)
     for name, found in vars(module).items()
     if isinstance(found, type) and issubclass(found, Rest)
 } | {"IamMember": IamMember}

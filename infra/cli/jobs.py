@@ -1,0 +1,287 @@
+"""`./tidepool jobs` and `smoke`: training jobs on a cluster, on Ray or on this machine."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+import click
+from rich.text import Text
+
+from infra.cli import options
+from infra.cli.call import Invocation, called
+from infra.cli.echo import columns, echo, machines
+from infra.jobs.client import JobPhase, JobState
+from infra.jobs.current import BACKENDS
+from infra.jobs.request import (
+    FAILURES,
+    PREEMPTIONS,
+    SIGNALS,
+    Command,
+    ImportedCall,
+    JobRequest,
+    Resources,
+    Retries,
+    SecretKey,
+)
+from infra.operations.errors import Refusal
+from infra.operations.jobs import JobBackend, open_jobs, rendered, state_json
+from infra.operations.smoke import STEPS, SmokeOrder, smoke
+from infra.operations.workspace import workspace
+
+_STYLES = {"success": "green", "cancelled": "dim", JobPhase.RUNNING: "cyan"}
+place_options = options.each(
+    click.option("--backend", type=click.Choice(BACKENDS), default="auto", show_default=True, help="Where jobs go."),
+    click.option("--namespace", default="", metavar="NAME", help="Of the cluster; the kubeconfig's if not given."),
+    click.option("--context", default="", metavar="NAME", help="Of the kubeconfig; its current one if not given."),
+    options.json_option,
+)
+
+
+def _counts(_: click.Context, __: click.Parameter, value: str) -> tuple[int, ...]:
+    """`2`, or `1,2,4` of a flexible job."""
+    try:
+        return tuple(int(each) for each in value.split(","))
+    except ValueError:
+        raise click.BadParameter(
+            f"{value!r} is no number of slices; write 2, or 1,2,4 where any of them will do"
+        ) from None
+
+
+def _pairs(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> Mapping[str, str]:
+    pairs = [value.partition("=") for value in values]
+    if bad := [value for value, (name, equals, _) in zip(values, pairs, strict=True) if not (name and equals)]:
+        raise click.BadParameter(f"{bad[0]!r} is not of the form NAME=VALUE")
+    return {name: value for name, _, value in pairs}
+
+
+@click.group()
+def jobs_command() -> None:
+    """Submit training jobs, and say how they stand and why.
+
+    Jobs go to the cluster that this process runs in or that the kubeconfig names, to Ray where RAY_API_SERVER_ADDRESS
+    names it, else they run on this machine; --backend says otherwise.
+    """
+
+
+@jobs_command.command()
+@click.argument("name", metavar="NAME")
+@click.argument("argv", metavar="[-- PROGRAM [ARGUMENT]...]", nargs=-1, type=click.UNPROCESSED)
+@click.option("--call", "imported", metavar="MODULE:FUNCTION", help="Call a function in place of a program.")
+@click.option("--arguments", default="{}", metavar="JSON", help="With --call: its arguments by name.")
+@click.option("--tpu", metavar="TYPE", help="Accelerator type, such as v4-32; none without it.")
+@click.option(
+    "--slices", default="1", show_default=True, callback=_counts, help="How many, or which numbers will do: 1,2,4."
+)
+@click.option("--cpu", default="", help="Of one pod: 4, 500m.")
+@click.option("--memory", default="", help="Of one pod: 16Gi.")
+@click.option("--disk", default="", help="Of one pod: 100Gi.")
+@click.option(
+    "--image", default="", metavar="IMAGE@sha256:...", help="What runs, by digest; not needed on this machine."
+)
+@click.option("--env", "environment", metavar="NAME=VALUE", multiple=True, callback=_pairs, help="May be repeated.")
+@click.option(
+    "--secret", "secrets", metavar="NAME=SECRET/KEY", multiple=True, callback=_pairs,
+    help="A variable from a Secret of the namespace; may be repeated.",
+)  # fmt: skip
+@click.option("--queue", default="", help="LocalQueue of the namespace; without one the job starts at once.")
+@click.option("--priority", default="", help="A priority class of Kueue.")
+@click.option("--service-account", default="", help="Of its pods.")
+@click.option(
+    "--preemptions", type=click.IntRange(0), default=PREEMPTIONS, show_default=True, help="Retries after them."
+)
+@click.option("--failures", type=click.IntRange(0), default=FAILURES, show_default=True, help="Retries after errors.")
+@click.option("--time-limit", type=options.Duration(), help="Of one attempt, and of all where a queue counts.")
+@click.option(
+    "--signal", "checkpoint_signal", type=click.Choice(SIGNALS), default="TERM", show_default=True,
+    help="What the program is sent before it has to end.",
+)  # fmt: skip
+@click.option("--grace", type=options.Duration(), default="5m", show_default=True, help="How long it then has.")
+@click.option("--wait", "follows", is_flag=True, help="Wait for its end; exit code 1 where that is no success.")
+@click.option("--dry-run", is_flag=True, help="Print the JobSet, and submit nothing.")
+@place_options
+@called
+def submit(
+    call: Invocation,
+    *,
+    name: str,
+    argv: tuple[str, ...],
+    imported: str | None,
+    arguments: str,
+    tpu: str | None,
+    slices: tuple[int, ...],
+    cpu: str,
+    memory: str,
+    disk: str,
+    secrets: Mapping[str, str],
+    preemptions: int,
+    failures: int,
+    time_limit: float | None,
+    grace: float,
+    follows: bool,
+    dry_run: bool,
+    backend: str,
+    namespace: str,
+    context: str,
+    **plain: Any,
+) -> None:
+    """Submit a job by NAME: a program and its arguments after --, or a function by --call.
+
+    With several numbers of --slices it starts on the most that fit now, and with --wait it goes on to more as they come
+    free: considered every 3 hours, and not within 12 hours of a change. On this machine a job runs to its end within
+    this command.
+
+    A name whose job has not ended is refused.
+    """
+    if bool(argv) == bool(imported):
+        raise Refusal("say what runs: a program after --, or a function by --call, and not both")
+    counts = slices[0] if len(slices) == 1 else slices
+    cut = {variable: SecretKey(*value.partition("/")[::2]) for variable, value in secrets.items()}
+    entry = Command(argv) if imported is None else ImportedCall(imported, _arguments(arguments))
+    sizes: dict[str, Any] = {"cpu": cpu, "memory": memory, "disk": disk}
+    given: dict[str, Any] = {
+        "entry_point": entry,
+        "resources": Resources.with_tpu(tpu, counts, **sizes) if tpu else Resources(**sizes),
+        "retries": Retries(preemptions=preemptions, failures=failures),
+        "secrets": cut,
+        "time_limit": None if time_limit is None else int(time_limit),
+        "grace": int(grace),
+        **plain,
+    }
+    if dry_run:
+        machines(rendered(JobRequest(name=name, namespace=namespace or "default", **given)))
+        return
+    opened = open_jobs(backend, namespace=namespace, context=context, teller=call.teller)
+    request = JobRequest(name=name, namespace=opened.namespace, **given)
+    job = opened.submit(request)
+    state = job.state()
+    if follows or state.backend == "local":
+        try:
+            state = opened.follow(job, request)
+        except KeyboardInterrupt:
+            if state.backend == "local":
+                job.cancel()
+            raise
+    call.end(state_json(state))
+    _tell(call, state)
+
+
+@jobs_command.command(name="list")
+@place_options
+@called
+def list_command(call: Invocation, *, backend: str, namespace: str, context: str) -> None:
+    """Every job of the namespace, the newest first: how it stands, and where it waits in its queue."""
+    states = _opened(call, backend, namespace, context).states()
+    call.end({"jobs": [state_json(each) for each in states]})
+    if call.as_json:
+        return
+    titles = ("NAME", "STANDS", "SLICES", "QUEUE", "INTERRUPTED", "FAILED", "CREATED")
+    for line in columns(titles, [_row(each) for each in states]) or ["no jobs"]:
+        echo(line)
+
+
+@jobs_command.command()
+@click.argument("name", metavar="NAME")
+@click.option("--tail", type=click.IntRange(1), default=100, show_default=True, help="Lines of each host.")
+@place_options
+@called
+def logs(call: Invocation, *, name: str, tail: int, backend: str, namespace: str, context: str) -> None:
+    """What the hosts of a job wrote last, each line with SLICE/HOST."""
+    lines = _opened(call, backend, namespace, context).logs(name, tail)
+    if call.as_json:
+        call.end({"name": name, "lines": list(lines)})
+        return
+    for line in lines:
+        echo(line)
+
+
+@jobs_command.command()
+@click.argument("name", metavar="NAME")
+@place_options
+@called
+def cancel(call: Invocation, *, name: str, backend: str, namespace: str, context: str) -> None:
+    """End a job. Its program is sent its checkpoint signal first; the job stays, to be asked about."""
+    state = _opened(call, backend, namespace, context).cancel(name)
+    call.end(state_json(state))
+    _tell(call, state)
+
+
+@jobs_command.command()
+@click.argument("name", metavar="NAME")
+@place_options
+@called
+def why(call: Invocation, *, name: str, backend: str, namespace: str, context: str) -> None:
+    """Say why a job waits, or how it ended: success, preempted, maintenance, failed (its machine), error (its program)
+    or cancelled. That is told by what Kubernetes, Kueue and the TPU API say in fields for programs, never by a log.
+    """
+    state = _opened(call, backend, namespace, context).state(name)
+    call.end(state_json(state))
+    _tell(call, state)
+
+
+@click.command()
+@click.option("--to", "last", type=click.Choice(STEPS), default=STEPS[-1], show_default=True, help="The last step.")
+@click.option("--image", default="", metavar="IMAGE@sha256:...", help="With Python and JAX; needed from `cluster` on.")
+@click.option("--queue", default="", help="LocalQueue for the TPU step.")
+@click.option("--cpu-queue", default="", help="LocalQueue for the steps without TPU.")
+@place_options
+@called
+def smoke_command(call: Invocation, *, last: str, backend: str, namespace: str, context: str, **order: str) -> int:
+    """Prove, step by step, that this machine runs a job (local), that a cluster does (cluster), that a small training
+    runs there (cpu), and that it runs on a TPU, a v4-8 (tpu). Stops at the first step that fails, and says where.
+    """
+    opened: list[JobBackend] = []
+
+    def cluster() -> Any:
+        opened[:] = opened or [open_jobs(backend, namespace=namespace, context=context, teller=call.teller)]
+        return opened[0].client
+
+    done = []
+    for step in smoke(SmokeOrder(last=last, **order), workspace().home / "jobs", cluster):
+        done.append(step)
+        mark = Text("passed", "green") if step.passed else Text("FAILED", "bold red")
+        call.say(
+            Text.assemble(f"{step.name:8}", mark, f"  {step.seconds:.1f} s", f"  {step.said}" if step.said else "")
+        )
+    steps = [{"step": each.name, "passed": each.passed, "seconds": each.seconds, "said": each.said} for each in done]
+    return call.end({"steps": steps}, failed=not done[-1].passed)
+
+
+def _opened(call: Invocation, backend: str, namespace: str, context: str) -> JobBackend:
+    return open_jobs(backend, namespace=namespace, context=context, teller=call.teller)
+
+
+def _arguments(text: str) -> Mapping[str, Any]:
+    try:
+        found = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise Refusal(f"--arguments is no JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise Refusal("--arguments is a JSON object: the function's arguments by name")
+    return found
+
+
+def _row(state: JobState) -> tuple[str, ...]:
+    stands = state.outcome or state.phase
+    if state.waiting is not None and state.waiting.place is not None:
+        stands = f"{stands}, {state.waiting.place} ahead"
+    attempts = state.attempts
+    slices = f"{state.replicas} x {state.accelerator}" if state.accelerator else "-"
+    return state.name, stands, slices, state.queue, str(attempts.preemptions), str(attempts.failures), state.created
+
+
+def _tell(call: Invocation, state: JobState) -> None:
+    if call.as_json:
+        return
+    stands = state.outcome or state.phase
+    call.say(Text.assemble((state.name, "bold"), " ", (stands, _STYLES.get(stands, "yellow")), f" on {state.backend}"))
+    if (waits := state.waiting) is not None:
+        ahead = "nobody tells its place" if waits.place is None else f"{waits.place} ahead of it"
+        whole = "" if waits.cluster_place is None else f", {waits.cluster_place} in all queues together"
+        call.say(f"  it waits in {waits.queue}, {ahead}{whole}: {waits.says}")
+    for line in state.because:
+        call.say(f"  {line}")
+    if state.phase is not JobPhase.ENDED:
+        call.say(f"  {shlex.join(('./tidepool', 'jobs', 'why', state.name))} says more", "dim")

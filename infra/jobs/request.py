@@ -1,0 +1,254 @@
+"""What a person asks for: a job by name, what it runs, on what, for how long, and how often it may be tried again.
+
+Owns the rules of one request, told all at once. Leaves what a backend makes of it to `jobset`, `rayjob` and `tpuvm`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias
+
+from infra.jobs.quantities import quantity
+from infra.model.catalogue import AcceleratorType, UnknownNameError
+from infra.model.errors import ConfigError, Problem
+
+PREEMPTIONS: Final = 10_000
+FAILURES: Final = 10
+SIGNALS: Final = ("TERM", "INT", "USR1", "USR2", "HUP")
+"""Signals that a program may take as the order to write a checkpoint."""
+NAME_LENGTH: Final = 40
+"""A pod is called NAME-slice-S-P-xxxxx, and its host name is a DNS label of at most 63 characters."""
+
+_NAME: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+_DIGEST: Final = re.compile(r"\S+@sha256:[0-9a-f]{64}")
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_IMPORT: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+_RESERVED: Final = ("MEGASCALE_", "TPU_WORKER_")
+"""Variables that belong to a slice: a value of a request would make hosts disagree on who they are."""
+
+_CALL: Final = (
+    "import functools, importlib, json, sys; "
+    "module, _, path = sys.argv[1].partition(':'); "
+    "functools.reduce(getattr, path.split('.'), importlib.import_module(module))(**json.loads(sys.argv[2]))"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A program and its arguments, as they stand in the image."""
+
+    argv: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedCall:
+    """A call of a function by its import path, `package.module:function`; arguments are JSON values by name."""
+
+    path: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def argv(self) -> tuple[str, ...]:
+        """The same as a command of the image's own Python, which needs nothing of this project."""
+        return ("python", "-c", _CALL, self.path, json.dumps(dict(self.arguments), sort_keys=True))
+
+
+EntryPoint: TypeAlias = Command | ImportedCall
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resources:
+    """What one job runs on. cpu, memory and disk are of one pod, as Kubernetes quantities; empty where any will do.
+
+    slice_counts: how many slices are allowed, ascending; one number unless the job is flexible.
+    """
+
+    accelerator: AcceleratorType | None = None
+    slice_counts: tuple[int, ...] = (1,)
+    cpu: str = ""
+    memory: str = ""
+    disk: str = ""
+
+    @classmethod
+    def with_tpu(
+        cls, accelerator: str, slice_count: int | Sequence[int] = 1, *, cpu: str = "", memory: str = "", disk: str = ""
+    ) -> Resources:
+        """Slices of one accelerator type (`v4-32`): a number of them, or the numbers that are allowed."""
+        counts = (slice_count,) if isinstance(slice_count, int) else tuple(sorted(set(slice_count)))
+        subject = f"resources.with_tpu({accelerator!r})"
+        try:
+            known = AcceleratorType.parse(accelerator)
+        except UnknownNameError as error:
+            fix = f"one of {', '.join(error.nearest)}" if error.nearest else "a type such as v4-8 or v5litepod-16"
+            raise ConfigError([Problem(subject, accelerator, "an accelerator type of the catalogue", fix)]) from None
+        if not counts or counts[0] < 1:
+            rule, fix = "slice counts are whole numbers from 1 on, and there is one at least", "slice_count=1"
+            raise ConfigError([Problem(subject, str(list(counts)), rule, fix)])
+        return cls(accelerator=known, slice_counts=counts, cpu=cpu, memory=memory, disk=disk)
+
+    @classmethod
+    def with_cpu(cls, cpu: str = "1", *, memory: str = "4Gi", disk: str = "") -> Resources:
+        """One pod without TPU."""
+        return cls(cpu=cpu, memory=memory, disk=disk)
+
+    @property
+    def replicas(self) -> int:
+        """How many slices (or pods without TPU) the job has where nothing else is said: the most that is allowed."""
+        return self.slice_counts[-1]
+
+    @property
+    def hosts(self) -> int:
+        """Pods of one slice: one a VM."""
+        return self.accelerator.hosts if self.accelerator else 1
+
+    @property
+    def flexible(self) -> bool:
+        return len(self.slice_counts) > 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retries:
+    """How often a job is begun again, by kind.
+
+    preemptions: after a preemption, maintenance or a machine that failed. failures: after an error of the program.
+    """
+
+    preemptions: int = PREEMPTIONS
+    failures: int = FAILURES
+
+
+@dataclass(frozen=True, slots=True)
+class SecretKey:
+    """The value of a variable that stands in a Secret of the job's namespace."""
+
+    name: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRequest:
+    """One job. ConfigError with every mistake where it is made.
+
+    image: by digest, for a tag may be another program at the next restart. queue: the LocalQueue of its namespace,
+    empty to start without one. time_limit: seconds of one attempt, and of all of them together where a queue counts.
+    checkpoint_signal: what the program is sent when it has to end; grace: seconds that it then has. replicas: slices,
+    as the resources say unless it is given.
+    """
+
+    name: str
+    entry_point: EntryPoint
+    resources: Resources = field(default_factory=Resources)
+    image: str = ""
+    environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    secrets: Mapping[str, SecretKey] = field(default_factory=lambda: MappingProxyType({}))
+    namespace: str = "default"
+    service_account: str = ""
+    queue: str = ""
+    priority: str = ""
+    retries: Retries = field(default_factory=Retries)
+    time_limit: int | None = None
+    checkpoint_signal: str = "TERM"
+    grace: int = 300
+    replicas: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.replicas:
+            object.__setattr__(self, "replicas", self.resources.replicas)
+        if problems := list(self._problems()):
+            raise ConfigError(problems)
+
+    def with_replicas(self, count: int) -> JobRequest:
+        """The same job on another allowed number of slices."""
+        return replace(self, replicas=count)
+
+    @property
+    def runtime(self) -> tuple[str, ...]:
+        """The command, with this Python where the job runs on this machine."""
+        argv = self.entry_point.argv
+        return (sys.executable, *argv[1:]) if isinstance(self.entry_point, ImportedCall) else argv
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, from which `of_json` makes the request again."""
+        accelerator = self.resources.accelerator
+        return {
+            **{name: getattr(self, name) for name in _PLAIN},
+            "entry_point": asdict(self.entry_point),
+            "environment": dict(self.environment),
+            "secrets": {name: asdict(key) for name, key in self.secrets.items()},
+            "retries": asdict(self.retries),
+            "resources": asdict(replace(self.resources, accelerator=None))
+            | {"accelerator": accelerator and accelerator.name, "slice_counts": list(self.resources.slice_counts)},
+        }
+
+    @classmethod
+    def of_json(cls, data: Mapping[str, Any]) -> JobRequest:
+        """What `to_json` gave."""
+        resources = dict(data["resources"])
+        name = resources.pop("accelerator")
+        counts = tuple(resources.pop("slice_counts"))
+        accelerator = AcceleratorType.parse(name) if name else None
+        entry = data["entry_point"]
+        return cls(
+            **{name: data[name] for name in _PLAIN},
+            entry_point=Command(tuple(entry["argv"])) if "argv" in entry else ImportedCall(**entry),
+            environment=data["environment"],
+            secrets={name: SecretKey(**key) for name, key in data["secrets"].items()},
+            retries=Retries(**data["retries"]),
+            resources=Resources(accelerator=accelerator, slice_counts=counts, **resources),
+        )
+
+    def _problems(self) -> Iterator[Problem]:
+        def problem(where: str, value: object, rule: str, fix: str) -> Problem:
+            return Problem(f"job {self.name or '(without a name)'}: {where}", str(value), rule, fix)
+
+        if not _NAME.fullmatch(self.name) or len(self.name) > NAME_LENGTH:
+            rule = f"a letter, then letters, digits and hyphens, at most {NAME_LENGTH} characters, all lower case"
+            yield problem("name", self.name, f"{rule}: pods and host names are made from it", "such as llama-8b-run3")
+        if self.image and not _DIGEST.fullmatch(self.image):
+            rule = "an image is named by digest: a tag may be another program when the job is restarted"
+            yield problem("image", self.image, rule, "IMAGE@sha256:..., as `./tidepool images current` prints it")
+        yield from self._entry_problems(problem)
+        for name in (*self.environment, *self.secrets):
+            if not _VARIABLE.fullmatch(name):
+                yield problem(f"environment {name}", name, "a name of letters, digits and _", "such as RUN_ID")
+            if name.startswith(_RESERVED):
+                rule = "variables of the slice are set for each host, and a value for all would contradict them"
+                yield problem(f"environment {name}", name, rule, "leave it out")
+        for where in ("cpu", "memory", "disk"):
+            if text := getattr(self.resources, where):
+                try:
+                    quantity(text)
+                except ValueError:
+                    yield problem(f"resources.{where}", text, "a Kubernetes quantity", "4, 500m or 16Gi")
+        if self.replicas not in self.resources.slice_counts and (self.resources.flexible or self.replicas < 1):
+            allowed = ", ".join(map(str, self.resources.slice_counts))
+            yield problem("replicas", self.replicas, "one of the allowed slice counts", allowed)
+        for kind in ("preemptions", "failures"):
+            if getattr(self.retries, kind) < 0:
+                yield problem(f"retries.{kind}", getattr(self.retries, kind), "0 or more", "0 for a single attempt")
+        if self.time_limit is not None and self.time_limit < 1:
+            yield problem("time_limit", self.time_limit, "seconds, 1 or more", "such as 86400 for a day")
+        if self.grace < 0:
+            yield problem("grace", self.grace, "seconds, 0 or more", "such as 300")
+        if self.checkpoint_signal not in SIGNALS:
+            fix = f"one of {', '.join(SIGNALS)}"
+            yield problem("checkpoint_signal", self.checkpoint_signal, "a signal that a program can hear", fix)
+
+    def _entry_problems(self, problem: Any) -> Iterator[Problem]:
+        entry = self.entry_point
+        if isinstance(entry, ImportedCall):
+            if not _IMPORT.fullmatch(entry.path):
+                yield problem("entry point", entry.path, "the import path of a function", "package.module:function")
+        elif not entry.argv or not entry.argv[0]:
+            yield problem("entry point", "", "a command has a program", "such as python train.py")
+
+
+_PLAIN: Final = (
+    "name", "image", "namespace", "service_account", "queue", "priority", "time_limit", "checkpoint_signal", "grace",
+    "replicas",
+)  # fmt: skip

@@ -1,0 +1,129 @@
+"""How a job on Kubernetes stands, from its JobSet, its Jobs and pods, and Kueue's Workload. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from infra.jobs.client import JobPhase, JobState
+from infra.jobs.evidence import Body, Finding, condition, holds, weightiest
+from infra.jobs.jobset import CANCELLED, REQUEST
+from infra.jobs.outcomes import Attempts, Outcome
+from infra.jobs.request import JobRequest, Retries
+from infra.jobs.waiting import waiting
+
+BACKEND: Final = "gke"
+_JOB_REASONS: Final = {
+    "DeadlineExceeded": (Outcome.ERROR, "it ran for as long as it may"),
+    "PodFailurePolicy": (Outcome.FAILED, "a pod was ended from outside, and what ended it is gone"),
+    "BackoffLimitExceeded": (Outcome.ERROR, "a pod failed, and what it said is gone"),
+}
+"""What is left to say of an attempt whose pods are gone: why a Job failed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """Everything that is known of one job. pending: items of Kueue's visibility API, None where it does not answer."""
+
+    jobset: Body
+    jobs: Sequence[Body] = ()
+    workload: Body | None = None
+    pending: Sequence[Body] | None = None
+    found: tuple[Finding, ...] = ()
+
+
+def state(seen: Evidence) -> JobState:
+    """How the job stands, and why."""
+    jobset = seen.jobset
+    request = asked(jobset)
+    phase, outcome = _phase(seen)
+    last = weightiest([each for each in seen.found if each.outcome is not Outcome.SUCCESS]) or _of_jobs(seen)
+    waits = None
+    if phase is JobPhase.WAITING and seen.workload is not None:
+        waits = waiting(seen.workload, seen.pending)
+    status = jobset.get("status", {})
+    counted = status.get("restartsCountTowardsMax", 0)
+    attempts = Attempts(preemptions=status.get("restarts", 0) - counted, failures=counted)
+    if phase is JobPhase.ENDED and outcome is None:
+        outcome = last.outcome if last else Outcome.ERROR
+    accelerator = request.resources.accelerator if request else None
+    return JobState(
+        name=jobset["metadata"]["name"],
+        backend=BACKEND,
+        phase=phase,
+        outcome=outcome,
+        attempts=attempts,
+        retries=request.retries if request else None,
+        replicas=jobset["spec"]["replicatedJobs"][0].get("replicas", 1),
+        accelerator=accelerator.name if accelerator else "",
+        queue=jobset["metadata"].get("labels", {}).get("kueue.x-k8s.io/queue-name", ""),
+        created=jobset["metadata"].get("creationTimestamp", ""),
+        waiting=waits,
+        last=last,
+        because=tuple(_because(seen, last, attempts, request.retries if request else None)),
+    )
+
+
+def asked(jobset: Body) -> JobRequest | None:
+    """The request that a JobSet was made of; None of one that others made."""
+    text = jobset["metadata"].get("annotations", {}).get(REQUEST)
+    return JobRequest.of_json(json.loads(text)) if text else None
+
+
+def _phase(seen: Evidence) -> tuple[JobPhase, Outcome | None]:
+    """The outcome is None where what ended it has to say it."""
+    jobset = seen.jobset
+    if holds(jobset, "Completed"):
+        return JobPhase.ENDED, Outcome.SUCCESS
+    if CANCELLED in jobset["metadata"].get("annotations", {}):
+        return JobPhase.ENDED, Outcome.CANCELLED
+    if holds(jobset, "Failed"):
+        return JobPhase.ENDED, None
+    if _out_of_time(seen):
+        return JobPhase.ENDED, Outcome.ERROR
+    if jobset["spec"].get("suspend", False):
+        return JobPhase.WAITING, None
+    rows = jobset.get("status", {}).get("replicatedJobsStatus", ())
+    wanted = sum(each.get("replicas", 1) for each in jobset["spec"]["replicatedJobs"])
+    ready = sum(each.get("ready", 0) for each in rows)
+    return (JobPhase.RUNNING if ready >= wanted else JobPhase.STARTING), None
+
+
+def _out_of_time(seen: Evidence) -> bool:
+    """Whether Kueue ended it for its time limit: it stays suspended, and would look like one that waits."""
+    evicted = condition(seen.workload, "Evicted") if seen.workload is not None else None
+    return evicted is not None and evicted["status"] == "True" and evicted["reason"] == "MaximumExecutionTimeExceeded"
+
+
+def _of_jobs(seen: Evidence) -> Finding | None:
+    if _out_of_time(seen):
+        return Finding("the job", *_JOB_REASONS["DeadlineExceeded"])
+    reasons = {
+        failed["reason"]: each["metadata"]["name"]
+        for each in seen.jobs
+        if (failed := condition(each, "Failed")) is not None and failed["status"] == "True"
+    }
+    # What ended from outside outweighs errors, as it does among pods.
+    for reason in ("PodFailurePolicy", "DeadlineExceeded", "BackoffLimitExceeded"):
+        if reason in reasons:
+            return Finding(reasons[reason], *_JOB_REASONS[reason])
+    return None
+
+
+def _because(seen: Evidence, last: Finding | None, attempts: Attempts, retries: Retries | None) -> list[str]:
+    lines = []
+    if when := seen.jobset["metadata"].get("annotations", {}).get(CANCELLED):
+        lines.append(f"it was cancelled at {when}")
+    if last is not None:
+        lines.append(f"{last.where}: {last.because}")
+        others = [each for each in seen.found if each.outcome not in (Outcome.SUCCESS, last.outcome)]
+        lines += [f"{each.where}: {each.because}, which counts for nothing beside the above" for each in others]
+    if attempts.preemptions:
+        of = f" of {retries.preemptions}" if retries else ""
+        lines.append(f"it was begun again after {attempts.preemptions}{of} interruptions")
+    if attempts.failures:
+        of = f" of {retries.failures}" if retries else ""
+        lines.append(f"it was begun again after {attempts.failures}{of} failures")
+    return lines

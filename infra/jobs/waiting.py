@@ -1,0 +1,99 @@
+"""Where a job stands in its queue and what it waits for, from Kueue's own objects.
+
+Nothing is computed that Kueue does not say: the place is the visibility API's, what is missing is in the conditions of
+the Workload. https://kueue.sigs.k8s.io/docs/concepts/workload (v1beta2, 2026-10)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from infra.jobs.evidence import Body, condition, holds
+from infra.jobs.quantities import quantity
+
+_EVICTED: Final = {
+    "Preempted": "a job of higher priority took its quota",
+    "PodsReadyTimeout": "its pods did not start in time",
+    "AdmissionCheck": "an admission check took its quota back",
+    "ClusterQueueStopped": "its cluster queue was stopped",
+    "LocalQueueStopped": "its queue was stopped",
+    "NodeFailures": "a node of it failed",
+    "Deactivated": "it was deactivated",
+    "MaximumExecutionTimeExceeded": "it ran for as long as it may",
+}
+"""Reasons of the condition Evicted, in words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """place, cluster_place: how many are ahead in the LocalQueue and in the ClusterQueue, None where nobody says.
+
+    reason: the condition's, for programs. says: the same in words, with Kueue's own message.
+    """
+
+    queue: str
+    place: int | None
+    cluster_place: int | None
+    reason: str
+    says: str
+
+
+def waiting(workload: Body, pending: Sequence[Body] | None) -> Waiting | None:
+    """What a Workload waits for; None once it is admitted, or has ended.
+
+    pending: items of the visibility API's PendingWorkloadsSummary, None where it does not answer.
+    """
+    if holds(workload, "Admitted") or holds(workload, "Finished"):
+        return None
+    name = workload["metadata"]["name"]
+    mine: Body = next((each for each in pending or () if each["metadata"]["name"] == name), {})
+    reason, says = _reason(workload)
+    return Waiting(
+        queue=workload["spec"].get("queueName", ""),
+        place=mine.get("positionInLocalQueue"),
+        cluster_place=mine.get("positionInClusterQueue"),
+        reason=reason,
+        says=says,
+    )
+
+
+def free_slices(cluster_queue: Body, resource: str, each: int) -> int:
+    """How many slices of `each` units of a resource fit into a ClusterQueue's own quota now; borrowed quota is not
+    counted, for it may be taken back at any time."""
+    spec, status = cluster_queue["spec"], cluster_queue.get("status", {})
+    nominal = sum(quantity(row["nominalQuota"]) for row in _rows(spec.get("resourceGroups", ()), resource))
+    used = sum(
+        quantity(row.get("total", 0))
+        for flavor in status.get("flavorsReservation", ())
+        for row in flavor["resources"]
+        if row["name"] == resource
+    )
+    return max(0, int((nominal - used) // each))
+
+
+def _rows(groups: Sequence[Body], resource: str) -> Iterator[Body]:
+    for group in groups:
+        for flavor in group["flavors"]:
+            yield from (row for row in flavor["resources"] if row["name"] == resource)
+
+
+def _reason(workload: Body) -> tuple[str, str]:
+    if not workload["spec"].get("active", True):
+        return "Deactivated", "it is stopped, and is not admitted until somebody activates it"
+    evicted = condition(workload, "Evicted")
+    before = ""
+    if evicted is not None and evicted["status"] == "True":
+        before = f"{_EVICTED.get(evicted['reason'], evicted['reason'])}; "
+    if holds(workload, "QuotaReserved"):
+        return "AdmissionChecks", f"{before}it has quota and waits for {_checks(workload)}"
+    reserved: Mapping[str, Any] = condition(workload, "QuotaReserved") or {}
+    reason, message = reserved.get("reason", "Pending"), reserved.get("message", "")
+    return reason, f"{before}{message or 'it waits for quota'}"
+
+
+def _checks(workload: Body) -> str:
+    states = workload.get("status", {}).get("admissionChecks", ())
+    open_ones = [f"{each['name']} ({each['state']})" for each in states if each["state"] != "Ready"]
+    return ", ".join(open_ones) or "its admission"

@@ -1,0 +1,112 @@
+"""Which clusters have a Kubernetes API here, where it answers, and the nodes that their pools bring.
+
+Owns the beginning and the end of a cluster's objects. The GKE API calls `begin`, `end`, `endpoint` and `set_nodes`; a
+person may begin one without it (`./tidepool cloud k8s`).
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from infra.local.cloud.cloud import Cloud
+from infra.local.cloud.errors import not_found
+from infra.local.cloud.kubernetes import admission, kinds, ownership
+from infra.local.cloud.kubernetes.keyspace import Keyspace
+from infra.local.cloud.kubernetes.lifecycle import FIRST_NAMESPACES, Lifecycle
+from infra.local.cloud.kubernetes.ownership import Manager
+from infra.local.cloud.kubernetes.verbs import metadata_time
+
+JsonObject = dict[str, Any]
+
+BASE: Final = "/kubernetes/"
+_KIND: Final = "kubernetes.cluster"
+POOL_LABEL: Final = "cloud.google.com/gke-nodepool"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterEndpoint:
+    """host: what follows `https://`, as GKE's `endpoint` is used. certificate: the authority's, PEM in base64."""
+
+    host: str
+    certificate: str
+
+
+def begin(cloud: Cloud, cluster: str) -> None:
+    """Serve a cluster, `projects/P/locations/L/clusters/C`, from now on; one that is served stays as it is."""
+    if cloud.store.find(_KIND, cluster) is not None:
+        return
+    cloud.store.insert(_KIND, cluster, {}, now=cloud.now)
+    keyspace, namespace = Keyspace(cloud, cluster), kinds.of_kind("Namespace")
+    for name in FIRST_NAMESPACES:
+        _make(cloud, keyspace, namespace, {"metadata": {"name": name}})
+
+
+def end(cloud: Cloud, cluster: str) -> None:
+    """Forget a cluster and all that was in it."""
+    cloud.store.delete(_KIND, cluster)
+    Keyspace(cloud, cluster).clear()
+
+
+def each(cloud: Cloud) -> Iterator[str]:
+    """Full names of those that are served."""
+    return (found.name for found in cloud.store.each(_KIND))
+
+
+def named(cloud: Cloud, said: str) -> str:
+    """The cluster of a full name, of a bare one where that is clear, or the only one. Raises 404."""
+    served = list(each(cloud))
+    fitting = [name for name in served if not said or said in (name, name.rpartition("/")[2])]
+    if len(fitting) != 1:
+        known = ", ".join(served) or "none"
+        raise not_found(f"cluster {said}" if said else f"the one cluster (there are {len(served)}: {known})")
+    return fitting[0]
+
+
+def endpoint(cloud: Cloud, cluster: str) -> ClusterEndpoint:
+    """Where the cluster's API answers."""
+    assert cloud.tls is not None, "whoever serves a cloud has set it"
+    certificate = base64.b64encode(cloud.tls.authority.encode()).decode()
+    return ClusterEndpoint(f"127.0.0.1:{cloud.tls.port}{BASE}{cluster}", certificate)
+
+
+def set_nodes(cloud: Cloud, cluster: str, nodes: Iterable[JsonObject]) -> None:
+    """Let the nodes of pools be these: objects with a name, the label of their pool, taints and capacity.
+
+    One that is new is made, with the status that it has; one that is gone goes with its pods; one that stays keeps what
+    people have said of it. Nodes without the label of a pool are nobody's here.
+    """
+    keyspace, kind = Keyspace(cloud, cluster), kinds.of_kind("Node")
+    wanted = {node["metadata"]["name"]: node for node in nodes}
+    standing = {
+        node["metadata"]["name"]: node
+        for node in keyspace.each(kind)
+        if POOL_LABEL in (node["metadata"].get("labels") or {})
+    }
+    for name in wanted.keys() - standing.keys():
+        _make(cloud, keyspace, kind, wanted[name])
+    for name in standing.keys() - wanted.keys():
+        remove_node(cloud, keyspace, standing[name])
+
+
+def remove_node(cloud: Cloud, keyspace: Keyspace, node: JsonObject) -> None:
+    """A node is gone, and the pods that were on it."""
+    lifecycle, pods = Lifecycle(keyspace, metadata_time(cloud.now)), kinds.of_kind("Pod")
+    for pod in list(keyspace.each(pods)):
+        if pod.get("spec", {}).get("nodeName") == node["metadata"]["name"]:
+            lifecycle.delete(pods, pod, "Background")
+    lifecycle.delete(kinds.of_kind("Node"), node, "Background")
+
+
+def _make(cloud: Cloud, keyspace: Keyspace, kind: kinds.Kind, entity: JsonObject) -> JsonObject:
+    """An object that no client asked for."""
+    now, status = metadata_time(cloud.now), entity.get("status")
+    made = admission.born(
+        kind, {"apiVersion": kind.api_version, "kind": kind.kind, **entity}, namespace="", now=now, number=lambda: 0
+    )
+    if status:
+        made["status"] = status
+    manager = Manager("tidepool", "Update", kind.api_version)
+    return keyspace.put(kind, ownership.updated(kind.shape, {"metadata": {}}, made, manager, now=now), None)

@@ -1,0 +1,219 @@
+"""The way to a cluster: what a kubeconfig says, the calls, and which kinds are served.
+
+Owns kubeconfigs as far as clusters of GKE and local ones need them (tokens, client certificates, credential commands),
+TLS, and discovery, which is asked once and again when a kind is not found.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import subprocess
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Any, Final
+from urllib.parse import quote, urlencode, urlsplit
+
+import urllib3
+import yaml
+
+from infra.local.engine.provider import ProviderError
+
+JsonObject = dict[str, Any]
+
+_STORE: Final = "-tidepool"
+_GKE_COMMAND: Final = "gke-gcloud-auth-plugin"
+_PATIENCE: Final = 30.0
+
+
+class ApiRefusedError(Exception):
+    """What the API server refused, in its own words. reason: of its Status (`NotFound`, `Conflict`)."""
+
+    def __init__(self, code: int, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+
+
+class UnreachableError(ProviderError):
+    """Nobody answers at the cluster's address, or the address is not known yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServedKind:
+    """path: where its objects are, `/apis/apps/v1`."""
+
+    path: str
+    plural: str
+    namespaced: bool
+
+    def of(self, namespace: str, name: str = "") -> str:
+        within = f"/namespaces/{quote(namespace)}" if self.namespaced else ""
+        return f"{self.path}{within}/{self.plural}" + (f"/{quote(name)}" if name else "")
+
+
+class ClusterApi:
+    """kubeconfig: its text, or the path of its file. context: which of it, its current one where that is empty."""
+
+    def __init__(self, kubeconfig: str, *, context: str = "") -> None:
+        said = _read(kubeconfig)
+        cluster, user, self.namespace = _chosen(said, context)
+        self.server = str(cluster["server"]).rstrip("/")
+        self._user = user
+        self._pool = _pool(cluster, user)
+        self._lock = threading.Lock()
+        self._token: str | None = None
+        self._kinds: dict[str, dict[str, ServedKind]] = {}
+        self._version: str | None = None
+
+    @property
+    def is_store(self) -> bool:
+        """Whether this is a cluster of the local cloud, which has no controllers."""
+        if self._version is None:
+            self._version = str(self.call("GET", "/version").get("gitVersion", ""))
+        return self._version.endswith(_STORE)
+
+    def kind(self, api_version: str, kind: str) -> ServedKind | None:
+        """Where a kind is served; None where the cluster does not know it."""
+        for fresh in (False, True):
+            served = self._served(api_version, fresh=fresh)
+            if kind in served:
+                return served[kind]
+        return None
+
+    def _served(self, api_version: str, *, fresh: bool) -> dict[str, ServedKind]:
+        with self._lock:
+            if not fresh and api_version in self._kinds:
+                return self._kinds[api_version]
+        path = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+        found = self.find(path) or {}
+        served = {
+            each["kind"]: ServedKind(path, each["name"], each["namespaced"])
+            for each in found.get("resources", ())
+            if "/" not in each["name"]
+        }
+        with self._lock:
+            self._kinds[api_version] = served
+        return served
+
+    def find(self, path: str) -> JsonObject | None:
+        """What stands at a path, None for nothing."""
+        try:
+            return self.call("GET", path)
+        except ApiRefusedError as error:
+            if error.code != HTTPStatus.NOT_FOUND:
+                raise
+            return None
+
+    def call(
+        self, verb: str, path: str, body: Any = None, *, content: str = "application/json", query: Mapping[str, str] = {}
+    ) -> JsonObject:
+        """Raises ApiRefusedError and UnreachableError."""
+        url = f"{self.server}{path}" + (f"?{urlencode(query)}" if query else "")
+        headers = {"content-type": content, "accept": "application/json", "user-agent": "pulumi-kubernetes"}
+        if token := self._bearer():
+            headers["authorization"] = f"Bearer {token}"
+        data = None if body is None else json.dumps(body).encode()
+        try:
+            answer = self._pool.request(verb, url, body=data, headers=headers, timeout=_PATIENCE, retries=_retries(verb))
+        except urllib3.exceptions.HTTPError as error:
+            raise UnreachableError(f"the Kubernetes cluster at {self.server} is unreachable: {error}") from error
+        try:
+            found = json.loads(answer.data) if answer.data else {}
+        except ValueError:
+            found = {"message": answer.data.decode(errors="replace")}
+        if answer.status >= HTTPStatus.BAD_REQUEST:
+            said = str(found.get("message") or f"status {answer.status}")
+            raise ApiRefusedError(answer.status, str(found.get("reason", "")), said)
+        return found
+
+    def _bearer(self) -> str:
+        with self._lock:
+            if self._token is None:
+                self._token = _token(self._user, self.server)
+            return self._token
+
+
+def _retries(verb: str) -> urllib3.Retry:
+    return urllib3.Retry(connect=2, read=2 if verb == "GET" else 0, redirect=0, status=0, backoff_factor=0.1)
+
+
+def _read(kubeconfig: str) -> JsonObject:
+    text = kubeconfig
+    if "\n" not in text and not text.lstrip().startswith("{"):
+        try:
+            text = Path(text).expanduser().read_text(encoding="utf-8")
+        except OSError as error:
+            raise ProviderError(f"the kubeconfig {kubeconfig} cannot be read: {error}") from error
+    try:
+        found = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ProviderError(f"the kubeconfig is no YAML: {error}") from error
+    if not isinstance(found, dict) or not found.get("clusters"):
+        raise ProviderError("the kubeconfig names no cluster")
+    return found
+
+
+def _chosen(said: JsonObject, context: str) -> tuple[JsonObject, JsonObject, str]:
+    """The cluster, the user and the namespace of a context. Raises ProviderError."""
+
+    def named(sort: str, one: str, name: str) -> JsonObject:
+        found = next((each for each in said.get(sort) or () if each.get("name") == name), None)
+        if found is None:
+            raise ProviderError(f"the kubeconfig has no {one} {name!r}")
+        return found.get(one) or {}
+
+    wanted = context or said.get("current-context") or ""
+    chosen = named("contexts", "context", wanted) if wanted else said["contexts"][0]["context"]
+    user = named("users", "user", chosen["user"]) if chosen.get("user") else {}
+    return named("clusters", "cluster", chosen["cluster"]), user, str(chosen.get("namespace") or "default")
+
+
+def _pool(cluster: JsonObject, user: JsonObject) -> urllib3.PoolManager:
+    settings: dict[str, Any] = {"maxsize": 32}
+    if data := cluster.get("certificate-authority-data"):
+        settings["ca_cert_data"] = base64.b64decode(data).decode()
+    if path := cluster.get("certificate-authority"):
+        settings["ca_certs"] = path
+    if cluster.get("insecure-skip-tls-verify"):
+        settings["cert_reqs"] = "CERT_NONE"
+    for key, name in (("client-certificate", "cert_file"), ("client-key", "key_file")):
+        if user.get(key):
+            settings[name] = user[key]
+        elif data := user.get(f"{key}-data"):
+            with NamedTemporaryFile(delete=False) as file:  # The ssl module takes files alone.
+                file.write(base64.b64decode(data))
+            settings[name] = file.name
+    return urllib3.PoolManager(**settings)
+
+
+def _token(user: JsonObject, server: str) -> str:
+    """The bearer token of a user. A cluster on this machine takes any in place of Google's."""
+    if user.get("token"):
+        return str(user["token"])
+    if user.get("tokenFile"):
+        return Path(user["tokenFile"]).read_text(encoding="utf-8").strip()
+    command = user.get("exec")
+    if not command:
+        return ""
+    if command["command"].rpartition("/")[2] == _GKE_COMMAND:
+        if token := os.environ.get("GOOGLE_OAUTH_ACCESS_TOKEN"):
+            return token
+        if urlsplit(server).hostname in ("127.0.0.1", "localhost"):
+            return "local"
+    more = {each["name"]: each["value"] for each in command.get("env") or ()}
+    asked = {"apiVersion": command.get("apiVersion"), "kind": "ExecCredential", "spec": {"interactive": False}}
+    try:
+        done = subprocess.run(
+            [command["command"], *(command.get("args") or ())],
+            env={**os.environ, **more, "KUBERNETES_EXEC_INFO": json.dumps(asked)},
+            check=True, capture_output=True, timeout=_PATIENCE,
+        )  # fmt: skip
+        return str(json.loads(done.stdout)["status"]["token"])
+    except (OSError, subprocess.SubprocessError, ValueError, KeyError) as error:
+        raise ProviderError(f"the kubeconfig's credential command {command['command']} failed: {error}") from error

@@ -1,0 +1,181 @@
+"""Helm releases on clusters of the local cloud: recorded as Helm records them, never rendered.
+
+Owns the record, a Secret of Helm's own form (`sh.helm.release.v1.NAME.vN`) whose chart has no templates, and open
+definitions in place of those that a chart would bring (`charts.yaml`), so that objects of its kinds can stand. On any
+other cluster a release needs Helm, which the official engine's plugin has in it.
+"""
+
+from __future__ import annotations
+
+import base64
+import copy
+import gzip
+import hashlib
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from infra.local.engine.provider import CheckResult, Created, DiffResult, PropertyDiff, ProviderError, ReadResult, UNKNOWN
+from infra.local.kubernetes.reach import ApiRefusedError, ClusterApi
+from infra.model import property_paths as paths
+
+JsonObject = dict[str, Any]
+
+_FIXED: Final = ("name", "namespace")
+_APPLY: Final = "application/apply-patch+yaml"
+_QUERY: Final = {"fieldManager": "helm", "force": "true"}
+
+
+@cache
+def _charts() -> JsonObject:
+    return yaml.safe_load(Path(__file__).with_name("charts.yaml").read_text(encoding="utf-8"))
+
+
+def checked(name: str, urn: str, inputs: JsonObject, old: JsonObject | None) -> CheckResult:
+    """With the release's name and namespace."""
+    filled = dict(inputs)
+    if filled.get("name") is None:
+        filled["name"] = (old or {}).get("name") or f"{name}-{hashlib.sha256(urn.encode()).hexdigest()[:8]}"
+    filled.setdefault("namespace", "default")
+    return CheckResult(filled)
+
+
+def compare(old: JsonObject, new: JsonObject) -> DiffResult:
+    found = {}
+    for place, was, now in paths.differences(old, new):
+        sort = "add" if was is paths.ABSENT else "delete" if now is paths.ABSENT else "update"
+        found[paths.render(place)] = PropertyDiff(sort, replaces=place[0] in _FIXED)
+    return DiffResult(found, delete_before_replace=any(each.replaces for each in found.values()))
+
+
+def id_of(inputs: JsonObject) -> str | None:
+    name, namespace = inputs.get("name"), inputs.get("namespace")
+    return f"{namespace}/{name}" if isinstance(name, str) and isinstance(namespace, str) else None
+
+
+def foreseen(inputs: JsonObject) -> JsonObject:
+    return {**inputs, "status": UNKNOWN, "resourceNames": UNKNOWN}
+
+
+def record(cluster: ClusterApi, inputs: JsonObject, old_outputs: JsonObject | None) -> Created:
+    """Record a release, or its next revision. Raises ProviderError."""
+    _insist_on_store(cluster, inputs)
+    namespace, name = inputs["namespace"], inputs["name"]
+    revision = int((old_outputs or {}).get("status", {}).get("revision", 0)) + 1
+    release = {
+        "name": name,
+        "namespace": namespace,
+        "version": revision,
+        "info": {"status": "deployed", "description": "recorded: this cluster runs nothing"},
+        "chart": {"metadata": {"name": inputs["chart"], "version": inputs.get("version", "")}, "templates": []},
+        "config": inputs.get("values") or {},
+        "inputs": inputs,
+    }
+    labels = {"owner": "helm", "name": name, "status": "deployed", "version": str(revision)}
+    body = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "type": "helm.sh/release.v1",
+        "metadata": {"name": _secret(name, revision), "namespace": namespace, "labels": labels},
+        "data": {"release": base64.b64encode(_packed(release)).decode()},
+    }
+    try:
+        if inputs.get("createNamespace"):
+            place = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+            cluster.call("PATCH", f"/api/v1/namespaces/{namespace}", place, content=_APPLY, query=_QUERY)
+        for definition in _definitions(inputs["chart"]):
+            path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{definition['metadata']['name']}"
+            if cluster.find(path) is None:
+                cluster.call("PATCH", path, definition, content=_APPLY, query=_QUERY)
+        path = f"/api/v1/namespaces/{namespace}/secrets/{body['metadata']['name']}"
+        cluster.call("PATCH", path, body, content=_APPLY, query=_QUERY)
+        if revision > 1:
+            _drop(cluster, namespace, name, revision - 1)
+    except ApiRefusedError as error:
+        raise ProviderError(f"the Helm release {namespace}/{name} cannot be recorded: {error}") from error
+    return Created(f"{namespace}/{name}", _outputs(release))
+
+
+def read(cluster: ClusterApi, resource_id: str, inputs: JsonObject) -> ReadResult | None:
+    _insist_on_store(cluster, {"name": resource_id, **inputs})
+    namespace, _, name = resource_id.rpartition("/")
+    found = cluster.find(f"/api/v1/namespaces/{namespace}/secrets") or {}
+    ours = [
+        each
+        for each in found.get("items", ())
+        if each.get("type") == "helm.sh/release.v1" and (each["metadata"].get("labels") or {}).get("name") == name
+    ]
+    if not ours:
+        return None
+    last = max(ours, key=lambda each: int(each["metadata"]["labels"]["version"]))
+    release = json.loads(gzip.decompress(base64.b64decode(base64.b64decode(last["data"]["release"]))))
+    return ReadResult(resource_id, release["inputs"], _outputs(release))
+
+
+def forget(cluster: ClusterApi, resource_id: str) -> None:
+    """The record is gone; what its chart defined stays, as Helm leaves definitions."""
+    namespace, _, name = resource_id.rpartition("/")
+    found = read(cluster, resource_id, {})
+    if found is not None:
+        _drop(cluster, namespace, name, int(found.outputs["status"]["revision"]))
+
+
+def _drop(cluster: ClusterApi, namespace: str, name: str, revision: int) -> None:
+    path = f"/api/v1/namespaces/{namespace}/secrets/{_secret(name, revision)}"
+    if cluster.find(path) is not None:
+        cluster.call("DELETE", path)
+
+
+def _insist_on_store(cluster: ClusterApi, inputs: JsonObject) -> None:
+    if not cluster.is_store:
+        raise ProviderError(
+            f"the Helm release {inputs.get('name')} needs Helm, which the embedded engine does not have; it only records "
+            "releases on clusters of the local cloud: use --engine pulumi for this cluster"
+        )
+
+
+def _outputs(release: JsonObject) -> JsonObject:
+    chart = release["chart"]["metadata"]
+    status = {
+        "name": release["name"], "namespace": release["namespace"], "revision": release["version"],
+        "status": release["info"]["status"], "chart": chart["name"], "version": chart["version"],
+    }  # fmt: skip
+    return {**copy.deepcopy(release["inputs"]), "status": status, "resourceNames": {}}
+
+
+def _packed(release: JsonObject) -> bytes:
+    return base64.b64encode(gzip.compress(json.dumps(release, sort_keys=True).encode(), mtime=0))
+
+
+def _secret(name: str, revision: int) -> str:
+    return f"sh.helm.release.v1.{name}.v{revision}"
+
+
+def _definitions(chart: str) -> list[JsonObject]:
+    """Definitions that take every object of the kinds that a chart brings."""
+    open_schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    return [
+        {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": f"{plural}.{brought['group']}"},
+            "spec": {
+                "group": brought["group"],
+                "scope": scope,
+                "names": {"kind": kind, "plural": plural},
+                "versions": [
+                    {
+                        "name": version, "served": True, "storage": at == 0, "subresources": {"status": {}},
+                        "schema": {"openAPIV3Schema": open_schema},
+                    }
+                    for at, version in enumerate(brought["versions"])
+                ],
+            },
+        }
+        for brought in _charts().get(chart.rstrip("/").rpartition("/")[2], ())
+        for scope in ("Cluster", "Namespaced")
+        for kind, plural in brought.get(scope, {}).items()
+    ]  # fmt: skip

@@ -1,0 +1,116 @@
+"""Values of pools, slices and limits: accelerators, zones, counts, capacity, runner labels."""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from typing import Annotated
+
+from pydantic import AfterValidator, PlainValidator, StrictStr, ValidationInfo
+
+from infra.model import names
+from infra.model.capacity import Capacity, OnDemand, Preemptible, Reserved, Spot
+from infra.model.catalogue import AcceleratorType, Generation, UnknownNameError, nearest_names, zones
+from infra.model.fields.common import matching, whole_number
+from infra.model.refusals import refuse
+
+MAX_COUNT = 10_000
+# GitHub gives the first to runners by itself; the others ask for a runner that GitHub hosts.
+_GITHUB_OWN_LABEL = re.compile(r"self-hosted|linux|windows|macos|x64|arm64|arm|(ubuntu|windows|macos)-.*")
+
+
+def _accelerator(value: object) -> AcceleratorType:
+    if not isinstance(value, str):
+        refuse("an accelerator type that is no text", "such as v5litepod-4")
+    try:
+        return AcceleratorType.parse(value)
+    except UnknownNameError as error:
+        nearest = ", ".join(error.nearest)
+        refuse("not an accelerator type of the catalogue", f"one of {nearest}" if nearest else "such as v5litepod-4")
+
+
+def _generation(value: object) -> Generation:
+    try:
+        return Generation.parse(str(value))
+    except UnknownNameError:
+        refuse("not a TPU generation of the catalogue", "one of v4, v5e, v5p, v6e, tpu7x")
+
+
+def _zone(text: str, info: ValidationInfo) -> str:
+    """A pool's accelerator, where it is right, says which zones are worth naming."""
+    if text in zones():
+        return text
+    accelerator = (info.data or {}).get("accelerator")  # None where a value is validated by itself
+    if isinstance(accelerator, AcceleratorType):
+        offered = accelerator.generation.zones
+        rule = f"not a zone of the catalogue that has {accelerator.generation.name}"
+        refuse(rule, f"one of {', '.join(nearest_names(text, offered) or offered)}")
+    nearest = ", ".join(nearest_names(text, zones()))
+    return refuse("not a zone of the catalogue", f"one of {nearest}" if nearest else "such as us-west4-a")
+
+
+def _count(value: object) -> int:
+    rule = f"a count of slices is a whole number from 0 to {MAX_COUNT:,}"
+    if isinstance(value, bool):
+        refuse(rule, "a number such as 2, not true or false")
+    if isinstance(value, str):
+        refuse(rule, "the number without quotes or other characters")
+    if not isinstance(value, int):
+        refuse(rule, "a whole number such as 2")
+    return value if 0 <= value <= MAX_COUNT else refuse(rule, f"0 to {MAX_COUNT}")
+
+
+def _capacity(value: object) -> Capacity:
+    fix = "on-demand, spot, preemptible, or {reserved: NAME}"
+    plain = {"on-demand": OnDemand(), "spot": Spot(), "preemptible": Preemptible()}
+    if isinstance(value, str):
+        meant = "".join(f"; did you mean {each}?" for each in get_close_matches(value, plain, n=1))
+        return plain[value] if value in plain else refuse("not a kind of capacity", f"{fix}{meant}")
+    if isinstance(value, dict | list) and "reserved" in value and len(value) > 1:
+        refuse("a pool is reserved or spot or preemptible or on-demand, never two of them", fix)
+    if isinstance(value, dict) and list(value) == ["reserved"]:
+        reservation = value["reserved"]
+        if isinstance(reservation, str) and names.is_resource_name(reservation):
+            return Reserved(reservation)
+        refuse(f"a reservation's name is {names.RESOURCE_NAME_RULE}", "{reserved: NAME}")
+    return refuse("not one kind of capacity", fix)
+
+
+def is_github_own_label(text: str) -> bool:
+    """Whether a label is one that GitHub gives by itself, so that having it says nothing of a pool."""
+    return _GITHUB_OWN_LABEL.fullmatch(text.lower()) is not None
+
+
+def _routing_label(text: str) -> str:
+    if is_github_own_label(text):
+        refuse("a routing label is unique to its pool; GitHub gives this one to runners itself", "another label")
+    return text
+
+
+Accelerator = Annotated[AcceleratorType, PlainValidator(_accelerator)]
+TpuGeneration = Annotated[Generation, PlainValidator(_generation)]
+Zone = Annotated[StrictStr, AfterValidator(_zone)]
+Count = Annotated[int, PlainValidator(_count)]
+Chips = Annotated[int, PlainValidator(lambda value: whole_number(value, 0, "a count of chips", "a number such as 64"))]
+CapacityChoice = Annotated[Capacity, PlainValidator(_capacity)]
+RuntimeVersion = Annotated[StrictStr, matching(r"[a-z0-9][a-z0-9._-]*", "a runtime version", "such as v2-alpha-tpuv6e")]
+DiskPath = Annotated[
+    StrictStr,
+    matching(
+        r"projects/[a-z0-9-]+/zones/[a-z0-9-]+/disks/[a-z0-9-]+",
+        "a disk's full path",
+        "projects/PROJECT/zones/ZONE/disks/NAME",
+    ),
+]
+RunnerLabel = Annotated[
+    StrictStr,
+    matching(
+        r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}",
+        "one runner label: up to 63 letters, digits, dots, hyphens and underscores",
+        "one label an item, never a whole runs-on",
+    ),
+]
+RoutingLabel = Annotated[RunnerLabel, AfterValidator(_routing_label)]
+GitHubRepository = Annotated[
+    StrictStr, matching(r"[A-Za-z0-9-]{1,39}/[A-Za-z0-9._-]{1,100}", "a GitHub repository", "owner/name")
+]

@@ -1,0 +1,101 @@
+"""Values of a GKE cluster and its node pools: names, versions, machine types, ranges, windows, capacity of slices."""
+
+from __future__ import annotations
+
+import re
+from ipaddress import IPv4Network
+from typing import Annotated
+
+from pydantic import PlainValidator, StrictStr
+
+from infra.model import names
+from infra.model.capacity import FlexStart, OnDemand, Reserved, SliceCapacity, Spot
+from infra.model.fields.common import DAY, HOUR, between, matching, one_of, passing
+from infra.model.refusals import refuse
+
+RELEASE_CHANNELS = ("rapid", "regular", "stable", "extended")
+WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
+"""As RFC 5545 writes them, which is how GKE is told when it may maintain."""
+EXCLUSION_SCOPES = ("no-upgrades", "no-minor-upgrades", "no-minor-or-node-upgrades")
+_UNITS = {"m": 60, "h": 3600, "d": 86400}
+_SHORTEST_RUN, _LONGEST_RUN = 10 * 60, 7 * 86400
+_MAX_NODES = 5000
+_PRIVATE = tuple(IPv4Network(block) for block in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10"))
+
+
+def run_seconds(text: str) -> int | None:
+    """The seconds of a length such as 24h; None where it is none."""
+    match = re.fullmatch(r"([1-9][0-9]{0,5})([mhd])", text)
+    return int(match[1]) * _UNITS[match[2]] if match else None
+
+
+def _slice_capacity(value: object) -> SliceCapacity:
+    fix = "on-demand, spot, {reserved: NAME}, or {flex-start: 24h} with the longest time that a slice may run"
+    plain: dict[str, SliceCapacity] = {"on-demand": OnDemand(), "spot": Spot()}
+    if value == "preemptible":
+        refuse("nodes of a cluster are spot: preemptible is the older form, ended after a day", "spot")
+    if isinstance(value, str) and value in plain:
+        return plain[value]
+    if isinstance(value, dict) and len(value) > 1:
+        refuse("slices are obtained in one way, never in two", fix)
+    if isinstance(value, dict) and list(value) == ["reserved"]:
+        name = value["reserved"]
+        if isinstance(name, str) and names.is_resource_name(name):
+            return Reserved(name)
+        refuse(f"a reservation's name is {names.RESOURCE_NAME_RULE}", "{reserved: NAME}")
+    if isinstance(value, dict) and list(value) == ["flex-start"]:
+        seconds = run_seconds(str(value["flex-start"]))
+        if seconds is not None and _SHORTEST_RUN <= seconds <= _LONGEST_RUN:
+            return FlexStart(seconds)
+        refuse("a flex-start slice runs from 10m to 7d", "{flex-start: 24h}")
+    return refuse("not a way to obtain slices of a cluster", fix)
+
+
+def _range(value: object) -> IPv4Network:
+    fix = "such as 10.0.0.0/16"
+    try:
+        network = IPv4Network(str(value))
+    except ValueError:
+        refuse("an IPv4 range is an address, a slash and a size, and nothing behind the size", fix)
+    if not any(network.subnet_of(block) for block in _PRIVATE):
+        refuse("ranges of a cluster's network are private ones", fix)
+    return network
+
+
+def _flag(value: object) -> bool:
+    return value if isinstance(value, bool) else refuse("this is said by true or false", "true or false")
+
+
+ClusterName = Annotated[
+    StrictStr,
+    passing(
+        lambda text: names.is_resource_name(text) and len(text) <= names.MAX_GKE_NAME,
+        f"a cluster's or node pool's name is {names.GKE_NAME_RULE}",
+        "such as train",
+    ),
+]
+Region = Annotated[StrictStr, matching(r"[a-z]+(-[a-z]+)+[0-9]+", "a region of Google Cloud", "such as us-central2")]
+NodeZone = Annotated[
+    StrictStr, matching(r"[a-z]+(-[a-z]+)+[0-9]+-[a-z0-9]+", "a zone of Google Cloud", "such as us-central2-b")
+]
+ReleaseChannel = Annotated[StrictStr, one_of(lambda: RELEASE_CHANNELS, "a release channel of GKE")]
+GkeVersion = Annotated[
+    StrictStr,
+    matching(r"1\.[0-9]{1,3}(\.[0-9]{1,3}(-gke\.[0-9]{1,10})?)?", "a version of GKE, as text", 'such as "1.35"'),
+]
+NodeMachine = Annotated[
+    StrictStr, matching(r"[a-z][a-z0-9]*-[a-z]+-[0-9]+", "a machine type of Compute Engine", "such as n2-standard-8")
+]
+NodeCount = Annotated[int, between(0, _MAX_NODES, "a count of nodes", "a number such as 3")]
+SystemNodes = Annotated[int, between(1, 100, "nodes of the system pool in a zone", "a number such as 1")]
+Flag = Annotated[bool, PlainValidator(_flag)]
+Range = Annotated[IPv4Network, PlainValidator(_range)]
+Weekday = Annotated[StrictStr, one_of(lambda: WEEKDAYS, "a day of the week in two letters")]
+WallClock = Annotated[
+    StrictStr, matching(r"([01][0-9]|2[0-3]):[0-5][0-9]", "a time of day in UTC, as text", 'such as "09:00"')
+]
+WindowHours = Annotated[
+    int, between(4, DAY // HOUR, "hours of a maintenance window, which is 4 or more", "a number such as 8")
+]
+ExclusionScope = Annotated[StrictStr, one_of(lambda: EXCLUSION_SCOPES, "what an exclusion keeps away")]
+SliceCapacityChoice = Annotated[SliceCapacity, PlainValidator(_slice_capacity)]

@@ -1,0 +1,71 @@
+"""The typed shape of a stack file, a module a subject: frozen models that refuse unknown keys.
+
+Owns which keys exist. Does not own what a single value may be (fields), rules that need several values (rules), nor
+reading (stack). docs/stack-file.md is the same for the people who write these files.
+"""
+
+from infra.model.schema.fleet import (
+    DataDisk,
+    DiskMode,
+    Fallback,
+    Pool,
+    Quota,
+    QuotaKind,
+    Reservation,
+    RuntimeOverride,
+    Trust,
+)
+from infra.model.schema.gke import Cluster, ClusterRanges, CpuPool, Exclusion, Maintenance, Slices, SystemPool
+from infra.model.schema.images import Builds, Cleanup, Mirror, MirrorCleanup, Registries, Repository, SourceConnection
+from infra.model.schema.running import (
+    App,
+    Bucket,
+    Budget,
+    Controller,
+    Freeze,
+    FreezeOverride,
+    GitHub,
+    RuleException,
+    RunMakers,
+    Runners,
+    SecretDecl,
+)
+from infra.model.schema.stack import StackConfig
+
+__all__ = [
+    "App",
+    "Bucket",
+    "Budget",
+    "Builds",
+    "Cleanup",
+    "Cluster",
+    "ClusterRanges",
+    "Controller",
+    "CpuPool",
+    "DataDisk",
+    "DiskMode",
+    "Exclusion",
+    "Fallback",
+    "Freeze",
+    "FreezeOverride",
+    "GitHub",
+    "Maintenance",
+    "Mirror",
+    "MirrorCleanup",
+    "Pool",
+    "Quota",
+    "QuotaKind",
+    "Registries",
+    "Repository",
+    "Reservation",
+    "RuleException",
+    "RunMakers",
+    "Runners",
+    "RuntimeOverride",
+    "SecretDecl",
+    "Slices",
+    "SourceConnection",
+    "StackConfig",
+    "SystemPool",
+    "Trust",
+]

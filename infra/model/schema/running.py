@@ -1,0 +1,149 @@
+"""The sections that say how a fleet is kept: secrets, GitHub, runners, the controller, freezes and exceptions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from infra.model.fields.common import (
+    BY_KEY,
+    WRITTEN,
+    BucketLocation,
+    BucketName,
+    Day,
+    Dollars,
+    Reason,
+    ResourceName,
+    RuleId,
+    SecretName,
+    Subject,
+    TimeZone,
+)
+from infra.model.fields.fleet import GitHubRepository
+from infra.model.fields.images import InstallationId
+from infra.model.fields.running import (
+    AppId,
+    BootMinutes,
+    EmailAddress,
+    EnvironmentName,
+    EveryMinutes,
+    GraceMinutes,
+    JobMinutes,
+    Reader,
+    Replacements,
+    RepositoryId,
+    RunnerGroup,
+    ServiceImage,
+    ServiceRegion,
+    Share,
+    WorkflowFile,
+)
+from infra.model.schema.base import Section, Span
+from infra.model.schema.fleet import Trust
+
+
+class SecretDecl(Section):
+    """A container in Secret Manager and who may read it; never a value."""
+
+    name: SecretName
+    readers: tuple[Reader, ...]
+
+
+class RunMakers(Section):
+    """Workflows of one repository, by file, that make TPU VMs for single runs, all as one pool of the project.
+
+    pool: of any stack; they act as an account that may give VMs this pool's account and no other.
+    """
+
+    repository: GitHubRepository
+    repository_id: Annotated[RepositoryId | None, WRITTEN] = None
+    pool: ResourceName
+    workflows: tuple[WorkflowFile, ...]
+
+
+class GitHub(Section):
+    """The repository whose workflows preview and apply this stack's project, and where they may apply.
+
+    environments: GitHub environments that let their jobs act as the deploying account, on the main branch alone.
+    run_makers: workflows, of other repositories too, that make VMs; on their main branch alone, and each repository
+        and pool as an account of its own.
+    """
+
+    repository: GitHubRepository
+    repository_id: Annotated[RepositoryId | None, WRITTEN] = None
+    environments: tuple[EnvironmentName, ...]
+    run_makers: tuple[RunMakers, ...] = ()
+
+
+class Bucket(Section):
+    """Where the stack's fleet records live: the manifest and the start-up bundles."""
+
+    name: BucketName
+    location: BucketLocation
+
+
+class App(Section):
+    """The GitHub App that registers runners. key_secret: a container of `secrets` that holds its private key."""
+
+    id: AppId
+    installation: InstallationId
+    key_secret: SecretName
+
+
+class Runners(Section):
+    """How runners are registered, and how long one may take.
+
+    app: None while there is none; nobody registers runners then. groups: the organisation's runner group by trust, None
+    where runners are a repository's own. boot_minutes: from READY to a runner online. job_minutes: what a drain waits.
+    """
+
+    app: Annotated[App | None, WRITTEN] = None
+    groups: Annotated[Mapping[Trust, RunnerGroup] | None, BY_KEY, WRITTEN] = None
+    boot_minutes: BootMinutes = 20
+    job_minutes: JobMinutes = 120
+
+
+class Controller(Section):
+    """How often and how boldly the fleet is kept, and where the broker and the controller run.
+
+    replacements_per_hour: of one pool. grace_minutes: before what is not declared is deleted. share: of a pool that a
+    rollout has in work at once. image: what both run, None while there is none; neither is declared then.
+    """
+
+    region: Annotated[ServiceRegion | None, WRITTEN] = None
+    image: Annotated[ServiceImage | None, WRITTEN] = None
+    every_minutes: EveryMinutes = 2
+    replacements_per_hour: Replacements = 6
+    grace_minutes: GraceMinutes = 10
+    share: Share = 0.34
+    notify: tuple[EmailAddress, ...] = ()
+
+
+class FreezeOverride(Section):
+    """Why changes may pass during a freeze, and the last day on which they may."""
+
+    until: Day
+    reason: Reason
+
+
+class Freeze(Span):
+    """A time in which the fleet is not changed; `to` is its last day or moment."""
+
+    name: ResourceName
+    time_zone: TimeZone
+    override: Annotated[FreezeOverride | None, WRITTEN] = None
+
+
+class Budget(Section):
+    """What the stack may cost by list prices; reserved chips are paid already and count for nothing here."""
+
+    usd_per_month: Dollars
+
+
+class RuleException(Section):
+    """One finding of one rule that is accepted, why, and the last day on which it is."""
+
+    rule: RuleId
+    subject: Subject
+    reason: Reason
+    expires: Day

@@ -1,0 +1,116 @@
+"""Training jobs: submit, follow, list, read, cancel and explain them, on whichever backend is chosen.
+
+Owns the choice of a backend as people are told it, and how a flexible job is kept on the most slices that fit. What a
+job is, and how it stands, is `infra.jobs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from infra.jobs import flexible
+from infra.jobs.client import STATES, Client, Clock, Job, JobError, JobPhase, JobState, RealClock, wait
+from infra.jobs.current import current_client
+from infra.jobs.gke import GkeClient
+from infra.jobs.jobset import jobset
+from infra.jobs.request import JobRequest
+from infra.operations.ports import SILENT, Teller, Tone
+from infra.operations.workspace import workspace
+
+LOOK_EVERY = 10.0
+"""Seconds between looks at a job that is followed."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobBackend:
+    """The jobs of one backend."""
+
+    client: Client
+    teller: Teller = SILENT
+    clock: Clock = field(default_factory=RealClock)
+
+    @property
+    def namespace(self) -> str:
+        """Where jobs go unless they say otherwise; Ray and this machine have but one place."""
+        return self.client.namespace if isinstance(self.client, GkeClient) else "default"
+
+    def submit(self, request: JobRequest) -> Job:
+        """Begin a job; of a flexible one, on the most slices that fit now. JobError where none fit."""
+        if request.resources.flexible and isinstance(self.client, GkeClient):
+            try:
+                _, start = flexible.begin(request.resources, self.client.free_slices(request), self.clock.monotonic())
+            except flexible.TooFewSlicesError as error:
+                raise JobError(f"{request.name}: {error}") from None
+            self.teller.say(f"{start.count} of {request.resources.slice_counts[-1]} slices fit now", Tone.QUIET)
+            request = request.with_replicas(start.count)
+        return self.client.submit(request)
+
+    def follow(self, job: Job, request: JobRequest, timeout: float | None = None) -> JobState:
+        """Wait until it has ended, and keep a flexible one on the most slices that fit meanwhile.
+
+        JobError where it ended in anything but success, or has not within `timeout` seconds.
+        """
+        if not (request.resources.flexible and isinstance(self.client, GkeClient)):
+            every = 0.1 if job.state().backend == "local" else LOOK_EVERY
+            return wait(job, timeout=timeout, every=every, clock=self.clock)
+        return self._follow_flexible(self.client, job, request, timeout)
+
+    def states(self) -> tuple[JobState, ...]:
+        """Every job of the backend, the newest first."""
+        return self.client.jobs()
+
+    def state(self, name: str) -> JobState:
+        """How one stands and why; JobError where there is none of that name."""
+        return self.client.job(name).state()
+
+    def logs(self, name: str, tail: int) -> Iterator[str]:
+        """The last lines of each host."""
+        return self.client.job(name).logs(tail)
+
+    def cancel(self, name: str) -> JobState:
+        """End a job, and how it stands then."""
+        job = self.client.job(name)
+        job.cancel()
+        return job.state()
+
+    def _follow_flexible(self, client: GkeClient, job: Job, request: JobRequest, timeout: float | None) -> JobState:
+        now = began = self.clock.monotonic()
+        kept = flexible.Flexible(count=job.state().replicas, changed=now, looked=now)
+        while timeout is None or now - began < timeout:
+            try:
+                return wait(job, timeout=flexible.CONSIDER_EVERY / 36, every=LOOK_EVERY, clock=self.clock)
+            except JobError as error:
+                if error.outcome is not None:
+                    raise
+            now = self.clock.monotonic()
+            # A gang that waits has lost its slices; one that starts may still get them back.
+            standing = 0 if job.state().phase is JobPhase.WAITING else kept.count
+            try:
+                kept, action = flexible.step(
+                    kept, request.resources, standing=standing, free=client.free_slices(request), now=now
+                )
+            except flexible.TooFewSlicesError:
+                continue  # it waits in its queue, where it is
+            if isinstance(action, flexible.Start) and action.count != job.state().replicas:
+                self.teller.say(f"{request.name}: {job.state().replicas} -> {action.count} slices", Tone.WORKING)
+                job = client.replace(request.with_replicas(action.count))
+        raise JobError(f"{request.name} has not ended after {timeout:.0f} s")
+
+
+def open_jobs(backend: str = "auto", *, namespace: str = "", context: str = "", teller: Teller = SILENT) -> JobBackend:
+    """Choose a backend and say which and why. ConfigError for one that cannot be had here."""
+    client, said = current_client(backend, folder=workspace().home / "jobs", namespace=namespace, context=context)
+    teller.say(said, Tone.QUIET)
+    return JobBackend(client, teller)
+
+
+def rendered(request: JobRequest) -> dict[str, Any]:
+    """The JobSet that a cluster would be given; nothing is asked of one."""
+    return jobset(request)
+
+
+def state_json(state: JobState) -> dict[str, Any]:
+    """A standing as --json has it."""
+    return STATES.dump_python(state, mode="json")

@@ -1,0 +1,86 @@
+"""The smoke ladder: four jobs, each of which proves one thing more than the one before, up to the first that fails."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from infra import jobs
+from infra.jobs.client import Client, JobError, wait
+from infra.jobs.local import LocalClient
+from infra.jobs.request import Command, JobRequest, Resources, Retries
+from infra.model.errors import OutsideError
+from infra.operations.jobs import LOOK_EVERY
+
+TRAINING: Final = Path(jobs.__path__[0]) / "tiny_training.py"
+STEPS: Final = ("local", "cluster", "cpu", "tpu")
+"""What is proved: this machine runs a job; so does the cluster; so does a training in it; and one on a TPU."""
+SECONDS: Final = 1800.0
+"""Time for one step, a node that has to be made first included."""
+_ONCE: Final = Retries(preemptions=3, failures=0)
+
+
+@dataclass(frozen=True, slots=True)
+class SmokeStep:
+    """What became of one step. said: why it failed and where to look, empty where it passed."""
+
+    name: str
+    passed: bool
+    seconds: float
+    said: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SmokeOrder:
+    """image: by digest, with Python, and JAX from the third step on. queue, cpu_queue: LocalQueues of the namespace."""
+
+    image: str = ""
+    queue: str = ""
+    cpu_queue: str = ""
+    accelerator: str = "v4-8"
+    last: str = STEPS[-1]
+
+
+def smoke(order: SmokeOrder, folder: Path, cluster: Callable[[], Client]) -> Iterator[SmokeStep]:
+    """Step by step, each as soon as it is known; none after one that failed. cluster: asked from the second step on."""
+    for name in STEPS[: STEPS.index(order.last) + 1]:
+        began = time.monotonic()
+        try:
+            request = step_request(name, order)
+            client = LocalClient(folder) if name == "local" else cluster()
+            wait(client.submit(request), timeout=SECONDS, every=0.1 if name == "local" else LOOK_EVERY)
+        except OutsideError as error:
+            yield SmokeStep(name, False, time.monotonic() - began, str(error))
+            return
+        yield SmokeStep(name, True, time.monotonic() - began)
+
+
+def step_request(name: str, order: SmokeOrder) -> JobRequest:
+    """The job of one step."""
+    if name == "local":
+        return JobRequest(name="smoke-local", entry_point=Command(("true",)), retries=_ONCE)
+    if not order.image:
+        raise JobError(
+            f"step {name} runs in a cluster, and needs an image with Python and JAX: --image IMAGE@sha256:..."
+        )
+    if name == "cluster":
+        small = Resources.with_cpu("100m", memory="128Mi")
+        return JobRequest(
+            name="smoke-cluster", entry_point=Command(("true",)), resources=small, image=order.image,
+            queue=order.cpu_queue, retries=_ONCE,
+        )  # fmt: skip
+    training = Command(("python", "-c", TRAINING.read_text(encoding="utf-8")))
+    on_tpu = name == "tpu"
+    return JobRequest(
+        name=f"smoke-{name}",
+        entry_point=training,
+        resources=Resources.with_tpu(order.accelerator) if on_tpu else Resources.with_cpu("2", memory="4Gi"),
+        image=order.image,
+        environment={"EXPECT_PLATFORM": name, "JAX_PLATFORMS": name},
+        queue=order.queue if on_tpu else order.cpu_queue,
+        retries=_ONCE,
+        time_limit=int(SECONDS),
+    )

@@ -1,0 +1,64 @@
+"""Published custom resource definitions, by which rendered objects are validated as an API server would, and stricter.
+
+They are data of others and no part of this repository: TIDEPOOL_CRDS names a folder of them, one YAML file each, called
+GROUP_PLURAL.yaml as their projects publish them (JobSet 0.12, Kueue 0.19.2, LeaderWorkerSet 0.10).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+
+FOLDER: Final = "TIDEPOOL_CRDS"
+
+
+def faults(body: Mapping[str, Any]) -> list[str]:
+    """What the object's own definition has against it, unknown fields too. Skips the test where no CRDs are at hand."""
+    folder = os.environ.get(FOLDER)
+    if not folder:
+        pytest.skip(f"{FOLDER} names no folder of custom resource definitions")
+    group, _, version = body["apiVersion"].partition("/")
+    schema = _schemas(Path(folder), group, version)[body["kind"]]
+    found = Draft202012Validator(schema).iter_errors(body)
+    return sorted(f"{'/'.join(map(str, each.absolute_path))}: {each.message[:300]}" for each in found)
+
+
+@cache
+def _schemas(folder: Path, group: str, version: str) -> dict[str, dict[str, Any]]:
+    """Strict schemas of a group's kinds."""
+    schemas = {}
+    for path in sorted(folder.glob(f"{group}_*.yaml")):
+        definition = yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader)["spec"]
+        of_version = next((each for each in definition["versions"] if each["name"] == version), None)
+        if of_version is not None:
+            schema = _strict(of_version["schema"]["openAPIV3Schema"])
+            schema["properties"]["metadata"] = {"type": "object"}
+            schemas[definition["names"]["kind"]] = schema
+    return schemas
+
+
+def _strict(node: Any) -> Any:
+    """A structural schema in JSON Schema's words, with unknown fields refused."""
+    if isinstance(node, list):
+        return [_strict(each) for each in node]
+    if not isinstance(node, dict):
+        return node
+    made = {
+        key: _strict(value) for key, value in node.items() if not key.startswith("x-kubernetes") and key != "format"
+    }
+    if node.get("x-kubernetes-int-or-string"):
+        made.pop("type", None)
+        made["anyOf"] = [{"type": "integer"}, {"type": "string"}]
+    closed = isinstance(node.get("properties"), dict) and node.get("type") == "object"
+    if closed and not node.get("x-kubernetes-preserve-unknown-fields") and "additionalProperties" not in node:
+        made["additionalProperties"] = False
+    if node.get("nullable") and "type" in made:
+        made["type"] = [made["type"], "null"]
+    return made

@@ -1,0 +1,99 @@
+"""How many slices a flexible job has, by a clock that tests move."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from infra.jobs.flexible import CONSIDER_EVERY, STAY_AFTER_CHANGE, Start, Stay, TooFewSlicesError, begin, step
+from infra.jobs.request import Resources
+
+HOUR = 3600.0
+FLEXIBLE = Resources.with_tpu("v4-32", [1, 2, 4])
+
+
+def test_a_job_begins_on_the_most_slices_that_fit() -> None:
+    assert [begin(FLEXIBLE, free, 0.0)[1] for free in (1, 2, 3, 4, 9)] == [
+        Start(1),
+        Start(2),
+        Start(2),
+        Start(4),
+        Start(4),
+    ]
+
+
+def test_less_than_the_smallest_number_is_an_error() -> None:
+    with pytest.raises(TooFewSlicesError, match="2 at least"):
+        begin(Resources.with_tpu("v4-32", [2, 4]), 1, 0.0)
+    state, _ = begin(Resources.with_tpu("v4-32", [2, 4]), 2, 0.0)
+    with pytest.raises(TooFewSlicesError):
+        step(state, Resources.with_tpu("v4-32", [2, 4]), standing=1, free=0, now=HOUR)
+
+
+def test_more_is_not_considered_within_twelve_hours_of_a_change() -> None:
+    state, _ = begin(FLEXIBLE, 1, 0.0)
+    for hour in (1, 3, 6, 11.9):
+        state, action = step(state, FLEXIBLE, standing=1, free=3, now=hour * HOUR)
+        assert action == Stay(12 * HOUR)
+    state, action = step(state, FLEXIBLE, standing=1, free=3, now=12 * HOUR)
+    assert action == Start(4)
+    assert (state.count, state.changed) == (4, 12 * HOUR)
+
+
+def test_more_is_considered_every_three_hours() -> None:
+    state, _ = begin(FLEXIBLE, 1, 0.0)
+    looks = []
+    now = 12 * HOUR
+    for _ in range(3):
+        state, action = step(state, FLEXIBLE, standing=1, free=0, now=now)
+        assert isinstance(action, Stay)
+        looks.append(action.until / HOUR)
+        assert step(state, FLEXIBLE, standing=1, free=3, now=action.until - 1)[1] == action, "not before its time"
+        now = action.until
+    assert looks == [15, 18, 21]
+    assert step(state, FLEXIBLE, standing=1, free=1, now=now)[1] == Start(2)
+
+
+def test_a_lost_slice_is_answered_at_once_and_begins_the_twelve_hours_anew() -> None:
+    state, _ = begin(FLEXIBLE, 4, 0.0)
+    state, action = step(state, FLEXIBLE, standing=3, free=0, now=HOUR)
+    assert action == Start(2)
+    assert step(state, FLEXIBLE, standing=2, free=2, now=12.5 * HOUR)[1] == Stay(13 * HOUR)
+    assert step(state, FLEXIBLE, standing=2, free=2, now=13 * HOUR)[1] == Start(4)
+
+
+def test_a_lost_slice_that_can_be_had_again_changes_no_number() -> None:
+    state, _ = begin(FLEXIBLE, 4, 0.0)
+    assert step(state, FLEXIBLE, standing=3, free=1, now=HOUR)[1] == Start(4)
+
+
+@given(
+    st.sets(st.integers(1, 16), min_size=1, max_size=5),
+    st.lists(st.tuples(st.integers(0, 20), st.floats(0, 20 * HOUR)), min_size=1, max_size=30),
+)
+def test_whatever_capacity_does_counts_are_allowed_and_growth_is_rare(
+    counts: set[int], looks: list[tuple[int, float]]
+) -> None:
+    resources = Resources.with_tpu("v4-8", sorted(counts))
+    now, state, grown = 0.0, None, []
+    for available, later in looks:
+        now += later
+        try:
+            if state is None:
+                state, _ = begin(resources, available, now)
+                grown = [now]
+                continue
+            before = state
+            standing = min(state.count, available)
+            state, _ = step(state, resources, standing=standing, free=available - standing, now=now)
+        except TooFewSlicesError:
+            assert available < min(counts)
+            state = None
+            continue
+        assert state.count in counts
+        assert state.count <= available
+        if state.count > before.count:
+            assert now - before.changed >= STAY_AFTER_CHANGE
+            assert now - before.looked >= CONSIDER_EVERY
+            grown.append(now)

@@ -1,0 +1,280 @@
+"""Jobs on a cluster: what is made and changed there, and how a job stands by what the cluster says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from infra.jobs.client import JobError, JobPhase, wait
+from infra.jobs.gke import GONE_WITHIN, GkeClient
+from infra.jobs.jobset import JOBSETS, jobset
+from infra.jobs.kube import Kube, KubeError
+from infra.jobs.outcomes import Attempts, Outcome
+from infra.jobs.request import Retries
+from infra.model.errors import ConfigError
+from tests.jobs.cluster import Cluster, running_cluster
+from tests.jobs.synthetic import condition, node, pod, request
+
+AT = f"{JOBSETS}/namespaces/default/jobsets/llama"
+WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads"
+PENDING = "/apis/visibility.kueue.x-k8s.io/v1beta2/namespaces/default/localqueues/v4-32/pendingworkloads"
+
+
+class Ticking:
+    """A clock on which every wait is over at once."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    with running_cluster() as found:
+        yield found
+
+
+@pytest.fixture
+def client(cluster: Cluster) -> GkeClient:
+    return GkeClient(Kube(cluster.place), Ticking())
+
+
+def workload(cluster: Cluster, *conditions: dict[str, str], **spec: Any) -> dict[str, Any]:
+    owner = {"uid": cluster.objects[AT]["metadata"]["uid"], "kind": "JobSet"}
+    body = {
+        "metadata": {"name": "jobset-llama-1a2b3", "ownerReferences": [owner]},
+        "spec": {"queueName": "v4-32", **spec},
+        "status": {"conditions": list(conditions)},
+    }
+    cluster.objects[f"{WORKLOADS}/jobset-llama-1a2b3"] = body
+    return body
+
+
+def pods(cluster: Cluster, *bodies: dict[str, Any]) -> None:
+    for body in bodies:
+        body["metadata"]["labels"]["jobset.sigs.k8s.io/jobset-name"] = "llama"
+        cluster.objects[f"/api/v1/namespaces/default/pods/{body['metadata']['name']}"] = body
+
+
+def stand(cluster: Cluster, *conditions: dict[str, str], **status: Any) -> None:
+    cluster.objects[AT]["spec"]["suspend"] = False
+    cluster.objects[AT]["status"] = {"conditions": list(conditions), **status}
+
+
+def test_a_submitted_job_is_the_rendered_object_and_validated_strictly(client: GkeClient, cluster: Cluster) -> None:
+    job = client.submit(request())
+    method, url, body, _ = next(each for each in cluster.calls if each[0] == "POST")
+    assert (method, url) == ("POST", f"{JOBSETS}/namespaces/default/jobsets?fieldValidation=Strict")
+    assert body["spec"] == jobset(request())["spec"]
+    state = job.state()
+    assert (state.phase, state.replicas, state.accelerator, state.queue) == (JobPhase.WAITING, 2, "v4-32", "v4-32")
+
+
+def test_a_waiting_job_tells_its_place_and_what_kueue_says(client: GkeClient, cluster: Cluster) -> None:
+    job = client.submit(request())
+    workload(cluster, condition("QuotaReserved", "False", "Pending", "insufficient unused quota for google.com/tpu"))
+    item = {"metadata": {"name": "jobset-llama-1a2b3"}, "positionInLocalQueue": 2, "positionInClusterQueue": 5}
+    cluster.objects[PENDING] = {"items": [item]}
+    waits = job.state().waiting
+    assert waits is not None
+    assert (waits.place, waits.cluster_place, waits.reason) == (2, 5, "Pending")
+    assert waits.says == "insufficient unused quota for google.com/tpu"
+    assert client.jobs()[0].waiting == waits
+
+
+@pytest.mark.parametrize("code", [404, 403, 503])
+def test_a_place_that_nobody_tells_is_unknown_and_not_computed(client: GkeClient, cluster: Cluster, code: int) -> None:
+    job = client.submit(request())
+    workload(cluster, condition("QuotaReserved", "False", "Pending", "no quota"))
+    cluster.refused["/apis/visibility.kueue.x-k8s.io"] = code
+    waits = job.state().waiting
+    assert waits is not None
+    assert (waits.place, waits.says) == (None, "no quota")
+
+
+def test_a_job_that_was_preempted_in_its_queue_says_so_while_it_waits(client: GkeClient, cluster: Cluster) -> None:
+    job = client.submit(request())
+    workload(
+        cluster,
+        condition("Evicted", "True", "Preempted", "preempted to accommodate a workload"),
+        condition("QuotaReserved", "False", "Pending", "no quota"),
+    )
+    waits = job.state().waiting
+    assert waits is not None
+    assert waits.says == "a job of higher priority took its quota; no quota"
+
+
+def test_a_job_with_quota_waits_for_its_admission_checks(client: GkeClient, cluster: Cluster) -> None:
+    job = client.submit(request())
+    body = workload(cluster, condition("QuotaReserved"))
+    body["status"]["admissionChecks"] = [
+        {"name": "flex-start", "state": "Pending"},
+        {"name": "other", "state": "Ready"},
+    ]
+    waits = job.state().waiting
+    assert waits is not None
+    assert waits.says == "it has quota and waits for flex-start (Pending)"
+
+
+def test_a_job_runs_once_every_slice_is_ready(client: GkeClient, cluster: Cluster) -> None:
+    job = client.submit(request())
+    stand(cluster, replicatedJobsStatus=[{"name": "slice", "ready": 1}])
+    assert job.state().phase is JobPhase.STARTING
+    stand(cluster, replicatedJobsStatus=[{"name": "slice", "ready": 2}], restarts=7, restartsCountTowardsMax=2)
+    state = job.state()
+    assert (state.phase, state.attempts) == (JobPhase.RUNNING, Attempts(preemptions=5, failures=2))
+    assert state.because == (
+        "it was begun again after 5 of 10000 interruptions",
+        "it was begun again after 2 of 10 failures",
+    )
+
+
+def test_success_is_what_the_jobset_says(client: GkeClient, cluster: Cluster) -> None:
+    job = client.submit(request())
+    stand(cluster, condition("Completed"))
+    assert wait(job, clock=Ticking()).outcome is Outcome.SUCCESS
+
+
+def test_a_failed_gang_with_a_preempted_host_was_preempted(client: GkeClient, cluster: Cluster) -> None:
+    job = client.submit(request())
+    stand(cluster, condition("Failed", reason="FailedJobs"))
+    pods(
+        cluster,
+        pod(0, 0, phase="Failed", code=1),
+        pod(1, 2, phase="Failed", disrupted="TerminationByKubelet", spot=True),
+    )
+    cluster.objects["/api/v1/nodes/node-0-0"] = node("node-0-0", spot=True)
+    state = job.state()
+    assert state.outcome is Outcome.PREEMPTED
+    assert state.because[:2] == (
+        "slice 1 host 2: spot node node-1-2 is gone",
+        "slice 0 host 0: its program ended with exit code 1, which counts for nothing beside the above",
+    )
+
+
+@pytest.mark.parametrize(
+    ("reason", "outcome"),
+    [
+        ("PodFailurePolicy", Outcome.FAILED),
+        ("DeadlineExceeded", Outcome.ERROR),
+        ("BackoffLimitExceeded", Outcome.ERROR),
+    ],
+)
+def test_where_pods_are_gone_their_job_says_what_is_left_to_say(
+    client: GkeClient, cluster: Cluster, reason: str, outcome: Outcome
+) -> None:
+    job = client.submit(request())
+    stand(cluster, condition("Failed", reason="FailedJobs"))
+    labels = {"jobset.sigs.k8s.io/jobset-name": "llama"}
+    failed = {
+        "metadata": {"name": "llama-slice-0", "labels": labels},
+        "status": {"conditions": [condition("Failed", reason=reason)]},
+    }
+    cluster.objects["/apis/batch/v1/namespaces/default/jobs/llama-slice-0"] = failed
+    assert job.state().outcome is outcome
+
+
+def test_a_job_that_kueue_ended_for_its_time_limit_has_ended(client: GkeClient, cluster: Cluster) -> None:
+    job = client.submit(request(time_limit=60))
+    workload(cluster, condition("Evicted", "True", "MaximumExecutionTimeExceeded"), active=False)
+    state = job.state()
+    assert (state.phase, state.outcome) == (JobPhase.ENDED, Outcome.ERROR)
+
+
+def test_cancelling_a_queued_job_tells_kueue_which_would_start_it_again(client: GkeClient, cluster: Cluster) -> None:
+    job = client.submit(request())
+    body = workload(cluster)
+    job.cancel()
+    assert body["spec"]["active"] is False
+    assert job.state().outcome is Outcome.CANCELLED
+    changes = len(cluster.calls)
+    job.cancel()
+    assert not [each for each in cluster.calls[changes:] if each[0] != "GET"], "it has ended already"
+
+
+def test_cancelling_a_job_without_a_queue_suspends_it(client: GkeClient, cluster: Cluster) -> None:
+    job = client.submit(request(queue=""))
+    job.cancel()
+    assert cluster.objects[AT]["spec"]["suspend"] is True
+    assert job.state().outcome is Outcome.CANCELLED
+
+
+def test_a_name_is_free_again_once_its_job_has_ended(client: GkeClient, cluster: Cluster) -> None:
+    client.submit(request())
+    with pytest.raises(JobError, match="llama is waiting"):
+        client.submit(request())
+    stand(cluster, condition("Completed"))
+    client.submit(request(time_limit=9))
+    assert cluster.objects[AT]["spec"]["replicatedJobs"][0]["template"]["spec"]["activeDeadlineSeconds"] == 9
+
+
+def test_an_ended_job_that_does_not_go_is_named(client: GkeClient, cluster: Cluster) -> None:
+    client.submit(request())
+    stand(cluster, condition("Completed"))
+    cluster._delete = lambda *_: (200, {})  # ty: ignore[invalid-assignment]
+    with pytest.raises(JobError, match=f"{GONE_WITHIN:.0f} s"):
+        client.submit(request())
+
+
+def test_a_budget_of_preemptions_ends_a_job_because_jobset_counts_none(client: GkeClient, cluster: Cluster) -> None:
+    job = client.submit(request(retries=Retries(preemptions=3)))
+    stand(cluster, restarts=4, restartsCountTowardsMax=1)
+    assert job.state().phase is JobPhase.STARTING
+    cluster.objects[AT]["status"]["restarts"] = 5
+    with pytest.raises(JobError, match="interrupted 4 times, of 3 allowed"):
+        wait(job, clock=Ticking())
+    assert job.state().outcome is Outcome.CANCELLED
+
+
+def test_waiting_for_a_job_ends_with_its_time(client: GkeClient, cluster: Cluster) -> None:
+    job = client.submit(request())
+    with pytest.raises(JobError, match="waiting after 60 s"):
+        wait(job, timeout=60, clock=Ticking())
+
+
+def test_logs_say_which_slice_and_host_wrote_each_line(client: GkeClient, cluster: Cluster) -> None:
+    job = client.submit(request())
+    pods(cluster, pod(0, 0), pod(1, 3))
+    for index, host in ((0, 0), (1, 3)):
+        path = f"/api/v1/namespaces/default/pods/llama-slice-{index}-{host}-abcde/log"
+        cluster.texts[path] = "step 1\nstep 2\n"
+    assert list(job.logs(5)) == ["0/0 step 1", "0/0 step 2", "1/3 step 1", "1/3 step 2"]
+
+
+def test_a_host_that_has_not_begun_has_no_log(client: GkeClient, cluster: Cluster) -> None:
+    job = client.submit(request())
+    pods(cluster, pod(0, 0))
+    cluster.refused["/api/v1/namespaces/default/pods/llama-slice-0-0-abcde/log"] = 400
+    assert list(job.logs(5)) == []
+
+
+def test_a_cluster_without_jobsets_is_said_to_be_one(client: GkeClient, cluster: Cluster) -> None:
+    cluster.unserved = ("/apis/jobset",)
+    for asking in (lambda: client.submit(request()), client.jobs):
+        with pytest.raises(JobError, match="does not know JobSets"):
+            asking()
+
+
+def test_a_job_that_is_not_there_is_named_with_where(client: GkeClient) -> None:
+    with pytest.raises(JobError, match=r"no job gone in namespace default of a test's cluster"):
+        client.job("gone").state()
+
+
+def test_a_refusal_of_the_api_keeps_its_words(client: GkeClient, cluster: Cluster) -> None:
+    cluster.refused["/apis/jobset"] = 403
+    with pytest.raises(KubeError, match="403 no GET") as error:
+        client.jobs()
+    assert (error.value.status, error.value.reason) == (403, "Refused")
+
+
+def test_a_request_that_cannot_be_rendered_reaches_no_cluster(client: GkeClient, cluster: Cluster) -> None:
+    with pytest.raises(ConfigError):
+        client.submit(request(image=""))
+    assert cluster.calls == []

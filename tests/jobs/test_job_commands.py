@@ -1,0 +1,144 @@
+"""`./tidepool jobs` and `smoke` as a person types them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from infra.cli.app import cli
+from infra.jobs.jobset import JOBSETS
+from tests.jobs.cluster import Cluster, running_cluster
+from tests.jobs.synthetic import IMAGE, condition
+
+PYTHON = (sys.executable, "-S", "-c")
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TIDEPOOL_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
+    monkeypatch.delenv("RAY_API_SERVER_ADDRESS", raising=False)
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def cluster(home: Path) -> Iterator[Cluster]:
+    with running_cluster() as found:
+        body = {
+            "current-context": "lab",
+            "contexts": [{"name": "lab", "context": {"cluster": "c", "namespace": "team-a"}}],
+            "clusters": [{"name": "c", "cluster": {"server": found.place.server}}],
+        }
+        (home / "kubeconfig").write_text(yaml.safe_dump(body))
+        yield found
+
+
+def tidepool(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, arguments)
+
+
+def answered(*arguments: str) -> dict[str, Any]:
+    """--json stands right behind the command: what follows -- belongs to a job."""
+    words = 2 if arguments[0] == "jobs" else 1
+    found = tidepool(*arguments[:words], "--json", *arguments[words:])
+    return json.loads(found.stdout)
+
+
+def submitted(*more: str) -> dict[str, Any]:
+    return answered("jobs", "submit", "llama", "--image", IMAGE, "--tpu", "v4-32", "--queue", "v4", *more)
+
+
+def test_a_job_on_this_machine_runs_to_its_end_and_is_listed_read_and_explained() -> None:
+    done = tidepool("jobs", "submit", "hello", "--env", "WHO=you", "--", *PYTHON, "import os; print(os.environ['WHO'])")
+    assert (done.exit_code, "hello success on local" in done.output) == (0, True), done.output
+    assert tidepool("jobs", "logs", "hello").stdout.endswith("0 you\n")
+    listed = answered("jobs", "list")["jobs"]
+    assert [(each["name"], each["outcome"]) for each in listed] == [("hello", "success")]
+    assert answered("jobs", "why", "hello")["because"] == ["slice 0: its program ended with 0"]
+
+
+def test_a_job_that_ends_in_an_error_ends_its_command_with_1() -> None:
+    done = tidepool("jobs", "submit", "bad", "--failures", "0", "--", *PYTHON, "raise SystemExit(3)")
+    assert done.exit_code == 1
+    assert "bad: error; slice 0: its program ended with exit code 3" in done.output
+
+
+def test_a_function_is_named_by_its_import_path() -> None:
+    done = tidepool("jobs", "submit", "call", "--call", "builtins:print", "--arguments", '{"sep": "-"}')
+    assert done.exit_code == 0, done.output
+
+
+def test_a_job_goes_to_the_cluster_and_namespace_of_the_kubeconfig(cluster: Cluster) -> None:
+    state = submitted(
+        "--slices", "2", "--secret", "HF_TOKEN=hf/value", "--time-limit", "1h", "--", "python", "train.py"
+    )
+    assert (state["backend"], state["phase"], state["replicas"], state["exit"]) == ("gke", "waiting", 2, 0)
+    made = cluster.objects[f"{JOBSETS}/namespaces/team-a/jobsets/llama"]
+    pod = made["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
+    assert pod["containers"][0]["args"] == ["python", "train.py"]
+    assert {"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": "hf", "key": "value"}}} in pod["containers"][0][
+        "env"
+    ]
+    told = tidepool("jobs", "list")
+    assert told.stdout.splitlines()[-1].split()[:3] == ["llama", "waiting", "1"] or "2 x v4-32" in told.stdout
+
+
+def test_why_tells_the_place_in_the_queue_in_kueues_own_words(cluster: Cluster) -> None:
+    submitted("--", "true")
+    owner = {"uid": cluster.objects[f"{JOBSETS}/namespaces/team-a/jobsets/llama"]["metadata"]["uid"]}
+    cluster.objects["/apis/kueue.x-k8s.io/v1beta2/namespaces/team-a/workloads/w"] = {
+        "metadata": {"name": "w", "ownerReferences": [owner]},
+        "spec": {"queueName": "v4"},
+        "status": {"conditions": [condition("QuotaReserved", "False", "Pending", "insufficient unused quota")]},
+    }
+    pending = "/apis/visibility.kueue.x-k8s.io/v1beta2/namespaces/team-a/localqueues/v4/pendingworkloads"
+    item = {"metadata": {"name": "w"}, "positionInLocalQueue": 3, "positionInClusterQueue": 4}
+    cluster.objects[pending] = {"items": [item]}
+    told = tidepool("jobs", "why", "llama").output
+    assert "it waits in v4, 3 ahead of it, 4 in all queues together: insufficient unused quota" in told
+    assert "waiting, 3 ahead" in tidepool("jobs", "list").stdout
+
+
+def test_a_cancelled_job_says_so(cluster: Cluster) -> None:
+    submitted("--", "true")
+    assert answered("jobs", "cancel", "llama")["outcome"] == "cancelled"
+
+
+def test_a_dry_run_prints_the_object_and_asks_no_cluster(cluster: Cluster) -> None:
+    body = submitted("--dry-run", "--", "true")
+    assert (body["kind"], body["metadata"]["name"]) == ("JobSet", "llama")
+    assert cluster.calls == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("submit", "x"), "say what runs"),
+        (("submit", "x", "--call", "a:b", "--", "true"), "not both"),
+        (("submit", "x", "--call", "a:b", "--arguments", "[]"), "JSON object"),
+        (("submit", "x", "--slices", "two", "--", "true"), "no number of slices"),
+        (("submit", "x", "--env", "A", "--", "true"), "NAME=VALUE"),
+        (("submit", "X_Y", "--", "true"), "lower case"),
+        (("submit", "x", "--tpu", "v4-9", "--", "true"), "v4-8"),
+        (("list", "--backend", "gke"), "kubeconfig"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_with_2(arguments: tuple[str, ...], said: str) -> None:
+    done = tidepool("jobs", *arguments)
+    assert (done.exit_code, said in done.output) == (2, True), done.output
+
+
+def test_smoke_says_where_it_stopped() -> None:
+    done = tidepool("smoke", "--to", "local")
+    assert (done.exit_code, done.output.startswith("local   passed")) == (0, True), done.output
+    stopped = answered("smoke")
+    assert [(each["step"], each["passed"]) for each in stopped["steps"]] == [("local", True), ("cluster", False)]
+    assert stopped["exit"] == 1

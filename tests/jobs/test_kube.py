@@ -1,0 +1,122 @@
+"""The way to a cluster: from inside a pod, and by a kubeconfig."""
+
+from __future__ import annotations
+
+import base64
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from infra.jobs.kube import Kube, KubeError, KubePlace, kubeconfig_place, pod_place
+from tests.jobs.cluster import running_cluster
+
+
+def kubeconfig(
+    folder: Path, user: dict[str, Any], server: str = "http://127.0.0.1:1", **context: Any
+) -> dict[str, str]:
+    path = folder / "config"
+    body = {
+        "current-context": "lab",
+        "contexts": [{"name": "lab", "context": {"cluster": "c", "user": "u", **context}}],
+        "clusters": [{"name": "c", "cluster": {"server": server}}],
+        "users": [{"name": "u", "user": user}],
+    }
+    path.write_text(yaml.safe_dump(body))
+    return {"KUBECONFIG": str(path), "PATH": "/usr/bin:/bin"}
+
+
+def token_of(environ: dict[str, str]) -> str:
+    place = kubeconfig_place(environ)
+    assert place is not None
+    assert place.token is not None
+    return place.token()
+
+
+def test_a_pod_finds_its_own_cluster_and_namespace(tmp_path: Path) -> None:
+    environ = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
+    assert pod_place(tmp_path, environ) is None, "a service host alone does not make a pod"
+    authority = Path(__import__("ssl").get_default_verify_paths().cafile or "/etc/ssl/certs/ca-certificates.crt")
+    for name, text in (("token", "t1\n"), ("namespace", "team-a"), ("ca.crt", authority.read_text())):
+        (tmp_path / name).write_text(text)
+    place = pod_place(tmp_path, environ)
+    assert place is not None
+    assert place.token is not None
+    assert (place.server, place.namespace, place.token()) == ("https://10.0.0.1:443", "team-a", "t1")
+    (tmp_path / "token").write_text("t2")
+    assert place.token() == "t2", "a pod's token is renewed while it runs"
+    assert pod_place(tmp_path, {}) is None
+
+
+def test_a_kubeconfig_says_server_namespace_and_token(tmp_path: Path) -> None:
+    environ = kubeconfig(tmp_path, {"token": "secret"}, namespace="team-a")
+    place = kubeconfig_place(environ)
+    assert place is not None
+    assert (place.server, place.namespace) == ("http://127.0.0.1:1", "team-a")
+    assert token_of(environ) == "secret"
+    (tmp_path / "t").write_text("from a file\n")
+    assert token_of(kubeconfig(tmp_path, {"tokenFile": "t"})) == "from a file"
+
+
+def test_a_plugin_gives_the_token(tmp_path: Path) -> None:
+    answer = {"status": {"token": "fresh"}}
+    program = (
+        f"import os, json; json.loads(os.environ['KUBERNETES_EXEC_INFO']); print({json.dumps(json.dumps(answer))})"
+    )
+    plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": sys.executable, "args": ["-S", "-c", program]}
+    assert token_of(kubeconfig(tmp_path, {"exec": plugin})) == "fresh"
+
+
+def test_a_plugin_that_is_missing_is_named_with_how_to_install_it(tmp_path: Path) -> None:
+    plugin = {"apiVersion": "v1", "command": "gke-gcloud-auth-plugin-x", "installHint": "install the component"}
+    with pytest.raises(KubeError, match="install the component"):
+        token_of(kubeconfig(tmp_path, {"exec": plugin}))
+
+
+def test_a_plugin_that_fails_says_nothing_secret(tmp_path: Path) -> None:
+    program = "import sys; print('token: abc', file=sys.stderr); sys.exit(1)"
+    plugin = {"apiVersion": "v1", "command": sys.executable, "args": ["-S", "-c", program]}
+    with pytest.raises(KubeError) as error:
+        token_of(kubeconfig(tmp_path, {"exec": plugin}))
+    assert "abc" not in str(error.value)
+
+
+def test_a_kubeconfig_without_what_it_names_is_refused(tmp_path: Path) -> None:
+    environ = kubeconfig(tmp_path, {})
+    with pytest.raises(KubeError, match="contexts has no 'other'"):
+        kubeconfig_place(environ, "other")
+    assert kubeconfig_place({"KUBECONFIG": str(tmp_path / "none")}) is None
+
+
+def test_a_certificate_authority_is_read_from_the_file(tmp_path: Path) -> None:
+    environ = kubeconfig(tmp_path, {}, server="https://127.0.0.1:1")
+    config = yaml.safe_load((tmp_path / "config").read_text())
+    config["clusters"][0]["cluster"]["certificate-authority-data"] = base64.b64encode(b"no certificate").decode()
+    (tmp_path / "config").write_text(yaml.safe_dump(config))
+    with pytest.raises(KubeError, match="certificates of lab"):
+        kubeconfig_place(environ)
+
+
+def test_every_call_carries_the_token_of_now() -> None:
+    tokens = iter(("one", "two"))
+    with running_cluster(token=lambda: next(tokens)) as cluster:
+        kube = Kube(cluster.place)
+        kube.find("/api/v1/nodes/a")
+        kube.find("/api/v1/nodes/b")
+        assert [headers["authorization"] for *_, headers in cluster.calls] == ["Bearer one", "Bearer two"]
+
+
+def test_a_cluster_that_does_not_answer_is_named() -> None:
+    with pytest.raises(KubeError, match=r"GET /version at http://127.0.0.1:9 failed: no answer"):
+        Kube(KubePlace(server="http://127.0.0.1:9")).get("/version")
+
+
+def test_deleting_what_is_gone_is_done() -> None:
+    with running_cluster() as cluster:
+        Kube(cluster.place).delete("/apis/x/v1/namespaces/a/things/b")
+        assert [(method, url.partition("?")[2]) for method, url, *_ in cluster.calls] == [
+            ("DELETE", "propagationPolicy=Foreground")
+        ]
