@@ -35,18 +35,19 @@ class SweepError(OutsideError):
 class Remembered:
     """memory: what the record says. generation: of the record that the next write replaces.
 
-    unanswered: what the last write would have written, where nobody said whether it did.
+    holder: who writes; two sweeps may write the same, and only one of them may go on. unanswered: what the last write would have written, where nobody said whether it did.
     """
 
     records: Records
     name: str
+    holder: str
     memory: Memory
     generation: int
     unanswered: Body | None = None
 
     @classmethod
-    def read(cls, records: Records, stack: str) -> Self:
-        """The memory of a stack. SweepError where it cannot be read, GoogleError where the bucket fails."""
+    def read(cls, records: Records, stack: str, holder: str) -> Self:
+        """The memory of a stack, for a holder of its lease. SweepError where it cannot be read, GoogleError where the bucket fails."""
         name = names.memory_object(stack)
         record = records.read(name)
         try:
@@ -54,18 +55,21 @@ class Remembered:
         except memories.UnreadableMemoryError as error:
             lost = "waits begin anew, and nobody knows any more where runners of pools that left are registered"
             raise SweepError(f"{error}; delete gs://{records.bucket}/{name} to begin anew: {lost}") from None
-        return cls(records=records, name=name, memory=memory, generation=record.generation if record else ABSENT)
+        generation = record.generation if record else ABSENT
+        return cls(records=records, name=name, holder=holder, memory=memory, generation=generation)
 
-    def write(self, memory: Memory) -> None:
+    def write(self, memory: Memory, *, acts: bool = False) -> None:
         """Raises SweepError where somebody else wrote it meanwhile, who holds the lease by now; GoogleError.
 
         It is not read first: a large fleet's memory costs more to read than all else that a sweep does.
+        acts: whether something is done by it, so that it is written though nothing in it is new: a sweep that lost the
+        lease to this one can then write no more what it learned.
         """
-        if memory == self.memory and self.unanswered is None:
+        if memory == self.memory and self.unanswered is None and not acts:
             if self.records.generation(self.name) != self.generation:
                 raise _overtaken()
             return
-        body = memory.to_json()
+        body = memory.to_json() | {"written_by": self.holder}
         before, self.unanswered = self.unanswered, body
         generation = self.records.replace(self.name, body, generation=self.generation)
         self.generation = self._own(body, before) if generation is None else generation

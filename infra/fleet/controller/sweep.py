@@ -137,7 +137,7 @@ class Sweeper:
     def _swept(self, *, retry: bool) -> Swept:
         with held(self.records, self.stack, LeaseKind.CONTROLLER, self.wall, SWEEP_TIME) as lease:
             desired, record = self._desired()
-            remembered = Remembered.read(self.records, self.stack)
+            remembered = Remembered.read(self.records, self.stack, lease.holder)
             memory = remembered.memory
             observed = self.observer.observe(desired, memory)
             observed = replace(observed, epoch=epoch(record.generation, lease.commanded))
@@ -145,7 +145,7 @@ class Sweeper:
                 observed = replace(observed, declared=record.updated)
             now = self.clock()
             decision = decide(desired, observed, memory.without_waits() if retry else memory, now)
-            remembered.write(decision.memory)
+            remembered.write(decision.memory, acts=bool(decision.actions))
             left = desired.but({zone for zone in desired.zones if memory.is_given_up(zone, observed, now)})
             actor = replace(self.actor(left), seen=observed, memory=decision.memory)
             outcomes = self._act(actor, decision, lease, remembered)
