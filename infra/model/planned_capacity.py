@@ -101,7 +101,9 @@ def capacity(plan: Plan, declared: Iterable[CapacityRow] = ()) -> tuple[Capacity
         for side, inputs in enumerate((step.old_inputs, step.new_inputs)):
             if inputs is not None:
                 counts[place(inputs)][side] += 1
-    return tuple(CapacityChange(place=where, before=before, after=after) for where, (before, after) in sorted(counts.items()))
+    return tuple(
+        CapacityChange(place=where, before=before, after=after) for where, (before, after) in sorted(counts.items())
+    )
 
 
 def chips_of(step: Step) -> int:
