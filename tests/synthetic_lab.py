@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
+from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 
@@ -40,10 +41,15 @@ def connected(text: str, *repositories: str) -> str:
     return f"{head}{key}{joined}\n{tail}"
 
 
+def lend_stacks(root: Path) -> None:
+    """Copy every stack file below `root`, and nothing else."""
+    shutil.copytree(SYNTHETIC / "stacks", root / "stacks", dirs_exist_ok=True)
+
+
 def lend(root: Path) -> Path:
     """Make `root` a checkout with stacks and images to edit; what else a program reads stands there by links."""
-    for folder in ("stacks", "images"):
-        shutil.copytree(SYNTHETIC / folder, root / folder, dirs_exist_ok=True)
+    lend_stacks(root)
+    shutil.copytree(SYNTHETIC / "images", root / "images", dirs_exist_ok=True)
     for name in _OF_THE_TOOL:
         source, target = ROOT / "images" / name, root / "images" / name
         shutil.copytree(source, target, dirs_exist_ok=True) if source.is_dir() else shutil.copy(source, target)
@@ -60,7 +66,23 @@ def lend_workflows(root: Path) -> Path:
     shutil.copytree(SYNTHETIC / "workflows", root / "workflows", dirs_exist_ok=True)
     shutil.copy(ROOT / "workflows" / "actions.yaml", root / "workflows")
     shutil.copytree(ROOT / "workflows" / "shell", root / "workflows" / "shell", dirs_exist_ok=True)
+    _link_missing(ROOT / "workflows", root / "workflows", but=("demand.yaml", "generated", "__pycache__"))
+    for module in (ROOT / "workflows" / "spec").glob("*.py"):
+        (root / "workflows" / "spec" / module.name).symlink_to(module)
     return root
+
+
+def lend_whole(root: Path) -> Path:
+    """As `lend_workflows`, and the launcher with all that it starts."""
+    lend_workflows(root)
+    _link_missing(ROOT, root, but=(".git", ".github", ".hypothesis", ".tidepool", "actions"))
+    return root
+
+
+def _link_missing(source: Path, target: Path, *, but: Collection[str]) -> None:
+    for each in source.iterdir():
+        if each.name not in but and not (target / each.name).exists():
+            (target / each.name).symlink_to(each)
 
 
 def regenerate(root: Path) -> None:

@@ -11,7 +11,7 @@ from tests import lacking
 
 TESTS = Path(__file__).parent
 SKIP = re.compile(r"pytest\.(?:skip|importorskip)\(")
-MAY_SKIP = {"lacking.py", "shipped_stacks.py"}
+MAY_SKIP = {"lacking.py"}
 
 
 def test_what_a_machine_lacks_fails_a_test_in_the_strict_mode_and_skips_it_in_others(

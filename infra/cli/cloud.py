@@ -110,9 +110,9 @@ def fail(
     unreachable  lists leave out --zone, and name it as unreachable
     missing      lists leave out entries, each with --probability
     lag          lists show what is new --late
-    stockout     TPU creates answer 200 and fail for want of capacity
-    operation    TPU calls answer 200 and fail with --status
-    hang         TPU creates and deletes do not end, or do so --late
+    stockout     creates of TPUs and node pools answer 200 and fail for want of capacity
+    operation    calls to TPUs and clusters answer 200 and fail with --status
+    hang         their creates and deletes do not end, or do so --late
     preempt      take VMs away at --per-hour
     mute         VMs boot and never register
     slow-boot    VMs boot, --late

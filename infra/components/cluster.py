@@ -210,5 +210,6 @@ def _maintenance(args: MaintenanceArgs) -> gcp.container.ClusterMaintenancePolic
                 ),
             )
             for each in args.exclusions
-        ],
+        ]
+        or None,
     )

@@ -130,7 +130,7 @@ def masked_value(value: Any, name: str = "") -> Any:
     if isinstance(value, Mapping):
         return {masked(str(key)): masked_value(item, str(key)) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [masked_value(item) for item in value]
+        return [masked_value(item, name) for item in value]
     if isinstance(value, str):
         return SECRET if _tells_a_secret(name) else masked(value)
     return value

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from infra.cli.app import cli
 from tests.model.given import ROOT
-from tests.synthetic_lab import lend, steady
+from tests.synthetic_lab import lend_stacks, steady
 
 CI = steady("ci")
 MORE = CI.replace("us-west4-a: 2", "us-west4-a: 3")
@@ -24,7 +24,7 @@ FILE = "stacks/Pulumi.ci.yaml"
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A git checkout whose one commit, tagged `first`, has the steady stacks."""
     root = tmp_path / "checkout"
-    lend(root)
+    lend_stacks(root)
     monkeypatch.setenv("TIDEPOOL_ROOT", str(root))
     monkeypatch.setenv("TIDEPOOL_HOME", str(tmp_path / "home"))
     git(root, "init", "--quiet")
@@ -86,7 +86,7 @@ def test_siblings_are_those_of_the_same_version(checkout: Path) -> None:
     commit(checkout, "third")
     (checkout / FILE).write_text((checkout / FILE).read_text().replace("us-central2-b: 1", "us-central2-b: 3"))
     result = explain("ci", "--base", "second")
-    assert "us-central2-b v4 preemptible quota: 4 -> 44 of 64 chips" in result.output
+    assert "us-central2-b v4 preemptible quota: 20 -> 60 of 64 chips" in result.output
 
 
 def test_a_new_stack_and_a_removed_one_are_told(checkout: Path) -> None:

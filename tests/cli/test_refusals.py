@@ -67,7 +67,7 @@ BAD_EDITS = {
     "a chip over a quota": (
         POOLS,
         f"  tidepool:quotas: [{{kind: preemptible, {LIMIT}}}]\n{POOLS}",
-        "ci/tpu-v4 1 x 4 = 4, together 4 of 3 chips",
+        "together 20 of 3 chips",
     ),
     "a mirror that keeps the newest": (
         "      upstream: docker-hub\n      locations: [us, europe]\n      cleanup:\n",

@@ -101,24 +101,31 @@ def test_of_too_many_runs_those_that_wait_longest_are_looked_into() -> None:
     assert looked == [200 - each for each in range(MOST_RUNS)]
 
 
+OTHER_SHAPE = f"listing the jobs of {REPO}: one of them has another shape"
+
+
 @pytest.mark.parametrize(
-    "job",
+    ("job", "said"),
     [
-        {},
-        7,
-        {"status": "queued"},
-        {"status": "queued", "created_at": "soon", "labels": []},
-        {"status": "queued", "created_at": "2026-11-21T08:00:00", "labels": [], "name": "a"},
+        ({}, OTHER_SHAPE),
+        (7, OTHER_SHAPE),
+        ({"status": "queued"}, OTHER_SHAPE),
+        ({"status": "queued", "created_at": "soon", "labels": []}, OTHER_SHAPE),
+        (
+            {"status": "queued", "created_at": "2026-11-21T08:00:00", "labels": [], "name": "a"},
+            f"a job of {REPO} says no time zone",
+        ),
     ],
 )
-def test_a_job_of_another_shape_is_said_so(job: Any) -> None:
+def test_a_job_of_another_shape_is_said_so(job: Any, said: str) -> None:
     def ask(path: str) -> Any:
         if "/jobs" in path:
             return listed("jobs", [job])(path)
         return listed("workflow_runs", [{"id": 7, "created_at": "2026-11-20T08:00:00Z"}])(path)
 
-    with pytest.raises(ListError):
+    with pytest.raises(ListError) as error:
         jobs(ask, REPO)
+    assert str(error.value) == said
 
 
 def test_jobs_that_wait_are_told_with_labels_and_since_when(cloud: TestCloud) -> None:

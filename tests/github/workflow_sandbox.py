@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from tests.synthetic_lab import lend, the_lab
+from tests.synthetic_lab import lend_stacks, the_lab
 from workflows.composite import expanded
 from workflows.read import read
 from workflows.world import ACTIONS, load_world
@@ -52,7 +52,7 @@ def git(folder: Path, *arguments: str) -> str:
 def tool_copied(folder: Path) -> None:
     """What the launcher and the commands need of this checkout."""
     shutil.copytree(ROOT / "infra", folder / "infra", ignore=shutil.ignore_patterns("__pycache__"))
-    lend(folder)
+    lend_stacks(folder)
     for name in ("tidepool", *LOCKS, "Pulumi.yaml"):
         shutil.copy2(ROOT / name, folder / name)
 

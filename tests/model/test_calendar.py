@@ -79,4 +79,13 @@ def test_every_wrong_value_is_told_at_once() -> None:
         budget="usd_per_month: -1\n",
         exceptions="- {rule: External IP, subject: '', reason: ' ', expires: never}",
     )
-    assert len(refusals(text)) == 8
+    assert [(problem.subject.partition(":")[2].split(" ")[1], problem.value) for problem in refusals(text)] == [
+        ("tidepool:freezes[0].from", '"soon"'),
+        ("tidepool:freezes[0].time_zone", '"Berlin"'),
+        ("tidepool:freezes[0].to", '"2026-13-01"'),
+        ("tidepool:budget.usd_per_month", "-1"),
+        ("tidepool:exceptions[0].expires", '"never"'),
+        ("tidepool:exceptions[0].reason", '" "'),
+        ("tidepool:exceptions[0].rule", '"External IP"'),
+        ("tidepool:exceptions[0].subject", '""'),
+    ]

@@ -29,6 +29,11 @@ def test_the_cost_of_a_stack_is_that_of_all_its_pools_and_zones() -> None:
     assert cost.amount - west == Amount(hour=Decimal("5.76"), month=Decimal("4204.80"))
 
 
+def test_programs_read_dollars_an_hour_to_the_hundredth_of_a_cent_and_a_month_to_the_cent() -> None:
+    amount = Amount(hour=Decimal("1.23456"), month=Decimal("901.23"))
+    assert amount.to_json() == {"usdPerHour": 1.2346, "usdPerMonth": 901.23}
+
+
 def test_half_a_cent_of_a_month_is_a_cent() -> None:
     config = parse(stack_text(pools=POOL))
     assert stack_cost(config, {"tpu-ci": 0.0013}).amount.month == Decimal("0.00")

@@ -351,10 +351,15 @@ def test_the_right_edit_beside_a_mistake_is_still_told() -> None:
 
 
 def test_a_new_stack_full_of_mistakes_is_told_as_far_as_it_goes() -> None:
-    broken = edited("  gcp:project: hai-gcp-models\n", "", edited("tidepool:owner: marin", "tidepool:owner: 3"))
+    broken = edited("  gcp:project: hai-gcp-models\n", "", edited("tidepool:owner: marin", "tidepool:owner: A Lab"))
     edit = meaning(None, edited("trust: member", "trust: everybody", broken))
     assert edit.stops
-    assert text.render(edit)
+    said = text.render(edit)
+    assert "project is required" in said
+    assert '"A Lab"' in said
+    assert said.count('"everybody": not a kind of trust\n    write: fork, member or protected') == broken.count(
+        "trust: member"
+    )
 
 
 def test_mistakes_that_are_mended_are_no_findings() -> None:

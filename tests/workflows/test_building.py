@@ -291,7 +291,11 @@ def test_a_clean_up_runs_whatever_happened_and_waits_for_no_other_run() -> None:
 def test_all_mistakes_of_a_job_are_told_at_once() -> None:
     with pytest.raises(ConfigError) as error:
         job(timeout_minutes=0, steps=[], runs_on=Hosted("ubuntu-latest"))
-    assert len(error.value.problems) == 3
+    assert [(problem.subject, problem.value, problem.fix) for problem in error.value.problems] == [
+        ("job test", "0 minutes", "timeout_minutes=15"),
+        ("job test", "no steps", "steps=[...]"),
+        ("job test", "ubuntu-latest", "ubuntu-24.04"),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -189,7 +189,8 @@ def test_a_file_by_hand_that_came_back_beside_its_copy_is_refused() -> None:
 def test_every_old_workflow_that_is_not_there_is_named_at_once() -> None:
     with pytest.raises(ConfigError) as refusal:
         keep({}, legacy())
-    assert len(refusal.value.problems) == len(REPLACED)
+    assert {problem.subject for problem in refusal.value.problems} == {path(file) for file in REPLACED}
+    assert {problem.rule for problem in refusal.value.problems} == {"a workflow that is kept for a while is there"}
 
 
 def test_a_name_that_the_file_does_not_have_is_refused_with_the_right_one() -> None:
@@ -216,7 +217,11 @@ def test_any_of_them_comes_back_as_it_was(some: set[str]) -> None:
 def test_there_is_no_way_back_without_the_copies_and_each_is_named() -> None:
     with pytest.raises(ConfigError) as refusal:
         back(generated(), legacy())
-    assert len(refusal.value.problems) == len(REPLACED)
+    copies = {path(file.replace(".yaml", "-legacy.yaml")) for file in REPLACED}
+    assert {problem.subject for problem in refusal.value.problems} == copies
+    assert {problem.fix for problem in refusal.value.problems} == {
+        f"the copy again: git checkout COMMIT -- {copy}" for copy in copies
+    }
 
 
 def test_nothing_is_overdue_on_the_last_day() -> None:

@@ -35,7 +35,8 @@ class SweepError(OutsideError):
 class Remembered:
     """memory: what the record says. generation: of the record that the next write replaces.
 
-    holder: who writes; two sweeps may write the same, and only one of them may go on. unanswered: what the last write would have written, where nobody said whether it did.
+    holder: who writes; two sweeps may write the same, and only one of them may go on.
+    unanswered: what the last write would have written, where nobody said whether it did.
     """
 
     records: Records
@@ -47,7 +48,10 @@ class Remembered:
 
     @classmethod
     def read(cls, records: Records, stack: str, holder: str) -> Self:
-        """The memory of a stack, for a holder of its lease. SweepError where it cannot be read, GoogleError where the bucket fails."""
+        """The memory of a stack, for a holder of its lease.
+
+        SweepError where it cannot be read, GoogleError where the bucket fails.
+        """
         name = names.memory_object(stack)
         record = records.read(name)
         try:

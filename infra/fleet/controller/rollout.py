@@ -45,6 +45,7 @@ def rolled(pool: str, judge: Judge, target: PoolVersion, *, halted: str = "") ->
     rollout = judge.memory.rollouts.get(pool) or _begun(pool, judge, target)
     if rollout is None:
         return None
+    canary = tuple(rollout.waiting) if rollout.stage is Stage.CANARY else ()
     rollout = _forgiven(rollout, wishes.redone.get(pool))
     rollout = replace(rollout, bad=tuple(sorted(rollout.bad_parts)))
     asked = wishes.undone.get(pool, ())
@@ -52,7 +53,7 @@ def rolled(pool: str, judge: Judge, target: PoolVersion, *, halted: str = "") ->
     once = _wished_again_unobeyed(rollout, asked)
     rollout = _undone(rollout, standing | once, judge.now)
     rollout = replace(rollout, obeyed=tuple(each.at for each in asked if each.at))
-    rollout = _retargeted(rollout, target, standing | once, judge.now)
+    rollout = _retargeted(rollout, target, standing | once, judge.now, canary)
     if rollout.stage.is_under_way:
         rollout = trial.proved(rollout, slots, judge)
         if not halted and rollout.stage.is_under_way:
@@ -122,7 +123,11 @@ def _aim(rollout: Rollout, target: PoolVersion, back: Collection[VersionPart]) -
     return without(target if target.images else replace(target, images=stable.images), back, stable)
 
 
-def _retargeted(rollout: Rollout, target: PoolVersion, standing: frozenset[VersionPart], now: datetime) -> Rollout:
+def _retargeted(
+    rollout: Rollout, target: PoolVersion, standing: frozenset[VersionPart], now: datetime, canary: Iterable[str]
+) -> Rollout:
+    """Aim at a target. canary: who was trying the one before, and tries this one: a second VM of a pool would have
+    what nobody has proved."""
     # Whoever comes back to what failed, after another stood in its place, means it.
     bad = rollout.bad_parts & target.parts
     rollout = replace(rollout, bad=tuple(sorted(bad)))
@@ -137,7 +142,7 @@ def _retargeted(rollout: Rollout, target: PoolVersion, standing: frozenset[Versi
         return _at_rest(rollout, Stage.STEADY, now)
     if aim.key == rollout.stable.key:
         return replace(_at_rest(rollout, Stage.STEADY, now), target=rollout.stable)
-    return replace(_at_rest(rollout, Stage.CANARY, now), target=aim)
+    return replace(_at_rest(rollout, Stage.CANARY, now), target=aim, waiting=dict.fromkeys(canary, now))
 
 
 def _problem(pool: str, rollout: Rollout, target: PoolVersion, standing: frozenset[VersionPart]) -> str:

@@ -1,7 +1,8 @@
 """What a rollout tells each VM, and how many of those that go back are in work at a time.
 
 Owns the orders and the way back. A VM that goes back is in work until it serves with what is proved, is lost, or had
-twice the boot allowance. One with a job gives its turn to an idle one: it is told again what it runs.
+twice the boot allowance. One with a job gives its turn to an idle one. Whoever waits for a turn is told again what it
+runs: what it was told before may be what nobody has proved, and it would take that over after its job.
 """
 
 from __future__ import annotations
@@ -28,20 +29,23 @@ def ordered(rollout: Rollout, slots: Sequence[DesiredSlot], judge: Judge) -> tup
     room = at_once(len(slots), judge.desired.settings.share) - len(rollout.waiting) - len(returning)
     idle = sum(not judge.busy(slot.name) for slot in waits)
     for vm in [vm for vm in returning if judge.busy(vm)][: max(0, idle - max(0, room))]:
-        orders[vm] = _as_before(orders[vm], returning.pop(vm).before)
+        reason = "it has a job, and an idle VM goes back first"
+        orders[vm] = _as_before(orders[vm], returning.pop(vm).before, reason)
         room += 1
     chosen = sorted(waits, key=lambda slot: (judge.busy(slot.name), slot.name))[: max(0, room)]
     for slot in chosen:
         returning[slot.name] = Returning(
             since=judge.now, before=judge.memory.vms[slot.name].assigned or AssignedVersion("")
         )
-    later = {slot.name for slot in waits} - returning.keys()
+    for vm in {slot.name for slot in waits} - returning.keys():
+        report = judge.observed.reports.get(vm)
+        if report is None:
+            del orders[vm]
+        else:
+            runs = AssignedVersion(report.image or "", report.bundle or "")
+            orders[vm] = _as_before(orders[vm], runs, "others go back first")
     known = judge.memory.vms
-    told = (
-        each
-        for vm, each in orders.items()
-        if vm not in later and (known[vm].unsure or each.version != known[vm].assigned)
-    )
+    told = (each for vm, each in orders.items() if known[vm].unsure or each.version != known[vm].assigned)
     return replace(rollout, returning=returning), tuple(told)
 
 
@@ -100,8 +104,7 @@ def _assign(slot: DesiredSlot, rollout: Rollout, judge: Judge, *, is_new: bool) 
     )
 
 
-def _as_before(orders: Assign, before: AssignedVersion) -> Assign:
-    reason = "it has a job, and an idle VM goes back first"
+def _as_before(orders: Assign, before: AssignedVersion, reason: str) -> Assign:
     image, bundle = before.image or None, before.bundle or None
     return replace(orders, image=image, bundle=bundle, first=False, drained=False, reason=reason)
 

@@ -2,8 +2,8 @@
 
 Owns matching and counting of rules; a rule is data, kept in the store. The gateway acts on `error`, `rate`, `slow` and
 `lost` for every method, and by `list_faults` on `unreachable`, `missing` and `lag`; `services.tpu_*` act on `stockout`,
-`operation`, `hang` and `preempt`, guests of VMs on the rest. Chance is seeded: the n-th request that a rule matches
-always has the same fate.
+`operation`, `hang` and `preempt`, `services.gke_*` on the first three of them, guests of VMs on the rest. Chance is
+seeded: the n-th request that a rule matches always has the same fate.
 """
 
 from __future__ import annotations
@@ -57,9 +57,10 @@ class FaultRule:
         minute of cloud time, and, with a `zone`, of a place; `slow` answers `seconds` (of real time) late; `lost` does
         what was asked and breaks off in the middle of the answer. Of lists: `unreachable` leaves out the places that
         match and names them; `missing` leaves out entries, each by `probability`, and says nothing; `lag` leaves out
-        what is younger than `seconds` of cloud time. Of TPUs: `stockout` lets a create or start fail in its operation
-        for want of capacity; `operation` lets any operation fail with `status`; `hang` lets one that creates, deletes,
-        starts or stops go on for `seconds` of cloud time (for ever where none are given), or until the rule is lifted;
+        what is younger than `seconds` of cloud time. Of TPUs and node pools: `stockout` lets what needs machines fail
+        in its operation for want of capacity; `operation` lets any operation fail with `status`; `hang` lets one that
+        creates, deletes, starts or stops go on for `seconds` of cloud time (for ever where none are given), or until
+        the rule is lifted;
         `preempt` takes preemptible and spot nodes away at `per_hour` (chance per hour of cloud time, each node on its
         own). Of guests, once a making of a node: `mute`
         boots and never asks for a registration; `slow-boot` boots `seconds` (of cloud time) longer; `unfit` fails the

@@ -133,8 +133,9 @@ class Operations:
     def postpone(self, name: str, due: float) -> None:
         """Let an operation end at another time. Raises 404."""
         answer = json.loads(self._row(name)[2])
-        if "endTime" in answer.get("metadata", {}):
-            answer["metadata"]["endTime"] = timestamp(due)
+        for part in (answer, answer.get("metadata", {})):
+            if "endTime" in part:
+                part["endTime"] = timestamp(due)
         self._connection.execute(
             "UPDATE operations SET due = ?, finished = ? WHERE name = ?", (due, json.dumps(answer), name)
         )

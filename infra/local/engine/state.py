@@ -189,8 +189,6 @@ class Codec:
 
     def encode_value(self, value: Any) -> Any:
         """A property value for a checkpoint."""
-        if isinstance(value, str) or value is None:
-            return value
         if isinstance(value, Secret):
             return {SIGNATURE: SECRET_SIGNATURE, "ciphertext": value.sealed_by(self._vault)}
         if isinstance(value, dict):

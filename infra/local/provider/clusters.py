@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from infra.local.provider.codec import pick
+from infra.local.provider.differ import compare, tops
 from infra.local.provider.resource import ResourceCall
 from infra.local.provider.rest import OperationFailedError, Rest, poll
 from infra.local.provider.spellings import link_path
@@ -97,6 +98,23 @@ _FLAGS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """What is an object with a flag in an update."""
+_ALWAYS: Final[Mapping[str, Any]] = MappingProxyType(
+    {
+        "autopilot": {"enabled": False},
+        "binaryAuthorization": {"enabled": False},
+        "networkPolicy": {},
+        "notificationConfig": {"pubsub": {}},
+    }
+)
+"""What a create says of parts that the program does not mention."""
+_DEFAULTS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
+    {
+        "gcfsConfig": ("desiredGcfsConfig", "gcfsConfig"),
+        "insecureKubeletReadonlyPortEnabled": ("desiredNodeKubeletConfig", "nodeKubeletConfig"),
+        "loggingVariant": ("desiredNodePoolLoggingConfig", "loggingConfig"),
+    }
+)
+"""Of the defaults of node pools: the field of an update, and where its value stands in a cluster."""
 _ENDPOINTS: Final = frozenset({"controlPlaneEndpointsConfig", "masterAuthorizedNetworksConfig"})
 _IP: Final = "ipEndpointsConfig"
 
@@ -107,7 +125,7 @@ class Cluster(OfGke):
 
     def create(self, call: ResourceCall) -> None:
         body = _sent_cluster(call)
-        self._made(call, {"cluster": body})
+        self._made(call, {"cluster": {**_ALWAYS, **body}})
         if call.values.get("removeDefaultNodePool"):
             self._change(call, "DELETE", f"{self.path(call)}/nodePools/default-pool")
 
@@ -118,9 +136,10 @@ class Cluster(OfGke):
     def update(self, call: ResourceCall) -> None:
         path, changed, body = self.path(call), call.changed, _sent_cluster(call)
         if "maintenancePolicy" in changed:
-            policy = dict(body.get("maintenancePolicy") or {})
             held = call.send("GET", path).get("maintenancePolicy") or {}
-            policy["resourceVersion"] = held.get("resourceVersion", "")
+            # Where the program has no policy any more the exclusions stay: only the windows are taken away.
+            kept = {"window": {"maintenanceExclusions": pick(held, "window.maintenanceExclusions") or {}}}
+            policy = {**body.get("maintenancePolicy", kept), "resourceVersion": held.get("resourceVersion", "")}
             self._change(call, "POST", f"{path}:setMaintenancePolicy", {"maintenancePolicy": policy})
         if "resourceLabels" in changed:
             labels = {
@@ -148,14 +167,25 @@ def _cluster_updates(calls: Rest, call: ResourceCall, body: Mapping[str, Any]) -
         found.append({_DESIRED[name]: calls.fields[name].zero if value is None else value})
     flags = sorted(changed & _FLAGS.keys())
     found += [{_FLAGS[name]: {"enabled": bool(call.values.get(name))}} for name in flags]
-    if changed & _ENDPOINTS:
+    private = changed_parts(calls, call, "privateClusterConfig")
+    if "enablePrivateNodes" in private:
+        wanted = call.values.get("privateClusterConfig") or {}
+        found.append({"desiredDefaultEnablePrivateNodes": bool(wanted.get("enablePrivateNodes"))})
+    if changed & _ENDPOINTS or private - {"enablePrivateNodes"}:
         found.append({"desiredControlPlaneEndpointsConfig": body.get("controlPlaneEndpointsConfig", {})})
-    if "privateClusterConfig" in changed:
-        private = call.values.get("privateClusterConfig") or {}
-        found.append({"desiredDefaultEnablePrivateNodes": bool(private.get("enablePrivateNodes"))})
-        if "controlPlaneEndpointsConfig" not in changed:
-            found.append({"desiredControlPlaneEndpointsConfig": body.get("controlPlaneEndpointsConfig", {})})
+    defaults = pick(body, "nodePoolDefaults.nodeConfigDefaults") or {}
+    for part in sorted(changed_parts(calls, call, "nodePoolDefaults", "nodeConfigDefaults") & _DEFAULTS.keys()):
+        desired, name = _DEFAULTS[part]
+        found.append({desired: defaults.get(name, {})})
     return found
+
+
+def changed_parts(calls: Rest, call: ResourceCall, *path: str) -> set[str]:
+    """Which properties of a block differ."""
+    fields, old, new = calls.fields, call.old, call.values
+    for name in path:
+        fields, old, new = fields[name].inner, old.get(name) or {}, new.get(name) or {}
+    return tops(compare(fields, old, new))
 
 
 def _sent_cluster(call: ResourceCall) -> dict[str, Any]:

@@ -7,7 +7,7 @@ rather than with the last inputs, as the official provider does: a drift that a 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any, Literal
@@ -19,6 +19,7 @@ from infra.local.provider.fields import Field, Shape, is_empty
 Differences = dict[str, PropertyDiff]
 
 _BARE_KEY = re.compile(r"[^.\[\]\"]+")
+_TOP = re.compile(r"[.\[]")
 
 
 def compare(fields: Mapping[str, Field], old: Mapping[str, Any], new: Mapping[str, Any]) -> Differences:
@@ -33,6 +34,11 @@ def under(path: str, key: str) -> str:
     if not _BARE_KEY.fullmatch(key):
         return f'{path}["{key}"]'
     return f"{path}.{key}" if path else key
+
+
+def tops(paths: Iterable[str]) -> set[str]:
+    """The top-level properties that these paths stand in."""
+    return {_TOP.split(path, maxsplit=1)[0] for path in paths}
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,11 +23,11 @@ from infra.local.engine.provider import (
 )
 from infra.local.provider.checker import Findings, check_fields, fill_name
 from infra.local.provider.codec import DEFAULTS, as_declared, as_written, has_unknown
-from infra.local.provider.differ import compare
+from infra.local.provider.differ import compare, tops
 from infra.local.provider.resource import ResourceCall, ResourceType
 from infra.local.provider.rest import OperationFailedError, OperationTimeoutError
 from infra.local.provider.settings import EFFECTIVE, FUNCTIONS, MANAGED, ProviderSettings
-from infra.local.provider.states import States, tops
+from infra.local.provider.states import States
 from infra.local.provider.tables import TYPES
 from infra.local.provider.transport import ApiError, RestApi
 

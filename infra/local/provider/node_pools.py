@@ -7,13 +7,12 @@ seen 2026-11). Of a changed placement it sends nothing: that change is one of th
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
 from infra.local.engine.provider import ProviderError
-from infra.local.provider.clusters import OfGke, fill_kubelet, told_config
+from infra.local.provider.clusters import OfGke, changed_parts, fill_kubelet, told_config
 from infra.local.provider.resource import ResourceCall
 from infra.local.provider.rest import Rest
 from infra.local.provider.spellings import last_part
@@ -23,10 +22,13 @@ _COMPUTE: Final = "compute/beta"
 _WRAPPED: Final = MappingProxyType({"labels": "labels", "taints": "taints", "tags": "tags", "resourceLabels": "labels"})
 """What stands in an object of its own in an update of a pool, and under which name there."""
 _TOGETHER: Final = ("machineType", "diskType", "diskSizeGb")
-_ALONE: Final = (
-    "gcfsConfig", "gvnic", "imageType", "kubeletConfig", "labels", "linuxNodeConfig", "loggingVariant",
-    "resourceLabels", "resourceManagerTags", "tags", "taints", "workloadMetadataConfig",
+_ALONE: Final = frozenset(
+    {
+        "gcfsConfig", "gvnic", "kubeletConfig", "labels", "linuxNodeConfig", "loggingVariant", "resourceLabels",
+        "resourceManagerTags", "tags", "taints", "workloadMetadataConfig",
+    }
 )  # fmt: skip
+_FIELDS: Final = MappingProxyType({"loggingVariant": "loggingConfig"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,8 +69,12 @@ class NodePool(OfGke):
             wanted = {**limits, "enabled": True} if limits else {"enabled": False}
             update = {"desiredNodePoolId": call.values["name"], "desiredNodePoolAutoscaling": wanted}
             self._change(call, "PUT", self._cluster_path(call), {"update": update})
-        for body in _pool_updates(call):
-            self._change(call, "PUT", path, body)
+        parts = changed_parts(self, call, "nodeConfig") if "nodeConfig" in changed else set()
+        if "imageType" in parts:
+            image = {"desiredNodePoolId": call.values["name"], "desiredImageType": call.body["config"]["imageType"]}
+            self._change(call, "PUT", self._cluster_path(call), {"update": image})
+        for body in (*_config_updates(call, parts), *_pool_updates(call)):
+            self._change(call, "PUT", path, {"name": call.values["name"], **body})
         if "nodeCount" in changed and call.values.get("nodeCount") is not None:
             self._change(call, "POST", f"{path}:setSize", {"nodeCount": int(call.values["nodeCount"])})
         if "management" in changed:
@@ -78,45 +84,30 @@ class NodePool(OfGke):
 
 def _pool_updates(call: ResourceCall) -> list[dict[str, Any]]:
     """One body for each part that changed. Of a placement nothing is ever sent: its change is one of the state."""
-    name, found = call.values["name"], []
-    if "nodeConfig" in call.changed:
-        found += [{"name": name, **each} for each in _config_updates(call)]
+    found = []
     if "nodeLocations" in call.changed:
         found.append({"locations": call.body.get("locations", [])})
     if "version" in call.changed and (version := call.values.get("version")):
-        found.append({"nodePoolId": name, "nodeVersion": version})
+        found.append({"nodeVersion": version})
     if "upgradeSettings" in call.changed:
         found.append({"upgradeSettings": call.body.get("upgradeSettings", {})})
     if "networkConfig" in call.changed:
         private = (call.values.get("networkConfig") or {}).get("enablePrivateNodes")
-        found.append({"nodePoolId": name, "nodeNetworkConfig": {"enablePrivateNodes": bool(private)}})
+        found.append({"nodeNetworkConfig": {"enablePrivateNodes": bool(private)}})
     return found
 
 
-def _config_updates(call: ResourceCall) -> list[dict[str, Any]]:
-    old, new = call.old.get("nodeConfig") or {}, call.values.get("nodeConfig") or {}
+def _config_updates(call: ResourceCall, changed: set[str]) -> list[dict[str, Any]]:
+    """changed: properties of the node configuration."""
     body, found = call.body.get("config", {}), []
-    if any(_differs(old, new, part) for part in _TOGETHER):
-        machine = {part: body[part] for part in _TOGETHER if part in body}
-        found.append({part: str(value) for part, value in machine.items()})
-    for part in _ALONE:
-        if not _differs(old, new, part):
-            continue
-        if part == "loggingVariant":
-            found.append({"loggingConfig": body.get("loggingConfig", {})})
-        elif part in _WRAPPED:
-            found.append({part: {_WRAPPED[part]: body.get(part) or ({} if "abels" in part else [])}})
+    if changed & {*_TOGETHER}:
+        found.append({part: str(body[part]) for part in _TOGETHER if part in body})
+    for part in sorted(changed & _ALONE):
+        if part in _WRAPPED:
+            found.append({part: {_WRAPPED[part]: body[part]} if part in body else {}})
         else:
-            found.append({part: body.get(part) or {}})
+            found.append({_FIELDS.get(part, part): body.get(_FIELDS.get(part, part)) or {}})
     return found
-
-
-def _differs(old: Mapping[str, Any], new: Mapping[str, Any], part: str) -> bool:
-    """Whether the program says something else of it than is so; what it does not say stays, but for what is a list."""
-    said = new.get(part)
-    if said is None:
-        return part in ("taints", "tags", "resourceLabels") and bool(old.get(part))
-    return said != old.get(part)
 
 
 def _managers(call: ResourceCall, links: Any) -> list[dict[str, Any]]:

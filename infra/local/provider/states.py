@@ -7,14 +7,13 @@ translation (`codec`) nor comparison of one property with another (`differ`).
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from infra.local.engine.provider import UNKNOWN, PropertyDiff
 from infra.local.provider.codec import decode, encode, overlay, plain
-from infra.local.provider.differ import compare
+from infra.local.provider.differ import compare, tops
 from infra.local.provider.fields import Field, Shape
 from infra.local.provider.resource import ResourceType, Values
 from infra.local.provider.settings import (
@@ -28,14 +27,8 @@ from infra.local.provider.settings import (
 )
 
 _LABELS: Final = Field(kind=Shape.TABLE)
-_TOP: Final = re.compile(r"[.\[]")
 _META: Final = "__meta"
 """What the official provider notes of a resource in its state; text."""
-
-
-def tops(paths: Iterable[str]) -> set[str]:
-    """The top-level properties that these paths stand in."""
-    return {_TOP.split(path, maxsplit=1)[0] for path in paths}
 
 
 @dataclass(frozen=True, slots=True)

@@ -178,7 +178,7 @@ def parse_as(model: type[D], subject: str, body: Mapping[str, Any], fix: str) ->
     except ValidationError as error:
         raise ConfigError(
             Problem(f"{subject}: {'.'.join(map(str, detail['loc']))}", "", detail["msg"], fix)
-            for detail in error.errors(include_url=False)
+            for detail in error.errors()
         ) from None
 
 

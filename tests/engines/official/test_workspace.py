@@ -116,9 +116,10 @@ def test_every_service_that_is_declared_has_an_endpoint() -> None:
     """One by one, since the provider's names for them follow no rule."""
     of = {
         "artifactregistry": "artifactRegistry", "cloudbuild": "cloudBuild", "cloudbuildv2": "cloudbuildv2",
-        "cloudrunv2": "cloudRunV2", "cloudscheduler": "cloudScheduler", "compute": "compute", "iam": "iamBeta",
-        "kms": "kms", "logging": "logging", "monitoring": "monitoring", "projects": "resourceManager",
-        "pubsub": "pubsub", "secretmanager": "secretManager", "serviceaccount": "iamBeta", "storage": "storage",
+        "cloudrunv2": "cloudRunV2", "cloudscheduler": "cloudScheduler", "compute": "compute",
+        "container": "container", "iam": "iamBeta", "kms": "kms", "logging": "logging", "monitoring": "monitoring",
+        "projects": "resourceManager", "pubsub": "pubsub", "secretmanager": "secretManager",
+        "serviceaccount": "iamBeta", "storage": "storage",
         "tpu": "tpuV2",
     }  # fmt: skip
     modules = {token.split(":")[1].partition("/")[0] for token in TYPES}

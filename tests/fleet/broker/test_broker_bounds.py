@@ -209,10 +209,12 @@ def test_a_binding_without_a_machine_takes_the_first_that_a_token_names() -> Non
 
 
 def test_a_runner_is_named_in_the_record_as_it_is_now() -> None:
-    admission = binding(NOW)
-    now = binding(NOW, instance="7")
-    assert named(now, admission, runner="r", scope=None) == binding(NOW, instance="7", runner="r")
-    for other in (None, binding(), binding(NOW, NOW + SECOND)):
+    asked = (NOW - HOUR, NOW)
+    admission = binding(*asked)
+    now = binding(*asked, instance="7")
+    assert named(now, admission, runner="r", scope=None) == binding(*asked, instance="7", runner="r")
+    assert named(binding(NOW), admission, runner="r", scope=None) == binding(NOW, runner="r")
+    for other in (None, binding(), binding(*asked, NOW + SECOND)):
         found = refusal(lambda other=other: named(other, admission, runner="r", scope=None))
         assert (found.reason, found.detail) == (Reason.TOO_OFTEN, "another request of this VM came in between")
 
@@ -307,7 +309,7 @@ def test_places_of_runners_are_remembered_sorted_and_once(bindings: Bindings, ke
     assert kept.all[names.scopes_object("ci")] == {"version": 1, "stack": "ci", "scopes": ["orgs/a", "orgs/b"]}
 
 
-def test_so_many_removals_a_minute_are_done_and_the_next_is_told_when(bindings: Bindings) -> None:
+def test_so_many_removals_a_minute_are_done_and_the_next_is_told_when(bindings: Bindings, kept: Kept) -> None:
     for number in range(REMOVALS):
         bindings.count_removal(NOW + SECOND * number)
     found = refusal(lambda: bindings.count_removal(NOW + SECOND * 50))
@@ -316,6 +318,7 @@ def test_so_many_removals_a_minute_are_done_and_the_next_is_told_when(bindings: 
     found = refusal(lambda: bindings.count_removal(NOW + SECOND * 60))
     assert found.again == 2
     bindings.count_removal(NOW - SECOND)
+    assert set(kept.all) == {names.removals_object("ci")}
 
 
 @pytest.mark.parametrize(
@@ -331,6 +334,11 @@ def test_a_record_that_cannot_be_read_is_named_with_what_is_wrong(
     kept.all["broker/ci/instances/7.json"] = body
     found = refusal(lambda: bindings.claim("7", "a-z-0"))
     assert (found.reason, found.detail) == (Reason.BAD_RECORD, f"broker/ci/instances/7.json: {said}")
+
+
+def test_an_unreadable_list_of_places_is_named(bindings: Bindings, kept: Kept) -> None:
+    kept.all[names.scopes_object("ci")] = {"version": 1, "stack": "ci"}
+    assert refusal(bindings.scopes).detail == f"{names.scopes_object('ci')}: scopes: Field required"
 
 
 def test_a_bucket_that_does_not_answer_is_googles_failure(bindings: Bindings, kept: Kept) -> None:

@@ -116,16 +116,17 @@ def test_quota_is_told_once_and_not_hammered() -> None:
     desired = fleet(2)
     name = desired.slots[0].name
     observed = seen(desired, nodes=nodes(desired, s0=""), runners=served(desired, but=(name,)))
-    memory, creates, reports = EMPTY, 0, 0
+    memory, creates, reports = EMPTY, 0, []
     for index in range(60):
         now = START + minutes(2 * index)
         decision = decide(desired, observed, memory, now)
         memory = decision.memory
-        reports += sum(action.rule == "create-quota" for action in decision.actions)
+        reports += [action for action in decision.actions if action.rule == "create-quota"]
         if any(isinstance(action, Create) for action in decision.actions):
             creates += 1
             memory = refused(memory, desired, Trouble.QUOTA, now, name)
-    assert reports == 1
+    (report,) = reports
+    assert (report.subject, report.reason) == ("us-west4-a/v5litepod-4/preemptible", "no more capacity")
     assert creates <= 3, "two hours with a wait of one to two"
 
 

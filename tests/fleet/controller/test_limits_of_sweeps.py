@@ -177,11 +177,13 @@ def test_a_vm_that_never_serves_is_replaced_after_waits_that_double_and_told_aft
         memory = remembered(decision, desired, now)
         if doing(decision) == [("Recreate", broken)]:
             remade.append(now)
-        if told is None and any(finding.rule == "slot-remade" for finding in decision.findings):
-            told = len(remade)
+        found = [finding for finding in decision.findings if finding.rule == "slot-remade"]
+        if told is None and found:
+            told = (len(remade), found[0].subject, found[0].reason)
     waits = [(after - before) // minutes(1) for before, after in pairwise(remade)]
     assert waits == [20, 40, 80, 160]
-    assert told == 3
+    why = "its own supervisor calls it unfit; replaced 3 times, and it never served for an hour"
+    assert told == (3, broken, why)
 
 
 def test_an_attempt_of_which_nothing_was_done_begins_no_wait_anew() -> None:

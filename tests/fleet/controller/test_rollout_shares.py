@@ -136,6 +136,29 @@ def test_a_canary_with_a_long_job_gives_its_turn_to_a_vm_that_has_none() -> None
     assert pool.rollout.held == (f"the job of {pool.vm(0)}",)
 
 
+def test_the_canary_of_a_version_tries_the_one_that_comes_in_its_place() -> None:
+    pool = two_zones()
+    pool.sweep()
+    pool.dark, pool.target = (AWAY,), target("c")
+    pool.sweeps(3)
+    assert list(pool.rollout.waiting) == [f"tpu-ci-{AWAY}-0"]
+    assert pool.images.replace("a", "") == "c", "no second VM has what nobody has proved"
+
+
+def test_one_that_lost_its_turn_and_waits_to_go_back_is_told_what_it_runs() -> None:
+    pool = steady(3)
+    pool.target = target("b")
+    pool.sweeps(2)
+    assert (pool.stage, pool.images) == ("rolling", "bba")
+    pool.busy, pool.target = {pool.vm(index) for index in range(3)}, target("c")
+    assert pool.sweep() == ["0:c"]
+    pool.busy -= {pool.vm(2)}
+    assert sorted(pool.sweep()) == ["0:b", "2:c"]
+    pool.busy, pool.bad = set(), "c"
+    pool.sweeps(3)
+    assert pool.images == "bbc"
+
+
 def test_one_with_a_long_job_lets_idle_ones_go_back_first() -> None:
     pool = rolled_out("b")
     pool.wishes, pool.busy = taken_back("image sha256:b"), {pool.vm(index) for index in range(6)}

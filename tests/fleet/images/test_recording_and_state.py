@@ -153,13 +153,19 @@ class Refusing:
         raise GoogleError(f"writing {name}", "no", status=self.status)
 
 
-@pytest.mark.parametrize(("status", "problems"), [(404, 0), (403, 2)])
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (404, ()),
+        (403, ("looking up runner/current.json failed: no", "looking up manifests/nightly.json failed: no")),
+    ],
+)
 def test_a_stack_that_was_never_brought_up_names_nothing_and_one_that_refuses_is_told(
-    status: int, problems: int
+    status: int, said: tuple[str, ...]
 ) -> None:
     world = World()
     config = load_stack(the_lab(), "nightly").model_copy(update={"pools": ()})
     store = Store(record=world.store.record, pointers={"nightly": Refusing(status)})
     search = Search(store=store, registries=world.registries, google={}, fleets={"nightly": config}, places={}, tags={})
     found = search.find(digest("a"))
-    assert (found.uses, len(found.silent)) == ((), problems)
+    assert (found.uses, found.silent) == ((), said)

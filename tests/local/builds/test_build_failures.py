@@ -19,7 +19,7 @@ from infra.model.images.steps import build_steps
 from tests.local.builds.pipeline_world import MONOREPO, World, commit, committed_spec, tagged, world
 
 IMAGE = "tpu-ci"
-REGIONS = ("europe-west4", "us-central2", "us-east1", "us-east5", "us-west4")
+REGIONS = ("europe-west4", "us-central2")
 COPIES = tuple(f"copy-{IMAGE}-{region}" for region in REGIONS)
 KINDS = ("build", "smoke", "inspect", "provenance", "push", "verify", "record", "tags")
 STEPS = ("fetch", "plan", "tools", *(f"{kind}-{IMAGE}" for kind in KINDS), *COPIES)
@@ -92,8 +92,8 @@ def test_the_table_of_faults_has_every_step(lasting: World, spec: ImageSpec) -> 
 
 
 def test_a_region_that_stays_away_is_tried_again_before_it_fails_the_build(lasting: World) -> None:
-    outcome = build(lasting, lasting.started + 1, Fault(COPIES[2]))
-    assert "attempt 4 of 5 failed" in outcome.step(COPIES[2]).log or "gave up" in outcome.step(COPIES[2]).log
+    outcome = build(lasting, lasting.started + 1, Fault(COPIES[1]))
+    assert "attempt 4 of 5 failed" in outcome.step(COPIES[1]).log or "gave up" in outcome.step(COPIES[1]).log
     assert outcome.step(f"verify-{IMAGE}").status is StepStatus.QUEUED
 
 

@@ -10,15 +10,15 @@ import pytest
 from infra.local.builds.machine import Fault, StepStatus, When
 from infra.local.builds.running import run_build, run_jobs
 from infra.model.images.told import told_text
-from tests.local.builds.pipeline_world import MONOREPO, World, commit, tagged
+from tests.local.builds.pipeline_world import MONOREPO, PLACES, World, commit, tagged
 
 OUT = "workspace/.tidepool/out/tpu-ci"
 
 
-def test_tpu_ci_ends_with_one_digest_in_six_regions_and_a_record_of_it(images: World) -> None:
+def test_tpu_ci_ends_with_one_digest_in_every_region_and_a_record_of_it(images: World) -> None:
     assert run_build(images.config("tpu-ci"), images.machine).status is StepStatus.SUCCESS
     current = images.record.images["tpu-ci"].current
-    assert len(current.places) == 6
+    assert len(current.places) == PLACES
     assert images.tags("tpu-ci") == {current.digest}
     assert images.lacking() == []
     assert current.revision[MONOREPO] == commit(1)
@@ -88,7 +88,7 @@ def test_tags_say_the_day_and_the_commit(images: World) -> None:
 
 
 def test_a_copy_that_fails_once_is_tried_again(images: World) -> None:
-    fault = Fault("copy-tpu-ci-us-west4", When.ONCE)
+    fault = Fault("copy-tpu-ci-us-central2", When.ONCE)
     assert run_build(images.config("tpu-ci"), images.machine, fault=fault).status is StepStatus.SUCCESS
     tries = [call for call in images.machine.calls() if call[0] == fault.step and call[2].startswith("copy ")]
     assert len(tries) == 2
@@ -102,7 +102,7 @@ def test_a_copy_writes_down_every_byte_of_the_layers(images: World) -> None:
     blobs = folder / "oci/blobs/sha256"
     digest = (folder / "digest").read_text().strip().removeprefix("sha256:")
     expected = sum(blob.stat().st_size for blob in blobs.iterdir() if blob.name != digest)
-    said = dict(part.split("=") for part in (folder / "copies/us-east1").read_text().split()[1:])
+    said = dict(part.split("=") for part in (folder / "copies/us-central2").read_text().split()[1:])
     assert sum(map(int, said.values())) == expected
     copied = images.record.images["tpu-ci"].current.copied
     assert set(copied) == set(images.places["tpu-ci"][1:]), "one for every place but the first"
@@ -282,7 +282,7 @@ def test_the_scan_is_told_what_is_accepted_and_layers_of_the_day_are_kept(images
 
 def test_copies_at_once_keep_their_sign_in_to_themselves(images: World) -> None:
     """Each step has a configuration of its own, and signs in again where it tries again."""
-    fault = Fault("copy-tpu-ci-us-west4", When.ONCE)
+    fault = Fault("copy-tpu-ci-us-central2", When.ONCE)
     assert run_build(images.config("tpu-ci"), images.machine, fault=fault).status is StepStatus.SUCCESS
     signed = [step for step, tool, arguments in images.machine.calls() if arguments.startswith("auth login")]
     copies = {step for step in signed if step.startswith("copy-")}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import stat
 from pathlib import Path
 from typing import Any
@@ -49,6 +51,7 @@ def test_a_journal_is_a_line_of_json_for_each_thing_that_is_said(tmp_path: Path)
         '{"folded":"after"}',
     ]
     assert told == list(range(1, 10))
+    assert replay(path).folded == "after"
 
 
 def test_a_journal_is_its_owners_alone_and_never_another_runs(tmp_path: Path) -> None:
@@ -74,19 +77,20 @@ def test_lines_are_added_to_what_another_program_has_written_meanwhile(tmp_path:
 def test_a_journal_is_synced_once_a_second_and_before_it_is_folded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    now, synced = [100.0], [0]
+    now, synced = [100.0], list[object]()
     monkeypatch.setattr(journals.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(journals.os, "fsync", lambda handle: synced.append(handle))
+    monkeypatch.setattr(journals.os, "fsync", synced.append)
     journal = Journal(tmp_path / "run.jsonl", "sha")
     counts = []
     for at in (100.9, 101.0, 101.9, 102.0):
         now[0] = at
         journal.note()
-        counts.append(len(synced) - 1)
+        counts.append(len(synced))
     journal.folding("after")
-    counts.append(len(synced) - 1)
+    counts.append(len(synced))
     journal.close(remove=True)
     assert counts == [0, 1, 1, 2, 3]
+    assert [type(handle) for handle in synced] == [int, int, int]
 
 
 def test_a_replay_says_what_is_what_is_no_more_and_what_was_in_flight(tmp_path: Path) -> None:
@@ -95,7 +99,8 @@ def test_a_replay_says_what_is_what_is_no_more_and_what_was_in_flight(tmp_path: 
     replaced = {"urn": "a", "id": "old", "delete": True}
     flights = [journal.begin("creating", {"urn": name}) for name in ("a", "b", "c")]
     journal.end(flights[0], [replaced, {"urn": "a", "id": "new"}, {"urn": "d"}])
-    journal.note([{"urn": "e"}], ["d", "never"])
+    journal.note([{"urn": "e"}, {"urn": "f"}], ["d", "never"])
+    journal.note(dropped=["f"])
     journal.note([{"urn": "d", "id": "again"}])
     journal.note([replaced | {"inputs": {}}])
     journal.end(flights[2])
@@ -108,7 +113,7 @@ def test_a_replay_says_what_is_what_is_no_more_and_what_was_in_flight(tmp_path: 
         ("d", {"urn": "d", "id": "again"}),
         ("a::old", replaced | {"inputs": {}}),
     ]
-    assert said.dropped == {"never"}
+    assert said.dropped == {"never", "f"}
     assert said.open == {2: ("creating", {"urn": "b"})}
 
 
@@ -118,6 +123,37 @@ def test_a_journal_is_read_as_far_as_it_is_whole(tmp_path: Path) -> None:
     path.write_text("\n".join(lines))
     said = replay(path)
     assert (said.base, list(said.entries), said.folded) == ("b", ["a"], None)
+
+
+def test_a_torn_last_line_is_no_line(tmp_path: Path) -> None:
+    path = tmp_path / "j.jsonl"
+    journal = Journal(path, "base")
+    number = journal.begin("creating", {"urn": "a"})
+    journal.end(number, [{"urn": "a", "id": "1"}])
+    journal.begin("creating", {"urn": "b"})
+    journal.close(remove=False)
+    whole = path.read_bytes()
+    for cut in range(len(whole)):
+        path.write_bytes(whole[:cut])
+        said = replay(path)
+        assert set(said.entries) <= {"a"}
+        assert len(said.open) <= 1
+
+
+def test_a_disk_that_takes_half_a_line_leaves_the_lines_before_and_after_it_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = Journal(tmp_path / "run.jsonl", base="b")
+    journal.note([{"urn": "before"}])
+    with monkeypatch.context() as full:
+        write = os.write
+        full.setattr(os, "write", lambda handle, line: write(handle, line[: len(line) // 2]))
+        with pytest.raises(OSError, match="No space left") as refused:
+            journal.note([{"urn": "during"}])
+    assert (refused.value.errno, refused.value.filename) == (errno.ENOSPC, str(tmp_path / "run.jsonl"))
+    journal.note([{"urn": "after"}])
+    journal.close(remove=False)
+    assert set(replay(tmp_path / "run.jsonl").entries) == {"before", "after"}
 
 
 @pytest.mark.parametrize(
@@ -238,7 +274,7 @@ def test_a_value_of_another_signature_is_refused_by_it() -> None:
 def test_a_secret_in_clear_needs_no_vault_and_a_sealed_one_says_that_it_was_met() -> None:
     reader = codec()
     assert reader.decode_value({SIGNATURE: SECRET_SIGNATURE, "plaintext": '{"p": "w"}'}) == Secret({"p": "w"})
-    assert not reader.met_secrets
+    assert reader.met_secrets is False
     sealed = reader.encode_value({"deep": (Secret("hush"), 1, None)})
     (shut, *rest) = sealed["deep"]
     assert set(shut) == {SIGNATURE, "ciphertext"}
@@ -265,3 +301,17 @@ def test_an_output_is_secret_where_provider_program_or_an_input_says_so() -> Non
     assert shown.id == "vm/a"
     assert state.showing(outputs, None).outputs["key"] == "c"
     assert ResourceState(urn=URN, type="t", custom=True).showing(outputs, None).outputs == outputs
+
+
+def test_a_secret_that_stays_keeps_the_ciphertext_that_it_had() -> None:
+    vault = Vault(lambda: "x", None)
+    sealed = Codec(vault).encode_value(Secret("a"))["ciphertext"]
+    state = ResourceState(
+        urn=URN,
+        type="t",
+        custom=True,
+        outputs={"token": Secret.sealed(sealed, vault)},
+        secret_outputs=("token",),
+    )
+    assert state.showing({"token": "a"}, None).outputs["token"].sealed_by(vault) == sealed
+    assert state.showing({"token": "b"}, None).outputs["token"].sealed_by(vault) != sealed

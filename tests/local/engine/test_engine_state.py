@@ -20,7 +20,7 @@ from pulumi import Output, ResourceOptions
 
 from infra.local.engine import checkpoint, secrets
 from infra.local.engine.backend import Backend
-from infra.local.engine.journal import Journal, replay
+from infra.local.engine.journal import Journal
 from infra.local.engine.secrets import Vault
 from infra.local.engine.state import Codec, ResourceState
 from infra.local.engine.values import RefusedError
@@ -255,36 +255,6 @@ def test_a_preview_needs_no_lock(world: World) -> None:
 
 
 # Journals
-
-
-def test_a_torn_last_line_is_no_line(tmp_path: Path) -> None:
-    path = tmp_path / "j.jsonl"
-    journal = Journal(path, "base")
-    number = journal.begin("creating", {"urn": "a"})
-    journal.end(number, [{"urn": "a", "id": "1"}])
-    journal.begin("creating", {"urn": "b"})
-    journal.close(remove=False)
-    whole = path.read_bytes()
-    for cut in range(len(whole)):
-        path.write_bytes(whole[:cut])
-        said = replay(path)
-        assert set(said.entries) <= {"a"}
-        assert len(said.open) <= 1
-
-
-def test_a_disk_that_takes_half_a_line_leaves_the_lines_before_and_after_it_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    journal = Journal(tmp_path / "run.jsonl", base="b")
-    journal.note([{"urn": "before"}])
-    with monkeypatch.context() as full:
-        write = os.write
-        full.setattr(os, "write", lambda handle, line: write(handle, line[: len(line) // 2]))
-        with pytest.raises(OSError, match="No space left"):
-            journal.note([{"urn": "during"}])
-    journal.note([{"urn": "after"}])
-    journal.close(remove=False)
-    assert set(replay(tmp_path / "run.jsonl").entries) == {"before", "after"}
 
 
 def test_a_run_leaves_no_journal_behind(world: World) -> None:

@@ -122,6 +122,20 @@ class OfficialProvider:
         detailed = {path: kinds.Name(each.kind) for path, each in answer.detailedDiff.items()}
         return Difference(answer.changes == messages.DiffResponse.DIFF_SOME, detailed)
 
+    def update(
+        self, token: str, resource_id: str, inputs: dict[str, Any], outputs: dict[str, Any], wanted: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Outputs after a change in place. inputs, outputs: as they were."""
+        asked = messages.UpdateRequest(
+            id=resource_id,
+            urn=_urn(token),
+            olds=_struct(outputs),
+            news=_struct(wanted),
+            old_inputs=_struct(inputs),
+            timeout=_SECONDS,
+        )
+        return _values(self._stub.Update(asked).properties)
+
     def delete(self, token: str, resource_id: str, outputs: dict[str, Any]) -> None:
         self._stub.Delete(
             messages.DeleteRequest(id=resource_id, urn=_urn(token), properties=_struct(outputs), timeout=_SECONDS)

@@ -42,7 +42,8 @@ def _clients(url: str) -> Generator[Client]:
         key = (service, version)
         if key not in made:
             # Uploads take their host from the document and not from `api_endpoint`.
-            document = {**_document(service, version), "rootUrl": f"{url}/"}
+            root = f"{url}/container/" if service == "container" else f"{url}/"
+            document = {**_document(service, version), "rootUrl": root}
             made[key] = build_from_document(document, credentials=AnonymousCredentials())
         return made[key]
 

@@ -14,6 +14,7 @@ from googleapiclient.http import MediaInMemoryUpload
 from infra.local.registry import local_reference, serve
 from infra.tools.install import find
 from tests.lacking import lacking
+from tests.local.services.gke import Gke
 
 PROJECT = "gcloud-lab"
 BASES = {
@@ -23,6 +24,7 @@ BASES = {
     "CLOUDRESOURCEMANAGER": "/",
     "CLOUDSCHEDULER": "/",
     "COMPUTE": "/compute/v1/",
+    "CONTAINER": "/container/",
     "IAM": "/",
     "PUBSUB": "/",
     "SECRETMANAGER": "/",
@@ -216,3 +218,15 @@ def test_gcloud_grants_enables_stores_and_encrypts(gcloud, tmp_path):
     gcloud("kms", "encrypt", "--key=key", *key, f"--plaintext-file={clear}", f"--ciphertext-file={sealed}")
     opened = gcloud("kms", "decrypt", "--key=key", *key, f"--ciphertext-file={sealed}", "--plaintext-file=-")
     assert opened == "open sesame"
+
+
+def test_gcloud_makes_a_slice_and_lists_clusters(gcloud, client, google, settled):
+    """gcloud says the topology of a slice and no kind of placement."""
+    gke = Gke(client, google, settled, PROJECT, "us-central2")
+    gke.create(zones=["us-central2-b"])
+    where = ("--location=us-central2", "--cluster=train")
+    machine = ("--machine-type=ct4p-hightpu-4t", "--tpu-topology=2x2x2", "--num-nodes=2", "--spot")
+    gcloud("container", "node-pools", "create", "v4-16", *where, *machine, "--node-locations=us-central2-b")
+    assert gke.nodes("v4-16") == 2
+    (shown,) = json.loads(gcloud("container", "clusters", "list", "--format=json"))
+    assert (shown["name"], shown["status"], shown["currentNodeCount"]) == ("train", "RUNNING", 3)

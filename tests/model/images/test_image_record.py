@@ -83,8 +83,9 @@ def test_a_new_build_puts_the_last_one_into_the_history() -> None:
 
 def test_recording_a_build_again_changes_nothing() -> None:
     record = after(1, 2)
-    again, outcome = built(record, "tpu-ci", build(2))
-    assert (again, outcome) == (record, RecordOutcome.UNCHANGED)
+    for same in (build(2), build(2).model_copy(update={"seconds": 9})):
+        again, outcome = built(record, "tpu-ci", same)
+        assert (again, outcome) == (record, RecordOutcome.UNCHANGED)
 
 
 def test_a_build_of_an_older_commit_stays_behind_a_newer_one() -> None:
@@ -107,10 +108,18 @@ def test_a_build_of_an_older_commit_that_began_later_is_older_all_the_same() -> 
 
 
 def test_of_two_builds_of_one_commit_the_one_that_began_later_is_current() -> None:
-    record, outcome = built(after(3), "tpu-ci", build(4, committed=3, began=4))
+    record, outcome = built(after(3), "tpu-ci", build(4, committed=3, began=5))
     assert outcome is RecordOutcome.CURRENT
-    _, outcome = built(record, "tpu-ci", build(5, committed=3, began=2))
-    assert outcome is RecordOutcome.OLDER
+    for began, became in ((2, RecordOutcome.OLDER), (4, RecordOutcome.OLDER), (5, RecordOutcome.CURRENT)):
+        _, outcome = built(record, "tpu-ci", build(5, committed=3, began=began))
+        assert outcome is became, began
+
+
+def test_an_older_build_stands_in_the_history_by_when_it_began() -> None:
+    record, _ = built(after(1, 2, 4, 5), "tpu-ci", build(3))
+    assert history(record) == [digest(4), digest(3), digest(2), digest(1)]
+    record, _ = built(record, "tpu-ci", build(6, committed=3, began=4))
+    assert history(record) == [digest(4), digest(6), digest(3), digest(2), digest(1)]
 
 
 def test_a_rebuild_that_comes_out_equal_is_listed_once() -> None:

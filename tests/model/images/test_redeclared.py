@@ -43,10 +43,14 @@ OTHER = step(Op.SAME, trigger("1"), trigger("1"), "tidepool-ci-other-message")
         ([step(Op.CREATE, None, trigger("1"))], False),
         ([step(Op.DELETE, trigger("1"), None), OTHER], False),
         ([step(Op.UPDATE, trigger("1"), trigger("2"), "tidepool-ci-runner-push-x")], False),
+        ([step(Op.UPDATE, trigger("1"), {"build": {"options": {"envs": ["WORKSPACE=/w"]}}})], False),
+        ([step(Op.UPDATE, trigger("1"), {"build": {"options": {}}})], False),
+        ([step(Op.UPDATE, trigger("1"), {"build": {}})], False),
+        ([step(Op.UPDATE, {}, trigger("1"))], True),
     ],
     ids=[
         "other steps", "same steps", "turned on", "turned off", "failed", "new beside others", "a first apply", "gone",
-        "a trigger of pushes",
+        "a trigger of pushes", "no digest", "no variables", "no options", "no build before",
     ],
 )  # fmt: skip
 def test_an_image_is_built_whose_trigger_has_other_steps_or_was_turned_on(

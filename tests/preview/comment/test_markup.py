@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from infra.preview.markup import code, fenced, html, name, prose, spoken, table
+from infra.preview.markup import clipped, code, fenced, folded, html, name, prose, size, spoken, table
 
 RENDERER = MarkdownIt("gfm-like", {"linkify": False, "html": True})
 HARMLESS = re.compile(r"</?(?:p|code|ul|li|table|thead|tbody|tr|th|td)(?: style=\"text-align:\w+\")?>|<!-- -->")
@@ -99,3 +99,33 @@ def test_a_fence_is_longer_than_any_within() -> None:
 
 def test_a_name_that_no_cloud_would_take_is_cut() -> None:
     assert name("x" * 500) == f"`{'x' * 120}… (500 characters)`"
+
+
+def test_a_text_is_cut_from_the_first_character_that_is_too_many() -> None:
+    assert clipped("x" * 1200, 1200) == "x" * 1200
+    assert clipped("x" * 1201, 1200) == f"{'x' * 1200}… (1,201 characters)"
+    assert clipped("a@example.com", 8) == "[e-mail]", "it is masked before it is measured"
+
+
+def test_a_block_of_code_has_its_lines_without_tabs_and_spaces_at_their_ends() -> None:
+    assert fenced("a\tb  \n\n c") == "```text\na    b\n\n c\n```"
+    assert fenced("") == "```text\n\n```"
+    assert fenced("``") == "```text\n``\n```"
+
+
+def test_a_body_is_folded_below_its_summary() -> None:
+    assert folded("<b>2</b>", "text") == "<details><summary><b>2</b></summary>\n\ntext\n\n</details>"
+
+
+def test_numbers_stand_to_the_right_of_their_column() -> None:
+    assert table(("a", "b"), [("x", "1")], numbers=frozenset({1})) == ["| a | b |", "| --- | --: |", "| x | 1 |"]
+
+
+def test_a_size_is_in_bytes_and_half_a_character_is_one() -> None:
+    assert (size("aé"), size("\ud800")) == (3, 1)
+
+
+def test_what_markdown_means_something_by_is_shown_in_a_table_too() -> None:
+    assert code("a|b`c") == "<code>a&#124;b&#96;c</code>"
+    assert code("") == "` `"
+    assert html('<a "b">') == "&lt;a &quot;b&quot;&gt;"

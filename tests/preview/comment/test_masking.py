@@ -37,6 +37,10 @@ def test_a_text_is_masked(text: str, shown: str) -> None:
 def test_a_property_named_like_a_secret_is_not_shown() -> None:
     value = {"metadata": {"api-key": "hunter2hunter2", "zone": "us-west4-a"}, "tokens": ["x"]}
     assert masked_value(value) == {"metadata": {"api-key": "[secret]", "zone": "us-west4-a"}, "tokens": ["x"]}
+    assert masked_value({"tokens-of": {PERSON: 1}, "password": ["x", {"y": None}]}) == {
+        "tokens-of": {"[e-mail]": 1},
+        "password": ["[secret]", {"y": None}],
+    }
     assert masked_value("hunter2", "metadata.db-password") == "[secret]"
     assert masked_value("hunter2", 'metadata["db.password"]') == "[secret]"
 

@@ -25,8 +25,11 @@ _LABEL_VALUE = re.compile(r"[\w-]{0,63}")
 _MOST_LABELS = 64
 _UNSPECIFIED = re.compile(r"[A-Z_]+_UNSPECIFIED")
 _MAPS = frozenset(
-    {"labels", "annotations", "metadata", "cleanupPolicies", "versionAliases", "substitutions", "attributes", "headers"}
-)
+    {
+        "annotations", "attributes", "cleanupPolicies", "headers", "labels", "maintenanceExclusions", "metadata",
+        "resourceLabels", "substitutions", "sysctls", "versionAliases",
+    }
+)  # fmt: skip
 
 
 def without_unset(body: JsonObject) -> JsonObject:
@@ -98,6 +101,12 @@ def with_paths(current: JsonObject, sent: JsonObject, paths: Iterable[str]) -> J
     for path in paths:
         _take(result, sent, _steps(path))
     return result
+
+
+def with_path(body: JsonObject, path: str, value: Any) -> JsonObject:
+    """`body` with a value at a path of fields."""
+    head, _, rest = path.partition(".")
+    return {**body, head: with_path(body.get(head) or {}, rest, value) if rest else value}
 
 
 def _steps(path: str) -> list[str]:

@@ -29,8 +29,9 @@ _LOG_DEFAULTS = {
     "metadata": "EXCLUDE_ALL_METADATA",
 }
 _DAY = 86400.0
-# The kind in which the TPU service keeps its nodes.
+# The kinds in which the TPU service keeps its nodes, and the GKE service its clusters.
 _TPU_NODE = "tpu.node"
+_CLUSTER = "container.cluster"
 
 
 class _Networks(OfCompute):
@@ -64,6 +65,7 @@ class _Networks(OfCompute):
 
     def clear(self, call: ApiCall, held: Resource) -> None:
         automatic, project = held.body["autoCreateSubnetworks"], "/".join(held.name.split("/")[:2])
+        _refuse_of_cluster(call.cloud, held)
         for kind in (SUBNETWORKS.kind, "compute.router", _Firewalls.kind):
             if automatic and kind == SUBNETWORKS.kind:
                 continue
@@ -176,8 +178,9 @@ class _Subnetworks(OfCompute):
         return super().checked(cloud, name, body)
 
     def clear(self, call: ApiCall, held: Resource) -> None:
-        """Raises 400 for a subnetwork in which a TPU VM lives."""
+        """Raises 400 for a subnetwork in which a TPU VM or a cluster lives."""
         project = held.name.split("/")[1]
+        _refuse_of_cluster(call.cloud, held)
         for node in call.cloud.store.each(_TPU_NODE, f"projects/{project}/locations/"):
             public = node.body["public"]
             used = [public.get("networkConfig", {}), *public.get("networkConfigs", [])]
@@ -208,6 +211,13 @@ def expand_range(call: ApiCall) -> JsonObject:
     _free(call.cloud, held.body, held.name, str(wanted), "ipCidrRange")
     grown = {**held.body, "ipCidrRange": str(wanted), "gatewayAddress": _gateway(wanted)}
     return SUBNETWORKS.replaced(call, held, grown)
+
+
+def _refuse_of_cluster(cloud: Cloud, held: Resource) -> None:
+    """Raises 400 for a network or a subnetwork that has a cluster."""
+    for cluster in cloud.store.each(_CLUSTER, f"projects/{held.name.split('/')[1]}/locations/"):
+        if held.name in (cluster.body["networkConfig"]["network"], cluster.body["networkConfig"]["subnetwork"]):
+            raise base.in_use(held.name, cluster.name)
 
 
 def _of_network(cloud: Cloud, network: str) -> Iterator[Resource]:

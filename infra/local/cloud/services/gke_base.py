@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from infra.local.cloud.clock import DueEvent, timestamp
-from infra.local.cloud.cloud import ApiCall, Cloud, handles, reacts
+from infra.local.cloud.cloud import ApiCall, Cloud, handles
 from infra.local.cloud.errors import JsonObject, failed_precondition, not_found, rpc_status
 from infra.local.cloud.faults import FaultTarget
 from infra.local.cloud.services import places
@@ -24,7 +24,8 @@ from infra.local.cloud.store import Resource
 
 CLUSTER, POOL = "container.cluster", "container.nodePool"
 HIDDEN = "_"
-_BECOMES, _GONE = "container.becomes", "container.gone"
+BECOMES, GONE = "container.becomes", "container.gone"
+"""Events by which an operation ends."""
 _LINKS = frozenset({"selfLink", "targetLink"})
 _LOCATIONS = frozenset((*places.REGIONS, *places.ZONES))
 NAME_RULE = "it has at most 40 lowercase letters, digits and dashes, begins with a letter and ends with no dash"
@@ -102,7 +103,7 @@ def begin(call: ApiCall, cluster: str, task: Task) -> JsonObject:
     if held := cloud.store.find(CLUSTER, cluster):
         changed(cloud, held, operation=f"container/{name}")
     outcome = task.failed if task.error else task.after
-    kind, data = (_GONE, {}) if outcome is None else (_BECOMES, dict(outcome))
+    kind, data = (GONE, {}) if outcome is None else (BECOMES, dict(outcome))
     if rule := cloud.faults.strike("hang", target_of(call, task.target), cloud.now):
         hold(cloud, rule, DueEvent(0, cloud.now, kind, task.target, data), f"container/{name}", task.seconds)
     else:
@@ -121,33 +122,6 @@ def struck(call: ApiCall, target: FaultTarget) -> JsonObject | None:
     if rule := call.cloud.faults.strike("operation", target, call.cloud.now):
         return rpc_status(rule.status, rule.message or "Internal error.")
     return None
-
-
-@reacts(_BECOMES)
-def _becomes(cloud: Cloud, event: DueEvent) -> None:
-    if held := _held(cloud, event.subject):
-        inner = event.data.pop(HIDDEN, {})
-        changed(cloud, held, event.data, **inner)
-
-
-@reacts(_GONE)
-def _gone(cloud: Cloud, event: DueEvent) -> None:
-    """A cluster goes with its pools, and each gives its chips back."""
-    for pool in list(cloud.store.each(POOL, f"{event.subject}/nodePools/")):
-        _forget(cloud, pool)
-    if held := _held(cloud, event.subject):
-        _forget(cloud, held)
-
-
-def _held(cloud: Cloud, name: str) -> Resource | None:
-    return cloud.store.find(POOL if "/nodePools/" in name else CLUSTER, name)
-
-
-def _forget(cloud: Cloud, held: Resource) -> None:
-    cloud.store.delete(held.kind, held.name)
-    cloud.timeline.cancel(held.name)
-    for holder in hidden(held).get("holders", ()):
-        cloud.limits.give_back(holder)
 
 
 def linked(call: ApiCall, body: Any) -> Any:

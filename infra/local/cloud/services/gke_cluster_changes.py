@@ -28,6 +28,9 @@ _DESIRED = MappingProxyType(
         "desiredDnsConfig": "networkConfig.dnsConfig",
         "desiredEnableFqdnNetworkPolicy": "networkConfig.enableFqdnNetworkPolicy",
         "desiredEnableMultiNetworking": "networkConfig.enableMultiNetworking",
+        "desiredGcfsConfig": "nodePoolDefaults.nodeConfigDefaults.gcfsConfig",
+        "desiredNodeKubeletConfig": "nodePoolDefaults.nodeConfigDefaults.nodeKubeletConfig",
+        "desiredNodePoolLoggingConfig": "nodePoolDefaults.nodeConfigDefaults.loggingConfig",
         "desiredGatewayApiConfig": "networkConfig.gatewayApiConfig",
         "desiredIntraNodeVisibilityConfig": "networkConfig.enableIntraNodeVisibility",
         "desiredL4ilbSubsettingConfig": "networkConfig.enableL4ilbSubsetting",
@@ -71,12 +74,13 @@ def update(call: ApiCall) -> JsonObject:
     unknown = sorted(sent.keys() - _DESIRED.keys())
     if unknown or not sent:
         raise invalid(f"Must specify a field to update that is served here: {', '.join(unknown) or 'none was sent'}.")
-    public: JsonObject = {}
+    body = held.body
     for field, value in sent.items():
-        top, _, inner = _DESIRED[field].partition(".")
         value = value.get(_FLAGS[field], False) if field in _FLAGS else value
-        value = bodies.without_unset(value) if isinstance(value, dict) else value
-        public[top] = {**public.get(top, held.body.get(top, {})), inner: value} if inner else value
+        body = bodies.with_path(
+            body, _DESIRED[field], bodies.without_unset(value) if isinstance(value, dict) else value
+        )
+    public = {key: value for key, value in body.items() if value != held.body.get(key)}
     return CLUSTERS.change(call, held, public)
 
 

@@ -171,7 +171,7 @@ def _completed(cloud: Cloud, name: str, sent: JsonObject) -> JsonObject:
     """A new cluster with what the service fills in. Raises 400."""
     _, _, _, location, _, identity = name.split("/")
     region = location if location in places.REGIONS else region_of(location)
-    locations = sent.get("locations") or list(places.REGIONS.get(location, (location,))[:_ZONES_OF_A_REGION])
+    locations = sent.get("locations") or _usual_zones(location)
     outside = [zone for zone in locations if places.ZONES.get(zone) != region]
     if outside:
         raise invalid(f"Locations {', '.join(outside)} are not zones of {region}.", field="cluster.locations")
@@ -210,6 +210,12 @@ def _completed(cloud: Cloud, name: str, sent: JsonObject) -> JsonObject:
         "currentNodeVersion": version,
         "status": "PROVISIONING",
     }
+
+
+def _usual_zones(location: str) -> list[str]:
+    """Three of a region's zones, none of them one for AI alone, whose suffix is longer (`us-central1-ai1a`)."""
+    zones = places.REGIONS.get(location, (location,))
+    return [zone for zone in zones if len(zone.rpartition("-")[2]) == 1][:_ZONES_OF_A_REGION]
 
 
 def _merged(defaults: JsonObject, sent: JsonObject) -> JsonObject:

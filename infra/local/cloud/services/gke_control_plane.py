@@ -1,4 +1,4 @@
-"""Where the Kubernetes API of each GKE cluster is, as this cloud was told, and as Google would show it.
+"""Where the Kubernetes API of each GKE cluster is: in this cloud, or elsewhere as it was told.
 
 Source: the fields `endpoint` and `masterAuth.clusterCaCertificate` of
 cloud.google.com/kubernetes-engine/docs/reference/rest/v1/projects.locations.clusters, read 2026-11.
@@ -6,23 +6,26 @@ cloud.google.com/kubernetes-engine/docs/reference/rest/v1/projects.locations.clu
 
 from __future__ import annotations
 
-import base64
 import re
 
 from infra.local.cloud.cloud import Cloud, Order, obeys
 from infra.local.cloud.errors import JsonObject, invalid
+from infra.local.cloud.kubernetes import clusters
 
 _NAME = re.compile(r"projects/[^/]+/locations/[^/]+/clusters/[^/]+")
-# RFC 5737: an address that nobody has.
-_NOWHERE = {"endpoint": "192.0.2.1", "ca": base64.b64encode(b"no control plane was told to this cloud\n").decode()}
 
 
 def control_plane(cloud: Cloud, name: str) -> JsonObject:
-    return cloud.store.setting(f"kubernetes/{name}") or cloud.store.setting("kubernetes") or _NOWHERE
+    """endpoint and certificate authority (PEM in base64) of a cluster: those that were told, else this cloud's own."""
+    told = cloud.store.setting(f"kubernetes/{name}") or cloud.store.setting("kubernetes")
+    if told:
+        return told
+    own = clusters.endpoint(cloud, name)
+    return {"endpoint": own.host, "ca": own.certificate}
 
 
 @obeys("POST kubernetes")
-def tellcontrol_plane(order: Order) -> JsonObject:
+def tell_control_plane(order: Order) -> JsonObject:
     """Say where a cluster's Kubernetes API is, or with no cluster that of every other one.
 
     endpoint: what Google shows as such, an address with or without a port. ca: its certificate, PEM in base64.

@@ -142,8 +142,6 @@ def _placement_faults(shape: PoolShape) -> Iterator[str]:
         return
     if len(shape.zones) != 1:
         yield f"A TPU slice of several hosts is in one zone, and the node pool is in {', '.join(shape.zones)}."
-    if placement.get("type") != "COMPACT" and "policyName" not in placement:
-        yield f"TPU topology {shape.topology} of several hosts needs a compact placement or a workload policy."
     if shape.body["upgradeSettings"].get("strategy") == "BLUE_GREEN":
         yield "Blue-green upgrades are not supported for TPU slices of several hosts."
 
