@@ -1,4 +1,4 @@
-"""`./tidepool doctor`, `bootstrap`, `test`, `bench` and `lock`: what is set up once, and checks of this checkout."""
+"""`./tidepool doctor`, `test`, `bench` and `lock`: what is set up once, and checks of this checkout."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from infra.fleet.broker.decide import Instance
+from infra.fleet.broker.decide import Instance, NodeLife
 from infra.fleet.broker.identity import GoogleKeys, Verifier
 from infra.fleet.broker.refusals import Reason, Refused
 from infra.fleet.google import GoogleError
@@ -58,8 +58,8 @@ class Proofs:
         if instance.zone not in made and instance.zone not in unlisted:
             raise ForgedReportError(f"it was written in {instance.zone}, and the VM is not there")
         bound = records.body(names.binding_object(self.stack, vm)) or {}
-        life = str(bound.get("life", "")).partition(" ")[2]
-        if bound.get("instance") and life == made.get(instance.zone):
+        life = NodeLife.parse(str(bound.get("life", "")))
+        if bound.get("instance") and life.created == made.get(instance.zone):
             owner = vm if bound["instance"] == instance.id else ""
         else:
             owner = (records.body(names.instance_object(self.stack, instance.id)) or {}).get("vm", vm)

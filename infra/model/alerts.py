@@ -12,6 +12,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from typing import Any, Final
 
 from infra.model import names
@@ -137,34 +138,29 @@ def alerts(config: StackConfig) -> tuple[Alert, ...]:
     """Every alert of a stack, at the pace of its controller."""
     settings = config.controller
     window = max(_WINDOW, 2 * settings.every_minutes)
+    swept = partial(Alert, writer=Writer.CONTROLLER, window=window)
     return (
-        Alert(
+        swept(
             key="no-runner-online",
             title="No runner of a pool is online",
             severity=Severity.CRITICAL,
-            writer=Writer.CONTROLLER,
             match=Match(event=POOL, least={"desired": 1, "online": 0}),
-            window=window,
             by="pool",
             lasting=config.runners.boot_minutes + 10,
             zero="online",
         ),
-        Alert(
+        swept(
             key="queue-old",
             title=f"A job waits longer than {QUEUE_MINUTES} minutes",
             severity=Severity.WARNING,
-            writer=Writer.CONTROLLER,
             match=Match(event=POOL, least={"oldest_minutes": QUEUE_MINUTES}),
-            window=window,
             by="pool",
         ),
-        Alert(
+        swept(
             key="sweep-missing",
             title="The controller does not sweep",
             severity=Severity.CRITICAL,
-            writer=Writer.CONTROLLER,
             match=Match(event=SWEEP),
-            window=window,
             lasting=max(_SWEEP_MISSING - window, 1),
             missing=True,
             chart="Sweeps",
@@ -191,39 +187,31 @@ def alerts(config: StackConfig) -> tuple[Alert, ...]:
             above=_REFUSALS,
             chart="Registrations refused",
         ),
-        Alert(
+        swept(
             key="canary-failed",
             title="A rollout was rolled back",
             severity=Severity.ERROR,
-            writer=Writer.CONTROLLER,
             match=Match(event=FINDING, equal={"rule": "rollout-failed"}),
-            window=window,
             by="subject",
         ),
-        Alert(
+        swept(
             key="app-key-old",
             title=f"The GitHub App's key is older than {KEY_DAYS} days",
             severity=Severity.WARNING,
-            writer=Writer.CONTROLLER,
             match=Match(event=KEY, least={"age_days": KEY_DAYS}),
-            window=window,
         ),
-        Alert(
+        swept(
             key="image-build-failed",
             title="A build of an image failed",
             severity=Severity.WARNING,
-            writer=Writer.CONTROLLER,
             match=Match(event=IMAGE, least={"failed": 1}),
-            window=window,
             by="image",
         ),
-        Alert(
+        swept(
             key="image-old",
             title="An image was not built at its last two times",
             severity=Severity.WARNING,
-            writer=Writer.CONTROLLER,
             match=Match(event=IMAGE, least={"overdue_hours": 1}),
-            window=window,
             by="image",
         ),
     )

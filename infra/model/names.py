@@ -129,17 +129,13 @@ def run_maker_account_id(stack: str, repository: str, pool: str) -> str:
 
     Always a hash of all three: an owner's name in front of it would leave no room for the pool's.
     """
-    digest = hashlib.sha256(f"{stack}/{repository.lower()}/{pool}".encode()).hexdigest()[:10]
-    head = f"tp-{digest}-run-"
-    return head + pool[-(_MAX_ACCOUNT_ID - len(head)) :].lstrip("-")
+    return _hashed(f"{stack}/{repository.lower()}/{pool}", pool, _MAX_ACCOUNT_ID, use="run-")
 
 
 def federation_pool_id(stack: str) -> str:
     """The workload identity pool of a stack: 4 to 32 lower-case letters, digits and hyphens."""
     plain = f"tidepool-{stack}"
-    if len(plain) <= _MAX_POOL_ID:
-        return plain
-    return f"tp-{hashlib.sha256(stack.encode()).hexdigest()[:10]}-{stack[-(_MAX_POOL_ID - 14) :].lstrip('-')}"
+    return plain if len(plain) <= _MAX_POOL_ID else _hashed(stack, stack, _MAX_POOL_ID)
 
 
 def account_email(account_id: str, project: str) -> str:
@@ -335,10 +331,7 @@ def _plain(repository: str) -> str:
 
 def _shortened(text: str, most: int) -> str:
     """The text, or where it is too long a hash of it and as much of its tail as fits."""
-    if len(text) <= most:
-        return text
-    head = f"tp-{hashlib.sha256(text.encode()).hexdigest()[:10]}-"
-    return head + text[-(most - len(head)) :].lstrip("-")
+    return text if len(text) <= most else _hashed(text, text, most)
 
 
 def _account_id(stack: str, subject: str) -> str:
@@ -350,7 +343,10 @@ def _account_id(stack: str, subject: str) -> str:
     plain = f"tidepool-{stack}-{subject}"
     if "-" not in stack and len(plain) <= _MAX_ACCOUNT_ID:
         return plain
-    digest = hashlib.sha256(f"{stack}/{subject}".encode()).hexdigest()[:10]
-    head = f"tp-{digest}-"
-    tail = f"{stack}-{subject}"[-(_MAX_ACCOUNT_ID - len(head)) :].lstrip("-")
-    return head + tail
+    return _hashed(f"{stack}/{subject}", f"{stack}-{subject}", _MAX_ACCOUNT_ID)
+
+
+def _hashed(whole: str, tail: str, most: int, *, use: str = "") -> str:
+    """A hash of the whole, and as much of the tail's end as fits."""
+    head = f"tp-{hashlib.sha256(whole.encode()).hexdigest()[:10]}-{use}"
+    return head + tail[-(most - len(head)) :].lstrip("-")

@@ -50,7 +50,7 @@ class CapacityPlace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class CapacityChange:
     """Slices, hosts and chips of one place before and after a plan."""
 
     place: CapacityPlace
@@ -85,7 +85,7 @@ class Change:
         return ", ".join(parts)
 
 
-def capacity(plan: Plan, declared: Iterable[CapacityRow] = ()) -> tuple[Change, ...]:
+def capacity(plan: Plan, declared: Iterable[CapacityRow] = ()) -> tuple[CapacityChange, ...]:
     """Every pool and zone that has slices before or after the plan, sorted; unchanged ones included.
 
     declared: pools and zones that have their row without any slice too.
@@ -101,7 +101,9 @@ def capacity(plan: Plan, declared: Iterable[CapacityRow] = ()) -> tuple[Change, 
         for side, inputs in enumerate((step.old_inputs, step.new_inputs)):
             if inputs is not None:
                 counts[place(inputs)][side] += slices_of(inputs)
-    return tuple(Change(place=where, before=before, after=after) for where, (before, after) in sorted(counts.items()))
+    return tuple(
+        CapacityChange(place=where, before=before, after=after) for where, (before, after) in sorted(counts.items())
+    )
 
 
 def holds_slices(step: Step) -> bool:

@@ -13,20 +13,6 @@ from workflows.expressions.syntax import (
 from workflows.expressions.values import equal, truthy
 
 __all__ = [
-    "STATUS_FUNCTIONS",
-    "ExpressionError",
-    "JobStatus",
-    "Scope",
-    "condition",
-    "equal",
-    "evaluate",
-    "expand",
-    "functions",
-    "hash_files",
-    "parse",
-    "parts",
-    "references",
-    "status_misplaced",
-    "truthy",
-    "written",
-]
+    "STATUS_FUNCTIONS", "ExpressionError", "JobStatus", "Scope", "condition", "equal", "evaluate", "expand",
+    "functions", "hash_files", "parse", "parts", "references", "status_misplaced", "truthy", "written",
+]  # fmt: skip

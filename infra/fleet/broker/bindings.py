@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import AwareDatetime, BaseModel, PlainSerializer, ValidationError
 
-from infra.fleet.broker.decide import Binding, Claims
+from infra.fleet.broker.decide import Binding, Claims, NodeLife
 from infra.fleet.broker.refusals import Reason, Refused, answered_by_google
 from infra.fleet.records import Records
 from infra.model import names
@@ -43,6 +43,11 @@ class _VmRecord(_BrokerRecord):
     scope: str | None
     asked: tuple[_Moment, ...]
     used: dict[str, _Moment]
+
+    @property
+    def binding(self) -> Binding:
+        kept = self.model_dump(exclude={"version", "stack", "vm", "life"})
+        return Binding(life=NodeLife.parse(self.life), **kept)
 
 
 class _Instance(_BrokerRecord):
@@ -84,9 +89,8 @@ class Bindings:
         made: list[Binding] = []
 
         def replaced(current: _VmRecord | None) -> dict[str, Any]:
-            held = current.model_dump(exclude={"version", "stack", "vm"}) if current else None
-            made.append(decide(Binding(**held) if held else None))
-            return {"vm": vm, **asdict(made[-1])}
+            made.append(decide(current.binding if current else None))
+            return {"vm": vm, **asdict(made[-1]), "life": str(made[-1].life)}
 
         self._update(names.binding_object(self.stack, vm), _VmRecord, replaced)
         return made[-1]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple, Self
 
 from infra.fleet.broker.refusals import Reason, Refused
 from infra.model.runner_names import MAX_RUNNER_NAME, SUFFIX_DIGITS
@@ -97,13 +97,28 @@ class DeclaredFleet:
         )
 
 
+class NodeLife(NamedTuple):
+    """Which making of a VM it is, as its API says: both differ in the next one of its name."""
+
+    id: str
+    created: str
+
+    def __str__(self) -> str:
+        return f"{self.id} {self.created}"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        number, _, created = text.partition(" ")
+        return cls(number, created)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedNode:
-    """A VM as the TPU API shows it. life: changes when a VM of this name is made again."""
+    """A VM as the TPU API shows it."""
 
     zone: str
     state: str
-    life: str
+    life: NodeLife
     labels: Mapping[str, str]
 
 
@@ -115,7 +130,7 @@ class Binding:
     the last hour that came as far as GitHub. used: when the tokens end that were used, by fingerprint.
     """
 
-    life: str
+    life: NodeLife
     instance: str | None
     since: datetime
     runner: str | None = None

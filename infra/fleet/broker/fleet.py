@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from infra.fleet.broker.decide import Claims, DeclaredFleet, ObservedNode, Slot
+from infra.fleet.broker.decide import Claims, DeclaredFleet, NodeLife, ObservedNode, Slot
 from infra.fleet.broker.refusals import Reason, Refused, answered_by_google
 from infra.fleet.google import Api, Clients, GoogleError, execute
 from infra.fleet.records import Records
@@ -88,7 +88,7 @@ def _node(clients: Clients, zone: str, vm: str) -> ObservedNode | None:
         if error.status == _GONE:
             return None
         raise Refused(Reason.GOOGLE_DOWN, str(error)) from None
-    life = f"{found.get('id', '')} {found.get('createTime', '')}"
+    life = NodeLife(found.get("id", ""), found.get("createTime", ""))
     return ObservedNode(zone=zone, state=found.get("state", ""), life=life, labels=found.get("labels", {}))
 
 

@@ -17,6 +17,7 @@ from infra.fleet.broker.decide import (
     Claims,
     DeclaredFleet,
     Instance,
+    NodeLife,
     ObservedNode,
     RegistrationRequest,
     Slot,
@@ -119,6 +120,7 @@ def test_a_vms_name_leaves_room_for_the_number_of_its_runner(letters: int, fits:
         assert refusal(lambda: entitled(request, claims(), fleet(slot(vm)))).reason is Reason.UNNAMEABLE
 
 
+FIRST, SECOND_LIFE = NodeLife("1", "2026-11-21T07:00:00Z"), NodeLife("2", "2026-11-21T07:30:00Z")
 OURS = {"tidepool-stack": "ci", "tidepool-pool": "a"}
 
 
@@ -126,12 +128,20 @@ OURS = {"tidepool-stack": "ci", "tidepool-pool": "a"}
     ("node", "reason", "detail"),
     [
         (None, Reason.ABSENT, ""),
-        (ObservedNode(zone="z", state="CREATING", life="l", labels=OURS), Reason.NOT_READY, "it is CREATING"),
-        (ObservedNode(zone="z", state="READY", life="l", labels={}), Reason.UNMANAGED, ""),
-        (ObservedNode(zone="z", state="READY", life="l", labels={**OURS, "tidepool-pool": "b"}), Reason.UNMANAGED, ""),
-        (ObservedNode(zone="z", state="READY", life="l", labels={**OURS, "tidepool-stack": "x"}), Reason.UNMANAGED, ""),
+        (ObservedNode(zone="z", state="CREATING", life=FIRST, labels=OURS), Reason.NOT_READY, "it is CREATING"),
+        (ObservedNode(zone="z", state="READY", life=FIRST, labels={}), Reason.UNMANAGED, ""),
         (
-            ObservedNode(zone="y", state="READY", life="l", labels=OURS),
+            ObservedNode(zone="z", state="READY", life=FIRST, labels={**OURS, "tidepool-pool": "b"}),
+            Reason.UNMANAGED,
+            "",
+        ),
+        (
+            ObservedNode(zone="z", state="READY", life=FIRST, labels={**OURS, "tidepool-stack": "x"}),
+            Reason.UNMANAGED,
+            "",
+        ),
+        (
+            ObservedNode(zone="y", state="READY", life=FIRST, labels=OURS),
             Reason.WRONG_ZONE,
             "z, and the VM is in y",
         ),
@@ -146,11 +156,11 @@ def test_what_is_not_the_declared_vm_is_refused(node: ObservedNode | None, reaso
 # How often, and which machine
 
 
-NODE = ObservedNode(zone="z", state="READY", life="first", labels=OURS)
+NODE = ObservedNode(zone="z", state="READY", life=FIRST, labels=OURS)
 
 
 def binding(*asked: datetime, **fields: Any) -> Binding:
-    usual: dict[str, Any] = {"life": "first", "instance": None, "since": NOW, "asked": asked}
+    usual: dict[str, Any] = {"life": FIRST, "instance": None, "since": NOW, "asked": asked}
     return Binding(**usual | fields)
 
 
@@ -179,16 +189,16 @@ def test_a_used_token_is_forgotten_an_hour_after_it_ends() -> None:
 
 def test_a_machine_is_bound_to_a_life_of_its_vm_and_what_was_known_stays_known() -> None:
     first = admitted(claims("a", Instance(id="1", zone="z")), NODE, None, now=NOW)
-    assert (first.life, first.instance, first.since, first.runner) == ("first", "1", NOW, None)
+    assert (first.life, first.instance, first.since, first.runner) == (FIRST, "1", NOW, None)
     later = NOW + APART
     other = claims("b", Instance(id="2", zone="z"))
     found = refusal(lambda: admitted(other, NODE, first, now=later))
     assert (found.reason, found.detail) == (Reason.OTHER_INSTANCE, f"bound to 1 since {NOW.isoformat()}")
     assert refusal(lambda: admitted(claims("b"), NODE, first, now=later)).reason is Reason.OTHER_INSTANCE
-    again = ObservedNode(zone="z", state="READY", life="second", labels=OURS)
+    again = ObservedNode(zone="z", state="READY", life=SECOND_LIFE, labels=OURS)
     held = named(first, first, runner="a-z-0-000001", scope="orgs/o")
     anew = admitted(other, again, held, now=NOW + SECOND)
-    assert (anew.life, anew.instance, anew.since, anew.asked) == ("second", "2", NOW + SECOND, (NOW + SECOND,))
+    assert (anew.life, anew.instance, anew.since, anew.asked) == (SECOND_LIFE, "2", NOW + SECOND, (NOW + SECOND,))
     assert (anew.runner, anew.scope, set(anew.used)) == ("a-z-0-000001", "orgs/o", {"a", "b"})
 
 
@@ -250,7 +260,7 @@ def test_a_binding_is_read_as_it_was_written(bindings: Bindings, kept: Kept) -> 
             "version": 1,
             "stack": "ci",
             "vm": "a-z-0",
-            "life": "first",
+            "life": "1 2026-11-21T07:00:00Z",
             "instance": None,
             "since": "2026-11-21T08:00:00+00:00",
             "runner": None,

@@ -21,6 +21,7 @@ from infra.fleet.broker.decide import (
     Claims,
     DeclaredFleet,
     Instance,
+    NodeLife,
     ObservedNode,
     RegistrationRequest,
     Slot,
@@ -55,7 +56,7 @@ def claims(token: str, instance: str | None, now: datetime) -> Claims:
 
 
 def node(life: str) -> ObservedNode:
-    return ObservedNode(zone="z", state="READY", life=life, labels={})
+    return ObservedNode(zone="z", state="READY", life=NodeLife.parse(life), labels={})
 
 
 asks = st.lists(
@@ -161,7 +162,9 @@ def test_only_the_pools_own_account_speaks_for_a_vm_of_it(
 
 def test_a_vm_is_taken_for_what_the_api_says_and_in_the_zone_of_its_token() -> None:
     request = RegistrationRequest(stack="ci", vm="a-0", pool="a")
-    there = ObservedNode(zone="y", state="READY", life="l", labels={"tidepool-stack": "ci", "tidepool-pool": "a"})
+    there = ObservedNode(
+        zone="y", state="READY", life=NodeLife("l", ""), labels={"tidepool-stack": "ci", "tidepool-pool": "a"}
+    )
     with pytest.raises(Refused) as refused:
         standing(request, claims("t", "one", START), there)
     assert refused.value.reason is Reason.WRONG_ZONE

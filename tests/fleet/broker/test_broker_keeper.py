@@ -77,7 +77,7 @@ def test_an_organisations_runners_are_listed_once(world: World) -> None:
     world.start(groups={"member": "tpu-member", "fork": "tpu-fork"})
     assert world.ask().status == 200
     assert {runner.scope for runner in api(world).runners("broker")} == {"orgs/lab"}
-    assert world.calls("github.list_org_runners") == 1
+    assert world.calls("github.list_runners") == 1
 
 
 def test_the_controller_sees_which_jobs_wait_and_since_when(world: World) -> None:

@@ -39,58 +39,41 @@ _OF_REPO, _OF_ORG = "administration", "organization_self_hosted_runners"
 
 
 @serves("GET", _REPO + "/runners")
+@serves("GET", _ORG + "/runners")
 def list_runners(ask: Ask) -> GitHubAnswer:
     """Needs administration, which no token of a workflow run has."""
-    ask.demand_reading(_OF_REPO)
-    return _listed(ask, ask.repo)
-
-
-@serves("GET", _ORG + "/runners")
-def list_org_runners(ask: Ask) -> GitHubAnswer:
-    ask.demand_reading(_OF_ORG)
-    return _listed(ask, _organization(ask))
+    where = _reading(ask)
+    name = ask.query.get("name")
+    runners = [shown(found.body) for found in records.each(ask.cloud, records.RUNNER, where)]
+    return Paged([runner for runner in runners if name in (None, runner["name"])], key="runners")
 
 
 @serves("GET", _REPO + "/runners/{id}")
-def get_runner(ask: Ask) -> GitHubAnswer:
-    ask.demand_reading(_OF_REPO)
-    return shown(_runner(ask, ask.repo).body)
-
-
 @serves("GET", _ORG + "/runners/{id}")
-def get_org_runner(ask: Ask) -> GitHubAnswer:
-    ask.demand_reading(_OF_ORG)
-    return shown(_runner(ask, _organization(ask)).body)
+def get_runner(ask: Ask) -> GitHubAnswer:
+    return shown(_runner(ask, _reading(ask)).body)
 
 
 @serves("DELETE", _REPO + "/runners/{id}")
-def delete_runner(ask: Ask) -> GitHubAnswer:
-    ask.demand(_OF_REPO)
-    return _removed(ask, ask.repo)
-
-
 @serves("DELETE", _ORG + "/runners/{id}")
-def delete_org_runner(ask: Ask) -> GitHubAnswer:
-    ask.demand(_OF_ORG)
-    return _removed(ask, _organization(ask))
+def delete_runner(ask: Ask) -> GitHubAnswer:
+    found = _runner(ask, _writing(ask))
+    if found.body["busy"]:
+        said = f'Runner "{found.body["name"]}" is currently running a job and cannot be deleted.'
+        raise GitHubError(422, said)
+    ask.cloud.store.delete(records.RUNNER, found.name)
+    return None
 
 
 @serves("POST", _REPO + "/runners/generate-jitconfig")
-def generate_jitconfig(ask: Ask) -> GitHubAnswer:
-    ask.demand(_OF_REPO)
-    return _registered(ask, ask.repo)
-
-
 @serves("POST", _ORG + "/runners/generate-jitconfig")
-def generate_org_jitconfig(ask: Ask) -> GitHubAnswer:
-    ask.demand(_OF_ORG)
-    return _registered(ask, _organization(ask))
+def generate_jitconfig(ask: Ask) -> GitHubAnswer:
+    return _registered(ask, _writing(ask))
 
 
 @serves("GET", _ORG + "/runner-groups")
 def list_runner_groups(ask: Ask) -> GitHubAnswer:
-    ask.demand_reading(_OF_ORG)
-    groups = records.each(ask.cloud, records.GROUP, _organization(ask))
+    groups = records.each(ask.cloud, records.GROUP, _reading(ask))
     return Paged([group.body for group in groups], key="runner_groups")
 
 
@@ -106,18 +89,24 @@ def labels_json(labels: list[str]) -> list[JsonObject]:
     ]
 
 
-def _organization(ask: Ask) -> str:
-    """The organisation of the path, as it stands where a repository would. Raises 404."""
+def _reading(ask: Ask) -> str:
+    """Whose runners the path names: a repository's or an organisation's. Raises 403 and 404."""
+    ask.demand_reading(_OF_ORG if "org" in ask.ids else _OF_REPO)
+    return _owner(ask)
+
+
+def _writing(ask: Ask) -> str:
+    ask.demand(_OF_ORG if "org" in ask.ids else _OF_REPO)
+    return _owner(ask)
+
+
+def _owner(ask: Ask) -> str:
+    if "org" not in ask.ids:
+        return ask.repo
     found = ask.cloud.store.find(records.ORGANIZATION, ask.ids["org"].lower())
     if found is None:
         raise missing()
     return records.scope(found.body["login"])
-
-
-def _listed(ask: Ask, where: str) -> Paged:
-    name = ask.query.get("name")
-    runners = [shown(found.body) for found in records.each(ask.cloud, records.RUNNER, where)]
-    return Paged([runner for runner in runners if name in (None, runner["name"])], key="runners")
 
 
 def _runner(ask: Ask, where: str) -> Resource:
@@ -125,14 +114,6 @@ def _runner(ask: Ask, where: str) -> Resource:
     if found is None:
         raise missing()
     return found
-
-
-def _removed(ask: Ask, where: str) -> None:
-    found = _runner(ask, where)
-    if found.body["busy"]:
-        said = f'Runner "{found.body["name"]}" is currently running a job and cannot be deleted.'
-        raise GitHubError(422, said)
-    ask.cloud.store.delete(records.RUNNER, found.name)
 
 
 def _registered(ask: Ask, where: str) -> Made:
