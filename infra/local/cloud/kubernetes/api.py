@@ -58,7 +58,7 @@ class KubernetesApi:
             raise StatusError(404, "the server could not find the requested resource")
         cluster, project, location, rest = match.groups(default="")
         with self._cloud.request():
-            if not clusters.settled(self._cloud, cluster):
+            if not clusters.is_served(self._cloud, cluster):
                 raise StatusError(503, f"the cluster {cluster} does not run here")
             if not request.headers.get("authorization", "").lower().startswith("bearer "):
                 raise StatusError(401, "Unauthorized")

@@ -7,7 +7,7 @@ may begin one without it (`./tidepool cloud k8s begin`), whose nodes are then wh
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -34,36 +34,15 @@ class ClusterEndpoint:
     certificate: str
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterSource:
-    """Whoever has clusters of its own. names: all of them, in full. nodes: the Node objects of one of them."""
-
-    names: Callable[[Cloud], Iterable[str]]
-    nodes: Callable[[Cloud, str], Iterable[JsonObject]]
+def is_served(cloud: Cloud, cluster: str) -> bool:
+    return cloud.store.find(_KIND, cluster) is not None
 
 
-SOURCES: list[ClusterSource] = []
-
-
-def settled(cloud: Cloud, cluster: str) -> bool:
-    """Whether a cluster is served; one of a source begins and ends with it, and has its nodes."""
-    source = next((each for each in SOURCES if cluster in each.names(cloud)), None)
-    if source is not None:
-        begin(cloud, cluster, sourced=True)
-        set_nodes(cloud, cluster, source.nodes(cloud, cluster))
-        return True
-    held = cloud.store.find(_KIND, cluster)
-    if held is not None and held.body["sourced"]:
-        end(cloud, cluster)
-        return False
-    return held is not None
-
-
-def begin(cloud: Cloud, cluster: str, *, sourced: bool = False) -> None:
+def begin(cloud: Cloud, cluster: str) -> None:
     """Serve a cluster, `projects/P/locations/L/clusters/C`, from now on; one that is served stays as it is."""
-    if cloud.store.find(_KIND, cluster) is not None:
+    if is_served(cloud, cluster):
         return
-    cloud.store.insert(_KIND, cluster, {"sourced": sourced}, now=cloud.now)
+    cloud.store.insert(_KIND, cluster, {}, now=cloud.now)
     keyspace, namespace = Keyspace(cloud, cluster), kinds.of_kind("Namespace")
     for name in FIRST_NAMESPACES:
         _make(cloud, keyspace, namespace, {"metadata": {"name": name}})
@@ -77,9 +56,7 @@ def end(cloud: Cloud, cluster: str) -> None:
 
 def each(cloud: Cloud) -> list[str]:
     """Full names of those that are served."""
-    begun = {found.name for found in cloud.store.each(_KIND)}
-    sourced = {name for source in SOURCES for name in source.names(cloud)}
-    return [name for name in sorted(begun | sourced) if settled(cloud, name)]
+    return sorted(found.name for found in cloud.store.each(_KIND))
 
 
 def named(cloud: Cloud, said: str) -> str:
