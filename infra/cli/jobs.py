@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -166,7 +165,7 @@ def submit(
                 job.cancel()
             raise
     call.end(state_json(state))
-    _tell(call, state)
+    _tell(call, state, f"{opened.command('why', name)} says more")
 
 
 @jobs_command.command(name="list")
@@ -268,7 +267,7 @@ def _row(state: JobState) -> tuple[str, ...]:
     return state.name, stands, slices, state.queue, str(attempts.preemptions), str(attempts.failures), state.created
 
 
-def _tell(call: Invocation, state: JobState) -> None:
+def _tell(call: Invocation, state: JobState, more: str = "") -> None:
     if call.as_json:
         return
     stands = state.outcome or state.phase
@@ -279,5 +278,5 @@ def _tell(call: Invocation, state: JobState) -> None:
         call.say(f"  it waits in {waits.queue}, {ahead}{whole}: {waits.says}")
     for line in state.because:
         call.say(f"  {line}")
-    if state.phase is not JobPhase.ENDED:
-        call.say(f"  {shlex.join(('./tidepool', 'jobs', 'why', state.name))} says more", "dim")
+    if more and state.phase is not JobPhase.ENDED:
+        call.say(f"  {more}", "dim")

@@ -7,7 +7,7 @@ Owns the protocol and the words of a job's standing. The backends are `gke`, `ra
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Protocol
@@ -118,22 +118,30 @@ class RealClock:
         time.sleep(seconds)
 
 
-def wait(job: Job, *, timeout: float | None = None, every: float = 10.0, clock: Clock | None = None) -> JobState:
+def wait(
+    job: Job,
+    *,
+    timeout: float | None = None,
+    every: float = 10.0,
+    clock: Clock | None = None,
+    seen: Callable[[JobState], object] = lambda _: None,
+) -> JobState:
     """Look until the job has ended. JobError where it ended in anything but success, or has not within `timeout`.
+
+    seen: told how it stands at each look before its end.
 
     JobSet sets no limit to restarts after preemptions, so a job whose budget of them is used up is cancelled here.
     """
     clock = clock or RealClock()
     until = None if timeout is None else clock.monotonic() + timeout
     while (state := job.state()).phase is not JobPhase.ENDED:
+        seen(state)
         if state.retries is not None and state.attempts.preemptions > state.retries.preemptions:
             job.cancel()
             used = f"interrupted {state.attempts.preemptions} times, of {state.retries.preemptions} allowed"
             raise JobError(f"{job.name}: {used}; it was cancelled", Outcome.PREEMPTED)
         if until is not None and clock.monotonic() >= until:
-            raise JobError(
-                f"{job.name} is {state.phase} after {timeout:.0f} s; `./tidepool jobs why {job.name}` says why"
-            )
+            raise JobError(f"{job.name} is {state.phase} after {timeout:.0f} s")
         clock.sleep(every)
     if state.outcome is not Outcome.SUCCESS:
         raise JobError(

@@ -181,7 +181,7 @@ class GkeJob:
         found = self.client.kube.find(self.path)
         if found is None:
             where = f"namespace {self.namespace} of {self.client.kube.place.said}"
-            raise JobError(f"there is no job {self.name} in {where}; `./tidepool jobs list` has all")
+            raise JobError(f"there is no job {self.name} in {where}")
         return found
 
     def _pods(self) -> Sequence[Body]:

@@ -87,7 +87,7 @@ class LocalClient:
             return self.running[name]
         path = self.folder / name / "job.json"
         if not path.is_file():
-            raise JobError(f"there is no job {name} on this machine; `./tidepool jobs list` has all")
+            raise JobError(f"there is no job {name} on this machine")
         request = JobRequest.of_json(json.loads(path.read_text())["request"])
         return LocalJob(path.parent, request, read_state(path), self.machine)
 

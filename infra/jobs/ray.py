@@ -99,7 +99,7 @@ class RayJob:
         found = next((each for each in self.client.all() if _name(each) == self.name), None)
         if found is None:
             raise JobError(
-                f"there is no job {self.name} on Ray at {self.client.address}; `./tidepool jobs list` has all"
+                f"there is no job {self.name} on Ray at {self.client.address}"
             )
         return found
 

@@ -6,7 +6,9 @@ job is, and how it stands, is `infra.jobs`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,16 +27,30 @@ LOOK_EVERY = 10.0
 
 @dataclass(frozen=True, slots=True)
 class JobBackend:
-    """The jobs of one backend."""
+    """The jobs of one backend. place: the options of a command that goes to the same place."""
 
     client: Client
     teller: Teller = SILENT
     clock: Clock = field(default_factory=RealClock)
+    place: tuple[str, ...] = ()
 
     @property
     def namespace(self) -> str:
         """Where jobs go unless they say otherwise; Ray and this machine have but one place."""
         return self.client.namespace if isinstance(self.client, GkeClient) else "default"
+
+    def command(self, *words: str) -> str:
+        """A command of `jobs` about the same place, as a person may type it."""
+        return shlex.join(("./tidepool", "jobs", *words, *self.place))
+
+    @contextmanager
+    def pointing_on(self, name: str) -> Generator[None]:
+        """Name the next command in an error: what a job that ended wrote, or why it has not ended."""
+        try:
+            yield
+        except JobError as error:
+            verb = "logs" if error.outcome else "why"
+            raise JobError(f"{error}; see `{self.command(verb, name)}`", error.outcome) from None
 
     def submit(self, request: JobRequest) -> Job:
         """Begin a job; of a flexible one, on the most slices that fit now. JobError where none fit."""
@@ -52,10 +68,11 @@ class JobBackend:
 
         JobError where it ended in anything but success, or has not within `timeout` seconds.
         """
-        if not (request.resources.flexible and isinstance(self.client, GkeClient)):
-            every = 0.1 if job.state().backend == "local" else LOOK_EVERY
-            return wait(job, timeout=timeout, every=every, clock=self.clock)
-        return self._follow_flexible(self.client, job, request, timeout)
+        with self.pointing_on(request.name):
+            if not (request.resources.flexible and isinstance(self.client, GkeClient)):
+                every = 0.1 if job.state().backend == "local" else LOOK_EVERY
+                return wait(job, timeout=timeout, every=every, clock=self.clock)
+            return self._follow_flexible(self.client, job, request, timeout)
 
     def states(self) -> tuple[JobState, ...]:
         """Every job of the backend, the newest first."""
@@ -63,7 +80,10 @@ class JobBackend:
 
     def state(self, name: str) -> JobState:
         """How one stands and why; JobError where there is none of that name."""
-        return self.client.job(name).state()
+        try:
+            return self.client.job(name).state()
+        except JobError as error:
+            raise JobError(f"{error}; `{self.command('list')}` has all") from None
 
     def logs(self, name: str, tail: int) -> Iterator[str]:
         """The last lines of each host."""
@@ -103,7 +123,9 @@ def open_jobs(backend: str = "auto", *, namespace: str = "", context: str = "", 
     """Choose a backend and say which and why. ConfigError for one that cannot be had here."""
     client, said = current_client(backend, folder=workspace().home / "jobs", namespace=namespace, context=context)
     teller.say(said, Tone.QUIET)
-    return JobBackend(client, teller)
+    chosen = "" if backend == "auto" else backend
+    given = (("--backend", chosen), ("--namespace", namespace), ("--context", context))
+    return JobBackend(client, teller, place=tuple(word for option in given if option[1] for word in option))
 
 
 def rendered(request: JobRequest) -> dict[str, Any]:

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Final
 
 from infra import jobs
-from infra.jobs.client import JobError, wait
+from infra.jobs.client import Job, JobError, JobState, wait
 from infra.jobs.local import LocalClient
 from infra.jobs.request import Command, JobRequest, Resources, Retries
 from infra.model.errors import OutsideError
+from infra.operations.errors import Interruption
 from infra.operations.jobs import LOOK_EVERY, JobBackend
+from infra.operations.ports import Tone
 
 TRAINING: Final = Path(jobs.__path__[0]) / "tiny_training.py"
 STEPS: Final = ("local", "cluster", "cpu", "tpu")
@@ -52,15 +54,37 @@ def smoke(order: SmokeOrder, folder: Path, cluster: Callable[[], JobBackend]) ->
     for name in STEPS[: STEPS.index(order.last) + 1]:
         began = time.monotonic()
         try:
-            backend = JobBackend(LocalClient(folder)) if name == "local" else cluster()
+            backend = JobBackend(LocalClient(folder), place=("--backend", "local")) if name == "local" else cluster()
             if name != "local" and isinstance(backend.client, LocalClient):
-                raise JobError(f"step {name} needs a cluster or Ray, and none is known; set KUBECONFIG, or --backend")
-            job = backend.submit(step_request(name, order, backend.namespace))
-            wait(job, timeout=SECONDS, every=0.1 if name == "local" else LOOK_EVERY)
+                raise JobError(
+                    f"step {name} needs a cluster, and no cluster and no Ray is known; set KUBECONFIG or use --to local"
+                )
+            _finished(backend, backend.submit(step_request(name, order, backend.namespace)))
         except OutsideError as error:
             yield SmokeStep(name, False, time.monotonic() - began, str(error))
             return
         yield SmokeStep(name, True, time.monotonic() - began)
+
+
+def _finished(backend: JobBackend, job: Job) -> None:
+    """Wait for a job and tell each change of what it waits for; an interruption cancels it. JobError if it fails."""
+    told = ""
+
+    def tell(state: JobState) -> None:
+        nonlocal told
+        says = state.waiting.says if state.waiting else "; ".join(state.because)
+        line = f"{job.name} is {state.phase}" + (f": {says}" if says else "")
+        if line != told and state.backend != "local":
+            backend.teller.say(f"{line} (at most {SECONDS / 60:.0f} min; Ctrl-C cancels it)", Tone.QUIET)
+            told = line
+
+    every = 0.1 if isinstance(backend.client, LocalClient) else LOOK_EVERY
+    try:
+        with backend.pointing_on(job.name):
+            wait(job, timeout=SECONDS, every=every, clock=backend.clock, seen=tell)
+    except KeyboardInterrupt:
+        job.cancel()
+        raise Interruption(f"Interrupted; job {job.name} was cancelled.") from None
 
 
 def step_request(name: str, order: SmokeOrder, namespace: str) -> JobRequest:

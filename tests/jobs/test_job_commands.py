@@ -69,6 +69,7 @@ def test_a_job_that_ends_in_an_error_ends_its_command_with_1() -> None:
     done = tidepool("jobs", "submit", "bad", "--failures", "0", "--", *PYTHON, "raise SystemExit(3)")
     assert done.exit_code == 1
     assert "bad: error; slice 0: its program ended with exit code 3" in done.output
+    assert "see `./tidepool jobs logs bad`" in done.output
 
 
 def test_a_function_is_named_by_its_import_path() -> None:
@@ -105,6 +106,16 @@ def test_why_tells_the_place_in_the_queue_in_kueues_own_words(cluster: Cluster) 
     told = tidepool("jobs", "why", "llama").output
     assert "it waits in v4, 3 ahead of it, 4 in all queues together: insufficient unused quota" in told
     assert "waiting, 3 ahead" in tidepool("jobs", "list").stdout
+
+
+def test_a_hint_is_a_command_that_goes_to_the_same_place(cluster: Cluster) -> None:
+    cluster.objects["/apis/kueue.x-k8s.io/v1beta2/namespaces/team-b/localqueues/v4"] = {"metadata": {"name": "v4"}}
+    place = ("--namespace", "team-b", "--context", "lab")
+    told = tidepool("jobs", "submit", "llama", "--image", IMAGE, "--queue", "v4", *place, "--", "true").output
+    hint = next(line for line in told.splitlines() if line.endswith("says more")).removesuffix("says more").split()
+    assert hint == ["./tidepool", "jobs", "why", "llama", *place]
+    why = tidepool(*hint[1:])
+    assert (why.exit_code, "llama waiting" in why.output, "says more" in why.output) == (0, True, False), why.output
 
 
 def test_a_cancelled_job_says_so(cluster: Cluster) -> None:

@@ -17,7 +17,9 @@ from infra.jobs.kube import Kube
 from infra.jobs.local import LocalClient
 from infra.jobs.outcomes import Outcome
 from infra.jobs.request import JobRequest, Resources
+from infra.operations.errors import Interruption
 from infra.operations.jobs import JobBackend
+from infra.operations.ports import Silent, Tone
 from infra.operations.smoke import STEPS, SmokeOrder, SmokeStep, smoke
 from tests.jobs.cluster import Cluster, running_cluster
 from tests.jobs.synthetic import IMAGE, condition, request
@@ -135,7 +137,7 @@ def test_the_ladder_climbs_in_the_namespace_that_it_is_given(cluster: Cluster, t
 def test_a_ladder_without_a_cluster_fails_where_one_is_needed(tmp_path: Path) -> None:
     steps = climbed(tmp_path, LocalClient(tmp_path))
     assert [(each.name, each.passed) for each in steps] == [("local", True), ("cluster", False)]
-    assert "needs a cluster or Ray" in steps[-1].said
+    assert "set KUBECONFIG or use --to local" in steps[-1].said
 
 
 def test_the_ladder_proves_one_thing_more_with_each_step(tmp_path: Path) -> None:
@@ -159,6 +161,24 @@ def test_the_ladder_stops_at_the_first_step_that_fails_and_says_where(tmp_path: 
     steps = climbed(tmp_path, CpuFails())
     assert [(each.name, each.passed) for each in steps] == [("local", True), ("cluster", True), ("cpu", False)]
     assert steps[-1].said.startswith("smoke-cpu: error")
+    assert steps[-1].said.endswith("see `./tidepool jobs logs smoke-cpu`")
+
+
+def test_an_interrupted_ladder_cancels_its_job_and_has_said_what_it_waits_for(tmp_path: Path) -> None:
+    class Interrupted(Happening):
+        def sleep(self, seconds: float) -> None:  # noqa: ARG002 - the clock's
+            raise KeyboardInterrupt
+
+    class Heard(Silent):
+        def say(self, line: str, tone: Tone = Tone.PLAIN) -> None:  # noqa: ARG002 - the port's
+            lines.append(line)
+
+    lines: list[str] = []
+    client = FakeClient(outcome=None)
+    with pytest.raises(Interruption, match="job smoke-cluster was cancelled"):
+        list(smoke(ORDER, tmp_path, lambda: JobBackend(client, Heard(), Interrupted())))
+    assert client.job("smoke-cluster").state().outcome is Outcome.CANCELLED
+    assert lines == ["smoke-cluster is running (at most 30 min; Ctrl-C cancels it)"]
 
 
 def test_the_ladder_ends_where_it_is_told_to(tmp_path: Path) -> None:
