@@ -17,7 +17,7 @@ from infra.jobs.jobset import CANCELLED, JOB, JOBSETS, jobset
 from infra.jobs.kube import Kube, KubeError
 from infra.jobs.request import JobRequest
 from infra.jobs.standing import Evidence, state
-from infra.jobs.waiting import free_slices
+from infra.jobs.waiting import free_slices, no_queue
 from infra.model.gke_shapes import TPU_RESOURCE
 
 KUEUE: Final = "/apis/kueue.x-k8s.io/v1beta2"
@@ -41,6 +41,7 @@ class GkeClient:
 
     def submit(self, request: JobRequest) -> GkeJob:
         body = jobset(request)
+        self._check_queue(request)
         job = GkeJob(self, request.name, request.namespace)
         if self.kube.find(job.path) is not None:
             self._make_room(job)
@@ -95,6 +96,20 @@ class GkeClient:
         """Kueue's Workloads; none where Kueue is not installed."""
         return (self.kube.find(f"{KUEUE}/namespaces/{namespace}/workloads") or {"items": ()})["items"]
 
+    def names(self, path: str) -> tuple[str, ...] | None:
+        """Names of the objects in a list, in order; None where the kind is not served, or may not be read."""
+        try:
+            found = self.kube.find(path)
+        except KubeError as error:
+            if error.status == 403:
+                return None
+            raise
+        return None if found is None else tuple(sorted(each["metadata"]["name"] for each in found["items"]))
+
+    def queues(self, namespace: str) -> tuple[str, ...] | None:
+        """The LocalQueues of a namespace; None where Kueue is not installed, or they may not be read."""
+        return self.names(f"{KUEUE}/namespaces/{namespace}/localqueues")
+
     def pending(self, namespace: str, queue: str) -> Sequence[Body] | None:
         """Who waits in a LocalQueue, in order; None where Kueue's visibility API does not answer or may not be read."""
         path = f"{VISIBILITY}/namespaces/{namespace}/localqueues/{quote(queue)}/pendingworkloads"
@@ -105,6 +120,29 @@ class GkeClient:
                 return None
             raise
         return None if found is None else found.get("items") or ()
+
+    def _check_queue(self, request: JobRequest) -> None:
+        """JobError where the queue or the priority class of a request is not there: Kueue would say nothing, and the
+        job would wait for ever."""
+        if not request.queue:
+            return
+        queues = self.queues(request.namespace)
+        # A namespace that is not there has no queues either; the submission itself tells that.
+        if queues is not None and request.queue not in queues and (queues or self._has_namespace(request.namespace)):
+            raise JobError(f"{request.name}: {no_queue(request.queue, request.namespace, queues)}")
+        classes = self.names(f"{KUEUE}/workloadpriorityclasses") if request.priority else None
+        if classes is not None and request.priority not in classes:
+            known = ", ".join(classes) or "none"
+            raise JobError(f"{request.name}: no WorkloadPriorityClass {request.priority}; there are: {known}")
+
+    def _has_namespace(self, namespace: str) -> bool:
+        """Whether a namespace is there, as far as one may ask."""
+        try:
+            return self.kube.find(f"/api/v1/namespaces/{quote(namespace)}") is not None
+        except KubeError as error:
+            if error.status == 403:
+                return False
+            raise
 
     def _make_room(self, job: GkeJob) -> None:
         """Take an ended job of the same name away; JobError where it has not ended, or does not go."""
@@ -146,6 +184,7 @@ class GkeJob:
             jobs=jobs,
             workload=self._workload(found),
             pending=self.client.pending(self.namespace, queue) if queue else None,
+            queues=self.client.queues(self.namespace) if queue else None,
             found=findings(pods, nodes, {}),
         )
         return state(seen)

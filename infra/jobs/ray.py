@@ -98,9 +98,7 @@ class RayJob:
     def _submission(self) -> Mapping[str, Any]:
         found = next((each for each in self.client.all() if _name(each) == self.name), None)
         if found is None:
-            raise JobError(
-                f"there is no job {self.name} on Ray at {self.client.address}"
-            )
+            raise JobError(f"there is no job {self.name} on Ray at {self.client.address}")
         return found
 
 

@@ -12,7 +12,7 @@ from infra.jobs.evidence import Body, Finding, condition, holds, weightiest
 from infra.jobs.jobset import CANCELLED, REQUEST
 from infra.jobs.outcomes import Attempts, Outcome
 from infra.jobs.request import JobRequest, Retries
-from infra.jobs.waiting import waiting
+from infra.jobs.waiting import unknown_to_kueue, waiting
 
 BACKEND: Final = "gke"
 _JOB_REASONS: Final = {
@@ -25,12 +25,14 @@ _JOB_REASONS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """Everything that is known of one job. pending: items of Kueue's visibility API, None where it does not answer."""
+    """Everything that is known of one job. pending: items of Kueue's visibility API, None where it does not answer.
+    queues: LocalQueues of its namespace, None where nobody has told them."""
 
     jobset: Body
     jobs: Sequence[Body] = ()
     workload: Body | None = None
     pending: Sequence[Body] | None = None
+    queues: Sequence[str] | None = None
     found: tuple[Finding, ...] = ()
 
 
@@ -41,8 +43,11 @@ def state(seen: Evidence) -> JobState:
     phase, outcome = _phase(seen)
     last = weightiest([each for each in seen.found if each.outcome is not Outcome.SUCCESS]) or _of_jobs(seen)
     waits = None
+    queue = jobset["metadata"].get("labels", {}).get("kueue.x-k8s.io/queue-name", "")
     if phase is JobPhase.WAITING and seen.workload is not None:
         waits = waiting(seen.workload, seen.pending)
+    elif phase is JobPhase.WAITING and queue:
+        waits = unknown_to_kueue(queue, jobset["metadata"]["namespace"], seen.queues)
     status = jobset.get("status", {})
     counted = status.get("restartsCountTowardsMax", 0)
     attempts = Attempts(preemptions=status.get("restarts", 0) - counted, failures=counted)
@@ -58,7 +63,7 @@ def state(seen: Evidence) -> JobState:
         retries=request.retries if request else None,
         replicas=jobset["spec"]["replicatedJobs"][0].get("replicas", 1),
         accelerator=accelerator.name if accelerator else "",
-        queue=jobset["metadata"].get("labels", {}).get("kueue.x-k8s.io/queue-name", ""),
+        queue=queue,
         created=jobset["metadata"].get("creationTimestamp", ""),
         waiting=waits,
         last=last,

@@ -59,6 +59,20 @@ def waiting(workload: Body, pending: Sequence[Body] | None) -> Waiting | None:
     )
 
 
+def unknown_to_kueue(queue: str, namespace: str, queues: Sequence[str] | None) -> Waiting:
+    """What a suspended job of a queue waits for that has no Workload. queues: of its namespace, None where untold."""
+    if queues is not None and queue not in queues:
+        reason, says = "NoLocalQueue", no_queue(queue, namespace, queues)
+    else:
+        reason, says = "NoWorkload", "Kueue has made no Workload of it yet"
+    return Waiting(queue=queue, place=None, cluster_place=None, reason=reason, says=says)
+
+
+def no_queue(queue: str, namespace: str, queues: Sequence[str]) -> str:
+    """That a namespace lacks a queue, with those that it has."""
+    return f"no LocalQueue {queue} in {namespace}; there are: {', '.join(queues) or 'none'}"
+
+
 def free_slices(cluster_queue: Body, resource: str, each: int) -> int:
     """How many slices of `each` units of a resource fit into a ClusterQueue's own quota now; borrowed quota is not
     counted, for it may be taken back at any time."""

@@ -50,6 +50,8 @@ class Cluster:
                 if not name or (name in told and value in ("", told[name]))
             ]
             return 200, {"kind": "List", "items": kept}
+        if whole := [each for at, each in self.objects.items() if at.rpartition("/")[0] == path]:
+            return 200, {"kind": "List", "items": whole}
         return 404, {"kind": "Status", "reason": "NotFound", "message": f"{path} not found"}
 
     def _post(self, path: str, _: dict[str, str], body: dict[str, Any]) -> tuple[int, Any]:

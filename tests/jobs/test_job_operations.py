@@ -48,7 +48,10 @@ class Happening:
 @pytest.fixture
 def cluster() -> Iterator[Cluster]:
     with running_cluster() as found:
-        found.objects[f"{KUEUE}/namespaces/default/localqueues/v4-32"] = {"spec": {"clusterQueue": "v4-32"}}
+        found.objects[f"{KUEUE}/namespaces/default/localqueues/v4-32"] = {
+            "metadata": {"name": "v4-32"},
+            "spec": {"clusterQueue": "v4-32"},
+        }
         yield found
 
 

@@ -269,6 +269,46 @@ def test_a_namespace_that_is_not_there_is_not_taken_for_missing_jobsets(client: 
         client.submit(request(namespace="team-b"))
 
 
+def queues(cluster: Cluster, *names: str) -> None:
+    for name in names:
+        at = f"/apis/kueue.x-k8s.io/v1beta2/namespaces/default/localqueues/{name}"
+        cluster.objects[at] = {"metadata": {"name": name}}
+
+
+def test_a_queue_or_priority_that_is_not_there_is_refused_with_those_that_are(
+    client: GkeClient, cluster: Cluster
+) -> None:
+    cluster.objects["/api/v1/namespaces/default"] = {"metadata": {"name": "default"}}
+    with pytest.raises(JobError, match="no LocalQueue nosuch in default; there are: none"):
+        client.submit(request(queue="nosuch"))
+    queues(cluster, "v4-32", "cpu")
+    with pytest.raises(JobError, match="no LocalQueue nosuch in default; there are: cpu, v4-32"):
+        client.submit(request(queue="nosuch"))
+    cluster.objects["/apis/kueue.x-k8s.io/v1beta2/workloadpriorityclasses/high"] = {"metadata": {"name": "high"}}
+    with pytest.raises(JobError, match="no WorkloadPriorityClass hgih; there are: high"):
+        client.submit(request(priority="hgih"))
+    assert AT not in cluster.objects
+    client.submit(request(priority="high"))
+
+
+def test_a_job_is_submitted_where_queues_may_not_be_read(client: GkeClient, cluster: Cluster) -> None:
+    cluster.refused["/apis/kueue.x-k8s.io/v1beta2/namespaces/default/localqueues"] = 403
+    assert client.submit(request()).name == "llama"
+
+
+def test_a_job_without_a_workload_says_whether_its_queue_is_there(client: GkeClient, cluster: Cluster) -> None:
+    queues(cluster, "v4-32")
+    job = client.submit(request())
+    waits = job.state().waiting
+    assert waits is not None
+    assert (waits.reason, waits.says) == ("NoWorkload", "Kueue has made no Workload of it yet")
+    del cluster.objects["/apis/kueue.x-k8s.io/v1beta2/namespaces/default/localqueues/v4-32"]
+    queues(cluster, "cpu")
+    waits = job.state().waiting
+    assert waits is not None
+    assert (waits.reason, waits.says) == ("NoLocalQueue", "no LocalQueue v4-32 in default; there are: cpu")
+
+
 def test_a_job_that_is_not_there_is_named_with_where(client: GkeClient) -> None:
     with pytest.raises(JobError, match=r"no job gone in namespace default of a test's cluster"):
         client.job("gone").state()
