@@ -92,6 +92,14 @@ class LocalClient:
         return LocalJob(path.parent, request, read_state(path), self.machine)
 
 
+class _NoProgramError(Exception):
+    """A program that cannot be started, which another attempt would not mend."""
+
+    def __init__(self, finding: Finding) -> None:
+        self.finding = finding
+        super().__init__(finding.because)
+
+
 @dataclass(slots=True)
 class LocalJob:
     """One job; `stands` is written by the thread that runs it alone."""
@@ -127,12 +135,15 @@ class LocalJob:
         """Attempt after attempt, until one succeeds or a budget is used up."""
         number, attempts = 0, Attempts()
         while True:
-            found = attempt(number)
+            try:
+                found, startable = attempt(number), True
+            except _NoProgramError as error:
+                found, startable = [error.finding], False
             last = weightiest(found)
             outcome = Outcome.CANCELLED if self.cancelled.is_set() else last.outcome if last else Outcome.ERROR
             attempts, number = attempts.after(outcome), number + 1
             because = () if last is None else (f"{last.where}: {last.because}",)
-            again = attempts.again(outcome, self.request.retries)
+            again = startable and attempts.again(outcome, self.request.retries)
             phase = JobPhase.RUNNING if again else JobPhase.ENDED
             self.stands = replace(
                 self.stands,
@@ -157,9 +168,8 @@ class LocalJob:
                     gang[index] = subprocess.Popen(self.request.runtime, env=told, stdout=log, stderr=subprocess.STDOUT)
                 except OSError as error:
                     self._end(gang)
-                    return [
-                        Finding(f"slice {index}", Outcome.ERROR, f"its program cannot be started: {error.strerror}")
-                    ]
+                    said = f"its program cannot be started: {error.strerror}: {self.request.runtime[0]}"
+                    raise _NoProgramError(Finding(f"slice {index}", Outcome.ERROR, said)) from None
             late = self._watch(gang)
             codes = {index: each.poll() for index, each in gang.items()}
             self._end(gang)
