@@ -80,15 +80,17 @@ class Resources:
     ) -> Resources:
         """Slices of one accelerator type (`v4-32`): a number of them, or the numbers that are allowed."""
         counts = (slice_count,) if isinstance(slice_count, int) else tuple(sorted(set(slice_count)))
-        subject = f"resources.with_tpu({accelerator!r})"
         try:
             known = AcceleratorType.parse(accelerator)
         except UnknownNameError as error:
             fix = f"one of {', '.join(error.nearest)}" if error.nearest else "a type such as v4-8 or v5litepod-16"
-            raise ConfigError([Problem(subject, accelerator, "an accelerator type of the catalogue", fix)]) from None
+            raise ConfigError([Problem("TPU type", accelerator, "an accelerator type of the catalogue", fix)]) from None
         if not counts or counts[0] < 1:
-            rule, fix = "slice counts are whole numbers from 1 on, and there is one at least", "slice_count=1"
-            raise ConfigError([Problem(subject, str(list(counts)), rule, fix)])
+            rule, fix = (
+                "slice counts are whole numbers from 1 on, and there is one at least",
+                "1, or a choice such as 1, 2, 4",
+            )
+            raise ConfigError([Problem(f"slices of {accelerator}", ", ".join(map(str, counts)), rule, fix)])
         return cls(accelerator=known, slice_counts=counts, cpu=cpu, memory=memory, disk=disk)
 
     @classmethod
@@ -210,8 +212,9 @@ class JobRequest:
             rule = f"a letter, then letters, digits and hyphens, at most {NAME_LENGTH} characters, all lower case"
             yield problem("name", self.name, f"{rule}: pods and host names are made from it", "such as llama-8b-run3")
         if self.image and not _DIGEST.fullmatch(self.image):
-            rule = "an image is named by digest: a tag may be another program when the job is restarted"
-            yield problem("image", self.image, rule, "IMAGE@sha256:..., as `./tidepool images current` prints it")
+            tagged = "an image is named by digest: a tag may be another program when the job is restarted"
+            rule = "a digest is sha256: and 64 hexadecimal digits" if "@" in self.image else tagged
+            yield problem("image", self.image, rule, "IMAGE@sha256:..., as `./tidepool images current IMAGE` prints it")
         yield from self._entry_problems(problem)
         for name in (*self.environment, *self.secrets):
             if not _VARIABLE.fullmatch(name):

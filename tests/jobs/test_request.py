@@ -68,6 +68,7 @@ def test_every_mistake_of_a_request_is_told_at_once() -> None:
 
 def test_an_image_is_named_by_digest_because_a_tag_may_change_between_restarts() -> None:
     assert "tag" in refused(image="train:latest")["image"]
+    assert "64 hexadecimal digits" in refused(image="train@sha256:0a0a")["image"]
 
 
 def test_a_name_leaves_room_for_the_names_of_its_pods() -> None:
