@@ -50,10 +50,10 @@ def _counts(_: click.Context, __: click.Parameter, value: str) -> tuple[int, ...
         ) from None
 
 
-def _pairs(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> Mapping[str, str]:
+def _pairs(_: click.Context, option: click.Parameter, values: tuple[str, ...]) -> Mapping[str, str]:
     pairs = [value.partition("=") for value in values]
     if bad := [value for value, (name, equals, _) in zip(values, pairs, strict=True) if not (name and equals)]:
-        raise click.BadParameter(f"{bad[0]!r} is not of the form NAME=VALUE")
+        raise click.BadParameter(f"{bad[0]!r} is not of the form {option.metavar}")
     return {name: value for name, _, value in pairs}
 
 

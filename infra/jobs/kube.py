@@ -21,7 +21,7 @@ from urllib.parse import urlencode
 import urllib3
 import yaml
 
-from infra.model.errors import OutsideError
+from infra.model.errors import ConfigError, OutsideError, Problem
 
 POD_FILES: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where every pod has its token, its namespace and the server's certificate."""
@@ -65,12 +65,15 @@ def pod_place(files: Path = POD_FILES, environ: Mapping[str, str] = os.environ) 
 def kubeconfig_place(environ: Mapping[str, str] = os.environ, context: str = "") -> KubePlace | None:
     """The cluster of the kubeconfig's context (its current one, where none is named); None without a kubeconfig.
 
-    Raises KubeError where the file names what it does not have.
+    Raises KubeError where the file names what it does not have, ConfigError for a KUBECONFIG that is none.
     """
-    path = Path(environ.get("KUBECONFIG", "").partition(os.pathsep)[0] or Path.home() / ".kube" / "config")
+    named = environ.get("KUBECONFIG", "").partition(os.pathsep)[0]
+    path = Path(named or Path.home() / ".kube" / "config")
     if not path.is_file():
+        if named:
+            raise _no_kubeconfig(path, "there is no such file")
         return None
-    config = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    config = _kubeconfig(path)
     chosen = context or config.get("current-context", "")
     if not chosen:
         return None
@@ -159,6 +162,21 @@ def _refusal(data: bytes) -> tuple[str, str]:
     except ValueError:
         return data.decode(errors="replace")[:500], ""
     return status.get("message", ""), status.get("reason", "")
+
+
+def _kubeconfig(path: Path) -> dict[str, Any]:
+    try:
+        found = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except (yaml.YAMLError, ValueError):
+        raise _no_kubeconfig(path, "it is no YAML") from None
+    if not isinstance(found, dict):
+        raise _no_kubeconfig(path, "a kubeconfig is a mapping of clusters, users and contexts")
+    return found
+
+
+def _no_kubeconfig(path: Path, rule: str) -> ConfigError:
+    fix = "KUBECONFIG=PATH of a kubeconfig, or unset it; gcloud container clusters get-credentials writes one"
+    return ConfigError([Problem("the kubeconfig", str(path), rule, fix)])
 
 
 def _named(config: Mapping[str, Any], kind: str, name: str, path: Path) -> dict[str, Any]:

@@ -17,7 +17,9 @@ from infra.jobs.client import STATES, Client, Clock, Job, JobError, JobPhase, Jo
 from infra.jobs.current import current_client
 from infra.jobs.gke import GkeClient
 from infra.jobs.jobset import jobset
+from infra.jobs.local import LocalClient
 from infra.jobs.request import JobRequest
+from infra.operations.errors import Refusal
 from infra.operations.ports import SILENT, Teller, Tone
 from infra.operations.workspace import workspace
 
@@ -53,7 +55,16 @@ class JobBackend:
             raise JobError(f"{error}; see `{self.command(verb, name)}`", error.outcome) from None
 
     def submit(self, request: JobRequest) -> Job:
-        """Begin a job; of a flexible one, on the most slices that fit now. JobError where none fit."""
+        """Begin a job; of a flexible one, on the most slices that fit now. JobError where none fit.
+
+        Refusal of one for a TPU or a queue that would run on this machine, which nobody has chosen.
+        """
+        asks = "a TPU" if request.resources.accelerator else "a queue" if request.queue else ""
+        if asks and isinstance(self.client, LocalClient) and "--backend" not in self.place:
+            raise Refusal(
+                f"{request.name} asks for {asks}, and no cluster and no Ray is known; set KUBECONFIG, or say "
+                "--backend local to run it on this machine without"
+            )
         if request.resources.flexible and isinstance(self.client, GkeClient):
             try:
                 _, start = flexible.begin(request.resources, self.client.free_slices(request), self.clock.monotonic())

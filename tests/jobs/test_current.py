@@ -18,6 +18,7 @@ from infra.model.errors import ConfigError
 
 @pytest.fixture
 def nothing(tmp_path: Path) -> dict[str, str]:
+    (tmp_path / "none").touch()
     return {"KUBECONFIG": str(tmp_path / "none"), "TIDEPOOL_HOME": str(tmp_path)}
 
 

@@ -23,6 +23,7 @@ PYTHON = (sys.executable, "-S", "-c")
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TIDEPOOL_HOME", str(tmp_path / "home"))
+    (tmp_path / "kubeconfig").touch()
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
     monkeypatch.delenv("RAY_API_SERVER_ADDRESS", raising=False)
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
@@ -137,6 +138,10 @@ def test_a_dry_run_prints_the_object_and_asks_no_cluster(cluster: Cluster) -> No
         (("submit", "x", "--call", "a:b", "--arguments", "[]"), "JSON object"),
         (("submit", "x", "--slices", "two", "--", "true"), "no number of slices"),
         (("submit", "x", "--env", "A", "--", "true"), "NAME=VALUE"),
+        (("submit", "x", "--secret", "HF_TOKEN", "--", "true"), "NAME=SECRET/KEY"),
+        (("submit", "x", "--tpu", "v4-8", "--slices", "0", "--", "true"), "write: 1, or a choice such as 1, 2, 4"),
+        (("submit", "x", "--tpu", "v4-8", "--", "true"), "say --backend local"),
+        (("submit", "x", "--queue", "v4", "--", "true"), "asks for a queue"),
         (("submit", "X_Y", "--", "true"), "lower case"),
         (("submit", "x", "--tpu", "v4-9", "--", "true"), "v4-8"),
         (("list", "--backend", "gke"), "kubeconfig"),
@@ -145,6 +150,17 @@ def test_a_dry_run_prints_the_object_and_asks_no_cluster(cluster: Cluster) -> No
 def test_what_cannot_be_asked_is_refused_with_2(arguments: tuple[str, ...], said: str) -> None:
     done = tidepool("jobs", *arguments)
     assert (done.exit_code, said in done.output) == (2, True), done.output
+
+
+def test_a_job_for_a_tpu_runs_on_this_machine_where_that_is_chosen() -> None:
+    done = tidepool("jobs", "submit", "x", "--backend", "local", "--tpu", "v4-8", "--", "true")
+    assert done.exit_code == 0, done.output
+
+
+def test_a_kubeconfig_that_is_none_ends_a_command_with_2(home: Path) -> None:
+    (home / "kubeconfig").write_text("{ no: [")
+    done = tidepool("jobs", "list")
+    assert (done.exit_code, "the kubeconfig" in done.output) == (2, True), done.output
 
 
 def test_smoke_says_where_it_stopped() -> None:

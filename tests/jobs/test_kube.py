@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from infra.jobs.kube import Kube, KubeError, KubePlace, kubeconfig_place, pod_place
+from infra.model.errors import ConfigError
 from tests.jobs.cluster import running_cluster
 
 
@@ -88,7 +89,22 @@ def test_a_kubeconfig_without_what_it_names_is_refused(tmp_path: Path) -> None:
     environ = kubeconfig(tmp_path, {})
     with pytest.raises(KubeError, match="contexts has no 'other'"):
         kubeconfig_place(environ, "other")
-    assert kubeconfig_place({"KUBECONFIG": str(tmp_path / "none")}) is None
+
+
+def test_without_a_kubeconfig_there_is_no_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert kubeconfig_place({}) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [(None, "no such file"), ("{ no: [", "no YAML"), ("- a", "mapping"), ("\0", "no YAML")]
+)
+def test_a_file_that_is_named_and_is_no_kubeconfig_is_refused(tmp_path: Path, text: str | None, said: str) -> None:
+    path = tmp_path / "config"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(ConfigError, match=said):
+        kubeconfig_place({"KUBECONFIG": str(path)})
 
 
 def test_a_certificate_authority_is_read_from_the_file(tmp_path: Path) -> None:
