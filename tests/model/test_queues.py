@@ -287,3 +287,16 @@ def test_a_shape_without_slices_has_no_queue() -> None:
     config = stack(none, teams=[{"name": "a"}])
     assert config.queues is not None
     assert [each.name for each in shared_queues(config, config.queues)] == ["v4-32", "cpu"]
+
+
+def test_flex_start_slices_of_two_lengths_are_counted_together() -> None:
+    """They are one flavor: its name and the labels of its nodes say nothing of how long a slice may run."""
+    cluster = CLUSTER | {"region": "us-central1", "zones": ["us-central1-c"], "cpu_pools": []}
+    entries = [
+        {"accelerator": "tpu7x-8", "zone": zone, "capacity": {"flex-start": length}, "buffer": 0, "maximum": 3}
+        for zone, length in (("us-central1-c", "24h"), ("us-central1-ai1a", "48h"))
+    ]
+    config = stack(entries, cluster, teams=[{"name": "pretraining"}])
+    assert config.queues is not None
+    (queue,) = shared_queues(config, config.queues)
+    assert [(quota.flavor, quota.chips) for quota in queue.quotas] == [("tpu7x-8-flex-start", 24)]
