@@ -12,7 +12,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from infra.jobs.client import Clock, JobError, JobPhase, JobState, RealClock
-from infra.jobs.evidence import Body, findings, place_in_gang
+from infra.jobs.evidence import Body, findings, holds, place_in_gang
 from infra.jobs.jobset import CANCELLED, JOB, JOBSETS, jobset
 from infra.jobs.kube import Kube, KubeError
 from infra.jobs.request import JobRequest
@@ -61,7 +61,10 @@ class GkeClient:
         newest = sorted(listed["items"], key=lambda each: each["metadata"].get("creationTimestamp", ""), reverse=True)
         pending = {queue: self.pending(self.namespace, queue) for queue in {_queue(each) for each in newest} if queue}
         return tuple(
-            state(Evidence(jobset=each, workload=_owned(workloads, each), pending=pending.get(_queue(each))))
+            # What ended a job that failed is in its pods and Jobs, which are asked for of such a one alone.
+            GkeJob(self, each["metadata"]["name"], self.namespace).state()
+            if holds(each, "Failed")
+            else state(Evidence(jobset=each, workload=_owned(workloads, each), pending=pending.get(_queue(each))))
             for each in newest
         )
 
