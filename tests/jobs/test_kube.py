@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from infra.jobs.kube import Kube, KubeError, KubePlace, kubeconfig_place, pod_place
+from infra.jobs.kube import Kube, KubeError, KubePlace, kubeconfig_place, place_of, pod_place
 from tests.jobs.cluster import running_cluster
 
 
@@ -68,6 +68,21 @@ def test_a_plugin_gives_the_token(tmp_path: Path) -> None:
     )
     plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": sys.executable, "args": ["-S", "-c", program]}
     assert token_of(kubeconfig(tmp_path, {"exec": plugin})) == "fresh"
+
+
+@pytest.mark.parametrize(("expires", "asked"), [("2000-01-01T00:00:00Z", 2), ("2999-01-01T00:00:00Z", 1), (None, 1)])
+def test_a_plugins_token_is_kept_until_it_expires(tmp_path: Path, expires: str | None, asked: int) -> None:
+    calls: list[str] = []
+
+    def plugin(server: str, _: object) -> dict[str, str | None]:
+        calls.append(server)
+        return {"token": f"t{len(calls)}", "expirationTimestamp": expires}
+
+    environ = kubeconfig(tmp_path, {"exec": {"command": "x"}})
+    place = place_of(yaml.safe_load((tmp_path / "config").read_text()), "lab", Path(environ["KUBECONFIG"]), plugin)
+    assert place.token is not None
+    assert [place.token(), place.token()] == ["t1", f"t{asked}"]
+    assert calls == ["http://127.0.0.1:1"] * asked
 
 
 def test_a_plugin_that_is_missing_is_named_with_how_to_install_it(tmp_path: Path) -> None:
