@@ -166,7 +166,10 @@ def test_quota_is_lent_only_where_the_stack_says_so() -> None:
     ],
 )  # fmt: skip
 def test_preemption_is_as_the_stack_declares(within: str, cohort: str, told: dict[str, str]) -> None:
-    assert of(stack(preemption=within, reclaim=cohort), "ClusterQueue")["v4-8"]["spec"]["preemption"] == told
+    assert (
+        of(stack(preemption=within, reclaim=cohort, borrowing=True), "ClusterQueue")["v4-8"]["spec"]["preemption"]
+        == told
+    )
 
 
 def test_a_team_has_the_queues_it_may_use_in_its_own_namespace() -> None:
@@ -251,6 +254,7 @@ def test_what_an_object_names_stands_before_it() -> None:
         ({"teams": [{"name": "a", "weight": 0}]}, "tidepool:queues.teams[0].weight"),
         ({"priorities": {"low": 1, "high": 1}}, "tidepool:queues.priorities"),
         ({"preemption": "always"}, "tidepool:queues.preemption"),
+        ({"reclaim": "any"}, "tidepool:queues.reclaim"),
     ],
 )
 def test_what_no_queue_can_be_is_refused(more: dict[str, Any], where: str) -> None:
