@@ -22,6 +22,7 @@ from infra.model.gke_shapes import TPU_RESOURCE
 
 KUEUE: Final = "/apis/kueue.x-k8s.io/v1beta2"
 VISIBILITY: Final = "/apis/visibility.kueue.x-k8s.io/v1beta2"
+_NO_JOBSETS: Final = "the cluster does not know JobSets; `./tidepool up` of its stack installs them"
 _OF_JOBSET: Final = "jobset.sigs.k8s.io/jobset-name"
 GONE_WITHIN: Final = 120.0
 """Seconds that the objects of an ended job may take to go."""
@@ -46,17 +47,20 @@ class GkeClient:
         try:
             self.kube.create(f"{JOBSETS}/namespaces/{request.namespace}/jobsets", body)
         except KubeError as error:
-            if error.status == 404:
-                raise JobError(
-                    "the cluster does not know JobSets; `./tidepool up` of its stack installs them"
-                ) from None
-            raise
+            if error.status != 404:
+                raise
+            if self.kube.find(JOBSETS) is None:
+                raise JobError(_NO_JOBSETS) from None
+            raise JobError(
+                f"the cluster has no namespace {request.namespace}; --namespace names another, and teams of "
+                "tidepool:queues have one each"
+            ) from None
         return job
 
     def jobs(self) -> tuple[JobState, ...]:
         listed = self.kube.find(f"{JOBSETS}/namespaces/{self.namespace}/jobsets", labelSelector=JOB)
         if listed is None:
-            raise JobError("the cluster does not know JobSets; `./tidepool up` of its stack installs them")
+            raise JobError(_NO_JOBSETS)
         workloads = self.workloads(self.namespace)
         newest = sorted(listed["items"], key=lambda each: each["metadata"].get("creationTimestamp", ""), reverse=True)
         pending = {queue: self.pending(self.namespace, queue) for queue in {_queue(each) for each in newest} if queue}

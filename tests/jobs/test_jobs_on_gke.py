@@ -263,6 +263,13 @@ def test_a_cluster_without_jobsets_is_said_to_be_one(client: GkeClient, cluster:
             asking()
 
 
+def test_a_namespace_that_is_not_there_is_not_taken_for_missing_jobsets(client: GkeClient, cluster: Cluster) -> None:
+    cluster.objects[JOBSETS] = {"kind": "APIResourceList"}
+    cluster.refused[f"{JOBSETS}/namespaces/team-b"] = 404
+    with pytest.raises(JobError, match="no namespace team-b"):
+        client.submit(request(namespace="team-b"))
+
+
 def test_a_job_that_is_not_there_is_named_with_where(client: GkeClient) -> None:
     with pytest.raises(JobError, match=r"no job gone in namespace default of a test's cluster"):
         client.job("gone").state()
