@@ -34,7 +34,7 @@ def jax() -> None:
 
 def training(step: str, **environment: str) -> JobRequest:
     """The job of a step of the ladder, with the Python that has JAX, on the CPU."""
-    asked = step_request(step, SmokeOrder(image=IMAGE))
+    asked = step_request(step, SmokeOrder(image=IMAGE), "default")
     entry = Command((PYTHON, *asked.entry_point.argv[1:]))
     told = {**asked.environment, "JAX_PLATFORMS": "cpu", **environment}
     return replace(asked, entry_point=entry, environment=told, queue="")
