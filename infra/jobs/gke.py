@@ -12,7 +12,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from infra.jobs.client import Clock, JobError, JobPhase, JobState, RealClock
-from infra.jobs.evidence import Body, findings, place_in_gang
+from infra.jobs.evidence import Body, findings, holds, place_in_gang
 from infra.jobs.jobset import CANCELLED, JOB, JOBSETS, jobset
 from infra.jobs.kube import Kube, KubeError
 from infra.jobs.request import JobRequest
@@ -66,7 +66,10 @@ class GkeClient:
         newest = sorted(listed["items"], key=lambda each: each["metadata"].get("creationTimestamp", ""), reverse=True)
         pending = {queue: self.pending(self.namespace, queue) for queue in {_queue(each) for each in newest} if queue}
         return tuple(
-            state(Evidence(jobset=each, workload=_owned(workloads, each), pending=pending.get(_queue(each))))
+            # What ended a job that failed is in its pods and Jobs, which are asked for of such a one alone.
+            GkeJob(self, each["metadata"]["name"], self.namespace).standing(each)
+            if holds(each, "Failed")
+            else state(Evidence(jobset=each, workload=_owned(workloads, each), pending=pending.get(_queue(each))))
             for each in newest
         )
 
@@ -172,8 +175,11 @@ class GkeJob:
         return f"{JOBSETS}/namespaces/{self.namespace}/jobsets/{quote(self.name)}"
 
     def state(self) -> JobState:
-        kube, found = self.client.kube, self._jobset()
-        pods = self._pods()
+        return self.standing(self._jobset())
+
+    def standing(self, found: Body) -> JobState:
+        """How the job of this JobSet stands, by all that belongs to it."""
+        kube, pods = self.client.kube, self._pods()
         names = sorted({pod["spec"]["nodeName"] for pod in pods if pod["spec"].get("nodeName")})
         nodes = {name: node for name in names if (node := kube.find(f"/api/v1/nodes/{name}")) is not None}
         selector = f"{_OF_JOBSET}={self.name}"

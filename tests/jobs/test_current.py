@@ -17,9 +17,9 @@ from infra.model.errors import ConfigError
 
 
 @pytest.fixture
-def nothing(tmp_path: Path) -> dict[str, str]:
-    (tmp_path / "none").touch()
-    return {"KUBECONFIG": str(tmp_path / "none"), "TIDEPOOL_HOME": str(tmp_path)}
+def nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return {"TIDEPOOL_HOME": str(tmp_path)}
 
 
 @pytest.fixture
@@ -75,3 +75,8 @@ def test_with_neither_jobs_run_here(nothing: dict[str, str], tmp_path: Path) -> 
 def test_a_backend_that_is_not_there_is_refused_with_the_way_to_it(nothing: dict[str, str], backend: str) -> None:
     with pytest.raises(ConfigError, match="--backend"):
         current_client(backend, environ=nothing)
+
+
+def test_a_context_without_a_kubeconfig_is_refused_and_never_means_this_machine(nothing: dict[str, str]) -> None:
+    with pytest.raises(ConfigError, match="--context"):
+        current_client(context="lab", environ=nothing)

@@ -169,11 +169,11 @@ def test_the_ladder_stops_at_the_first_step_that_fails_and_says_where(tmp_path: 
 
 def test_an_interrupted_ladder_cancels_its_job_and_has_said_what_it_waits_for(tmp_path: Path) -> None:
     class Interrupted(Happening):
-        def sleep(self, seconds: float) -> None:  # noqa: ARG002 - the clock's
+        def sleep(self, seconds: float) -> None:
             raise KeyboardInterrupt
 
     class Heard(Silent):
-        def say(self, line: str, tone: Tone = Tone.PLAIN) -> None:  # noqa: ARG002 - the port's
+        def say(self, line: str, tone: Tone = Tone.PLAIN) -> None:
             lines.append(line)
 
     lines: list[str] = []

@@ -153,6 +153,7 @@ def test_a_failed_gang_with_a_preempted_host_was_preempted(client: GkeClient, cl
     cluster.objects["/api/v1/nodes/node-0-0"] = node("node-0-0", spot=True)
     state = job.state()
     assert state.outcome is Outcome.PREEMPTED
+    assert [each.outcome for each in client.jobs()] == [Outcome.PREEMPTED], "the list says the same as the job itself"
     assert state.because[:2] == (
         "slice 1 host 2: spot node node-1-2 is gone",
         "slice 0 host 0: its program ended with exit code 1, which counts for nothing beside the above",

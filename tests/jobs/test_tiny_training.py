@@ -19,6 +19,7 @@ from infra.jobs.outcomes import Outcome
 from infra.jobs.request import Command, JobRequest
 from infra.operations.smoke import SmokeOrder, step_request
 from tests.jobs.synthetic import IMAGE
+from tests.lacking import lacking
 
 PYTHON = os.environ.get("TIDEPOOL_JAX_PYTHON", "python3")
 pytestmark = pytest.mark.heavy
@@ -28,7 +29,7 @@ pytestmark = pytest.mark.heavy
 def jax() -> None:
     found = subprocess.run([PYTHON, "-c", "import jax"], capture_output=True, check=False)
     if found.returncode != 0:
-        pytest.skip(f"{PYTHON} has no JAX; TIDEPOOL_JAX_PYTHON names one that has")
+        lacking(f"{PYTHON} has no JAX; TIDEPOOL_JAX_PYTHON names one that has")
 
 
 def training(step: str, **environment: str) -> JobRequest:
