@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import ssl
 import subprocess
 import threading
 from collections.abc import Mapping
@@ -21,6 +22,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import urllib3
 import yaml
+from urllib3.util.ssl_ import create_urllib3_context
 
 from infra.local.engine.provider import ProviderError
 
@@ -29,15 +31,18 @@ JsonObject = dict[str, Any]
 _STORE: Final = "-tidepool"
 _GKE_COMMAND: Final = "gke-gcloud-auth-plugin"
 _PATIENCE: Final = 30.0
+_FOR_NOW: Final = (
+    HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT,
+)  # fmt: skip
+"""What says nothing of the object: the server is busy, or it is not there."""
 
 
-class ApiRefusedError(Exception):
-    """What the API server refused, in its own words. reason: of its Status (`NotFound`, `Conflict`)."""
+class ApiRefusedError(ProviderError):
+    """What the API server refused, in its own words."""
 
-    def __init__(self, code: int, reason: str, message: str) -> None:
+    def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
         self.code = code
-        self.reason = reason
 
 
 class UnreachableError(ProviderError):
@@ -137,7 +142,9 @@ class ClusterApi:
             found = {"message": answer.data.decode(errors="replace")}
         if answer.status >= HTTPStatus.BAD_REQUEST:
             said = str(found.get("message") or f"status {answer.status}")
-            raise ApiRefusedError(answer.status, str(found.get("reason", "")), said)
+            if answer.status in _FOR_NOW:
+                raise UnreachableError(f"the Kubernetes cluster at {self.server} does not answer now: {said}")
+            raise ApiRefusedError(answer.status, said)
         return found
 
     def _bearer(self) -> str:
@@ -190,14 +197,27 @@ def _pool(cluster: JsonObject, user: JsonObject) -> urllib3.PoolManager:
         settings["ca_certs"] = path
     if cluster.get("insecure-skip-tls-verify"):
         settings["cert_reqs"] = "CERT_NONE"
-    for key, name in (("client-certificate", "cert_file"), ("client-key", "key_file")):
-        if user.get(key):
-            settings[name] = user[key]
-        elif data := user.get(f"{key}-data"):
-            with NamedTemporaryFile(delete=False) as file:  # The ssl module takes files alone.
-                file.write(base64.b64decode(data))
-            settings[name] = file.name
+    if speaking := _identified(cluster, user):
+        settings["ssl_context"] = speaking
     return urllib3.PoolManager(**settings)
+
+
+def _identified(cluster: JsonObject, user: JsonObject) -> ssl.SSLContext | None:
+    """How a user with a client certificate speaks; None for one without."""
+    parts = [
+        base64.b64decode(user[f"{key}-data"]) if user.get(f"{key}-data") else Path(user[key]).read_bytes()
+        for key in ("client-certificate", "client-key")
+        if user.get(key) or user.get(f"{key}-data")
+    ]
+    if not parts:
+        return None
+    speaking = create_urllib3_context(cert_reqs=ssl.CERT_NONE if cluster.get("insecure-skip-tls-verify") else None)
+    speaking.load_default_certs()
+    with NamedTemporaryFile() as file:  # The ssl module takes files alone; the key does not stay on the disk.
+        file.write(b"\n".join(parts))
+        file.flush()
+        speaking.load_cert_chain(file.name)
+    return speaking
 
 
 def _token(user: JsonObject, server: str) -> str:
