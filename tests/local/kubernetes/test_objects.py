@@ -8,7 +8,7 @@ import pytest
 from kubernetes import watch
 from kubernetes.client.exceptions import ApiException
 
-from tests.local.kubernetes.conftest import LocalCluster, refusal
+from tests.local.kubernetes.conftest import CLUSTER, LocalCluster, refusal
 
 DEPLOYMENT: dict[str, Any] = {
     "apiVersion": "apps/v1",
@@ -261,6 +261,28 @@ def test_watch_from_before_a_compaction_is_expired(cluster: LocalCluster) -> Non
     with pytest.raises(ApiException) as raised:
         cluster.core.list_namespaced_pod("default", watch=True, resource_version=since)
     assert refusal(raised)[0] == 410
+
+
+def test_watch_ends_where_its_cluster_begins_anew(cluster: LocalCluster) -> None:
+    since = cluster.core.list_namespaced_pod("default").metadata.resource_version
+    cluster.core.create_namespaced_pod("default", pod("a"))
+    told = cluster.core.list_namespaced_pod("default").metadata.resource_version
+    stream = watch.Watch().stream(
+        cluster.core.list_namespaced_pod, "default", resource_version=since, timeout_seconds=20
+    )
+    assert next(stream)["object"].metadata.name == "a"
+    cluster.control.say_log("a", "of the old cluster")
+    cluster.control.end_cluster(CLUSTER)
+    with pytest.raises(ApiException) as raised:
+        next(stream)
+    assert raised.value.status == 410
+
+    cluster.control.begin_cluster(CLUSTER)
+    with pytest.raises(ApiException) as raised:
+        cluster.core.list_namespaced_pod("default", watch=True, resource_version=told)
+    assert refusal(raised)[0] == 410
+    cluster.core.create_namespaced_pod("default", pod("a"))
+    assert cluster.core.read_namespaced_pod_log("a", "default") == ""
 
 
 def test_no_token_no_answer(cluster: LocalCluster) -> None:

@@ -23,6 +23,12 @@ def say(cloud: Cloud, cluster: str, namespace: str, pod: str, text: str) -> None
     cloud.store.put(_KIND, name, {"text": (found.body["text"] if found else "") + text}, now=cloud.now)
 
 
+def forget(cloud: Cloud, cluster: str) -> None:
+    """Nothing of what the pods of a cluster printed is left."""
+    for found in list(cloud.store.each(_KIND, f"{cluster}/")):
+        cloud.store.delete(_KIND, found.name)
+
+
 def _log(call: KubernetesCall) -> Reply:
     """Raises 404."""
     call.live()
