@@ -56,7 +56,7 @@ def up_command(call: Invocation, *, no_drain: bool, kube: Path | None) -> int:
     wanted = declared(call.stack)
     session = call.session()
     if kube is not None:
-        _give_clusters(session, kube)
+        give_clusters(session, kube)
     planned = plan_apply(session, wanted, drains=not no_drain)
     show_planned(call.console, planned)
     show_findings(call.console, planned.findings)
@@ -75,7 +75,7 @@ def up_command(call: Invocation, *, no_drain: bool, kube: Path | None) -> int:
     return _end(call, run, progress.seconds, more, planned, failed=bool(run.failed or after.problems))
 
 
-def _give_clusters(session: Session, kube: Path) -> None:
+def give_clusters(session: Session, kube: Path) -> None:
     """Let the local cloud's clusters have the API server of a kubeconfig, as `cloud k8s use` does."""
     if session.endpoint is None:
         raise Refusal(f"--kube {kube} is for clusters of the local cloud: on Google Cloud, GKE has its own API servers")
