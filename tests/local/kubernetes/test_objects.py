@@ -134,6 +134,13 @@ def test_long_list_comes_in_pages(cluster: LocalCluster) -> None:
     assert [each.metadata.name for each in (*first.items, *rest.items)] == list("abcde")
 
 
+@pytest.mark.parametrize("query", ["limit=ten", "limit=-1", "watch=true&timeoutSeconds=soon"])
+def test_number_of_a_query_that_is_none_is_refused(cluster: LocalCluster, query: str) -> None:
+    with pytest.raises(ApiException) as raised:
+        cluster.ask("GET", f"/api/v1/pods?{query}")
+    assert refusal(raised)[0] == 400
+
+
 def test_strategic_patch_merges_containers_by_name(cluster: LocalCluster) -> None:
     apps = cluster.apps
     apps.create_namespaced_deployment("default", DEPLOYMENT)

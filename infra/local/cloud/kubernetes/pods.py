@@ -34,8 +34,8 @@ def _log(call: KubernetesCall) -> Reply:
     call.live()
     found = call.cloud.store.find(_KIND, f"{call.keyspace.cluster}/{call.namespace}/{call.name}")
     lines = (found.body["text"] if found else "").splitlines(keepends=True)
-    if tail := call.query.get("tailLines"):
-        lines = lines[-int(tail) :] if int(tail) else []
+    if (tail := call.number("tailLines")) is not None:
+        lines = lines[-tail:] if tail else []
     return Reply(200, "".join(lines).encode(), {"content-type": "text/plain"})
 
 

@@ -66,6 +66,13 @@ class KubernetesCall:
             raise bad_request(f'invalid dryRun: Unsupported value: "{said}": supported values: "All"')
         return said == "All"
 
+    def number(self, name: str) -> int | None:
+        """A number of the query, None where it is not said. Raises 400 for what is no whole number from 0."""
+        said = self.query.get(name, "")
+        if said and not said.isdecimal():
+            raise bad_request(f'invalid {name}: "{said}": must be a whole number from 0')
+        return int(said) if said else None
+
     def manager(self, operation: Any) -> Manager:
         name = self.query.get("fieldManager") or self.agent.partition("/")[0] or "unknown"
         return Manager(name[:128], operation, self.kind.api_version, self.subresource)
@@ -125,7 +132,7 @@ def get(call: KubernetesCall) -> JsonObject:
 def listed(call: KubernetesCall) -> JsonObject:
     """Those that the selectors choose, in pages where `limit` asks for them."""
     found = list(chosen(call))
-    limit, after = int(call.query.get("limit") or 0), call.query.get("continue", "")
+    limit, after = call.number("limit") or 0, call.query.get("continue", "")
     if after:
         found = [each for each in found if _place(each) > after]
     page, rest = (found[:limit], found[limit:]) if limit else (found, [])

@@ -30,7 +30,7 @@ class Watch:
         """Raises 400 and 410."""
         self._call = call
         self._fits = verbs.fitting(call.query)
-        self.seconds = min(float(call.query.get("timeoutSeconds") or _LONGEST), _LONGEST)
+        self.seconds = min(float(call.number("timeoutSeconds") or _LONGEST), _LONGEST)
         said = call.query.get("resourceVersion", "")
         if said and not said.isdigit():
             raise bad_request(f"invalid resource version: {said}")
