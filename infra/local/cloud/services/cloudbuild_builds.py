@@ -2,8 +2,8 @@
 
 Owns the record of a build and its states: QUEUED (PENDING where a person must approve), WORKING, and one of the ends;
 the rules of steps, substitution keys, and logging with an account of one's own; and how builds and triggers are named.
-Nothing here runs a step: whoever does takes the next build of the queue and reports, by
-`infra.local.cloud.build_control`. A build waits for that for ever, where the real service gives up after `queueTtl`.
+Nothing here runs a step: whoever does takes the next build of the queue and reports (`builds.control`). A build waits
+for that for ever, where the real service gives up after `queueTtl`.
 Sources: https://cloud.google.com/build/docs/api/reference/rest/v1/projects.builds, read 2026-11-21, and
 https://cloud.google.com/build/docs/build-config-file-schema, read 2026-11.
 """
