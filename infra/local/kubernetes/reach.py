@@ -126,16 +126,12 @@ class ClusterApi:
     ) -> JsonObject:
         """Raises ApiRefusedError and UnreachableError."""
         url = f"{self.server}{path}" + (f"?{urlencode(query)}" if query else "")
-        headers = {"content-type": content, "accept": "application/json", "user-agent": "pulumi-kubernetes"}
-        if token := self._bearer():
-            headers["authorization"] = f"Bearer {token}"
         data = None if body is None else json.dumps(body).encode()
-        try:
-            answer = self._pool.request(
-                verb, url, body=data, headers=headers, timeout=_PATIENCE, retries=_retries(verb)
-            )
-        except urllib3.exceptions.HTTPError as error:
-            raise UnreachableError(f"the Kubernetes cluster at {self.server} is unreachable: {error}") from error
+        answer = self._answer(verb, url, data, content)
+        if answer.status == HTTPStatus.UNAUTHORIZED and ("exec" in self._user or "tokenFile" in self._user):
+            with self._lock:
+                self._token = None  # Google's live for an hour, and an apply may take longer.
+            answer = self._answer(verb, url, data, content)
         try:
             found = json.loads(answer.data) if answer.data else {}
         except ValueError:
@@ -146,6 +142,15 @@ class ClusterApi:
                 raise UnreachableError(f"the Kubernetes cluster at {self.server} does not answer now: {said}")
             raise ApiRefusedError(answer.status, said)
         return found
+
+    def _answer(self, verb: str, url: str, data: bytes | None, content: str) -> urllib3.BaseHTTPResponse:
+        headers = {"content-type": content, "accept": "application/json", "user-agent": "pulumi-kubernetes"}
+        if token := self._bearer():
+            headers["authorization"] = f"Bearer {token}"
+        try:
+            return self._pool.request(verb, url, body=data, headers=headers, timeout=_PATIENCE, retries=_retries(verb))
+        except urllib3.exceptions.HTTPError as error:
+            raise UnreachableError(f"the Kubernetes cluster at {self.server} is unreachable: {error}") from error
 
     def _bearer(self) -> str:
         with self._lock:

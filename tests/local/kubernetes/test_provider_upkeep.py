@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import tempfile
+import threading
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -144,3 +146,29 @@ def test_key_of_a_client_does_not_stay_on_the_disk(tmp_path: Path, monkeypatch: 
         )
     )
     assert list(scratch.iterdir()) == []
+
+
+def test_token_that_ran_out_is_asked_for_again(tmp_path: Path) -> None:
+    token, heard = tmp_path / "token", []
+
+    class Server(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            heard.append(self.headers["authorization"])
+            token.write_text("fresh")
+            self.send_response(200 if heard[-1] == "Bearer fresh" else 401)
+            self.end_headers()
+
+        def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+            pass
+
+    token.write_text("old")
+    with ThreadingHTTPServer(("127.0.0.1", 0), Server) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        said = {
+            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+            "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{server.server_port}"}}],
+            "users": [{"name": "u", "user": {"tokenFile": str(token)}}],
+        }
+        assert ClusterApi(yaml.safe_dump(said)).call("GET", "/version") == {}
+        server.shutdown()
+    assert heard == ["Bearer old", "Bearer fresh"]
