@@ -66,8 +66,11 @@ class ClusterObjects:
             try:
                 served, place = self.placed(token, inputs)
                 path = served.of(place.namespace, place.name)
-                if new and not manifests.is_patch(token, inputs):
-                    _insist_absent(self._cluster, path, place, manager)
+                if new and self.is_anothers(token, inputs):
+                    raise ProviderError(
+                        f"{place} already exists in the cluster: import it (ResourceOptions(import_={place.id!r})), or "
+                        "give this one another name"
+                    )
                 asked = {**query, "dryRun": "All"} if dry else query
                 return self._cluster.call("PATCH", path, said, content=_APPLY, query=asked), path, manager
             except NoMatchError:
@@ -81,6 +84,16 @@ class ClusterObjects:
                     raise ProviderError(_refusal(manifests.named(token, inputs, ""), manager, error)) from error
             pause *= 2
         raise AssertionError("the last attempt returns or raises")
+
+    def is_anothers(self, token: str, inputs: JsonObject) -> bool:
+        """Whether what stands is somebody else's: no attempt of ours made it, whose answer was lost."""
+        if manifests.is_patch(token, inputs):
+            return False
+        served, place = self.placed(token, inputs)
+        found = self._cluster.find(served.of(place.namespace, place.name))
+        owners = (found or {}).get("metadata", {}).get("managedFields") or ()
+        manager = manifests.manager_of(token, inputs, None)
+        return found is not None and not any(each.get("manager") == manager for each in owners)
 
     def delete(self, token: str, outputs: JsonObject, seconds: float, cancel: Cancel) -> None:
         """Delete the very object of these outputs, and wait until it is gone. Raises ProviderError."""
@@ -111,17 +124,6 @@ class ClusterObjects:
         except ApiRefusedError as error:
             if error.code != HTTPStatus.NOT_FOUND:
                 raise ProviderError(f"{place} cannot be let go of: {error}") from error
-
-
-def _insist_absent(cluster: ClusterApi, path: str, place: ObjectName, manager: str) -> None:
-    """What stands already is somebody's, unless an attempt of ours made it and its answer was lost."""
-    found = cluster.find(path)
-    owners = (found or {}).get("metadata", {}).get("managedFields") or ()
-    if found is not None and not any(each.get("manager") == manager for each in owners):
-        raise ProviderError(
-            f"{place} already exists in the cluster: import it (ResourceOptions(import_={place.id!r})), or give this "
-            "one another name"
-        )
 
 
 def _is_fixed(error: ApiRefusedError) -> bool:

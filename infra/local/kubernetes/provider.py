@@ -180,7 +180,9 @@ class KubernetesProvider:
         try:
             if token == manifests.RELEASE:
                 return releases.id_of(inputs)
-            return self._objects().placed(token, inputs)[1].id
+            objects = self._objects()
+            # An object of others is not adopted: a create that was cut short may not have come to refuse it.
+            return None if objects.is_anothers(token, inputs) else objects.placed(token, inputs)[1].id
         except (ProviderError, KeyError):
             return None
 

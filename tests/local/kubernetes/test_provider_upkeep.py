@@ -20,6 +20,7 @@ from infra.local.engine.run import Options
 from infra.local.kubernetes import awaiting, differ
 from infra.local.kubernetes.awaiting import NotReadyError
 from infra.local.kubernetes.objects import ClusterObjects
+from infra.local.kubernetes.provider import KubernetesProvider
 from infra.local.kubernetes.reach import ApiRefusedError, ClusterApi, ServedKind, UnreachableError
 from tests.local.kubernetes.conftest import LocalCluster
 from tests.local.kubernetes.test_kubernetes_provider import Program, Run, steps
@@ -172,3 +173,15 @@ def test_token_that_ran_out_is_asked_for_again(tmp_path: Path) -> None:
         assert ClusterApi(yaml.safe_dump(said)).call("GET", "/version") == {}
         server.shutdown()
     assert heard == ["Bearer old", "Bearer fresh"]
+
+
+def test_create_that_was_cut_short_adopts_no_object_of_others(run: Run) -> None:
+    token, provider = "kubernetes:core/v1:ConfigMap", KubernetesProvider(run.settings)
+
+    def located(name: str) -> str | None:
+        return provider.locate(token, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}})
+
+    run.cluster.core.create_namespaced_config_map("default", {"metadata": {"name": "theirs"}})
+    ours = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "ours"}, "data": {"a": "1"}}
+    provider.create(token, ours, None, Patient())
+    assert (located("theirs"), located("ours"), located("none")) == (None, "default/ours", "default/none")
