@@ -1,21 +1,16 @@
-"""What a second run, a refusal for now and a slow end mean to the embedded provider, and what it leaves on the disk."""
+"""What a second run, a refusal for now, a slow end and a kill mean to the embedded provider."""
 
 from __future__ import annotations
 
 import base64
-import tempfile
-import threading
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pulumi
 import pulumi_kubernetes as kubernetes
 import pytest
-import yaml
 
-from infra.local.cloud import tls
 from infra.local.engine.run import Options
 from infra.local.kubernetes import awaiting, differ
 from infra.local.kubernetes.awaiting import NotReadyError
@@ -129,50 +124,6 @@ def test_namespace_that_is_ending_already_is_awaited_until_it_or_its_name_is_fre
     gone = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "rl", "uid": "u1"}}
     ClusterObjects(cluster, "default").delete("kubernetes:core/v1:Namespace", gone, 60, Patient())
     assert "u1" not in cluster.uids
-
-
-def test_key_of_a_client_does_not_stay_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tls.context(tmp_path / "tls")
-    pem = base64.b64encode((tmp_path / "tls" / "tls.pem").read_bytes()).decode()
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
-    ClusterApi(
-        yaml.safe_dump(
-            {
-                "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-                "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}],
-                "users": [{"name": "u", "user": {"client-certificate-data": pem, "client-key-data": pem}}],
-            }
-        )
-    )
-    assert list(scratch.iterdir()) == []
-
-
-def test_token_that_ran_out_is_asked_for_again(tmp_path: Path) -> None:
-    token, heard = tmp_path / "token", []
-
-    class Server(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            heard.append(self.headers["authorization"])
-            token.write_text("fresh")
-            self.send_response(200 if heard[-1] == "Bearer fresh" else 401)
-            self.end_headers()
-
-        def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-            pass
-
-    token.write_text("old")
-    with ThreadingHTTPServer(("127.0.0.1", 0), Server) as server:
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        said = {
-            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-            "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{server.server_port}"}}],
-            "users": [{"name": "u", "user": {"tokenFile": str(token)}}],
-        }
-        assert ClusterApi(yaml.safe_dump(said)).call("GET", "/version") == {}
-        server.shutdown()
-    assert heard == ["Bearer old", "Bearer fresh"]
 
 
 def test_create_that_was_cut_short_adopts_no_object_of_others(run: Run) -> None:
