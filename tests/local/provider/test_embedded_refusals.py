@@ -72,7 +72,7 @@ OUT = {
 }
 
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
-    (PLACEMENT, {"groupPlacementPolicy": {"vmCount": 2}, "diskConsistencyGroupPolicy": {"enabled": True}}, "only one of group"),
+    (PLACEMENT, {"groupPlacementPolicy": {}, "diskConsistencyGroupPolicy": {"enabled": True}}, "only one of group"),
     (TRIGGER, {"build": LONG}, r"Step timeout sum \(9h30m0s\) cannot be greater than build timeout \(4h0m0s\)"),
     (TRIGGER, {"build": {"steps": [{**STEP, "timeout": "601s"}]}}, r"\(10m1s\) cannot be greater .* \(10m0s\)"),
     (TRIGGER, {"build": {"steps": [STEP], "timeout": "600"}}, "Error parsing build timeout"),
