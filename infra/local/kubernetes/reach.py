@@ -26,15 +26,18 @@ JsonObject = dict[str, Any]
 _STORE: Final = "-tidepool"
 _GKE_COMMAND: Final = "gke-gcloud-auth-plugin"
 _PATIENCE: Final = 30.0
+_FOR_NOW: Final = (
+    HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT,
+)  # fmt: skip
+"""What says nothing of the object: the server is busy, or it is not there."""
 
 
-class ApiRefusedError(Exception):
-    """What the API server refused, in its own words. reason: of its Status (`NotFound`, `Conflict`)."""
+class ApiRefusedError(ProviderError):
+    """What the API server refused, in its own words."""
 
-    def __init__(self, code: int, reason: str, message: str) -> None:
+    def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
         self.code = code
-        self.reason = reason
 
 
 class UnreachableError(ProviderError):
@@ -131,7 +134,9 @@ class ClusterApi:
             found = {"message": answer.data.decode(errors="replace")}
         if answer.status >= HTTPStatus.BAD_REQUEST:
             said = str(found.get("message") or f"status {answer.status}")
-            raise ApiRefusedError(answer.status, str(found.get("reason", "")), said)
+            if answer.status in _FOR_NOW:
+                raise UnreachableError(f"the Kubernetes cluster at {self.server} does not answer now: {said}")
+            raise ApiRefusedError(answer.status, said)
         return found
 
     def _bearer(self, token: Callable[[], str]) -> str:
