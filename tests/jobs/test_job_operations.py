@@ -174,14 +174,14 @@ def test_an_interrupted_ladder_cancels_its_job_and_has_said_what_it_waits_for(tm
 
     class Heard(Silent):
         def say(self, line: str, tone: Tone = Tone.PLAIN) -> None:
-            lines.append(line)
+            lines.append((line, tone))
 
-    lines: list[str] = []
+    lines: list[tuple[str, Tone]] = []
     client = FakeClient(outcome=None)
     with pytest.raises(Interruption, match="job smoke-cluster was cancelled"):
         list(smoke(ORDER, tmp_path, lambda: JobBackend(client, Heard(), Interrupted())))
     assert client.job("smoke-cluster").state().outcome is Outcome.CANCELLED
-    assert lines == ["smoke-cluster is running (at most 30 min; Ctrl-C cancels it)"]
+    assert lines == [("smoke-cluster is running (at most 30 min; Ctrl-C cancels it)", Tone.QUIET)]
 
 
 def test_the_ladder_ends_where_it_is_told_to(tmp_path: Path) -> None:
