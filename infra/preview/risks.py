@@ -67,7 +67,6 @@ def _vms(edit: Edit) -> Iterator[Risk]:
             forced = ", ".join(place.forced_by)
             says = f"{_those(place, place.replaced)} of {where} replaced, forced by {forced}"
             says += _busy(place, place.replaced, edit)
-            which = _names(place, place.replaced)
             yield Risk(
                 kind=RiskKind.REPLACE,
                 subject=where,
