@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import click
@@ -153,7 +154,7 @@ def submit(
     if dry_run:
         machines(rendered(JobRequest(name=name, namespace=namespace or "default", **given)))
         return
-    opened = open_jobs(backend, namespace=namespace, context=context, teller=call.teller)
+    opened = _opened(call, backend, namespace, context)
     request = JobRequest(name=name, namespace=opened.namespace, **given)
     job = opened.submit(request)
     state = job.state()
@@ -232,12 +233,7 @@ def smoke_command(call: Invocation, *, last: str, backend: str, namespace: str, 
     """Prove, step by step, that this machine runs a job (local), that a cluster does (cluster), that a small training
     runs there (cpu), and that it runs on a TPU, a v4-8 (tpu). Stops at the first step that fails, and says where.
     """
-    opened: list[JobBackend] = []
-
-    def cluster() -> Any:
-        opened[:] = opened or [open_jobs(backend, namespace=namespace, context=context, teller=call.teller)]
-        return opened[0].client
-
+    cluster = cache(lambda: _opened(call, backend, namespace, context))
     done = []
     for step in smoke(SmokeOrder(last=last, **order), workspace().home / "jobs", cluster):
         done.append(step)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -17,10 +18,10 @@ from infra.cli.render.progress import Progress
 from infra.cli.render.stacks import registries_line, show_findings, show_outcome, show_plan, show_planned, show_pools
 from infra.model.plan import Plan
 from infra.model.planned_capacity import outcomes
-from infra.operations.errors import Failure
+from infra.operations.errors import Failure, Refusal
 from infra.operations.fleet.status import coming_line
 from infra.operations.ports import Tone
-from infra.operations.session import open_session
+from infra.operations.session import Session, open_session
 from infra.operations.stacks import destroy, state
 from infra.operations.stacks.aftermath import Aftermath, Published, look_after
 from infra.operations.stacks.apply import apply, plan_apply
@@ -33,9 +34,12 @@ from infra.preview.run_lines import drift
 @click.command()
 @options.each(options.stack_argument, options.place_options, options.refresh_option, options.work_options)
 @click.option("--no-drain", is_flag=True, help="Delete and replace VMs at once, and cut off the jobs that they run.")
+@click.option(
+    "--kube", type=options.A_FILE_THERE, metavar="KUBECONFIG", help="An API server for the local cloud's clusters."
+)
 @options.each(options.yes_option, options.json_option)
 @called
-def up_command(call: Invocation, *, no_drain: bool) -> int:
+def up_command(call: Invocation, *, no_drain: bool, kube: Path | None) -> int:
     """Make the cloud as the stack file says: show the plan, apply it, and show how every pool stands. The manifest
     and the start-up bundle are its first resources, so that the fleet bucket has them also when a part failed; where
     VMs come and others go, the manifest declares both until the others do.
@@ -51,6 +55,8 @@ def up_command(call: Invocation, *, no_drain: bool) -> int:
     """
     wanted = declared(call.stack)
     session = call.session()
+    if kube is not None:
+        give_clusters(session, kube)
     planned = plan_apply(session, wanted, drains=not no_drain)
     show_planned(call.console, planned)
     show_findings(call.console, planned.findings)
@@ -67,6 +73,15 @@ def up_command(call: Invocation, *, no_drain: bool) -> int:
     told = {"outcomes": [each.to_json() for each in outcomes(run)]}
     more = planned.findings_json | told | after.to_json()
     return _end(call, run, progress.seconds, more, planned, failed=bool(run.failed or after.problems))
+
+
+def give_clusters(session: Session, kube: Path) -> None:
+    """Let the local cloud's clusters have the API server of a kubeconfig, as `cloud k8s use` does."""
+    if session.endpoint is None:
+        raise Refusal(f"--kube {kube} is for clusters of the local cloud: on Google Cloud, GKE has its own API servers")
+    from infra.operations.local.kubernetes import use  # on Google Cloud nothing local is loaded
+
+    session.say(f"the API server of every cluster is {use(kube, '')}")
 
 
 @click.command()

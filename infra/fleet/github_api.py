@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import urllib3
@@ -213,8 +213,9 @@ def _pool(api: str) -> urllib3.PoolManager:
     host, proxy = address.hostname or "", getproxies().get(address.scheme)
     if not proxy or host in _LOOPBACK or proxy_bypass(host):
         return urllib3.PoolManager(num_pools=2, maxsize=4)
+    proxy = proxy if "://" in proxy else f"http://{proxy}"  # As curl reads a bare HOST:PORT.
     user = urllib3.util.parse_url(proxy).auth
-    headers = urllib3.make_headers(proxy_basic_auth=user) if user else None
+    headers = urllib3.make_headers(proxy_basic_auth=unquote(user)) if user else None
     return urllib3.ProxyManager(proxy, num_pools=2, maxsize=4, proxy_headers=headers)
 
 

@@ -35,6 +35,12 @@ def current_client(
     ConfigError for a backend that cannot be had here.
     """
     place = None if backend in ("ray", "local") else pod_place(environ=environ) or kubeconfig_place(environ, context)
+    if context and place is None and backend in ("auto", "gke"):
+        rule, fix = (
+            "there is no kubeconfig with contexts",
+            "KUBECONFIG=PATH, or gcloud container clusters get-credentials",
+        )
+        raise ConfigError([Problem("--context", context, rule, fix)])
     if place is not None:
         place = replace(place, namespace=namespace) if namespace else place
         return GkeClient(Kube(place)), f"jobs go to {place.said}, namespace {place.namespace}"

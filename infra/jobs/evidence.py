@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any, Final, TypeAlias
 
-from infra.jobs.jobset import TPU_BUSY
+from infra.jobs.jobset import SETTLE_SECONDS, TPU_BUSY
 from infra.jobs.outcomes import Outcome, gang_outcome
 
 Body: TypeAlias = Mapping[str, Any]
@@ -30,6 +31,8 @@ _UNREACHABLE: Final = (
     "node.kubernetes.io/out-of-service",
 )
 _TOLD_TO_END: Final = 143
+_CAUSE_WITHIN: Final = timedelta(seconds=2 * SETTLE_SECONDS)
+"""A node that goes later than this after a program's end is no reason of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,16 +106,16 @@ def _pod_outcome(pod: Body, node_name: str, node: Body | None) -> tuple[Outcome,
         return Outcome.PREEMPTED, "a pod of higher priority took its place"
     if status.get("reason") == "Evicted":
         return Outcome.ERROR, "it used more memory or disk than its node had"
-    if outside := _of_node(node_name, node, disruption, spot=_spot(pod, node)):
+    if outside := _of_node(node_name, node, disruption, spot=_spot(pod, node), ended=_ended(pod)):
         return outside
     return _exit(pod)
 
 
-def _of_node(name: str, node: Body | None, disruption: str, *, spot: bool) -> tuple[Outcome, str] | None:
-    """What the node of a pod that ended says; None where nothing was wrong with it."""
+def _of_node(name: str, node: Body | None, disruption: str, *, spot: bool, ended: str) -> tuple[Outcome, str] | None:
+    """What the node of a pod that ended says; None where nothing was wrong with it at that time."""
     if node is not None and _in_maintenance(node):
         return Outcome.MAINTENANCE, f"node {name} is under maintenance"
-    going = node is None or _taints(node) & {_GOING, *_UNREACHABLE} or condition_is_not_true(node, "Ready")
+    going = node is None or _is_going(node, ended)
     if spot and (going or disruption in ("TerminationByKubelet", "DeletionByTaintManager", "DeletionByPodGC")):
         return Outcome.PREEMPTED, f"spot node {name} is {'gone' if node is None else 'being taken'}"
     if disruption == "EvictionByEvictionAPI":
@@ -122,10 +125,27 @@ def _of_node(name: str, node: Body | None, disruption: str, *, spot: bool) -> tu
     return None
 
 
-def condition_is_not_true(body: Body, name: str) -> bool:
-    """Whether a condition is there and says otherwise."""
-    found = condition(body, name)
-    return found is not None and found["status"] != "True"
+def _is_going(node: Body, ended: str) -> bool:
+    """Whether a node is being taken or does not answer, and not only since long after the pod's end."""
+    taints = node.get("spec", {}).get("taints", ())
+    since = [each.get("timeAdded", "") for each in taints if each["key"] in (_GOING, *_UNREACHABLE)]
+    ready = condition(node, "Ready")
+    if ready is not None and ready["status"] != "True":
+        since.append(ready.get("lastTransitionTime", ""))
+    return any(not _long_after(each, ended) for each in since)
+
+
+def _long_after(moment: str, ended: str) -> bool:
+    """Whether both are known, and the second cannot come of the first: programs hold their errors back, no longer."""
+    if not (moment and ended):
+        return False
+    return datetime.fromisoformat(moment) > datetime.fromisoformat(ended) + _CAUSE_WITHIN
+
+
+def _ended(pod: Body) -> str:
+    """When its last container ended, empty where that is not told."""
+    ended = (each.get("state", {}).get("terminated", {}).get("finishedAt", "") for each in _containers(pod))
+    return max(ended, default="")
 
 
 def _exit(pod: Body) -> tuple[Outcome, str] | None:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from infra.jobs.client import Clock, JobError, JobPhase, JobState, RealClock
-from infra.jobs.evidence import Body, findings, place_in_gang
+from infra.jobs.evidence import Body, findings, holds, place_in_gang
 from infra.jobs.jobset import CANCELLED, JOB, JOBSETS, jobset
 from infra.jobs.kube import Kube, KubeError
 from infra.jobs.request import JobRequest
@@ -22,6 +22,7 @@ from infra.model.gke_shapes import TPU_RESOURCE
 
 KUEUE: Final = "/apis/kueue.x-k8s.io/v1beta2"
 VISIBILITY: Final = "/apis/visibility.kueue.x-k8s.io/v1beta2"
+_NO_JOBSETS: Final = "the cluster does not know JobSets; `./tidepool up` of its stack installs them"
 _OF_JOBSET: Final = "jobset.sigs.k8s.io/jobset-name"
 GONE_WITHIN: Final = 120.0
 """Seconds that the objects of an ended job may take to go."""
@@ -46,22 +47,28 @@ class GkeClient:
         try:
             self.kube.create(f"{JOBSETS}/namespaces/{request.namespace}/jobsets", body)
         except KubeError as error:
-            if error.status == 404:
-                raise JobError(
-                    "the cluster does not know JobSets; `./tidepool up` of its stack installs them"
-                ) from None
-            raise
+            if error.status != 404:
+                raise
+            if self.kube.find(JOBSETS) is None:
+                raise JobError(_NO_JOBSETS) from None
+            raise JobError(
+                f"the cluster has no namespace {request.namespace}; --namespace names another, and teams of "
+                "tidepool:queues have one each"
+            ) from None
         return job
 
     def jobs(self) -> tuple[JobState, ...]:
         listed = self.kube.find(f"{JOBSETS}/namespaces/{self.namespace}/jobsets", labelSelector=JOB)
         if listed is None:
-            raise JobError("the cluster does not know JobSets; `./tidepool up` of its stack installs them")
+            raise JobError(_NO_JOBSETS)
         workloads = self.workloads(self.namespace)
         newest = sorted(listed["items"], key=lambda each: each["metadata"].get("creationTimestamp", ""), reverse=True)
         pending = {queue: self.pending(self.namespace, queue) for queue in {_queue(each) for each in newest} if queue}
         return tuple(
-            state(Evidence(jobset=each, workload=_owned(workloads, each), pending=pending.get(_queue(each))))
+            # What ended a job that failed is in its pods and Jobs, which are asked for of such a one alone.
+            GkeJob(self, each["metadata"]["name"], self.namespace).standing(each)
+            if holds(each, "Failed")
+            else state(Evidence(jobset=each, workload=_owned(workloads, each), pending=pending.get(_queue(each))))
             for each in newest
         )
 
@@ -130,8 +137,11 @@ class GkeJob:
         return f"{JOBSETS}/namespaces/{self.namespace}/jobsets/{quote(self.name)}"
 
     def state(self) -> JobState:
-        kube, found = self.client.kube, self._jobset()
-        pods = self._pods()
+        return self.standing(self._jobset())
+
+    def standing(self, found: Body) -> JobState:
+        """How the job of this JobSet stands, by all that belongs to it."""
+        kube, pods = self.client.kube, self._pods()
         names = sorted({pod["spec"]["nodeName"] for pod in pods if pod["spec"].get("nodeName")})
         nodes = {name: node for name in names if (node := kube.find(f"/api/v1/nodes/{name}")) is not None}
         selector = f"{_OF_JOBSET}={self.name}"

@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import os
 import ssl
 import subprocess
 import tempfile
+import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from urllib.parse import urlencode
 
 import urllib3
@@ -26,6 +31,8 @@ from infra.model.errors import OutsideError
 POD_FILES: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where every pod has its token, its namespace and the server's certificate."""
 SECONDS: Final = 30.0
+Plugin: TypeAlias = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
+"""Gives the token of a credential command; told the server, and the command as the kubeconfig has it."""
 
 
 class KubeError(OutsideError):
@@ -72,8 +79,13 @@ def kubeconfig_place(environ: Mapping[str, str] = os.environ, context: str = "")
         return None
     config = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
     chosen = context or config.get("current-context", "")
-    if not chosen:
-        return None
+    return place_of(config, chosen, path) if chosen else None
+
+
+def place_of(config: Mapping[str, Any], chosen: str, path: Path, plugin: Plugin | None = None) -> KubePlace:
+    """The cluster of a context. path: where the kubeconfig stands. plugin: asked in place of running the credential
+    command. Raises KubeError where the kubeconfig names what it does not have.
+    """
     within = _named(config, "contexts", chosen, path)["context"]
     cluster = _named(config, "clusters", within["cluster"], path)["cluster"]
     user = _named(config, "users", within["user"], path)["user"] if within.get("user") else {}
@@ -81,7 +93,7 @@ def kubeconfig_place(environ: Mapping[str, str] = os.environ, context: str = "")
         server=cluster["server"].rstrip("/"),
         namespace=within.get("namespace", "default"),
         tls=_tls(cluster, user, path, chosen) if cluster["server"].startswith("https:") else None,
-        token=_token(user, path.parent),
+        token=_token(user, path.parent, partial(plugin or run_plugin, cluster["server"])),
         said=f"context {chosen} of {path}",
     )
 
@@ -199,16 +211,36 @@ def _bytes(section: Mapping[str, Any], name: str, base: Path) -> bytes:
     return (base / section[name]).read_bytes() if section.get(name) else b""
 
 
-def _token(user: Mapping[str, Any], base: Path) -> Callable[[], str] | None:
+def _token(
+    user: Mapping[str, Any], base: Path, plugin: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+) -> Callable[[], str] | None:
     if "exec" in user:
-        return lambda: _plugin_token(user["exec"])
+        return _PluginToken(partial(plugin, user["exec"]))
     if user.get("tokenFile"):
         return lambda: (base / user["tokenFile"]).read_text().strip()
     return (lambda: user["token"]) if user.get("token") else None
 
 
-def _plugin_token(plugin: Mapping[str, Any]) -> str:
-    """What an exec plugin gives (`gke-gcloud-auth-plugin` of GKE); it keeps its own cache."""
+class _PluginToken:
+    """The token of a plugin, which is asked again a minute before it expires; kept where it says no time."""
+
+    def __init__(self, ask: Callable[[], Mapping[str, Any]]) -> None:
+        self._ask, self._token, self._until, self._lock = ask, "", 0.0, threading.Lock()
+
+    def __call__(self) -> str:
+        with self._lock:
+            if time.time() >= self._until:
+                status = self._ask()
+                expires = status.get("expirationTimestamp")
+                self._until = datetime.fromisoformat(expires).timestamp() - 60 if expires else math.inf
+                self._token = str(status["token"])
+            return self._token
+
+
+def run_plugin(_server: str, plugin: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What an exec plugin answers (`gke-gcloud-auth-plugin` of GKE): `token`, and `expirationTimestamp` where it says
+    one. Raises KubeError.
+    """
     environment = {**os.environ, **{each["name"]: each["value"] for each in plugin.get("env") or ()}}
     environment["KUBERNETES_EXEC_INFO"] = json.dumps(
         {"apiVersion": plugin["apiVersion"], "kind": "ExecCredential", "spec": {"interactive": False}}
@@ -216,9 +248,10 @@ def _plugin_token(plugin: Mapping[str, Any]) -> str:
     command = [plugin["command"], *(plugin.get("args") or ())]
     try:
         done = subprocess.run(command, env=environment, capture_output=True, check=True, timeout=60)
-        return json.loads(done.stdout)["status"]["token"]
+        status = json.loads(done.stdout)["status"]
+        return {"expirationTimestamp": status.get("expirationTimestamp"), "token": status["token"]}
     except FileNotFoundError:
         hint = plugin.get("installHint", f"install {plugin['command']}")
         raise KubeError(f"running {plugin['command']}", f"it is not on PATH; {hint}") from None
-    except (subprocess.SubprocessError, ValueError, KeyError) as error:
+    except (OSError, subprocess.SubprocessError, ValueError, KeyError) as error:
         raise KubeError(f"running {plugin['command']}", f"it gave no token ({type(error).__name__})") from None

@@ -219,6 +219,15 @@ class JobRequest:
             if name.startswith(_RESERVED):
                 rule = "variables of the slice are set for each host, and a value for all would contradict them"
                 yield problem(f"environment {name}", name, rule, "leave it out")
+        for name in self.secrets.keys() & self.environment.keys():
+            yield problem(f"environment {name}", name, "it has a value and a Secret", "one of them")
+        for name, key in self.secrets.items():
+            if not (key.name and key.key):
+                rule = "a value of a Secret is named by the Secret and its key"
+                yield problem(f"secret {name}", f"{key.name}/{key.key}", rule, "SECRET/KEY, such as hf-token/value")
+        if self.priority and not self.queue:
+            rule = "priorities are Kueue's: without a queue this one would have no effect"
+            yield problem("priority", self.priority, rule, "a queue, or no priority")
         for where in ("cpu", "memory", "disk"):
             if text := getattr(self.resources, where):
                 try:

@@ -19,9 +19,12 @@ def _camel(name: str) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it: dates as ISO texts, a Decimal as the nearest number, anything in several as a list."""
-    if isinstance(value, JsonShape):
-        return value.to_json()
+    """A value as JSON has it: dates as ISO texts, a Decimal as the nearest number, anything in several as a list.
+
+    Whatever says itself how it is told is told so.
+    """
+    if callable(tell := getattr(value, "to_json", None)):
+        return tell()
     if is_dataclass(value):
         return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
     if isinstance(value, Mapping):

@@ -91,9 +91,12 @@ def cluster_network_name(stack: str) -> str:
     return f"tidepool-{stack}-gke"
 
 
-def workload_policy_name(cluster: str, machine_type: str, topology: str, capacity: str) -> str:
-    """The policy by which slices of one shape and kind of capacity are placed."""
-    return _shortened(f"{cluster}-{machine_type}-{topology}-{capacity}", MAX_RESOURCE_NAME)
+def workload_policy_name(cluster: str, pool: str) -> str:
+    """The policy by which the slices of one entry are placed. pool: as `node_pool_name` calls them without an index.
+
+    Policies are of a region: two zones of it with slices of one shape have one each.
+    """
+    return _shortened(f"{cluster}-{pool}", MAX_RESOURCE_NAME)
 
 
 def subnetwork_name(stack: str, region: str) -> str:

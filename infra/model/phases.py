@@ -53,6 +53,10 @@ class Vm:
         """Whether the two are one node pool of two sizes."""
         return self != other and replace(self, slices=other.slices) == other
 
+    def shrinks_to(self, other: Vm) -> bool:
+        """Whether it stands on with fewer slices."""
+        return self.becomes(other) and other.slices < self.slices
+
 
 Fleet = Mapping[str, Vm]
 """VMs, and node pools of slices, by name."""
@@ -334,7 +338,9 @@ def _goal(before: Fleet, after: Fleet, kept: Collection[str]) -> Fleet:
 def _held(draws: _Draws, before: Fleet, after: Fleet, comers: Collection[str], stuck: frozenset[str]) -> set[str]:
     """The VMs to hold back so that the rest fits in every limit: new ones before replaced ones, the last first."""
     held: set[str] = set()
-    last_first = sorted(_sorted(after, comers), key=lambda name: name not in before)[::-1]
+    # A node pool that only gives chips back makes room, whatever else asks for some.
+    taking = {name for name in comers if name not in before or not before[name].shrinks_to(after[name])}
+    last_first = sorted(_sorted(after, taking), key=lambda name: name not in before)[::-1]
     while True:
         excess = draws.excess(_goal(before, after, held | stuck))
         more: set[str] = set()

@@ -14,7 +14,7 @@ from typing import Final
 
 from infra.model.capacity import FlexStart, OnDemand, Reserved, SliceCapacity, Spot
 from infra.model.schema import CpuPool, Queues, Slices, StackConfig
-from infra.model.slices import node_pools
+from infra.model.slices import entry_pools, node_pools
 
 CPU: Final = "cpu"
 """The queue of work without chips."""
@@ -82,17 +82,15 @@ def most_nodes(config: StackConfig) -> int:
 def _flavors(config: StackConfig, accelerator: str) -> tuple[FlavorQuota, ...]:
     """One a kind of capacity; zones of one kind are added up."""
     entries = [entry for entry in config.slices if entry.accelerator.name == accelerator]
-    pools = [pool for pool in node_pools(config) if pool.shape.accelerator.name == accelerator]
     found = []
     for name in dict.fromkeys(flavor_name(entry) for entry in entries):
-        capacity = next(entry.capacity for entry in entries if flavor_name(entry) == name)
-        mine = [pool for pool in pools if pool.capacity == capacity]
+        mine = [pool for entry in entries if flavor_name(entry) == name for pool in entry_pools(entry)]
         nodes = sum(pool.most.nodes for pool in mine)
         if nodes:
             machine = mine[0].shape.machine
             quota = FlavorQuota(
                 flavor=name,
-                node_labels={**mine[0].shape.node_labels, **capacity_labels(capacity)},
+                node_labels={**mine[0].shape.node_labels, **capacity_labels(mine[0].capacity)},
                 chips=sum(pool.most.chips for pool in mine),
                 cpus=nodes * machine.vcpus,
                 memory_gb=nodes * machine.memory_gb,

@@ -51,6 +51,11 @@ class NodePool:
     max_nodes: int
 
     @property
+    def family(self) -> str:
+        """Its name without the index: what the pools of one entry have alike."""
+        return self.name if self.index is None else self.name.removesuffix(f"-{self.index}")
+
+    @property
     def nodes_per_slice(self) -> int:
         return self.shape.nodes
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Final
 
 from infra import jobs
-from infra.jobs.client import Client, JobError, wait
+from infra.jobs.client import JobError, wait
 from infra.jobs.local import LocalClient
 from infra.jobs.request import Command, JobRequest, Resources, Retries
 from infra.model.errors import OutsideError
-from infra.operations.jobs import LOOK_EVERY
+from infra.operations.jobs import LOOK_EVERY, JobBackend
 
 TRAINING: Final = Path(jobs.__path__[0]) / "tiny_training.py"
 STEPS: Final = ("local", "cluster", "cpu", "tpu")
@@ -44,21 +44,26 @@ class SmokeOrder:
     last: str = STEPS[-1]
 
 
-def smoke(order: SmokeOrder, folder: Path, cluster: Callable[[], Client]) -> Iterator[SmokeStep]:
-    """Step by step, each as soon as it is known; none after one that failed. cluster: asked from the second step on."""
+def smoke(order: SmokeOrder, folder: Path, cluster: Callable[[], JobBackend]) -> Iterator[SmokeStep]:
+    """Step by step, each as soon as it is known; none after one that failed. cluster: asked from the second step on.
+
+    A backend of this machine is no cluster: the second step fails on it.
+    """
     for name in STEPS[: STEPS.index(order.last) + 1]:
         began = time.monotonic()
         try:
-            request = step_request(name, order)
-            client = LocalClient(folder) if name == "local" else cluster()
-            wait(client.submit(request), timeout=SECONDS, every=0.1 if name == "local" else LOOK_EVERY)
+            backend = JobBackend(LocalClient(folder)) if name == "local" else cluster()
+            if name != "local" and isinstance(backend.client, LocalClient):
+                raise JobError(f"step {name} needs a cluster or Ray, and none is known; set KUBECONFIG, or --backend")
+            job = backend.submit(step_request(name, order, backend.namespace))
+            wait(job, timeout=SECONDS, every=0.1 if name == "local" else LOOK_EVERY)
         except OutsideError as error:
             yield SmokeStep(name, False, time.monotonic() - began, str(error))
             return
         yield SmokeStep(name, True, time.monotonic() - began)
 
 
-def step_request(name: str, order: SmokeOrder) -> JobRequest:
+def step_request(name: str, order: SmokeOrder, namespace: str) -> JobRequest:
     """The job of one step."""
     if name == "local":
         return JobRequest(name="smoke-local", entry_point=Command(("true",)), retries=_ONCE)
@@ -70,7 +75,7 @@ def step_request(name: str, order: SmokeOrder) -> JobRequest:
         small = Resources.with_cpu("100m", memory="128Mi")
         return JobRequest(
             name="smoke-cluster", entry_point=Command(("true",)), resources=small, image=order.image,
-            queue=order.cpu_queue, retries=_ONCE,
+            namespace=namespace, queue=order.cpu_queue, retries=_ONCE,
         )  # fmt: skip
     training = Command(("python", "-c", TRAINING.read_text(encoding="utf-8")))
     on_tpu = name == "tpu"
@@ -79,6 +84,7 @@ def step_request(name: str, order: SmokeOrder) -> JobRequest:
         entry_point=training,
         resources=Resources.with_tpu(order.accelerator) if on_tpu else Resources.with_cpu("2", memory="4Gi"),
         image=order.image,
+        namespace=namespace,
         environment={"EXPECT_PLATFORM": name, "JAX_PLATFORMS": name},
         queue=order.queue if on_tpu else order.cpu_queue,
         retries=_ONCE,

@@ -100,12 +100,7 @@ def plain_pools(cluster: Cluster) -> tuple[PlainPool, ...]:
 
 def slice_pools_args(home: PoolHome, cluster: Cluster, entry: Slices) -> SlicePoolsArgs:
     pools = entry_pools(entry)
-    shape = pools[0].shape if pools else None
-    policy = (
-        names.workload_policy_name(cluster.name, shape.machine_type, str(shape.topology), entry.capacity.kind.value)
-        if shape
-        else ""
-    )
+    policy = names.workload_policy_name(cluster.name, pools[0].family) if pools else ""
     return SlicePoolsArgs(home=home, pools=pools, policy=policy)
 
 

@@ -30,7 +30,6 @@ from infra.program.federation import federation_args
 from infra.program.identities import identities_args, secrets_args
 from infra.program.network import network_args
 from infra.program.pools import pool_args, pool_output
-from infra.program.queues import declare_queues
 from infra.program.records import declare_records
 from infra.program.registries import reaches, registries
 from infra.program.serving import broker_url, declare_serving, is_served, unnotified, unserved
@@ -109,6 +108,8 @@ def declare(
         cluster, pools, told_of_cluster = declare_cluster(config, config.cluster, identities, ready)
         pulumi.export("cluster", told_of_cluster)
         if config.queues is not None:
+            from infra.program.queues import declare_queues  # loads pulumi_kubernetes, which other stacks do without
+
             pulumi.export("queues", declare_queues(config, config.cluster, config.queues, cluster, pools))
 
     pulumi.export("pools", {pool.name: pool_output(config, pool) for pool in config.pools})

@@ -149,10 +149,10 @@ def test_help_that_was_not_asked_for_is_help_too(checkout: Checkout) -> None:
         assert shown.stdout == checkout.ok(*asked, "--help").stdout
 
 
-def test_the_version_is_a_commit_and_what_decides_a_plan() -> None:
+def test_the_version_is_a_commit_and_what_decides_a_plan(checkout: Checkout) -> None:
     asked = [sys.executable, "-m", "infra.cli", "--version"]
     said = subprocess.run(asked, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     versions = r"\(Pulumi SDK 3\.\d+\.\d+, Google provider \d+\.\d+\.\d+\)\n"
     assert re.fullmatch(rf"tidepool [0-9a-f]{{12}}(-dirty)? {versions}", said)
-    without_git = Checkout(ROOT).ok("--version").stdout
+    without_git = checkout.ok("--version").stdout
     assert re.fullmatch(rf"tidepool of no known commit {versions}", without_git)

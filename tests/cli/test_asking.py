@@ -8,13 +8,17 @@ import sys
 import time
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import click
 import pytest
 
 from infra.cli.call import Invocation
+from infra.cli.stacks import give_clusters
 from infra.engines.protocol import CloudName
 from infra.operations.errors import Failure, Refusal
+from infra.operations.session import Session
 from infra.operations.workspace import Workspace, workspace
 from tests.cli.conftest import Checkout
 
@@ -101,3 +105,22 @@ def test_a_killed_run_is_settled_by_the_next_which_says_so(clouded: Checkout) ->
     assert clouded.json("cloud", "status")["nodes"] == {"READY": 11}
     assert {step["op"] for step in clouded.json("preview", "ci")["steps"]} == {"same"}
     clouded.path("ci").write_text(good)
+
+
+def test_clusters_get_the_api_server_of_a_kubeconfig_before_the_plan(
+    clouded: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "kubeconfig"
+    config.write_text("clusters: [{cluster: {server: 'http://127.0.0.1:1', certificate-authority-data: Q0E=}}]")
+    refused = clouded.run("up", "training", "--kube", str(config))
+    assert refused.exit_code == 2
+    assert "reached by https" in refused.output
+
+    for name, value in clouded.environ.items():
+        monkeypatch.setenv(name, value)
+    config.write_text(config.read_text().replace("http:", "https:"))
+    said: list[str] = []
+    give_clusters(cast(Session, SimpleNamespace(endpoint="http://127.0.0.1:2", say=said.append)), config)
+    assert said == ["the API server of every cluster is 127.0.0.1:1"]
+    with pytest.raises(Refusal, match="on Google Cloud"):
+        give_clusters(cast(Session, SimpleNamespace(endpoint=None, say=said.append)), config)

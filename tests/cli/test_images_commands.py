@@ -207,7 +207,7 @@ def test_a_build_goes_from_the_record_to_a_pool_and_back(lab: Lab, tmp_path: Pat
     assert [each["detail"].count(",") for each in pointers] == [REGIONS - 1]
     result = lab.run("undo", "--pool", POOL)
     assert result.exit_code == 2
-    assert "there is something to undo" in result.stderr
+    assert "nothing to undo" in result.stderr
 
 
 def uses_detail(uses: list[dict[str, str]], kind: str) -> str:

@@ -192,6 +192,14 @@ def test_tpu7x_slices_of_several_hosts_are_placed_by_a_workload_policy() -> None
         assert policy.urn in found.dependencies
 
 
+def test_tpu7x_slices_of_one_shape_in_two_zones_have_a_policy_each() -> None:
+    """Policies are of a region: two of one name would be one resource declared twice, which no engine takes."""
+    zones = ("us-central1-c", "us-central1-ai1a")
+    made = built(*(entry(accelerator="tpu7x-16", zone=zone, number=1) for zone in zones), of=TPU7X)
+    policies = made.of("ResourcePolicy")
+    assert len({each.urn for each in policies}) == len({each.inputs["name"] for each in policies}) == 2
+
+
 def test_tpu7x_slices_of_one_host_need_no_policy() -> None:
     made = built(entry(accelerator="tpu7x-8", zone="us-central1-c", number=1), of=TPU7X)
     assert not made.of("ResourcePolicy")

@@ -263,18 +263,22 @@ def proxy() -> Generator[tuple[str, list[str]]]:
 
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Refuser) as server:
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}", heard
+        yield f"127.0.0.1:{server.server_address[1]}", heard
         server.shutdown()
 
 
-@pytest.mark.parametrize(("no_proxy", "asked"), [("", True), ("github.invalid", False)])
+@pytest.mark.parametrize(
+    ("scheme", "no_proxy", "asked"),
+    [("http://", "", True), ("", "", True), ("http://", "github.invalid", False)],
+)
 def test_a_proxy_of_the_environment_is_heard_but_for_what_needs_none(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, no_proxy: str, asked: bool
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, scheme: str, no_proxy: str, asked: bool
 ) -> None:
     monkeypatch.setattr("infra.github.client.PATIENT", Patience(tries=1, answer=2.0, repeats=False))
     desk.commit(stack(one=(SMALL, 3)))
     desk.write()
-    with proxy() as (address, heard):
+    with proxy() as (bare, heard):
+        address = f"{scheme}{bare}"
         for name in ("http_proxy", "https_proxy", "no_proxy"):
             monkeypatch.delenv(name, raising=False)
         posting = ("comment", "post", "--artifact", desk.out, "--head", SHA)

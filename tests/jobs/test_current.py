@@ -74,3 +74,8 @@ def test_with_neither_jobs_run_here(nothing: dict[str, str], tmp_path: Path) -> 
 def test_a_backend_that_is_not_there_is_refused_with_the_way_to_it(nothing: dict[str, str], backend: str) -> None:
     with pytest.raises(ConfigError, match="--backend"):
         current_client(backend, environ=nothing)
+
+
+def test_a_context_without_a_kubeconfig_is_refused_and_never_means_this_machine(nothing: dict[str, str]) -> None:
+    with pytest.raises(ConfigError, match="--context"):
+        current_client(context="lab", environ=nothing)

@@ -62,6 +62,19 @@ def test_what_pods_and_nodes_say_becomes_an_outcome(
     assert outcome(body, *nodes) is expected
 
 
+@pytest.mark.parametrize(("at", "expected"), [("10:00:59", Outcome.PREEMPTED), ("10:01:01", Outcome.ERROR)])
+@pytest.mark.parametrize("mark", ["taint", "condition"])
+def test_a_node_that_went_long_after_the_program_ended_is_no_reason(mark: str, at: str, expected: Outcome) -> None:
+    """A job that failed is asked why for a week, in which its spot nodes go as all do."""
+    body, gone = pod(**FAILED), node(HOST, spot=True, taints=(GOING,) if mark == "taint" else (), ready=mark == "taint")
+    body["status"]["containerStatuses"][0]["state"]["terminated"]["finishedAt"] = "2026-11-01T10:00:00Z"
+    when = f"2026-11-01T{at}Z"
+    for each in gone["spec"]["taints"]:
+        each["timeAdded"] = when
+    gone["status"]["conditions"][0]["lastTransitionTime"] = when
+    assert outcome(body, gone) is expected
+
+
 def test_no_text_of_a_program_or_a_cluster_changes_an_outcome() -> None:
     """The former launcher looked for words; a program may print any of them."""
     for words in ("preempted", "node was preempted by maintenance", "timed out"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from infra.jobs.fake import FakeClient
 from infra.jobs.gke import KUEUE, GkeClient
 from infra.jobs.jobset import JOBSETS
 from infra.jobs.kube import Kube
+from infra.jobs.local import LocalClient
 from infra.jobs.outcomes import Outcome
 from infra.jobs.request import JobRequest, Resources
 from infra.operations.jobs import JobBackend
@@ -120,7 +122,20 @@ def test_a_followed_job_that_fails_says_how(cluster: Cluster) -> None:
 
 
 def climbed(folder: Path, client: Client, order: SmokeOrder = ORDER) -> list[SmokeStep]:
-    return list(smoke(order, folder, lambda: client))
+    return list(smoke(order, folder, lambda: JobBackend(client)))
+
+
+def test_the_ladder_climbs_in_the_namespace_that_it_is_given(cluster: Cluster, tmp_path: Path) -> None:
+    backend = JobBackend(GkeClient(Kube(replace(cluster.place, namespace="team-a"))))
+    cluster.refused[f"{JOBSETS}/namespaces/team-a/jobsets/"] = 403
+    (_, step) = smoke(ORDER, tmp_path, lambda: backend)
+    assert "/namespaces/team-a/jobsets/smoke-cluster" in step.said
+
+
+def test_a_ladder_without_a_cluster_fails_where_one_is_needed(tmp_path: Path) -> None:
+    steps = climbed(tmp_path, LocalClient(tmp_path))
+    assert [(each.name, each.passed) for each in steps] == [("local", True), ("cluster", False)]
+    assert "needs a cluster or Ray" in steps[-1].said
 
 
 def test_the_ladder_proves_one_thing_more_with_each_step(tmp_path: Path) -> None:

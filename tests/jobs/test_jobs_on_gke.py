@@ -153,6 +153,7 @@ def test_a_failed_gang_with_a_preempted_host_was_preempted(client: GkeClient, cl
     cluster.objects["/api/v1/nodes/node-0-0"] = node("node-0-0", spot=True)
     state = job.state()
     assert state.outcome is Outcome.PREEMPTED
+    assert [each.outcome for each in client.jobs()] == [Outcome.PREEMPTED], "the list says the same as the job itself"
     assert state.because[:2] == (
         "slice 1 host 2: spot node node-1-2 is gone",
         "slice 0 host 0: its program ended with exit code 1, which counts for nothing beside the above",
@@ -260,6 +261,13 @@ def test_a_cluster_without_jobsets_is_said_to_be_one(client: GkeClient, cluster:
     for asking in (lambda: client.submit(request()), client.jobs):
         with pytest.raises(JobError, match="does not know JobSets"):
             asking()
+
+
+def test_a_namespace_that_is_not_there_is_not_taken_for_missing_jobsets(client: GkeClient, cluster: Cluster) -> None:
+    cluster.objects[JOBSETS] = {"kind": "APIResourceList"}
+    cluster.refused[f"{JOBSETS}/namespaces/team-b"] = 404
+    with pytest.raises(JobError, match="no namespace team-b"):
+        client.submit(request(namespace="team-b"))
 
 
 def test_a_job_that_is_not_there_is_named_with_where(client: GkeClient) -> None:

@@ -20,7 +20,7 @@ from infra.jobs.jobset import JOBSETS
 from infra.jobs.kube import Kube, kubeconfig_place
 from infra.local.cloud.kubernetes.control import KubernetesControl, kubeconfig
 from infra.local.cloud.testing import running_cloud
-from infra.local.kubernetes.releases import _definitions
+from infra.local.kubernetes.releases import definitions
 from tests.jobs.synthetic import IMAGE, node, pod
 from tests.model.test_queues import objects, stack
 
@@ -86,7 +86,7 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
         assert place is not None
         kube = Kube(replace(place, namespace=TEAM))
         for chart in ("jobset", "kueue"):
-            for definition in _definitions(chart):
+            for definition in definitions(chart):
                 kube.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
         for body in objects(stack()):
             kube.create(WHERE[body["kind"]].format(body["metadata"].get("namespace", "")), body)

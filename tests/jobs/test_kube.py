@@ -5,13 +5,20 @@ from __future__ import annotations
 import base64
 import json
 import sys
+import tempfile
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
-from infra.jobs.kube import Kube, KubeError, KubePlace, kubeconfig_place, pod_place
+from infra.jobs.kube import Kube, KubeError, KubePlace, kubeconfig_place, place_of, pod_place
+from infra.local.kubernetes.reach import ClusterApi
 from tests.jobs.cluster import running_cluster
 
 
@@ -70,6 +77,21 @@ def test_a_plugin_gives_the_token(tmp_path: Path) -> None:
     assert token_of(kubeconfig(tmp_path, {"exec": plugin})) == "fresh"
 
 
+@pytest.mark.parametrize(("expires", "asked"), [("2000-01-01T00:00:00Z", 2), ("2999-01-01T00:00:00Z", 1), (None, 1)])
+def test_a_plugins_token_is_kept_until_it_expires(tmp_path: Path, expires: str | None, asked: int) -> None:
+    calls: list[str] = []
+
+    def plugin(server: str, _: object) -> dict[str, str | None]:
+        calls.append(server)
+        return {"token": f"t{len(calls)}", "expirationTimestamp": expires}
+
+    environ = kubeconfig(tmp_path, {"exec": {"command": "x"}})
+    place = place_of(yaml.safe_load((tmp_path / "config").read_text()), "lab", Path(environ["KUBECONFIG"]), plugin)
+    assert place.token is not None
+    assert [place.token(), place.token()] == ["t1", f"t{asked}"]
+    assert calls == ["http://127.0.0.1:1"] * asked
+
+
 def test_a_plugin_that_is_missing_is_named_with_how_to_install_it(tmp_path: Path) -> None:
     plugin = {"apiVersion": "v1", "command": "gke-gcloud-auth-plugin-x", "installHint": "install the component"}
     with pytest.raises(KubeError, match="install the component"):
@@ -98,6 +120,32 @@ def test_a_certificate_authority_is_read_from_the_file(tmp_path: Path) -> None:
     (tmp_path / "config").write_text(yaml.safe_dump(config))
     with pytest.raises(KubeError, match="certificates of lab"):
         kubeconfig_place(environ)
+
+
+def test_a_client_key_is_left_in_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    who = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "lab")])
+    begins = datetime(2026, 1, 1, tzinfo=UTC)
+    certificate = (
+        x509.CertificateBuilder(who, who, key.public_key(), x509.random_serial_number())
+        .not_valid_before(begins)
+        .not_valid_after(begins + timedelta(days=1))
+        .sign(key, hashes.SHA256())
+    )
+    form = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    data = {
+        "client-certificate-data": certificate.public_bytes(serialization.Encoding.PEM),
+        "client-key-data": key.private_bytes(serialization.Encoding.PEM, *form),
+    }
+    spare = tmp_path / "spare"
+    spare.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(spare))
+    user = {name: base64.b64encode(value).decode() for name, value in data.items()}
+    place = kubeconfig_place(kubeconfig(tmp_path, user, server="https://127.0.0.1:1"))
+    assert place is not None
+    assert place.tls is not None
+    assert ClusterApi((tmp_path / "config").read_text()).server == "https://127.0.0.1:1"
+    assert list(spare.iterdir()) == []
 
 
 def test_every_call_carries_the_token_of_now() -> None:

@@ -66,6 +66,14 @@ def test_every_mistake_of_a_request_is_told_at_once() -> None:
     }  # fmt: skip
 
 
+def test_what_would_have_no_effect_or_no_value_is_refused() -> None:
+    assert refused(queue="", priority="high").keys() == {"priority"}
+    request(queue="v4-32", priority="high")
+    assert refused(secrets={"HF_TOKEN": SecretKey("hf-token", "")}).keys() == {"secret HF_TOKEN"}
+    both = {"environment": {"HF_TOKEN": "x"}, "secrets": {"HF_TOKEN": SecretKey("hf-token", "value")}}
+    assert refused(**both).keys() == {"environment HF_TOKEN"}
+
+
 def test_an_image_is_named_by_digest_because_a_tag_may_change_between_restarts() -> None:
     assert "tag" in refused(image="train:latest")["image"]
 

@@ -19,6 +19,7 @@ from infra.jobs.outcomes import Outcome
 from infra.jobs.request import Command, JobRequest
 from infra.operations.smoke import SmokeOrder, step_request
 from tests.jobs.synthetic import IMAGE
+from tests.lacking import lacking
 
 PYTHON = os.environ.get("TIDEPOOL_JAX_PYTHON", "python3")
 pytestmark = pytest.mark.heavy
@@ -28,12 +29,12 @@ pytestmark = pytest.mark.heavy
 def jax() -> None:
     found = subprocess.run([PYTHON, "-c", "import jax"], capture_output=True, check=False)
     if found.returncode != 0:
-        pytest.skip(f"{PYTHON} has no JAX; TIDEPOOL_JAX_PYTHON names one that has")
+        lacking(f"{PYTHON} has no JAX; TIDEPOOL_JAX_PYTHON names one that has")
 
 
 def training(step: str, **environment: str) -> JobRequest:
     """The job of a step of the ladder, with the Python that has JAX, on the CPU."""
-    asked = step_request(step, SmokeOrder(image=IMAGE))
+    asked = step_request(step, SmokeOrder(image=IMAGE), "default")
     entry = Command((PYTHON, *asked.entry_point.argv[1:]))
     told = {**asked.environment, "JAX_PLATFORMS": "cpu", **environment}
     return replace(asked, entry_point=entry, environment=told, queue="")

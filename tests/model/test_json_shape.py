@@ -71,3 +71,15 @@ def test_values_that_json_lacks_become_those_that_it_has() -> None:
     )
     assert plain(value) == {"at": "2026-11-23T08:00:00+00:00", "day": "2026-11-23", "usd": 1.5}
     assert plain([None, True, Colour.RED]) == [None, True, "red"]
+
+
+def test_what_says_itself_how_it_is_told_is_told_so_in_another_too() -> None:
+    class Says:
+        def to_json(self) -> dict[str, Any]:
+            return {"said": 1}
+
+    @dataclass(frozen=True, slots=True)
+    class Outer(JsonShape):
+        inner: tuple[Says, ...]
+
+    assert Outer((Says(),)).to_json() == {"inner": [{"said": 1}]}

@@ -112,6 +112,14 @@ def test_node_pool_without_room_stays_as_it_is() -> None:
     assert (found.order, found.held) == ((), ("n",))
 
 
+def test_node_pool_that_gives_chips_back_is_never_held_though_its_limit_is_still_passed() -> None:
+    """Holding it would keep the limit further out than the edit wants."""
+    found = phases({"n": nodes(5)}, {"n": nodes(4)}, [reservation(12)])
+    assert found.held == ()
+    assert [phase.resized for phase in found.order] == [("n",)]
+    assert phases({"n": nodes(5)}, {"n": nodes(4), **vms("b", 1)}, [reservation(12)]).held == ("b-0",)
+
+
 def test_slices_of_a_cluster_are_counted_like_vms() -> None:
     spot = "accelerator: {}, zone: us-central2-b, capacity: spot, buffer: 0, maximum: {}"
     text = stack_text(

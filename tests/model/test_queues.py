@@ -166,7 +166,10 @@ def test_quota_is_lent_only_where_the_stack_says_so() -> None:
     ],
 )  # fmt: skip
 def test_preemption_is_as_the_stack_declares(within: str, cohort: str, told: dict[str, str]) -> None:
-    assert of(stack(preemption=within, reclaim=cohort), "ClusterQueue")["v4-8"]["spec"]["preemption"] == told
+    assert (
+        of(stack(preemption=within, reclaim=cohort, borrowing=True), "ClusterQueue")["v4-8"]["spec"]["preemption"]
+        == told
+    )
 
 
 def test_a_team_has_the_queues_it_may_use_in_its_own_namespace() -> None:
@@ -251,6 +254,7 @@ def test_what_an_object_names_stands_before_it() -> None:
         ({"teams": [{"name": "a", "weight": 0}]}, "tidepool:queues.teams[0].weight"),
         ({"priorities": {"low": 1, "high": 1}}, "tidepool:queues.priorities"),
         ({"preemption": "always"}, "tidepool:queues.preemption"),
+        ({"reclaim": "any"}, "tidepool:queues.reclaim"),
     ],
 )
 def test_what_no_queue_can_be_is_refused(more: dict[str, Any], where: str) -> None:
@@ -287,3 +291,16 @@ def test_a_shape_without_slices_has_no_queue() -> None:
     config = stack(none, teams=[{"name": "a"}])
     assert config.queues is not None
     assert [each.name for each in shared_queues(config, config.queues)] == ["v4-32", "cpu"]
+
+
+def test_flex_start_slices_of_two_lengths_are_counted_together() -> None:
+    """They are one flavor: its name and the labels of its nodes say nothing of how long a slice may run."""
+    cluster = CLUSTER | {"region": "us-central1", "zones": ["us-central1-c"], "cpu_pools": []}
+    entries = [
+        {"accelerator": "tpu7x-8", "zone": zone, "capacity": {"flex-start": length}, "buffer": 0, "maximum": 3}
+        for zone, length in (("us-central1-c", "24h"), ("us-central1-ai1a", "48h"))
+    ]
+    config = stack(entries, cluster, teams=[{"name": "pretraining"}])
+    assert config.queues is not None
+    (queue,) = shared_queues(config, config.queues)
+    assert [(quota.flavor, quota.chips) for quota in queue.quotas] == [("tpu7x-8-flex-start", 24)]

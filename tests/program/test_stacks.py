@@ -137,6 +137,7 @@ def test_nothing_else_is_protected_so_that_a_pool_can_go(stack: str) -> None:
         "Bucket",
         "WorkloadIdentityPool",
         "WorkloadIdentityPoolProvider",
+        "Cluster",
     }
 
 

@@ -190,7 +190,7 @@ def test_every_old_workflow_that_is_not_there_is_named_at_once() -> None:
     with pytest.raises(ConfigError) as refusal:
         keep({}, legacy())
     assert {problem.subject for problem in refusal.value.problems} == {path(file) for file in REPLACED}
-    assert {problem.rule for problem in refusal.value.problems} == {"a workflow that is kept for a while is there"}
+    assert {problem.rule for problem in refusal.value.problems} == {"the workflow to keep for a while is not there"}
 
 
 def test_a_name_that_the_file_does_not_have_is_refused_with_the_right_one() -> None:

@@ -156,15 +156,6 @@ class Control:
         """Artifact Registry holds no images any more."""
         self._ask("DELETE", "registry")
 
-    # Clusters
-
-    def set_control_plane(self, endpoint: str, *, ca: str = "", cluster: str = "") -> JsonObject:
-        """Say where the Kubernetes API of a cluster (by its full name; of all others where empty) is.
-
-        endpoint: HOST or HOST:PORT, as Google shows it. ca: its certificate authority, PEM in base64.
-        """
-        return self._ask("POST", "kubernetes", {"endpoint": endpoint, "ca": ca, "cluster": cluster})
-
     # Log and reset
 
     def log(self, *, limit: int = 200, after: int = 0) -> list[JsonObject]:

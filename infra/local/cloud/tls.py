@@ -10,6 +10,7 @@ import ssl
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -32,13 +33,20 @@ def context(folder: Path) -> tuple[ssl.SSLContext, str]:
     folder.mkdir(parents=True, exist_ok=True)
     served, authority = folder / "tls.pem", folder / "authority.pem"
     if not (served.exists() and authority.exists()):
+        served.unlink(missing_ok=True)  # Of the other authority that is missing.
         pem, signer = _made()
-        authority.write_text(signer)
-        served.touch(mode=0o600)
-        served.write_text(pem)
+        _write(authority, signer)
+        _write(served, pem)
     speaking = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     speaking.load_cert_chain(served)
     return speaking, authority.read_text()
+
+
+def _write(path: Path, text: str) -> None:
+    """Whole or not at all, for a process may end at any time; readable for the owner alone."""
+    with NamedTemporaryFile("w", dir=path.parent, prefix=path.name, delete=False) as file:
+        file.write(text)
+    Path(file.name).replace(path)
 
 
 def _made() -> tuple[str, str]:

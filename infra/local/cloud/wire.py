@@ -62,9 +62,10 @@ class HttpRequest:
 
 
 class Stream(Protocol):
-    """A body that goes on. seconds: how long at most."""
+    """A body that goes on. seconds: how long at most. ended: whether nothing comes any more."""
 
     seconds: float
+    ended: bool
 
     def read(self) -> bytes:
         """What has come since the last time."""

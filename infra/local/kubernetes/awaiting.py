@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from infra.local.engine.provider import Cancel, CancelledError
+from infra.local.kubernetes.reach import ApiRefusedError, UnreachableError
 
 JsonObject = dict[str, Any]
 
@@ -63,7 +64,12 @@ def until_ready(
         if cancel.wait(_PAUSES[min(turn, len(_PAUSES) - 1)]):
             raise CancelledError("stopped while waiting for it to become ready; the cluster goes on with it")
         turn += 1
-        found = read()
+        try:
+            found = read()
+        except UnreachableError:
+            continue  # As it was: a control plane that GKE upgrades is away for minutes.
+        except ApiRefusedError as error:
+            raise NotReadyError(str(error), live) from error
         if found is None:
             raise NotReadyError("it is gone again", live)
         live = found

@@ -27,6 +27,7 @@ _AMOUNTS: Final = frozenset(
     ("limits", "requests", "hard", "capacity", "nominalQuota", "borrowingLimit", "lendingLimit", "sizeLimit")
 )
 """Names below which values are quantities."""
+_EMPTY: Final = (False, "", None, [], {})
 _FACTORS: Final = {"": Decimal(1), "m": Decimal("0.001"), "k": Decimal(10**3), "K": Decimal(10**3)} | {
     letter + "i" * binary: Decimal(1024 if binary else 1000) ** power
     for power, letter in enumerate("KMGTPE", start=1)
@@ -43,8 +44,8 @@ def compare(
     token: str, old_inputs: JsonObject, old_outputs: JsonObject, new: JsonObject, *, mutable: Mapping[str, bool]
 ) -> DiffResult:
     """mutable: whether the data of a ConfigMap and of a Secret are updated in place."""
-    live = manifests.live_of(old_outputs)
-    before = _pruned(live, old_inputs)
+    live, new = manifests.live_of(old_outputs), manifests.encoded(token, new)
+    before = _pruned(live, manifests.encoded(token, old_inputs))
     found = {}
     for place, was, now in paths.differences(before, new):
         if was is not paths.ABSENT and now is not paths.ABSENT and _same(place, was, now):
@@ -72,7 +73,7 @@ def _fixed(token: str, new: JsonObject, live: JsonObject, mutable: Mapping[str, 
     group = api_version.rpartition("/")[0]
     yield from _replacing().get(group, {}).get(kind, ())
     if not group and kind in mutable and (not mutable[kind] or live.get("immutable")):
-        yield from ("data", "stringData" if kind == "Secret" else "binaryData")
+        yield from ("data", "binaryData")
 
 
 def _covers(fixed: str, path: str) -> bool:
@@ -88,9 +89,10 @@ def _is_default_namespace(place: Any, was: Any, now: Any, live: JsonObject) -> b
 
 
 def _pruned(live: Any, said: Any) -> Any:
-    """Of what stands, what the program had said."""
+    """Of what stands, what the program had said. The server leaves out what is false, 0 or empty: that stands too."""
     if isinstance(live, dict) and isinstance(said, dict):
-        return {name: _pruned(live[name], each) for name, each in said.items() if name in live}
+        found = {name: _pruned(live[name], each) if name in live else each for name, each in said.items()}
+        return {name: each for name, each in found.items() if name in live or each in _EMPTY}
     if isinstance(live, list) and isinstance(said, list) and len(live) == len(said):
         return [_pruned(one, other) for one, other in zip(live, said, strict=True)]
     return live
@@ -118,9 +120,9 @@ def _quantity(value: str | float) -> Decimal | None:
     return Decimal(number) * _FACTORS[unit]
 
 
-def as_said(live: JsonObject, inputs: JsonObject) -> JsonObject:
-    """What stands, cut down to what the program said."""
-    return _pruned(live, inputs)
+def as_said(token: str, live: JsonObject, inputs: JsonObject) -> JsonObject:
+    """What stands, cut down to what the program said and said as it does, so that its secrets stay in their places."""
+    return manifests.decoded(token, _pruned(live, manifests.encoded(token, inputs)), inputs)
 
 
 def has_unknown(value: Any) -> bool:

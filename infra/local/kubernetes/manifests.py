@@ -6,9 +6,10 @@ properties that the provider adds to what the API server answers.
 
 from __future__ import annotations
 
+import base64
 import copy
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -91,6 +92,39 @@ def filled(inputs: JsonObject, name: str, urn: str, old: Mapping[str, Any] | Non
     marked = metadata.get("annotations")
     metadata["annotations"] = {**(marked if isinstance(marked, dict) else {}), AUTONAMED: "true"}
     return {**inputs, "metadata": metadata}
+
+
+def encoded(token: str, inputs: JsonObject) -> JsonObject:
+    """A Secret's plain texts as the server keeps them: among its data, in base64. Other kinds stay as they are."""
+    texts = inputs.get("stringData")
+    if texts is None or kind_of(token, inputs) != ("v1", "Secret"):
+        return inputs
+    data = {**(inputs.get("data") or {}), **_each(texts, _encoded)} if isinstance(texts, dict) else UNKNOWN
+    return {**{name: each for name, each in inputs.items() if name != "stringData"}, "data": data}
+
+
+def decoded(token: str, seen: JsonObject, inputs: Mapping[str, Any]) -> JsonObject:
+    """What is seen of a Secret, its data where the program says them: those that it says plain as plain texts."""
+    texts = inputs.get("stringData")
+    if not isinstance(texts, dict) or kind_of(token, inputs) != ("v1", "Secret"):
+        return seen
+    found = seen.get("data", {})
+    data = {name: each for name, each in found.items() if name not in texts}
+    kept = {name: each for name, each in seen.items() if name != "data"}
+    plain = _each({name: each for name, each in found.items() if name in texts}, _decoded)
+    return {**kept, **({"data": data} if "data" in inputs else {}), "stringData": plain}
+
+
+def _each(values: Mapping[str, Any], changed: Callable[[str], str]) -> JsonObject:
+    return {name: changed(each) if isinstance(each, str) else each for name, each in values.items()}
+
+
+def _encoded(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def _decoded(text: str) -> str:
+    return base64.b64decode(text).decode(errors="replace")
 
 
 def manager_of(token: str, inputs: Mapping[str, Any], outputs: Mapping[str, Any] | None) -> str:

@@ -7,8 +7,7 @@ Owns how an object is made, changed, read and deleted, and what a preview asks t
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from http import HTTPStatus
-from typing import Any, Final
+from typing import Any
 
 from infra.local.engine.provider import (
     UNKNOWN,
@@ -24,15 +23,10 @@ from infra.local.engine.provider import (
 )
 from infra.local.kubernetes import awaiting, differ, manifests, releases
 from infra.local.kubernetes.awaiting import NotReadyError
-from infra.local.kubernetes.manifests import ObjectName
-from infra.local.kubernetes.reach import ApiRefusedError, ClusterApi, ServedKind, UnreachableError
+from infra.local.kubernetes.objects import ClusterObjects, NoMatchError
+from infra.local.kubernetes.reach import ApiRefusedError, ClusterApi, UnreachableError
 
 JsonObject = dict[str, Any]
-
-_APPLY: Final = "application/apply-patch+yaml"
-_ATTEMPTS: Final = 5
-_PAUSE: Final = 0.2
-"""Seconds before a kind or a namespace that is missing is looked for again, doubled each time; six in all."""
 
 
 class _Tokens(Container[str]):
@@ -80,16 +74,8 @@ class KubernetesProvider:
         said = self._config.get("namespace")
         return said if isinstance(said, str) and said else "default"
 
-    def _placed(self, token: str, inputs: Mapping[str, Any]) -> tuple[ServedKind, ObjectName]:
-        """Where an object is. Raises ProviderError for a kind that the cluster does not serve."""
-        api_version, kind = manifests.kind_of(token, inputs)
-        served = self._cluster().kind(api_version, kind)
-        if served is None:
-            raise _NoMatchError(
-                f'no matches for kind "{kind}" in version "{api_version}": let the resource depend on what brings its '
-                "CustomResourceDefinition"
-            )
-        return served, manifests.named(token, inputs, self._namespace() if served.namespaced else "")
+    def _objects(self) -> ClusterObjects:
+        return ClusterObjects(self._cluster(), self._namespace())
 
     # The protocol
 
@@ -120,10 +106,11 @@ class KubernetesProvider:
         cluster = self._cluster()
         if token == manifests.RELEASE:
             return releases.record(cluster, inputs, None)
-        live, place, manager = self._apply(token, inputs, None, cancel=cancel, new=True)
+        awaits = self._is_awaited(inputs)  # Asked first: what fails behind the write loses the object.
+        live, place, manager = self._objects().apply(token, inputs, None, cancel=cancel, new=True)
         resource_id = _id_of(live)
         try:
-            live = self._awaited(inputs, live, place, timeout, cancel)
+            live = self._awaited(inputs, live, place, timeout, cancel) if awaits else live
         except NotReadyError as error:
             message = f"{_shown(live)} was made and is not ready: {error}"
             outputs = manifests.outputs_of(error.live, manager, live["apiVersion"])
@@ -143,10 +130,11 @@ class KubernetesProvider:
         del resource_id, old_inputs
         if token == manifests.RELEASE:
             return releases.record(self._cluster(), new_inputs, old_outputs).outputs
-        live, place, manager = self._apply(token, new_inputs, old_outputs, cancel=cancel)
+        awaits = self._is_awaited(new_inputs)
+        live, place, manager = self._objects().apply(token, new_inputs, old_outputs, cancel=cancel)
         initial = str(old_outputs.get("__initialApiVersion") or live["apiVersion"])
         try:
-            live = self._awaited(new_inputs, live, place, timeout, cancel)
+            live = self._awaited(new_inputs, live, place, timeout, cancel) if awaits else live
         except NotReadyError as error:
             outputs = manifests.outputs_of(error.live, manager, initial)
             raise PartialUpdateError(
@@ -160,15 +148,15 @@ class KubernetesProvider:
         namespace, _, name = resource_id.rpartition("/")
         asked = {**inputs, "metadata": {**inputs.get("metadata", {}), "name": name, "namespace": namespace}}
         try:
-            served, place = self._placed(token, asked)
+            served, place = self._objects().placed(token, asked)
             live = self._cluster().find(served.of(place.namespace, place.name))
-        except _NoMatchError:
+        except NoMatchError:
             return None
         except ApiRefusedError as error:
-            raise ProviderError(f"{place} cannot be read: {error}") from error
+            raise ProviderError(f"{resource_id} cannot be read: {error}") from error
         if live is None:
             return None
-        seen = differ.as_said(live, inputs) if inputs else manifests.as_imported(live)
+        seen = differ.as_said(token, live, inputs) if inputs else manifests.as_imported(live)
         manager = manifests.manager_of(token, inputs or live, None)
         return ReadResult(_id_of(live), seen, manifests.outputs_of(live, manager, live["apiVersion"]))
 
@@ -179,53 +167,22 @@ class KubernetesProvider:
                 releases.forget(cluster, resource_id)
                 return
             if manifests.is_patch(token, outputs):
-                self._relinquish(token, outputs)
+                self._objects().relinquish(token, outputs)
                 return
-            self._delete(cluster, token, outputs, timeout, cancel)
-        except _NoMatchError:
+            self._objects().delete(token, outputs, timeout or _seconds(outputs), cancel)
+        except NoMatchError:
             return
         except UnreachableError as error:
             if self._config.get("deleteUnreachable") not in (True, "true"):
                 raise ProviderError(f"{resource_id} cannot be deleted: {error}") from error
 
-    def _delete(
-        self, cluster: ClusterApi, token: str, outputs: JsonObject, timeout: float | None, cancel: Cancel
-    ) -> None:
-        served, place = self._placed(token, outputs)
-        path, uid = served.of(place.namespace, place.name), outputs["metadata"].get("uid", "")
-        policy = manifests.annotation(outputs, manifests.PROPAGATION).capitalize() or "Foreground"
-        asked: JsonObject = {"propagationPolicy": policy, **({"preconditions": {"uid": uid}} if uid else {})}
-        try:
-            cluster.call("DELETE", path, asked)
-        except ApiRefusedError as error:
-            # Another object of this name is none of ours: the one that the state speaks of is gone.
-            if error.code in (HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT):
-                return
-            raise ProviderError(f"{place} cannot be deleted: {error}") from error
-        seconds = timeout or _seconds(outputs)
-        left = awaiting.until_gone(lambda: cluster.find(path), uid, seconds, cancel)
-        if left is not None:
-            holders = ", ".join(left["metadata"].get("finalizers") or ["its namespace or definition"])
-            raise ProviderError(f"{place} still stands after {seconds:.0f} s, held by {holders}")
-
-    def _relinquish(self, token: str, outputs: JsonObject) -> None:
-        """A patch that goes leaves the object, and takes away what it alone had said."""
-        served, place = self._placed(token, outputs)
-        bare = {"apiVersion": place.api_version, "kind": place.kind, "metadata": {"name": place.name}}
-        manager = manifests.manager_of(token, outputs, outputs)
-        try:
-            self._cluster().call(
-                "PATCH", served.of(place.namespace, place.name), bare, content=_APPLY, query={"fieldManager": manager}
-            )
-        except ApiRefusedError as error:
-            if error.code != HTTPStatus.NOT_FOUND:
-                raise ProviderError(f"{place} cannot be let go of: {error}") from error
-
     def locate(self, token: str, inputs: JsonObject) -> str | None:
         try:
             if token == manifests.RELEASE:
                 return releases.id_of(inputs)
-            return self._placed(token, inputs)[1].id
+            objects = self._objects()
+            # An object of others is not adopted: a create that was cut short may not have come to refuse it.
+            return None if objects.is_anothers(token, inputs) else objects.placed(token, inputs)[1].id
         except (ProviderError, KeyError):
             return None
 
@@ -237,8 +194,8 @@ class KubernetesProvider:
         if differ.has_unknown(inputs):
             return bare
         try:
-            shown, _, _ = self._apply(token, inputs, old_outputs, dry=True)
-        except (UnreachableError, _NoMatchError):
+            shown, _, _ = self._objects().apply(token, inputs, old_outputs, dry=True)
+        except (UnreachableError, NoMatchError):
             return bare
         return manifests.foreseen(inputs, shown) if shown else bare
 
@@ -249,83 +206,15 @@ class KubernetesProvider:
     def secret_outputs(self, token: str) -> frozenset[str]:
         return frozenset({"data", "stringData"}) if token.startswith("kubernetes:core/v1:Secret") else frozenset()
 
-    # Writing
-
-    def _apply(
-        self,
-        token: str,
-        inputs: JsonObject,
-        old_outputs: JsonObject | None,
-        *,
-        dry: bool = False,
-        new: bool = False,
-        cancel: Cancel | None = None,
-    ) -> tuple[JsonObject, str, str]:
-        """The object as the cluster answers, its path, and who owns the fields. A dry run that meets nothing to run
-        against (a namespace of this very run) answers with nothing. Raises ProviderError.
-        """
-        cluster, manager = self._cluster(), manifests.manager_of(token, inputs, old_outputs)
-        force = manifests.annotation(inputs, manifests.FORCED) == "true" or dry
-        query = {"fieldManager": manager, "fieldValidation": "Strict", **({"force": "true"} if force else {})}
-        pause = _PAUSE
-        for attempt in range(_ATTEMPTS):
-            try:
-                served, place = self._placed(token, inputs)
-                path = served.of(place.namespace, place.name)
-                if new and not manifests.is_patch(token, inputs):
-                    _insist_absent(cluster, path, place, manager)
-                asked = {**query, "dryRun": "All"} if dry else query
-                return cluster.call("PATCH", path, inputs, content=_APPLY, query=asked), path, manager
-            except _NoMatchError:
-                if dry or attempt == _ATTEMPTS - 1 or cancel is None or cancel.wait_to_begin(pause):
-                    raise
-            except ApiRefusedError as error:
-                missing = error.code == HTTPStatus.NOT_FOUND
-                if dry and (missing or "being terminated" in str(error) or (old_outputs is None and _is_fixed(error))):
-                    return {}, "", manager
-                if not missing or attempt == _ATTEMPTS - 1 or cancel is None or cancel.wait_to_begin(pause):
-                    raise ProviderError(_refusal(manifests.named(token, inputs, ""), manager, error)) from error
-            pause *= 2
-        raise AssertionError("the last attempt returns or raises")
+    def _is_awaited(self, inputs: JsonObject) -> bool:
+        awaits = not self._cluster().is_store if self._awaits is None else self._awaits
+        return awaits and manifests.annotation(inputs, manifests.NOT_AWAITED) != "true"
 
     def _awaited(
         self, inputs: JsonObject, live: JsonObject, path: str, timeout: float | None, cancel: Cancel
     ) -> JsonObject:
-        cluster = self._cluster()
-        awaits = not cluster.is_store if self._awaits is None else self._awaits
-        if not awaits or manifests.annotation(inputs, manifests.NOT_AWAITED) == "true":
-            return live
-        seconds = timeout or _seconds(inputs)
+        cluster, seconds = self._cluster(), timeout or _seconds(inputs)
         return awaiting.until_ready(lambda: cluster.find(path), live["apiVersion"], live, seconds, cancel)
-
-
-class _NoMatchError(ProviderError):
-    """The cluster does not serve a kind."""
-
-
-def _insist_absent(cluster: ClusterApi, path: str, place: ObjectName, manager: str) -> None:
-    """What stands already is somebody's, unless an attempt of ours made it and its answer was lost."""
-    found = cluster.find(path)
-    owners = (found or {}).get("metadata", {}).get("managedFields") or ()
-    if found is not None and not any(each.get("manager") == manager for each in owners):
-        raise ProviderError(
-            f"{place} already exists in the cluster: import it (ResourceOptions(import_={place.id!r})), or give this "
-            "one another name"
-        )
-
-
-def _is_fixed(error: ApiRefusedError) -> bool:
-    """Whether a dry run was refused since the object that is to be replaced still stands."""
-    return error.code == HTTPStatus.UNPROCESSABLE_ENTITY and ("immutable" in str(error) or "Forbidden" in str(error))
-
-
-def _refusal(place: ObjectName, manager: str, error: ApiRefusedError) -> str:
-    if error.code != HTTPStatus.CONFLICT:
-        return f"{place} is refused by the API server: {error}"
-    return (
-        f"{place}: server-side apply as {manager} met fields of others: {error}. Leave them out of the program, or "
-        f"take them over with the annotation {manifests.FORCED}"
-    )
 
 
 def _seconds(inputs: Mapping[str, Any]) -> float:

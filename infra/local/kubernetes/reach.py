@@ -1,27 +1,24 @@
-"""The way to a cluster: what a kubeconfig says, the calls, and which kinds are served.
+"""The provider's way to a cluster: the calls, their refusals as the provider tells them, and which kinds are served.
 
-Owns kubeconfigs as far as clusters of GKE and local ones need them (tokens, client certificates, credential commands),
-TLS, and discovery, which is asked once and again when a kind is not found.
+Owns discovery, which is asked once and again when a kind is not found. What a kubeconfig says is read as jobs read it.
 """
 
 from __future__ import annotations
 
-import base64
 import json
 import os
-import subprocess
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any, Final
 from urllib.parse import quote, urlencode, urlsplit
 
 import urllib3
 import yaml
 
+from infra.jobs.kube import KubeError, KubePlace, place_of, run_plugin
 from infra.local.engine.provider import ProviderError
 
 JsonObject = dict[str, Any]
@@ -29,15 +26,18 @@ JsonObject = dict[str, Any]
 _STORE: Final = "-tidepool"
 _GKE_COMMAND: Final = "gke-gcloud-auth-plugin"
 _PATIENCE: Final = 30.0
+_FOR_NOW: Final = (
+    HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT,
+)  # fmt: skip
+"""What says nothing of the object: the server is busy, or it is not there."""
 
 
-class ApiRefusedError(Exception):
-    """What the API server refused, in its own words. reason: of its Status (`NotFound`, `Conflict`)."""
+class ApiRefusedError(ProviderError):
+    """What the API server refused, in its own words."""
 
-    def __init__(self, code: int, reason: str, message: str) -> None:
+    def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
         self.code = code
-        self.reason = reason
 
 
 class UnreachableError(ProviderError):
@@ -61,13 +61,10 @@ class ClusterApi:
     """kubeconfig: its text, or the path of its file. context: which of it, its current one where that is empty."""
 
     def __init__(self, kubeconfig: str, *, context: str = "") -> None:
-        said = _read(kubeconfig)
-        cluster, user, self.namespace = _chosen(said, context)
-        self.server = str(cluster["server"]).rstrip("/")
-        self._user = user
-        self._pool = _pool(cluster, user)
+        self._place = _place(kubeconfig, context)
+        self.server, self.namespace = self._place.server, self._place.namespace
+        self._pool = urllib3.PoolManager(maxsize=32, ssl_context=self._place.tls)
         self._lock = threading.Lock()
-        self._token: str | None = None
         self._kinds: dict[str, dict[str, ServedKind]] = {}
         self._version: str | None = None
 
@@ -122,7 +119,7 @@ class ClusterApi:
         """Raises ApiRefusedError and UnreachableError."""
         url = f"{self.server}{path}" + (f"?{urlencode(query)}" if query else "")
         headers = {"content-type": content, "accept": "application/json", "user-agent": "pulumi-kubernetes"}
-        if token := self._bearer():
+        if self._place.token and (token := self._bearer(self._place.token)):
             headers["authorization"] = f"Bearer {token}"
         data = None if body is None else json.dumps(body).encode()
         try:
@@ -137,91 +134,49 @@ class ClusterApi:
             found = {"message": answer.data.decode(errors="replace")}
         if answer.status >= HTTPStatus.BAD_REQUEST:
             said = str(found.get("message") or f"status {answer.status}")
-            raise ApiRefusedError(answer.status, str(found.get("reason", "")), said)
+            if answer.status in _FOR_NOW:
+                raise UnreachableError(f"the Kubernetes cluster at {self.server} does not answer now: {said}")
+            raise ApiRefusedError(answer.status, said)
         return found
 
-    def _bearer(self) -> str:
-        with self._lock:
-            if self._token is None:
-                self._token = _token(self._user, self.server)
-            return self._token
+    def _bearer(self, token: Callable[[], str]) -> str:
+        try:
+            return token()
+        except (KubeError, OSError) as error:
+            raise ProviderError(f"the kubeconfig gives no token: {error}") from error
 
 
 def _retries(verb: str) -> urllib3.Retry:
     return urllib3.Retry(connect=2, read=2 if verb == "GET" else 0, redirect=0, status=0, backoff_factor=0.1)
 
 
-def _read(kubeconfig: str) -> JsonObject:
+def _place(kubeconfig: str, context: str) -> KubePlace:
+    """The cluster of a context; of the first one, where none is said to be current. Raises ProviderError."""
+    path = Path("kubeconfig")
     text = kubeconfig
     if "\n" not in text and not text.lstrip().startswith("{"):
+        path = Path(text).expanduser()
         try:
-            text = Path(text).expanduser().read_text(encoding="utf-8")
+            text = path.read_text(encoding="utf-8")
         except OSError as error:
             raise ProviderError(f"the kubeconfig {kubeconfig} cannot be read: {error}") from error
     try:
         found = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise ProviderError(f"the kubeconfig is no YAML: {error}") from error
-    if not isinstance(found, dict) or not found.get("clusters"):
-        raise ProviderError("the kubeconfig names no cluster")
-    return found
-
-
-def _chosen(said: JsonObject, context: str) -> tuple[JsonObject, JsonObject, str]:
-    """The cluster, the user and the namespace of a context. Raises ProviderError."""
-
-    def named(sort: str, one: str, name: str) -> JsonObject:
-        found = next((each for each in said.get(sort) or () if each.get("name") == name), None)
-        if found is None:
-            raise ProviderError(f"the kubeconfig has no {one} {name!r}")
-        return found.get(one) or {}
-
-    wanted = context or said.get("current-context") or ""
-    chosen = named("contexts", "context", wanted) if wanted else said["contexts"][0]["context"]
-    user = named("users", "user", chosen["user"]) if chosen.get("user") else {}
-    return named("clusters", "cluster", chosen["cluster"]), user, str(chosen.get("namespace") or "default")
-
-
-def _pool(cluster: JsonObject, user: JsonObject) -> urllib3.PoolManager:
-    settings: dict[str, Any] = {"maxsize": 32}
-    if data := cluster.get("certificate-authority-data"):
-        settings["ca_cert_data"] = base64.b64decode(data).decode()
-    if path := cluster.get("certificate-authority"):
-        settings["ca_certs"] = path
-    if cluster.get("insecure-skip-tls-verify"):
-        settings["cert_reqs"] = "CERT_NONE"
-    for key, name in (("client-certificate", "cert_file"), ("client-key", "key_file")):
-        if user.get(key):
-            settings[name] = user[key]
-        elif data := user.get(f"{key}-data"):
-            with NamedTemporaryFile(delete=False) as file:  # The ssl module takes files alone.
-                file.write(base64.b64decode(data))
-            settings[name] = file.name
-    return urllib3.PoolManager(**settings)
-
-
-def _token(user: JsonObject, server: str) -> str:
-    """The bearer token of a user. A cluster on this machine takes any in place of Google's."""
-    if user.get("token"):
-        return str(user["token"])
-    if user.get("tokenFile"):
-        return Path(user["tokenFile"]).read_text(encoding="utf-8").strip()
-    command = user.get("exec")
-    if not command:
-        return ""
-    if command["command"].rpartition("/")[2] == _GKE_COMMAND:
-        if token := os.environ.get("GOOGLE_OAUTH_ACCESS_TOKEN"):
-            return token
-        if urlsplit(server).hostname in ("127.0.0.1", "localhost"):
-            return "local"
-    more = {each["name"]: each["value"] for each in command.get("env") or ()}
-    asked = {"apiVersion": command.get("apiVersion"), "kind": "ExecCredential", "spec": {"interactive": False}}
+    if not isinstance(found, dict) or not found.get("clusters") or not found.get("contexts"):
+        raise ProviderError("the kubeconfig names no cluster and no context")
     try:
-        done = subprocess.run(
-            [command["command"], *(command.get("args") or ())],
-            env={**os.environ, **more, "KUBERNETES_EXEC_INFO": json.dumps(asked)},
-            check=True, capture_output=True, timeout=_PATIENCE,
-        )  # fmt: skip
-        return str(json.loads(done.stdout)["status"]["token"])
-    except (OSError, subprocess.SubprocessError, ValueError, KeyError) as error:
-        raise ProviderError(f"the kubeconfig's credential command {command['command']} failed: {error}") from error
+        return place_of(found, context or found.get("current-context") or found["contexts"][0]["name"], path, _plugin)
+    except KubeError as error:
+        raise ProviderError(str(error)) from error
+
+
+def _plugin(server: str, plugin: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A cluster on this machine takes any token in place of Google's."""
+    if plugin["command"].rpartition("/")[2] == _GKE_COMMAND:
+        if token := os.environ.get("GOOGLE_OAUTH_ACCESS_TOKEN"):
+            return {"token": token}
+        if urlsplit(server).hostname in ("127.0.0.1", "localhost"):
+            return {"token": "local"}
+    return run_plugin(server, plugin)

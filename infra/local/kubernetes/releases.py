@@ -94,7 +94,7 @@ def record(cluster: ClusterApi, inputs: JsonObject, old_outputs: JsonObject | No
         if inputs.get("createNamespace"):
             place = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
             cluster.call("PATCH", f"/api/v1/namespaces/{namespace}", place, content=_APPLY, query=_QUERY)
-        for definition in _definitions(inputs["chart"]):
+        for definition in definitions(inputs["chart"]):
             path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{definition['metadata']['name']}"
             if cluster.find(path) is None:
                 cluster.call("PATCH", path, definition, content=_APPLY, query=_QUERY)
@@ -162,7 +162,7 @@ def _secret(name: str, revision: int) -> str:
     return f"sh.helm.release.v1.{name}.v{revision}"
 
 
-def _definitions(chart: str) -> list[JsonObject]:
+def definitions(chart: str) -> list[JsonObject]:
     """Definitions that take every object of the kinds that a chart brings."""
     open_schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     return [

@@ -44,4 +44,21 @@ def _teams_use_what_is_there(config: StackConfig, _: Sequence[StackConfig], subj
                 yield Problem(at, shown(accelerator.name), "a team uses slices that the stack declares", fix)
 
 
-RULES: Final[tuple[Rule, ...]] = (_queues_have_a_cluster, _teams_once, _teams_use_what_is_there)
+def _reclaim_of_what_is_lent(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+    queues = _queues(config)
+    if (
+        queues is not None
+        and has(queues, "reclaim", "borrowing")
+        and queues.reclaim != "never"
+        and not queues.borrowing
+    ):
+        rule = "no queue lends anything, so that there is nothing to get back"
+        yield Problem(subject(("queues", "reclaim")), shown(queues.reclaim), rule, "borrowing: true, or reclaim: never")
+
+
+RULES: Final[tuple[Rule, ...]] = (
+    _queues_have_a_cluster,
+    _teams_once,
+    _teams_use_what_is_there,
+    _reclaim_of_what_is_lent,
+)

@@ -1,12 +1,13 @@
 """Resolve the dependencies of pyproject.toml into the committed locks, one an install.
 
 Owns how the locks are made: universal (every platform, Python 3.11 and later), every file by hash, no index URL, each
-held to the tool's versions. The tool's and the service's are whole; what a laptop adds and what checks are beside the
-tool's.
+held to the tool's versions. The tool's and the service's are whole; what checks is beside the tool's, and so is what a
+laptop adds, which has nothing that the tool's has.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 
@@ -17,11 +18,11 @@ COMPILE = (
     "pip", "compile", "--quiet", "--universal", "--python-version", "3.11", "--generate-hashes",
     "--no-emit-index-url", "--no-emit-find-links", "--custom-compile-command", "./tidepool lock",
 )  # fmt: skip
-TOOL = "requirements.lock"
+TOOL, BENCH = "requirements.lock", "requirements-bench.lock"
 LOCKS = {
     TOOL: ("pyproject.toml", "--extra", "tool"),
     "requirements-service.lock": ("pyproject.toml", "-c", TOOL),
-    "requirements-bench.lock": ("--group", "bench", "-c", TOOL),
+    BENCH: ("--group", "bench", "-c", TOOL),
     "requirements-dev.lock": ("--group", "dev", "-c", TOOL),
 }
 """How each is asked for. The tool's is the first: the others are held to it."""
@@ -34,4 +35,10 @@ def write_locks(*, upgrade: bool) -> None:
         raise Failure("uv is not on this machine; it makes the locks (pip install uv), pip only reads them.")
     newer = ("--upgrade",) if upgrade else ()
     for name, asked in LOCKS.items():
-        subprocess.run([uv, *COMPILE, *newer, *asked, "-o", name], cwd=CHECKOUT, check=True)
+        there = _pinned(TOOL) if name == BENCH else []
+        left = [part for package in there for part in ("--no-emit-package", package)]
+        subprocess.run([uv, *COMPILE, *newer, *asked, *left, "-o", name], cwd=CHECKOUT, check=True)
+
+
+def _pinned(lock: str) -> list[str]:
+    return re.findall(r"^([a-z0-9][a-z0-9._-]*)==", (CHECKOUT / lock).read_text(encoding="utf-8"), re.MULTILINE)

@@ -88,13 +88,13 @@ class Condensed:
             "status": f"{single}/status" in self._paths,
             "shown_when_deleted": self._answers(single) == body["schema"],
             "short": _SHORT.get(kind, ""),
-            "type": self._named(name),
+            "type": self.named(name),
         }
 
     def _answers(self, single: str) -> Mapping[str, Any]:
         return self._paths[single]["delete"]["responses"]["200"]["schema"]
 
-    def _named(self, name: str) -> str:
+    def named(self, name: str) -> str:
         """The short name of a type, which is kept with all that it is made of."""
         if name in _PLAIN:
             return _PLAIN[name]
@@ -110,7 +110,7 @@ class Condensed:
     def _field(self, field: Mapping[str, Any]) -> str:
         whole = "!" if field.get("x-kubernetes-map-type") == "atomic" else ""
         if "$ref" in field:
-            named = self._named(field["$ref"].rpartition("/")[2])
+            named = self.named(field["$ref"].rpartition("/")[2])
             return f"{named.removesuffix('!')}!" if whole else named
         match field.get("type"):
             case "array":

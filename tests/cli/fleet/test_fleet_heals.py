@@ -213,5 +213,5 @@ def test_a_freeze_window_ends_sweeps_that_would_change_nothing(fleet: Checkout) 
     assert result.exit_code == 1
     held = f"delete {ORPHAN}: freeze window deadline until 2100-01-01 00:00; it is not declared and no runner of it is"
     assert (
-        result.stderr == f"error: more sweeps change nothing, a person or time does; what is left:\n  {held} online\n"
+        result.stderr == f"error: more sweeps change nothing; a person or time does; what is left:\n  {held} online\n"
     )

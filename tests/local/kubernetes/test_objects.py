@@ -9,7 +9,7 @@ from kubernetes import watch
 from kubernetes.client.exceptions import ApiException
 
 from infra.local.cloud.control import ControlError
-from tests.local.kubernetes.conftest import LocalCluster, refusal
+from tests.local.kubernetes.conftest import CLUSTER, LocalCluster, refusal
 
 DEPLOYMENT: dict[str, Any] = {
     "apiVersion": "apps/v1",
@@ -133,6 +133,13 @@ def test_long_list_comes_in_pages(cluster: LocalCluster) -> None:
     first = cluster.core.list_namespaced_pod("default", limit=2)
     rest = cluster.core.list_namespaced_pod("default", _continue=first.metadata._continue)
     assert [each.metadata.name for each in (*first.items, *rest.items)] == list("abcde")
+
+
+@pytest.mark.parametrize("query", ["limit=ten", "limit=-1", "watch=true&timeoutSeconds=soon"])
+def test_number_of_a_query_that_is_none_is_refused(cluster: LocalCluster, query: str) -> None:
+    with pytest.raises(ApiException) as raised:
+        cluster.ask("GET", f"/api/v1/pods?{query}")
+    assert refusal(raised)[0] == 400
 
 
 def test_strategic_patch_merges_containers_by_name(cluster: LocalCluster) -> None:
@@ -262,6 +269,28 @@ def test_watch_from_before_a_compaction_is_expired(cluster: LocalCluster) -> Non
     with pytest.raises(ApiException) as raised:
         cluster.core.list_namespaced_pod("default", watch=True, resource_version=since)
     assert refusal(raised)[0] == 410
+
+
+def test_watch_ends_where_its_cluster_begins_anew(cluster: LocalCluster) -> None:
+    since = cluster.core.list_namespaced_pod("default").metadata.resource_version
+    cluster.core.create_namespaced_pod("default", pod("a"))
+    told = cluster.core.list_namespaced_pod("default").metadata.resource_version
+    stream = watch.Watch().stream(
+        cluster.core.list_namespaced_pod, "default", resource_version=since, timeout_seconds=20
+    )
+    assert next(stream)["object"].metadata.name == "a"
+    cluster.control.say_log("a", "of the old cluster")
+    cluster.control.end_cluster(CLUSTER)
+    with pytest.raises(ApiException) as raised:
+        next(stream)
+    assert raised.value.status == 410
+
+    cluster.control.begin_cluster(CLUSTER)
+    with pytest.raises(ApiException) as raised:
+        cluster.core.list_namespaced_pod("default", watch=True, resource_version=told)
+    assert refusal(raised)[0] == 410
+    cluster.core.create_namespaced_pod("default", pod("a"))
+    assert cluster.core.read_namespaced_pod_log("a", "default") == ""
 
 
 def test_no_token_no_answer(cluster: LocalCluster) -> None:

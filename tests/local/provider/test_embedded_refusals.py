@@ -39,6 +39,7 @@ NETWORK = "gcp:compute/network:Network"
 SUBNETWORK = "gcp:compute/subnetwork:Subnetwork"
 ROUTER = "gcp:compute/router:Router"
 NAT = "gcp:compute/routerNat:RouterNat"
+PLACEMENT = "gcp:compute/resourcePolicy:ResourcePolicy"
 FIREWALL = "gcp:compute/firewall:Firewall"
 VM = "gcp:tpu/v2Vm:V2Vm"
 KEY = "gcp:kms/cryptoKey:CryptoKey"
@@ -71,6 +72,7 @@ OUT = {
 }
 
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
+    (PLACEMENT, {"groupPlacementPolicy": {}, "diskConsistencyGroupPolicy": {"enabled": True}}, "only one of group"),
     (TRIGGER, {"build": LONG}, r"Step timeout sum \(9h30m0s\) cannot be greater than build timeout \(4h0m0s\)"),
     (TRIGGER, {"build": {"steps": [{**STEP, "timeout": "601s"}]}}, r"\(10m1s\) cannot be greater .* \(10m0s\)"),
     (TRIGGER, {"build": {"steps": [STEP], "timeout": "600"}}, "Error parsing build timeout"),

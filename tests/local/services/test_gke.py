@@ -6,6 +6,7 @@ import itertools
 
 import pytest
 
+from infra.local.cloud.kubernetes.control import KubernetesControl
 from tests.local.services.gke import Gke
 
 REGION, ZONE = "us-central2", "us-central2-b"
@@ -166,7 +167,7 @@ def test_the_versions_of_each_channel_are_told(gke):
 
 
 def test_a_cluster_shows_the_kubernetes_api_that_the_cloud_was_told_of(gke, google):
-    google.control.set_control_plane("127.0.0.1:6443", ca="Q0E=", cluster=gke.name)
+    KubernetesControl(google.control.url).tell_control_plane("127.0.0.1:6443", "Q0E=", cluster=gke.name)
     got = gke.cluster()
     assert (got["endpoint"], got["masterAuth"]["clusterCaCertificate"]) == ("127.0.0.1:6443", "Q0E=")
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from infra.local.cloud.control import ControlError
+from infra.local.cloud.kubernetes.control import KubernetesControl
 from tests.local.services.gke import Gke
 
 REGION, ZONE = "us-central2", "us-central2-b"
@@ -302,4 +303,4 @@ def test_a_cluster_whose_operation_hangs_takes_no_other_until_it_goes_on(own, re
 
 def test_a_cluster_that_was_not_told_by_its_full_name_is_refused(google):
     with pytest.raises(ControlError, match="no full name"):
-        google.control.set_control_plane("127.0.0.1:1", cluster="train")
+        KubernetesControl(google.control.url).tell_control_plane("127.0.0.1:1", "", cluster="train")

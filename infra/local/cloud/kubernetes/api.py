@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl, unquote
 from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.errors import ApiError
 from infra.local.cloud.faults import FaultTarget
-from infra.local.cloud.kubernetes import clusters, discovery, kinds, pods, verbs
+from infra.local.cloud.kubernetes import clusters, deletes, discovery, kinds, pods, verbs
 from infra.local.cloud.kubernetes.keyspace import Keyspace
 from infra.local.cloud.kubernetes.status import StatusError
 from infra.local.cloud.kubernetes.verbs import KubernetesCall
@@ -136,7 +136,7 @@ def _end_dry(answer: JsonObject) -> None:
 
 VERBS: Final[Mapping[str, Callable[[KubernetesCall], JsonObject]]] = {
     "get": verbs.get, "list": verbs.listed, "create": verbs.create, "update": verbs.update, "patch": verbs.patch,
-    "delete": verbs.delete, "deletecollection": verbs.delete_all,
+    "delete": deletes.delete, "deletecollection": deletes.delete_all,
 }  # fmt: skip
 
 

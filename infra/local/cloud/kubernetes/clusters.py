@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.errors import not_found
-from infra.local.cloud.kubernetes import admission, kinds, ownership
+from infra.local.cloud.kubernetes import admission, kinds, ownership, pods
 from infra.local.cloud.kubernetes.keyspace import Keyspace
 from infra.local.cloud.kubernetes.lifecycle import FIRST_NAMESPACES, Lifecycle
 from infra.local.cloud.kubernetes.ownership import Manager
@@ -52,6 +52,7 @@ def end(cloud: Cloud, cluster: str) -> None:
     """Forget a cluster and all that was in it."""
     cloud.store.delete(_KIND, cluster)
     Keyspace(cloud, cluster).clear()
+    pods.forget(cloud, cluster)
 
 
 def each(cloud: Cloud) -> list[str]:

@@ -106,11 +106,12 @@ class Keyspace:
         self._store.set_setting(self._history, [self.revision, revision])
 
     def clear(self) -> None:
-        """Forget all of the cluster."""
+        """Forget all of the cluster; the revisions of the next one of this name go on, so that none is met twice."""
+        at = self.revision + 1
         for kind in (self._objects, self._history):
             for found in list(self._store.each(kind)):
                 self._store.delete(kind, found.name)
-        self._store.set_setting(self._history, [0, 0])
+        self._store.set_setting(self._history, [at, at])
 
 
 def _key(kind: Kind, namespace: str, name: str) -> str:

@@ -23,13 +23,19 @@ def say(cloud: Cloud, cluster: str, namespace: str, pod: str, text: str) -> None
     cloud.store.put(_KIND, name, {"text": (found.body["text"] if found else "") + text}, now=cloud.now)
 
 
+def forget(cloud: Cloud, cluster: str) -> None:
+    """Nothing of what the pods of a cluster printed is left."""
+    for found in list(cloud.store.each(_KIND, f"{cluster}/")):
+        cloud.store.delete(_KIND, found.name)
+
+
 def _log(call: KubernetesCall) -> Reply:
     """Raises 404."""
     call.live()
     found = call.cloud.store.find(_KIND, f"{call.keyspace.cluster}/{call.namespace}/{call.name}")
     lines = (found.body["text"] if found else "").splitlines(keepends=True)
-    if tail := call.query.get("tailLines"):
-        lines = lines[-int(tail) :] if int(tail) else []
+    if (tail := call.number("tailLines")) is not None:
+        lines = lines[-tail:] if tail else []
     return Reply(200, "".join(lines).encode(), {"content-type": "text/plain"})
 
 

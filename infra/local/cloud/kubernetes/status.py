@@ -11,7 +11,8 @@ from infra.local.cloud.errors import ApiError, JsonObject
 
 _REASONS = {
     400: "BadRequest", 401: "Unauthorized", 403: "Forbidden", 404: "NotFound", 405: "MethodNotAllowed", 409: "Conflict",
-    410: "Expired", 415: "UnsupportedMediaType", 422: "Invalid", 501: "NotImplemented", 503: "ServiceUnavailable",
+    410: "Expired", 415: "UnsupportedMediaType", 422: "Invalid", 429: "TooManyRequests", 500: "InternalError",
+    501: "NotImplemented", 503: "ServiceUnavailable", 504: "Timeout",
 }  # fmt: skip
 
 

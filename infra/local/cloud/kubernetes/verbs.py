@@ -1,7 +1,7 @@
-"""What a cluster answers to a request for objects: get, list, create, update, patch, apply and delete.
+"""What a cluster answers to a request for objects: get, list, create, update, patch and apply.
 
 Owns the order of a write (read, merge, admit, own, store) and dry runs, which do all of it and keep nothing. Leaves
-paths to `api`, and watches, which answer more than once, to `watching`.
+paths to `api`, deletes to `deletes`, and watches, which answer more than once, to `watching`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from infra.local.cloud.kubernetes.keyspace import Keyspace
 from infra.local.cloud.kubernetes.kinds import Kind
 from infra.local.cloud.kubernetes.lifecycle import Lifecycle, established
 from infra.local.cloud.kubernetes.ownership import Manager
-from infra.local.cloud.kubernetes.status import StatusError, bad_request, success
+from infra.local.cloud.kubernetes.status import StatusError, bad_request
 
 JsonObject = dict[str, Any]
 
@@ -65,6 +65,13 @@ class KubernetesCall:
         if said not in ("", "All"):
             raise bad_request(f'invalid dryRun: Unsupported value: "{said}": supported values: "All"')
         return said == "All"
+
+    def number(self, name: str) -> int | None:
+        """A number of the query, None where it is not said. Raises 400 for what is no whole number from 0."""
+        said = self.query.get(name, "")
+        if said and not said.isdecimal():
+            raise bad_request(f'invalid {name}: "{said}": must be a whole number from 0')
+        return int(said) if said else None
 
     def manager(self, operation: Any) -> Manager:
         name = self.query.get("fieldManager") or self.agent.partition("/")[0] or "unknown"
@@ -125,7 +132,7 @@ def get(call: KubernetesCall) -> JsonObject:
 def listed(call: KubernetesCall) -> JsonObject:
     """Those that the selectors choose, in pages where `limit` asks for them."""
     found = list(chosen(call))
-    limit, after = int(call.query.get("limit") or 0), call.query.get("continue", "")
+    limit, after = call.number("limit") or 0, call.query.get("continue", "")
     if after:
         found = [each for each in found if _place(each) > after]
     page, rest = (found[:limit], found[limit:]) if limit else (found, [])
@@ -264,40 +271,3 @@ def _left_out(kind: Kind, *, status: bool) -> tuple[str, ...]:
     if status:
         return tuple(name for name in kind.shape.fields if name not in ("apiVersion", "kind", "metadata", "status"))
     return ("status",) if kind.status else ()
-
-
-def delete(call: KubernetesCall) -> JsonObject:
-    """Raises 404 and 409."""
-    live, options = call.live(), call.body() or {}
-    _insist_on_preconditions(call, live, options.get("preconditions") or {})
-    left, gone = call.lifecycle.delete(call.kind, live, _propagation(call, options))
-    uid = live["metadata"]["uid"]
-    about = {"name": call.name, "group": call.kind.group, "kind": call.kind.plural, "uid": uid}
-    if gone and not call.kind.shown_when_deleted:
-        return success({key: each for key, each in about.items() if each})
-    return seen(call, left)
-
-
-def delete_all(call: KubernetesCall) -> JsonObject:
-    """Those that the selectors choose; the answer is the list of them."""
-    answer, options = listed(call), call.body() or {}
-    for each in answer["items"]:
-        if found := call.keyspace.find(call.kind, each["metadata"].get("namespace", ""), each["metadata"]["name"]):
-            call.lifecycle.delete(call.kind, found, _propagation(call, options))
-    return answer
-
-
-def _propagation(call: KubernetesCall, options: JsonObject) -> Any:
-    said = options.get("propagationPolicy") or call.query.get("propagationPolicy") or "Background"
-    if options.get("orphanDependents"):
-        said = "Orphan"
-    if said not in ("Background", "Foreground", "Orphan"):
-        raise bad_request(f'invalid propagationPolicy: Unsupported value: "{said}"')
-    return said
-
-
-def _insist_on_preconditions(call: KubernetesCall, live: JsonObject, due: Mapping[str, str]) -> None:
-    for key, named in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
-        if due.get(key) not in (None, live["metadata"][key]):
-            said = f"{named} in precondition: {due[key]}, {named} in object meta: {live['metadata'][key]}"
-            raise admission.not_fulfilled(call.kind, call.name, f"Precondition failed: {said}")

@@ -1,6 +1,8 @@
 """Watches: what changes among the objects that a request chooses, told as it happens.
 
 Owns the events of one watch: first those that stand (where it begins at no revision), then each change, and bookmarks.
+A watch whose changes are forgotten before they were told, or whose cluster has ended, ends with an ERROR (410), upon
+which clients list again.
 An object that no longer fits the selectors is DELETED to who watches, and one that comes to fit is ADDED.
 Source: the Kubernetes documentation, "Efficient detection of changes", read 2026-11.
 """
@@ -22,13 +24,13 @@ _LONGEST: Final = 1800.0
 
 
 class Watch:
-    """seconds: how long it lasts at most."""
+    """seconds: how long it lasts at most. ended: whether it has told its last."""
 
     def __init__(self, call: KubernetesCall) -> None:
         """Raises 400 and 410."""
         self._call = call
         self._fits = verbs.fitting(call.query)
-        self.seconds = min(float(call.query.get("timeoutSeconds") or _LONGEST), _LONGEST)
+        self.seconds = min(float(call.number("timeoutSeconds") or _LONGEST), _LONGEST)
         said = call.query.get("resourceVersion", "")
         if said and not said.isdigit():
             raise bad_request(f"invalid resource version: {said}")
@@ -36,11 +38,24 @@ class Watch:
         self._at = call.keyspace.revision if self._initial is not None else int(said)
         self._bookmarks = call.query.get("allowWatchBookmarks") == "true"
         self._asked_first = call.query.get("sendInitialEvents") == "true"
-        if self._at < call.keyspace.compacted:
-            raise StatusError(410, f"too old resource version: {said} ({call.keyspace.compacted})")
+        self.ended = False
+        if refusal := self._expired():
+            raise refusal
+
+    def _expired(self) -> StatusError | None:
+        """Why what has changed since can no longer be told; None where it can."""
+        keyspace = self._call.keyspace
+        if self._at < keyspace.compacted:
+            return StatusError(410, f"too old resource version: {self._at} ({keyspace.compacted})")
+        if self._at > keyspace.revision:  # Of another cluster of this name, which has ended.
+            return StatusError(410, f"too large resource version: {self._at}, current: {keyspace.revision}")
+        return None
 
     def read(self) -> bytes:
         """What is to be told since the last time, one JSON object a line."""
+        if refusal := self._expired():
+            self.ended = True
+            return json.dumps({"type": "ERROR", "object": refusal.to_json()}).encode() + b"\n"
         return b"".join(json.dumps(event).encode() + b"\n" for event in self._events())
 
     def _events(self) -> Iterator[JsonObject]:

@@ -28,7 +28,6 @@ _ORDINARY = re.compile(r"([a-z]\d[a-z]?)-(standard|highmem|highcpu)-(\d{1,3})")
 _CUSTOM = re.compile(r"(?:([a-z]\d[a-z]?)-)?custom-(\d{1,3})-(\d{3,7})(?:-ext)?")
 # The families that a zone has, where it does not have all.
 _ONLY = {"us-central2-b": frozenset({"n1", "n2", "n2d", "n4", "t2d"})}
-_HYPERDISK_ONLY = frozenset({"v5p", "v6e", "tpu7x"})
 # Above 32 chips every side of a slice in three dimensions is a multiple of 4.
 _LOOSE_CHIPS = 32
 _STEP = 4
@@ -47,11 +46,12 @@ class NodeMachine:
     @property
     def boot_disk(self) -> str:
         """The type of boot disk where nobody says one."""
-        return "hyperdisk-balanced" if self.needs_hyperdisk else "pd-balanced"
+        own = self.generation.gke_boot_disk if self.generation else None
+        return own or "pd-balanced"
 
     @property
     def needs_hyperdisk(self) -> bool:
-        return self.generation is not None and self.generation.name in _HYPERDISK_ONLY
+        return self.boot_disk.startswith("hyperdisk")
 
     def hosts(self, topology: str) -> int:
         """How many of them make a slice of this topology. Raises 400 for one that this machine has none of."""

@@ -133,7 +133,7 @@ def _faults(shape: PoolShape) -> Iterator[str]:
 def _placement_faults(shape: PoolShape) -> Iterator[str]:
     placement = shape.body.get("placementPolicy", {})
     generation = shape.machine.generation
-    if generation is not None and generation.name == "tpu7x" and placement.get("type") == "COMPACT":
+    if generation is not None and generation.gke_placement == "policy" and placement.get("type") == "COMPACT":
         yield (
             f"Creation of a managed instance group with {shape.machine.name} machine type with placement policy is "
             "not supported. Use workload policy instead."
