@@ -77,7 +77,7 @@ def status(
     """Say the status of an object, as its controller would.
 
     \b
-    ./tidepool cloud k8s status jobset train --condition Completed=True
+    ./tidepool cloud k8s status jobset llama-8b -n pretraining --condition Completed=True
     ./tidepool cloud k8s status deploy curriculum -n rl --set readyReplicas=1 --set availableReplicas=1
     """
     said = clusters.say(kind, name, cluster, namespace, sets, conditions)

@@ -10,14 +10,17 @@ from collections.abc import Sequence
 from infra.model.plan import Step
 
 _WHY = "docs/never.md says what would be lost"
+_CLUSTER_TYPE = "gcp:container/cluster:Cluster"
+_RELEASE = "set deletion_protection: false in tidepool:cluster and `up` first"
+"""What a stack file says of a cluster alone: no other resource's protection is anybody's to lift."""
 
 
 def undeclared(steps: Sequence[Step]) -> str:
     """Refuses an `up` that would delete these."""
     if len(steps) == 1:
-        edit = "the stack file no longer declares it: put it back"
+        edit = f"the stack file no longer declares it: put it back{_released(steps)}"
         return f"{_label(steps[0])} is protected and would be deleted: {edit} ({_WHY})"
-    edit = "the stack file no longer declares them: put them back"
+    edit = f"the stack file no longer declares them: put them back{_released(steps)}"
     return f"{len(steps)} protected resources would be deleted: {edit} ({_WHY}){_listed(steps)}"
 
 
@@ -45,6 +48,12 @@ def replaced_along(step: Step, other: str) -> str:
 def refused(step: Step) -> str:
     """What is said of one resource where a message has said the rest."""
     return f"{_label(step)} is protected"
+
+
+def _released(steps: Sequence[Step]) -> str:
+    """The documented way for a cluster, where one is among them."""
+    clusters = [step.name for step in steps if step.type == _CLUSTER_TYPE]
+    return f"; to let cluster {', '.join(clusters)} go, {_RELEASE}" if clusters else ""
 
 
 def _label(step: Step) -> str:

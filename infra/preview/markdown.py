@@ -34,9 +34,7 @@ def blocks(meaning: Meaning) -> Iterator[Block]:
             _ledger(meaning),
             _piece("Keys", map(_bullet, sentences.key_lines(meaning)), what="keys"),
             _piece("Waits", map(_bullet, meaning.waits or ()), what="waits"),
-            _piece(
-                "Order", map(_bullet, sentences.order_lines(meaning.order, meaning.stack)), what="lines on the order"
-            ),
+            _piece("Order", map(_bullet, sentences.order_lines(meaning)), what="lines on the order"),
             _piece("Stale", map(_bullet, sentences.stale_lines(meaning) if meaning.stale else ()), what="stale files"),
             _folded(_prices(meaning), "Money, pool by pool"),
             _folded(

@@ -15,10 +15,11 @@ from infra.model.fields.fleet import is_github_own_label
 from infra.model.freezes import ends, standing
 from infra.model.phases import Phases
 from infra.model.schema import GitHub, Pool, Slices, StackConfig, Trust
+from infra.model.slices import entry_pools
 from infra.preview.meaning import Facts, Risk, RiskKind
 from infra.preview.sentences import dollars
 from infra.preview.vms import PlaceChange
-from infra.rules.losing import protected_losses
+from infra.rules.losing import CLUSTER, LET_GO, protected_losses
 
 # From what is let in least to what is let in most.
 _WIDTH = {Trust.PROTECTED: 0, Trust.MEMBER: 1, Trust.FORK: 2}
@@ -64,15 +65,36 @@ def _vms(edit: Edit) -> Iterator[Risk]:
         where = f"{place.pool} in {place.zone}"
         if place.replaced:
             forced = ", ".join(place.forced_by)
-            says = f"{_vms_said(place.replaced)} of {where} replaced, forced by {forced}{_busy(place.replaced, edit)}"
-            yield Risk(kind=RiskKind.REPLACE, subject=where, says=says, names=place.replaced, forced_by=place.forced_by)
+            says = f"{_those(place, place.replaced)} of {where} replaced, forced by {forced}"
+            says += _busy(place, place.replaced, edit)
+            yield Risk(
+                kind=RiskKind.REPLACE,
+                subject=where,
+                says=says,
+                names=_names(place, place.replaced),
+                forced_by=place.forced_by,
+            )
         if place.deleted:
-            says = f"{_vms_said(place.deleted)} of {where} deleted{_busy(place.deleted, edit)}"
-            yield Risk(kind=RiskKind.DELETE, subject=where, says=says, names=place.deleted)
+            says = f"{_those(place, place.deleted)} of {where} deleted{_busy(place, place.deleted, edit)}"
+            yield Risk(kind=RiskKind.DELETE, subject=where, says=says, names=_names(place, place.deleted))
         if place.in_place and place.kept and not place.forced_by:
             changed = ", ".join(place.in_place).replace("_", " ")
             says = f"{_vms_said(place.kept)} of {where} changed in place ({changed}), none replaced"
             yield Risk(kind=RiskKind.IN_PLACE, subject=where, says=says, names=place.kept)
+
+
+def _those(place: PlaceChange, names: Sequence[str]) -> str:
+    if not isinstance(place.before, Slices):
+        return _vms_said(names)
+    return "1 slice" if len(names) == 1 else f"{len(names):,} slices"
+
+
+def _names(place: PlaceChange, names: Sequence[str]) -> tuple[str, ...]:
+    """Slices of one host are nodes of one pool, and have no name but the pool's."""
+    entry = place.before
+    if isinstance(entry, Slices) and not entry.accelerator.multi_host:
+        return tuple(pool.name for pool in entry_pools(entry))
+    return tuple(names)
 
 
 def _buffers(edit: Edit) -> Iterator[Risk]:
@@ -102,10 +124,11 @@ def _vms_said(names: Sequence[str]) -> str:
     return "1 VM" if len(names) == 1 else f"{len(names):,} VMs"
 
 
-def _busy(names: Sequence[str], edit: Edit) -> str:
+def _busy(place: PlaceChange, names: Sequence[str], edit: Edit) -> str:
+    """Of runners: slices of the cluster have none."""
     busy = edit.facts.busy
-    if busy is None:
-        return ""  # said once for all of them
+    if busy is None or isinstance(place.before, Slices):
+        return ""  # what is not known is said once for all of them
     at_work = [f"{name} ({busy[name]})" for name in names if name in busy]
     return f"; busy: {', '.join(at_work)}" if at_work else "; none is busy"
 
@@ -216,9 +239,10 @@ def _protection(edit: Edit) -> Iterator[Risk]:
     if not edit.exists_before:
         return
     for subject in protected_losses(edit.base, edit.head):
-        says = f"{subject} leaves the file: what it holds would be lost"
+        says = f"{subject} is protected and leaves the file: what it holds would be lost"
         yield Risk(kind=RiskKind.PROTECTION, subject=subject, says=says)
-        says = f"`up` refuses to delete {subject}, which is protected: put it back, or unprotect it first"
+        first = LET_GO if subject.startswith(CLUSTER) else "unprotect it first"
+        says = f"`up` refuses to delete {subject}, which is protected: put it back, or {first}"
         yield Risk(kind=RiskKind.UNAPPLIABLE, subject=subject, says=says)
     known = set(edit.base.exceptions)
     for exception in edit.head.exceptions:
@@ -253,7 +277,8 @@ def _not_known(edit: Edit) -> Iterator[Risk]:
     if edit.facts.labels_used is None:
         says = "labels that workflows use: not known"
         yield Risk(kind=RiskKind.NOT_KNOWN, subject="labels used", says=says)
-    if edit.facts.busy is None and any(place.deleted or place.replaced for place in edit.places):
+    machines = [place for place in edit.places if not isinstance(place.before, Slices)]
+    if edit.facts.busy is None and any(place.deleted or place.replaced for place in machines):
         says = "whether the runners of VMs that go are busy: not known"
         yield Risk(kind=RiskKind.NOT_KNOWN, subject="busy runners", says=says)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal
 
 from infra.model.cost import Amount
-from infra.model.phases import Phase, Phases
+from infra.model.phases import Phase
 from infra.preview.meaning import (
     NOT_KNOWN,
     Bill,
@@ -34,7 +34,8 @@ _COUNT = re.compile(r"pools\[[^\]]*\]\.zones\.[^.\[\]]+|slices\[[^\]]*\]\.(numbe
 def headline(meaning: Meaning) -> str:
     """The whole in a line: `ci: 3 of 3 pools change, 31 -> 26 VMs, 100 -> 100 chips, ...`."""
     if not meaning.changed:
-        return f"{meaning.stack}: nothing changed"
+        unread = sum(finding.stops for finding in meaning.findings)
+        return f"{meaning.stack}: " + (f"held, {plural(unread, 'finding')} to mend" if unread else "nothing changed")
     pools = {pool.pool for pool in meaning.pools}
     changed = {pool.pool for pool in meaning.pools if pool.changed}
     what = "new stack, " if not meaning.base else "stack removed, " if not meaning.head else ""
@@ -194,9 +195,13 @@ def risk_line(risk: Risk) -> str:
     return risk.says
 
 
-def order_lines(order: Phases, stack: str) -> Iterator[str]:
-    """Whether one `up` can do it, or which phases it takes and why."""
-    if order.needed:
+def order_lines(meaning: Meaning) -> Iterator[str]:
+    """Whether one `up` can do it, or which phases it takes and why; what is refused is not promised."""
+    order, stack = meaning.order, meaning.stack
+    refused = [risk.subject for risk in meaning.risks if risk.kind is RiskKind.UNAPPLIABLE]
+    if refused and not order.held:
+        yield f"no `./tidepool up {stack}` does it, because of {', '.join(refused)}: see Risk"
+    elif order.needed:
         yield f"`./tidepool up {stack}` does it in {len(order.order)} phases, {why_phases(order)}"
         yield from (f"{number}. {phase_line(phase)}" for number, phase in enumerate(order.order, start=1))
         yield from (f"because {load.why}" for load in order.reasons)

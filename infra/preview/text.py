@@ -30,7 +30,7 @@ def _sections(meaning: Meaning) -> Iterator[tuple[str, list[str]]]:
     yield "Risk", [sentences.risk_line(risk) for risk in meaning.risks]
     yield "Keys", list(sentences.key_lines(meaning))
     yield "Waits", list(meaning.waits or ())
-    yield "Order", list(sentences.order_lines(meaning.order, meaning.stack))
+    yield "Order", list(sentences.order_lines(meaning))
     yield "Stale", list(sentences.stale_lines(meaning))
 
 

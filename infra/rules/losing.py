@@ -24,11 +24,16 @@ GROWTH_FACTOR: Final = 4
 SMALL_CHIPS: Final = 64
 
 
+CLUSTER: Final = "cluster "
+"""How a protected loss begins that the stack file itself can let go."""
+LET_GO: Final = "set its deletion_protection: false and `up` first"
+
+
 def protected_losses(before: StackConfig, after: StackConfig) -> Iterator[str]:
     """What the engine holds protected and the edit drops, as people call it.
 
-    The resources are those that infra/components declare with protect: secrets, repositories, the fleet bucket and the
-    pool by which workflows are let in.
+    The resources are those that infra/components declare with protect: secrets, repositories, the fleet bucket, the
+    pool by which workflows are let in, and a cluster until an `up` with deletion_protection: false.
     """
     if before.bucket != after.bucket:
         yield f"bucket {before.bucket.name}"
@@ -42,6 +47,10 @@ def protected_losses(before: StackConfig, after: StackConfig) -> Iterator[str]:
         yield f"repository {repository}"
     if before.github is not None and after.github is None:
         yield f"workload identity pool {names.federation_pool_id(before.stack)}"
+    if (cluster := before.cluster) is not None and cluster.deletion_protection:
+        kept = after.cluster
+        if kept is None or (kept.name, kept.region) != (cluster.name, cluster.region):
+            yield f"{CLUSTER}{cluster.name}"
 
 
 def _registries(config: StackConfig) -> tuple[set[str], set[str]]:
@@ -62,7 +71,8 @@ def _refused(edit: Edit) -> Iterator[Broken]:
         said = f"the stack moves to {edit.after.project}, and an `up` refuses to delete what is protected in "
         yield Broken(f"project {edit.before.project}", f"{said}{edit.before.project}")
     for loss in protected_losses(edit.before, edit.after):
-        yield Broken(loss, "it leaves the file, and an `up` refuses to delete it: it is protected")
+        said = "it leaves the file, and an `up` refuses to delete it: it is protected"
+        yield Broken(loss, said, f"put it back, or {LET_GO}") if loss.startswith(CLUSTER) else Broken(loss, said)
 
 
 def _foreign(edit: Edit) -> Iterator[Broken]:

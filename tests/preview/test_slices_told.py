@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from infra.preview.meaning import RiskKind
-from infra.preview.sentences import headline
+from infra.preview.sentences import headline, order_lines
 from tests.model.given import stack_text
 from tests.preview.two_versions import meaning
 
@@ -60,3 +60,36 @@ def test_slices_that_go_are_told_by_the_names_of_their_pools() -> None:
     found = meaning(slices("number: 3"), slices("number: 1"))
     (risk,) = [each for each in found.risks if each.kind is RiskKind.DELETE]
     assert risk.names == ("ct4p-hightpu-4t-2x2x4-b-spot-1", "ct4p-hightpu-4t-2x2x4-b-spot-2")
+
+
+def test_a_protected_cluster_that_leaves_the_file_is_told_and_no_order_promises_it() -> None:
+    found = meaning(slices("number: 1"), stack_text(pools="[]\n", quotas=QUOTA))
+    (risk,) = [each for each in found.risks if each.kind is RiskKind.PROTECTION]
+    assert risk.says == "cluster train is protected and leaves the file: what it holds would be lost"
+    (refused,) = [each for each in found.risks if each.kind is RiskKind.UNAPPLIABLE]
+    assert refused.says.endswith("put it back, or set its deletion_protection: false and `up` first")
+    assert list(order_lines(found)) == ["no `./tidepool up ci` does it, because of cluster train: see Risk"]
+
+
+def test_a_cluster_whose_protection_was_lifted_before_may_leave_the_file() -> None:
+    free = slices("number: 1").replace("name: train", "name: train\n    deletion_protection: false")
+    found = meaning(free, stack_text(pools="[]\n", quotas=QUOTA))
+    assert not {RiskKind.PROTECTION, RiskKind.UNAPPLIABLE} & {each.kind for each in found.risks}
+    assert any("can do it" in line for line in order_lines(found))
+
+
+def test_an_edit_that_cannot_be_read_is_not_told_as_no_change() -> None:
+    found = meaning(slices("number: 1"), slices("numbr: 1"))
+    assert not headline(found).endswith("nothing changed")
+
+
+def test_slices_run_jobs_and_no_runners_whose_work_would_be_unknown() -> None:
+    found = meaning(slices("number: 3"), slices("number: 1"))
+    assert "busy runners" not in {each.subject for each in found.risks}
+
+
+def test_slices_of_one_host_that_go_are_told_by_the_one_pool_that_they_are_nodes_of() -> None:
+    found = meaning(slices("number: 3", "v4-8"), slices("number: 1", "v4-8"))
+    (risk,) = [each for each in found.risks if each.kind is RiskKind.DELETE]
+    assert risk.says == "2 slices of v4-8-spot in us-central2-b deleted"
+    assert risk.names == ("ct4p-hightpu-4t-2x2x1-b-spot",)

@@ -8,6 +8,7 @@ import pytest
 from kubernetes import watch
 from kubernetes.client.exceptions import ApiException
 
+from infra.local.cloud.control import ControlError
 from tests.local.kubernetes.conftest import CLUSTER, LocalCluster, refusal
 
 DEPLOYMENT: dict[str, Any] = {
@@ -319,3 +320,8 @@ def test_pod_prints_what_it_is_told_to(cluster: LocalCluster) -> None:
     cluster.core.create_namespaced_pod("default", pod("a"))
     cluster.control.say_log("a", "step 1\nstep 2\n")
     assert cluster.core.read_namespaced_pod_log("a", "default", tail_lines=1) == "step 2\n"
+
+
+def test_a_pod_that_is_not_there_prints_nothing(cluster: LocalCluster) -> None:
+    with pytest.raises(ControlError, match="pod nosuch in namespace default"):
+        cluster.control.say_log("nosuch", "hi\n")

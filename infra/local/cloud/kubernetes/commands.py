@@ -96,9 +96,12 @@ def remove_node(order: Order) -> JsonObject:
 
 @obeys("POST k8s/log")
 def say(order: Order) -> JsonObject:
-    """Let a pod print a text."""
-    namespace = str(order.body.get("namespace", "default"))
-    pods.say(order.cloud, _cluster(order), namespace, order.body.text("pod"), order.body.text("text"))
+    """Let a pod print a text. Raises 404."""
+    namespace, pod = str(order.body.get("namespace", "default")), order.body.text("pod")
+    cluster = _cluster(order)
+    if Keyspace(order.cloud, cluster).find(kinds.of_kind("Pod"), namespace, pod) is None:
+        raise not_found(f"pod {pod} in namespace {namespace}")
+    pods.say(order.cloud, cluster, namespace, pod, order.body.text("text"))
     return {}
 
 
