@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import pulumi
 import pulumi_gcp as gcp
@@ -26,10 +26,6 @@ REPLACING: Final = ("placementPolicy.tpuTopology", "nodeConfig.machineType")
 """The provider plans a change of these as an update: of the topology one that sends nothing, of the machine type one
 that no TPU pool can make. Names of pools have both, so this only guards what changes beside the name. Never the whole
 placementPolicy, whose type Google answers otherwise than it was given."""
-
-
-_METADATA: Final = gcp.container.NodePoolNodeConfigWorkloadMetadataConfigArgs(mode="GKE_METADATA")
-"""Pods see the account that they are bound to, and never the node's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,12 +88,7 @@ class SlicePools(pulumi.ComponentResource):
             node_locations=[pool.zone],
             node_count=None if pool.scales else pool.max_nodes,
             initial_node_count=0 if pool.scales else None,
-            # Limits a zone, never in total: GKE reads totals as a maximum of 0 nodes, which is no size of a slice.
-            autoscaling=gcp.container.NodePoolAutoscalingArgs(
-                min_node_count=pool.min_nodes, max_node_count=pool.max_nodes, location_policy="ANY"
-            )
-            if pool.scales
-            else None,
+            autoscaling=_scaling(pool.min_nodes, pool.max_nodes, "ANY"),
             max_pods_per_node=MULTI_HOST_PODS if shape.multi_host else None,
             placement_policy=_placement(pool, policy),
             # Google takes a flex-start node back by itself and refuses to repair one.
@@ -109,13 +100,10 @@ class SlicePools(pulumi.ComponentResource):
                 strategy="SURGE", max_surge=0, max_unavailable=1
             ),
             network_config=gcp.container.NodePoolNetworkConfigArgs(enable_private_nodes=True),
-            node_config=gcp.container.NodePoolNodeConfigArgs(
+            node_config=_nodes(
+                home,
                 machine_type=shape.machine_type,
                 disk_type=shape.boot_disk,
-                service_account=home.account,
-                oauth_scopes=[CLOUD_PLATFORM_SCOPE],
-                gcfs_config=gcp.container.NodePoolNodeConfigGcfsConfigArgs(enabled=True),
-                workload_metadata_config=_METADATA,
                 spot=isinstance(pool.capacity, Spot),
                 flex_start=True if isinstance(pool.capacity, FlexStart) else None,
                 max_run_duration=f"{pool.capacity.max_run_seconds}s" if isinstance(pool.capacity, FlexStart) else None,
@@ -185,25 +173,16 @@ class PlainPools(pulumi.ComponentResource):
             node_locations=list(pool.zones),
             node_count=None if scales else pool.maximum,
             initial_node_count=pool.minimum if scales else None,
-            autoscaling=gcp.container.NodePoolAutoscalingArgs(
-                min_node_count=pool.minimum,
-                max_node_count=pool.maximum,
-                location_policy="ANY" if pool.spot else "BALANCED",
-            )
-            if scales
-            else None,
+            autoscaling=_scaling(pool.minimum, pool.maximum, "ANY" if pool.spot else "BALANCED"),
             management=gcp.container.NodePoolManagementArgs(auto_repair=True, auto_upgrade=True),
             upgrade_settings=gcp.container.NodePoolUpgradeSettingsArgs(
                 strategy="SURGE", max_surge=1, max_unavailable=0
             ),
             network_config=gcp.container.NodePoolNetworkConfigArgs(enable_private_nodes=True),
-            node_config=gcp.container.NodePoolNodeConfigArgs(
+            node_config=_nodes(
+                home,
                 machine_type=pool.machine_type,
                 spot=pool.spot,
-                service_account=home.account,
-                oauth_scopes=[CLOUD_PLATFORM_SCOPE],
-                gcfs_config=gcp.container.NodePoolNodeConfigGcfsConfigArgs(enabled=True),
-                workload_metadata_config=_METADATA,
                 resource_labels=dict(home.labels),
                 taints=[taint] if pool.batch else None,
             ),
@@ -214,6 +193,27 @@ class PlainPools(pulumi.ComponentResource):
                 ignore_changes=["initialNodeCount"],
             ),
         )
+
+
+def _nodes(home: PoolHome, **more: Any) -> gcp.container.NodePoolNodeConfigArgs:
+    """Nodes of any pool. Pods see the account that they are bound to, and never the node's; images are streamed."""
+    return gcp.container.NodePoolNodeConfigArgs(
+        service_account=home.account,
+        oauth_scopes=[CLOUD_PLATFORM_SCOPE],
+        gcfs_config=gcp.container.NodePoolNodeConfigGcfsConfigArgs(enabled=True),
+        workload_metadata_config=gcp.container.NodePoolNodeConfigWorkloadMetadataConfigArgs(mode="GKE_METADATA"),
+        **more,
+    )
+
+
+def _scaling(least: int, most: int, location: str) -> gcp.container.NodePoolAutoscalingArgs | None:
+    """Limits a zone, never in total: GKE reads totals as a maximum of 0 nodes, which is no size of a slice.
+
+    None for a pool that does not scale.
+    """
+    if least == most:
+        return None
+    return gcp.container.NodePoolAutoscalingArgs(min_node_count=least, max_node_count=most, location_policy=location)
 
 
 def _placement(
