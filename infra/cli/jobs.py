@@ -46,20 +46,20 @@ def _counts(_: click.Context, __: click.Parameter, value: str) -> tuple[int, ...
         return tuple(int(each) for each in value.split(","))
     except ValueError:
         raise click.BadParameter(
-            f"{value!r} is no number of slices; write 2, or 1,2,4 where any of them will do"
+            f"{value!r} is not a number of slices; write 2, or 1,2,4 where any of them will do"
         ) from None
 
 
 def _pairs(_: click.Context, option: click.Parameter, values: tuple[str, ...]) -> Mapping[str, str]:
     pairs = [value.partition("=") for value in values]
     if bad := [value for value, (name, equals, _) in zip(values, pairs, strict=True) if not (name and equals)]:
-        raise click.BadParameter(f"{bad[0]!r} is not of the form {option.metavar}")
+        raise click.BadParameter(f"{bad[0]!r} is not {option.metavar}")
     return {name: value for name, _, value in pairs}
 
 
 @click.group()
 def jobs_command() -> None:
-    """Submit training jobs, and say how they stand and why.
+    """Submit training jobs, and say what state they are in and why.
 
     Jobs go to the cluster that this process runs in or that the kubeconfig names, to Ray where RAY_API_SERVER_ADDRESS
     names it, else they run on this machine; --backend says otherwise.
@@ -73,13 +73,17 @@ def jobs_command() -> None:
 @click.option("--arguments", default="{}", metavar="JSON", help="With --call: its arguments by name.")
 @click.option("--tpu", metavar="TYPE", help="Accelerator type, such as v4-32; none without it.")
 @click.option(
-    "--slices", default="1", show_default=True, callback=_counts, help="How many, or which numbers will do: 1,2,4."
+    "--slices",
+    default="1",
+    show_default=True,
+    callback=_counts,
+    help="How many slices, or the numbers that will do: 1,2,4.",
 )
 @click.option("--cpu", default="", help="Of one pod: 4, 500m.")
 @click.option("--memory", default="", help="Of one pod: 16Gi.")
 @click.option("--disk", default="", help="Of one pod: 100Gi.")
 @click.option(
-    "--image", default="", metavar="IMAGE@sha256:...", help="What runs, by digest; not needed on this machine."
+    "--image", default="", metavar="IMAGE@sha256:...", help="The image, by digest; not needed on this machine."
 )
 @click.option("--env", "environment", metavar="NAME=VALUE", multiple=True, callback=_pairs, help="May be repeated.")
 @click.option(
@@ -90,16 +94,28 @@ def jobs_command() -> None:
 @click.option("--priority", default="", help="A priority class of Kueue.")
 @click.option("--service-account", default="", help="Of its pods.")
 @click.option(
-    "--preemptions", type=click.IntRange(0), default=PREEMPTIONS, show_default=True, help="Retries after them."
+    "--preemptions",
+    type=click.IntRange(0),
+    default=PREEMPTIONS,
+    show_default=True,
+    help="Retries after preemptions, maintenance and failed machines.",
 )
-@click.option("--failures", type=click.IntRange(0), default=FAILURES, show_default=True, help="Retries after errors.")
+@click.option(
+    "--failures",
+    type=click.IntRange(0),
+    default=FAILURES,
+    show_default=True,
+    help="Retries after errors of the program.",
+)
 @click.option("--time-limit", type=options.Duration(), help="Of one attempt, and of all where a queue counts.")
 @click.option(
     "--signal", "checkpoint_signal", type=click.Choice(SIGNALS), default="TERM", show_default=True,
-    help="What the program is sent before it has to end.",
+    help="The signal that the program gets before it is ended.",
 )  # fmt: skip
-@click.option("--grace", type=options.Duration(), default="5m", show_default=True, help="How long it then has.")
-@click.option("--wait", "follows", is_flag=True, help="Wait for its end; exit code 1 where that is no success.")
+@click.option(
+    "--grace", type=options.Duration(), default="5m", show_default=True, help="The time from that signal to its end."
+)
+@click.option("--wait", "follows", is_flag=True, help="Wait until the job ends; exit code 1 unless it succeeds.")
 @click.option("--dry-run", is_flag=True, help="Print the JobSet, and submit nothing.")
 @place_options
 @called
@@ -136,7 +152,7 @@ def submit(
     A name whose job has not ended is refused.
     """
     if bool(argv) == bool(imported):
-        raise Refusal("say what runs: a program after --, or a function by --call, and not both")
+        raise Refusal("what runs is missing or given twice; write a program after --, or a function by --call")
     counts = slices[0] if len(slices) == 1 else slices
     cut = {variable: SecretKey(*value.partition("/")[::2]) for variable, value in secrets.items()}
     entry = Command(argv) if imported is None else ImportedCall(imported, _arguments(arguments))
@@ -165,19 +181,19 @@ def submit(
                 job.cancel()
             raise
     call.end(state_json(state))
-    _tell(call, state, f"{opened.command('why', name)} says more")
+    _tell(call, state, f"next: {opened.command('why', name)}")
 
 
 @jobs_command.command(name="list")
 @place_options
 @called
 def list_command(call: Invocation, *, backend: str, namespace: str, context: str) -> None:
-    """Every job of the namespace, the newest first: how it stands, and where it waits in its queue."""
+    """List the jobs of the namespace, the newest first, with their state and place in the queue."""
     states = _opened(call, backend, namespace, context).states()
     call.end({"jobs": [state_json(each) for each in states]})
     if call.as_json:
         return
-    titles = ("NAME", "STANDS", "SLICES", "QUEUE", "INTERRUPTED", "FAILED", "CREATED")
+    titles = ("NAME", "STATE", "SLICES", "QUEUE", "INTERRUPTED", "FAILED", "CREATED")
     for line in columns(titles, [_row(each) for each in states]) or ["no jobs"]:
         echo(line)
 
@@ -188,7 +204,7 @@ def list_command(call: Invocation, *, backend: str, namespace: str, context: str
 @place_options
 @called
 def logs(call: Invocation, *, name: str, tail: int, backend: str, namespace: str, context: str) -> None:
-    """What the hosts of a job wrote last, each line with SLICE/HOST."""
+    """Print the last lines of each host of a job, each line with SLICE/HOST."""
     lines = _opened(call, backend, namespace, context).logs(name, tail)
     if call.as_json:
         call.end({"name": name, "lines": list(lines)})
@@ -202,7 +218,7 @@ def logs(call: Invocation, *, name: str, tail: int, backend: str, namespace: str
 @place_options
 @called
 def cancel(call: Invocation, *, name: str, backend: str, namespace: str, context: str) -> None:
-    """End a job. Its program is sent its checkpoint signal first; the job stays, to be asked about."""
+    """End a job. Its program gets the checkpoint signal first; `why` and `list` still know the job."""
     state = _opened(call, backend, namespace, context).cancel(name)
     call.end(state_json(state))
     _tell(call, state)
@@ -214,7 +230,7 @@ def cancel(call: Invocation, *, name: str, backend: str, namespace: str, context
 @called
 def why(call: Invocation, *, name: str, backend: str, namespace: str, context: str) -> None:
     """Say why a job waits, or how it ended: success, preempted, maintenance, failed (its machine), error (its program)
-    or cancelled. That is told by what Kubernetes, Kueue and the TPU API say in fields for programs, never by a log.
+    or cancelled. The answer comes from fields of Kubernetes, Kueue and the TPU API, never from a log.
     """
     state = _opened(call, backend, namespace, context).state(name)
     call.end(state_json(state))
@@ -252,9 +268,11 @@ def _arguments(text: str) -> Mapping[str, Any]:
     try:
         found = json.loads(text)
     except json.JSONDecodeError as error:
-        raise Refusal(f"--arguments is no JSON: {error}") from None
+        raise Refusal(f"--arguments is not JSON: {error}") from None
     if not isinstance(found, dict):
-        raise Refusal("--arguments is a JSON object: the function's arguments by name")
+        raise Refusal(
+            "--arguments is not a JSON object; write the function's arguments by name, such as '{\"steps\": 10}'"
+        )
     return found
 
 
@@ -273,9 +291,9 @@ def _tell(call: Invocation, state: JobState, more: str = "") -> None:
     stands = state.outcome or state.phase
     call.say(Text.assemble((state.name, "bold"), " ", (stands, _STYLES.get(stands, "yellow")), f" on {state.backend}"))
     if (waits := state.waiting) is not None:
-        ahead = "nobody tells its place" if waits.place is None else f"{waits.place} ahead of it"
+        ahead = "its place is unknown" if waits.place is None else f"{waits.place} ahead of it"
         whole = "" if waits.cluster_place is None else f", {waits.cluster_place} in all queues together"
-        call.say(f"  it waits in {waits.queue}, {ahead}{whole}: {waits.says}")
+        call.say(f"  waits in queue {waits.queue}, {ahead}{whole}: {waits.says}")
     for line in state.because:
         call.say(f"  {line}")
     if more and state.phase is not JobPhase.ENDED:

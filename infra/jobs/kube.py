@@ -161,7 +161,10 @@ class Kube:
         try:
             answer = self._pool.request(method, url, body=sent, headers=headers, timeout=SECONDS)
         except urllib3.exceptions.HTTPError as error:
-            raise KubeError(doing, f"no answer ({type(error).__name__}); is the cluster up, and the VPN?") from None
+            raise KubeError(
+                doing,
+                f"no answer ({type(error).__name__}); check that the cluster runs and that this machine reaches it",
+            ) from None
         if answer.status >= 300:
             said, reason = _refusal(answer.data)
             raise KubeError(doing, f"{answer.status} {said}", status=answer.status, reason=reason)
@@ -180,9 +183,9 @@ def _kubeconfig(path: Path) -> dict[str, Any]:
     try:
         found = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
     except (yaml.YAMLError, ValueError):
-        raise _no_kubeconfig(path, "it is no YAML") from None
+        raise _no_kubeconfig(path, "the file is not YAML") from None
     if not isinstance(found, dict):
-        raise _no_kubeconfig(path, "a kubeconfig is a mapping of clusters, users and contexts")
+        raise _no_kubeconfig(path, "the file is not a kubeconfig: a mapping of clusters, users and contexts")
     return found
 
 
@@ -270,6 +273,6 @@ def run_plugin(_server: str, plugin: Mapping[str, Any]) -> Mapping[str, Any]:
         return {"expirationTimestamp": status.get("expirationTimestamp"), "token": status["token"]}
     except FileNotFoundError:
         hint = plugin.get("installHint", f"install {plugin['command']}")
-        raise KubeError(f"running {plugin['command']}", f"it is not on PATH; {hint}") from None
+        raise KubeError(f"running {plugin['command']}", f"the command is not on PATH; {hint}") from None
     except (OSError, subprocess.SubprocessError, ValueError, KeyError) as error:
-        raise KubeError(f"running {plugin['command']}", f"it gave no token ({type(error).__name__})") from None
+        raise KubeError(f"running {plugin['command']}", f"the command gave no token ({type(error).__name__})") from None

@@ -57,7 +57,7 @@ def test_failed_runs_and_the_run_itself_are_no_baseline(tmp_path: Path) -> None:
     good = [result(each) for each in range(1, 6)]
     bad = [result(each, 1, ok=False) for each in range(10, 30)]
     log, report = judged(tmp_path, result(99, 115), kept(tmp_path, *good, *bad, result(99, 500)))
-    assert "+15 % against the median of 100 s" in report
+    assert "+15 % compared with the median of 100 s" in report
     assert "::warning::" not in log
 
 
@@ -76,7 +76,7 @@ def test_a_green_run_whose_times_were_lost_is_neither_fast_nor_a_baseline(tmp_pa
     lost = [result(each, 0, tests={}) for each in range(10, 40)]
     history = kept(tmp_path, *(result(each) for each in range(1, 6)), *lost)
     assert "::warning::tpu took 130 s: +30 %" in judged(tmp_path, result(99, 130), history)[0]
-    assert judged(tmp_path, lost[0], history)[1].startswith("**tpu**: passed, and told no times.")
+    assert judged(tmp_path, lost[0], history)[1].startswith("**tpu**: passed; no times were recorded.")
 
 
 def test_flaky_and_failed_tests_are_named_and_coverage_is_compared(tmp_path: Path) -> None:
@@ -191,10 +191,12 @@ def test_a_hub_that_gives_no_history_fails_a_comparison_never_and_keeping_at_las
     }  # fmt: skip
     brought = run("fetch_history", tmp_path, told)
     assert brought.returncode == 0
-    assert "::warning::the history was not to be had: git ls-remote" in brought.stdout
+    assert "::warning::the history could not be fetched: git ls-remote" in brought.stdout
     refused = record(tmp_path, "only", result(1))
     assert refused.returncode == 1
-    assert refused.stderr.startswith("::error::the branch test-history took no results, 5 times: git ls-remote")
+    assert refused.stderr.startswith(
+        "::error::the results could not be pushed to branch test-history in 5 tries: git ls-remote"
+    )
     assert "very-secret" not in brought.stdout + brought.stderr + refused.stdout + refused.stderr
 
 

@@ -253,7 +253,7 @@ def test_a_tree_that_passed_is_not_tested_again_and_a_failed_one_is_not_kept() -
     skipped = [
         each["name"] for each in steps if each.get("if") == "steps.cache.outputs.cache-hit != 'true'" and "name" in each
     ]
-    assert skipped == ["Install", "Bring what runs the tests", "Test"]
+    assert skipped == ["Install", "Write the test runner", "Test"]
 
 
 def test_commits_of_one_tree_share_a_result_and_those_of_another_do_not(tmp_path: Path) -> None:

@@ -366,7 +366,7 @@ def test_a_machine_that_is_lost_leaves_its_vm_to_the_second_job(machine: Machine
 # The result of the serving engine's tests.
 
 RESULT = pytest.mark.parametrize(
-    "asked", [each for each in MAKING if any(named(step) == "Take the result" for step in steps(each))][:1], ids=str
+    "asked", [each for each in MAKING if any(named(step) == "Read the result" for step in steps(each))][:1], ids=str
 )
 
 

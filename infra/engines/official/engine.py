@@ -329,4 +329,4 @@ def _said_by(error: Exception) -> str:
     """The CLI's own words for why it could not start."""
     _, marker, stderr = str(error).rpartition("\n stderr: ")
     text = without_traceback(stderr if marker else str(error)).strip()
-    return f"the pulumi CLI could not go on: {text.removeprefix('error: ')}"
+    return f"the pulumi CLI stopped: {text.removeprefix('error: ')}"

@@ -181,7 +181,7 @@ class Recorder:
             return
         begun = self._open.pop(metadata.urn, None)
         failed = _richer(begun.step, step) if begun else step
-        why = self._errors.get(metadata.urn, "the provider gave no reason")
+        why = self._errors.get(metadata.urn, "the provider gives no reason")
         self._close(replace(failed, status=Status.FAILED, error=why), since=begun.since if begun else None)
 
     @property
@@ -236,7 +236,7 @@ def _cut_short(begun: _Open, *, succeeded: bool) -> Step:
         done = "its old resource is gone and no new one was made"
         if "create-replacement" in begun.halves:
             done = "the new resource exists and its old one was not deleted"
-        return replace(begun.step, status=Status.FAILED, error=f"the replacement was cut short: {done}")
+        return replace(begun.step, status=Status.FAILED, error=f"the replacement was interrupted: {done}")
     return replace(begun.step, status=Status.SKIPPED)
 
 

@@ -79,7 +79,7 @@ class Deletion:
                 spared.add(state.urn)
         kept = [state for state in found if state.urn in spared and not state.delete]
         for state in kept:
-            run.skipped(self._step(state), "not attempted: it depends on what failed")
+            run.skipped(self._step(state), "not attempted: it depends on a resource that failed")
         return [state for state in found if state not in kept]
 
     def without_protected(self, found: Iterable[ResourceState]) -> list[ResourceState]:
@@ -141,7 +141,7 @@ class Deletion:
             return
         for state in order.left():
             if not _untold(state):
-                run.skipped(self._step(state), "not attempted: something that depends on it was not deleted")
+                run.skipped(self._step(state), "not attempted: a resource that depends on it was not deleted")
 
     def _delete(self, state: ResourceState, going: set[str]) -> bool:
         run = self._run

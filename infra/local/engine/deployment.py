@@ -171,7 +171,9 @@ class Deployment:
         if run.preview:
             return self._planned(decision, provider)
         if has_unknown(decision.new.inputs):
-            raise EngineError(f"{goal.urn} has an input that is not known although all it depends on is made")
+            raise EngineError(
+                f"{goal.urn} has an input that is still unknown, although everything it depends on exists"
+            )
         return self._apply.do(decision, provider)
 
     def _forced(self, goal: Goal, old: ResourceState | None, reference: str) -> tuple[str, ...]:

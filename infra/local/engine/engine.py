@@ -245,7 +245,7 @@ class Engine:
         journal = Journal(self._files.journals / f"{lock.name}.jsonl", snapshot.digest, self._journalled)
         parts = self._parts(snapshot, options or Options(), listener, journal)
         for holder in lock.taken_over:
-            parts.run.say("warning", f"took over the lock of {holder}, which is dead")
+            parts.run.say("warning", f"removed the lock of {holder}, a process that has ended")
         interrupted = False
         with interruptible(parts.run) as presses:
             try:

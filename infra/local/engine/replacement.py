@@ -70,7 +70,7 @@ class Replacements:
         """At the end: replacements whose old resource still stands."""
         for step, seconds in self.unfinished.values():
             self._run.broke(
-                step, "the new one stands, the old one is not deleted yet: the next run deletes it", seconds
+                step, "the new resource exists, the old one is not deleted yet: the next run deletes it", seconds
             )
         self.unfinished.clear()
 

@@ -77,7 +77,7 @@ def record(cluster: ClusterApi, inputs: JsonObject, old_outputs: JsonObject | No
         "name": name,
         "namespace": namespace,
         "version": revision,
-        "info": {"status": "deployed", "description": "recorded: this cluster runs nothing"},
+        "info": {"status": "deployed", "description": "recorded only: this cluster runs nothing"},
         "chart": {"metadata": {"name": inputs["chart"], "version": inputs.get("version", "")}, "templates": []},
         "config": inputs.get("values") or {},
         "inputs": inputs,

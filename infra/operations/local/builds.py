@@ -66,7 +66,7 @@ def run_jobs(
     """
     lab = declared()
     if commit and not re.fullmatch(r"[0-9a-f]{40}", commit):
-        raise Refusal(f"--commit: {commit!r} is no commit of 40 hexadecimal digits")
+        raise Refusal(f"--commit: {commit!r} is not a commit of 40 hexadecimal digits")
     started = github_jobs(repository, changed)
     if started is None:
         raise Refusal(f"this checkout makes no workflow that builds images for pushes to {repository}")
