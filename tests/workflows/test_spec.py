@@ -60,9 +60,9 @@ REFUSED = [
     ("        priority: first\n", "        leave_free: -1\n", "leave_free", "a number of VMs"),
     ("images: [cluster]", "images: [clutser]", "groups[0].images[0]", "an image of images/images.yaml"),
     ("images: [cluster]", "images: [controller]", "groups[0].images[0]", "that is built from marin-community/marin"),
-    ("images: [cluster]", "images: [cluster, levanter-base]", "groups[0].images", "images of the group are built by two builders"),
+    ("images: [cluster]", "images: [cluster, levanter-base]", "groups[0].images", "built by two builders"),
     ("images: [cluster]", "images: [cluster, tpu-ci]", "groups[1].images[0]", "the image is in two groups"),
-    ("      - {job: marin-tpu-ci-image, images: [tpu-ci]}\n", "", "images[0].groups", "no group builds the image tpu-ci"),
+    ("      - {job: marin-tpu-ci-image, images: [tpu-ci]}\n", "", "images[0].groups", "no group builds the image"),
     ("    image: levanter-incremental", "    image: cluster", "runs[0].image", "that goes to GitHub's registry"),
     ("    image: levanter-incremental", "    image: levanter-cluster", "runs[0].image", "does not name this run"),
     ("    vm: train-v4", "    vm: train-v5", "runs[0].vm", "no stack has this pool"),
@@ -72,7 +72,7 @@ REFUSED = [
     (GPT2, "  - file: levanter-gpt2.yaml\n", "runs[0].file", "the stack lets this workflow make VMs as"),
     (GPT2, "  - file: levanter-gpt2.yaml\n", "images[0].starts[0]", "no run of this specification has this file"),
     ("follows: Levanter - Tests", "follows: Run Tests", "publish[0].follows", "no workflow of this name to follow"),
-    ("    name: Levanter - Tests", "    name: Levanter tests", "images[0]", "which is not a workflow of this repository"),
+    ("    name: Levanter - Tests", "    name: Levanter tests", "images[0]", "not a workflow of this repository"),
     ("package: levanter\n    markers", "package: levantar\n    markers", "accepted_gaps[0]", "has no suites"),
 ]  # fmt: skip
 

@@ -145,8 +145,8 @@ class _File:
                 & context(f"{upstream}.event").equals("push"),
                 steps=[self._start(self._images.file, image=image.name, revision=context(f"{upstream}.head_sha"))],
                 why=(
-                    f"{name} passed, so {image.name} is built from its commit. Google admits no run that follows another,\n"
-                    "since such a run has the rights of whoever started the first; so this job starts a new run."
+                    f"{name} passed, so {image.name} is built from its commit. Google admits no run that follows\n"
+                    "another, since such a run has the rights of whoever started the first; so this job starts a new run."
                 ),
             )
 

@@ -66,8 +66,8 @@ def file(around: OrderedWorld) -> File:
         header="""\
 Applies the main branch: plans, compares with what was reviewed, asks where it must, applies.
 
-One run at a time, and none is cancelled while it runs: GitHub may replace a run that waits by a newer one, which applies
-the same and more. Environments, variables and identities: docs/github.md.""",
+One run at a time, and none is cancelled while it runs: GitHub may replace a run that waits by a newer one, which
+applies the same and more. Environments, variables and identities: docs/github.md.""",
         triggers=Triggers.of(Push(branches=["main"], paths=PROGRAM)),
         concurrency=Concurrency("apply", Purpose.APPLY),
         jobs=jobs,
@@ -163,8 +163,8 @@ def apply(around: OrderedWorld) -> Job:
             Step(
                 name="Apply",
                 run=_applied(around),
-                why="Stacks whose outputs others read come first. A stack that fails does not stop the next one. One that\n"
-                "takes too long gets a Ctrl-C, so that it ends with its state written.",
+                why="Stacks whose outputs others read come first. A stack that fails does not stop the next one.\n"
+                "One that takes too long gets a Ctrl-C, so that it ends with its state written.",
             ),
         ],
     )
