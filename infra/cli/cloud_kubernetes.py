@@ -22,7 +22,7 @@ _namespace = click.option("--namespace", "-n", default="default", show_default=T
 def k8s() -> None:
     """Drive the Kubernetes clusters of the local cloud.
 
-    They store objects and run nothing: no controller and no scheduler is there, so what a status says is said here.
+    They store objects and run nothing: they have no controller and no scheduler, so people set statuses, by `status`.
     """
 
 
@@ -41,7 +41,7 @@ def list_clusters(*, as_json: bool) -> None:
 @click.argument("name", metavar="projects/P/locations/L/clusters/C")
 @options.json_option
 def begin(*, name: str, as_json: bool) -> None:
-    """Serve a cluster that the GKE API did not make; `end` forgets it."""
+    """Serve a cluster without the GKE API; `end` forgets it."""
     with running_clusters() as control:
         made = control.begin_cluster(name)
     answer(as_json, made, f"{name} answers at https://{made['host']}")
@@ -60,7 +60,12 @@ def end(*, cluster: str, as_json: bool) -> None:
 @k8s.command()
 @_cluster
 def kubeconfig(*, cluster: str) -> None:
-    """Print what kubectl needs: ./tidepool cloud k8s kubeconfig > FILE; KUBECONFIG=FILE kubectl get nodes."""
+    """Print a kubeconfig for kubectl.
+
+    \b
+    ./tidepool cloud k8s kubeconfig > FILE
+    KUBECONFIG=FILE kubectl get nodes
+    """
     echo(yaml.safe_dump(clusters.config_of(cluster), sort_keys=False).rstrip())
 
 
@@ -98,7 +103,7 @@ def status(
 @_cluster
 @options.json_option
 def preempt(*, name: str, cluster: str, as_json: bool) -> None:
-    """Preempt a node, with the pods on it; its node pool makes it again at the next request."""
+    """Preempt a node with its pods. Its node pool creates it again at the next request."""
     with running_clusters() as control:
         control.remove_kube_node(name, cluster=cluster)
     answer(as_json, {"preempted": name}, f"{name} is gone, and its pods")
@@ -114,7 +119,7 @@ def log(*, pod: str, text: str, namespace: str, cluster: str, as_json: bool) -> 
     """Add a line to the log of a pod."""
     with running_clusters() as control:
         control.say_log(pod, f"{text}\n", namespace=namespace, cluster=cluster)
-    answer(as_json, {"pod": pod, "text": text}, f"{pod} printed it")
+    answer(as_json, {"pod": pod, "text": text}, f"the log of {pod} has the line")
 
 
 @k8s.command()

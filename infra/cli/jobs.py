@@ -33,9 +33,19 @@ from infra.operations.workspace import workspace
 
 _STYLES = {"success": "green", "cancelled": "dim", JobPhase.RUNNING: "cyan"}
 place_options = options.each(
-    click.option("--backend", type=click.Choice(BACKENDS), default="auto", show_default=True, help="Where jobs go."),
-    click.option("--namespace", default="", metavar="NAME", help="Of the cluster; the kubeconfig's if not given."),
-    click.option("--context", default="", metavar="NAME", help="Of the kubeconfig; its current one if not given."),
+    click.option(
+        "--backend",
+        type=click.Choice(BACKENDS),
+        default="auto",
+        show_default=True,
+        help="Where jobs run; auto takes what is there.",
+    ),
+    click.option(
+        "--namespace", default="", metavar="NAME", help="Namespace of the jobs; the kubeconfig's if not given."
+    ),
+    click.option(
+        "--context", default="", metavar="NAME", help="Context of the kubeconfig; its current one if not given."
+    ),
     options.json_option,
 )
 
@@ -79,20 +89,27 @@ def jobs_command() -> None:
     callback=_counts,
     help="How many slices, or the numbers that will do: 1,2,4.",
 )
-@click.option("--cpu", default="", help="Of one pod: 4, 500m.")
-@click.option("--memory", default="", help="Of one pod: 16Gi.")
-@click.option("--disk", default="", help="Of one pod: 100Gi.")
+@click.option("--cpu", default="", help="CPUs of one pod: 4, 500m.")
+@click.option("--memory", default="", help="Memory of one pod: 16Gi.")
+@click.option("--disk", default="", help="Disk of one pod: 100Gi.")
 @click.option(
     "--image", default="", metavar="IMAGE@sha256:...", help="The image, by digest; not needed on this machine."
 )
-@click.option("--env", "environment", metavar="NAME=VALUE", multiple=True, callback=_pairs, help="May be repeated.")
+@click.option(
+    "--env",
+    "environment",
+    metavar="NAME=VALUE",
+    multiple=True,
+    callback=_pairs,
+    help="A variable of the program; may be repeated.",
+)
 @click.option(
     "--secret", "secrets", metavar="NAME=SECRET/KEY", multiple=True, callback=_pairs,
     help="A variable from a Secret of the namespace; may be repeated.",
 )  # fmt: skip
 @click.option("--queue", default="", help="LocalQueue of the namespace; without one the job starts at once.")
 @click.option("--priority", default="", help="A priority class of Kueue.")
-@click.option("--service-account", default="", help="Of its pods.")
+@click.option("--service-account", default="", help="Kubernetes service account of the pods.")
 @click.option(
     "--preemptions",
     type=click.IntRange(0),
@@ -107,7 +124,9 @@ def jobs_command() -> None:
     show_default=True,
     help="Retries after errors of the program.",
 )
-@click.option("--time-limit", type=options.Duration(), help="Of one attempt, and of all where a queue counts.")
+@click.option(
+    "--time-limit", type=options.Duration(), help="The longest that one attempt may run; with a queue, all together."
+)
 @click.option(
     "--signal", "checkpoint_signal", type=click.Choice(SIGNALS), default="TERM", show_default=True,
     help="The signal that the program gets before it is ended.",
@@ -143,11 +162,11 @@ def submit(
     context: str,
     **plain: Any,
 ) -> None:
-    """Submit a job by NAME: a program and its arguments after --, or a function by --call.
+    """Submit a job: a program after --, or a function by --call.
 
-    With several numbers of --slices it starts on the most that fit now, and with --wait it goes on to more as they come
-    free: considered every 3 hours, and not within 12 hours of a change. On this machine a job runs to its end within
-    this command.
+    With several numbers of --slices a job starts on the most that fit now. With --wait it goes on to more as they come
+    free: that is considered every 3 hours, and not within 12 hours of a change. On this machine a job runs to its end
+    within this command.
 
     A name whose job has not ended is refused.
     """
@@ -188,7 +207,7 @@ def submit(
 @place_options
 @called
 def list_command(call: Invocation, *, backend: str, namespace: str, context: str) -> None:
-    """List the jobs of the namespace, the newest first, with their state and place in the queue."""
+    """List jobs, the newest first, with state and place in the queue."""
     states = _opened(call, backend, namespace, context).states()
     call.end({"jobs": [state_json(each) for each in states]})
     if call.as_json:
@@ -204,7 +223,7 @@ def list_command(call: Invocation, *, backend: str, namespace: str, context: str
 @place_options
 @called
 def logs(call: Invocation, *, name: str, tail: int, backend: str, namespace: str, context: str) -> None:
-    """Print the last lines of each host of a job, each line with SLICE/HOST."""
+    """Print the last lines of each host, each with SLICE/HOST."""
     lines = _opened(call, backend, namespace, context).logs(name, tail)
     if call.as_json:
         call.end({"name": name, "lines": list(lines)})
@@ -229,8 +248,10 @@ def cancel(call: Invocation, *, name: str, backend: str, namespace: str, context
 @place_options
 @called
 def why(call: Invocation, *, name: str, backend: str, namespace: str, context: str) -> None:
-    """Say why a job waits, or how it ended: success, preempted, maintenance, failed (its machine), error (its program)
-    or cancelled. The answer comes from fields of Kubernetes, Kueue and the TPU API, never from a log.
+    """Say why a job waits, or how it ended.
+
+    It ends as success, preempted, maintenance, failed (its machine), error (its program) or cancelled. The answer
+    comes from fields of Kubernetes, Kueue and the TPU API, never from a log.
     """
     state = _opened(call, backend, namespace, context).state(name)
     call.end(state_json(state))
@@ -245,8 +266,10 @@ def why(call: Invocation, *, name: str, backend: str, namespace: str, context: s
 @place_options
 @called
 def smoke_command(call: Invocation, *, last: str, backend: str, namespace: str, context: str, **order: str) -> int:
-    """Prove, step by step, that this machine runs a job (local), that a cluster does (cluster), that a small training
-    runs there (cpu), and that it runs on a TPU, a v4-8 (tpu). Stops at the first step that fails, and says where.
+    """Check this machine, a cluster and a TPU with four small jobs.
+
+    One on this machine (local), one in a cluster (cluster), a small training there on CPUs (cpu), and the same on a
+    TPU, a v4-8 (tpu). Stops at the first step that fails, and says why.
     """
     cluster = cache(lambda: _opened(call, backend, namespace, context))
     done = []

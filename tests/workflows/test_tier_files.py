@@ -184,7 +184,7 @@ def test_tests_that_were_asked_for_and_cancelled_are_no_longer_said_to_run() -> 
     assert {"report", "clean-up"} <= set(found)
     assert "record" not in found
     last = data("tpu-pull-request.yaml")["jobs"]["report"]["steps"][-1]
-    assert (last["name"], last["if"]) == ("Say how they ended", "always()")
+    assert (last["name"], last["if"]) == ("Comment how the tests ended", "always()")
 
 
 def test_tests_of_one_pull_request_wait_for_each_other_and_for_no_other_ones() -> None:
@@ -234,7 +234,7 @@ def test_a_night_that_its_time_limit_ended_is_told() -> None:
         ("failure", "failure", "The tests fail on the main branch"),
         ("success", "failure", "The tests passed, but"),
         ("success", "cancelled", "The tests passed, but"),
-        ("", "cancelled", "The time limit of the job ended it"),
+        ("", "cancelled", "The job reached its time limit"),
         ("", "failure", "Nothing was tested"),
     ],
 )

@@ -305,7 +305,7 @@ def test_a_command_that_fails_on_one_host_fails_the_job(machine: Machine, asked:
     machine.programs.vms(attributes=[[*hosts(asked)[1:], {**PHASE, "outcome": "3", "log": "::error::no\nit broke"}]])
     done = machine.run(asked)
     assert done.result == "failure"
-    assert "::error::a host ended with 3" in done.step(FOLLOW).said
+    assert "::error::a host ended with exit code 3" in done.step(FOLLOW).said
     assert "| ::error::no\n| it broke" in done.step(FOLLOW).said, "a line of what ran is no command of the runner's"
     assert machine.programs.standing() == {}
 

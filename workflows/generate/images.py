@@ -146,7 +146,7 @@ class _File:
                 steps=[self._start(self._images.file, image=image.name, revision=context(f"{upstream}.head_sha"))],
                 why=(
                     f"{name} passed, so {image.name} is built from its commit. Google admits no run that follows\n"
-                    "another, since such a run has the rights of whoever started the first; so this job starts a new run."
+                    "another, since such a run has the rights of whoever started the first; so this job starts one."
                 ),
             )
 

@@ -240,7 +240,7 @@ def _cut_short(begun: _Open, *, succeeded: bool) -> Step:
     return replace(begun.step, status=Status.SKIPPED)
 
 
-class Ear:
+class EventRelay:
     """Hands the CLI's events on, one at a time and never after `close`.
 
     The Automation API turns an exception of a listener into a warning, so it is kept and raised by `close`.
@@ -252,7 +252,7 @@ class Ear:
         self._open = True
         self._failure: Exception | None = None
 
-    def hear(self, event: automation.EngineEvent) -> None:
+    def pass_on(self, event: automation.EngineEvent) -> None:
         with self._lock:
             if not self._open or self._failure is not None:
                 return

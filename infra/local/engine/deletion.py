@@ -34,8 +34,8 @@ class Deletion:
         self._registry = registry
         self._replacements = replacements
 
-    def condemned(self) -> list[ResourceState]:
-        """What goes, within the targets: replaced resources, and those that the program did not ask for."""
+    def to_delete(self) -> list[ResourceState]:
+        """What is to be deleted, within the targets: replaced resources, and those that the program did not ask for."""
         run = self._run
         found = [state for state in run.states.values() if state.delete or state.urn not in run.seen]
         if run.targets:
