@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from infra.model.plan import Op, Plan, Step
 from infra.model.planned_capacity import ACCELERATOR_LABEL, NODE_POOL_TYPE, SLICES_LABEL
 from infra.preview.comment import Preview, comment
@@ -154,7 +156,7 @@ def flavor(name: str) -> dict[str, object]:
     return {"name": name, "resources": [{"name": "google.com/tpu", "nominalQuota": "96"}]}
 
 
-def step(old: dict[str, object], new: dict[str, object]) -> Step:
+def step(old: Mapping[str, object], new: Mapping[str, object]) -> Step:
     return Step(op=Op.UPDATE, urn="urn::queue", type="kubernetes", name="queue", old_inputs=old, new_inputs=new)
 
 
