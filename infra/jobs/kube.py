@@ -102,10 +102,11 @@ def place_of(config: Mapping[str, Any], chosen: str, path: Path, plugin: Plugin 
 
 
 class Kube:
-    """Calls of one cluster; safe to share between threads."""
+    """Calls of one cluster; safe to share between threads. seconds: limit of each attempt of a call."""
 
-    def __init__(self, place: KubePlace) -> None:
+    def __init__(self, place: KubePlace, *, seconds: float = SECONDS) -> None:
         self.place = place
+        self._seconds = seconds
         self._pool = urllib3.PoolManager(ssl_context=place.tls, retries=urllib3.Retry(connect=2, read=0, redirect=0))
 
     def get(self, path: str, **query: str) -> dict[str, Any]:
@@ -159,7 +160,7 @@ class Kube:
         url = f"{self.place.server}{path}" + (f"?{urlencode(query)}" if query else "")
         sent = None if body is None else json.dumps(body)
         try:
-            answer = self._pool.request(method, url, body=sent, headers=headers, timeout=SECONDS)
+            answer = self._pool.request(method, url, body=sent, headers=headers, timeout=self._seconds)
         except urllib3.exceptions.HTTPError as error:
             raise KubeError(
                 doing,
