@@ -55,5 +55,5 @@ def _problems(request: JobRequest) -> list[Problem]:
     if request.queue:
         found.append(Problem(subject, f"queue {request.queue}", "Ray has no queues of Kueue", gke))
     if request.secrets:
-        found.append(Problem(subject, ", ".join(request.secrets), "Ray has no Secrets of Kubernetes", gke))
+        found.append(Problem(subject, ", ".join(request.secrets), "Ray mounts no secrets", gke))
     return found
