@@ -58,7 +58,11 @@ def stack(
         "tidepool:store": store,
         "tidepool:secrets": secrets,
     }
-    text = {key: value if isinstance(value, str) else json.dumps(value) for key, value in values.items() if value}
+    text = {
+        key: value if isinstance(value, str) else json.dumps(value)
+        for key, value in values.items()
+        if value not in (None, [])
+    }
     return stack_from_pulumi(text, project="tidepool", stack="training")
 
 
