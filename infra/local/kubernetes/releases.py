@@ -179,9 +179,7 @@ def _make_namespace(cluster: ClusterApi, inputs: JsonObject) -> None:
 
 def _missing(cluster: ClusterApi, chart: str) -> list[JsonObject]:
     """Definitions of a chart that the cluster lacks."""
-    return [
-        each for each in definitions(chart) if cluster.find(f"{_DEFINITIONS}/{each['metadata']['name']}") is None
-    ]
+    return [each for each in definitions(chart) if cluster.find(f"{_DEFINITIONS}/{each['metadata']['name']}") is None]
 
 
 def _outputs(release: JsonObject) -> JsonObject:

@@ -40,7 +40,7 @@ class TrainingPlane:
         """The object that is called `KIND/NAMESPACE/NAME` in a plan."""
         kind, *namespace, last = name.split("/")
         served = self.api.kind(version, kind)
-        return served and self.api.find(served.of("".join(namespace), last))
+        return self.api.find(served.of("".join(namespace), last)) if served else None
 
 
 @contextmanager
