@@ -113,8 +113,8 @@ def _pod_outcome(pod: Body, node_name: str, node: Body | None) -> tuple[Outcome,
 
 
 def _evicted(disruption: str) -> tuple[Outcome, str]:
-    """What a kubelet evicted: a disruption where its node lacked room, which JobSet counts as an interruption; none where
-    the pod passed a limit of its own (pkg/kubelet/eviction of Kubernetes 1.36, read 2026-11)."""
+    """What a kubelet evicted: a disruption where its node lacked room, which JobSet counts as an interruption; no such
+    condition where the pod passed a limit of its own (pkg/kubelet/eviction of Kubernetes 1.36, read 2026-11)."""
     if disruption:
         return Outcome.FAILED, "its node ran out of memory or disk"
     return Outcome.ERROR, "it used more disk than it may"
