@@ -189,9 +189,9 @@ def is_dockerfile(path: Path) -> bool:
 
 
 def run_all(checks: Sequence[Check], tell: Callable[[str], None], *, strict: bool, quiet: bool) -> list[CheckResult]:
-    """Run each, as many side by side as there are cores, but for those that run alone. tell: hears which, and what they print.
+    """Run each, as many side by side as there are cores, but for those that run alone.
 
-    quiet: what those that run alone print goes to stderr.
+    tell: hears which, and what they print. quiet: what those that run alone print goes to stderr.
     """
     with ThreadPoolExecutor(CORES) as pool:
         run_one = partial(run, tell=tell, strict=strict, quiet=quiet)
