@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 # No step and no state here has a position in the source. To find one, the SDK looks at every frame below each
 # registration and at the file of each: a sixth of an `up` of ci, in processor time.
-sdk_resource._get_stack_trace = StackTrace  # noqa: SLF001 - the SDK has no setting for it
+sdk_resource._get_stack_trace = StackTrace  # noqa: SLF001  # ty: ignore[invalid-assignment] - no setting
 
 SPARE_THREADS = 4
 """Threads beyond the parallel ones, so that invokes and outputs do not wait behind resources."""
