@@ -162,16 +162,14 @@ def _above(wrapper: MetadataWrapper, node: cst.CSTNode) -> Iterator[cst.CSTNode]
 
 
 def _outer(wrapper: MetadataWrapper, node: cst.CSTNode) -> list[str]:
-    """The class and the function outside functions in which a node stands."""
-    named = [each.name.value for each in _above(wrapper, node) if isinstance(each, cst.FunctionDef | cst.ClassDef)][
-        ::-1
-    ]
-    classes = [
-        isinstance(each, cst.ClassDef)
-        for each in _above(wrapper, node)
-        if isinstance(each, cst.FunctionDef | cst.ClassDef)
-    ][::-1]
-    return named[: classes.index(False) + 1] if False in classes else named
+    """The classes, and the function outside functions, in which a node stands."""
+    found: list[str] = []
+    for each in _above(wrapper, node):
+        if isinstance(each, cst.FunctionDef):
+            found = [each.name.value]
+        elif isinstance(each, cst.ClassDef):
+            found = [each.name.value, *found]
+    return found
 
 
 def _statement(wrapper: MetadataWrapper, node: cst.CSTNode) -> range:

@@ -1,8 +1,9 @@
 """A plugin of pytest that tries changes of code: one process collects, and each change is tried in a fork of it.
 
-A change meets the tests that come past its statement, quickest first, up to the first that fails; if none does, it meets
-every other test of their files, since what one test makes others may keep. Reads and writes what
-`tests.mutants` says in TIDEPOOL_MUTANTS: `modules`, `every` and `out`.
+A change meets the tests that come past its statement, those first that saw others of its function, then the quickest,
+up to the first that fails; if none does, it meets every other test of their files, since what one test makes others may
+keep. `tests.mutants` says in TIDEPOOL_MUTANTS what is changed (`modules`), every which change is tried (`every`), and
+where the result goes (`out`).
 """
 
 from __future__ import annotations
@@ -67,46 +68,57 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> 
 
 
 def _unseen(session: pytest.Session, tried: Sequence[Mutant], reach: Reach) -> Iterator[Change]:
-    killers: dict[str, list[int]] = defaultdict(list)
+    saw: dict[str, list[int]] = defaultdict(list)
     began, unseen = time.monotonic(), 0
     for number, mutant in enumerate(tried, 1):
         lines = reach.tests.get(mutant.path, {})
         near = {test for line in mutant.lines for test in lines.get(line, ())}
-        known = [test for test in reversed(killers[mutant.change.where]) if test in near]
-        order = list(dict.fromkeys((*known, *sorted(near, key=reach.seconds.__getitem__))))
         files = {session.items[test].path for test in near}
         rest = [test for test, item in enumerate(session.items) if item.path in files and test not in near]
-        seen, killer = _trial(session, mutant, [*order, *rest], sum(map(reach.seconds.__getitem__, (*order, *rest))))
-        if killer is not None:
-            killers[mutant.change.where] = [*(each for each in killers[mutant.change.where] if each != killer), killer][
-                -5:
-            ]
+        known = saw[mutant.change.where]
+        order = dict.fromkeys((*(test for test in known if test in near), *sorted(near, key=reach.seconds.__getitem__)))
+        seen, by = _trial(session, mutant, [*order, *rest], sum(reach.seconds[test] for test in (*order, *rest)))
+        known[:] = [by, *(test for test in known if test != by)] if by is not None else known
         if not seen:
             unseen += 1
-            print(f"{mutant.change}\n  seen by none of {len(order)} tests that come past", file=sys.stderr)
+            _tell(f"{mutant.change}\n  {len(order)} tests come past")
             yield mutant.change
         if not number % 50 or number == len(tried):
-            print(f"{number} of {len(tried)}: {unseen} unseen, {time.monotonic() - began:.0f} s", file=sys.stderr)
+            _tell(f"{number} of {len(tried)}: {unseen} unseen, {time.monotonic() - began:.0f} s")
 
 
 def _trial(session: pytest.Session, mutant: Mutant, tests: Sequence[int], seconds: float) -> tuple[bool, int | None]:
     """Whether a change is seen, and by which test; by none where the process had to be ended."""
     reading, writing = os.pipe()
-    if not (child := os.fork()):
+
+    def met() -> None:
         _failed.append(lambda item: _end(writing, tests[items.index(item)]))
         _hurry(seconds)
-        try:
-            mutant.apply()
-            items = [session.items[test] for test in tests]
-            _run(items)
-        except BaseException:
-            os._exit(1)
-        os._exit(0)
-    os.close(writing)
-    _, status = os.waitpid(child, 0)
+        mutant.apply()
+        _run(items)
+
+    items = [session.items[test] for test in tests]
+    status = _forked(met, meanwhile=lambda: os.close(writing))
     with os.fdopen(reading) as pipe:
-        killer = pipe.read()
-    return bool(status), int(killer) if killer else None
+        by = pipe.read()
+    return bool(status), int(by) if by else None
+
+
+def _forked(work: Callable[[], None], meanwhile: Callable[[], None] = lambda: None) -> int:
+    """Do work in a fork of this process; not 0 where it raised, or was ended."""
+    if not (child := os.fork()):
+        status = 1
+        try:
+            work()
+            status = 0
+        finally:
+            os._exit(status)
+    meanwhile()
+    return os.waitpid(child, 0)[1]
+
+
+def _tell(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
 
 
 def _hurry(seconds: float) -> None:
@@ -141,22 +153,19 @@ def _reach(session: pytest.Session, modules: Iterable[Path]) -> Reach:
     Raises UsageError where a test fails of code that is not changed.
     """
     out = Path(JOB["out"]).with_suffix(".reach")
-    if not (child := os.fork()):
+
+    def met() -> None:
         _failed.append(_refuse)
-        try:
-            out.write_text(json.dumps(_traced(session, [str(each) for each in modules])))
-        except BaseException as error:
-            print(repr(error), file=sys.stderr)
-            os._exit(1)
-        os._exit(0)
-    if os.waitpid(child, 0)[1]:
+        out.write_text(json.dumps(_traced(session, [str(each) for each in modules])))
+
+    if _forked(met):
         raise pytest.UsageError("a test fails of code that is not changed")
     tests, seconds = json.loads(out.read_text())
     return Reach({path: {int(line): near for line, near in lines.items()} for path, lines in tests.items()}, seconds)
 
 
 def _refuse(item: pytest.Item) -> None:
-    print(f"{item.nodeid} fails of code that is not changed", file=sys.stderr)
+    _tell(f"{item.nodeid} fails of code that is not changed")
     os._exit(1)
 
 

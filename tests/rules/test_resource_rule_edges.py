@@ -26,6 +26,7 @@ from tests.rules.right_edits import (
     rules,
     vm,
 )
+from tests.rules.test_node_grants import NODES
 from tests.rules.test_resource_rules import BREAKERS, DIGEST, FIREWALL, SERVICE, job, trigger
 
 GOLDEN = Path(__file__).parent / "golden" / "findings.txt"
@@ -51,11 +52,11 @@ def reports_of_both(**inputs: Any) -> ResourceView:
     return resource(right.type, {**right.inputs, "member": None, "members": members, **inputs})
 
 
-def nested(depth: int) -> ResourceView:
-    """A job with an environment below so many keys."""
-    inputs: dict[str, Any] = {"env": [{"name": "WANDB_API_KEY", "value": "0123456789abcdef"}]}
+def nested(depth: int, *, several: bool = False) -> ResourceView:
+    """A job with an environment below so many keys, or so many lists."""
+    inputs: Any = {"env": [{"name": "WANDB_API_KEY", "value": "0123456789abcdef"}]}
     for _ in range(depth):
-        inputs = {"template": inputs}
+        inputs = [inputs] if several else {"template": inputs}
     return resource(JOB, {"labels": LABELS, "template": {"template": {"serviceAccount": MEMBER}}, "deep": inputs})
 
 
@@ -128,6 +129,10 @@ WRONG: dict[str, tuple[ResourceView, set[str]]] = {
         ),
         {"no-public-grant", "grant-adds"},
     ),
+    "what nodes of a cluster may, where there is no cluster": (
+        grant(PROJECT_GRANT, "roles/logging.logWriter", NODES, project="my-lab"),
+        {"grant-on-one-resource"},
+    ),
     "an API key": (resource("gcp:projects/apiKey:ApiKey", {"name": "key"}), {"no-account-key"}),
     "a VM that names nothing as its account": (vm(account=""), {"no-default-account"}),
     "a service that names no account": (service(template={}), {"no-default-account"}),
@@ -149,8 +154,8 @@ WRONG: dict[str, tuple[ResourceView, set[str]]] = {
         {"no-way-in"},
     ),
     "a description that is hidden": (trigger(description=HIDDEN), {"no-secret-in-metadata"}),
-    "a hidden value below a label": (
-        resource(JOB, {**job().inputs, "annotations": {"a": [HIDDEN]}, "labels": LABELS}),
+    "a hidden value below an annotation": (
+        resource(JOB, {**job().inputs, "annotations": {"a": [HIDDEN]}}),
         {"no-secret-in-metadata"},
     ),
     "a secret of eight letters": (setting("wandb.password", "12345678"), {"no-secret-in-metadata"}),
@@ -160,6 +165,7 @@ WRONG: dict[str, tuple[ResourceView, set[str]]] = {
         {"no-secret-in-metadata"},
     ),
     "an environment as deep as is looked": (nested(15), {"no-secret-in-metadata"}),
+    "an environment of lists as deep as is looked": (nested(14, several=True), {"no-secret-in-metadata"}),
     "a trigger that is off and does not say why": (trigger(disabled=True), {"trigger-on"}),
     "a digest that is too long": (
         trigger(build={"steps": ["?", {"args": []}, {"name": f"{DIGEST}0"}]}),
@@ -173,6 +179,8 @@ RIGHT: dict[str, ResourceView] = {
     "a role for forks that only an apply knows": grant(REPOSITORY_GRANT, UNKNOWN, f"serviceAccount:{FORK}"),
     "a person on a repository": grant(REPOSITORY_GRANT, READER, "user:default"),
     "all names of one person": grant(REPOSITORY_GRANT, READER, "principal://iam.googleapis.com/subject/*"),
+    "members that are no texts": grant(REPOSITORY_GRANT, READER, "user:default", members=[7, None, {}]),
+    "everybody in what gives no role": resource("gcp:cloudidentity/group:Group", {"members": ["allUsers"]}),
     "a service whose callers Google asks": service(invokerIamDisabled=False),
     "a service whose template only an apply knows": service(template=UNKNOWN),
     "a VM whose account is hidden": vm(account=HIDDEN),
@@ -186,6 +194,7 @@ RIGHT: dict[str, ResourceView] = {
     "a name that ends like a secret's": setting("mytoken", "sentencepiece"),
     "a setting that names a file of a secret": setting("token", "gs://my-lab-ci/tokens/broker"),
     "an environment deeper than is looked": nested(16),
+    "an environment of lists deeper than is looked": nested(16, several=True),
     "steps of what is no trigger": resource(JOB, {**job().inputs, "build": {"steps": [{"name": "python:3"}]}}),
     "a step whose image is hidden": trigger(build={"steps": [{"name": HIDDEN}]}),
 }
