@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 import gc
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from itertools import count
@@ -72,9 +71,9 @@ def mutants(root: Path, modules: Iterable[Path]) -> Iterator[Mutant]:
 
 def _of_module(path: Path, module: str, functions: Functions) -> Iterator[Mutant]:
     text = path.read_text()
-    before = dict(_codes(compile(text, str(path), "exec")))
+    before = dict(_codes(compile(text, str(path), "exec", dont_inherit=True)))
     wrapper = MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
-    seen: Counter[tuple[str, str]] = Counter()
+    seen: set[Change] = set()
     for node, changed in _changed(wrapper.module):
         after = _text(wrapper, text, node, changed)
         try:
@@ -90,9 +89,9 @@ def _of_module(path: Path, module: str, functions: Functions) -> Iterator[Mutant
         )
         where = ".".join((module, *_outer(wrapper, node)))
         change = _change(where, text, after)
-        if code and not seen[change]:
+        if code and change not in seen:
             yield Mutant(change, str(path), _statement(wrapper, node), code)
-        seen[change] += 1
+        seen.add(change)
 
 
 def _changed(node: cst.CSTNode) -> Iterator[tuple[cst.CSTNode, cst.CSTNode]]:

@@ -1,9 +1,9 @@
 """A plugin of pytest that tries changes of code: one process collects, and each change is tried in a fork of it.
 
 A change meets the tests that come past its statement, those first that saw others of its function, then the quickest,
-up to the first that fails; if none does, it meets every other test of their files, since what one test makes others may
-keep. `tests.mutants` says in TIDEPOOL_MUTANTS what is changed (`modules`), every which change is tried (`every`), and
-where the result goes (`out`).
+up to the first that fails; if none does, it meets every other test of those files that keep what one test makes.
+`tests.mutants` says in TIDEPOOL_MUTANTS what is changed (`modules`), every which change is tried (`every`), and where
+the result goes (`out`).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Reach(NamedTuple):
 
 def pytest_sessionstart() -> None:
     """A failing example is enough: to make it small takes longer than to find it."""
-    settings.register_profile("mutants", settings.get_profile("tidepool"), phases=(Phase.explicit, Phase.generate))
+    settings.register_profile("mutants", settings(), phases=(Phase.explicit, Phase.generate))
     settings.load_profile("mutants")
 
 
@@ -73,13 +73,15 @@ def _unseen(session: pytest.Session, tried: Sequence[Mutant], reach: Reach) -> I
     for number, mutant in enumerate(tried, 1):
         lines = reach.tests.get(mutant.path, {})
         near = {test for line in mutant.lines for test in lines.get(line, ())}
-        files = {session.items[test].path for test in near}
-        rest = [test for test, item in enumerate(session.items) if item.path in files and test not in near]
+        keeping = {session.items[test].path for test in near if _keeps(session.items[test])}
+        rest = [test for test, item in enumerate(session.items) if item.path in keeping and test not in near]
         known = saw[mutant.change.where]
         order = dict.fromkeys((*(test for test in known if test in near), *sorted(near, key=reach.seconds.__getitem__)))
-        seen, by = _trial(session, mutant, [*order, *rest], sum(reach.seconds[test] for test in (*order, *rest)))
+        status, by = _trial(session, mutant, [*order, *rest], sum(reach.seconds[test] for test in (*order, *rest)))
         known[:] = [by, *(test for test in known if test != by)] if by is not None else known
-        if not seen:
+        if os.WIFSIGNALED(status):
+            _tell(f"{mutant.change}\n  {signal.strsignal(os.WTERMSIG(status))}")
+        if not status:
             unseen += 1
             _tell(f"{mutant.change}\n  {len(order)} tests come past")
             yield mutant.change
@@ -87,8 +89,17 @@ def _unseen(session: pytest.Session, tried: Sequence[Mutant], reach: Reach) -> I
             _tell(f"{number} of {len(tried)}: {unseen} unseen, {time.monotonic() - began:.0f} s")
 
 
-def _trial(session: pytest.Session, mutant: Mutant, tests: Sequence[int], seconds: float) -> tuple[bool, int | None]:
-    """Whether a change is seen, and by which test; by none where the process had to be ended."""
+def _keeps(item: pytest.Item) -> bool:
+    """Whether a test's file keeps what one of its tests made for others: by a wider fixture or a cache."""
+    given = vars(item).get("_fixtureinfo")
+    fixtures = [each for several in given.name2fixturedefs.values() for each in several] if given else []
+    named = vars(sys.modules[item.function.__module__]) if isinstance(item, pytest.Function) else {}
+    wider = any(each.baseid and each.scope != "function" for each in fixtures)
+    return wider or any(hasattr(each, "cache_clear") for each in named.values())
+
+
+def _trial(session: pytest.Session, mutant: Mutant, tests: Sequence[int], seconds: float) -> tuple[int, int | None]:
+    """How a change's process ended, 0 where no test failed, and the test that did; none where it had to be ended."""
     reading, writing = os.pipe()
 
     def met() -> None:
@@ -101,7 +112,7 @@ def _trial(session: pytest.Session, mutant: Mutant, tests: Sequence[int], second
     status = _forked(met, meanwhile=lambda: os.close(writing))
     with os.fdopen(reading) as pipe:
         by = pipe.read()
-    return bool(status), int(by) if by else None
+    return status, int(by) if by else None
 
 
 def _forked(work: Callable[[], None], meanwhile: Callable[[], None] = lambda: None) -> int:
