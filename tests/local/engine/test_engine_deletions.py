@@ -158,3 +158,21 @@ def test_what_is_protected_is_told_as_a_deletion_that_was_refused_also_where_the
     world.run(lambda: Vm("a", opts=ResourceOptions(protect=True, retain_on_delete=True)))
     plan = world.destroy()
     assert (step(plan, "a").op, step(plan, "a").status) == (Op.DELETE, Status.FAILED)
+
+
+def test_what_nobody_foresaw_of_a_deletion_is_raised(world: World) -> None:
+    def before(verb: str, id_: str) -> None:
+        if verb == "delete":
+            raise RuntimeError(f"a fault of the engine at {id_}")
+
+    world.run(chain)
+    world.cloud.before = before
+    with pytest.raises(RuntimeError, match="a fault of the engine at vm/b"):
+        world.destroy(targets=("**::b",))
+
+
+def test_a_destroy_foretold_says_what_goes_and_not_the_provider_that_nobody_declared(world: World) -> None:
+    world.run(chain)
+    foretold = world.engine().preview_destroy()
+    assert {each.name for each in foretold.steps} == {"a", "b", "c", "net", "tidepool-ci"}
+    assert {each.op for each in foretold.steps} == {Op.DELETE}
