@@ -48,7 +48,7 @@ def test_nothing_is_found_in_what_keeps_a_rule(rule: str, data: tuple[Data, ...]
 
 def test_the_words_of_every_fault_are_those_that_were_read_last(update_goldens: bool) -> None:
     found = {
-        f"{fault.rule} of line {fault.line}{f' job {fault.job}' if fault.job else ''}\n  {fault.reason}\n  {fault.fix}\n"
+        f"{fault.rule} of line {fault.line} job {fault.job or '-'}\n  {fault.reason}\n  {fault.fix}\n"
         for rule, example in EXAMPLES.items()
         for data in example.bad
         for fault in broken(data, example.known, rule)
