@@ -8,9 +8,11 @@ the result goes (`out`).
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import resource
+import select
 import signal
 import sys
 import time
@@ -28,8 +30,8 @@ from tests.mutant_changes import Change, Mutant, mutants
 
 JOB: Final = json.loads(os.environ["TIDEPOOL_MUTANTS"])
 ROOT: Final = Path.cwd()
-PATIENCE: Final = 120.0
-"""Seconds by the wall that a change may take beside ten times what its tests take."""
+STILL: Final = 10
+"""Seconds for which every thread of a process sleeps and none takes any time of the machine: then it waits for ever."""
 
 _failed: list[Callable[[pytest.Item], None]] = []
 
@@ -125,7 +127,27 @@ def _forked(work: Callable[[], None], meanwhile: Callable[[], None] = lambda: No
         finally:
             os._exit(status)
     meanwhile()
+    ending, still, before = os.pidfd_open(child), 0, ""
+    while not select.select([ending], [], [], 1.0)[0]:
+        now = _standing(child)
+        still = still + 1 if now == before and now else 0
+        before = now
+        if still >= STILL:
+            os.kill(child, signal.SIGKILL)
+    os.close(ending)
     return os.waitpid(child, 0)[1]
+
+
+def _standing(child: int) -> str:
+    """What the threads of a process have taken of the machine, from Linux; empty where one of them would go on."""
+    taken = []
+    for thread in Path(f"/proc/{child}/task").glob("*/stat"):
+        with contextlib.suppress(OSError):
+            state, *values = thread.read_text().rpartition(") ")[2].split()
+            if state != "S":
+                return ""
+            taken.append(f"{thread.parent.name} {values[10]} {values[11]}")
+    return "\n".join(sorted(taken))
 
 
 def _tell(text: str) -> None:
@@ -133,11 +155,9 @@ def _tell(text: str) -> None:
 
 
 def _hurry(seconds: float) -> None:
-    """Let the system end this process if the change made it endless: by its own time, or by the wall if it waits."""
+    """Let the system end this process if the change made it endless."""
     own = int(5 + 10 * seconds)
     resource.setrlimit(resource.RLIMIT_CPU, (own, own + 1))
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_REAL, PATIENCE + 10 * seconds)
     quiet = os.open(os.devnull, os.O_WRONLY)
     os.dup2(quiet, 1)
     os.dup2(quiet, 2)

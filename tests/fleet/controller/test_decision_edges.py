@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -202,9 +203,9 @@ def test_a_wait_grows_to_its_bound_is_never_shorter_than_a_sweep_and_differs_bet
     assert max(wait(HERE, failures, trouble) for failures in range(9, 40)) > LONGEST[trouble] * 0.9
 
 
-def entry(**given: object) -> Backoff:
-    usual = {"failures": 3, "trouble": Trouble.STOCKOUT, "last": START, "until": START, "since": START - DAY}
-    return Backoff(**{**usual, **given})
+def entry(**given: Any) -> Backoff:
+    at: dict[str, Any] = {"last": START, "until": START, "since": START - DAY}
+    return Backoff(**{"failures": 3, "trouble": Trouble.STOCKOUT, **at, **given})
 
 
 def test_creates_that_were_asked_for_together_are_one_failure() -> None:
