@@ -24,7 +24,6 @@ from infra.jobs.request import (
     JobRequest,
     Resources,
     Retries,
-    SecretKey,
 )
 from infra.operations.errors import Refusal
 from infra.operations.jobs import JobBackend, open_jobs, rendered, state_json
@@ -104,7 +103,7 @@ def jobs_command() -> None:
     help="A variable of the program; may be repeated.",
 )
 @click.option(
-    "--secret", "secrets", metavar="NAME=SECRET/KEY", multiple=True, callback=_pairs,
+    "--secret", "secrets", metavar="NAME=SECRET", multiple=True, callback=_pairs,
     help="A variable from a Secret of the namespace; may be repeated.",
 )  # fmt: skip
 @click.option("--queue", default="", help="LocalQueue of the namespace; without one the job starts at once.")
@@ -173,14 +172,13 @@ def submit(
     if bool(argv) == bool(imported):
         raise Refusal("what runs is missing or given twice; write a program after --, or a function by --call")
     counts = slices[0] if len(slices) == 1 else slices
-    cut = {variable: SecretKey(*value.partition("/")[::2]) for variable, value in secrets.items()}
     entry = Command(argv) if imported is None else ImportedCall(imported, _arguments(arguments))
     sizes: dict[str, Any] = {"cpu": cpu, "memory": memory, "disk": disk}
     given: dict[str, Any] = {
         "entry_point": entry,
         "resources": Resources.with_tpu(tpu, counts, **sizes) if tpu else Resources(**sizes),
         "retries": Retries(preemptions=preemptions, failures=failures),
-        "secrets": cut,
+        "secrets": secrets,
         "time_limit": None if time_limit is None else int(time_limit),
         "grace": int(grace),
         **plain,

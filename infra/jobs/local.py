@@ -49,9 +49,7 @@ class LocalClient:
         if known is not None and known.stands.phase is not JobPhase.ENDED:
             raise JobError(f"{request.name} has not ended; cancel it first, or take another name")
         if request.secrets:
-            raise JobError(
-                f"{request.name}: this machine has no Secrets of Kubernetes; set {', '.join(request.secrets)}"
-            )
+            raise JobError(f"{request.name}: this machine mounts no secrets; set {', '.join(request.secrets)}")
         created = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         accelerator = request.resources.accelerator
         state = JobState(

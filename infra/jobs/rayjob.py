@@ -55,5 +55,5 @@ def _problems(request: JobRequest) -> list[Problem]:
     if request.queue:
         found.append(Problem(subject, f"queue {request.queue}", "Ray does not know queues of Kueue", gke))
     if request.secrets:
-        found.append(Problem(subject, ", ".join(request.secrets), "Ray does not know Secrets of Kubernetes", gke))
+        found.append(Problem(subject, ", ".join(request.secrets), "Ray mounts no secrets", gke))
     return found

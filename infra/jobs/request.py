@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias
 from infra.jobs.quantities import quantity
 from infra.model.catalogue import AcceleratorType, UnknownNameError
 from infra.model.errors import ConfigError, Problem
+from infra.model.secret_values import SECRET, secrets_in
 
 PREEMPTIONS: Final = 10_000
 FAILURES: Final = 10
@@ -26,6 +27,7 @@ NAME_LENGTH: Final = 40
 
 _NAME: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _DIGEST: Final = re.compile(r"\S+@sha256:[0-9a-f]{64}")
+_SECRET_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,255}")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _IMPORT: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 _RESERVED: Final = ("MEGASCALE_", "TPU_WORKER_")
@@ -126,14 +128,6 @@ class Retries:
     failures: int = FAILURES
 
 
-@dataclass(frozen=True, slots=True)
-class SecretKey:
-    """The value of a variable that stands in a Secret of the job's namespace."""
-
-    name: str
-    key: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRequest:
     """One job. ConfigError with every mistake where it is made.
@@ -141,7 +135,8 @@ class JobRequest:
     image: by digest, for a tag may be another program at the next restart. queue: the LocalQueue of its namespace,
     empty to start without one. time_limit: seconds of one attempt, and of all of them together where a queue counts.
     checkpoint_signal: what the program is sent when it has to end; grace: seconds that it then has. replicas: slices,
-    as the resources say unless it is given.
+    as the resources say unless it is given. secrets: variables by the names of secrets of Secret Manager that the job's
+    team may read.
     """
 
     name: str
@@ -149,7 +144,7 @@ class JobRequest:
     resources: Resources = field(default_factory=Resources)
     image: str = ""
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    secrets: Mapping[str, SecretKey] = field(default_factory=lambda: MappingProxyType({}))
+    secrets: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     namespace: str = "default"
     service_account: str = ""
     queue: str = ""
@@ -183,7 +178,7 @@ class JobRequest:
             **{name: getattr(self, name) for name in _PLAIN},
             "entry_point": asdict(self.entry_point),
             "environment": dict(self.environment),
-            "secrets": {name: asdict(key) for name, key in self.secrets.items()},
+            "secrets": dict(self.secrets),
             "retries": asdict(self.retries),
             "resources": asdict(replace(self.resources, accelerator=None))
             | {"accelerator": accelerator and accelerator.name, "slice_counts": list(self.resources.slice_counts)},
@@ -201,7 +196,7 @@ class JobRequest:
             **{name: data[name] for name in _PLAIN},
             entry_point=Command(tuple(entry["argv"])) if "argv" in entry else ImportedCall(**entry),
             environment=data["environment"],
-            secrets={name: SecretKey(**key) for name, key in data["secrets"].items()},
+            secrets=data["secrets"],
             retries=Retries(**data["retries"]),
             resources=Resources(accelerator=accelerator, slice_counts=counts, **resources),
         )
@@ -225,11 +220,14 @@ class JobRequest:
                 rule = "this variable is set for each host; one value for all hosts would be wrong"
                 yield problem(f"environment {name}", name, rule, "leave it out")
         for name in self.secrets.keys() & self.environment.keys():
-            yield problem(f"environment {name}", name, "the variable has both a value and a Secret", "one of them")
-        for name, key in self.secrets.items():
-            if not (key.name and key.key):
-                rule = "the Secret or its key is missing"
-                yield problem(f"secret {name}", f"{key.name}/{key.key}", rule, "SECRET/KEY, such as hf-token/value")
+            yield problem(f"environment {name}", name, "the variable has both a value and a secret", "one of them")
+        for name, value in (*self.environment.items(), *self.secrets.items()):
+            if found := secrets_in(value):
+                rule = f"it holds {found[0]}, and whoever may look at the job sees it"
+                yield problem(f"environment {name}", SECRET, rule, f"--secret {name}=NAME, of Secret Manager")
+            elif name in self.secrets and not _SECRET_NAME.fullmatch(value):
+                rule = "a secret is named as in Secret Manager, by letters, digits, hyphens and underscores"
+                yield problem(f"secret {name}", value, rule, "such as hf-token")
         if self.priority and not self.queue:
             rule = "a priority is Kueue's, and without a queue it has no effect"
             yield problem("priority", self.priority, rule, "a queue, or no priority")

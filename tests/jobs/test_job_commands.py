@@ -79,16 +79,12 @@ def test_a_function_is_named_by_its_import_path() -> None:
 
 
 def test_a_job_goes_to_the_cluster_and_namespace_of_the_kubeconfig(cluster: Cluster) -> None:
-    state = submitted(
-        "--slices", "2", "--secret", "HF_TOKEN=hf/value", "--time-limit", "1h", "--", "python", "train.py"
-    )
+    state = submitted("--slices", "2", "--secret", "HF_TOKEN=hf", "--time-limit", "1h", "--", "python", "train.py")
     assert (state["backend"], state["phase"], state["replicas"], state["exit"]) == ("gke", "waiting", 2, 0)
     made = cluster.objects[f"{JOBSETS}/namespaces/team-a/jobsets/llama"]
     pod = made["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
     assert pod["containers"][0]["args"] == ["python", "train.py"]
-    assert {"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": "hf", "key": "value"}}} in pod["containers"][0][
-        "env"
-    ]
+    assert pod["volumes"][1]["csi"]["volumeAttributes"] == {"secretProviderClass": "hf"}
     told = tidepool("jobs", "list")
     assert told.stdout.splitlines()[-1].split()[:3] == ["llama", "waiting", "1"] or "2 x v4-32" in told.stdout
 
@@ -138,7 +134,7 @@ def test_a_dry_run_prints_the_object_and_asks_no_cluster(cluster: Cluster) -> No
         (("submit", "x", "--call", "a:b", "--arguments", "[]"), "JSON object"),
         (("submit", "x", "--slices", "two", "--", "true"), "not a number of slices"),
         (("submit", "x", "--env", "A", "--", "true"), "NAME=VALUE"),
-        (("submit", "x", "--secret", "HF_TOKEN", "--", "true"), "NAME=SECRET/KEY"),
+        (("submit", "x", "--secret", "HF_TOKEN", "--", "true"), "NAME=SECRET"),
         (("submit", "x", "--tpu", "v4-8", "--slices", "0", "--", "true"), "write: 1, or a choice such as 1, 2, 4"),
         (("submit", "x", "--tpu", "v4-8", "--", "true"), "by --backend local"),
         (("submit", "x", "--queue", "v4", "--", "true"), "asks for a queue"),

@@ -12,7 +12,7 @@ from infra.jobs.client import JobError, JobPhase, wait
 from infra.jobs.fake import FakeClient
 from infra.jobs.local import LocalClient
 from infra.jobs.outcomes import Outcome
-from infra.jobs.request import Command, ImportedCall, JobRequest, Resources, Retries, SecretKey
+from infra.jobs.request import Command, ImportedCall, JobRequest, Resources, Retries
 
 ONCE = Retries(preemptions=0, failures=0)
 CALLED: list[str] = []
@@ -102,7 +102,7 @@ def test_what_a_function_raises_is_an_error_of_the_program(tmp_path: Path) -> No
 
 
 def test_this_machine_has_no_secrets_of_a_cluster(tmp_path: Path) -> None:
-    asked = JobRequest(name="s", entry_point=Command(("true",)), secrets={"HF_TOKEN": SecretKey("hf", "value")})
+    asked = JobRequest(name="s", entry_point=Command(("true",)), secrets={"HF_TOKEN": "hf"})
     with pytest.raises(JobError, match="HF_TOKEN"):
         LocalClient(tmp_path).submit(asked)
 

@@ -89,6 +89,12 @@ def is_rotation(value: str) -> str | None:
     return f"{value!r} is not a number of seconds with an s, at least {_SHORTEST_ROTATION}s"
 
 
+def is_redis_name(value: str) -> str | None:
+    if re.fullmatch(r"[a-z][a-z0-9-]{0,39}[a-z0-9]", value):
+        return None
+    return f"{value!r} is not 2 to 41 lower-case letters, digits and hyphens, a letter first, no hyphen last"
+
+
 def is_base64(value: str) -> str | None:
     try:
         base64.b64decode(value, validate=True)

@@ -1,4 +1,4 @@
-"""Values of queues and of the teams that share them: namespaces, weights, priorities, members, preemption."""
+"""Values of queues, of the teams that share them, and of their store: namespaces, weights, priorities, members."""
 
 from __future__ import annotations
 
@@ -33,6 +33,12 @@ TeamName = Annotated[
         "the team's namespace would be one of Kubernetes, GKE or a queue's controller",
         "another name",
     ),
+]
+StoreMemory = Annotated[int, between(1, 300, "GB of memory of a Redis", "a number such as 1")]
+"""Memorystore's limits (cloud.google.com/memorystore/docs/redis/pricing, read 2026-11)."""
+FirestoreLocation = Annotated[
+    StrictStr,
+    matching(r"[a-z]+(-[a-z]+)*[0-9]+", "a region or multi-region of Firestore", "such as us-central1 or nam5"),
 ]
 Weight = Annotated[int, between(1, 1000, "a share of the queues", "a number such as 2")]
 PriorityName = Annotated[
