@@ -117,7 +117,7 @@ def test_a_zone_that_does_not_answer_is_told_and_holds_up_nothing_else(world: St
     world.cloud.control.fail("error", method="tpu.projects.locations.nodes.list", code=403)
     plan = world.engine.preview()
     assert changed(plan) == {THIRD: "create"}
-    assert any(f"{ZONE}: not known whether VMs stand" in said.message for said in plan.diagnostics)
+    assert any(f"{ZONE}: unknown whether VMs exist" in said.message for said in plan.diagnostics)
 
 
 def test_nothing_is_asked_where_the_state_has_every_vm(world: StandingWorld) -> None:
