@@ -62,7 +62,7 @@ def enter_script() -> str:
 def jobset(request: JobRequest) -> dict[str, Any]:
     """The object to create. ConfigError where the request has no image, which a pod cannot do without."""
     if not request.image:
-        rule = "a job in a cluster runs an image, by digest"
+        rule = "a job in a cluster needs an image, by digest"
         raise ConfigError([Problem(f"job {request.name}: image", "", rule, "--image IMAGE@sha256:...")])
     labels = {JOB: request.name}
     if request.queue:
@@ -135,7 +135,7 @@ def replicated_job(request: JobRequest) -> dict[str, Any]:
 
 
 def interruptions(request: JobRequest) -> list[dict[str, Any]]:
-    """What fails a Job for reasons outside its program: a pod that was evicted, or a TPU that was not to be had."""
+    """What fails a Job for reasons outside its program: a pod that was evicted, or a TPU that stayed in use."""
     disrupted = {"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
     if request.resources.accelerator is None:
         return [disrupted]
@@ -164,7 +164,7 @@ def shape_of(request: JobRequest, accelerator: AcceleratorType) -> GkeShape:
     """What GKE calls its slices; ConfigError where GKE has none of the type."""
     shape = gke_shape(accelerator)
     if shape is None:
-        rule = "GKE publishes no machine type for its hosts"
+        rule = "GKE has no machine type for this accelerator"
         raise ConfigError(
             [Problem(f"job {request.name}: resources", accelerator.name, rule, "another accelerator type")]
         )

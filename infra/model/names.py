@@ -16,6 +16,7 @@ _LABEL_KEY = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _LABEL_VALUE = re.compile(r"[a-z0-9_-]{0,63}")
 _BUCKET = re.compile(r"[a-z0-9]([a-z0-9-]{1,61}[a-z0-9])")
 _ACCOUNT_ID = re.compile(r"[a-z][a-z0-9-]{4,28}[a-z0-9]")
+_NODE_POOL = re.compile(r"[a-z0-9]+-[a-z]+-\d+t-\d+(x\d+)+-[a-z0-9]+-[a-z]+(-\d+)?")
 _MAX_ACCOUNT_ID = 30
 _MAX_POOL_ID = 32
 _MAX_TRIGGER_NAME = 64
@@ -80,6 +81,11 @@ def node_pool_name(machine_type: str, topology: str, zone: str, capacity: str, i
     """
     parts = (machine_type, topology, zone.rpartition("-")[2], capacity)
     return "-".join((*parts, str(index)) if index is not None else parts)
+
+
+def is_node_pool(name: str) -> bool:
+    """Whether `node_pool_name` gave it; no VM is called so, for its zone is whole."""
+    return _NODE_POOL.fullmatch(name) is not None
 
 
 def network_name(stack: str) -> str:

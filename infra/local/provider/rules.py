@@ -130,11 +130,11 @@ def is_priority(value: int) -> str | None:
 
 def deletes_no_routes(wanted: bool) -> str | None:
     """Routes are no part of what the local cloud serves."""
-    return "the embedded provider deletes no routes; leave it out" if wanted else None
+    return "the embedded provider does not delete routes; leave it out" if wanted else None
 
 
 def chooses_no_path(wanted: bool) -> str | None:
-    return "the embedded provider chooses no BGP path selection; leave it out" if wanted else None
+    return "the embedded provider has no choice of BGP paths; leave it out" if wanted else None
 
 
 def are_labels(labels: dict[str, str]) -> str | None:
@@ -208,7 +208,7 @@ def _seconds(subject: str, duration: Any) -> float:
     if duration is UNKNOWN:
         return 0.0
     if not _DURATION.fullmatch(duration):
-        raise ValueError(f"Error parsing {subject}: {duration!r} is no duration such as 600s or 10m")
+        raise ValueError(f"Error parsing {subject}: {duration!r} is not a duration such as 600s or 10m")
     sign = -1 if duration.startswith("-") else 1
     return sign * sum(float(amount) * _SECONDS[unit] for amount, unit in _PART.findall(duration))
 

@@ -22,7 +22,7 @@ def _queues(config: StackConfig) -> Queues | None:
 
 def _queues_have_a_cluster(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
     if _queues(config) is not None and has(config, "cluster") and config.cluster is None:
-        rule = "queues share the slices of a cluster, and the stack declares none"
+        rule = "the stack declares queues and no cluster whose slices they share"
         yield Problem(subject(("queues",)), "", rule, "tidepool:cluster and tidepool:slices, or no queues")
 
 
@@ -30,7 +30,7 @@ def _teams_once(config: StackConfig, _: Sequence[StackConfig], subject: Subject)
     queues = _queues(config)
     if queues is not None and has(queues, "teams"):
         listed = (team.name if has(team, "name") else None for team in queues.teams)
-        yield from repeats(listed, subject, ("queues", "teams"), "each team once: its name is its namespace", "name")
+        yield from repeats(listed, subject, ("queues", "teams"), "the team's name is listed twice", "name")
 
 
 def _teams_use_what_is_there(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
@@ -45,7 +45,7 @@ def _teams_use_what_is_there(config: StackConfig, _: Sequence[StackConfig], subj
             if accelerator.name not in there:
                 at = subject(("queues", "teams", index, "accelerators", place))
                 fix = f"one of {', '.join(sorted(there))}" if there else "an entry of tidepool:slices first"
-                yield Problem(at, shown(accelerator.name), "a team uses slices that the stack declares", fix)
+                yield Problem(at, shown(accelerator.name), "the stack declares no slices of this accelerator", fix)
 
 
 def _reclaim_of_what_is_lent(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
@@ -56,7 +56,7 @@ def _reclaim_of_what_is_lent(config: StackConfig, _: Sequence[StackConfig], subj
         and queues.reclaim != "never"
         and not queues.borrowing
     ):
-        rule = "no queue lends anything, so that there is nothing to get back"
+        rule = "no queue lends quota, so there is nothing to get back"
         yield Problem(subject(("queues", "reclaim")), shown(queues.reclaim), rule, "borrowing: true, or reclaim: never")
 
 

@@ -81,7 +81,7 @@ def named(cloud: Cloud, said: str) -> str:
     fitting = [name for name in served if not said or said in (name, name.rpartition("/")[2])]
     if len(fitting) != 1:
         known = ", ".join(served) or "none"
-        raise not_found(f"cluster {said}" if said else f"the one cluster (there are {len(served)}: {known})")
+        raise not_found(f"cluster {said}" if said else f"the only cluster (there are {len(served)}: {known})")
     return fitting[0]
 
 
