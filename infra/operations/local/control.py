@@ -9,7 +9,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
-from typing import Any, Final, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from infra.local.cloud import daemon
 from infra.local.cloud.build_control import BuildControl
@@ -25,9 +25,11 @@ from infra.model.catalogue import AcceleratorType, UnknownNameError
 from infra.model.errors import meant
 from infra.model.stack import pulumi_values, stack_names
 from infra.operations.errors import Failure, Refusal
-from infra.operations.local.broker import LocalGuests
 from infra.operations.local.cloud import refusing
 from infra.operations.workspace import workspace
+
+if TYPE_CHECKING:
+    from infra.operations.local.broker import LocalGuests
 
 __all__ = ("CONCLUSIONS", "FAULTS")
 
@@ -64,14 +66,21 @@ def running_github() -> Generator[GitHubControl]:
 @contextmanager
 def running_guests() -> Generator[Guests]:
     """The guests of its VMs, for this operation alone, in the same way."""
-    with running() as control, LocalGuests(home=workspace().home, url=control.url).turn() as found:
+    with running() as control, _guests(control.url).turn() as found:
         yield found
 
 
 def advance_clock(seconds: float) -> None:
     """Move its clock, and let the guests of its VMs live meanwhile."""
     with running() as control:
-        LocalGuests(home=workspace().home, url=control.url).advance(seconds)
+        _guests(control.url).advance(seconds)
+
+
+def _guests(url: str) -> LocalGuests:
+    # With a broker and Google's clients, which take longer to import than most of these operations.
+    from infra.operations.local.broker import LocalGuests
+
+    return LocalGuests(home=workspace().home, url=url)
 
 
 def stack_project() -> str:
