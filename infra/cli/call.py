@@ -12,7 +12,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from infra.cli.echo import machines, works_on
+from infra.cli.echo import echo, machines, works_on
 from infra.cli.failures import FAILED
 from infra.cli.options import Form
 from infra.cli.render.console import people, say
@@ -118,10 +118,12 @@ class Invocation:
         if self.as_json or self.form is Form.JSON:
             machines(body)
 
-    def end(self, body: Mapping[str, Any], *, failed: bool = False) -> int:
-        """Print the object of --json with the exit code, and give that."""
+    def end(self, body: Mapping[str, Any], *lines: str, failed: bool = False) -> int:
+        """Print the object of --json with the exit code, or on stdout the lines for people; gives the exit code."""
         code = FAILED if failed else 0
         self.tell({**body, "exit": code})
+        for line in () if self.as_json else lines:
+            echo(line)
         return code
 
 
