@@ -16,12 +16,9 @@ from infra.operations.setup.bootstrap import apply_bootstrap, plan_bootstrap
 @click.option("--location", metavar="REGION", help="Of state bucket and key; default where the fleet bucket is.")
 @click.option("--bucket", metavar="NAME", help="Of the state; default PROJECT-pulumi-state.")
 @click.option(
-    "--impersonator",
-    "impersonators",
-    metavar="MEMBER",
-    multiple=True,
+    "--impersonator", "impersonators", metavar="MEMBER", multiple=True,
     help="Who may act as the deploying account, such as user:EMAIL; may be repeated.",
-)
+)  # fmt: skip
 @options.each(options.cloud_option, options.yes_option, options.json_option)
 @called
 def bootstrap_command(

@@ -170,29 +170,18 @@ def log(*, limit: int, failed: bool, as_json: bool) -> None:
 @click.argument("generation", required=False)
 @click.argument("chips", required=False, type=click.IntRange(0))
 @click.option(
-    "--capacity",
-    type=click.Choice(["on-demand", "preemptible", "reserved"]),
-    default="preemptible",
-    show_default=True,
+    "--capacity", type=click.Choice(["on-demand", "preemptible", "reserved"]), default="preemptible", show_default=True,
     help="Which quota; spot draws on the preemptible one. reserved is a reservation.",
-)
+)  # fmt: skip
 @click.option("--project", help="Whose; the project of the stack files when left out.")
 @click.option("--name", default="", help="Name of a reservation.")
 @click.option("--held-elsewhere", type=click.IntRange(0), default=0, help="Chips of it that others hold.")
 @click.option("--lift", is_flag=True, help="Remove the limit of ZONE and GENERATION.")
 @options.json_option
 def limit(
-    *,
-    zone: str | None,
-    generation: str | None,
-    chips: int | None,
-    capacity: Any,
-    project: str | None,
-    name: str,
-    held_elsewhere: int,
-    lift: bool,
-    as_json: bool,
-) -> None:
+    *, zone: str | None, generation: str | None, chips: int | None, capacity: Any, project: str | None, name: str,
+    held_elsewhere: int, lift: bool, as_json: bool,
+) -> None:  # fmt: skip
     """Declare how many chips a zone, or a region, gives of a generation; without arguments, list the limits.
 
     A quota of 8 preemptible v5e chips: ./tidepool cloud limit us-west4-a v5e 8

@@ -32,15 +32,9 @@ _commit_option = click.option("--commit", default="", help="Its forty digits; a 
 @options.each(_commit_option, options.json_option)
 @called
 def push(
-    call: Invocation,
-    *,
-    repository: str,
-    more: tuple[str, ...],
-    changed: tuple[str, ...],
-    branch: str | None,
-    tag: str | None,
-    commit: str,
-) -> None:
+    call: Invocation, *, repository: str, more: tuple[str, ...], changed: tuple[str, ...], branch: str | None,
+    tag: str | None, commit: str,
+) -> None:  # fmt: skip
     """Push to a repository: every trigger that it is for puts a build into the queue.
 
     Says which images' jobs of GitHub it starts besides; `cloud builds jobs` runs them here.

@@ -25,12 +25,9 @@ from infra.preview.meaning import Meaning
 @click.command()
 @options.stack_argument
 @click.option(
-    "--from",
-    "source",
-    metavar="FILE",
-    type=options.A_FILE_THERE,
+    "--from", "source", metavar="FILE", type=options.A_FILE_THERE,
     help="Ask no engine: read what `pulumi preview --json --show-sames` has printed.",
-)
+)  # fmt: skip
 @click.option("--base", metavar="REF|FILE", help="With markdown: the stack file's version before.  [default: HEAD]")
 @click.option(
     "--facts", type=options.A_FILE, help="With markdown: a JSON file of what other rooms know, as for explain."

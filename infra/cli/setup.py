@@ -60,16 +60,9 @@ def doctor_command(call: Invocation) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the outcomes as one JSON object.")
 @click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
 def test_command(
-    *,
-    fast: bool,
-    unit: bool,
-    strict: bool,
-    heavy: bool,
-    live: bool,
-    mutants: tuple[str, ...],
-    as_json: bool,
+    *, fast: bool, unit: bool, strict: bool, heavy: bool, live: bool, mutants: tuple[str, ...], as_json: bool,
     pytest_args: tuple[str, ...],
-) -> None:
+) -> None:  # fmt: skip
     """Run every check of this repository: style, types, layers, dependencies, dead code, shell, image recipes, secrets,
     workflows, tests.
 

@@ -163,14 +163,9 @@ def destroy_command(call: Invocation, *, no_drain: bool, exclude_protected: bool
 
 
 def _end(
-    call: Invocation,
-    run: Plan,
-    seconds: float,
-    more: Mapping[str, Any] = MappingProxyType({}),
-    planned: Planned | None = None,
-    *,
-    failed: bool | None = None,
-) -> int:
+    call: Invocation, run: Plan, seconds: float, more: Mapping[str, Any] = MappingProxyType({}),
+    planned: Planned | None = None, *, failed: bool | None = None,
+) -> int:  # fmt: skip
     """Print the object of a run that has ended; its exit code. failed: None where the run alone says it."""
     code = FAILED if (run.failed if failed is None else failed) else 0
     rows, phases = (planned.rows, planned.phases) if planned else ((), None)

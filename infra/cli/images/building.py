@@ -29,48 +29,28 @@ _SAID = {
 @click.argument("image")
 @click.option("--trigger", is_flag=True, help="Start the stack's trigger by a message, and wait for the record.")
 @click.option(
-    "--wait",
-    "minutes",
-    type=click.IntRange(min=0, max=24 * 60),
-    default=120,
-    show_default=True,
-    metavar="MINUTES",
+    "--wait", "minutes", type=click.IntRange(min=0, max=24 * 60), default=120, show_default=True, metavar="MINUTES",
     help="With --trigger: how long to wait; 0 waits for nothing.",
-)
+)  # fmt: skip
 @click.option(
-    "--revision",
-    "revisions",
-    multiple=True,
-    metavar="OWNER/NAME=COMMIT",
+    "--revision", "revisions", multiple=True, metavar="OWNER/NAME=COMMIT",
     help="With --trigger: what to build of a repository, where not its branch's newest; may be repeated.",
-)
+)  # fmt: skip
 @click.option(
-    "--context",
-    type=options.A_FOLDER,
-    metavar="FOLDER",
+    "--context", type=options.A_FOLDER, metavar="FOLDER",
     help="A checkout of the repository that the image reads, where that is not this one.",
-)
+)  # fmt: skip
 @click.option(
-    "--image-for",
-    "given",
-    multiple=True,
-    metavar="ARGUMENT=IMAGE",
+    "--image-for", "given", multiple=True, metavar="ARGUMENT=IMAGE",
     help="Build from this image in place of the pinned one, such as BASE_IMAGE=localhost/base; may be repeated.",
-)
+)  # fmt: skip
 @click.option("--no-cache", is_flag=True, help="Take no layer of an earlier build.")
 @options.each(options.cloud_option, options.yes_option, options.json_option)
 @called
 def build_command(
-    call: Invocation,
-    *,
-    image: str,
-    trigger: bool,
-    minutes: int,
-    revisions: tuple[str, ...],
-    context: Path | None,
-    given: tuple[str, ...],
-    no_cache: bool,
-) -> int | None:
+    call: Invocation, *, image: str, trigger: bool, minutes: int, revisions: tuple[str, ...], context: Path | None,
+    given: tuple[str, ...], no_cache: bool,
+) -> int | None:  # fmt: skip
     """Build IMAGE, and before it the images that it is built from, and run their smoke tests. Nothing is pushed.
 
     With --trigger the stack's own build of it is started, with all that belongs to it: pushed everywhere, recorded.
@@ -129,13 +109,9 @@ def _outcome(image: str, recorded: bool, minutes: int) -> Text:
 @click.argument("image")
 @click.option("--digest", metavar="SHA256", help="Refuse where the build that asks has other steps than these.")
 @click.option(
-    "--to",
-    "folder",
-    type=options.A_FOLDER,
-    required=True,
-    metavar="FOLDER",
+    "--to", "folder", type=options.A_FOLDER, required=True, metavar="FOLDER",
     help="Where a file a step is written, of assignments of the shell.",
-)
+)  # fmt: skip
 @click.option("--build", metavar="ID", help="Write down that this build began: cloudbuild/ID or github/RUN-ATTEMPT.")
 @click.option("--began", type=click.DateTime(["%Y-%m-%dT%H:%M:%SZ"]), help="When, in UTC; now, where not given.")
 @options.cloud_option

@@ -21,11 +21,9 @@ from infra.operations.images.lab import declared
 
 @click.command()
 @click.option(
-    "--changed",
-    multiple=True,
-    metavar="FILE...",
+    "--changed", multiple=True, metavar="FILE...",
     help="Files that change, from the repository's top; - reads their names, one a line.",
-)
+)  # fmt: skip
 @click.argument("more", nargs=-1, metavar="")
 @click.option("--repository", metavar="OWNER/NAME", help="Whose files they are; this project's where not given.")
 @click.option("--base", metavar="REF", help="Take the files that differ from this commit in this checkout, by git.")
@@ -71,11 +69,9 @@ def _named(files: tuple[str, ...]) -> tuple[str, ...]:
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--ask", is_flag=True, help="Ask the registries what is newer; write nothing.")
 @click.option(
-    "--check",
-    type=options.A_FILE_THERE,
-    metavar="FILE",
+    "--check", type=options.A_FILE_THERE, metavar="FILE",
     help="The same from what --ask --json printed on another machine.",
-)
+)  # fmt: skip
 @click.option("--resolve", is_flag=True, help="Ask and write: what is unresolved, or the entries that are named.")
 @options.json_option
 @called

@@ -45,14 +45,9 @@ class Progress:
     """
 
     def __init__(
-        self,
-        console: Console,
-        *,
-        total: int | None = None,
-        heard: Collection[Diagnostic] = (),
-        lines: bool = True,
+        self, console: Console, *, total: int | None = None, heard: Collection[Diagnostic] = (), lines: bool = True,
         clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._console = console
         self._total = total
         self._heard = heard
