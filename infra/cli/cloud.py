@@ -61,8 +61,7 @@ def status(*, as_json: bool) -> None:
 @options.json_option
 def preempt(*, vm: str, as_json: bool) -> None:
     """Take a spot or preemptible TPU VM away, as Google does; it stays listed as PREEMPTED."""
-    with running() as cloud:
-        node = cloud.preempt(vm)
+    node = running().preempt(vm)
     stack = node.get("labels", {}).get(STACK_LABEL)
     answer(as_json, node, f"{vm} is {node['state']}", *([str(ended_line(stack, [vm]))] if stack else []))
 
@@ -73,8 +72,7 @@ def preempt(*, vm: str, as_json: bool) -> None:
 @options.json_option
 def maintain(*, vm: str, seconds: float | None, as_json: bool) -> None:
     """Begin a maintenance event of a TPU VM."""
-    with running() as cloud:
-        node = cloud.maintain(vm, seconds)
+    node = running().maintain(vm, seconds)
     answer(as_json, node, f"{vm} is under maintenance: {node.get('health', node['state'])}")
 
 
@@ -124,10 +122,10 @@ def fail(
     """
     if kind is not None and not mend_all and mend is None:
         control.fail(kind, lasting=lasting, **rule)
-    with running() as cloud:
-        if mend_all or mend is not None:
-            cloud.mend(mend)
-        faults = cloud.faults()
+    cloud = running()
+    if mend_all or mend is not None:
+        cloud.mend(mend)
+    faults = cloud.faults()
     lines = control.fault_lines(faults) or ["nothing goes wrong on purpose"]
     if kind is not None and kind in control.STRIKES:
         lines += [f"{kind} strikes a guest {control.STRIKES[kind]}"]
@@ -140,13 +138,13 @@ def fail(
 @options.json_option
 def clock(*, advance: float | None, compression: float | None, as_json: bool) -> None:
     """Say what time it is in the cloud, or move it. What becomes due happens: 24 h end a preemptible VM."""
-    with running() as cloud:
-        if compression is not None:
-            cloud.set_compression(compression)
-        if advance is not None:
-            control.advance_clock(advance)
-        now = cloud.clock()
-        now["compression"] = cloud.status()["compression"]
+    cloud = running()
+    if compression is not None:
+        cloud.set_compression(compression)
+    if advance is not None:
+        control.advance_clock(advance)
+    now = cloud.clock()
+    now["compression"] = cloud.status()["compression"]
     said = f"{now['time']} ({now['offset']:.0f} s ahead; operation delays divided by {now['compression']:g})"
     answer(as_json, now, said)
 
@@ -186,17 +184,11 @@ def limit(
 
     A quota of 8 preemptible v5e chips: ./tidepool cloud limit us-west4-a v5e 8
     """
-    with running() as cloud:
-        if zone is not None:
-            if generation is None or (chips is None and not lift):
-                raise click.UsageError("a limit needs ZONE GENERATION CHIPS, and --lift needs ZONE GENERATION")
-            pot = {"zone": zone, "generation": generation, "capacity": capacity}
-            project = project or control.stack_project()
-            if lift:
-                cloud.lift(project=project, **pot)
-            else:
-                cloud.limit(project=project, **pot, chips=chips or 0, name=name, held_elsewhere=held_elsewhere)
-        limits = cloud.limits()
+    if zone is not None:
+        if generation is None or (chips is None and not lift):
+            raise click.UsageError("a limit needs ZONE GENERATION CHIPS, and --lift needs ZONE GENERATION")
+        control.limit(zone, generation, None if lift else chips, capacity, project, name, held_elsewhere)
+    limits = running().limits()
     lines = [
         f"{each['project']} {each['zone']} {each['generation']} {each['capacity']}: "
         f"{each['held'] + each['held_elsewhere']} of {each['chips']} chips held"

@@ -44,9 +44,9 @@ def push(
     if branch and tag:
         raise click.UsageError("a push goes to a --branch or makes a --tag")
     files, ref = [*changed, *more], {"branch": "" if tag else branch or "main", "tag": tag or ""}
-    with running() as control:
-        jobs = work.github_jobs(repository, files, **ref)
-        done = {**control.push(repository, files, **ref, commit=commit), "github": jobs and asdict(jobs)}
+    control = running()
+    jobs = work.github_jobs(repository, files, **ref)
+    done = {**control.push(repository, files, **ref, commit=commit), "github": jobs and asdict(jobs)}
     done["next"] = list(work.next_commands(done))
     call.tell(done)
     if call.as_json:
@@ -65,8 +65,7 @@ def builds() -> None:
 @options.json_option
 def list_builds(*, as_json: bool) -> None:
     """Say which builds there are and how they ended, the newest last."""
-    with running() as control:
-        found = control.builds()
+    found = running().builds()
     lines = [f"{each['status']:<14} {each['id']}  {' '.join(work.images_of(each))}" for each in found]
     answer(as_json, {"builds": found}, *(lines or ["no build was started"]))
 

@@ -48,8 +48,7 @@ def add_node(
 @options.json_option
 def list_nodes(*, as_json: bool) -> None:
     """Every TPU VM that stands, whoever made it."""
-    with control.running() as cloud:
-        nodes = sorted(cloud.nodes(), key=lambda each: each["name"].rpartition("/")[2])
+    nodes = sorted(control.running().nodes(), key=lambda each: each["name"].rpartition("/")[2])
     lines = columns(("VM", "zone", "accelerator", "state", "of"), [_row(each) for each in nodes])
     answer(as_json, {"nodes": nodes}, *(lines or ["no TPU VM stands"]))
 
@@ -59,8 +58,7 @@ def list_nodes(*, as_json: bool) -> None:
 @options.json_option
 def remove_node(*, vm: str, as_json: bool) -> None:
     """A TPU VM is gone at once, and no operation says so."""
-    with control.running() as cloud:
-        cloud.remove_node(vm)
+    control.running().remove_node(vm)
     answer(as_json, {"removed": vm}, f"{vm} is gone")
 
 
@@ -81,8 +79,7 @@ def add_runner(*, place: str, name: str, online: bool, labels: tuple[str, ...], 
     A ghost of ours, which the controller removes: cloud runner add marin-community/marin tpu-ci-us-west4-a-7-0a1b2c
     """
     status = "online" if online else "offline"
-    with control.running_github() as github:
-        made = github.add_runner(place, name, status=status, labels=list(labels))
+    made = control.running_github().add_runner(place, name, status=status, labels=list(labels))
     answer(as_json, made, f"{name} is {status} at {place}")
 
 

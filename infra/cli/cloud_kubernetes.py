@@ -28,8 +28,7 @@ def k8s() -> None:
 @options.json_option
 def list_clusters(*, as_json: bool) -> None:
     """Every cluster, with where it answers."""
-    with running_clusters() as control:
-        found = control.clusters()
+    found = running_clusters().clusters()
     rows = [(each["cluster"], str(each["objects"]), f"https://{each['host']}") for each in found]
     lines = columns(("cluster", "objects", "server"), rows)
     answer(as_json, {"clusters": found}, *(lines or ["there is no cluster"]))
@@ -40,8 +39,7 @@ def list_clusters(*, as_json: bool) -> None:
 @options.json_option
 def begin(*, name: str, as_json: bool) -> None:
     """Serve a cluster that the GKE API did not make; `end` forgets it."""
-    with running_clusters() as control:
-        made = control.begin_cluster(name)
+    made = running_clusters().begin_cluster(name)
     answer(as_json, made, f"{name} answers at https://{made['host']}")
 
 
@@ -50,8 +48,7 @@ def begin(*, name: str, as_json: bool) -> None:
 @options.json_option
 def end(*, cluster: str, as_json: bool) -> None:
     """Forget a cluster of `begin`, and all that is in it."""
-    with running_clusters() as control:
-        control.end_cluster(cluster)
+    running_clusters().end_cluster(cluster)
     answer(as_json, {"ended": cluster}, "it is gone")
 
 
@@ -91,8 +88,7 @@ def status(
 @options.json_option
 def preempt(*, name: str, cluster: str, as_json: bool) -> None:
     """Take a node away with the pods on it; a pool of the GKE API brings it back with the next look."""
-    with running_clusters() as control:
-        control.remove_kube_node(name, cluster=cluster)
+    running_clusters().remove_kube_node(name, cluster=cluster)
     answer(as_json, {"preempted": name}, f"{name} is gone, and its pods")
 
 
@@ -104,8 +100,7 @@ def preempt(*, name: str, cluster: str, as_json: bool) -> None:
 @options.json_option
 def log(*, pod: str, text: str, namespace: str, cluster: str, as_json: bool) -> None:
     """Let a pod print a line."""
-    with running_clusters() as control:
-        control.say_log(pod, f"{text}\n", namespace=namespace, cluster=cluster)
+    running_clusters().say_log(pod, f"{text}\n", namespace=namespace, cluster=cluster)
     answer(as_json, {"pod": pod, "text": text}, f"{pod} printed it")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime
 from functools import partial
@@ -33,7 +34,7 @@ _SAID = {
     help="With --trigger: how long to wait; 0 waits for nothing.",
 )  # fmt: skip
 @click.option(
-    "--revision", "revisions", multiple=True, metavar="OWNER/NAME=COMMIT",
+    "--revision", "revisions", multiple=True, metavar="OWNER/NAME=COMMIT", callback=options.pairs,
     help="With --trigger: what to build of a repository, where not its branch's newest; may be repeated.",
 )  # fmt: skip
 @click.option(
@@ -41,15 +42,15 @@ _SAID = {
     help="A checkout of the repository that the image reads, where that is not this one.",
 )  # fmt: skip
 @click.option(
-    "--image-for", "given", multiple=True, metavar="ARGUMENT=IMAGE",
+    "--image-for", "given", multiple=True, metavar="ARGUMENT=IMAGE", callback=options.pairs,
     help="Build from this image in place of the pinned one, such as BASE_IMAGE=localhost/base; may be repeated.",
 )  # fmt: skip
 @click.option("--no-cache", is_flag=True, help="Take no layer of an earlier build.")
 @options.each(options.cloud_option, options.yes_option, options.json_option)
 @called
 def build_command(
-    call: Invocation, *, image: str, trigger: bool, minutes: int, revisions: tuple[str, ...], context: Path | None,
-    given: tuple[str, ...], no_cache: bool,
+    call: Invocation, *, image: str, trigger: bool, minutes: int, revisions: Mapping[str, str], context: Path | None,
+    given: Mapping[str, str], no_cache: bool,
 ) -> int | None:  # fmt: skip
     """Build IMAGE, and before it the images that it is built from, and run their smoke tests. Nothing is pushed.
 
@@ -62,28 +63,20 @@ def build_command(
     lab = declared()
     wanted = lab.image(image)
     if trigger:
-        return _start(call, lab, wanted, minutes, _pairs("--revision", "OWNER/NAME=COMMIT", revisions))
+        return _start(call, lab, wanted, minutes, revisions)
     from infra.operations.local.images import build  # nothing local is loaded for a build in the cloud
 
-    images = _pairs("--image-for", "ARGUMENT=IMAGE", given)
     tell = partial(_tell, call)
-    builder, done = build(lab, wanted, context=context, given=images, cached=not no_cache, listen=tell)
+    builder, done = build(lab, wanted, context=context, given=given, cached=not no_cache, listen=tell)
     call.tell({"builder": builder, "builds": [asdict(each) for each in done]})
     return None
-
-
-def _pairs(option: str, form: str, pairs: tuple[str, ...]) -> dict[str, str]:
-    wrong = [each for each in pairs if "=" not in each]
-    if wrong:
-        raise Refusal(f"{option} takes {form}, and {wrong[0]!r} has no equals sign")
-    return dict(each.split("=", 1) for each in pairs)
 
 
 def _tell(call: Invocation, image: str, line: str) -> None:
     call.say(Text.assemble((image, "bold"), f": {line}") if image else Text(f"  {line}", style="dim"))
 
 
-def _start(call: Invocation, lab: Lab, image: Image, minutes: int, commits: dict[str, str]) -> int:
+def _start(call: Invocation, lab: Lab, image: Image, minutes: int, commits: Mapping[str, str]) -> int:
     """Start the stack's trigger; 1 where the record did not have the build in time."""
     trigger = builds.trigger(lab, image, commits)
     agree = partial(call.ask_before_google, f"Starting a build of {image.name}")

@@ -39,7 +39,8 @@ def run_builds(fault: str | None) -> Iterator[tuple[Mapping[str, Any], BuildOutc
 
     fault: a step whose tools fail, `STEP[:REGION]`.
     """
-    with running() as control, _at_work():
+    control = running()
+    with _at_work():
         yard = _yard(control)
         while (ran := yard.run_next(fault)) is not None:
             yield ran
@@ -85,7 +86,8 @@ def run_jobs(
     )
 
     def runs() -> Iterator[tuple[str, BuildOutcome]]:
-        with running() as control, _at_work():
+        control = running()
+        with _at_work():
             yield from _yard(control).run_jobs(
                 found, started.images, run=str(now), commits={repository: pushed}, now=now, fault=fault
             )
