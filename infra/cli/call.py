@@ -80,15 +80,8 @@ class Invocation:
         """Engine and cloud, chosen and told."""
         from infra.operations.session import open_session  # loads engines, which explain and comment need not
 
-        return open_session(
-            self.stack,
-            engine=self.engine,
-            cloud=self.cloud,
-            teller=self.teller,
-            parallel=self.parallel,
-            targets=self.targets,
-            refresh=self.refresh,
-        )
+        asked = {name: getattr(self, name) for name in ("engine", "cloud", "teller", "parallel", "targets", "refresh")}
+        return open_session(self.stack, **asked)
 
     def cloud_session(self) -> CloudSession:
         """The cloud alone, chosen and told."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -83,9 +83,7 @@ def run(*, everything: bool, fault: str | None, as_json: bool) -> None:
             echo("\n".join(work.outcome_lines(f"build {build['id']} of {', '.join(work.images_of(build))}", outcome)))
         if not everything:
             break
-    again = [f"./tidepool images build {each['images'][0]} --trigger --wait 0 --cloud local" for each in _failed(done)]
-    following = (*again, "./tidepool cloud builds run") if again else ()
-    _end(as_json, "builds", done, "no build waits; start one with `./tidepool cloud push`", following)
+    _end(as_json, "builds", done, "no build waits; start one with `./tidepool cloud push`", work.build_again(done))
 
 
 @builds.command()
@@ -106,21 +104,14 @@ def jobs(*, repository: str, changed: tuple[str, ...], commit: str, fault: str |
         done.append({"image": name, **work.outcome_json(outcome)})
         if not as_json:
             echo("\n".join(work.outcome_lines(f"job {name}", outcome)))
-    again = work.jobs_command(repository, changed, commit) if _failed(done) else None
-    _end(as_json, "jobs", done, f"this push starts no job of an image; {started.why}", (again,) if again else ())
+    again = (work.jobs_command(repository, changed, commit),) if work.failed(done) else ()
+    _end(as_json, "jobs", done, f"this push starts no job of an image; {started.why}", again)
 
 
-def _failed(done: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    return [each for each in done if each["status"] != work.StepStatus.SUCCESS]
-
-
-def _end(
-    as_json: bool, key: str, done: Sequence[Mapping[str, Any]], nothing: str, following: Sequence[str] = ()
-) -> None:
-    """Tell how it went. following: the commands that try again what failed, which nothing else does."""
-    lines = [nothing] if not done else []
-    if following:
-        lines = ["what failed is not tried again by itself", *(f"next: {command}" for command in following)]
-    answer(as_json, {key: done, "next": list(following)}, *lines)
-    if _failed(done):
+def _end(as_json: bool, key: str, done: Sequence[Mapping[str, Any]], nothing: str, again: Sequence[str]) -> None:
+    """Tell how it went. again: the commands that try again what failed, which nothing else does."""
+    lines = [f"next: {command}" for command in again]
+    lines[:0] = ["what failed is not tried again by itself"] if again else [] if done else [nothing]
+    answer(as_json, {key: done, "next": list(again)}, *lines)
+    if again:
         raise SystemExit(FAILED)

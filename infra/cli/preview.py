@@ -11,7 +11,7 @@ import click
 
 from infra.cli import options
 from infra.cli.call import Invocation, called
-from infra.cli.echo import echo
+from infra.cli.echo import answer, echo
 from infra.cli.options import Form
 from infra.model.errors import ConfigError
 from infra.operations.errors import EngineError, Refusal
@@ -128,8 +128,6 @@ def config_command(call: Invocation, *, path: str) -> None:
       ./tidepool config ci tidepool:controller.region
     """
     value = configured(call.stack, path)
-    call.tell({"stack": call.stack, "path": path, "value": value})
-    if call.as_json:
-        return
-    for prefix, each in (("", value),) if path else ((f"{key}: ", each) for key, each in value.items()):
-        echo(f"{prefix}{each if isinstance(each, str) else json.dumps(each)}")
+    lines = (("", value),) if path else ((f"{key}: ", each) for key, each in value.items())
+    told = (f"{prefix}{each if isinstance(each, str) else json.dumps(each)}" for prefix, each in lines)
+    answer(call.as_json, {"stack": call.stack, "path": path, "value": value}, *told)

@@ -50,10 +50,10 @@ def _repository(_: click.Context, __: click.Parameter, value: str) -> str:
 
 def _plans(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> Mapping[str, Path]:
     """STACK=FILE, each stack once."""
-    pairs = [value.partition("=") for value in values]
-    if any(not (stack and file) for stack, _, file in pairs) or len({stack for stack, _, _ in pairs}) < len(pairs):
+    found = {stack: Path(file) for stack, _, file in (value.partition("=") for value in values) if stack and file}
+    if len(found) < len(values):
         raise click.BadParameter("write STACK=FILE, such as ci=plan.json, and each stack once")
-    return {stack: Path(file) for stack, _, file in pairs}
+    return found
 
 
 place_options = options.each(

@@ -7,9 +7,9 @@ where they happen, `infra.operations.fleet.looks`.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import click
@@ -23,7 +23,7 @@ from infra.cli.failures import FAILED
 from infra.cli.render.console import indented, say
 from infra.operations import broker
 from infra.operations.errors import Failure, Interruption
-from infra.operations.fleet.looks import declared_place, guests_at, told_place
+from infra.operations.fleet.looks import swept_place
 from infra.operations.ports import CloudName
 from infra.operations.reconcile import (
     EVERY,
@@ -40,7 +40,6 @@ from infra.operations.reconcile import (
     verb,
     waiting_words,
 )  # fmt: skip
-from infra.operations.stacks.stack_file import stack_file
 from infra.preview.words import clock, span
 
 
@@ -85,16 +84,9 @@ def reconcile_command(
     if as_json and log:
         raise click.UsageError("--json and --log are two forms of the same; say one")
     call = replace(call, aside=log is not None)
-    place = None if call.cloud is CloudName.LOCAL else told_place(stack, os.environ)
-    guests = None
-    if place is None:
-        config = stack_file(stack).config
-        session = call.cloud_session()
-        call.ask_before_google(f"Reconciling the fleet of {stack}", session.cloud)
-        place = declared_place(config, session.endpoint)
-        guests = guests_at(session.endpoint)
-    else:
-        works_on(CloudName.GOOGLE)
+    agree = partial(call.ask_before_google, f"Reconciling the fleet of {stack}")
+    place, guests = swept_place(stack, call.cloud, call.teller, agree)
+    works_on(CloudName.GOOGLE if place.endpoint is None else CloudName.LOCAL)
     last = None
     teller = SweepTeller(console=call.console, only_changes=until_settled)
     try:

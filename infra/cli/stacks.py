@@ -18,10 +18,10 @@ from infra.cli.render.progress import Progress
 from infra.cli.render.stacks import registries_line, show_findings, show_outcome, show_plan, show_planned, show_pools
 from infra.model.plan import Plan
 from infra.model.planned_capacity import outcomes
-from infra.operations.errors import Failure, Refusal
+from infra.operations.errors import Failure
 from infra.operations.fleet.status import coming_line
 from infra.operations.ports import Tone
-from infra.operations.session import Session, open_session
+from infra.operations.session import give_clusters, open_session
 from infra.operations.stacks import destroy, state
 from infra.operations.stacks.aftermath import Aftermath, Published, look_after
 from infra.operations.stacks.apply import apply, plan_apply
@@ -73,15 +73,6 @@ def up_command(call: Invocation, *, no_drain: bool, kube: Path | None) -> int:
     told = {"outcomes": [each.to_json() for each in outcomes(run)]}
     more = planned.findings_json | told | after.to_json()
     return _end(call, run, progress.seconds, more, planned, failed=bool(run.failed or after.problems))
-
-
-def give_clusters(session: Session, kube: Path) -> None:
-    """Let the local cloud's clusters have the API server of a kubeconfig, as `cloud k8s use` does."""
-    if session.endpoint is None:
-        raise Refusal(f"--kube {kube} is for clusters of the local cloud: on Google Cloud, GKE has its own API servers")
-    from infra.operations.local.kubernetes import use  # on Google Cloud nothing local is loaded
-
-    session.say(f"the API server of every cluster is {use(kube, '')}")
 
 
 @click.command()

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from infra.cli import options
 from infra.cli.call import Invocation, called, called_aside
-from infra.cli.echo import echo
+from infra.cli.echo import answer
 from infra.cli.render.console import show
 from infra.cli.render.images import details, images_table, moved_lines, pools_table, uses_table
 from infra.operations.errors import Failure
@@ -62,9 +62,7 @@ def current_command(call: Invocation, *, image: str) -> None:
     name = lab.image(image).name
     with at_work(lab, call.cloud, call.teller) as work:
         current = work.current(name)
-    call.tell({"image": name, "build": current.model_dump(mode="json")})
-    if not call.as_json:
-        echo(current.digest)
+    answer(call.as_json, {"image": name, "build": current.model_dump(mode="json")}, current.digest)
 
 
 @click.command()

@@ -17,11 +17,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from infra.cli.echo import machines
 from infra.model.visible import visible
-
-__all__ = ("VisibleConsole", "indented", "is_live", "machines", "people", "say", "show", "table")
-
 
 HANG = 2
 """Columns by which what is broken off stands to the right of its line."""

@@ -119,6 +119,17 @@ def jobs_command(repository: str, files: Iterable[str], commit: str = "") -> str
     return shlex.join(["./tidepool", "cloud", "builds", "jobs", repository, *changed, *more])
 
 
+def failed(done: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Those of builds or jobs, as JSON has them, that did not succeed."""
+    return [each for each in done if each["status"] != StepStatus.SUCCESS]
+
+
+def build_again(done: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """The commands that try again the builds that failed."""
+    again = [f"./tidepool images build {each['images'][0]} --trigger --wait 0 --cloud local" for each in failed(done)]
+    return (*again, "./tidepool cloud builds run") if again else ()
+
+
 def next_commands(done: Mapping[str, Any]) -> Iterator[str]:
     """The commands that run here what the push has started, each of it."""
     if queued := sum(bool(each["build"]) for each in done["triggers"]):
