@@ -89,8 +89,9 @@ class Invocation:
 
         return open_cloud(self.cloud, self.teller)
 
-    def say(self, line: str | Text, style: str = "") -> None:
-        say(self.console, Text(line, style=style) if style and isinstance(line, str) else line)
+    def say(self, *lines: str | Text, style: str = "") -> None:
+        """Tell people; style: of what has none of its own."""
+        say(self.console, *(Text(line, style=style) if style and isinstance(line, str) else line for line in lines))
 
     def ask(self, what: str) -> None:
         """Ask before `what`; Refusal without a terminal, Failure on a no."""

@@ -9,10 +9,10 @@ import click
 from infra.cli import cloud_builds, cloud_fleet, cloud_kubernetes, options
 from infra.cli.echo import answer
 from infra.cli.options import Duration
-from infra.cli.render.stacks import ended_line
 from infra.operations.local import cloud as process
 from infra.operations.local import control
 from infra.operations.local.control import FAULTS, running
+from infra.preview.run_lines import ended_line
 
 STACK_LABEL = "tidepool-stack"
 

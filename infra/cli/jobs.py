@@ -261,7 +261,6 @@ def _tell(call: Invocation, state: JobState, more: str = "") -> None:
         ahead = "nobody tells its place" if waits.place is None else f"{waits.place} ahead of it"
         whole = "" if waits.cluster_place is None else f", {waits.cluster_place} in all queues together"
         call.say(f"  it waits in {waits.queue}, {ahead}{whole}: {waits.says}")
-    for line in state.because:
-        call.say(f"  {line}")
+    call.say(*(f"  {line}" for line in state.because))
     if more and state.phase is not JobPhase.ENDED:
-        call.say(f"  {more}", "dim")
+        call.say(f"  {more}", style="dim")

@@ -14,6 +14,7 @@ from infra.cli.call import Invocation, called
 from infra.cli.echo import answer, echo
 from infra.cli.options import Form
 from infra.model.errors import ConfigError
+from infra.model.json_shape import plain
 from infra.operations.errors import EngineError, Refusal
 from infra.operations.stacks.explain import explain_edit, explain_working_tree, read_facts
 from infra.operations.stacks.stack_file import configured
@@ -43,7 +44,7 @@ def preview_command(call: Invocation, *, source: Path | None, base: str | None, 
     stack file is invalid.
     """
     # Engines and Google's clients, which an explanation needs not.
-    from infra.cli.render.stacks import grants_document, show_findings, show_grants, show_planned
+    from infra.cli.render.stacks import show_findings, show_grants, show_planned
     from infra.operations.stacks.findings import recorded
     from infra.operations.stacks.pools import policies_of
     from infra.operations.stacks.preview import judged, preview
@@ -64,10 +65,10 @@ def preview_command(call: Invocation, *, source: Path | None, base: str | None, 
             if call.refresh:
                 seen = policies_of(wanted.config, session.endpoint)
                 show_grants(call.console, seen)
-                granted = grants_document(seen)
+                granted = {"grants": plain(seen)}
     show_findings(call.console, planned.findings)
     if planned.changes and not planned.stopped:
-        call.say(f"next: ./tidepool up {call.stack}", "dim")
+        call.say(f"next: ./tidepool up {call.stack}", style="dim")
     if call.form is Form.MARKDOWN:
         echo(comment(Preview(stack=call.stack, plan=planned.plan, meaning=meaning, findings=planned.findings)))
     return call.end(planned.to_json() | granted, failed=planned.stopped)

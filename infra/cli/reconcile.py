@@ -27,17 +27,15 @@ from infra.operations.fleet.looks import swept_place
 from infra.operations.ports import CloudName
 from infra.operations.reconcile import (
     EVERY,
-    ActionOutcome,
     Result,
     Swept,
     UnsettledError,
     Unswept,
     held_words,
+    outcome_words,
     reconcile,
-    subject,
     summary,
     unsettled,
-    verb,
     waiting_words,
 )  # fmt: skip
 from infra.preview.words import clock, span
@@ -96,7 +94,7 @@ def reconcile_command(
         ):  # fmt: skip
             if isinstance(last, Unswept):
                 if watch:
-                    call.say(last.reason, "yellow")
+                    call.say(last.reason, style="yellow")
             elif as_json:
                 machines(last.to_json())
             elif not log:
@@ -182,18 +180,7 @@ class SweepTeller:
 
 def _done(swept: Swept) -> Iterator[Text]:
     for outcome in swept.outcomes:
-        came_to = f"; {outcome.result.value}: {_came_to(outcome)}"
-        if outcome.result is Result.DONE:
-            came_to = "; begun, and not made yet" if outcome.is_begun else ""
-        style = "red" if outcome.result is Result.FAILED else ""
-        yield Text(f"{verb(outcome.action)} {subject(outcome.action)}: {outcome.action.reason}{came_to}", style=style)
-
-
-def _came_to(outcome: ActionOutcome) -> str:
-    """Google's own words on a create are long, and belong to the VM's story."""
-    if outcome.trouble is None:
-        return outcome.text
-    return f"{outcome.trouble.value} (`./tidepool why {subject(outcome.action)}`)"
+        yield Text(outcome_words(outcome), style="red" if outcome.result is Result.FAILED else "")
 
 
 def _standing(swept: Swept) -> Iterator[Text]:

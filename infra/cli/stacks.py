@@ -15,7 +15,7 @@ from infra.cli.call import Invocation, called, called_aside
 from infra.cli.echo import echo
 from infra.cli.failures import FAILED
 from infra.cli.render.progress import Progress
-from infra.cli.render.stacks import registries_line, show_findings, show_outcome, show_plan, show_planned, show_pools
+from infra.cli.render.stacks import show_findings, show_plan, show_planned, show_pools
 from infra.model.plan import Plan
 from infra.model.planned_capacity import outcomes
 from infra.operations.errors import Failure
@@ -23,12 +23,12 @@ from infra.operations.fleet.status import coming_line
 from infra.operations.ports import Tone
 from infra.operations.session import give_clusters, open_session
 from infra.operations.stacks import destroy, state
-from infra.operations.stacks.aftermath import Aftermath, Published, look_after
+from infra.operations.stacks.aftermath import Aftermath, look_after
 from infra.operations.stacks.apply import apply, plan_apply
 from infra.operations.stacks.pools import pools_now
 from infra.operations.stacks.preview import Planned, run_document
 from infra.operations.stacks.stack_file import declared
-from infra.preview.run_lines import drift
+from infra.preview.run_lines import drift, outcome, registries_line
 
 
 @click.command()
@@ -67,7 +67,7 @@ def up_command(call: Invocation, *, no_drain: bool, kube: Path | None) -> int:
     call.ask_before_google(f"Applying this plan for {call.stack}", session.cloud)
     progress = Progress(call.console, total=planned.changes, heard=planned.plan.diagnostics)
     run = apply(session, planned, progress, drains=not no_drain)
-    show_outcome(call.console, run, progress.seconds)
+    call.say(*outcome(run, progress.seconds))
     after = look_after(wanted.config, run, session.endpoint)
     _show_aftermath(call, after)
     told = {"outcomes": [each.to_json() for each in outcomes(run)]}
@@ -92,8 +92,7 @@ def refresh_command(call: Invocation) -> int:
     call.ask_before_google(f"Reading every resource of {call.stack}", session.cloud)
     progress = Progress(call.console, lines=False)
     run = state.refresh(session, progress)
-    for line in drift(run, progress.seconds):
-        call.say(line)
+    call.say(*drift(run, progress.seconds))
     pools, silent = pools_now(config, session.endpoint)
     call.say("")
     show_pools(call.console, call.stack, pools)
@@ -118,7 +117,7 @@ def adopt_command(call: Invocation) -> int:
     progress = Progress(call.console)
     run = state.adopt(session, progress)
     if run.steps or run.failed:
-        show_outcome(call.console, run, progress.seconds)
+        call.say(*outcome(run, progress.seconds))
     else:
         session.say(f"{call.stack}: nothing to adopt, in {progress.seconds:.1f} s", Tone.GOOD)
     return _end(call, run, progress.seconds)
@@ -149,7 +148,7 @@ def destroy_command(call: Invocation, *, no_drain: bool, exclude_protected: bool
     call.ask(f"Deleting {what} on {session.choice.cloud_name}")
     progress = Progress(call.console)
     run = destroy.destroy(session, plan, progress, drains=not no_drain, exclude_protected=exclude_protected)
-    show_outcome(call.console, run, progress.seconds)
+    call.say(*outcome(run, progress.seconds))
     return _end(call, run, progress.seconds)
 
 
@@ -166,26 +165,15 @@ def _end(
 
 def _show_aftermath(call: Invocation, after: Aftermath) -> None:
     """What is there after an apply."""
-    for problem in after.problems:
-        call.say(f"problem: {problem}", "bold red")
+    call.say(*(f"problem: {problem}" for problem in after.problems), style="bold red")
     if after.manifest is not None:
-        call.say(_manifest_line(after.manifest), "dim")
+        call.say(str(after.manifest), style="dim")
     if after.building:
         call.say(f"builds started, whose triggers have other steps now: {', '.join(after.building)}")
-    for rollout in after.rollouts:
-        call.say(coming_line(rollout))
-    call.say("")
+    call.say(*map(coming_line, after.rollouts), "")
     show_pools(call.console, after.config.stack, after.pools)
     if after.registries:
-        call.say("")
-        call.say(registries_line(after.registries))
-
-
-def _manifest_line(published: Published) -> str:
-    """Where the manifest is, and whether it is new."""
-    said = "published" if published.changed else "unchanged"
-    where = f"gs://{published.bucket}/{published.object}"
-    return f"manifest {said}: {where} (generation {published.generation})"
+        call.say("", registries_line(after.registries))
 
 
 @click.command()

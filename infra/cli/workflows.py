@@ -83,8 +83,7 @@ def command(
         raise Refusal(f"--target {target}: there is no such folder; give the consumer's checkout")
     if pin is not None:
         moved, wrote = pin_actions(pin)
-        for name, commit in moved.items():
-            call.say(f"pinned {name} at {commit}")
+        call.say(*(f"pinned {name} at {commit}" for name, commit in moved.items()))
         return _wrote(call, wrote)
     if explain is not None:
         return _explained(call, explained(explain, spec))
@@ -106,10 +105,7 @@ def command(
 def _wrote(call: Invocation, wrote: Wrote) -> int:
     if wrote.made_folder:
         call.say(f"made the folder {wrote.root}, which was not there")
-    for path in wrote.removed:
-        call.say(f"removed {path}")
-    for path in wrote.written:
-        call.say(f"wrote {path}")
+    call.say(*(f"removed {path}" for path in wrote.removed), *(f"wrote {path}" for path in wrote.written))
     call.say(f"{len(wrote.written)} written, {len(wrote.removed)} removed, {wrote.same} as they were")
     return call.end(asdict(wrote) | {"root": str(wrote.root)})
 
@@ -122,7 +118,7 @@ def _checked(call: Invocation, target: Path | None, spec: str | None) -> int:
     warned = len(checked.troubles) - stopping
     more = f", {warned} to know of" if warned else ""
     said = f"{stopping} to mend{more}" if stopping else f"{checked.files} generated files: nothing to mend{more}"
-    call.say(said, "bold red" if stopping else "bold green")
+    call.say(said, style="bold red" if stopping else "bold green")
     return call.end({"findings": [asdict(each) for each in checked.troubles]}, failed=bool(stopping))
 
 
@@ -150,8 +146,7 @@ def _explained(call: Invocation, files: Iterable[FileTold]) -> int:
 
 def _newer(call: Invocation, file: Path) -> int:
     found = newer_actions(file)
-    for each in found:
-        call.say(str(each))
+    call.say(*map(str, found))
     call.say(f"take them over in {TABLE}, then ./tidepool workflows --write" if found else f"{TABLE} has the newest")
     return call.end({"newer": [each.to_json() for each in found]}, failed=bool(found))
 
@@ -172,14 +167,13 @@ def _show_coverage(call: Invocation, spec: Spec, covered: Coverage) -> None:
         drawn.add_row(str(count), str(job), job.markers.text, style="" if count else "yellow")
     for gap, count in covered.by_gap:
         drawn.add_row(str(count), f"nowhere, on purpose ({gap.package})", gap.markers.text, style="dim")
-    call.say(f"{spec.name}: {covered.tests} tests of {spec.declared.repository}", "bold")
+    call.say(f"{spec.name}: {covered.tests} tests of {spec.declared.repository}", style="bold")
     show(call.console, drawn)
     for job, count in covered.by_job:
         if not count and job.empty_because:
             said = f"{job} selects no test of the list yet ({job.empty_because}): pytest fails by its exit code 5"
-            call.say(f"{said}: {job.line}", "yellow")
+            call.say(f"{said}: {job.line}", style="yellow")
     findings = tuple(covered.findings())
-    for line in findings:
-        call.say(line, "red")
+    call.say(*findings, style="red")
     if not findings:
-        call.say("every test runs in one job, or is left out on purpose", "green")
+        call.say("every test runs in one job, or is left out on purpose", style="green")

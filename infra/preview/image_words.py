@@ -5,12 +5,24 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
+from infra.model.images.answers import PinOutcome
 from infra.model.images.cost import BuildCost
-from infra.model.images.record import Build
+from infra.model.images.record import Build, RecordOutcome
 from infra.model.images.spec import Image
 
 SHORT: Final = 12
 """Hexadecimal digits of a digest that are shown where its whole length has no room."""
+PIN_WORDS = {
+    PinOutcome.SAME: "as pinned",
+    PinOutcome.RESOLVED: "now known",
+    PinOutcome.NEWER: "the tag names a newer image",
+    PinOutcome.CHANGED: "OTHER BYTES at the same address: look before anything is built from it",
+}
+RECORD_WORDS = {
+    RecordOutcome.CURRENT: "recorded",
+    RecordOutcome.UNCHANGED: "recorded before",
+    RecordOutcome.OLDER: "kept in the history: the record names a build of newer sources",
+}
 _KILO, _MEGA = 1_000, 1_000_000
 
 

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from infra.cli.render.progress import Progress
-from infra.cli.render.stacks import ended_line, pools_table, registries_line
+from infra.cli.render.stacks import pools_table
 from infra.model.catalogue import AcceleratorType, CapacityKind
 from infra.model.fleet import CapacityRow
 from infra.model.plan import Diagnostic, Op, StepEnded, StepStarted
 from infra.operations.stacks.pools import PoolState
 from infra.operations.stacks.state import without_services_own
 from infra.preview.plan_lines import describe
-from infra.preview.run_lines import drift, outcome
+from infra.preview.run_lines import drift, ended_line, outcome, registries_line
 from infra.preview.words import ranges, short_type
 from tests.cli import plans
 

@@ -13,17 +13,11 @@ from rich.text import Text
 
 from infra.cli import options
 from infra.cli.call import Invocation, called
-from infra.model.images.record import RecordOutcome
 from infra.model.images.spec import Image
 from infra.operations.errors import Refusal
 from infra.operations.images import builds
 from infra.operations.images.lab import Lab, at_work, declared
-
-_SAID = {
-    RecordOutcome.CURRENT: "recorded",
-    RecordOutcome.UNCHANGED: "recorded before",
-    RecordOutcome.OLDER: "kept in the history: the record names a build of newer sources",
-}
+from infra.preview.image_words import RECORD_WORDS
 
 
 @click.command()
@@ -146,6 +140,6 @@ def record_command(call: Invocation, *, image: str, build_file: Path, sbom: Path
     finished = builds.finished(lab, image, build_file, {"sbom": sbom, "provenance": provenance})
     with at_work(lab, call.cloud, call.teller) as work:
         done = finished.record(work)
-    call.say(Text.assemble((f"{finished.image} ", "bold"), f"{finished.build.digest}: {_SAID[done.outcome]}"))
+    call.say(Text.assemble((f"{finished.image} ", "bold"), f"{finished.build.digest}: {RECORD_WORDS[done.outcome]}"))
     told = {"outcome": done.outcome.value, "current": done.current, "generation": done.generation}
     call.tell({"image": finished.image, **told, "build": done.build.model_dump(mode="json")})

@@ -51,8 +51,7 @@ def plan_command(
     else:
         count = f"{len(found.files)} files" if len(found.files) != 1 else "1 file"
         call.say(f"{count} of {found.repository}: no image is rebuilt")
-        for other in found.elsewhere:
-            call.say(f"in {other} such a change rebuilds images: --repository {other}")
+        call.say(*(f"in {other} such a change rebuilds images: --repository {other}" for other in found.elsewhere))
     if call.as_json:
         echo(json.dumps(found.to_json(), indent=2))
 
@@ -88,10 +87,11 @@ def bases_command(call: Invocation, *, names: tuple[str, ...], ask: bool, check:
     table = pins.table(names, only_unresolved=resolve)
     if not (ask or check or resolve):
         return _list(call, table)
-    found = pins.check(table, check) if check else pins.ask(table, lambda name: call.say(f"asking for {name}", "dim"))
+    found = (
+        pins.check(table, check) if check else pins.ask(table, lambda name: call.say(f"asking for {name}", style="dim"))
+    )
     show(call.console, findings_table(found.findings))
-    for failure in found.failures:
-        call.say(failure, "red")
+    call.say(*found.failures, style="red")
     open_ones = found.differing
     if resolve:
         wrote = pins.write(table, found.findings)

@@ -36,9 +36,10 @@ def people(*, as_json: bool = False, quiet: bool = False) -> Console:
     return VisibleConsole(stderr=as_json, quiet=quiet, highlight=False, markup=False, emoji=False)
 
 
-def say(console: Console, line: str | Text) -> None:
-    """Print one line of text."""
-    console.print(line, soft_wrap=not console.is_terminal)
+def say(console: Console, *lines: str | Text) -> None:
+    """Print lines of text."""
+    for line in lines:
+        console.print(line, soft_wrap=not console.is_terminal)
 
 
 def indented(console: Console, line: Text) -> None:

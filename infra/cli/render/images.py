@@ -13,14 +13,7 @@ from infra.model.images.answers import PinFinding, PinOutcome
 from infra.model.images.pins import Base, Download
 from infra.model.images.rebuilds import Rebuild
 from infra.operations.images.state import Found, ImageStanding, ImageState, Moved, PlaceState, place_in_short
-from infra.preview.image_words import SHORT, age, built, copied, cost_words, pinned, short, volume, when
-
-_ANSWERS = {
-    PinOutcome.SAME: "as pinned",
-    PinOutcome.RESOLVED: "now known",
-    PinOutcome.NEWER: "the tag names a newer image",
-    PinOutcome.CHANGED: "OTHER BYTES at the same address: look before anything is built from it",
-}
+from infra.preview.image_words import PIN_WORDS, SHORT, age, built, copied, cost_words, pinned, short, volume, when
 
 
 def images_table(found: Sequence[ImageStanding], now: datetime) -> Table:
@@ -78,7 +71,7 @@ def findings_table(findings: Iterable[PinFinding]) -> Table:
     for each in findings:
         style = "red" if each.outcome is PinOutcome.CHANGED else ""
         answered = pinned(each.answer.value) if each.differs else ""
-        drawn.add_row(each.answer.name, pinned(each.pinned), answered, _ANSWERS[each.outcome], style=style)
+        drawn.add_row(each.answer.name, pinned(each.pinned), answered, PIN_WORDS[each.outcome], style=style)
     return drawn
 
 

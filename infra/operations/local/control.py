@@ -27,6 +27,7 @@ from infra.model.stack import pulumi_values, stack_names
 from infra.operations.errors import Failure, Refusal
 from infra.operations.local.broker import LocalGuests
 from infra.operations.workspace import workspace
+from infra.preview.words import span
 
 __all__ = ("CONCLUSIONS", "FAULTS")
 
@@ -169,6 +170,20 @@ def guest_json(vm: Vm, disk: Disk) -> dict[str, Any]:
     said = ("phase", "reason", "image", "bundle", "runner", "job", "obeyed")
     more = {key: getattr(disk, key) or None for key in said}
     return {"vm": vm.id, "stack": vm.stack, "pool": vm.pool, "state": vm.state, **more, "job_id": disk.number or None}
+
+
+def standing(job: Mapping[str, Any], now: datetime) -> str:
+    """Where a job of `jobs` runs, or ran, or how long it has waited."""
+    if job["status"] == "completed":
+        return f"{job['conclusion']} on {job['vm']}"
+    if job["status"] == "queued":
+        return f"waits for {span(now - datetime.fromisoformat(job['created_at']))}"
+    return f"runs on {job['vm']} for {span(now - datetime.fromisoformat(job['started_at']))}"
+
+
+def doing(disk: Disk) -> str:
+    """What a guest runs, or why it runs nothing."""
+    return f"job {disk.number}, {disk.job}" if disk.job else disk.reason or disk.runner
 
 
 def _was_refused(entry: Mapping[str, Any]) -> bool:
