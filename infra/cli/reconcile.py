@@ -138,9 +138,7 @@ def _printer(*, as_json: bool) -> Callable[[dict[str, Any]], None]:
         if as_json:
             echo(broker.line(facts))
             return
-        why = facts.get("runner") if facts["outcome"] == broker.GRANTED else facts.get("detail", "")
-        said = (facts["time"][:19], facts["outcome"], facts["status"], facts["reason"], facts.get("vm", "-"), why)
-        echo(" ".join(str(part) for part in said if part))
+        echo(broker.said(facts))
 
     return tell
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from infra.cli.render.console import say, show
+from infra.cli.render.console import say, show, table
 from infra.model.plan import Plan
 from infra.preview.plan_lines import describe, describe_findings, describe_phases
 from infra.preview.run_lines import ended_line
@@ -55,22 +55,17 @@ def show_pools(console: Console, stack: str, pools: Sequence[PoolState]) -> None
 
 def pools_table(pools: Sequence[PoolState]) -> Table:
     """One row a pool and zone, and their sum."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_footer=True, header_style="bold")
-    table.add_column("pool", overflow="fold", footer=Text("all pools", style="bold"))
-    table.add_column("zone", no_wrap=True)
-    table.add_column("accelerator", no_wrap=True)
-    for title, total in (
-        ("VMs", sum(pool.row.slices for pool in pools)),
-        ("hosts", sum(pool.row.hosts for pool in pools)),
-        ("chips", sum(pool.row.chips for pool in pools)),
-    ):
-        table.add_column(title, justify="right", no_wrap=True, footer=Text(str(total), style="bold"))
-    table.add_column("state", overflow="fold")
-    for pool in pools:
-        row = pool.row
-        counts = (str(row.slices), str(row.hosts), str(row.chips))
-        table.add_row(row.pool, row.zone, row.accelerator, *counts, Text(str(pool) or "-", style=_style(pool)))
-    return table
+    counted = ("VMs", "hosts", "chips")
+    drawn = table("pool", "zone", "accelerator", *counted, "state", right=counted, folded=("pool", "state"))
+    counts = [(pool.row.slices, pool.row.hosts, pool.row.chips) for pool in pools]
+    drawn.show_footer = True
+    for column, total in zip(drawn.columns[3:], map(sum, zip((0, 0, 0), *counts, strict=True)), strict=False):
+        column.footer = Text(str(total), style="bold")
+    drawn.columns[0].footer = Text("all pools", style="bold")
+    for pool, numbers in zip(pools, counts, strict=True):
+        row, state = pool.row, Text(str(pool) or "-", style=_style(pool))
+        drawn.add_row(row.pool, row.zone, row.accelerator, *map(str, numbers), state)
+    return drawn
 
 
 def _style(pool: PoolState) -> str:
