@@ -14,6 +14,7 @@ from infra.cli.echo import echo, machines
 from infra.cli.render.console import show
 from infra.cli.render.images import findings_table, pins_table, rebuilds_table
 from infra.model.images.pins import PINS_FILE, RESOLVE
+from infra.model.json_shape import plain
 from infra.operations.errors import Refusal
 from infra.operations.images import builds, changes, pins
 from infra.operations.images.lab import declared
@@ -53,7 +54,7 @@ def plan_command(
         call.say(f"{count} of {found.repository}: no image is rebuilt")
         call.say(*(f"in {other} such a change rebuilds images: --repository {other}" for other in found.elsewhere))
     if call.as_json:
-        echo(json.dumps(found.to_json(), indent=2))
+        echo(json.dumps(plain(found.images), indent=2))
 
 
 def _named(files: tuple[str, ...]) -> tuple[str, ...]:
