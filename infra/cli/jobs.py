@@ -25,8 +25,7 @@ from infra.jobs.request import (
     JobRequest,
     Resources,
     Retries,
-    SecretKey,
-)  # fmt: skip
+)
 from infra.operations.errors import Refusal
 from infra.operations.jobs import JobBackend, open_jobs, rendered, state_json
 from infra.operations.smoke import STEPS, SmokeOrder, smoke
@@ -53,14 +52,17 @@ class JobPlace:
 def _placed(command: Callable[..., int | None]) -> Callable[..., None]:
     """Hand a command the place that its options name."""
 
-    @options.each(
-        click.option(
-            "--backend", type=click.Choice(BACKENDS), default="auto", show_default=True, help="Where jobs go."
-        ),
-        click.option("--namespace", default="", metavar="NAME", help="Of the cluster; the kubeconfig's if not given."),
-        click.option("--context", default="", metavar="NAME", help="Of the kubeconfig; its current one if not given."),
-        options.json_option,
+    @click.option(
+        "--backend", type=click.Choice(BACKENDS), default="auto", show_default=True,
+        help="Where jobs run; auto takes what is there.",
+    )  # fmt: skip
+    @click.option(
+        "--namespace", default="", metavar="NAME", help="Namespace of the jobs; the kubeconfig's if not given."
     )
+    @click.option(
+        "--context", default="", metavar="NAME", help="Context of the kubeconfig; its current one if not given."
+    )
+    @options.json_option
     @called
     @wraps(command)
     def run(call: Invocation, *, backend: str, namespace: str, context: str, **given: Any) -> int | None:
@@ -75,13 +77,13 @@ def _counts(_: click.Context, __: click.Parameter, value: str) -> tuple[int, ...
         return tuple(int(each) for each in value.split(","))
     except ValueError:
         raise click.BadParameter(
-            f"{value!r} is no number of slices; write 2, or 1,2,4 where any of them will do"
+            f"{value!r} is not a number of slices; write 2, or 1,2,4 where any of them will do"
         ) from None
 
 
 @click.group()
 def jobs_command() -> None:
-    """Submit training jobs, and say how they stand and why.
+    """Submit training jobs, and say what state they are in and why.
 
     Jobs go to the cluster that this process runs in or that the kubeconfig names, to Ray where RAY_API_SERVER_ADDRESS
     names it, else they run on this machine; --backend says otherwise.
@@ -95,52 +97,62 @@ def jobs_command() -> None:
 @click.option("--arguments", default="{}", metavar="JSON", help="With --call: its arguments by name.")
 @click.option("--tpu", metavar="TYPE", help="Accelerator type, such as v4-32; none without it.")
 @click.option(
-    "--slices", default="1", show_default=True, callback=_counts, help="How many, or which numbers will do: 1,2,4."
-)
-@click.option("--cpu", default="", help="Of one pod: 4, 500m.")
-@click.option("--memory", default="", help="Of one pod: 16Gi.")
-@click.option("--disk", default="", help="Of one pod: 100Gi.")
+    "--slices", default="1", show_default=True, callback=_counts,
+    help="How many slices, or the numbers that will do: 1,2,4.",
+)  # fmt: skip
+@click.option("--cpu", default="", help="CPUs of one pod: 4, 500m.")
+@click.option("--memory", default="", help="Memory of one pod: 16Gi.")
+@click.option("--disk", default="", help="Disk of one pod: 100Gi.")
 @click.option(
-    "--image", default="", metavar="IMAGE@sha256:...", help="What runs, by digest; not needed on this machine."
-)
-@click.option(
-    "--env", "environment", metavar="NAME=VALUE", multiple=True, callback=options.pairs, help="May be repeated."
+    "--image", default="", metavar="IMAGE@sha256:...", help="The image, by digest; not needed on this machine."
 )
 @click.option(
-    "--secret", "secrets", metavar="NAME=SECRET/KEY", multiple=True, callback=options.pairs,
+    "--env", "environment", metavar="NAME=VALUE", multiple=True, callback=options.pairs,
+    help="A variable of the program; may be repeated.",
+)  # fmt: skip
+@click.option(
+    "--secret", "secrets", metavar="NAME=SECRET", multiple=True, callback=options.pairs,
     help="A variable from a Secret of the namespace; may be repeated.",
 )  # fmt: skip
 @click.option("--queue", default="", help="LocalQueue of the namespace; without one the job starts at once.")
 @click.option("--priority", default="", help="A priority class of Kueue.")
-@click.option("--service-account", default="", help="Of its pods.")
+@click.option("--service-account", default="", help="Kubernetes service account of the pods.")
 @click.option(
-    "--preemptions", type=click.IntRange(0), default=PREEMPTIONS, show_default=True, help="Retries after them."
+    "--preemptions", type=click.IntRange(0), default=PREEMPTIONS, show_default=True,
+    help="Retries after preemptions, maintenance and failed machines.",
+)  # fmt: skip
+@click.option(
+    "--failures", type=click.IntRange(0), default=FAILURES, show_default=True,
+    help="Retries after errors of the program.",
+)  # fmt: skip
+@click.option(
+    "--time-limit", type=options.Duration(), help="The longest that one attempt may run; with a queue, all together."
 )
-@click.option("--failures", type=click.IntRange(0), default=FAILURES, show_default=True, help="Retries after errors.")
-@click.option("--time-limit", type=options.Duration(), help="Of one attempt, and of all where a queue counts.")
 @click.option(
     "--signal", "checkpoint_signal", type=click.Choice(SIGNALS), default="TERM", show_default=True,
-    help="What the program is sent before it has to end.",
+    help="The signal that the program gets before it is ended.",
 )  # fmt: skip
-@click.option("--grace", type=options.Duration(), default="5m", show_default=True, help="How long it then has.")
-@click.option("--wait", "follows", is_flag=True, help="Wait for its end; exit code 1 where that is no success.")
+@click.option(
+    "--grace", type=options.Duration(), default="5m", show_default=True, help="The time from that signal to its end."
+)
+@click.option("--wait", "follows", is_flag=True, help="Wait until the job ends; exit code 1 unless it succeeds.")
 @click.option("--dry-run", is_flag=True, help="Print the JobSet, and submit nothing.")
 @_placed
 def submit(
     call: Invocation, place: JobPlace, *, name: str, argv: tuple[str, ...], imported: str | None,
-    arguments: str, tpu: str | None, slices: tuple[int, ...], secrets: Mapping[str, str], preemptions: int,
-    failures: int, time_limit: float | None, grace: float, follows: bool, dry_run: bool, **plain: Any,
+    arguments: str, tpu: str | None, slices: tuple[int, ...], preemptions: int, failures: int,
+    time_limit: float | None, grace: float, follows: bool, dry_run: bool, **plain: Any,
 ) -> None:  # fmt: skip
-    """Submit a job by NAME: a program and its arguments after --, or a function by --call.
+    """Submit a job: a program after --, or a function by --call.
 
-    With several numbers of --slices it starts on the most that fit now, and with --wait it goes on to more as they come
-    free: considered every 3 hours, and not within 12 hours of a change. On this machine a job runs to its end within
-    this command.
+    With several numbers of --slices a job starts on the most that fit now. With --wait it goes on to more as they come
+    free: that is considered every 3 hours, and not within 12 hours of a change. On this machine a job runs to its end
+    within this command.
 
     A name whose job has not ended is refused.
     """
     if bool(argv) == bool(imported):
-        raise Refusal("say what runs: a program after --, or a function by --call, and not both")
+        raise Refusal("what runs is missing or given twice; write a program after --, or a function by --call")
     sizes = {size: plain.pop(size) for size in ("cpu", "memory", "disk")}
     wanted = partial(
         JobRequest,
@@ -148,7 +160,6 @@ def submit(
         entry_point=Command(argv) if imported is None else ImportedCall(imported, _arguments(arguments)),
         resources=Resources.with_tpu(tpu, slices, **sizes) if tpu else Resources(**sizes),
         retries=Retries(preemptions=preemptions, failures=failures),
-        secrets={variable: SecretKey(*value.partition("/")[::2]) for variable, value in secrets.items()},
         time_limit=None if time_limit is None else int(time_limit),
         grace=int(grace),
         **plain,
@@ -167,15 +178,15 @@ def submit(
             if state.backend == "local":
                 job.cancel()
             raise
-    _tell(call, state, f"{opened.command('why', name)} says more")
+    _tell(call, state, f"next: {opened.command('why', name)}")
 
 
 @jobs_command.command(name="list")
 @_placed
 def list_command(call: Invocation, place: JobPlace) -> None:
-    """Every job of the namespace, the newest first: how it stands, and where it waits in its queue."""
+    """List jobs, the newest first, with state and place in the queue."""
     states = place.jobs.states()
-    titles = ("NAME", "STANDS", "SLICES", "QUEUE", "INTERRUPTED", "FAILED", "CREATED")
+    titles = ("NAME", "STATE", "SLICES", "QUEUE", "INTERRUPTED", "FAILED", "CREATED")
     lines = columns(titles, [_row(each) for each in states]) or ["no jobs"]
     call.end({"jobs": [state_json(each) for each in states]}, *lines)
 
@@ -185,7 +196,7 @@ def list_command(call: Invocation, place: JobPlace) -> None:
 @click.option("--tail", type=click.IntRange(1), default=100, show_default=True, help="Lines of each host.")
 @_placed
 def logs(call: Invocation, place: JobPlace, *, name: str, tail: int) -> None:
-    """What the hosts of a job wrote last, each line with SLICE/HOST."""
+    """Print the last lines of each host, each with SLICE/HOST."""
     lines = place.jobs.logs(name, tail)
     if call.as_json:
         call.end({"name": name, "lines": list(lines)})
@@ -198,7 +209,7 @@ def logs(call: Invocation, place: JobPlace, *, name: str, tail: int) -> None:
 @_name
 @_placed
 def cancel(call: Invocation, place: JobPlace, *, name: str) -> None:
-    """End a job. Its program is sent its checkpoint signal first; the job stays, to be asked about."""
+    """End a job. Its program gets the checkpoint signal first; `why` and `list` still know the job."""
     _tell(call, place.jobs.cancel(name))
 
 
@@ -206,8 +217,10 @@ def cancel(call: Invocation, place: JobPlace, *, name: str) -> None:
 @_name
 @_placed
 def why(call: Invocation, place: JobPlace, *, name: str) -> None:
-    """Say why a job waits, or how it ended: success, preempted, maintenance, failed (its machine), error (its program)
-    or cancelled. That is told by what Kubernetes, Kueue and the TPU API say in fields for programs, never by a log.
+    """Say why a job waits, or how it ended.
+
+    It ends as success, preempted, maintenance, failed (its machine), error (its program) or cancelled. The answer
+    comes from fields of Kubernetes, Kueue and the TPU API, never from a log.
     """
     _tell(call, place.jobs.state(name))
 
@@ -219,8 +232,10 @@ def why(call: Invocation, place: JobPlace, *, name: str) -> None:
 @click.option("--cpu-queue", default="", help="LocalQueue for the steps without TPU.")
 @_placed
 def smoke_command(call: Invocation, place: JobPlace, **order: str) -> int:
-    """Prove, step by step, that this machine runs a job (local), that a cluster does (cluster), that a small training
-    runs there (cpu), and that it runs on a TPU, a v4-8 (tpu). Stops at the first step that fails, and says where.
+    """Check this machine, a cluster and a TPU with four small jobs.
+
+    One on this machine (local), one in a cluster (cluster), a small training there on CPUs (cpu), and the same on a
+    TPU, a v4-8 (tpu). Stops at the first step that fails, and says why.
     """
     done = []
     for step in smoke(SmokeOrder(**order), workspace().home / "jobs", lambda: place.jobs):
@@ -236,9 +251,11 @@ def _arguments(text: str) -> Mapping[str, Any]:
     try:
         found = json.loads(text)
     except json.JSONDecodeError as error:
-        raise Refusal(f"--arguments is no JSON: {error}") from None
+        raise Refusal(f"--arguments is not JSON: {error}") from None
     if not isinstance(found, dict):
-        raise Refusal("--arguments is a JSON object: the function's arguments by name")
+        raise Refusal(
+            "--arguments is not a JSON object; write the function's arguments by name, such as '{\"steps\": 10}'"
+        )
     return found
 
 
@@ -258,9 +275,9 @@ def _tell(call: Invocation, state: JobState, more: str = "") -> None:
     stands = state.outcome or state.phase
     call.say(Text.assemble((state.name, "bold"), " ", (stands, _STYLES.get(stands, "yellow")), f" on {state.backend}"))
     if (waits := state.waiting) is not None:
-        ahead = "nobody tells its place" if waits.place is None else f"{waits.place} ahead of it"
+        ahead = "its place is unknown" if waits.place is None else f"{waits.place} ahead of it"
         whole = "" if waits.cluster_place is None else f", {waits.cluster_place} in all queues together"
-        call.say(f"  it waits in {waits.queue}, {ahead}{whole}: {waits.says}")
+        call.say(f"  waits in queue {waits.queue}, {ahead}{whole}: {waits.says}")
     call.say(*(f"  {line}" for line in state.because))
     if more and state.phase is not JobPhase.ENDED:
         call.say(f"  {more}", style="dim")

@@ -44,7 +44,7 @@ class Duration(click.ParamType):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", str(value))
         if found is None:
-            self.fail(f"{value!r} is no length of time; write 90s, 15m, 24h or 2d", param, ctx)
+            self.fail(f"{value!r} is not a length of time; write 90s, 15m, 24h or 2d", param, ctx)
         return float(found[1]) * self.seconds[found[2] or "s"]
 
 
@@ -85,7 +85,7 @@ def pairs(_: click.Context, option: click.Parameter, values: tuple[str, ...]) ->
     """NAME=VALUE, as often as it is given."""
     cut = {name: value for name, _, value in (each.partition("=") for each in values) if name}
     if bad := [each for each in values if "=" not in each or each.startswith("=")]:
-        raise click.BadParameter(f"{bad[0]!r} is not of the form {option.metavar}")
+        raise click.BadParameter(f"{bad[0]!r} is not {option.metavar}")
     return cut
 
 
