@@ -27,7 +27,7 @@ from infra.jobs.request import (
     Retries,
 )
 from infra.operations.errors import Refusal
-from infra.operations.jobs import JobBackend, open_jobs, rendered, state_json
+from infra.operations.jobs import JobBackend, open_jobs, rendered, state_json, state_row, waiting_words
 from infra.operations.smoke import STEPS, SmokeOrder, smoke
 from infra.operations.workspace import workspace
 
@@ -187,7 +187,7 @@ def list_command(call: Invocation, place: JobPlace) -> None:
     """List jobs, the newest first, with state and place in the queue."""
     states = place.jobs.states()
     titles = ("NAME", "STATE", "SLICES", "QUEUE", "INTERRUPTED", "FAILED", "CREATED")
-    lines = columns(titles, [_row(each) for each in states]) or ["no jobs"]
+    lines = columns(titles, [state_row(each) for each in states]) or ["no jobs"]
     call.end({"jobs": [state_json(each) for each in states]}, *lines)
 
 
@@ -259,25 +259,12 @@ def _arguments(text: str) -> Mapping[str, Any]:
     return found
 
 
-def _row(state: JobState) -> tuple[str, ...]:
-    stands = state.outcome or state.phase
-    if state.waiting is not None and state.waiting.place is not None:
-        stands = f"{stands}, {state.waiting.place} ahead"
-    attempts = state.attempts
-    slices = f"{state.replicas} x {state.accelerator}" if state.accelerator else "-"
-    return state.name, stands, slices, state.queue, str(attempts.preemptions), str(attempts.failures), state.created
-
-
 def _tell(call: Invocation, state: JobState, more: str = "") -> None:
     call.end(state_json(state))
     if call.as_json:
         return
     stands = state.outcome or state.phase
     call.say(Text.assemble((state.name, "bold"), " ", (stands, _STYLES.get(stands, "yellow")), f" on {state.backend}"))
-    if (waits := state.waiting) is not None:
-        ahead = "its place is unknown" if waits.place is None else f"{waits.place} ahead of it"
-        whole = "" if waits.cluster_place is None else f", {waits.cluster_place} in all queues together"
-        call.say(f"  waits in queue {waits.queue}, {ahead}{whole}: {waits.says}")
-    call.say(*(f"  {line}" for line in state.because))
+    call.say(*(f"  {line}" for line in (*waiting_words(state), *state.because)))
     if more and state.phase is not JobPhase.ENDED:
         call.say(f"  {more}", style="dim")

@@ -7,10 +7,9 @@ where they happen, `infra.operations.fleet.looks`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 import click
 from rich.console import Console
@@ -130,17 +129,8 @@ def serve(call: Invocation, *, host: str, port: int) -> None:
     ready = broker.broker(call.stack, port, call.cloud, call.teller)
     at = f"http://{host}:{port}, audience {ready.settings.audience}"
     call.say(f"the broker of {call.stack} on {ready.cloud.said} listens at {at}")
-    ready.serve(_printer(as_json=call.as_json), host=host, port=port)
-
-
-def _printer(*, as_json: bool) -> Callable[[dict[str, Any]], None]:
-    def tell(facts: dict[str, Any]) -> None:
-        if as_json:
-            echo(broker.line(facts))
-            return
-        echo(broker.said(facts))
-
-    return tell
+    told = broker.line if call.as_json else broker.said
+    ready.serve(lambda facts: echo(told(facts)), host=host, port=port)
 
 
 @dataclass(slots=True, kw_only=True)

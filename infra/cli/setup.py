@@ -101,9 +101,7 @@ def bench_command(*, sizes: Sequence[int], runs: int, as_json: bool) -> None:
     drawn = table("case", "engine", *counted, right=counted)
     drawn.title = "Previews and applies"
     for figure in measured:
-        ratios = map(bench.ratio, (figure.seconds, figure.peak_mb), bench.beside(figure, official))
-        costs = f"{figure.seconds:.2f}", f"{figure.cpu_seconds:.2f}", f"{figure.peak_mb:.0f}", f"{figure.per_vm_ms:.1f}"
-        drawn.add_row(figure.case, figure.engine, f"{figure.vms:,}", *costs, *ratios)
+        drawn.add_row(*bench.cells(figure, official))
     show(console, drawn)
     source = "measured beside it" if official else "published figures (CLI 3.259, 2 cores)"
     console.print(f"Ratios are to the official engine, {source}; below 1 is faster or smaller.")

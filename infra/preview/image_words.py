@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
+from rich.text import Text
+
 from infra.model.images.answers import PinOutcome
 from infra.model.images.cost import BuildCost
 from infra.model.images.record import Build, RecordOutcome
@@ -79,3 +81,12 @@ def pinned(value: str) -> str:
     """`sha256:` and the first digits, or `unresolved`."""
     kind, colon, digits = value.rpartition(":")
     return f"{kind}{colon}{digits[:SHORT]}"
+
+
+def trigger_words(image: str, *, recorded: bool, minutes: int) -> Text:
+    """What has become of a build that was started in the cloud. minutes: for how long it was waited for."""
+    if recorded:
+        return Text(f"{image} is recorded; `./tidepool images promote {image} --pool POOL` gives it to a pool")
+    if not minutes:
+        return Text(f"{image} is started")
+    return Text(f"{image} is not recorded after {minutes} minutes; the build goes on without this command", "yellow")

@@ -17,7 +17,7 @@ from infra.model.images.spec import Image
 from infra.operations.errors import Refusal
 from infra.operations.images import builds
 from infra.operations.images.lab import Lab, at_work, declared
-from infra.preview.image_words import RECORD_WORDS
+from infra.preview.image_words import RECORD_WORDS, trigger_words
 
 
 @click.command()
@@ -76,20 +76,12 @@ def _start(call: Invocation, lab: Lab, image: Image, minutes: int, commits: Mapp
     agree = partial(call.ask_before_google, f"Starting a build of {image.name}")
     with at_work(lab, call.cloud, call.teller, agree=agree) as work:
         started = trigger.start(work, minutes, call.teller.say)
-    call.say(_outcome(image.name, started.recorded is not None, minutes))
+    call.say(trigger_words(image.name, recorded=started.recorded is not None, minutes=minutes))
     recorded = started.recorded and started.recorded.model_dump(mode="json")
     found = {"topic": started.topic, "message": started.message, "builds": dict(started.builds)}
     return call.end(
         {"image": image.name, **found, "recorded": recorded}, failed=bool(minutes) and started.recorded is None
     )
-
-
-def _outcome(image: str, recorded: bool, minutes: int) -> Text:
-    if recorded:
-        return Text(f"{image} is recorded; `./tidepool images promote {image} --pool POOL` gives it to a pool")
-    if not minutes:
-        return Text(f"{image} is started")
-    return Text(f"{image} is not recorded after {minutes} minutes; the build goes on without this command", "yellow")
 
 
 @click.command()
