@@ -17,6 +17,7 @@ from infra.model.schema import (
     Cluster,
     Controller,
     CpuPool,
+    DaskClass,
     Exclusion,
     Fallback,
     Freeze,
@@ -35,6 +36,7 @@ from infra.model.schema import (
     SourceConnection,
     StackConfig,
     Team,
+    WorkerGroup,
 )
 
 M = TypeVar("M", bound=BaseModel)
@@ -81,6 +83,8 @@ _LISTS: Mapping[str, type[BaseModel]] = {
     "cpu_pools": CpuPool,
     "teams": Team,
     "exclusions": Exclusion,
+    "batch": DaskClass,
+    "groups": WorkerGroup,
 }
 _MAPPINGS: Mapping[str, type[BaseModel]] = {
     "registries": Registries,

@@ -32,17 +32,28 @@ from infra.model.schema.running import (
     SecretDecl,
 )
 from infra.model.schema.stack import StackConfig
+from infra.model.schema.workloads import (
+    CheckpointBucket,
+    CurriculumRole,
+    DaskClass,
+    RolloutRole,
+    TrainRole,
+    WorkerGroup,
+)
 
 __all__ = [
     "App",
     "Bucket",
     "Budget",
     "Builds",
+    "CheckpointBucket",
     "Cleanup",
     "Cluster",
     "ClusterRanges",
     "Controller",
     "CpuPool",
+    "CurriculumRole",
+    "DaskClass",
     "DataDisk",
     "DiskMode",
     "Exclusion",
@@ -60,6 +71,7 @@ __all__ = [
     "Registries",
     "Repository",
     "Reservation",
+    "RolloutRole",
     "RuleException",
     "RunMakers",
     "Runners",
@@ -70,5 +82,7 @@ __all__ = [
     "StackConfig",
     "SystemPool",
     "Team",
+    "TrainRole",
     "Trust",
+    "WorkerGroup",
 ]

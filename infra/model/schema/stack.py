@@ -23,6 +23,7 @@ from infra.model.schema.gke import Cluster, Slices
 from infra.model.schema.images import Builds, Mirror, Registries
 from infra.model.schema.queues import Queues
 from infra.model.schema.running import Bucket, Budget, Controller, Freeze, GitHub, RuleException, Runners, SecretDecl
+from infra.model.schema.workloads import DaskClass, WorkerGroup
 
 
 class StackConfig(Section):
@@ -37,6 +38,8 @@ class StackConfig(Section):
     cluster: Annotated[Cluster | None, WRITTEN] = None
     slices: tuple[Slices, ...] = ()
     queues: Annotated[Queues | None, WRITTEN] = None
+    batch: tuple[DaskClass, ...] = ()
+    groups: tuple[WorkerGroup, ...] = ()
     reservations: tuple[Reservation, ...] = ()
     quotas: tuple[Quota, ...] = ()
     registries: Annotated[Registries | None, WRITTEN] = None
