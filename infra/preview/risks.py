@@ -19,6 +19,7 @@ from infra.model.slices import entry_pools
 from infra.preview.meaning import Facts, Risk, RiskKind
 from infra.preview.sentences import dollars
 from infra.preview.vms import PlaceChange
+from infra.preview.work import work_changes
 from infra.rules.losing import CLUSTER, LET_GO, protected_losses
 
 # From what is let in least to what is let in most.
@@ -108,6 +109,12 @@ def _buffers(edit: Edit) -> Iterator[Risk]:
             says = f"{before} -> {after} slices of {place.pool} in {place.zone} always stand, {before * chips:,} -> "
             says += f"{after * chips:,} chips{_standing_cost(place.before, place.after)}; the others come when pods ask"
             yield Risk(kind=RiskKind.IN_PLACE, subject=f"{place.pool} in {place.zone}", says=says)
+
+
+def _work(edit: Edit) -> Iterator[Risk]:
+    """Classes and groups that change: neither adds capacity, which the headline counts."""
+    for subject, says in work_changes(edit.base, edit.head):
+        yield Risk(kind=RiskKind.IN_PLACE, subject=subject, says=says)
 
 
 def _standing_cost(before: Slices, after: Slices) -> str:
@@ -283,4 +290,4 @@ def _not_known(edit: Edit) -> Iterator[Risk]:
         yield Risk(kind=RiskKind.NOT_KNOWN, subject="busy runners", says=says)
 
 
-_JUDGES = (_vms, _buffers, _labels, _freezes, _trust, _federation, _protection, _moved, _never_made, _not_known)
+_JUDGES = (_vms, _buffers, _work, _labels, _freezes, _trust, _federation, _protection, _moved, _never_made, _not_known)
