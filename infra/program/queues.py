@@ -33,7 +33,9 @@ def declare_queues(
     buckets = [
         Checkpoints(f"checkpoints-{group.name}", CheckpointsArgs(**_bucket(config, each), account=account), ready)
         for group in config.groups
-        if (each := group.checkpoints).location is not None and (account := accounts[group.team]) is not None
+        if group.image is not None
+        and (each := group.checkpoints).location is not None
+        and (account := accounts[group.team]) is not None
     ]
     args = InClusterArgs(
         project=config.project,

@@ -56,11 +56,11 @@ def protected_losses(before: StackConfig, after: StackConfig) -> Iterator[str]:
 
 
 def _checkpoints(config: StackConfig) -> set[str]:
-    """Buckets that groups declare; one that moves to another place is replaced."""
+    """Buckets that groups with an image declare; one that moves to another place is replaced."""
     return {
         f"{each.checkpoints.bucket} in {each.checkpoints.location}"
         for each in config.groups
-        if each.checkpoints.location is not None
+        if each.image is not None and each.checkpoints.location is not None
     }
 
 
