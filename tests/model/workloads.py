@@ -31,22 +31,22 @@ TEAMS: Final = [
     {"name": "data"},
     {"name": "rl", "account": "trainer@my-lab-tpus.iam.gserviceaccount.com"},
 ]
-TRANSFORM: Final = {
+TRANSFORM: Final[dict[str, Any]] = {
     "name": "transform", "team": "data", "pool": "batch", "image": IMAGE, "memory": "4GB", "cpus": 1, "tasks": 8,
     "minimum": 2, "maximum": 40, "priority": "low",
 }  # fmt: skip
-DEDUP: Final = {
+DEDUP: Final[dict[str, Any]] = {
     "name": "dedup", "team": "data", "pool": "batch-highmem", "image": IMAGE, "memory": "350GB", "cpus": 16,
     "maximum": 7,
 }  # fmt: skip
-MATH: Final = {
+MATH: Final[dict[str, Any]] = {
     "name": "math", "team": "rl", "image": IMAGE, "priority": "high",
     "train": {"accelerator": "v4-32", "command": ["python", "-m", "lab.learn"]},
     "rollout": {"accelerator": "v4-8", "slices": 3, "command": ["python", "-m", "lab.act"]},
     "curriculum": {"pool": "batch", "command": ["python", "-m", "lab.lessons"]},
     "checkpoints": {"bucket": "my-lab-tpus-math", "location": "us-central2"},
 }  # fmt: skip
-CODE: Final = {
+CODE: Final[dict[str, Any]] = {
     "name": "code", "team": "rl", "image": IMAGE,
     "train": {"accelerator": "v4-8", "command": ["python", "-m", "lab.learn"]},
     "rollout": {"accelerator": "v4-32", "slices": 2, "command": ["python", "-m", "lab.act"]},
