@@ -1,10 +1,10 @@
-"""Dask classes as objects of Kubernetes: a cluster, what scales it, and who may reach its scheduler. Pure.
+"""Dask classes as objects of Kubernetes: a cluster, and what scales it. Pure.
 
 dask-kubernetes 2026.3 (https://kubernetes.dask.org/en/latest/operator_resources.html, and its source, 2026-11):
 - The operator gives a cluster's labels to every deployment and pod that it makes, so that the name of the queue reaches
   pods, and Kueue admits each worker by itself. In a team's namespace a pod without one would never start.
 - It reads a cluster once: whatever changes but the number of workers needs a new one.
-- It asks the scheduler over HTTP how many workers it wants. A network policy that keeps the operator out stops that.
+- It asks the scheduler over HTTP how many workers it wants; `team_network` lets it in.
 - `idleTimeout` deletes the cluster that is declared here, so none is set.
 """
 
@@ -14,11 +14,10 @@ from typing import Any, Final
 
 from infra.model.gke_shapes import BATCH_TAINT, NODE_POOL_LABEL
 from infra.model.plain_machines import MachineSize
-from infra.model.queue_objects import TRAINER, in_queue, kube_object
+from infra.model.queue_objects import FROM_STORE, TRAINER, in_queue, kube_object
 from infra.model.queues import CPU
 from infra.model.schema import DaskClass
 
-OPERATOR_NAMESPACE: Final = "dask-operator"
 SCHEDULER: Final = MachineSize(cpus=2000, memory=8000)
 """For the tasks of one class that may be in flight."""
 _API: Final = "kubernetes.dask.org/v1"
@@ -44,24 +43,6 @@ def dask_objects(declared: DaskClass) -> tuple[dict[str, Any], ...]:
             name,
             team,
             spec={"cluster": name, "minimum": declared.minimum, "maximum": declared.maximum},
-        ),
-        kube_object(
-            "networking.k8s.io/v1",
-            "NetworkPolicy",
-            f"{name}-operator",
-            team,
-            spec={
-                "podSelector": {"matchLabels": _pods(declared, "scheduler")},
-                "policyTypes": ["Ingress"],
-                "ingress": [
-                    {
-                        "from": [
-                            {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": OPERATOR_NAMESPACE}}}
-                        ],
-                        "ports": [{"protocol": "TCP", "port": port} for port in (_COMM, _DASHBOARD)],
-                    }
-                ],
-            },
         ),
     )
 
@@ -124,6 +105,7 @@ def _pod(declared: DaskClass, container: dict[str, Any], size: MachineSize, port
             {
                 **container,
                 "image": declared.image,
+                **FROM_STORE,
                 "ports": [{"name": name, "containerPort": number} for name, number in ports.items()],
                 "resources": {"requests": amounts, "limits": {"memory": amounts["memory"]}},
                 "securityContext": {"allowPrivilegeEscalation": False},

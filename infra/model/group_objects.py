@@ -15,9 +15,10 @@ from typing import Any, Final
 from infra.model.catalogue import AcceleratorType
 from infra.model.gke_shapes import BATCH_TAINT, NODE_POOL_LABEL, TPU_RESOURCE, gke_shapes
 from infra.model.plain_machines import MachineSize
-from infra.model.queue_objects import GROUP_LABEL, TRAINER, in_queue, kube_object
+from infra.model.queue_objects import FROM_STORE, TRAINER, in_queue, kube_object
 from infra.model.queues import CPU
 from infra.model.schema import WorkerGroup
+from infra.model.team_network import GROUP_LABEL
 
 ROLE_LABEL: Final = "tidepool/role"
 AFTER: Final = "tidepool/after"
@@ -230,6 +231,7 @@ def _container(group: WorkerGroup, role: str, command: tuple[str, ...], port: in
         "image": group.image,
         "command": list(command),
         "env": [{"name": name, "value": value} for name, value in told.items()],
+        **FROM_STORE,
         "securityContext": {"allowPrivilegeEscalation": False},
     }
     if port is not None:

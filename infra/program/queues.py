@@ -10,11 +10,13 @@ import pulumi
 from infra.components.checkpoints import Checkpoints, CheckpointsArgs
 from infra.components.cluster import GkeCluster
 from infra.components.in_cluster import InCluster, InClusterArgs, PodAccount
+from infra.components.store import JobStore
 from infra.model.addons import addons
 from infra.model.dask import dask_objects, worker_size
+from infra.model.grants import account_path, pods_member
 from infra.model.group_objects import ROLES, group_objects, host
 from infra.model.groups import chips_of
-from infra.model.queue_objects import TRAINER, queue_objects
+from infra.model.queue_objects import TRAINER, queue_objects, store_settings
 from infra.model.queues import queues_of, shared_queues
 from infra.model.schema import CheckpointBucket, Cluster, DaskClass, Queues, StackConfig, WorkerGroup
 from infra.program.shared import labels
@@ -26,6 +28,7 @@ def declare_queues(
     queues: Queues,
     made: GkeCluster,
     pools: Sequence[pulumi.Resource],
+    store: JobStore | None,
     ready: pulumi.ResourceOptions,
 ) -> Mapping[str, Mapping[str, Any]]:
     """Releases, objects and buckets, and the stack's outputs of them. pools: where operators run."""
@@ -38,18 +41,24 @@ def declare_queues(
         and (account := accounts[group.team]) is not None
     ]
     args = InClusterArgs(
-        project=config.project,
         cluster=cluster.name,
         endpoint=made.endpoint,
         ca_certificate=made.ca_certificate,
         addons=addons(config),
         objects=(
             *queue_objects(config, queues),
+            *(store_settings(queues, store.url) if store else ()),
             *(each for declared in config.batch for each in dask_objects(declared)),
             *(each for group in config.groups for each in group_objects(group)),
         ),
         accounts=tuple(
-            PodAccount(account=team.account, namespace=team.name, name=TRAINER) for team in queues.teams if team.account
+            PodAccount(
+                account=account_path(team.account),
+                pods=pods_member(config.project, team.name),
+                who=f"{team.name}-{TRAINER}",
+            )
+            for team in queues.teams
+            if team.account
         ),
         after=pools,
     )

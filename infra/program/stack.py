@@ -33,6 +33,7 @@ from infra.program.pools import pool_args, pool_output
 from infra.program.records import declare_records
 from infra.program.registries import reaches, registries
 from infra.program.serving import broker_url, declare_serving, is_served, unnotified, unserved
+from infra.program.store import declare_store, store_api
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -76,7 +77,11 @@ def declare(
     services = Services(
         "services",
         ServicesArgs(
-            project=config.project, builds=plan is not None, serving=serving, cluster=config.cluster is not None
+            project=config.project,
+            builds=plan is not None,
+            serving=serving,
+            cluster=config.cluster is not None,
+            store=store_api(config),
         ),
     )
     ready = pulumi.ResourceOptions(depends_on=[services])
@@ -113,7 +118,8 @@ def declare(
 
             if lacking := unbuilt(config):
                 pulumi.warn(lacking)
-            told = declare_queues(config, config.cluster, config.queues, cluster, pools, ready)
+            store = declare_store(config, config.store, cluster, ready) if config.store else None
+            told = declare_queues(config, config.cluster, config.queues, cluster, pools, store, ready)
             for name, value in told.items():
                 pulumi.export(name, value)
 

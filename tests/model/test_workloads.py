@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from infra.components.in_cluster import IGNORED, REPLACING
 from infra.model.addons import addons
-from infra.model.dask import OPERATOR_NAMESPACE
 from infra.model.errors import ConfigError
 from infra.model.groups import can_be_admitted, chips_of
 from infra.model.plain_machines import room_for_pods
@@ -77,19 +76,22 @@ def test_a_pod_without_a_queue_would_never_start_in_a_teams_namespace() -> None:
     assert {(each["namespace"], each["labels"][QUEUE]) for each in told} <= local
 
 
-def test_the_operator_may_reach_schedulers_past_the_policy_of_the_namespace() -> None:
+def test_the_operator_may_reach_schedulers_past_the_policies_of_the_namespace() -> None:
     config = stack()
-    assert OPERATOR_NAMESPACE in {each.namespace for each in addons(config)}
-    for name in ("transform", "dedup"):
-        policy = of(config, "NetworkPolicy")[f"{name}-operator"]["spec"]
-        (rule,) = policy["ingress"]
-        assert rule["from"] == [
-            {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": OPERATOR_NAMESPACE}}}
-        ]
-        assert (
-            policy["podSelector"]["matchLabels"]
-            == of(config, "DaskCluster")[name]["spec"]["scheduler"]["service"]["selector"]
-        )
+    assert config.queues is not None
+    (policy,) = [
+        each["spec"]
+        for each in queue_objects(config, config.queues)
+        if (each["metadata"].get("namespace"), each["metadata"]["name"]) == ("data", "dask-operator")
+    ]
+    (rule,) = policy["ingress"]
+    (peer,) = rule["from"]
+    assert peer["namespaceSelector"]["matchLabels"]["kubernetes.io/metadata.name"] in {
+        each.namespace for each in addons(config)
+    }
+    for cluster in of(config, "DaskCluster").values():
+        asked = {each["port"] for each in cluster["spec"]["scheduler"]["service"]["ports"]}
+        assert asked <= {each["port"] for each in rule["ports"]}
 
 
 def test_an_idle_cluster_is_not_deleted_behind_the_stacks_back() -> None:
@@ -233,13 +235,16 @@ def test_only_pods_of_the_group_talk_on_its_ports() -> None:
     assert ingress(policies, "math-curriculum") == {("curriculum", None), ("", 50051)}
     peers = [peer for each in policies.values() for rule in each["spec"]["ingress"] for peer in rule["from"]]
     assert all(peer["podSelector"]["matchLabels"]["tidepool/group"] for peer in peers if "podSelector" in peer)
-    # What policies allow adds up: that of the namespace must not select these pods.
-    (open_one,) = {
-        json.dumps(each["spec"]["podSelector"])
-        for each in queue_objects(config, config.queues)
-        if each["kind"] == "NetworkPolicy"
-    }
-    assert json.loads(open_one) == {"matchExpressions": [{"key": "tidepool/group", "operator": "DoesNotExist"}]}
+    # What policies allow adds up: of the namespace's, those for every pod let in the Dask operator alone.
+    team = [each["spec"] for each in queue_objects(config, config.queues) if each["kind"] == "NetworkPolicy"]
+    of_groups = [each for each in team if each["podSelector"] == {}]
+    let_in = [peer for each in of_groups for rule in each.get("ingress", []) for peer in rule["from"]]
+    assert let_in
+    assert all(list(peer) == ["namespaceSelector"] for peer in let_in)
+    others = {json.dumps(each["podSelector"]) for each in team if each not in of_groups}
+    assert [json.loads(each) for each in others] == [
+        {"matchExpressions": [{"key": "tidepool/group", "operator": "DoesNotExist"}]}
+    ]
 
 
 def test_roles_start_and_change_in_one_order() -> None:

@@ -32,6 +32,7 @@ from infra.model.schema.running import (
     SecretDecl,
 )
 from infra.model.schema.stack import StackConfig
+from infra.model.schema.store import FirestoreDecl, LockStore, RedisDecl
 from infra.model.schema.workloads import (
     CheckpointBucket,
     CurriculumRole,
@@ -58,9 +59,11 @@ __all__ = [
     "DiskMode",
     "Exclusion",
     "Fallback",
+    "FirestoreDecl",
     "Freeze",
     "FreezeOverride",
     "GitHub",
+    "LockStore",
     "Maintenance",
     "Mirror",
     "MirrorCleanup",
@@ -68,6 +71,7 @@ __all__ = [
     "Queues",
     "Quota",
     "QuotaKind",
+    "RedisDecl",
     "Registries",
     "Repository",
     "Reservation",

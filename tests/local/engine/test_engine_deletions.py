@@ -101,7 +101,7 @@ def test_a_deletion_that_fails_says_why_and_how_long_it_took(world: World, monke
     plan = world.up(continue_on_error=True)
     assert (step(plan, "a").error, step(plan, "a").seconds) == ("it is in use", 2.0)
     assert problems(plan) == ["it is in use", "a: it is in use"]
-    assert step(plan, "net").error == "not attempted: something that depends on it was not deleted"
+    assert step(plan, "net").error == "not attempted: a resource that depends on it was not deleted"
     assert set(world.cloud.things) == {"vm/a", "net/n"}
 
 
