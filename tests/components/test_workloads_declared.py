@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from infra.model.grants import Guarded, guarded, strange
 from infra.program.queues import unbuilt
 from infra.program.stack import declare
 from tests.model.workloads import MATH, TRANSFORM, objects, stack
@@ -65,6 +66,10 @@ def test_a_declared_bucket_is_kept_and_its_teams_account_writes_there(made: Buil
         "serviceAccount:trainer@my-lab-tpus.iam.gserviceaccount.com",
     )
     assert not [each for each in made.resources.values() if each.name == "somebody-elses"]
+    policy = {"bindings": [{"role": grant["role"], "members": [grant["member"]]}]}
+    for thing, strangers in ((Guarded("bucket", "my-lab-tpus-math"), 0), (Guarded("bucket", "somebody-elses"), 1)):
+        assert len(list(strange(thing, policy, [stack()]))) == strangers
+    assert Guarded("bucket", "my-lab-tpus-math") in guarded(stack())
 
 
 def test_outputs_say_where_work_is_found_and_what_it_holds(made: Built) -> None:
