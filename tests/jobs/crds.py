@@ -18,28 +18,35 @@ from jsonschema import Draft202012Validator
 
 from tests.lacking import lacking
 
-FOLDER: Final = "TIDEPOOL_CRDS"
+FOLDERS: Final = "TIDEPOOL_CRDS"
+
+
+def published() -> tuple[dict[str, Any], ...]:
+    """Every definition of these folders; none where none is named."""
+    return _read(os.environ.get(FOLDERS, ""))
 
 
 def faults(body: Mapping[str, Any]) -> list[str]:
     """What the object's own definition has against it, unknown fields too. `lacking` without that definition."""
     group, _, version = body["apiVersion"].partition("/")
-    schema = _schemas(os.environ.get(FOLDER, ""), group, version).get(body["kind"])
+    schema = _schemas(os.environ.get(FOLDERS, ""), group, version).get(body["kind"])
     if schema is None:
-        lacking(f"{FOLDER} names no folder with the definition of {body['kind']}.{group}")
+        lacking(f"{FOLDERS} names no folder with the definition of {body['kind']}.{group}")
     found = Draft202012Validator(schema).iter_errors(body)
     return sorted(f"{'/'.join(map(str, each.absolute_path))}: {each.message[:300]}" for each in found)
+
+
+@cache
+def _read(folders: str) -> tuple[dict[str, Any], ...]:
+    paths = [path for folder in filter(None, folders.split(os.pathsep)) for path in sorted(Path(folder).glob("*.yaml"))]
+    return tuple(yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader) for path in paths)
 
 
 @cache
 def _schemas(folders: str, group: str, version: str) -> dict[str, dict[str, Any]]:
     """Strict schemas of a group's kinds."""
     schemas = {}
-    for path in (path for folder in filter(None, folders.split(os.pathsep)) for path in Path(folder).glob("*.yaml")):
-        text = path.read_text(encoding="utf-8")
-        definition = yaml.load(text, yaml.CSafeLoader)["spec"] if f"group: {group}\n" in text else {}
-        if definition.get("group") != group:
-            continue
+    for definition in (each["spec"] for each in _read(folders) if each["spec"]["group"] == group):
         of_version = next((each for each in definition["versions"] if each["name"] == version), None)
         if of_version is not None:
             schema = _strict(of_version["schema"]["openAPIV3Schema"])
