@@ -39,6 +39,7 @@ class Registered:
     delete_before_replace: bool
     ignore_changes: tuple[str, ...]
     replace_on_changes: tuple[str, ...]
+    replace_with: tuple[str, ...]
     create_timeout: str
 
 
@@ -120,6 +121,7 @@ class _Monitor(pulumi_mocks.MockMonitor):
             delete_before_replace=request.deleteBeforeReplace,
             ignore_changes=tuple(request.ignoreChanges),
             replace_on_changes=tuple(request.replaceOnChanges),
+            replace_with=tuple(request.replace_with),
             create_timeout=request.customTimeouts.create,
         )
         return response
