@@ -25,11 +25,6 @@ from infra.model.catalogue import AcceleratorType, UnknownNameError
 from infra.model.errors import meant
 from infra.model.stack import pulumi_values, stack_names
 from infra.operations.errors import Failure, Refusal
-<<<<<<< HEAD
-from infra.operations.local.cloud import refusing
-=======
-from infra.operations.local.broker import LocalGuests
->>>>>>> hands
 from infra.operations.workspace import workspace
 from infra.preview.words import span
 
@@ -67,19 +62,13 @@ def running_github() -> GitHubControl:
 @contextmanager
 def running_guests() -> Generator[Guests]:
     """The guests of its VMs, for this operation alone, in the same way."""
-<<<<<<< HEAD
-    with running() as control, _guests(control.url).turn() as found:
-=======
-    with LocalGuests(home=workspace().home, url=running().url).turn() as found:
->>>>>>> hands
+    with _guests(running().url).turn() as found:
         yield found
 
 
 def advance_clock(seconds: float) -> None:
     """Move its clock, and let the guests of its VMs live meanwhile."""
-<<<<<<< HEAD
-    with running() as control:
-        _guests(control.url).advance(seconds)
+    _guests(running().url).advance(seconds)
 
 
 def _guests(url: str) -> LocalGuests:
@@ -87,9 +76,6 @@ def _guests(url: str) -> LocalGuests:
     from infra.operations.local.broker import LocalGuests
 
     return LocalGuests(home=workspace().home, url=url)
-=======
-    LocalGuests(home=workspace().home, url=running().url).advance(seconds)
->>>>>>> hands
 
 
 def stack_project() -> str:
