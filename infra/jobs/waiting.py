@@ -16,12 +16,12 @@ from infra.jobs.quantities import quantity
 _EVICTED: Final = {
     "Preempted": "a job of higher priority took its quota",
     "PodsReadyTimeout": "its pods did not start in time",
-    "AdmissionCheck": "an admission check took its quota back",
+    "AdmissionCheck": "an admission check withdrew its quota",
     "ClusterQueueStopped": "its cluster queue was stopped",
     "LocalQueueStopped": "its queue was stopped",
-    "NodeFailures": "a node of it failed",
+    "NodeFailures": "one of its nodes failed",
     "Deactivated": "it was deactivated",
-    "MaximumExecutionTimeExceeded": "it ran for as long as it may",
+    "MaximumExecutionTimeExceeded": "its time limit is over",
 }
 """Reasons of the condition Evicted, in words."""
 
@@ -64,7 +64,7 @@ def unknown_to_kueue(queue: str, namespace: str, queues: Sequence[str] | None) -
     if queues is not None and queue not in queues:
         reason, says = "NoLocalQueue", no_queue(queue, namespace, queues)
     else:
-        reason, says = "NoWorkload", "Kueue has made no Workload of it yet"
+        reason, says = "NoWorkload", "Kueue has not made a Workload for it yet"
     return Waiting(queue=queue, place=None, cluster_place=None, reason=reason, says=says)
 
 
@@ -109,7 +109,7 @@ def _by_flavor(flavors: Iterable[Body], resource: str, key: str) -> dict[str, fl
 
 def _reason(workload: Body) -> tuple[str, str]:
     if not workload["spec"].get("active", True):
-        return "Deactivated", "it is stopped, and is not admitted until somebody activates it"
+        return "Deactivated", "the job is stopped until somebody activates it"
     evicted = condition(workload, "Evicted")
     before = ""
     if evicted is not None and evicted["status"] == "True":

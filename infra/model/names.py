@@ -105,6 +105,19 @@ def workload_policy_name(cluster: str, pool: str) -> str:
     return _shortened(f"{cluster}-{pool}", MAX_RESOURCE_NAME)
 
 
+def store_name(stack: str) -> str:
+    """The Redis or the Firestore database of a stack's jobs; 40 characters at most, as Memorystore has it."""
+    return _shortened(f"tidepool-{stack}", MAX_GKE_NAME)
+
+
+def mount_name(secret: str) -> str:
+    """What a cluster calls a secret of Secret Manager, whose names may have what those of Kubernetes have not."""
+    if is_resource_name(secret):
+        return secret
+    plain = re.sub(r"[^a-z0-9]+", "-", secret.lower()).strip("-")
+    return _hashed(secret, plain, MAX_RESOURCE_NAME).strip("-")
+
+
 def subnetwork_name(stack: str, region: str) -> str:
     return f"tidepool-{stack}-{region}"
 

@@ -1,4 +1,4 @@
-"""One object of a cluster, as the provider writes it: found, applied, let go of and deleted.
+"""One object of a cluster, as the provider writes it: found, applied, released and deleted.
 
 Owns server-side apply with its manager and its conflicts, and what is tried again because its kind or its namespace is
 only just being made. Leaves what is applied to `provider`, and the calls to `reach`.
@@ -114,7 +114,7 @@ class ClusterObjects:
         left = awaiting.until_gone(lambda: self._cluster.find(path), uid, seconds, cancel)
         if left is not None:
             holders = ", ".join(left["metadata"].get("finalizers") or ["its namespace or definition"])
-            raise ProviderError(f"{place} still stands after {seconds:.0f} s, held by {holders}")
+            raise ProviderError(f"{place} is not deleted after {seconds:.0f} s, held by {holders}")
 
     def relinquish(self, token: str, outputs: JsonObject) -> None:
         """A patch that goes leaves the object, and takes away what it alone had said."""
@@ -127,7 +127,7 @@ class ClusterObjects:
             )
         except ApiRefusedError as error:
             if error.code != HTTPStatus.NOT_FOUND:
-                raise ProviderError(f"{place} cannot be let go of: {error}") from error
+                raise ProviderError(f"fields of {place} cannot be released: {error}") from error
 
 
 def _is_fixed(error: ApiRefusedError) -> bool:
