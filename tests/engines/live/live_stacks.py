@@ -40,7 +40,7 @@ config:
   tidepool:owner: lab
   tidepool:bucket: {name: my-lab-cluster, location: us}
   tidepool:reservations:
-    - {name: lab, project: my-lab, zone: us-central1-c, generation: tpu7x, chips: 8}
+    - {name: lab, project: my-lab, zone: us-central1-c, generation: tpu7x, chips: 16}
   tidepool:quotas:
     - {project: my-lab, zone: us-central1-a, generation: v5p, kind: preemptible, chips: 16}
   tidepool:cluster:
@@ -54,7 +54,7 @@ config:
     - {accelerator: v6e-8, zone: us-central1-b, capacity: on-demand, buffer: 1, maximum: 3}
     - {accelerator: v6e-16, zone: us-central1-b, capacity: spot, buffer: 1, maximum: 2}
     - {accelerator: v5litepod-16, zone: us-central1-a, capacity: {flex-start: 24h}, buffer: 0, maximum: 1}
-    - {accelerator: tpu7x-16, zone: us-central1-c, capacity: {reserved: lab}, number: 1}
+    - {accelerator: tpu7x-16, zone: us-central1-c, capacity: on-demand, number: 1}
 """
 """A cluster with slices of each kind of capacity, of one host and several, and of the shape that a workload policy
 places; nothing in it, so that no other provider is needed."""
@@ -105,6 +105,7 @@ EDITS: Final[Mapping[str, Mapping[str, tuple[tuple[str, str], ...]]]] = {
         "one slice more of one host": (("buffer: 1, maximum: 3", "buffer: 1, maximum: 4"),),
         "one slice more that always stands": (("buffer: 1, maximum: 2", "buffer: 2, maximum: 2"),),
         "another kind of capacity": (("capacity: on-demand, buffer", "capacity: spot, buffer"),),
+        "slices of a reservation": (("capacity: on-demand, number: 1}", "capacity: {reserved: lab}, number: 2}"),),
         "swap": (("capacity: spot, number: 2}", f"capacity: spot, number: 1}}\n{_SMALL_SLICES}"),),
     },
     SMALL: {

@@ -60,6 +60,12 @@ ROWS: Final = (
         )
     ),
     Row(
+        name="slices of a reservation",
+        stacks=(CLUSTER,),
+        acts=(acts.edit("slices of a reservation"), acts.preview),
+        settled=False,
+    ),
+    Row(
         name="a swap of node pools inside a full limit",
         stacks=(CLUSTER,),
         acts=(acts.full, acts.edit("swap"), acts.phased),
