@@ -24,6 +24,7 @@ GOLDEN = Path(__file__).parent / "golden" / "edit-findings.txt"
 REGISTRIES = "regions: [us-central1, us-east1]\nrepositories: [{name: marin}, {name: tests}]\n"
 GITHUB = "repository: my-lab/tidepool\nenvironments: [apply]\n"
 SECRETS = "- {name: key, readers: []}\n- {name: other, readers: []}\n"
+QUOTA = "- {project: my-lab, zone: us-west4-a, generation: v5e, kind: preemptible, chips: 80}\n"
 SINKING = pool(name="tpu-ci", zones="{us-west4-a: 40}", capacity="preemptible")
 
 
@@ -76,6 +77,10 @@ EDITS: dict[str, Edit | tuple[Edit, Sequence[ResourceView]]] = {
     ),
     "a service where nothing is declared": service(f"{HERE}/marin/service"),
     "a pool that sinks": edit(config(pools=SINKING, controller="every_minutes: 60\ngrace_minutes: 60\n")),
+    "a pool that sinks after one that does not": edit(
+        config(pools=pool(name="spot") + SINKING, controller="every_minutes: 60\ngrace_minutes: 60\n")
+    ),
+    "a swap in a quota that another stack declares": edit(config(), siblings=(sibling(quotas=QUOTA),)),
     "a stack whose file goes": edit(config(), before=config(), removed=True),
     "a stack that moves": edit(parse(text().replace("project: my-lab", "project: other-lab")), before=parse(text())),
     "a bucket that moves": edit(
@@ -113,6 +118,9 @@ EDITS: dict[str, Edit | tuple[Edit, Sequence[ResourceView]]] = {
     "the second of two exceptions, which meets nothing": (
         edit(config(exceptions=exception() + exception(subject="tpu-ci-us-west4-a-O"))),
         [DEFAULT],
+    ),
+    "an exception to an edit behind one of which nothing is known": edit(
+        config(exceptions=exception() + exception("growth", "chips")), before=config()
     ),
     "an exception to an edit that meets nothing": edit(
         config(exceptions=exception("growth", "chips")), before=config()

@@ -99,6 +99,31 @@ def test_what_was_rolled_out_and_undone_has_nothing_before_it() -> None:
     pool.sweep()
     assert (pool.rollout.stable.key, pool.rollout.previous) == (A.key, None)
     assert (pool.stage, pool.rollout.since, pool.rollout.obeyed) == ("undone", now, (START,))
+    assert (pool.rollout.target.key, pool.rollout.why) == (A.key, "it was undone")
+
+
+def test_a_stage_stands_since_the_sweep_that_began_it() -> None:
+    pool = rolled_out()
+    pool.target, pool.now = target("c", "1"), START + minutes(90)
+    pool.sweep()
+    assert (pool.stage, pool.rollout.since, pool.rollout.target.key) == ("canary", START + minutes(90), pool.target.key)
+    pool.target = B
+    pool.sweep()
+    assert (pool.stage, pool.rollout.since, pool.rollout.target.key) == ("steady", START + minutes(92), B.key)
+
+
+def test_what_failed_is_told_while_something_else_is_under_way() -> None:
+    pool = rolled_out()
+    pool.target, pool.bad = target("c", "1"), "c"
+    pool.sweeps(30)
+    assert pool.stage == "failed"
+    pool.target = target("c", "2")
+    pool.sweep()
+    (found,) = pool.decided().findings
+    assert found.reason == (
+        "image c was rolled back: its canary failed; promote or publish another one, "
+        "or `./tidepool rollout redo tpu-ci` tries it again"
+    )
 
 
 def test_a_canary_that_is_undone_leaves_what_was_before_what_is_proved() -> None:
