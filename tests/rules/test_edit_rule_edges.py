@@ -110,6 +110,15 @@ EDITS: dict[str, Edit | tuple[Edit, Sequence[ResourceView]]] = {
         config(pool(name="a", accelerator="tpu7x-8", zones="{us-central1-c: 100}", capacity="on-demand")),
         before=config(pool(name="tpu-ci", zones="{us-west4-a: 9}")),
     ),
+    "a fleet of one chip that grows": edit(
+        config(pool(name="a", accelerator="v5litepod-1", zones="{us-west4-a: 66}")),
+        before=config(pool(name="a", accelerator="v5litepod-1")),
+    ),
+    "a fleet that grows for an hour a month": edit(
+        config(pool(name="a", zones="{us-west4-a: 200}")),
+        before=config(pool(name="a")),
+        window_hours={"a": 1.0},
+    ),
     "an exception that is over": edit(config(exceptions=exception(day="2026-11-20"))),
     "an exception to an edit that is over": edit(config(exceptions=exception("growth", "chips", "2026-11-20"))),
     "an exception to no rule": edit(config(exceptions=exception("no-default-acount"))),
@@ -141,6 +150,12 @@ RIGHT: dict[str, Edit] = {
     "a cluster that comes": edit(of_cluster(), before=config()),
     "secrets and registries that come": edit(
         config(secrets=SECRETS, registries=REGISTRIES, github=GITHUB), before=config()
+    ),
+    "a first repository of the owner of the hub": edit(
+        config(POOLS.replace("- name", "- serves: [My-Lab/code]\n  name"), github=GITHUB), before=config(github=GITHUB)
+    ),
+    "a first repository where nobody names an owner": edit(
+        config(POOLS.replace("- name", "- serves: [evil/repo]\n  name")), before=config()
     ),
     "a repository that a pool served already": edit(
         config(POOLS.replace("- name", "- serves: [evil/REPO, my-lab/code]\n  name")),
