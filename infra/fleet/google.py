@@ -80,7 +80,8 @@ class Clients:
         if api not in self._built:
             document = _document(api, self.endpoint)
             request = _HurriedRequest if self.hurried else HttpRequest
-            self._built[api] = discovery.build_from_document(document, http=self._http(), requestBuilder=request)
+            made = discovery.build_from_document(document, http=self._http(), requestBuilder=request)
+            self._built[api] = _Collections(made)
         return self._built[api]
 
     def token(self) -> str:
@@ -118,6 +119,24 @@ class Clients:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class _Collections:
+    """A discovery client, or a collection of one, that makes each collection below it once.
+
+    googleapiclient makes every method of a collection, with its text, at each `.objects()`: as long as the call takes.
+    """
+
+    def __init__(self, made: discovery.Resource) -> None:
+        self._made = made
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._made, name)
+        if getattr(found, "__is_resource__", False):
+            below = _Collections(found())
+            found = lambda: below  # noqa: E731 - called as the method that it stands for
+        setattr(self, name, found)
+        return found
 
 
 class _HurriedRequest(HttpRequest):

@@ -25,6 +25,7 @@ CANNOT_START: Final = frozenset(
 )  # fmt: skip
 """Reasons of a container that waits for something that does not come by itself."""
 _GOING: Final = "cloud.google.com/impending-node-termination"
+_WINDOW: Final = "cloud.google.com/maintenance-window-started"
 _UNREACHABLE: Final = (
     "node.kubernetes.io/unreachable",
     "node.kubernetes.io/not-ready",
@@ -105,15 +106,28 @@ def _pod_outcome(pod: Body, node_name: str, node: Body | None) -> tuple[Outcome,
     if (disruption := _disruption(pod)) == "PreemptionByScheduler":
         return Outcome.PREEMPTED, "a pod of higher priority took its place"
     if status.get("reason") == "Evicted":
-        return Outcome.ERROR, "it used more memory or disk than its node had"
-    if outside := _of_node(node_name, node, disruption, spot=_spot(pod, node), ended=_ended(pod)):
-        return outside
-    return _exit(pod)
+        return _evicted(disruption)
+    told = all(each["exitCode"] == _TOLD_TO_END for each in _bad_ends(pod))
+    outside = _of_node(node_name, node, disruption, spot=_spot(pod, node), ended=_ended(pod), told_to_end=told)
+    return outside or _exit(pod)
 
 
-def _of_node(name: str, node: Body | None, disruption: str, *, spot: bool, ended: str) -> tuple[Outcome, str] | None:
-    """What the node of a pod that ended says; None where nothing was wrong with it at that time."""
-    if node is not None and _in_maintenance(node):
+def _evicted(disruption: str) -> tuple[Outcome, str]:
+    """What a kubelet evicted: a disruption where its node lacked room, which JobSet counts as an interruption; no such
+    condition where the pod passed a limit of its own (pkg/kubelet/eviction of Kubernetes 1.36, read 2026-11)."""
+    if disruption:
+        return Outcome.FAILED, "its node ran out of memory or disk"
+    return Outcome.ERROR, "it used more disk than it may"
+
+
+def _of_node(
+    name: str, node: Body | None, disruption: str, *, spot: bool, ended: str, told_to_end: bool
+) -> tuple[Outcome, str] | None:
+    """What the node of a pod that ended says; None where nothing was wrong with it at that time.
+
+    Maintenance ends a pod by a disruption, or tells it to end: a program that ended by itself did so before.
+    """
+    if node is not None and _in_maintenance(node, ended) and (disruption or told_to_end):
         return Outcome.MAINTENANCE, f"node {name} is under maintenance"
     going = node is None or _is_going(node, ended)
     if spot and (going or disruption in ("TerminationByKubelet", "DeletionByTaintManager", "DeletionByPodGC")):
@@ -150,8 +164,7 @@ def _ended(pod: Body) -> str:
 
 def _exit(pod: Body) -> tuple[Outcome, str] | None:
     """What its containers ended with; None where the pod was told to end, as all are when another slice restarts."""
-    ended = [each["state"]["terminated"] for each in _containers(pod) if "terminated" in each.get("state", {})]
-    bad = [each for each in ended if each["exitCode"] != 0]
+    bad = _bad_ends(pod)
     if any(each["exitCode"] == TPU_BUSY for each in bad):
         return Outcome.FAILED, "the TPU of its VM stayed in use"
     if any(each.get("reason") == "OOMKilled" for each in bad):
@@ -160,6 +173,12 @@ def _exit(pod: Body) -> tuple[Outcome, str] | None:
         return None
     code = bad[0]["exitCode"] if bad else None
     return Outcome.ERROR, f"its program ended with exit code {code}" if bad else "it failed before its program began"
+
+
+def _bad_ends(pod: Body) -> list[Body]:
+    """How its containers ended that did not end well."""
+    ended = (each["state"]["terminated"] for each in _containers(pod) if "terminated" in each.get("state", {}))
+    return [each for each in ended if each["exitCode"] != 0]
 
 
 def _cannot_start(status: Body) -> tuple[Outcome, str] | None:
@@ -184,13 +203,12 @@ def _spot(pod: Body, node: Body | None) -> bool:
     )
 
 
-def _in_maintenance(node: Body) -> bool:
-    ongoing = node["metadata"].get("labels", {}).get("cloud.google.com/active-node-maintenance") == "ONGOING"
-    return ongoing or "cloud.google.com/maintenance-window-started" in _taints(node)
-
-
-def _taints(node: Body) -> set[str]:
-    return {each["key"] for each in node.get("spec", {}).get("taints", ())}
+def _in_maintenance(node: Body, ended: str) -> bool:
+    """Whether Google maintains it, and not only since long after a pod's end, as far as that is told."""
+    if node["metadata"].get("labels", {}).get("cloud.google.com/active-node-maintenance") == "ONGOING":
+        return True
+    taints = [each for each in node.get("spec", {}).get("taints", ()) if each["key"] == _WINDOW]
+    return any(not _long_after(each.get("timeAdded", ""), ended) for each in taints)
 
 
 def _containers(pod: Body) -> Sequence[Body]:

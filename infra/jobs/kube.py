@@ -1,7 +1,8 @@
 """The Kubernetes API as calls on paths: where it is, who asks, and its refusals.
 
-Owns a kubeconfig's and a pod's own way to the API (server, certificates, token, exec plugin). Which objects are asked
-for is its callers'. Nothing is retried but what never reached the server.
+Owns the way to the API of a kubeconfig and of a pod (server, certificates, token, exec plugin). Which files make the
+kubeconfig is `kubeconfig`'s, which objects are asked for its callers'. Nothing is retried but what never reached the
+server.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from typing import Any, Final, TypeAlias
 from urllib.parse import urlencode
 
 import urllib3
-import yaml
 
-from infra.model.errors import ConfigError, OutsideError, Problem
+from infra.jobs.kubeconfig import kubeconfig_files, merged
+from infra.model.errors import OutsideError
 
 POD_FILES: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where every pod has its token, its namespace and the server's certificate."""
@@ -70,23 +71,20 @@ def pod_place(files: Path = POD_FILES, environ: Mapping[str, str] = os.environ) 
 
 
 def kubeconfig_place(environ: Mapping[str, str] = os.environ, context: str = "") -> KubePlace | None:
-    """The cluster of the kubeconfig's context (its current one, where none is named); None without a kubeconfig.
+    """The cluster of a context of the kubeconfigs (the current one, where none is named); None without a kubeconfig.
 
-    Raises KubeError where the file names what it does not have, ConfigError for a KUBECONFIG that is none.
+    Raises KubeError where a file names what it does not have, ConfigError for a KUBECONFIG that is none.
     """
-    named = environ.get("KUBECONFIG", "").partition(os.pathsep)[0]
-    path = Path(named or Path.home() / ".kube" / "config")
-    if not path.is_file():
-        if named:
-            raise _no_kubeconfig(path, "there is no such file")
-        return None
-    config = _kubeconfig(path)
+    paths = kubeconfig_files(environ)
+    config = merged(paths)
     chosen = context or config.get("current-context", "")
-    return place_of(config, chosen, path) if chosen else None
+    if not (paths and chosen):
+        return None
+    return place_of(config, chosen, Path(os.pathsep.join(map(str, paths))))
 
 
 def place_of(config: Mapping[str, Any], chosen: str, path: Path, plugin: Plugin | None = None) -> KubePlace:
-    """The cluster of a context. path: where the kubeconfig stands. plugin: asked in place of running the credential
+    """The cluster of a context. path: of the kubeconfig, or of each. plugin: asked in place of running the credential
     command. Raises KubeError where the kubeconfig names what it does not have.
     """
     within = _named(config, "contexts", chosen, path)["context"]
@@ -178,21 +176,6 @@ def _refusal(data: bytes) -> tuple[str, str]:
     except ValueError:
         return data.decode(errors="replace")[:500], ""
     return status.get("message", ""), status.get("reason", "")
-
-
-def _kubeconfig(path: Path) -> dict[str, Any]:
-    try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except (yaml.YAMLError, ValueError):
-        raise _no_kubeconfig(path, "the file is not YAML") from None
-    if not isinstance(found, dict):
-        raise _no_kubeconfig(path, "the file is not a kubeconfig: a mapping of clusters, users and contexts")
-    return found
-
-
-def _no_kubeconfig(path: Path, rule: str) -> ConfigError:
-    fix = "KUBECONFIG=PATH of a kubeconfig, or unset it; gcloud container clusters get-credentials writes one"
-    return ConfigError([Problem("the kubeconfig", str(path), rule, fix)])
 
 
 def _named(config: Mapping[str, Any], kind: str, name: str, path: Path) -> dict[str, Any]:

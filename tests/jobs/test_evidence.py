@@ -42,15 +42,17 @@ FAILED: dict[str, Any] = {"phase": "Failed", "code": 1}
         (pod(**FAILED, disrupted="PreemptionByScheduler"), [node(HOST)], Outcome.PREEMPTED),
         (pod(**FAILED, disrupted="TerminationByKubelet"), [node(HOST, spot=True)], Outcome.PREEMPTED),
         (pod(**FAILED, disrupted="TerminationByKubelet"), [node(HOST)], Outcome.FAILED),
-        (pod(**FAILED, disrupted="TerminationByKubelet", reason="Evicted"), [node(HOST, spot=True)], Outcome.ERROR),
+        (pod(**FAILED, disrupted="TerminationByKubelet", reason="Evicted"), [node(HOST, spot=True)], Outcome.FAILED),
+        (pod(phase="Failed", reason="Evicted"), [node(HOST, spot=True)], Outcome.ERROR),
         (pod(**FAILED, disrupted="EvictionByEvictionAPI"), [node(HOST)], Outcome.MAINTENANCE),
         (pod(**FAILED), [node(HOST, spot=True, taints=(GOING,))], Outcome.PREEMPTED),
         (pod(**FAILED), [node(HOST, spot=True, ready=False)], Outcome.PREEMPTED),
         (pod(**FAILED), [node(HOST, ready=False)], Outcome.FAILED),
         (pod(**FAILED, spot=True), [], Outcome.PREEMPTED),
         (pod(**FAILED), [], Outcome.FAILED),
-        (pod(**FAILED), [node(HOST, labels=ONGOING)], Outcome.MAINTENANCE),
-        (pod(**FAILED), [node(HOST, spot=True, taints=(WINDOW, GOING))], Outcome.MAINTENANCE),
+        (pod(**FAILED, disrupted="TerminationByKubelet"), [node(HOST, labels=ONGOING)], Outcome.MAINTENANCE),
+        (pod(phase="Failed", code=143), [node(HOST, labels=ONGOING)], Outcome.MAINTENANCE),
+        (pod(phase="Failed", code=143), [node(HOST, spot=True, taints=(WINDOW, GOING))], Outcome.MAINTENANCE),
         (pod(disrupted="DeletionByTaintManager"), [node(HOST, taints=(UNREACHABLE,))], Outcome.FAILED),
         (pod(phase="Pending", containerStatuses=waits("ImagePullBackOff")), [], Outcome.ERROR),
         (pod(phase="Pending", containerStatuses=waits("ContainerCreating")), [], None),
@@ -73,6 +75,12 @@ def test_a_node_that_went_long_after_the_program_ended_is_no_reason(mark: str, a
         each["timeAdded"] = when
     gone["status"]["conditions"][0]["lastTransitionTime"] = when
     assert outcome(body, gone) is expected
+
+
+@pytest.mark.parametrize("marked", [node(HOST, labels=ONGOING), node(HOST, taints=(WINDOW,))])
+def test_maintenance_of_a_node_hides_no_error_of_a_program_that_ended_by_itself(marked: dict[str, Any]) -> None:
+    """What maintenance ends is disrupted, or told to end and exits with 143; JobSet counts this one as a failure."""
+    assert outcome(pod(**FAILED), marked) is Outcome.ERROR
 
 
 def test_no_text_of_a_program_or_a_cluster_changes_an_outcome() -> None:

@@ -17,6 +17,7 @@ from infra.jobs.kube import Kube
 from infra.jobs.local import LocalClient
 from infra.jobs.outcomes import Outcome
 from infra.jobs.request import JobRequest, Resources
+from infra.operations import jobs as operations
 from infra.operations.errors import Interruption
 from infra.operations.jobs import JobBackend
 from infra.operations.ports import Silent, Tone
@@ -94,7 +95,10 @@ def test_less_room_than_for_the_smallest_number_is_an_error(cluster: Cluster) ->
         JobBackend(GkeClient(Kube(cluster.place))).submit(request(resources=FLEXIBLE.resources, queue="v9"))
 
 
-def test_a_followed_job_goes_on_to_more_slices_twelve_hours_after_its_start(cluster: Cluster) -> None:
+def test_a_followed_job_goes_on_to_more_slices_twelve_hours_after_its_start(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operations, "LOOK_EVERY", 120.0)  # thirteen hours of looks at the usual pace are 5,000
     quota(cluster, 64, 48)
     grown: list[float] = []
     clock = Happening(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import sys
 import tempfile
 from datetime import UTC, datetime, timedelta
@@ -16,8 +17,10 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from kubernetes.config.kube_config import KubeConfigMerger
 
 from infra.jobs.kube import Kube, KubeError, KubePlace, kubeconfig_place, place_of, pod_place
+from infra.jobs.kubeconfig import kubeconfig_files, merged
 from infra.local.kubernetes.reach import ClusterApi
 from infra.model.errors import ConfigError
 from tests.jobs.cluster import running_cluster
@@ -105,6 +108,48 @@ def test_a_plugin_that_fails_says_nothing_secret(tmp_path: Path) -> None:
     with pytest.raises(KubeError) as error:
         token_of(kubeconfig(tmp_path, {"exec": plugin}))
     assert "abc" not in str(error.value)
+
+
+def test_several_kubeconfigs_are_merged_and_the_first_that_says_a_thing_wins(tmp_path: Path) -> None:
+    """As kubectl does; of clusters, users and contexts the client library for Python says the same."""
+    first, second = tmp_path / "one" / "config", tmp_path / "two" / "config"
+    shared = {"clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:9"}}], "users": []}
+    for path, body in (
+        (first, {"contexts": [{"name": "mine", "context": {"cluster": "far", "user": "far"}}], **shared}),
+        (
+            second,
+            {
+                "current-context": "theirs",
+                "clusters": [
+                    {"name": "c", "cluster": {"server": "http://127.0.0.1:8"}},
+                    {"name": "far", "cluster": {"server": "http://127.0.0.1:7"}},
+                ],
+                "users": [{"name": "far", "user": {"tokenFile": "token"}}],
+                "contexts": [{"name": "theirs", "context": {"cluster": "c", "namespace": "team-b"}}],
+            },
+        ),
+    ):
+        path.parent.mkdir()
+        path.write_text(yaml.safe_dump(body))
+    (second.parent / "token").write_text("beside its own file")
+    environ = {"KUBECONFIG": os.pathsep.join(("", str(first), str(tmp_path / "nowhere"), str(second)))}
+    theirs, mine = kubeconfig_place(environ), kubeconfig_place(environ, "mine")
+    assert theirs is not None
+    assert (theirs.server, theirs.namespace) == ("http://127.0.0.1:9", "team-b"), "the first file says who c is"
+    assert mine is not None
+    assert mine.token is not None
+    assert (mine.server, mine.token()) == ("http://127.0.0.1:7", "beside its own file")
+
+    official = KubeConfigMerger(environ["KUBECONFIG"]).config
+    ours = merged(kubeconfig_files(environ))
+    for kind in ("clusters", "users", "contexts"):
+        assert [each["name"] for each in ours[kind]] == [each["name"] for each in official[kind]]
+
+
+def test_the_first_current_context_counts(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).write_text(f"current-context: {name}\n")
+    assert merged([tmp_path / "one", tmp_path / "two"])["current-context"] == "one"
 
 
 def test_a_kubeconfig_without_what_it_names_is_refused(tmp_path: Path) -> None:

@@ -69,6 +69,10 @@ class ClusterApi:
         self._version: str | None = None
 
     @property
+    def on_this_machine(self) -> bool:
+        return _on_this_machine(self.server)
+
+    @property
     def is_store(self) -> bool:
         """Whether this is a cluster of the local cloud, which has no controllers."""
         if self._version is None:
@@ -177,6 +181,10 @@ def _plugin(server: str, plugin: Mapping[str, Any]) -> Mapping[str, Any]:
     if plugin["command"].rpartition("/")[2] == _GKE_COMMAND:
         if token := os.environ.get("GOOGLE_OAUTH_ACCESS_TOKEN"):
             return {"token": token}
-        if urlsplit(server).hostname in ("127.0.0.1", "localhost"):
+        if _on_this_machine(server):
             return {"token": "local"}
     return run_plugin(server, plugin)
+
+
+def _on_this_machine(server: str) -> bool:
+    return urlsplit(server).hostname in ("127.0.0.1", "localhost")

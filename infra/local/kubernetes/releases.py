@@ -1,8 +1,9 @@
 """Helm releases on clusters of the local cloud: recorded as Helm records them, never rendered.
 
 Owns the record, a Secret of Helm's own form (`sh.helm.release.v1.NAME.vN`) whose chart has no templates, and open
-definitions in place of those that a chart would bring (`charts.yaml`), so that objects of its kinds can stand. On any
-other cluster a release needs Helm, which the official engine's plugin has in it.
+definitions in place of those that a chart would bring (`charts.yaml`), so that objects of its kinds can stand. An API
+server on this machine, which somebody gave the local cloud, has to serve the kinds of a chart already: nothing is
+recorded there but the namespace. On any other cluster a release needs Helm, which the official engine's plugin has.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from infra.model import property_paths as paths
 
 JsonObject = dict[str, Any]
 
+_DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _FIXED: Final = ("name", "namespace")
 _APPLY: Final = "application/apply-patch+yaml"
 _QUERY: Final = {"fieldManager": "helm", "force": "true"}
@@ -70,7 +72,8 @@ def foreseen(inputs: JsonObject) -> JsonObject:
 
 def record(cluster: ClusterApi, inputs: JsonObject, old_outputs: JsonObject | None, stack: str) -> Created:
     """Record a release of a stack, or its next revision. Raises ProviderError, also where another stack has it."""
-    _insist_on_store(cluster, inputs)
+    if not cluster.is_store:
+        return _taken_as_installed(cluster, inputs)
     namespace, name = inputs["namespace"], inputs["name"]
     standing = None if old_outputs else _standing(cluster, namespace, name)
     if standing is not None and standing.get("stack") != stack:
@@ -98,13 +101,10 @@ def record(cluster: ClusterApi, inputs: JsonObject, old_outputs: JsonObject | No
         "data": {"release": base64.b64encode(_packed(release)).decode()},
     }
     try:
-        if inputs.get("createNamespace"):
-            place = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
-            cluster.call("PATCH", f"/api/v1/namespaces/{namespace}", place, content=_APPLY, query=_QUERY)
-        for definition in definitions(inputs["chart"]):
-            path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{definition['metadata']['name']}"
-            if cluster.find(path) is None:
-                cluster.call("PATCH", path, definition, content=_APPLY, query=_QUERY)
+        _make_namespace(cluster, inputs)
+        for definition in _missing(cluster, inputs["chart"]):
+            path = f"{_DEFINITIONS}/{definition['metadata']['name']}"
+            cluster.call("PATCH", path, definition, content=_APPLY, query=_QUERY)
         path = f"/api/v1/namespaces/{namespace}/secrets/{body['metadata']['name']}"
         cluster.call("PATCH", path, body, content=_APPLY, query=_QUERY)
         if revision > 1:
@@ -115,7 +115,10 @@ def record(cluster: ClusterApi, inputs: JsonObject, old_outputs: JsonObject | No
 
 
 def read(cluster: ClusterApi, resource_id: str, inputs: JsonObject) -> ReadResult | None:
-    _insist_on_store(cluster, {"name": resource_id, **inputs})
+    if not cluster.is_store:
+        _insist_on_loopback(cluster, {"name": resource_id, **inputs})
+        served = inputs.get("chart") and not _missing(cluster, inputs["chart"])
+        return ReadResult(resource_id, inputs, _outputs(_assumed(inputs))) if served else None
     namespace, _, name = resource_id.rpartition("/")
     release = _standing(cluster, namespace, name)
     return None if release is None else ReadResult(resource_id, release["inputs"], _outputs(release))
@@ -139,7 +142,7 @@ def forget(cluster: ClusterApi, resource_id: str) -> None:
     """The record is gone; what its chart defined stays, as Helm leaves definitions."""
     namespace, _, name = resource_id.rpartition("/")
     found = read(cluster, resource_id, {})
-    if found is not None:
+    if found is not None:  # None on an API server of others, where nothing was recorded
         _drop(cluster, namespace, name, int(found.outputs["status"]["revision"]))
 
 
@@ -149,12 +152,46 @@ def _drop(cluster: ClusterApi, namespace: str, name: str, revision: int) -> None
         cluster.call("DELETE", path)
 
 
-def _insist_on_store(cluster: ClusterApi, inputs: JsonObject) -> None:
-    if not cluster.is_store:
+def _taken_as_installed(cluster: ClusterApi, inputs: JsonObject) -> Created:
+    """What runs on an API server that somebody gave the local cloud is theirs; only its kinds have to be there."""
+    _insist_on_loopback(cluster, inputs)
+    if missing := _missing(cluster, inputs["chart"]):
+        names = ", ".join(each["metadata"]["name"] for each in missing)
+        raise ProviderError(
+            f"the Helm release {inputs['name']} needs Helm, which the embedded engine does not have, and the cluster "
+            f"lacks kinds of its chart ({names}): install it there first, or use --engine pulumi"
+        )
+    try:
+        _make_namespace(cluster, inputs)
+    except ApiRefusedError as error:
+        raise ProviderError(f"the namespace {inputs['namespace']} cannot be made: {error}") from error
+    return Created(f"{inputs['namespace']}/{inputs['name']}", _outputs(_assumed(inputs)))
+
+
+def _assumed(inputs: JsonObject) -> JsonObject:
+    chart = {"name": inputs["chart"], "version": inputs.get("version", "")}
+    said = {"info": {"status": "unknown"}, "chart": {"metadata": chart}, "version": 1}
+    return {"name": inputs["name"], "namespace": inputs["namespace"], "inputs": inputs, **said}
+
+
+def _insist_on_loopback(cluster: ClusterApi, inputs: JsonObject) -> None:
+    if not cluster.on_this_machine:
         raise ProviderError(
             f"the Helm release {inputs.get('name')} needs Helm, which the embedded engine does not have; it only "
             "records releases on clusters of the local cloud: use --engine pulumi for this cluster"
         )
+
+
+def _make_namespace(cluster: ClusterApi, inputs: JsonObject) -> None:
+    if inputs.get("createNamespace"):
+        name = inputs["namespace"]
+        place = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        cluster.call("PATCH", f"/api/v1/namespaces/{name}", place, content=_APPLY, query=_QUERY)
+
+
+def _missing(cluster: ClusterApi, chart: str) -> list[JsonObject]:
+    """Definitions of a chart that the cluster lacks."""
+    return [each for each in definitions(chart) if cluster.find(f"{_DEFINITIONS}/{each['metadata']['name']}") is None]
 
 
 def _outputs(release: JsonObject) -> JsonObject:

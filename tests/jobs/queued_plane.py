@@ -1,0 +1,182 @@
+"""A real control plane with the controllers of JobSet and Kueue and the queues of a stack, for recordings and tests.
+
+What a kubelet would say of a pod is said here; all else is theirs.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from infra.jobs.client import JobPhase
+from infra.jobs.evidence import holds
+from infra.jobs.gke import KUEUE, GkeClient, GkeJob
+from infra.jobs.jobset import JOBSETS
+from infra.jobs.kube import Kube, place_of
+from infra.jobs.request import Resources
+from infra.local.cloud.kubernetes.control import kubeconfig
+from infra.local.kubernetes.reach import ClusterApi
+from tests.jobs.recording import moment
+from tests.jobs.synthetic import request
+from tests.local.kubernetes.operators import running_jobset, running_kueue
+from tests.local.kubernetes.real_control_plane import real_control_plane
+from tests.local.kubernetes.simulated_nodes import slice_nodes
+from tests.model.test_queues import objects, stack
+
+TEAM: Final = "pretraining"
+POOLS: Final = ("v4-32-a", "v4-32-b", "v4-32-c")
+_PATIENCE: Final = 180.0
+
+
+@dataclass
+class QueuedPlane:
+    """A cluster with the queues of a stack, and what was seen of it. slices: spot slices of v4-32, three of them."""
+
+    api: ClusterApi
+    client: GkeClient
+    moments: dict[str, Any] = field(default_factory=dict)
+
+    def submit(self, name: str, slices: int = 1, **more: Any) -> GkeJob:
+        given: dict[str, Any] = {
+            "resources": Resources.with_tpu("v4-32", slices, cpu="200", memory="300Gi"),
+            "grace": 1,
+        }
+        return self.client.submit(request(name, namespace=TEAM, **given | more))
+
+    def seen(self, name: str) -> None:
+        self.moments[name] = moment(self.api, TEAM)
+
+    def pods(self, name: str) -> list[dict[str, Any]]:
+        at = f"/api/v1/namespaces/{TEAM}/pods"
+        found = self.api.call("GET", at, query={"labelSelector": f"tidepool/job={name}"})["items"]
+        return sorted(found, key=lambda each: each["metadata"]["name"])
+
+    def jobset(self, name: str) -> dict[str, Any]:
+        return self.api.find(f"{JOBSETS}/namespaces/{TEAM}/jobsets/{name}") or {}
+
+    def workload(self, name: str) -> dict[str, Any]:
+        found = self.api.call("GET", f"{KUEUE}/namespaces/{TEAM}/workloads")["items"]
+        return next((each for each in found if each["metadata"]["name"].startswith(f"jobset-{name}-")), {})
+
+    def runs(self, job: GkeJob, restarts: int = 0) -> None:
+        """Wait until every pod of it runs, after so many restarts."""
+        until(
+            lambda: (
+                job.state().phase is JobPhase.RUNNING
+                and self.jobset(job.name).get("status", {}).get("restarts", 0) == restarts
+            ),
+            f"{job.name} runs",
+        )
+
+    def tell(self, pod: Mapping[str, Any], status: Mapping[str, Any]) -> None:
+        """Say a pod's status in its kubelet's place."""
+        at = f"/api/v1/namespaces/{TEAM}/pods/{pod['metadata']['name']}/status"
+        self.api.call("PATCH", at, {"status": status}, content="application/strategic-merge-patch+json")
+
+    def ends(self, pod: Mapping[str, Any], code: int, **status: Any) -> None:
+        """Let its program end with an exit code."""
+        at = now()
+        ended = {"exitCode": code, "reason": "Completed" if code == 0 else "Error", "startedAt": at, "finishedAt": at}
+        containers = [
+            {"name": each["name"], "image": each["image"], "imageID": "", "ready": False, "restartCount": 0,
+             "state": {"terminated": ended, "running": None}}
+            for each in pod["spec"]["containers"]
+        ]  # fmt: skip
+        self.tell(pod, {"phase": "Failed" if code else "Succeeded", "containerStatuses": containers, **status})
+
+    def shuts_down(self, node: str, name: str) -> None:
+        """What a kubelet does within the notice that a spot VM is given: its pods fail, and the node is not ready."""
+        disrupted = {
+            "type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet",
+            "message": "Pod was terminated in response to imminent node shutdown.", "lastTransitionTime": now(),
+        }  # fmt: skip
+        self.taint(node, "cloud.google.com/impending-node-termination")
+        for pod in self.pods(name):
+            if pod["spec"].get("nodeName") == node:
+                self.ends(pod, 143, reason="Terminated", conditions=[disrupted])
+
+    def taint(self, node: str, key: str) -> None:
+        body = self.api.call("GET", f"/api/v1/nodes/{node}")
+        taints = [*body["spec"].get("taints", ()), {"key": key, "effect": "NoSchedule", "timeAdded": now()}]
+        self.api.call(
+            "PATCH", f"/api/v1/nodes/{node}", {"spec": {"taints": taints}}, content="application/merge-patch+json"
+        )
+
+    def clear(self) -> None:
+        """No jobs, and every node well and there."""
+        at = f"{JOBSETS}/namespaces/{TEAM}/jobsets"
+        for each in self.api.call("GET", at)["items"]:
+            self.api.call("DELETE", f"{at}/{each['metadata']['name']}", {"propagationPolicy": "Foreground"})
+        until(lambda: not self.api.call("GET", at)["items"], "jobs are gone")
+        until(lambda: not self.api.call("GET", f"{KUEUE}/namespaces/{TEAM}/workloads")["items"], "workloads are gone")
+        until(lambda: not self.api.call("GET", f"/api/v1/namespaces/{TEAM}/pods")["items"], "pods are gone")
+        for each in self.api.call("GET", "/api/v1/nodes")["items"]:
+            self.api.call("DELETE", f"/api/v1/nodes/{each['metadata']['name']}")
+        self.join()
+
+    def rejoin(self, name: str) -> None:
+        """Let a node that was taken come again."""
+        node = next(each for each in _nodes() if each["metadata"]["name"] == name)
+        self.api.call("POST", "/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", **node})
+
+    def join(self) -> None:
+        nodes = _nodes()
+        for node in nodes:
+            self.api.call("POST", "/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", **node})
+        until(
+            lambda: sum(holds(each, "Ready") for each in self.api.call("GET", "/api/v1/nodes")["items"]) == len(nodes),
+            "nodes",
+        )
+
+
+def _nodes() -> list[dict[str, Any]]:
+    return [node for pool in POOLS for node in slice_nodes("v4-32", pool)]
+
+
+def until(said: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + _PATIENCE
+    while not said():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"{what}: it did not come to hold")
+        time.sleep(0.2)
+
+
+def place(job: GkeJob) -> int | None:
+    waits = job.state().waiting
+    return waits.place if waits else None
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+@contextmanager
+def running_plane(folder: Path) -> Generator[QueuedPlane]:
+    """A control plane with the controllers, the queues of a stack, and three slices of v4-32."""
+    slices = [{"accelerator": "v4-32", "zone": "us-central2-b", "capacity": "spot", "buffer": 1, "maximum": 3}]
+    config = stack(slices, priorities={"low": 100, "high": 1000}, preemption="lower-priority")
+    with real_control_plane(folder, completes=False) as reached:
+        path = folder / "record.kubeconfig"
+        said = kubeconfig(reached)
+        path.write_text(json.dumps(said))
+        with running_jobset(folder, path), running_kueue(folder, path, config):
+            api = ClusterApi(str(path))
+            for body in objects(config):
+                served = api.kind(body["apiVersion"], body["kind"])
+                assert served is not None, body["kind"]
+                at = served.of(body["metadata"].get("namespace", ""))
+                api.call("POST", at, body, query={"fieldValidation": "Strict"})
+            place = place_of(said | {"contexts": _within(said)}, said["current-context"], path)
+            plane = QueuedPlane(api, GkeClient(Kube(place)))
+            plane.join()
+            yield plane
+
+
+def _within(said: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [{**each, "context": {**each["context"], "namespace": TEAM}} for each in said["contexts"]]

@@ -1,0 +1,215 @@
+"""Records what the real controllers of Kueue and JobSet answer to this project's queues and jobs.
+
+`python -m tests.jobs.record [SCENARIO ...]` starts a control plane with simulated nodes and both controllers
+(`TIDEPOOL_KUEUE` and `TIDEPOOL_JOBSET`, see `tests/local/kubernetes/operators.py`), submits jobs with this project's
+own client, and writes one file a scenario.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from infra.jobs.client import JobPhase
+from infra.jobs.evidence import condition, holds
+from infra.jobs.request import Retries
+from infra.model.addons import addons
+from tests.jobs.queued_plane import POOLS, TEAM, QueuedPlane, now, place, running_plane, until
+from tests.jobs.recording import FOLDER
+from tests.model.test_queues import stack
+
+
+def success(plane: QueuedPlane) -> None:
+    """A job of two slices is admitted, placed one pod a VM and one slice a pool, and every program ends with 0."""
+    job = plane.submit("llama", 2)
+    plane.runs(job)
+    plane.seen("running")
+    for pod in plane.pods("llama"):
+        plane.ends(pod, 0)
+    until(lambda: job.state().phase is JobPhase.ENDED, "it has ended")
+    until(lambda: holds(plane.workload("llama"), "Finished"), "Kueue knows")
+    plane.seen("ended")
+
+
+def waiting(plane: QueuedPlane) -> None:
+    """Three jobs of two slices each on three slices: one runs, two wait in order, and come in turn."""
+    jobs = []
+    for name in ("first", "second", "third"):
+        jobs.append(plane.submit(name, 2))
+        until(lambda name=name: condition(plane.workload(name), "QuotaReserved") is not None, f"Kueue has seen {name}")
+        time.sleep(1.1)  # Kueue orders by creation times, which have whole seconds.
+    plane.runs(jobs[0])
+    until(lambda: [place(each) for each in jobs[1:]] == [0, 1], "both have a place")
+    plane.seen("two wait")
+    for pod in plane.pods("first"):
+        plane.ends(pod, 0)
+    plane.runs(jobs[1])
+    plane.seen("the second has come")
+
+
+def too_large(plane: QueuedPlane) -> None:
+    """A job of more slices than its queue may ever have."""
+    plane.submit("huge", 4)
+    until(lambda: condition(plane.workload("huge"), "QuotaReserved") is not None, "Kueue has seen it")
+    plane.seen("waiting")
+
+
+def outranked(plane: QueuedPlane) -> None:
+    """A job of a higher priority takes the quota of a lower one, which waits, and goes on when the other is done."""
+    low = plane.submit("low", 2, priority="low")
+    plane.runs(low)
+    high = plane.submit("high", 2, priority="high")
+    plane.runs(high)
+    until(lambda: low.state().phase is JobPhase.WAITING, "the low one waits")
+    plane.seen("the high one runs")
+    for pod in plane.pods("high"):
+        plane.ends(pod, 0)
+    plane.runs(low)
+    plane.seen("the low one goes on")
+
+
+def preempted(plane: QueuedPlane) -> None:
+    """Google takes one spot VM of a slice, with notice: its pods are told to end, and then the node is gone."""
+    job = plane.submit("llama", 2)
+    plane.runs(job)
+    node = plane.pods("llama")[0]["spec"]["nodeName"]
+    plane.shuts_down(node, "llama")
+    plane.seen("told to end")
+    plane.api.call("DELETE", f"/api/v1/nodes/{node}")
+    until(lambda: plane.jobset("llama")["status"].get("restarts", 0) == 1, "JobSet has restarted it")
+    until(lambda: len(plane.pods("llama")) > 0, "pods are made again")
+    plane.seen("without the node")
+    plane.rejoin(node)
+    plane.runs(job, restarts=1)
+    plane.seen("running again")
+
+
+def vanished(plane: QueuedPlane) -> None:
+    """A node is gone without a word: the pod garbage collector of Kubernetes finds its pods."""
+    job = plane.submit("llama", 1)
+    plane.runs(job)
+    node = plane.pods("llama")[0]["spec"]["nodeName"]
+    plane.api.call("DELETE", f"/api/v1/nodes/{node}")
+    until(lambda: plane.jobset("llama")["status"].get("restarts", 0) == 1, "JobSet has restarted it")
+    plane.rejoin(node)
+    plane.runs(job, restarts=1)
+    plane.seen("running again")
+
+
+def drained(plane: QueuedPlane) -> None:
+    """An upgrade evicts a pod."""
+    job = plane.submit("llama", 1)
+    plane.runs(job)
+    name = plane.pods("llama")[0]["metadata"]["name"]
+    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": TEAM}}
+    plane.api.call("POST", f"/api/v1/namespaces/{TEAM}/pods/{name}/eviction", body)
+    plane.runs(job, restarts=1)
+    plane.seen("running again")
+
+
+def failing(plane: QueuedPlane) -> None:
+    """A program that fails each time, with one failure allowed."""
+    job = plane.submit("bad", 1, retries=Retries(failures=1))
+    plane.runs(job)
+    plane.ends(plane.pods("bad")[1], 1)
+    plane.runs(job, restarts=1)
+    plane.seen("begun again")
+    plane.ends(plane.pods("bad")[0], 2)
+    until(lambda: job.state().phase is JobPhase.ENDED, "it has ended")
+    until(lambda: holds(plane.workload("bad"), "Finished"), "Kueue knows")
+    plane.seen("ended")
+
+
+def tpu_busy(plane: QueuedPlane) -> None:
+    """A host finds its TPU in use."""
+    job = plane.submit("llama", 1)
+    plane.runs(job)
+    plane.ends(plane.pods("llama")[2], 170)
+    plane.runs(job, restarts=1)
+    plane.seen("running again")
+
+
+def no_retry(plane: QueuedPlane) -> None:
+    """A preemption of a job that allows none."""
+    job = plane.submit("once", 1, retries=Retries(preemptions=0, failures=0))
+    plane.runs(job)
+    plane.shuts_down(plane.pods("once")[0]["spec"]["nodeName"], "once")
+    until(lambda: job.state().phase is JobPhase.ENDED, "it has ended")
+    plane.seen("ended")
+
+
+def cancelled(plane: QueuedPlane) -> None:
+    """A running job, and one that waits, are cancelled."""
+    running, waits = plane.submit("runs", 2), plane.submit("waits", 2)
+    plane.runs(running)
+    running.cancel()
+    waits.cancel()
+    until(lambda: not plane.pods("runs"), "its pods are gone")
+    until(lambda: condition(plane.workload("runs"), "Evicted") is not None, "Kueue has taken its quota")
+    plane.seen("ended")
+
+
+def out_of_time(plane: QueuedPlane) -> None:
+    """A job runs for longer than it may, by Kueue's count of all attempts."""
+    job = plane.submit("slow", 1, time_limit=5)
+    plane.runs(job)
+    until(lambda: not plane.pods("slow"), "its pods are gone")
+    until(
+        lambda: not plane.workload("slow")["spec"].get("active", True) or holds(plane.jobset("slow"), "Failed"), "ended"
+    )
+    time.sleep(2)
+    plane.seen("ended")
+
+
+def without_queue(plane: QueuedPlane) -> None:
+    """In a namespace of a team a job that names no queue does not start."""
+    plane.submit("stray", 1, queue="")
+    time.sleep(5)
+    plane.seen("submitted")
+
+
+def without_room(plane: QueuedPlane) -> None:
+    """A job has quota, and no nodes yet."""
+    plane.api.call("DELETE", f"/api/v1/nodes/{POOLS[2]}-0")
+    first, second = plane.submit("first", 2), plane.submit("second", 1)
+    plane.runs(first)
+    until(lambda: second.state().phase is JobPhase.STARTING, "it starts")
+    time.sleep(5)
+    plane.seen("starting")
+
+
+SCENARIOS: Final[Mapping[str, Callable[[QueuedPlane], None]]] = {
+    each.__name__: each
+    for each in (
+        success, waiting, too_large, outranked, preempted, vanished, drained, failing, tpu_busy, no_retry, cancelled,
+        out_of_time, without_queue, without_room,
+    )
+}  # fmt: skip
+
+
+def main(names: list[str]) -> None:
+    config = stack()
+    versions = {each.name: each.version for each in addons(config) if each.name in ("kueue", "jobset")}
+    with tempfile.TemporaryDirectory(prefix="tidepool-record-") as folder, running_plane(Path(folder)) as plane:
+        versions["kubernetes"] = plane.api.call("GET", "/version")["gitVersion"]
+        for name in names or SCENARIOS:
+            plane.moments = {}
+            try:
+                SCENARIOS[name](plane)
+            except AssertionError as error:
+                plane.seen("stuck")
+                sys.stderr.write(f"{name}: {error}\n")
+            about = {"about": SCENARIOS[name].__doc__, "versions": versions, "recorded": now()[:10]}
+            said = json.dumps(about | {"moments": plane.moments}, indent=1, sort_keys=True)
+            (FOLDER / f"{name}.json").write_text(said + "\n", encoding="utf-8")
+            sys.stdout.write(f"{name}: {', '.join(plane.moments)}\n")
+            plane.clear()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

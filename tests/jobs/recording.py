@@ -1,0 +1,80 @@
+"""What Kueue and JobSet answered, as files: objects of a moment, cut to what tells a job's standing, and played back.
+
+One file a scenario in `recordings/`; `record` makes them. A moment has the objects by the path that they were read at.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+from infra.jobs.gke import KUEUE, VISIBILITY
+from infra.jobs.jobset import JOBSETS
+from infra.local.kubernetes.reach import ClusterApi
+from tests.jobs.cluster import Cluster
+
+FOLDER: Final = Path(__file__).with_name("recordings")
+_METADATA: Final = (
+    "name", "namespace", "uid", "labels", "annotations", "creationTimestamp", "deletionTimestamp", "ownerReferences",
+)  # fmt: skip
+_SPEC: Final = (
+    "suspend", "nodeName", "nodeSelector", "taints", "queueName", "active", "priority", "priorityClassRef",
+    "maximumExecutionTimeSeconds", "clusterQueue", "parallelism", "completions", "activeDeadlineSeconds",
+    "resourceGroups", "cohortName", "schedulingGates", "failurePolicy",
+)  # fmt: skip
+_STATUS_LEFT_OUT: Final = (
+    "capacity", "allocatable", "nodeInfo", "images", "daemonEndpoints", "addresses", "podIP", "podIPs", "hostIP",
+    "hostIPs", "qosClass", "observedGeneration", "resources",
+)  # fmt: skip
+
+
+def moment(api: ClusterApi, namespace: str) -> dict[str, Any]:
+    """Everything by which jobs of a namespace are explained, as it stands now."""
+    batch, core = f"/apis/batch/v1/namespaces/{namespace}/jobs", f"/api/v1/namespaces/{namespace}/pods"
+    listed = (
+        f"{JOBSETS}/namespaces/{namespace}/jobsets", batch, core, f"{KUEUE}/namespaces/{namespace}/workloads",
+        f"{KUEUE}/namespaces/{namespace}/localqueues", f"{KUEUE}/clusterqueues", "/api/v1/nodes",
+    )  # fmt: skip
+    objects = {
+        f"{path}/{each['metadata']['name']}": trimmed(each)
+        for path in listed
+        for each in api.call("GET", path)["items"]
+    }
+    for path in [path for path in objects if "/localqueues/" in path]:
+        name = quote(path.rpartition("/")[2])
+        place = f"{VISIBILITY}/namespaces/{namespace}/localqueues/{name}/pendingworkloads"
+        found = api.call("GET", place).get("items") or []
+        objects[place] = {"items": [{**each, "metadata": {"name": each["metadata"]["name"]}} for each in found]}
+    return objects
+
+
+def trimmed(body: Mapping[str, Any]) -> dict[str, Any]:
+    """What is left of an object: who it is, what was decided of it, and its status."""
+    spec, status = body.get("spec", {}), body.get("status", {})
+    kept = {name: spec[name] for name in _SPEC if name in spec}
+    if "replicatedJobs" in spec:
+        kept["replicatedJobs"] = [
+            {name: each[name] for name in ("name", "replicas")} for each in spec["replicatedJobs"]
+        ]
+    if "containers" in spec:
+        kept["containers"] = [{"name": each["name"]} for each in spec["containers"]]
+    if "podSets" in spec:
+        kept["podSets"] = [{name: each[name] for name in ("name", "count")} for each in spec["podSets"]]
+    return {
+        "metadata": {name: body["metadata"][name] for name in _METADATA if name in body["metadata"]},
+        "spec": kept,
+        "status": {name: value for name, value in status.items() if name not in _STATUS_LEFT_OUT},
+    }
+
+
+def load(scenario: str) -> dict[str, Any]:
+    """A recording: `about`, `versions`, `recorded`, and `moments` by name."""
+    return json.loads((FOLDER / f"{scenario}.json").read_text(encoding="utf-8"))
+
+
+def play(cluster: Cluster, recorded: Mapping[str, Any], name: str) -> None:
+    """Let a cluster of tests be as the real one was at a moment."""
+    cluster.objects = json.loads(json.dumps(recorded["moments"][name]))

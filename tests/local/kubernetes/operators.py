@@ -1,0 +1,143 @@
+"""The controllers of JobSet and Kueue, run beside a real control plane on loopback.
+
+They are programs of others and no part of this repository: TIDEPOOL_JOBSET and TIDEPOOL_KUEUE name a folder each, with
+the release's program as `manager` and what the release installs as `manifests.yaml`. Kueue is told what the stack tells
+its chart; only addresses are this machine's. They write certificates where their containers would, to /visibility and
+below /tmp; what a kubelet would mount there is copied.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import urllib3
+import yaml
+
+from infra.local.kubernetes.reach import ApiRefusedError, ClusterApi
+from infra.model.addons import kueue_values
+from infra.model.schema import StackConfig
+from tests.lacking import lacking
+from tests.local.kubernetes.real_control_plane import free_port, running, until
+
+JOBSET: Final = "TIDEPOOL_JOBSET"
+KUEUE: Final = "TIDEPOOL_KUEUE"
+_CERTIFICATES: Final = "/tmp/k8s-webhook-server/serving-certs"
+"""JobSet has no other place for it."""
+_LEFT_OUT: Final = ("Deployment", "ServiceMonitor")
+_VISIBILITY: Final = "visibilityServer"
+_FIRST: Final = ("Namespace", "CustomResourceDefinition", "Service")
+
+
+@contextmanager
+def running_jobset(folder: Path, kubeconfig: Path) -> Generator[None]:
+    """Install and run JobSet's controller; its webhooks answer. `lacking` without it."""
+    settings = {
+        "apiVersion": "config.jobset.x-k8s.io/v1alpha1",
+        "kind": "Configuration",
+        "internalCertManagement": {"enable": True},
+        **_addresses(),
+    }
+    with _running(JOBSET, "jobset", settings, folder, ClusterApi(str(kubeconfig)), kubeconfig):
+        yield
+
+
+@contextmanager
+def running_kueue(folder: Path, kubeconfig: Path, config: StackConfig) -> Generator[None]:
+    """The same of Kueue, with what its chart would be told; it tells places in its queues too."""
+    said = yaml.safe_load(kueue_values(config)["managerConfig"]["controllerManagerConfigYaml"])
+    here = _addresses()
+    here["webhook"]["certDir"] = str(folder / "kueue-certificates")
+    visibility = {"bindAddress": "127.0.0.1", "bindPort": free_port()}
+    settings = said | here | {"namespace": "kueue-system", _VISIBILITY: visibility}
+    api = ClusterApi(str(kubeconfig))
+    with _running(KUEUE, "kueue", settings, folder, api, kubeconfig):
+        until(lambda: _answers(api), folder / "kueue.log")
+        yield
+
+
+@contextmanager
+def _running(
+    variable: str, name: str, settings: Mapping[str, Any], folder: Path, api: ClusterApi, kubeconfig: Path
+) -> Generator[None]:
+    home = _home(variable)
+    ports = {"webhook": settings["webhook"]["port"], "visibility": settings.get(_VISIBILITY, {}).get("bindPort")}
+    for body in sorted(_manifests(home), key=_order):
+        api.call("POST", _path(api, body), _on_loopback(body, ports))
+    said, log = folder / f"{name}.yaml", folder / f"{name}.log"
+    said.write_text(yaml.safe_dump(dict(settings)))
+    command = [str(home / "manager"), "--config", str(said), "--kubeconfig", str(kubeconfig)]
+    with running(folder, name, command):
+        until(lambda: _is_mounted(api, name, Path(settings["webhook"]["certDir"])), log)
+        until(lambda: _is_ready(settings["health"]["healthProbeBindAddress"]), log)
+        yield
+
+
+def _home(name: str) -> Path:
+    named = os.environ.get(name)
+    return Path(named) if named else lacking(f"{name} names no folder with a release's manager and manifests.yaml")
+
+
+def _manifests(home: Path) -> Iterator[dict[str, Any]]:
+    texts = yaml.load_all((home / "manifests.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader)
+    return (body for body in texts if body and body["kind"] not in _LEFT_OUT)
+
+
+def _order(body: Mapping[str, Any]) -> int:
+    return _FIRST.index(body["kind"]) if body["kind"] in _FIRST else len(_FIRST)
+
+
+def _path(api: ClusterApi, body: Mapping[str, Any]) -> str:
+    served = api.kind(body["apiVersion"], body["kind"])
+    assert served is not None, body["kind"]
+    return served.of(body["metadata"].get("namespace", "default"))
+
+
+def _on_loopback(body: dict[str, Any], ports: Mapping[str, Any]) -> dict[str, Any]:
+    """The same, with services that are processes of this machine: there is no network of pods."""
+    if body["kind"] == "Service":
+        body["spec"] = {"type": "ExternalName", "externalName": "localhost"}
+    spec: dict[str, Any] = body.get("spec", {})
+    if body["kind"] == "APIService":
+        spec["service"]["port"] = ports["visibility"]
+    conversion = spec.get("conversion", {}).get("webhook", {})
+    for each in (*body.get("webhooks", ()), *([conversion] if conversion else ())):
+        each["clientConfig"]["service"]["port"] = ports["webhook"]
+    return body
+
+
+def _addresses() -> dict[str, Any]:
+    return {
+        "health": {"healthProbeBindAddress": f"127.0.0.1:{free_port()}"},
+        "metrics": {"bindAddress": "0"},
+        "webhook": {"host": "127.0.0.1", "port": free_port(), "certDir": _CERTIFICATES},
+        "leaderElection": {"leaderElect": False},
+    }
+
+
+def _is_mounted(api: ClusterApi, name: str, folder: Path) -> bool:
+    """Whether the certificate that a manager made for its webhooks is where it reads it; it is put there."""
+    data = (api.find(f"/api/v1/namespaces/{name}-system/secrets/{name}-webhook-server-cert") or {}).get("data") or {}
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, value in data.items():
+        (folder / name).write_bytes(base64.b64decode(value))
+    return "tls.crt" in data
+
+
+def _is_ready(address: str) -> bool:
+    try:
+        return urllib3.request("GET", f"http://{address}/readyz", retries=False).status == 200
+    except urllib3.exceptions.HTTPError:
+        return False
+
+
+def _answers(api: ClusterApi) -> bool:
+    """Whether the place in a queue can be asked."""
+    try:
+        return api.find("/apis/visibility.kueue.x-k8s.io/v1beta2") is not None
+    except ApiRefusedError:
+        return False
