@@ -54,6 +54,7 @@ EDITS: dict[str, Edit | tuple[Edit, Sequence[ResourceView]]] = {
     "a freeze": edit(config(freezes=FREEZE)),
     "a freeze that may change nothing": edit(config(freezes=FREEZE), changes=None),
     "a freeze that is overridden": edit(config(freezes=OVERRIDE)),
+    "a freeze whose override is over": edit(config(freezes=OVERRIDE.replace("until: 2026-11-22", "until: 2026-11-20"))),
     "a freeze whose time zone moves": edit(
         config(freezes=FREEZE.replace("America/Los_Angeles", "Asia/Tokyo")), before=config(freezes=FREEZE)
     ),
@@ -102,6 +103,9 @@ EDITS: dict[str, Edit | tuple[Edit, Sequence[ResourceView]]] = {
     "a repository of a stranger": edit(
         config(POOLS.replace("- name", "- serves: [Evil/repo, my-lab/code]\n  name")),
         before=config(POOLS.replace("- name", "- serves: [my-lab/code]\n  name")),
+    ),
+    "a first repository of another owner than the hub's": edit(
+        config(POOLS.replace("- name", "- serves: [evil/code]\n  name"), github=GITHUB), before=config()
     ),
     "a fleet that grows": edit(
         config(pool(name="tpu-ci", zones="{us-west4-a: 2000}")), before=config(pool(name="tpu-ci"))
@@ -152,7 +156,7 @@ RIGHT: dict[str, Edit] = {
         config(secrets=SECRETS, registries=REGISTRIES, github=GITHUB), before=config()
     ),
     "a first repository of the owner of the hub": edit(
-        config(POOLS.replace("- name", "- serves: [My-Lab/code]\n  name"), github=GITHUB), before=config(github=GITHUB)
+        config(POOLS.replace("- name", "- serves: [My-Lab/code]\n  name"), github=GITHUB), before=config()
     ),
     "a first repository where nobody names an owner": edit(
         config(POOLS.replace("- name", "- serves: [evil/repo]\n  name")), before=config()
