@@ -90,11 +90,10 @@ def _foreign(edit: Edit) -> Iterator[Broken]:
     if edit.before is None or edit.removed:
         return
     known = owners((edit.before, *edit.siblings_before)) or _hub_owner(edit.after)
-    served = {(pool.name, each.lower()) for pool in edit.before.pools for each in pool.serves}
     for pool in edit.after.pools:
         for repository in pool.serves:
             owner = repository.partition("/")[0]
-            if known and owner.lower() not in known and (pool.name, repository.lower()) not in served:
+            if known and owner.lower() not in known:
                 said = f"{owner} is new to the stacks: whoever can push to {repository} runs code there"
                 yield Broken(f"pools[{pool.name}].serves {repository}", said)
 
