@@ -13,6 +13,7 @@ from typing import Any, Final
 from infra.jobs.evidence import Body, condition, holds
 from infra.jobs.quantities import quantity
 
+TOO_LONG: Final = "MaximumExecutionTimeExceeded"
 _EVICTED: Final = {
     "Preempted": "a job of higher priority took its quota",
     "PodsReadyTimeout": "its pods did not start in time",
@@ -21,9 +22,10 @@ _EVICTED: Final = {
     "LocalQueueStopped": "its queue was stopped",
     "NodeFailures": "a node of it failed",
     "Deactivated": "it was deactivated",
-    "MaximumExecutionTimeExceeded": "it ran for as long as it may",
+    TOO_LONG: "it ran for as long as it may",
+    "RequeuingLimitExceeded": "its pods did not start in time too often",
 }
-"""Reasons of the condition Evicted, in words."""
+"""Reasons of the condition Evicted, and what lies behind a deactivation, in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,13 +95,23 @@ def _rows(groups: Sequence[Body], resource: str) -> Iterator[Body]:
             yield from (row for row in flavor["resources"] if row["name"] == resource)
 
 
+def eviction(workload: Body) -> str:
+    """Why Kueue took its quota, as long as that holds; empty where it did not.
+
+    Of a deactivation that it decided on, what is behind: `DeactivatedDueToMaximumExecutionTimeExceeded`.
+    """
+    evicted = condition(workload, "Evicted")
+    if evicted is None or evicted["status"] != "True":
+        return ""
+    reason, _, cause = evicted["reason"].partition("DueTo")
+    return cause or reason
+
+
 def _reason(workload: Body) -> tuple[str, str]:
     if not workload["spec"].get("active", True):
         return "Deactivated", "it is stopped, and is not admitted until somebody activates it"
-    evicted = condition(workload, "Evicted")
-    before = ""
-    if evicted is not None and evicted["status"] == "True":
-        before = f"{_EVICTED.get(evicted['reason'], evicted['reason'])}; "
+    evicted = eviction(workload)
+    before = f"{_EVICTED.get(evicted, evicted)}; " if evicted else ""
     if holds(workload, "QuotaReserved"):
         return "AdmissionChecks", f"{before}it has quota and waits for {_checks(workload)}"
     reserved: Mapping[str, Any] = condition(workload, "QuotaReserved") or {}
