@@ -75,6 +75,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path in whole:
             item.add_marker(pytest.mark.end_to_end)
+    # Long modules first: one that began last would keep a single worker busy while the others have nothing left.
+    items.sort(key=lambda item: item.path not in whole)
 
 
 def pytest_collection_finish() -> None:

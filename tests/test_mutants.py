@@ -1,23 +1,84 @@
-"""What the tier of changed code judges: its table names what is there, and a score is what was seen."""
+"""What the tier of changed code changes, how it tries a change, and how it judges: its table names what is there."""
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 import tomllib
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
-from tests.mutants import CHECKOUT, GROUPS, Change, Score, change, judged, main
+from tests.mutant_changes import Change, mutants
+from tests.mutants import CHECKOUT, GROUPS, Score, files, judged, main
 
 SEEN = Change("a.f", "x = 1", "x = 2")
 EQUAL = Change("a.g", "y = 1", "y = 2")
+MODULE = '''\
+"""A module."""
+
+from functools import cache
+
+LIMIT = 5
+OVER = lambda size: size > LIMIT
+
+
+def named(size: int) -> str:
+    if size >= LIMIT:
+        return "large"
+    return "small"
+
+
+class Shelf:
+    @property
+    def room(self) -> int:
+        def free() -> int:
+            return 1 + 1
+
+        return free()
+
+
+@cache
+def kept() -> int:
+    return 3
+
+
+def never() -> int:
+    return 4
+'''
+TESTS = """\
+from changed import Shelf, kept, named
+
+
+def test_what_is_small_has_its_name():
+    assert named(4) == "small"
+
+
+def test_what_is_large_has_a_name():
+    assert named(6)
+
+
+def test_a_shelf_has_room():
+    assert Shelf().room == 2
+
+
+def test_what_is_kept_is_made_once():
+    assert kept()
+
+
+def test_what_is_kept_is_right():
+    assert kept() == 3
+"""
 
 
 def test_every_group_names_modules_and_tests_that_are_there_each_module_once() -> None:
     groups = tomllib.loads(GROUPS.read_text())["groups"]
     named = [part for group in groups.values() for part in (*group["modules"], *group["tests"])]
     assert [part for part in named if not (CHECKOUT / part).exists()] == []
-    modules = Counter(module for group in groups.values() for module in group["modules"])
+    modules = Counter(module for group in groups.values() for module in files(group["modules"]))
     assert [module for module, times in modules.items() if times > 1] == []
 
 
@@ -26,10 +87,40 @@ def test_a_group_that_is_not_there_is_refused_with_those_that_are(capsys: pytest
     assert capsys.readouterr().err.startswith("there is no group nothing; groups are phases, record, ")
 
 
-def test_a_change_is_told_by_its_function_and_lines() -> None:
-    shown = "--- a.py\n+++ a.py\n@@ -1 +1 @@\n     def x():\n-        return 1\n+        return 2\n"
-    assert change("a.b.xǁThingǁ__str____mutmut_3", shown) == Change("a.b.Thing.__str__", "return 1", "return 2")
-    assert change("a.b.x__private__mutmut_12", shown).where == "a.b._private"
+@pytest.fixture
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A module and its tests."""
+    (tmp_path / "changed.py").write_text(MODULE)
+    (tmp_path / "test_changed.py").write_text(TESTS)
+    monkeypatch.syspath_prepend(tmp_path)
+    return tmp_path
+
+
+def test_every_function_is_changed_and_what_runs_at_import_is_not(lab: Path) -> None:
+    made = [mutant.change for mutant in mutants(lab, [lab / "changed.py"])]
+    del sys.modules["changed"]
+    assert Change("changed.named", "if size >= LIMIT:", "if size > LIMIT:") in made
+    assert Change("changed.named", 'return "large"', 'return "LARGE"') in made
+    assert Change("changed.Shelf.room", "return 1 + 1", "return 1 - 1") in made
+    assert Change("changed.kept", "return 3", "return 4") in made
+    assert Change("changed", "OVER = lambda size: size > LIMIT", "OVER = lambda size: size >= LIMIT") in made
+    assert not [change for change in made if change.before == "LIMIT = 5"]
+    assert len(set(made)) == len(made)
+
+
+def test_a_change_is_tried_on_what_comes_past_it_and_is_not_hidden_by_what_was_kept(lab: Path) -> None:
+    out = lab / "out.json"
+    job = {"modules": ["changed.py"], "every": 1, "out": str(out)}
+    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), "TIDEPOOL_MUTANTS": json.dumps(job)}
+    command = (sys.executable, "-m", "pytest", "-q", "-p", "tests.mutant_trials", "test_changed.py")
+    done = subprocess.run(command, cwd=lab, env=environment, check=False, capture_output=True, text=True)
+    assert not done.returncode, done.stdout + done.stderr
+    result = json.loads(out.read_text())
+    unseen = {Change(*each) for each in result["unseen"]}
+    assert result["tried"] == result["made"] > len(unseen)
+    assert {change.where for change in unseen} == {"changed", "changed.named", "changed.never"}
+    assert Change("changed.named", "if size >= LIMIT:", "if size > LIMIT:") in unseen
+    assert Change("changed.named", "if size >= LIMIT:", "if size < LIMIT:") not in unseen
 
 
 def group(*survivors: Change) -> dict[str, object]:
@@ -37,22 +128,23 @@ def group(*survivors: Change) -> dict[str, object]:
 
 
 @pytest.mark.parametrize(
-    ("made", "named", "fine", "said"),
+    ("made", "tried", "named", "fine", "said"),
     [
-        (20, (), True, "g: 95.0 % of 20 changes seen, 1 not, 0 named"),
-        (19, (), False, "g: 94.7 % of 19 changes seen, 1 not, 0 named"),
-        (2, (EQUAL,), True, "g: 100.0 % of 1 changes seen, 0 not, 1 named"),
+        (20, 20, (), True, "g: 95.0 % of 20 changes seen, 1 not, 0 named"),
+        (19, 19, (), False, "g: 94.7 % of 19 changes seen, 1 not, 0 named"),
+        (2, 2, (EQUAL,), True, "g: 100.0 % of 1 changes seen, 0 not, 1 named"),
+        (99, 20, (SEEN,), True, "g: 95.0 % of 20 changes seen (20 of 99 tried), 1 not, 0 named"),
     ],
 )
 def test_a_group_is_fine_from_its_goal_and_named_survivors_do_not_count(
-    made: int, named: tuple[Change, ...], fine: bool, said: str, capsys: pytest.CaptureFixture[str]
+    made: int, tried: int, named: tuple[Change, ...], fine: bool, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert judged("g", group(*named), Score(made, (EQUAL,)), 95) is fine
+    assert judged("g", group(*named), Score(made, tried, (EQUAL,)), 95) is fine
     told = capsys.readouterr().out
     assert told.endswith(f"{said}\n")
-    assert (str(EQUAL) in told) is not bool(named)
+    assert (str(EQUAL) in told) is (EQUAL not in named)
 
 
 def test_a_survivor_that_is_named_and_seen_is_a_mistake_of_the_table(capsys: pytest.CaptureFixture[str]) -> None:
-    assert not judged("g", group(SEEN), Score(20, ()), 95)
+    assert not judged("g", group(SEEN), Score(20, 20, ()), 95)
     assert "is named as a survivor of g and is seen: take it out of mutants.toml" in capsys.readouterr().out

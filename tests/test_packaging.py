@@ -37,6 +37,7 @@ def test_the_locks_hold_every_declared_dependency() -> None:
     assert service | declared(project["project"]["optional-dependencies"]["tool"]) <= pinned(TOOL)
     assert declared(project["dependency-groups"]["bench"]) <= pinned(BENCH)
     assert declared(project["dependency-groups"]["dev"]) <= pinned(DEV)
+    assert declared(project["project"]["optional-dependencies"]["store"]) <= pinned(DEV)
 
 
 def test_every_lock_has_the_versions_of_the_tools() -> None:

@@ -189,7 +189,7 @@ def project(path: str, text: str) -> tuple[str, Package] | None:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError([Problem(path, "", f"it is no TOML: {error}", "what uv can read")]) from None
+        raise ConfigError([Problem(path, "", f"the file is not TOML: {error}", "TOML, as uv reads it")]) from None
     about: Mapping[str, Any] = data.get("project", {})
     if not isinstance(about.get("name"), str):
         return None
@@ -204,7 +204,9 @@ def missing(spec: Spec, there: Checkout) -> Iterator[Problem]:
         for place, pattern in enumerate(tests.paths):
             line = spec.line("tests", index, "paths", place)
             if not pattern.startswith("!") and not any(included(file, [pattern]) for file in (*there.files, own)):
-                yield _gone(line, pattern, "no file matches it, so that it starts nothing", "a path that is there")
+                yield _gone(
+                    line, pattern, "no file matches the path, so that it starts nothing", "a path that is there"
+                )
         for place, suite in enumerate(tests.suites):
             yield from _suite(spec, suite, there, ("tests", index, "suites", place))
     for index, run in enumerate(spec.declared.runs):

@@ -138,7 +138,7 @@ def _scalar(value: Any, *, flow: bool = False) -> str:
 
 def _float(value: float) -> str:
     if not math.isfinite(value):
-        raise ValueError(f"{value} is no number of JSON, and GitHub reads none other")
+        raise ValueError(f"{value} is not a number of JSON, and GitHub reads no other")
     text = repr(value)
     # YAML 1.1 wants a point and a sign in what has an exponent; without them it is text to some.
     mantissa, exponent, power = text.partition("e")

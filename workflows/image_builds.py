@@ -135,7 +135,7 @@ def commit_of_tests(
             steps.script(
                 world,
                 "tested_commit.sh",
-                name=f"Ask how {tests} ended",
+                name=f"Look up how {tests} ended",
                 step_id="tested",
                 outputs=("commit",),
                 env={
@@ -147,7 +147,7 @@ def commit_of_tests(
                 },
             )
         ],
-        why=f"What trains is of a commit that {tests} found well, whatever starts its build.",
+        why=f"Training images are built from a commit that passed {tests}, whatever starts the build.",
     )
 
 

@@ -32,7 +32,7 @@ def legs(matrix: Mapping[str, Any]) -> tuple[Leg, ...]:
     if empty := next((name for name, values in axes.items() if not values), ""):
         raise MatrixError(f"the axis {empty} of the matrix has no values")
     if not axes and not matrix.get("include"):
-        raise MatrixError("the matrix has no axis")
+        raise MatrixError("the matrix has no axes")
     excluded: Sequence[Mapping[str, Any]] = matrix.get("exclude") or ()
     product = itertools.product(*axes.values()) if axes else ()
     original = [dict(zip(axes, values, strict=True)) for values in product]

@@ -51,7 +51,7 @@ def _words(text: str) -> list[str]:
     found: list[str] = []
     for match in _WORD.finditer(text.rstrip()):
         if match[3]:
-            raise MarkersError(f"{text!r}: {match[3]!r} stands in no marker expression")
+            raise MarkersError(f"{text!r}: {match[3]!r} is not part of a marker expression")
         found.append(match[1] or match[2])
     return found
 

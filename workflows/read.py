@@ -77,7 +77,7 @@ def read_file(path: FilePath, root: FilePath) -> WorkflowFile:
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise ConfigError([Problem(source, str(error), "not text in UTF-8", "the file as UTF-8")]) from error
+        raise ConfigError([Problem(source, str(error), "not text in UTF-8", "save the file as UTF-8")]) from error
     return read(text, source)
 
 
@@ -109,7 +109,7 @@ class _Reader:
         self._nodes += 1
         if id(node) in self._open or len(self._open) > DEEPEST or self._nodes > MOST_NODES:
             rule = f"deeper than {DEEPEST} levels or longer than {MOST_NODES:,} values, aliases followed"
-            self._refuse(path, "", rule, "each value where it counts")
+            self._refuse(path, "", rule, "fewer values and levels")
             raise ConfigError(self.problems)
         if isinstance(node, yaml.ScalarNode):
             return _scalar(node)
@@ -125,7 +125,7 @@ class _Reader:
         mapping: dict[str, Any] = {}
         for key_node, value_node in node.value:
             if not isinstance(key_node, yaml.ScalarNode):
-                self._refuse(path, "a key that is no text", "the key is not text", "a plain key")
+                self._refuse(path, "a key that is not text", "the key is not text", "a plain key")
                 continue
             here = (*path, key_node.value)
             if key_node.value in mapping:

@@ -34,7 +34,7 @@ TPU_ENV: Final[Mapping[str, str]] = {
 """What tests on a TPU runner are told."""
 
 READ_CONTENTS: Final = Grant(Scope.CONTENTS, Access.READ)
-IDENTITY: Final = Grant(Scope.ID_TOKEN, Access.WRITE, "exchanged for a token of Google; there is no key")
+IDENTITY: Final = Grant(Scope.ID_TOKEN, Access.WRITE, "exchanged for a Google token, so no key is stored")
 
 
 def checkout(world: World, *, repository: str = "", path: str = "", ref: Value = "", history: bool = False) -> Step:
@@ -56,7 +56,7 @@ def tree() -> Step:
     On a line of its own: the shell goes on after a command that fails in an argument or in front of a pipe.
     """
     return Step(
-        name="Name the tree",
+        name="Find the tree's name",
         id="tree",
         run='tree=$(git rev-parse \'HEAD^{tree}\')\necho "tree=$tree" >>"$GITHUB_OUTPUT"\n',
     )

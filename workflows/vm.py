@@ -147,7 +147,7 @@ def jobs(run: VmRun, world: World) -> tuple[Job, Job]:
         purpose=Purpose.CLEANUP,
         env={key: value for key, value in _told(run).items() if key in ("RUN_ID", "ZONES")},
         steps=[*signed_in, _delete(run, world)],
-        why="On a machine of its own, since the first one may be gone. The run's label says which VMs are its.",
+        why="On another machine, since the first one may be gone. The run's label says which VMs are its.",
     )
     return working, sure
 
@@ -239,7 +239,7 @@ def _create(run: VmRun, world: World) -> Step:
     return steps.script(
         world,
         "vm_create.sh",
-        name=f"Make a {run.accelerator.name}",
+        name=f"Create a {run.accelerator.name}",
         step_id="create",
         timeout_minutes=run.create_minutes,
         action=begins.action,

@@ -35,8 +35,8 @@ SECTIONS: dict[str, dict[str, Entry]] = {
     },
     "Images": {"images": Entry("infra.cli.images", "Say what images are, build them, and give them to pools.")},
     "Training": {
-        "jobs": Entry("infra.cli.jobs", "Submit training jobs, and say how they stand and why."),
-        "smoke": Entry("infra.cli.jobs", "Prove this machine, a cluster and a TPU by four small jobs."),
+        "jobs": Entry("infra.cli.jobs", "Submit training jobs, and say what state they are in and why."),
+        "smoke": Entry("infra.cli.jobs", "Check this machine, a cluster and a TPU with four small jobs."),
     },
     "Workflow files": {
         "workflows": Entry("infra.cli.workflows", "Write and check the workflow files that are generated.")

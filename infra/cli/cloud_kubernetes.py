@@ -1,4 +1,4 @@
-"""`./tidepool cloud k8s ...`: clusters of the local cloud, where people say what controllers would."""
+"""`./tidepool cloud k8s ...`: clusters of the local cloud, where people set the statuses that controllers would."""
 
 from __future__ import annotations
 
@@ -12,34 +12,36 @@ from infra.cli.echo import answer, columns, echo
 from infra.operations.local import kubernetes as clusters
 from infra.operations.local.kubernetes import running_clusters
 
-_cluster = click.option("--cluster", default="", metavar="NAME", help="Which; the only one when left out.")
-_namespace = click.option("--namespace", "-n", default="default", show_default=True, help="Of the object.")
+_cluster = click.option(
+    "--cluster", default="", metavar="NAME", help="Name of the cluster; not needed where there is one."
+)
+_namespace = click.option("--namespace", "-n", default="default", show_default=True, help="Namespace of the object.")
 
 
 @click.group(name="k8s", short_help="Clusters: their kubeconfig, statuses, nodes and logs.")
 def k8s() -> None:
-    """Kubernetes clusters of the local cloud.
+    """Drive the Kubernetes clusters of the local cloud.
 
-    They store objects and run nothing: no controller and no scheduler is there, so what a status says is said here.
+    They store objects and run nothing: they have no controller and no scheduler, so people set statuses, by `status`.
     """
 
 
 @k8s.command(name="list")
 @options.json_option
 def list_clusters(*, as_json: bool) -> None:
-    """Every cluster, with where it answers."""
+    """List the clusters, each with the address of its API."""
     with running_clusters() as control:
         found = control.clusters()
     rows = [(each["cluster"], str(each["objects"]), f"https://{each['host']}") for each in found]
     lines = columns(("cluster", "objects", "server"), rows)
-    answer(as_json, {"clusters": found}, *(lines or ["there is no cluster"]))
+    answer(as_json, {"clusters": found}, *(lines or ["no clusters"]))
 
 
 @k8s.command()
 @click.argument("name", metavar="projects/P/locations/L/clusters/C")
 @options.json_option
 def begin(*, name: str, as_json: bool) -> None:
-    """Serve a cluster that the GKE API did not make; `end` forgets it."""
+    """Serve a cluster without the GKE API; `end` forgets it."""
     with running_clusters() as control:
         made = control.begin_cluster(name)
     answer(as_json, made, f"{name} answers at https://{made['host']}")
@@ -52,21 +54,32 @@ def end(*, cluster: str, as_json: bool) -> None:
     """Forget a cluster of `begin`, and all that is in it."""
     with running_clusters() as control:
         control.end_cluster(cluster)
-    answer(as_json, {"ended": cluster}, "it is gone")
+    answer(as_json, {"ended": cluster}, "the cluster is gone")
 
 
 @k8s.command()
 @_cluster
 def kubeconfig(*, cluster: str) -> None:
-    """Print what kubectl needs: ./tidepool cloud k8s kubeconfig > FILE; KUBECONFIG=FILE kubectl get nodes."""
+    """Print a kubeconfig for kubectl.
+
+    \b
+    ./tidepool cloud k8s kubeconfig > FILE
+    KUBECONFIG=FILE kubectl get nodes
+    """
     echo(yaml.safe_dump(clusters.config_of(cluster), sort_keys=False).rstrip())
 
 
 @k8s.command()
 @click.argument("kind")
 @click.argument("name")
-@click.option("--set", "sets", multiple=True, metavar="FIELD=VALUE", help="A field of the status; again for more.")
-@click.option("--condition", "conditions", multiple=True, metavar="TYPE=True|False", help="Again for more.")
+@click.option("--set", "sets", multiple=True, metavar="FIELD=VALUE", help="A field of the status; may be repeated.")
+@click.option(
+    "--condition",
+    "conditions",
+    multiple=True,
+    metavar="TYPE=True|False",
+    help="A condition of the status; may be repeated.",
+)
 @_namespace
 @_cluster
 @options.json_option
@@ -74,7 +87,7 @@ def status(
     *, kind: str, name: str, sets: tuple[str, ...], conditions: tuple[str, ...], namespace: str, cluster: str,
     as_json: bool,
 ) -> None:  # fmt: skip
-    """Say the status of an object, as its controller would.
+    """Set the status of an object, as its controller would.
 
     \b
     ./tidepool cloud k8s status jobset llama-8b -n pretraining --condition Completed=True
@@ -90,7 +103,7 @@ def status(
 @_cluster
 @options.json_option
 def preempt(*, name: str, cluster: str, as_json: bool) -> None:
-    """Take a node away with the pods on it; a pool of the GKE API brings it back with the next look."""
+    """Preempt a node with its pods. Its node pool creates it again at the next request."""
     with running_clusters() as control:
         control.remove_kube_node(name, cluster=cluster)
     answer(as_json, {"preempted": name}, f"{name} is gone, and its pods")
@@ -103,18 +116,18 @@ def preempt(*, name: str, cluster: str, as_json: bool) -> None:
 @_cluster
 @options.json_option
 def log(*, pod: str, text: str, namespace: str, cluster: str, as_json: bool) -> None:
-    """Let a pod print a line."""
+    """Add a line to the log of a pod."""
     with running_clusters() as control:
         control.say_log(pod, f"{text}\n", namespace=namespace, cluster=cluster)
-    answer(as_json, {"pod": pod, "text": text}, f"{pod} printed it")
+    answer(as_json, {"pod": pod, "text": text}, f"the log of {pod} has the line")
 
 
 @k8s.command()
 @click.argument("config", type=options.A_FILE_THERE)
-@click.option("--cluster", default="", metavar="projects/P/locations/L/clusters/C", help="Every one when left out.")
+@click.option("--cluster", default="", metavar="projects/P/locations/L/clusters/C", help="Every cluster if not given.")
 @options.json_option
 def use(*, config: Path, cluster: str, as_json: bool) -> None:
-    """Let clusters have the API server of a kubeconfig: what `up` declares in them goes there.
+    """Use the API server of a kubeconfig for clusters: what `up` declares in them goes there.
 
     That server is to take the token `local`, which stands for Google's.
     """

@@ -24,7 +24,6 @@ from infra.jobs.request import (
     JobRequest,
     Resources,
     Retries,
-    SecretKey,
 )
 from infra.operations.errors import Refusal
 from infra.operations.jobs import JobBackend, open_jobs, rendered, state_json
@@ -33,9 +32,19 @@ from infra.operations.workspace import workspace
 
 _STYLES = {"success": "green", "cancelled": "dim", JobPhase.RUNNING: "cyan"}
 place_options = options.each(
-    click.option("--backend", type=click.Choice(BACKENDS), default="auto", show_default=True, help="Where jobs go."),
-    click.option("--namespace", default="", metavar="NAME", help="Of the cluster; the kubeconfig's if not given."),
-    click.option("--context", default="", metavar="NAME", help="Of the kubeconfig; its current one if not given."),
+    click.option(
+        "--backend",
+        type=click.Choice(BACKENDS),
+        default="auto",
+        show_default=True,
+        help="Where jobs run; auto takes what is there.",
+    ),
+    click.option(
+        "--namespace", default="", metavar="NAME", help="Namespace of the jobs; the kubeconfig's if not given."
+    ),
+    click.option(
+        "--context", default="", metavar="NAME", help="Context of the kubeconfig; its current one if not given."
+    ),
     options.json_option,
 )
 
@@ -46,20 +55,20 @@ def _counts(_: click.Context, __: click.Parameter, value: str) -> tuple[int, ...
         return tuple(int(each) for each in value.split(","))
     except ValueError:
         raise click.BadParameter(
-            f"{value!r} is no number of slices; write 2, or 1,2,4 where any of them will do"
+            f"{value!r} is not a number of slices; write 2, or 1,2,4 where any of them will do"
         ) from None
 
 
 def _pairs(_: click.Context, option: click.Parameter, values: tuple[str, ...]) -> Mapping[str, str]:
     pairs = [value.partition("=") for value in values]
     if bad := [value for value, (name, equals, _) in zip(values, pairs, strict=True) if not (name and equals)]:
-        raise click.BadParameter(f"{bad[0]!r} is not of the form {option.metavar}")
+        raise click.BadParameter(f"{bad[0]!r} is not {option.metavar}")
     return {name: value for name, _, value in pairs}
 
 
 @click.group()
 def jobs_command() -> None:
-    """Submit training jobs, and say how they stand and why.
+    """Submit training jobs, and say what state they are in and why.
 
     Jobs go to the cluster that this process runs in or that the kubeconfig names, to Ray where RAY_API_SERVER_ADDRESS
     names it, else they run on this machine; --backend says otherwise.
@@ -73,33 +82,58 @@ def jobs_command() -> None:
 @click.option("--arguments", default="{}", metavar="JSON", help="With --call: its arguments by name.")
 @click.option("--tpu", metavar="TYPE", help="Accelerator type, such as v4-32; none without it.")
 @click.option(
-    "--slices", default="1", show_default=True, callback=_counts, help="How many, or which numbers will do: 1,2,4."
+    "--slices",
+    default="1",
+    show_default=True,
+    callback=_counts,
+    help="How many slices, or the numbers that will do: 1,2,4.",
 )
-@click.option("--cpu", default="", help="Of one pod: 4, 500m.")
-@click.option("--memory", default="", help="Of one pod: 16Gi.")
-@click.option("--disk", default="", help="Of one pod: 100Gi.")
+@click.option("--cpu", default="", help="CPUs of one pod: 4, 500m.")
+@click.option("--memory", default="", help="Memory of one pod: 16Gi.")
+@click.option("--disk", default="", help="Disk of one pod: 100Gi.")
 @click.option(
-    "--image", default="", metavar="IMAGE@sha256:...", help="What runs, by digest; not needed on this machine."
+    "--image", default="", metavar="IMAGE@sha256:...", help="The image, by digest; not needed on this machine."
 )
-@click.option("--env", "environment", metavar="NAME=VALUE", multiple=True, callback=_pairs, help="May be repeated.")
 @click.option(
-    "--secret", "secrets", metavar="NAME=SECRET/KEY", multiple=True, callback=_pairs,
+    "--env",
+    "environment",
+    metavar="NAME=VALUE",
+    multiple=True,
+    callback=_pairs,
+    help="A variable of the program; may be repeated.",
+)
+@click.option(
+    "--secret", "secrets", metavar="NAME=SECRET", multiple=True, callback=_pairs,
     help="A variable from a Secret of the namespace; may be repeated.",
 )  # fmt: skip
 @click.option("--queue", default="", help="LocalQueue of the namespace; without one the job starts at once.")
 @click.option("--priority", default="", help="A priority class of Kueue.")
-@click.option("--service-account", default="", help="Of its pods.")
+@click.option("--service-account", default="", help="Kubernetes service account of the pods.")
 @click.option(
-    "--preemptions", type=click.IntRange(0), default=PREEMPTIONS, show_default=True, help="Retries after them."
+    "--preemptions",
+    type=click.IntRange(0),
+    default=PREEMPTIONS,
+    show_default=True,
+    help="Retries after preemptions, maintenance and failed machines.",
 )
-@click.option("--failures", type=click.IntRange(0), default=FAILURES, show_default=True, help="Retries after errors.")
-@click.option("--time-limit", type=options.Duration(), help="Of one attempt, and of all where a queue counts.")
+@click.option(
+    "--failures",
+    type=click.IntRange(0),
+    default=FAILURES,
+    show_default=True,
+    help="Retries after errors of the program.",
+)
+@click.option(
+    "--time-limit", type=options.Duration(), help="The longest that one attempt may run; with a queue, all together."
+)
 @click.option(
     "--signal", "checkpoint_signal", type=click.Choice(SIGNALS), default="TERM", show_default=True,
-    help="What the program is sent before it has to end.",
+    help="The signal that the program gets before it is ended.",
 )  # fmt: skip
-@click.option("--grace", type=options.Duration(), default="5m", show_default=True, help="How long it then has.")
-@click.option("--wait", "follows", is_flag=True, help="Wait for its end; exit code 1 where that is no success.")
+@click.option(
+    "--grace", type=options.Duration(), default="5m", show_default=True, help="The time from that signal to its end."
+)
+@click.option("--wait", "follows", is_flag=True, help="Wait until the job ends; exit code 1 unless it succeeds.")
 @click.option("--dry-run", is_flag=True, help="Print the JobSet, and submit nothing.")
 @place_options
 @called
@@ -127,25 +161,24 @@ def submit(
     context: str,
     **plain: Any,
 ) -> None:
-    """Submit a job by NAME: a program and its arguments after --, or a function by --call.
+    """Submit a job: a program after --, or a function by --call.
 
-    With several numbers of --slices it starts on the most that fit now, and with --wait it goes on to more as they come
-    free: considered every 3 hours, and not within 12 hours of a change. On this machine a job runs to its end within
-    this command.
+    With several numbers of --slices a job starts on the most that fit now. With --wait it goes on to more as they come
+    free: that is considered every 3 hours, and not within 12 hours of a change. On this machine a job runs to its end
+    within this command.
 
     A name whose job has not ended is refused.
     """
     if bool(argv) == bool(imported):
-        raise Refusal("say what runs: a program after --, or a function by --call, and not both")
+        raise Refusal("what runs is missing or given twice; write a program after --, or a function by --call")
     counts = slices[0] if len(slices) == 1 else slices
-    cut = {variable: SecretKey(*value.partition("/")[::2]) for variable, value in secrets.items()}
     entry = Command(argv) if imported is None else ImportedCall(imported, _arguments(arguments))
     sizes: dict[str, Any] = {"cpu": cpu, "memory": memory, "disk": disk}
     given: dict[str, Any] = {
         "entry_point": entry,
         "resources": Resources.with_tpu(tpu, counts, **sizes) if tpu else Resources(**sizes),
         "retries": Retries(preemptions=preemptions, failures=failures),
-        "secrets": cut,
+        "secrets": secrets,
         "time_limit": None if time_limit is None else int(time_limit),
         "grace": int(grace),
         **plain,
@@ -165,19 +198,19 @@ def submit(
                 job.cancel()
             raise
     call.end(state_json(state))
-    _tell(call, state, f"{opened.command('why', name)} says more")
+    _tell(call, state, f"next: {opened.command('why', name)}")
 
 
 @jobs_command.command(name="list")
 @place_options
 @called
 def list_command(call: Invocation, *, backend: str, namespace: str, context: str) -> None:
-    """Every job of the namespace, the newest first: how it stands, and where it waits in its queue."""
+    """List jobs, the newest first, with state and place in the queue."""
     states = _opened(call, backend, namespace, context).states()
     call.end({"jobs": [state_json(each) for each in states]})
     if call.as_json:
         return
-    titles = ("NAME", "STANDS", "SLICES", "QUEUE", "INTERRUPTED", "FAILED", "CREATED")
+    titles = ("NAME", "STATE", "SLICES", "QUEUE", "INTERRUPTED", "FAILED", "CREATED")
     for line in columns(titles, [_row(each) for each in states]) or ["no jobs"]:
         echo(line)
 
@@ -188,7 +221,7 @@ def list_command(call: Invocation, *, backend: str, namespace: str, context: str
 @place_options
 @called
 def logs(call: Invocation, *, name: str, tail: int, backend: str, namespace: str, context: str) -> None:
-    """What the hosts of a job wrote last, each line with SLICE/HOST."""
+    """Print the last lines of each host, each with SLICE/HOST."""
     lines = _opened(call, backend, namespace, context).logs(name, tail)
     if call.as_json:
         call.end({"name": name, "lines": list(lines)})
@@ -202,7 +235,7 @@ def logs(call: Invocation, *, name: str, tail: int, backend: str, namespace: str
 @place_options
 @called
 def cancel(call: Invocation, *, name: str, backend: str, namespace: str, context: str) -> None:
-    """End a job. Its program is sent its checkpoint signal first; the job stays, to be asked about."""
+    """End a job. Its program gets the checkpoint signal first; `why` and `list` still know the job."""
     state = _opened(call, backend, namespace, context).cancel(name)
     call.end(state_json(state))
     _tell(call, state)
@@ -213,8 +246,10 @@ def cancel(call: Invocation, *, name: str, backend: str, namespace: str, context
 @place_options
 @called
 def why(call: Invocation, *, name: str, backend: str, namespace: str, context: str) -> None:
-    """Say why a job waits, or how it ended: success, preempted, maintenance, failed (its machine), error (its program)
-    or cancelled. That is told by what Kubernetes, Kueue and the TPU API say in fields for programs, never by a log.
+    """Say why a job waits, or how it ended.
+
+    It ends as success, preempted, maintenance, failed (its machine), error (its program) or cancelled. The answer
+    comes from fields of Kubernetes, Kueue and the TPU API, never from a log.
     """
     state = _opened(call, backend, namespace, context).state(name)
     call.end(state_json(state))
@@ -229,8 +264,10 @@ def why(call: Invocation, *, name: str, backend: str, namespace: str, context: s
 @place_options
 @called
 def smoke_command(call: Invocation, *, last: str, backend: str, namespace: str, context: str, **order: str) -> int:
-    """Prove, step by step, that this machine runs a job (local), that a cluster does (cluster), that a small training
-    runs there (cpu), and that it runs on a TPU, a v4-8 (tpu). Stops at the first step that fails, and says where.
+    """Check this machine, a cluster and a TPU with four small jobs.
+
+    One on this machine (local), one in a cluster (cluster), a small training there on CPUs (cpu), and the same on a
+    TPU, a v4-8 (tpu). Stops at the first step that fails, and says why.
     """
     cluster = cache(lambda: _opened(call, backend, namespace, context))
     done = []
@@ -252,9 +289,11 @@ def _arguments(text: str) -> Mapping[str, Any]:
     try:
         found = json.loads(text)
     except json.JSONDecodeError as error:
-        raise Refusal(f"--arguments is no JSON: {error}") from None
+        raise Refusal(f"--arguments is not JSON: {error}") from None
     if not isinstance(found, dict):
-        raise Refusal("--arguments is a JSON object: the function's arguments by name")
+        raise Refusal(
+            "--arguments is not a JSON object; write the function's arguments by name, such as '{\"steps\": 10}'"
+        )
     return found
 
 
@@ -273,9 +312,9 @@ def _tell(call: Invocation, state: JobState, more: str = "") -> None:
     stands = state.outcome or state.phase
     call.say(Text.assemble((state.name, "bold"), " ", (stands, _STYLES.get(stands, "yellow")), f" on {state.backend}"))
     if (waits := state.waiting) is not None:
-        ahead = "nobody tells its place" if waits.place is None else f"{waits.place} ahead of it"
+        ahead = "its place is unknown" if waits.place is None else f"{waits.place} ahead of it"
         whole = "" if waits.cluster_place is None else f", {waits.cluster_place} in all queues together"
-        call.say(f"  it waits in {waits.queue}, {ahead}{whole}: {waits.says}")
+        call.say(f"  waits in queue {waits.queue}, {ahead}{whole}: {waits.says}")
     for line in state.because:
         call.say(f"  {line}")
     if more and state.phase is not JobPhase.ENDED:

@@ -44,7 +44,7 @@ class Duration(click.ParamType):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", str(value))
         if found is None:
-            self.fail(f"{value!r} is no length of time; write 90s, 15m, 24h or 2d", param, ctx)
+            self.fail(f"{value!r} is not a length of time; write 90s, 15m, 24h or 2d", param, ctx)
         return float(found[1]) * self.seconds[found[2] or "s"]
 
 

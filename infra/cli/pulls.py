@@ -37,7 +37,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 def _full_commit(_: click.Context, __: click.Parameter, value: str) -> str:
     if not _COMMIT.fullmatch(value):
-        raise Refusal(f"--head {value!r} is no commit: 40 digits of 0-9 and a-f")
+        raise Refusal(f"--head {value!r} is not a commit: 40 digits of 0-9 and a-f")
     return value
 
 

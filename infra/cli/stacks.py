@@ -14,6 +14,7 @@ from infra.cli import options
 from infra.cli.call import Invocation, called, called_aside
 from infra.cli.echo import echo
 from infra.cli.failures import FAILED
+from infra.cli.render.cluster import show_cluster
 from infra.cli.render.progress import Progress
 from infra.cli.render.stacks import registries_line, show_findings, show_outcome, show_plan, show_planned, show_pools
 from infra.model.plan import Plan
@@ -25,6 +26,7 @@ from infra.operations.session import Session, open_session
 from infra.operations.stacks import destroy, state
 from infra.operations.stacks.aftermath import Aftermath, Published, look_after
 from infra.operations.stacks.apply import apply, plan_apply
+from infra.operations.stacks.nodes import nodes_now
 from infra.operations.stacks.pools import pools_now
 from infra.operations.stacks.preview import Planned, run_document
 from infra.operations.stacks.stack_file import declared
@@ -106,7 +108,9 @@ def refresh_command(call: Invocation) -> int:
     pools, silent = pools_now(config, session.endpoint)
     call.say("")
     show_pools(call.console, call.stack, pools)
-    more = {"pools": [pool.to_json() for pool in pools]}
+    if cluster := nodes_now(config, session.endpoint):
+        show_cluster(call.console, cluster)
+    more = {"pools": [pool.to_json() for pool in pools], "cluster": cluster.to_json() if cluster else None}
     return _end(call, run, progress.seconds, more, failed=bool(run.failed or silent))
 
 
@@ -190,6 +194,8 @@ def _show_aftermath(call: Invocation, after: Aftermath) -> None:
         call.say(coming_line(rollout))
     call.say("")
     show_pools(call.console, after.config.stack, after.pools)
+    if after.cluster is not None:
+        show_cluster(call.console, after.cluster)
     if after.registries:
         call.say("")
         call.say(registries_line(after.registries))

@@ -1,4 +1,4 @@
-"""`./tidepool status`, `why` and `manifest show`: how fleets stand, and one VM's story. They change nothing."""
+"""`./tidepool status`, `why` and `manifest show`: how fleets stand, and one VM's timeline. They change nothing."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def status_command(call: Invocation, *, watch: bool, every: float) -> None:
 @options.each(options.stack_option, options.cloud_option, options.json_option)
 @called
 def why_command(call: Invocation, *, vm: str) -> None:
-    """Tell the story of VM, or of a runner's VM, in order: created, booted step by step, registered, jobs, taken away,
+    """Show the timeline of VM, or of a runner's VM: created, booted step by step, registered, jobs, taken away,
     healed; with how it stands now and what the controller does next. Times are UTC.
 
     It reads what the controller remembers, the VM's own report and the broker's record, and changes nothing.

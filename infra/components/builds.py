@@ -221,4 +221,4 @@ def _step(step: Mapping[str, Any]) -> gcp.cloudbuild.TriggerBuildStepArgs:
 def _insist(what: str, given: Mapping[str, Any], known: frozenset[str]) -> None:
     """Nothing of a build is left out in silence."""
     if unknown := sorted(given.keys() - known):
-        raise ValueError(f"{what} has {', '.join(unknown)}, which no trigger here is told")
+        raise ValueError(f"{what} has {', '.join(unknown)}, which this component does not hand on to a trigger")

@@ -68,11 +68,12 @@ class ClusterArgs:
 class GkeCluster(pulumi.ComponentResource):
     """A cluster with its network.
 
-    cluster_name: what node pools say; known only once the cluster is there. endpoint, ca_certificate: of its Kubernetes
-    API. before_pools: what must exist before a node can do its work.
+    cluster_name: what node pools say; known only once the cluster is there. network: its path. endpoint,
+    ca_certificate: of its Kubernetes API. before_pools: what must exist before a node can do its work.
     """
 
     cluster_name: pulumi.Output[str]
+    network: pulumi.Output[str]
     endpoint: pulumi.Output[str]
     ca_certificate: pulumi.Output[str]
     before_pools: Sequence[pulumi.Resource]
@@ -83,6 +84,7 @@ class GkeCluster(pulumi.ComponentResource):
         cluster = self._cluster(args, network, subnetwork, nat)
         self.before_pools = [cluster, *self._roles(args)]
         self.cluster_name = cluster.name
+        self.network = network.id
         self.endpoint = cluster.endpoint
         self.ca_certificate = cluster.master_auth.apply(lambda auth: auth.cluster_ca_certificate or "" if auth else "")
         self.register_outputs({"cluster_name": self.cluster_name, "endpoint": self.endpoint})
@@ -175,6 +177,8 @@ class GkeCluster(pulumi.ComponentResource):
             addons_config=gcp.container.ClusterAddonsConfigArgs(
                 gcs_fuse_csi_driver_config=gcp.container.ClusterAddonsConfigGcsFuseCsiDriverConfigArgs(enabled=True)
             ),
+            # Always: the provider cannot take the block away again, for its update then says nothing.
+            secret_manager_config=gcp.container.ClusterSecretManagerConfigArgs(enabled=True),
             maintenance_policy=_maintenance(args.maintenance),
             remove_default_node_pool=True,
             initial_node_count=1,

@@ -16,6 +16,7 @@ import pulumi_gcp as gcp
 import pulumi_kubernetes as kubernetes
 
 from infra.model.addons import Addon
+from infra.model.grants import FEDERATED
 
 REPLACING: Final = {"LocalQueue": ["spec.clusterQueue"], "RoleBinding": ["roleRef"], "ClusterRoleBinding": ["roleRef"]}
 """What an API server refuses to change: such an object is deleted and made anew, for its name stays."""
@@ -25,11 +26,11 @@ _MINUTES: Final = 600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodAccount:
-    """A Google account that pods act as: pods of one service account of one namespace."""
+    """A Google account that pods act as. account: its full name. pods: the IAM member. who: the name of the grant."""
 
     account: str
-    namespace: str
-    name: str
+    pods: str
+    who: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +40,6 @@ class InClusterArgs:
     after: what must stand before anything runs there, its node pools above all.
     """
 
-    project: str
     cluster: str
     endpoint: pulumi.Input[str]
     ca_certificate: pulumi.Input[str]
@@ -60,6 +60,8 @@ class InCluster(pulumi.ComponentResource):
             args.cluster,
             kubeconfig=pulumi.Output.all(args.endpoint, args.ca_certificate).apply(lambda both: kubeconfig(*both)),
             enable_server_side_apply=True,
+            # Else a change of data deletes a ConfigMap first, and where that run fails, its readers go without.
+            enable_config_map_mutable=True,
             opts=pulumi.ResourceOptions(parent=self, depends_on=list(args.after)),
         )
         releases = [self._release(addon, provider) for addon in args.addons]
@@ -67,7 +69,7 @@ class InCluster(pulumi.ComponentResource):
         for body in args.objects:
             made[object_name(body)] = self._object(body, provider, releases, made)
         for each in args.accounts:
-            self._acts_as(args.project, each)
+            self._acts_as(each)
         self.names = list(made)
         self.register_outputs({"names": self.names})
 
@@ -110,12 +112,12 @@ class InCluster(pulumi.ComponentResource):
             ),
         )
 
-    def _acts_as(self, project: str, pods: PodAccount) -> None:
+    def _acts_as(self, each: PodAccount) -> None:
         gcp.serviceaccount.IAMMember(
-            f"{pods.namespace}-{pods.name}",
-            service_account_id=f"projects/-/serviceAccounts/{pods.account}",
-            role="roles/iam.workloadIdentityUser",
-            member=f"serviceAccount:{project}.svc.id.goog[{pods.namespace}/{pods.name}]",
+            each.who,
+            service_account_id=each.account,
+            role=FEDERATED,
+            member=each.pods,
             opts=pulumi.ResourceOptions(parent=self),
         )
 

@@ -87,7 +87,8 @@ class SlicePools(pulumi.ComponentResource):
             name=pool.name,
             node_locations=[pool.zone],
             node_count=None if pool.scales else pool.max_nodes,
-            initial_node_count=0 if pool.scales else None,
+            # GKE makes no node for the sake of a minimum, which only keeps it from taking more away.
+            initial_node_count=pool.min_nodes if pool.scales else None,
             autoscaling=_scaling(pool.min_nodes, pool.max_nodes, "ANY"),
             max_pods_per_node=MULTI_HOST_PODS if shape.multi_host else None,
             placement_policy=_placement(pool, policy),

@@ -49,13 +49,15 @@ CLUSTER_APIS: Final = (
 class ServicesArgs:
     """project: where to enable the APIs.
 
-    builds, serving, cluster: whether those of builds, of broker and controller, of a cluster too.
+    builds, serving, cluster: whether those of builds, of broker and controller, of a cluster too. store: the API of the
+    store of jobs' locks, empty without one.
     """
 
     project: str
     builds: bool = False
     serving: bool = False
     cluster: bool = False
+    store: str = ""
 
 
 class Services(pulumi.ComponentResource):
@@ -70,6 +72,7 @@ class Services(pulumi.ComponentResource):
             *(BUILD_APIS if args.builds else ()),
             *(SERVING_APIS if args.serving else ()),
             *(CLUSTER_APIS if args.cluster else ()),
+            *((args.store,) if args.store else ()),
         )
         self.enabled = list(dict.fromkeys(wanted))
         for api in self.enabled:

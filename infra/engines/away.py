@@ -144,7 +144,7 @@ def vms_away(request: EngineRequest, plan: Plan, say: Callable[[Diagnostic], Non
         with clients(config.project, request.cloud_url) as google:
             found = OwnVms(google, config, frozenset(), 0.0).standing()
     except GoogleError as error:
-        message = f"not known whether VMs stand at fallbacks ({error}): a limit may be met while this is applied"
+        message = f"VMs at fallbacks are not known ({error}): this apply may reach a limit"
         say(Diagnostic(severity="warning", message=message))
         return Fallbacks()
     standing = {id_: node for id_, node in found.items() if node.get("state") != "DELETING"}

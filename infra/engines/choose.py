@@ -75,7 +75,7 @@ def choose(machine: Machine, engine: EngineName | None = None, cloud: CloudName 
     if engine is EngineName.LOCAL:
         if cloud is CloudName.GOOGLE:
             raise ChoiceError(
-                "the embedded engine works on the local cloud alone (--engine local --cloud google); "
+                "the embedded engine works only on the local cloud, not with --engine local --cloud google; "
                 "use --engine pulumi for Google Cloud, or --cloud local"
             )
         return Choice(engine=engine, cloud=CloudName.LOCAL, reason="asked for with --engine local")
@@ -160,7 +160,7 @@ def _require_credentials(machine: Machine) -> None:
     if machine.credentials is None:
         raise ChoiceError(
             "--cloud google needs Google credentials; run `gcloud auth application-default login`, "
-            f"or set {CREDENTIAL_VARIABLES[0]}; --cloud local tries this out without"
+            f"or set {CREDENTIAL_VARIABLES[0]}; or try it on the local cloud by --cloud local"
         )
 
 

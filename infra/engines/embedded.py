@@ -148,7 +148,10 @@ class EmbeddedEngine:
         url = self._request.cloud_url
         if url is None:
             return {}
-        return {"gcp": GoogleProvider(url, connections=self._request.parallel), "kubernetes": KubernetesProvider()}
+        return {
+            "gcp": GoogleProvider(url, connections=self._request.parallel),
+            "kubernetes": KubernetesProvider(stack=f"{PROJECT}/{self._request.stack}"),
+        }
 
     def _options(self, *, previewed: bool = False) -> Options:
         request = self._request

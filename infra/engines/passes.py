@@ -259,10 +259,10 @@ class ApplyRecord:
         if planned.urn in self.kept:
             return f"held back: {self.kept[planned.urn]}"
         if planned.urn in self.removed:
-            return "deleted to make room, and not made again"
+            return "deleted to make room, and not created again"
         if planned.op in {Op.REPLACE, Op.DELETE} and holds_slices(planned):
-            return "left as it is, because of what failed"
-        return "not begun, because of what failed"
+            return "not changed, because of another failure"
+        return "not started, because of another failure"
 
 
 def is_bad(step: Step) -> bool:

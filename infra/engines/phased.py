@@ -102,7 +102,7 @@ class _Course:
                 self._delete_away([vm for vm in self._away.leaving if str(vm) in order.first])
                 self._shrink({self._urns[name] for name in order.first if name in self._urns})
             if count > 1:
-                what = "everything that takes no VM away" if order.retires else "everything else"
+                what = "everything that deletes no VM" if order.retires else "everything else"
                 self._tell(f"phase {2 if shrinks else 1} of {count}, grow: {what}")
             self._hold_what_has_no_room()
             goes_on = self._grow(later)
@@ -197,13 +197,17 @@ class _Course:
         standing = {name: vm for name, vm in before.items() if name not in gone}
         rest = phases(standing, after, self._bounds, stuck=stuck)
         for name in rest.held:
-            self._steps.kept[self._urns[name]] = "the limit has no room for its chips"
+            self._steps.kept[self._urns[name]] = "the limit has no chips left for it"
         if stuck:
-            held = f"{in_words(rest.held)} held back, whose chips they have" if rest.held else "everything else goes on"
+            held = (
+                f"{in_words(rest.held)} held back, since their chips are still taken"
+                if rest.held
+                else "everything else goes on"
+            )
             self._steps.blame(f"{in_words(sorted(stuck))} could not be deleted: {held}; mend that and")
         elif rest.held:
             whys = "; ".join(load.why for load in rest.exceeded)
-            self._steps.blame(f"{in_words(rest.held)} held back, since no room is left: {whys}; declare less, and")
+            self._steps.blame(f"{in_words(rest.held)} held back, since no chips are left: {whys}; declare less, and")
 
     # The phase that grows, in as many passes as failures make of it
 
@@ -301,7 +305,7 @@ class _Course:
         staying = retired - going
         records = tuple(step for step in self._steps.left() if step.op is Op.UPDATE and self._says_what_stands(step))
         if staying:
-            self._steps.kept |= {step.urn: "VMs stand on that it declares no more" for step in records}
+            self._steps.kept |= {step.urn: "VMs exist that it no longer declares" for step in records}
             steps = tuple(step for step in steps if step not in records)
         else:
             steps += tuple(step for step in records if step not in steps)

@@ -155,7 +155,7 @@ class _Look:
             if not moving or not waits or time.monotonic() >= until:
                 return {id_: node for id_, node in found.items() if node.get("state") != "DELETING"}
             if not told:
-                self._tell("info", f"waiting for {', '.join(moving)}: being made or deleted, and not in the state")
+                self._tell("info", f"waiting for {', '.join(moving)}: being created or deleted, and not in the state")
             told = True
             time.sleep(pause(self._request))
 
@@ -173,7 +173,7 @@ class _Look:
             self._silent(list(silent), next(iter(silent.values())))
 
     def _silent(self, zones: list[str], why: str) -> None:
-        self._tell(self._silence, f"{', '.join(zones)}: not known whether VMs stand that the state lacks ({why})")
+        self._tell(self._silence, f"{', '.join(zones)}: unknown whether VMs exist that the state lacks ({why})")
 
     def _tell(self, severity: Literal["error", "warning", "info"], message: str) -> None:
         self._say(Diagnostic(severity=severity, message=message))

@@ -28,7 +28,9 @@ Node = Mapping[str, Any]
 EVERYWHERE: Final = "-"
 """The location that stands for all of a project's, as lists of the Cloud TPU API take it."""
 _GONE: Final = 404
-_WRONG_FILE: Final = "the stack file is wrong, so VMs that the state lacks are not looked for: mend it and run again"
+_WRONG_FILE: Final = (
+    "VMs that the state lacks are not looked for, since the stack file has mistakes: mend it and run again"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

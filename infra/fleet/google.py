@@ -37,6 +37,7 @@ class Api(Enum):
 
     ARTIFACTS = ("artifactregistry", "v1")
     BUILDS = ("cloudbuild", "v1")
+    GKE = ("container", "v1")
     IAM = ("iam", "v1")
     KMS = ("cloudkms", "v1")
     PROJECTS = ("cloudresourcemanager", "v1")
@@ -79,8 +80,23 @@ class Clients:
         if api not in self._built:
             document = _document(api, self.endpoint)
             request = _HurriedRequest if self.hurried else HttpRequest
-            self._built[api] = discovery.build_from_document(document, http=self._http(), requestBuilder=request)
+            made = discovery.build_from_document(document, http=self._http(), requestBuilder=request)
+            self._built[api] = _Collections(made)
         return self._built[api]
+
+    def token(self) -> str:
+        """A token of whoever runs, for what takes Google's and is no API of its own. Raises GoogleError.
+
+        The local cloud takes any.
+        """
+        if isinstance(self.credentials, AnonymousCredentials):
+            return "local"
+        try:
+            if not self.credentials.valid:
+                self.credentials.refresh(google_auth_httplib2.Request(httplib2.Http(timeout=self.seconds)))
+        except GoogleAuthError as error:
+            raise GoogleError("asking Google for a token", str(error)) from None
+        return str(self.credentials.token)
 
     def _http(self) -> httplib2.Http | google_auth_httplib2.AuthorizedHttp:
         limit = self.seconds if self.hurried else DEFAULT_HTTP_TIMEOUT_SEC
@@ -103,6 +119,24 @@ class Clients:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class _Collections:
+    """A discovery client, or a collection of one, that makes each collection below it once.
+
+    googleapiclient makes every method of a collection, with its text, at each `.objects()`: as long as the call takes.
+    """
+
+    def __init__(self, made: discovery.Resource) -> None:
+        self._made = made
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._made, name)
+        if getattr(found, "__is_resource__", False):
+            below = _Collections(found())
+            found = lambda: below  # noqa: E731 - called as the method that it stands for
+        setattr(self, name, found)
+        return found
 
 
 class _HurriedRequest(HttpRequest):
@@ -152,5 +186,7 @@ def _document(api: Api, endpoint: str | None) -> dict[str, Any]:
         raise LookupError(f"google-api-python-client ships no discovery document for {name} {version}")
     document = json.loads(text)
     if endpoint is not None:
-        document |= {"rootUrl": endpoint, "mtlsRootUrl": endpoint}
+        # Paths of GKE look like those of other APIs, so that one root for all has it below its name.
+        root = f"{endpoint}container/" if api is Api.GKE else endpoint
+        document |= {"rootUrl": root, "mtlsRootUrl": root}
     return document

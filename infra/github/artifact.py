@@ -68,7 +68,7 @@ def write(path: Path, artifact: Artifact) -> None:
 def read(path: Path) -> Artifact:
     """The artifact, if it keeps the limits and the shape. Raises UntrustedError."""
     if path.is_symlink() or not path.is_file():
-        raise UntrustedError(f"{path.name} is no plain file")
+        raise UntrustedError(f"{path.name} is not a plain file")
     with path.open("rb") as file:
         data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:

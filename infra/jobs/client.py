@@ -145,6 +145,6 @@ def wait(
         clock.sleep(every)
     if state.outcome is not Outcome.SUCCESS:
         raise JobError(
-            f"{job.name}: {state.outcome}; {'; '.join(state.because) or 'nothing more is known'}", state.outcome
+            f"{job.name}: {state.outcome}; {'; '.join(state.because) or 'the cluster says nothing more'}", state.outcome
         )
     return state

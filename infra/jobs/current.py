@@ -37,8 +37,8 @@ def current_client(
     place = None if backend in ("ray", "local") else pod_place(environ=environ) or kubeconfig_place(environ, context)
     if context and place is None and backend in ("auto", "gke"):
         rule, fix = (
-            "there is no kubeconfig with contexts",
-            "KUBECONFIG=PATH, or gcloud container clusters get-credentials",
+            "no kubeconfig is found, so there are no contexts",
+            "KUBECONFIG=PATH, or run `gcloud container clusters get-credentials`",
         )
         raise ConfigError([Problem("--context", context, rule, fix)])
     if place is not None:
@@ -48,12 +48,15 @@ def current_client(
     if address:
         return RayClient(address), f"jobs go to Ray at {address}"
     if backend in ("auto", "local"):
-        why = "no cluster and no Ray is known" if backend == "auto" else "as --backend says"
+        why = "neither a cluster nor Ray is known" if backend == "auto" else "as --backend says"
         records = folder or Path(environ.get("TIDEPOOL_HOME", ".tidepool")) / "jobs"
         return LocalClient(records), f"jobs run on this machine: {why}"
     rule, fix = {
-        "gke": ("a cluster is reached from inside it or by a kubeconfig", "gcloud container clusters get-credentials"),
-        "ray": ("Ray is initialised in this process, or its job server is named", f"{RAY_SERVER}=http://HOST:8265"),
+        "gke": (
+            "this process is not in a cluster, and there is no kubeconfig",
+            "run `gcloud container clusters get-credentials`",
+        ),
+        "ray": ("Ray is not initialised in this process, and no job server is named", f"{RAY_SERVER}=http://HOST:8265"),
     }[backend]
     raise ConfigError([Problem("--backend", backend, rule, fix)])
 

@@ -6,6 +6,7 @@
 #
 #   TIDEPOOL_SIGNAL   the program's checkpoint signal, without SIG
 #   TIDEPOOL_SETTLE   seconds to wait before an error is told
+#   TIDEPOOL_SECRETS  folder of mounted secrets: VARIABLE/value for each variable
 #
 # Exit codes: the program's; 143 where the pod was told to end; 170 where the TPU stays in use by another process.
 
@@ -27,6 +28,12 @@ for device in /dev/vfio/[0-9]* /dev/accel[0-9]*; do
     sleep 1
     waited=$((waited + 1))
   done
+done
+
+for secret in "${TIDEPOOL_SECRETS:-/nonexistent}"/*/value; do
+  [ -e "$secret" ] || continue
+  variable=${secret%/value}
+  export "${variable##*/}=$(cat "$secret")"
 done
 
 "$@" &

@@ -100,7 +100,7 @@ def _pod_outcome(pod: Body, node_name: str, node: Body | None) -> tuple[Outcome,
     status = pod.get("status", {})
     phase = status.get("phase")
     if phase == "Succeeded":
-        return Outcome.SUCCESS, "its program ended with 0"
+        return Outcome.SUCCESS, "its program ended with exit code 0"
     if phase != "Failed" and not holds(pod, "DisruptionTarget"):
         return _cannot_start(status)
     if (disruption := _disruption(pod)) == "PreemptionByScheduler":

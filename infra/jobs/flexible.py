@@ -73,5 +73,5 @@ def _largest(resources: Resources, available: int) -> int:
     fitting = [count for count in resources.slice_counts if count <= available]
     if not fitting:
         least = resources.slice_counts[0]
-        raise TooFewSlicesError(f"{available} slices are to be had, and the job needs {least} at least")
+        raise TooFewSlicesError(f"free slices: {available}; the job needs at least {least}")
     return fitting[-1]

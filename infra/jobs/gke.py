@@ -22,7 +22,7 @@ from infra.model.gke_shapes import TPU_RESOURCE
 
 KUEUE: Final = "/apis/kueue.x-k8s.io/v1beta2"
 VISIBILITY: Final = "/apis/visibility.kueue.x-k8s.io/v1beta2"
-_NO_JOBSETS: Final = "the cluster does not know JobSets; `./tidepool up` of its stack installs them"
+_NO_JOBSETS: Final = "the cluster has no JobSet installed; `./tidepool up` of its stack installs it"
 _OF_JOBSET: Final = "jobset.sigs.k8s.io/jobset-name"
 GONE_WITHIN: Final = 120.0
 """Seconds that the objects of an ended job may take to go."""

@@ -17,9 +17,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from infra.jobs.request import JobRequest
+from infra.model import names
 from infra.model.catalogue import AcceleratorType
 from infra.model.errors import ConfigError, Problem
 from infra.model.gke_shapes import NODE_POOL_LABEL, TPU_RESOURCE, GkeShape, gke_shape
+from infra.model.queue_objects import STORE, TRAINER
 
 API_VERSION: Final = "jobset.x-k8s.io/v1alpha2"
 JOBSETS: Final = "/apis/jobset.x-k8s.io/v1alpha2"
@@ -42,6 +44,8 @@ SETTLE_SECONDS: Final = 30
 """How long hosts hold their errors back: a preempted VM's kubelet marks its pods within its 25 s of notice."""
 KEPT_SECONDS: Final = 7 * 86400
 """How long an ended job can be asked why."""
+SECRETS: Final = "/var/run/tidepool/secrets"
+"""A folder for each variable whose value is a secret."""
 PORTS: Final = {"tpu-runtime": 8471, "jax": 8080, "metrics": 8431}
 
 _EXCLUSIVE: Final = "alpha.jobset.sigs.k8s.io/exclusive-topology"
@@ -60,7 +64,7 @@ def enter_script() -> str:
 def jobset(request: JobRequest) -> dict[str, Any]:
     """The object to create. ConfigError where the request has no image, which a pod cannot do without."""
     if not request.image:
-        rule = "a job in a cluster runs an image, by digest"
+        rule = "a job in a cluster needs an image, by digest"
         raise ConfigError([Problem(f"job {request.name}: image", "", rule, "--image IMAGE@sha256:...")])
     labels = {JOB: request.name}
     if request.queue:
@@ -133,7 +137,7 @@ def replicated_job(request: JobRequest) -> dict[str, Any]:
 
 
 def interruptions(request: JobRequest) -> list[dict[str, Any]]:
-    """What fails a Job for reasons outside its program: a pod that was evicted, or a TPU that was not to be had."""
+    """What fails a Job for reasons outside its program: a pod that was evicted, or a TPU that stayed in use."""
     disrupted = {"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
     if request.resources.accelerator is None:
         return [disrupted]
@@ -148,8 +152,10 @@ def pod_spec(request: JobRequest) -> dict[str, Any]:
         "containers": containers(request),
         "volumes": [{"name": "shm", "emptyDir": {"medium": "Memory"}}],
     }
-    if request.service_account:
-        spec["serviceAccountName"] = request.service_account
+    spec["volumes"] += [mounted(at, secret) for at, (_, secret) in enumerate(sorted(request.secrets.items()))]
+    # The team's own account alone may read its secrets.
+    if account := request.service_account or (TRAINER if request.secrets else ""):
+        spec["serviceAccountName"] = account
     if accelerator is not None:
         spec["nodeSelector"] = dict(shape_of(request, accelerator).node_labels)
         spec["tolerations"] = [{"key": TPU_RESOURCE, "operator": "Exists", "effect": "NoSchedule"}]
@@ -160,7 +166,7 @@ def shape_of(request: JobRequest, accelerator: AcceleratorType) -> GkeShape:
     """What GKE calls its slices; ConfigError where GKE has none of the type."""
     shape = gke_shape(accelerator)
     if shape is None:
-        rule = "GKE publishes no machine type for its hosts"
+        rule = "GKE has no machine type for this accelerator"
         raise ConfigError(
             [Problem(f"job {request.name}: resources", accelerator.name, rule, "another accelerator type")]
         )
@@ -171,8 +177,8 @@ def containers(request: JobRequest) -> list[dict[str, Any]]:
     """One that has every chip of its VM; of a generation with two NUMA nodes two, with half the chips each."""
     accelerator = request.resources.accelerator
     count = 2 if accelerator is not None and accelerator.generation.name == _TWO_PROCESSES else 1
-    names = ("job",) if count == 1 else ("job-0", "job-1")
-    return [container(request, name, count, index) for index, name in enumerate(names)]
+    called = ("job",) if count == 1 else ("job-0", "job-1")
+    return [container(request, name, count, index) for index, name in enumerate(called)]
 
 
 def container(request: JobRequest, name: str, count: int, index: int) -> dict[str, Any]:
@@ -187,7 +193,14 @@ def container(request: JobRequest, name: str, count: int, index: int) -> dict[st
         "args": list(request.entry_point.argv),
         "env": variables(request),
         "resources": {"requests": requests},
-        "volumeMounts": [{"name": "shm", "mountPath": "/dev/shm"}],  # noqa: S108 - the mount point that programs use
+        "envFrom": [{"configMapRef": {"name": STORE, "optional": True}}],
+        "volumeMounts": [
+            {"name": "shm", "mountPath": "/dev/shm"},  # noqa: S108 - the mount point that programs use
+            *(
+                {"name": f"secret-{at}", "mountPath": f"{SECRETS}/{variable}", "readOnly": True}
+                for at, variable in enumerate(sorted(request.secrets))
+            ),
+        ],
         "securityContext": {"allowPrivilegeEscalation": False},
     }
     if accelerator is not None:
@@ -200,6 +213,13 @@ def container(request: JobRequest, name: str, count: int, index: int) -> dict[st
         if index == 0:
             body["ports"] = [{"name": port, "containerPort": number} for port, number in PORTS.items()]
     return body
+
+
+def mounted(at: int, secret: str) -> dict[str, Any]:
+    """The volume of a secret, which GKE's add-on fills as the pod's Google account and keeps nowhere else."""
+    told = {"secretProviderClass": names.mount_name(secret)}
+    csi = {"driver": "secrets-store-gke.csi.k8s.io", "readOnly": True, "volumeAttributes": told}
+    return {"name": f"secret-{at}", "csi": csi}
 
 
 def split(text: str, count: int) -> str:
@@ -216,14 +236,12 @@ def variables(request: JobRequest) -> list[dict[str, Any]]:
     if request.resources.accelerator is not None:
         plain["TIDEPOOL_SETTLE"] = str(SETTLE_SECONDS)
     multislice = request.resources.accelerator is not None and request.replicas > 1
+    if request.secrets:
+        plain["TIDEPOOL_SECRETS"] = SECRETS
     if multislice:
         coordinator = f"{request.name}-{SLICE}-0-0.{request.name}"
         plain |= megascale(f"{coordinator}:{MEGASCALE_PORT}", request.replicas)
     listed: list[dict[str, Any]] = [{"name": name, "value": value} for name, value in sorted(plain.items())]
-    listed += [
-        {"name": name, "valueFrom": {"secretKeyRef": {"name": key.name, "key": key.key}}}
-        for name, key in sorted(request.secrets.items())
-    ]
     if multislice:
         listed.append({"name": "MEGASCALE_SLICE_ID", "valueFrom": {"fieldRef": {"fieldPath": _JOB_INDEX}}})
     return listed

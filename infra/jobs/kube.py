@@ -100,10 +100,11 @@ def place_of(config: Mapping[str, Any], chosen: str, path: Path, plugin: Plugin 
 
 
 class Kube:
-    """Calls of one cluster; safe to share between threads."""
+    """Calls of one cluster; safe to share between threads. seconds: limit of each attempt of a call."""
 
-    def __init__(self, place: KubePlace) -> None:
+    def __init__(self, place: KubePlace, *, seconds: float = SECONDS) -> None:
         self.place = place
+        self._seconds = seconds
         self._pool = urllib3.PoolManager(ssl_context=place.tls, retries=urllib3.Retry(connect=2, read=0, redirect=0))
 
     def get(self, path: str, **query: str) -> dict[str, Any]:
@@ -157,9 +158,12 @@ class Kube:
         url = f"{self.place.server}{path}" + (f"?{urlencode(query)}" if query else "")
         sent = None if body is None else json.dumps(body)
         try:
-            answer = self._pool.request(method, url, body=sent, headers=headers, timeout=SECONDS)
+            answer = self._pool.request(method, url, body=sent, headers=headers, timeout=self._seconds)
         except urllib3.exceptions.HTTPError as error:
-            raise KubeError(doing, f"no answer ({type(error).__name__}); is the cluster up, and the VPN?") from None
+            raise KubeError(
+                doing,
+                f"no answer ({type(error).__name__}); check that the cluster runs and that this machine reaches it",
+            ) from None
         if answer.status >= 300:
             said, reason = _refusal(answer.data)
             raise KubeError(doing, f"{answer.status} {said}", status=answer.status, reason=reason)
@@ -253,6 +257,6 @@ def run_plugin(_server: str, plugin: Mapping[str, Any]) -> Mapping[str, Any]:
         return {"expirationTimestamp": status.get("expirationTimestamp"), "token": status["token"]}
     except FileNotFoundError:
         hint = plugin.get("installHint", f"install {plugin['command']}")
-        raise KubeError(f"running {plugin['command']}", f"it is not on PATH; {hint}") from None
+        raise KubeError(f"running {plugin['command']}", f"the command is not on PATH; {hint}") from None
     except (OSError, subprocess.SubprocessError, ValueError, KeyError) as error:
-        raise KubeError(f"running {plugin['command']}", f"it gave no token ({type(error).__name__})") from None
+        raise KubeError(f"running {plugin['command']}", f"the command gave no token ({type(error).__name__})") from None

@@ -61,9 +61,9 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         found = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
     except (yaml.YAMLError, ValueError):
-        raise _no_kubeconfig(path, "it is no YAML") from None
+        raise _no_kubeconfig(path, "the file is not YAML") from None
     if not isinstance(found, dict):
-        raise _no_kubeconfig(path, "a kubeconfig is a mapping of clusters, users and contexts")
+        raise _no_kubeconfig(path, "the file is not a kubeconfig: a mapping of clusters, users and contexts")
     return found
 
 

@@ -1,4 +1,4 @@
-"""Jobs on this machine: one process a slice, begun again within its budgets; or a function called in this process.
+"""Jobs on this machine: one process a slice, restarted within its budgets; or a function called in this process.
 
 It takes no image and no TPU: it is for tests, for a first look, and for code that runs wherever it is. A gang ends
 together: where one slice fails, the others are sent the checkpoint signal. Each job leaves its record and logs in a
@@ -49,9 +49,7 @@ class LocalClient:
         if known is not None and known.stands.phase is not JobPhase.ENDED:
             raise JobError(f"{request.name} has not ended; cancel it first, or take another name")
         if request.secrets:
-            raise JobError(
-                f"{request.name}: this machine has no Secrets of Kubernetes; set {', '.join(request.secrets)}"
-            )
+            raise JobError(f"{request.name}: this machine mounts no secrets; set {', '.join(request.secrets)}")
         created = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         accelerator = request.resources.accelerator
         state = JobState(
@@ -127,7 +125,7 @@ class LocalJob:
         if self.stands.phase is JobPhase.ENDED:
             return
         if self.thread is None:
-            raise JobError(f"{self.name} runs in the command that submitted it; end it there, with Ctrl-C")
+            raise JobError(f"{self.name} runs in the command that submitted it; press Ctrl-C there")
         self.cancelled.set()
         self.thread.join()
 
@@ -174,7 +172,7 @@ class LocalJob:
             codes = {index: each.poll() for index, each in gang.items()}
             self._end(gang)
         if late:
-            return [Finding("the job", Outcome.ERROR, "it ran for as long as it may")]
+            return [Finding("the job", Outcome.ERROR, "its time limit is over")]
         return [self._finding(index, code, attempt) for index, code in codes.items() if code is not None]
 
     def _watch(self, gang: Mapping[int, subprocess.Popen[bytes]]) -> bool:
@@ -198,7 +196,7 @@ class LocalJob:
 
     def _finding(self, index: int, code: int, attempt: int) -> Finding:
         if code == 0:
-            return Finding(f"slice {index}", Outcome.SUCCESS, "its program ended with 0")
+            return Finding(f"slice {index}", Outcome.SUCCESS, "its program ended with exit code 0")
         if outside := self.machine(index, attempt):
             return Finding(f"slice {index}", *outside)
         return Finding(f"slice {index}", Outcome.ERROR, f"its program ended with exit code {code}")

@@ -19,5 +19,5 @@ def quantity(value: str | float) -> float:
     """
     found = _FORM.fullmatch(str(value))
     if found is None:
-        raise ValueError(f"{value!r} is no quantity; write 4, 500m or 16Gi")
+        raise ValueError(f"{value!r} is not a quantity; write 4, 500m or 16Gi")
     return float(found[1]) * _FACTORS[found[2] or ""]

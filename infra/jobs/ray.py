@@ -123,7 +123,7 @@ def ray_state(body: Mapping[str, Any], machine: Machine) -> JobState:
 
 def _ended(body: Mapping[str, Any], machine: Machine) -> Finding:
     if body["status"] == "SUCCEEDED":
-        return Finding("the driver", Outcome.SUCCESS, "its program ended with 0")
+        return Finding("the driver", Outcome.SUCCESS, "its program ended with exit code 0")
     if body["status"] == "STOPPED":
         return Finding("the driver", Outcome.CANCELLED, "it was stopped")
     if found := machine(body.get("driver_node_id") or ""):

@@ -51,9 +51,9 @@ def _problems(request: JobRequest) -> list[Problem]:
     found = []
     if request.replicas > 1 or request.resources.hosts > 1:
         asked = f"{request.replicas} x {request.resources.hosts} hosts"
-        found.append(Problem(subject, asked, "Ray has no slices: one VM at most", gke))
+        found.append(Problem(subject, asked, "a job on Ray has at most one VM", gke))
     if request.queue:
-        found.append(Problem(subject, f"queue {request.queue}", "Ray has no queues of Kueue", gke))
+        found.append(Problem(subject, f"queue {request.queue}", "Ray does not know queues of Kueue", gke))
     if request.secrets:
-        found.append(Problem(subject, ", ".join(request.secrets), "Ray has no Secrets of Kubernetes", gke))
+        found.append(Problem(subject, ", ".join(request.secrets), "Ray mounts no secrets", gke))
     return found

@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias
 from infra.jobs.quantities import quantity
 from infra.model.catalogue import AcceleratorType, UnknownNameError
 from infra.model.errors import ConfigError, Problem
+from infra.model.secret_values import SECRET, secrets_in
 
 PREEMPTIONS: Final = 10_000
 FAILURES: Final = 10
@@ -26,6 +27,7 @@ NAME_LENGTH: Final = 40
 
 _NAME: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _DIGEST: Final = re.compile(r"\S+@sha256:[0-9a-f]{64}")
+_SECRET_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,255}")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _IMPORT: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 _RESERVED: Final = ("MEGASCALE_", "TPU_WORKER_")
@@ -84,10 +86,12 @@ class Resources:
             known = AcceleratorType.parse(accelerator)
         except UnknownNameError as error:
             fix = f"one of {', '.join(error.nearest)}" if error.nearest else "a type such as v4-8 or v5litepod-16"
-            raise ConfigError([Problem("TPU type", accelerator, "an accelerator type of the catalogue", fix)]) from None
+            raise ConfigError(
+                [Problem("TPU type", accelerator, "not an accelerator type of the catalogue", fix)]
+            ) from None
         if not counts or counts[0] < 1:
             rule, fix = (
-                "slice counts are whole numbers from 1 on, and there is one at least",
+                "no slice counts, or one below 1",
                 "1, or a choice such as 1, 2, 4",
             )
             raise ConfigError([Problem(f"slices of {accelerator}", ", ".join(map(str, counts)), rule, fix)])
@@ -115,21 +119,13 @@ class Resources:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retries:
-    """How often a job is begun again, by kind.
+    """How often a job is restarted, by kind.
 
     preemptions: after a preemption, maintenance or a machine that failed. failures: after an error of the program.
     """
 
     preemptions: int = PREEMPTIONS
     failures: int = FAILURES
-
-
-@dataclass(frozen=True, slots=True)
-class SecretKey:
-    """The value of a variable that stands in a Secret of the job's namespace."""
-
-    name: str
-    key: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +135,8 @@ class JobRequest:
     image: by digest, for a tag may be another program at the next restart. queue: the LocalQueue of its namespace,
     empty to start without one. time_limit: seconds of one attempt, and of all of them together where a queue counts.
     checkpoint_signal: what the program is sent when it has to end; grace: seconds that it then has. replicas: slices,
-    as the resources say unless it is given.
+    as the resources say unless it is given. secrets: variables by the names of secrets of Secret Manager that the job's
+    team may read.
     """
 
     name: str
@@ -147,7 +144,7 @@ class JobRequest:
     resources: Resources = field(default_factory=Resources)
     image: str = ""
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    secrets: Mapping[str, SecretKey] = field(default_factory=lambda: MappingProxyType({}))
+    secrets: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     namespace: str = "default"
     service_account: str = ""
     queue: str = ""
@@ -181,7 +178,7 @@ class JobRequest:
             **{name: getattr(self, name) for name in _PLAIN},
             "entry_point": asdict(self.entry_point),
             "environment": dict(self.environment),
-            "secrets": {name: asdict(key) for name, key in self.secrets.items()},
+            "secrets": dict(self.secrets),
             "retries": asdict(self.retries),
             "resources": asdict(replace(self.resources, accelerator=None))
             | {"accelerator": accelerator and accelerator.name, "slice_counts": list(self.resources.slice_counts)},
@@ -199,7 +196,7 @@ class JobRequest:
             **{name: data[name] for name in _PLAIN},
             entry_point=Command(tuple(entry["argv"])) if "argv" in entry else ImportedCall(**entry),
             environment=data["environment"],
-            secrets={name: SecretKey(**key) for name, key in data["secrets"].items()},
+            secrets=data["secrets"],
             retries=Retries(**data["retries"]),
             resources=Resources(accelerator=accelerator, slice_counts=counts, **resources),
         )
@@ -209,55 +206,58 @@ class JobRequest:
             return Problem(f"job {self.name or '(without a name)'}: {where}", str(value), rule, fix)
 
         if not _NAME.fullmatch(self.name) or len(self.name) > NAME_LENGTH:
-            rule = f"a letter, then letters, digits and hyphens, at most {NAME_LENGTH} characters, all lower case"
-            yield problem("name", self.name, f"{rule}: pods and host names are made from it", "such as llama-8b-run3")
+            rule = f"not a name for pods: a letter, then letters, digits and hyphens, lower-case, at most {NAME_LENGTH}"
+            yield problem("name", self.name, rule, "such as llama-8b-run3")
         if self.image and not _DIGEST.fullmatch(self.image):
-            tagged = "an image is named by digest: a tag may be another program when the job is restarted"
-            rule = "a digest is sha256: and 64 hexadecimal digits" if "@" in self.image else tagged
+            tagged = "not a digest, but a tag: it may name another program when the job restarts"
+            rule = "not a whole digest, which is sha256: and 64 hexadecimal digits" if "@" in self.image else tagged
             yield problem("image", self.image, rule, "IMAGE@sha256:..., as `./tidepool images current IMAGE` prints it")
         yield from self._entry_problems(problem)
         for name in (*self.environment, *self.secrets):
             if not _VARIABLE.fullmatch(name):
-                yield problem(f"environment {name}", name, "a name of letters, digits and _", "such as RUN_ID")
+                yield problem(f"environment {name}", name, "not a name of letters, digits and _", "such as RUN_ID")
             if name.startswith(_RESERVED):
-                rule = "variables of the slice are set for each host, and a value for all would contradict them"
+                rule = "this variable is set for each host; one value for all hosts would be wrong"
                 yield problem(f"environment {name}", name, rule, "leave it out")
         for name in self.secrets.keys() & self.environment.keys():
-            yield problem(f"environment {name}", name, "it has a value and a Secret", "one of them")
-        for name, key in self.secrets.items():
-            if not (key.name and key.key):
-                rule = "a value of a Secret is named by the Secret and its key"
-                yield problem(f"secret {name}", f"{key.name}/{key.key}", rule, "SECRET/KEY, such as hf-token/value")
+            yield problem(f"environment {name}", name, "the variable has both a value and a secret", "one of them")
+        for name, value in (*self.environment.items(), *self.secrets.items()):
+            if found := secrets_in(value):
+                rule = f"it holds {found[0]}, and whoever may look at the job sees it"
+                yield problem(f"environment {name}", SECRET, rule, f"--secret {name}=NAME, of Secret Manager")
+            elif name in self.secrets and not _SECRET_NAME.fullmatch(value):
+                rule = "a secret is named as in Secret Manager, by letters, digits, hyphens and underscores"
+                yield problem(f"secret {name}", value, rule, "such as hf-token")
         if self.priority and not self.queue:
-            rule = "priorities are Kueue's: without a queue this one would have no effect"
+            rule = "a priority is Kueue's, and without a queue it has no effect"
             yield problem("priority", self.priority, rule, "a queue, or no priority")
         for where in ("cpu", "memory", "disk"):
             if text := getattr(self.resources, where):
                 try:
                     quantity(text)
                 except ValueError:
-                    yield problem(f"resources.{where}", text, "a Kubernetes quantity", "4, 500m or 16Gi")
+                    yield problem(f"resources.{where}", text, "not a Kubernetes quantity", "4, 500m or 16Gi")
         if self.replicas not in self.resources.slice_counts and (self.resources.flexible or self.replicas < 1):
             allowed = ", ".join(map(str, self.resources.slice_counts))
-            yield problem("replicas", self.replicas, "one of the allowed slice counts", allowed)
+            yield problem("replicas", self.replicas, "not one of the allowed slice counts", allowed)
         for kind in ("preemptions", "failures"):
             if getattr(self.retries, kind) < 0:
-                yield problem(f"retries.{kind}", getattr(self.retries, kind), "0 or more", "0 for a single attempt")
+                yield problem(f"retries.{kind}", getattr(self.retries, kind), "below 0", "0 for a single attempt")
         if self.time_limit is not None and self.time_limit < 1:
-            yield problem("time_limit", self.time_limit, "seconds, 1 or more", "such as 86400 for a day")
+            yield problem("time_limit", self.time_limit, "less than a second", "such as 86400 for a day")
         if self.grace < 0:
-            yield problem("grace", self.grace, "seconds, 0 or more", "such as 300")
+            yield problem("grace", self.grace, "less than 0 seconds", "such as 300")
         if self.checkpoint_signal not in SIGNALS:
             fix = f"one of {', '.join(SIGNALS)}"
-            yield problem("checkpoint_signal", self.checkpoint_signal, "a signal that a program can hear", fix)
+            yield problem("checkpoint_signal", self.checkpoint_signal, "not a signal that a program can catch", fix)
 
     def _entry_problems(self, problem: Any) -> Iterator[Problem]:
         entry = self.entry_point
         if isinstance(entry, ImportedCall):
             if not _IMPORT.fullmatch(entry.path):
-                yield problem("entry point", entry.path, "the import path of a function", "package.module:function")
+                yield problem("entry point", entry.path, "not the import path of a function", "package.module:function")
         elif not entry.argv or not entry.argv[0]:
-            yield problem("entry point", "", "a command has a program", "such as python train.py")
+            yield problem("entry point", "", "the command is empty", "such as python train.py")
 
 
 _PLAIN: Final = (

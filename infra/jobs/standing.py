@@ -16,9 +16,9 @@ from infra.jobs.waiting import TOO_LONG, eviction, unknown_to_kueue, waiting
 
 BACKEND: Final = "gke"
 _JOB_REASONS: Final = {
-    "DeadlineExceeded": (Outcome.ERROR, "it ran for as long as it may"),
-    "PodFailurePolicy": (Outcome.FAILED, "a pod was ended from outside, and what ended it is gone"),
-    "BackoffLimitExceeded": (Outcome.ERROR, "a pod failed, and what it said is gone"),
+    "DeadlineExceeded": (Outcome.ERROR, "its time limit is over"),
+    "PodFailurePolicy": (Outcome.FAILED, "a pod was ended from outside; what ended it is not recorded"),
+    "BackoffLimitExceeded": (Outcome.ERROR, "a pod failed; its own record is gone"),
 }
 """What is left to say of an attempt whose pods are gone: why a Job failed."""
 _RESTARTS: Final = {f"FailurePolicy_{INTERRUPTED}": "PodFailurePolicy", "DefaultFailurePolicy": "BackoffLimitExceeded"}
@@ -129,15 +129,15 @@ def _restarting(jobset: Body) -> str:
 def _because(seen: Evidence, last: Finding | None, attempts: Attempts, retries: Retries | None) -> list[str]:
     lines = []
     if when := seen.jobset["metadata"].get("annotations", {}).get(CANCELLED):
-        lines.append(f"it was cancelled at {when}")
+        lines.append(f"cancelled at {when}")
     if last is not None:
         lines.append(f"{last.where}: {last.because}")
         others = [each for each in seen.found if each.outcome not in (Outcome.SUCCESS, last.outcome)]
-        lines += [f"{each.where}: {each.because}, which counts for nothing beside the above" for each in others]
+        lines += [f"{each.where}: {each.because}, which the line above outweighs" for each in others]
     if attempts.preemptions:
         of = f" of {retries.preemptions}" if retries else ""
-        lines.append(f"it was begun again after {attempts.preemptions}{of} interruptions")
+        lines.append(f"restarted after {attempts.preemptions}{of} interruptions")
     if attempts.failures:
         of = f" of {retries.failures}" if retries else ""
-        lines.append(f"it was begun again after {attempts.failures}{of} failures")
+        lines.append(f"restarted after {attempts.failures}{of} failures")
     return lines

@@ -84,9 +84,9 @@ def _problems(request: JobRequest, pool_node: NodeSpec) -> list[Problem]:
     subject, found = f"job {request.name} on a TPU VM", []
     gke = "send it to a cluster with --backend gke"
     if not request.image:
-        found.append(Problem(subject, "", "a VM runs an image, by digest", "--image IMAGE@sha256:..."))
+        found.append(Problem(subject, "", "a job on a TPU VM needs an image, by digest", "--image IMAGE@sha256:..."))
     if request.replicas > 1:
-        found.append(Problem(subject, f"{request.replicas} slices", "a VM for one run is one slice", gke))
+        found.append(Problem(subject, f"{request.replicas} slices", "a job on a TPU VM has one slice", gke))
     accelerator = request.resources.accelerator
     if accelerator is None or accelerator.name != pool_node.accelerator_type:
         asked = accelerator.name if accelerator else "no TPU"
@@ -94,5 +94,5 @@ def _problems(request: JobRequest, pool_node: NodeSpec) -> list[Problem]:
             Problem(subject, asked, f"the pool has {pool_node.accelerator_type}", "another pool, or that type")
         )
     if request.queue or request.secrets:
-        found.append(Problem(subject, "queue or secrets", "a VM knows neither Kueue nor Kubernetes", gke))
+        found.append(Problem(subject, "queue or secrets", "a TPU VM has neither queues nor Secrets of Kubernetes", gke))
     return found

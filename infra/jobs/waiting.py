@@ -6,7 +6,7 @@ the Workload. https://kueue.sigs.k8s.io/docs/concepts/workload (v1beta2, 2026-10
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,13 +17,13 @@ TOO_LONG: Final = "MaximumExecutionTimeExceeded"
 _EVICTED: Final = {
     "Preempted": "a job of higher priority took its quota",
     "PodsReadyTimeout": "its pods did not start in time",
-    "AdmissionCheck": "an admission check took its quota back",
+    "AdmissionCheck": "an admission check withdrew its quota",
     "ClusterQueueStopped": "its cluster queue was stopped",
     "LocalQueueStopped": "its queue was stopped",
-    "NodeFailures": "a node of it failed",
+    "NodeFailures": "one of its nodes failed",
     "Deactivated": "it was deactivated",
-    TOO_LONG: "it ran for as long as it may",
-    "RequeuingLimitExceeded": "its pods did not start in time too often",
+    TOO_LONG: "its time limit is over",
+    "RequeuingLimitExceeded": "too often its pods did not start in time",
 }
 """Reasons of the condition Evicted, and what lies behind a deactivation, in words."""
 
@@ -66,7 +66,7 @@ def unknown_to_kueue(queue: str, namespace: str, queues: Sequence[str] | None) -
     if queues is not None and queue not in queues:
         reason, says = "NoLocalQueue", no_queue(queue, namespace, queues)
     else:
-        reason, says = "NoWorkload", "Kueue has made no Workload of it yet"
+        reason, says = "NoWorkload", "Kueue has not made a Workload for it yet"
     return Waiting(queue=queue, place=None, cluster_place=None, reason=reason, says=says)
 
 
@@ -78,21 +78,35 @@ def no_queue(queue: str, namespace: str, queues: Sequence[str]) -> str:
 def free_slices(cluster_queue: Body, resource: str, each: int) -> int:
     """How many slices of `each` units of a resource fit into a ClusterQueue's own quota now; borrowed quota is not
     counted, for it may be taken back at any time."""
-    spec, status = cluster_queue["spec"], cluster_queue.get("status", {})
-    nominal = sum(quantity(row["nominalQuota"]) for row in _rows(spec.get("resourceGroups", ()), resource))
-    used = sum(
-        quantity(row.get("total", 0))
-        for flavor in status.get("flavorsReservation", ())
+    nominal, held = sum(_quotas(cluster_queue, resource).values()), sum(_held(cluster_queue, resource).values())
+    return max(0, int((nominal - held) // each))
+
+
+def free_units(cluster_queue: Body, resource: str) -> Mapping[str, int]:
+    """How much of a resource no job holds, by flavor; empty where Kueue has not said yet what is held."""
+    if "flavorsReservation" not in cluster_queue.get("status", {}):
+        return {}
+    held = _held(cluster_queue, resource)
+    quotas = _quotas(cluster_queue, resource)
+    return {flavor: max(0, int(quota - held.get(flavor, 0))) for flavor, quota in quotas.items()}
+
+
+def _quotas(cluster_queue: Body, resource: str) -> dict[str, float]:
+    groups = cluster_queue["spec"].get("resourceGroups", ())
+    return _by_flavor((flavor for group in groups for flavor in group["flavors"]), resource, "nominalQuota")
+
+
+def _held(cluster_queue: Body, resource: str) -> dict[str, float]:
+    return _by_flavor(cluster_queue.get("status", {}).get("flavorsReservation", ()), resource, "total")
+
+
+def _by_flavor(flavors: Iterable[Body], resource: str, key: str) -> dict[str, float]:
+    return {
+        flavor["name"]: quantity(row.get(key, 0))
+        for flavor in flavors
         for row in flavor["resources"]
         if row["name"] == resource
-    )
-    return max(0, int((nominal - used) // each))
-
-
-def _rows(groups: Sequence[Body], resource: str) -> Iterator[Body]:
-    for group in groups:
-        for flavor in group["flavors"]:
-            yield from (row for row in flavor["resources"] if row["name"] == resource)
+    }
 
 
 def eviction(workload: Body) -> str:
@@ -109,7 +123,7 @@ def eviction(workload: Body) -> str:
 
 def _reason(workload: Body) -> tuple[str, str]:
     if not workload["spec"].get("active", True):
-        return "Deactivated", "it is stopped, and is not admitted until somebody activates it"
+        return "Deactivated", "the job is stopped until somebody activates it"
     evicted = eviction(workload)
     before = f"{_EVICTED.get(evicted, evicted)}; " if evicted else ""
     if holds(workload, "QuotaReserved"):

@@ -79,7 +79,7 @@ def serve(folder: Path) -> Registry:
             return Registry(address=address, process=process)
         time.sleep(0.02)
     process.communicate()
-    raise RegistryError(f"the registry did not start: {log.read_text(errors='replace').strip() or 'it says nothing'}")
+    raise RegistryError(f"the registry did not start: {log.read_text(errors='replace').strip() or 'its log is empty'}")
 
 
 def answers(address: str) -> bool:

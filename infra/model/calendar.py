@@ -23,7 +23,7 @@ def parse_day(text: str) -> date:
     """The day of `2026-12-20`; ValueError for anything else, and beyond YEARS."""
     match = _DAY.fullmatch(text)
     if not match:
-        raise ValueError(f"{text!r} is no day")
+        raise ValueError(f"{text!r} is not a day")
     return in_our_time(date.fromisoformat(match[1]))
 
 

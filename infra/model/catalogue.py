@@ -29,7 +29,7 @@ class UnknownNameError(ValueError):
         self.name = name
         self.nearest = nearest
         hint = f"; nearest: {', '.join(nearest)}" if nearest else ""
-        super().__init__(f"{name!r} is no known {what}{hint}")
+        super().__init__(f"{name!r} is not a known {what}{hint}")
 
 
 class CapacityKind(StrEnum):
@@ -67,7 +67,7 @@ class Topology:
         """Read `2x2x4`; ValueError when a side is not a positive whole number."""
         sides = tuple(int(side) for side in text.split("x"))
         if any(side < 1 for side in sides):
-            raise ValueError(f"{text!r} is no topology: every side is at least 1")
+            raise ValueError(f"{text!r} is not a topology: every side is at least 1")
         return cls(sides)
 
     @property
@@ -221,7 +221,7 @@ def region_of(zone: str) -> str:
     """The region of a zone: everything before its last hyphen (`us-central1-ai1a` lies in `us-central1`)."""
     region, hyphen, _ = zone.rpartition("-")
     if not hyphen:
-        raise ValueError(f"{zone!r} is no zone: a zone is its region, a hyphen and a suffix")
+        raise ValueError(f"{zone!r} is not a zone, which is its region, a hyphen and a suffix")
     return region
 
 

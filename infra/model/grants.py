@@ -15,6 +15,7 @@ from typing import Any, Final, Literal
 from infra.model import bucket_access, federation, names
 from infra.model.facts import continent
 from infra.model.json_shape import JsonShape
+from infra.model.queue_objects import TRAINER
 from infra.model.schema import StackConfig
 
 Kind = Literal["registry", "bucket", "account", "secret"]
@@ -25,7 +26,9 @@ OPENS: Final = "roles/secretmanager.secretAccessor"
 """Reads the values of a secret."""
 DATES: Final = "roles/secretmanager.viewer"
 """Seeing a secret and when its versions were made, and none of their values."""
-_FEDERATED: Final = "roles/iam.workloadIdentityUser"
+USES_FIRESTORE: Final = "roles/datastore.user"
+"""Reads and writes documents. A database has no policy of its own, so it stands on the project, under a condition."""
+FEDERATED: Final = "roles/iam.workloadIdentityUser"
 ACTS_AS: Final = "roles/iam.serviceAccountUser"
 """Gives an account to VMs: a pool's controller does, and workflows that make VMs for runs as that pool."""
 _IMPERSONATES: Final = "roles/iam.serviceAccountTokenCreator"
@@ -103,8 +106,8 @@ def guarded(config: StackConfig) -> tuple[Guarded, ...]:
         for location, name in repositories
     ]
     found += [Guarded("secret", f"projects/{project}/secrets/{secret.name}") for secret in config.secrets]
-    found += [Guarded("account", f"projects/{project}/serviceAccounts/{email}") for email in _accounts(config).values()]
-    return tuple(sorted(found))
+    found += [Guarded("account", account_path(email)) for email in _accounts(config).values()]
+    return tuple(sorted(set(found)))
 
 
 def strange(thing: Guarded, policy: Mapping[str, Any], stacks: Sequence[StackConfig]) -> Iterator[StrangeGrant]:
@@ -130,6 +133,8 @@ def _is_no_strangers(thing: Guarded, role: str, member: str, stacks: Sequence[St
 def _declared(thing: Guarded, config: StackConfig, stacks: Sequence[StackConfig]) -> Iterator[Grant]:
     """What one stack grants to accounts of its own in the policy of a thing: role, member and condition."""
     emails = _accounts(config)
+    if thing.kind == "account":
+        yield from _of_pods(thing, config)
     match thing.kind:
         case "registry":
             found = _on_registry(thing, config, stacks)
@@ -184,6 +189,30 @@ def _on_account(thing: Guarded, config: StackConfig, stacks: Sequence[StackConfi
             yield from ((ACTS_AS, each.key, "") for each in federation.makers_as(pool.name, owner.project, [config]))
 
 
+def _of_pods(account: Guarded, config: StackConfig) -> Iterator[Grant]:
+    """Pods of a team, those of one service account of its namespace, act as the team's account."""
+    for team in config.queues.teams if config.queues else ():
+        if team.account and account_path(team.account) == account.name:
+            yield FEDERATED, pods_member(config.project, team.name), ""
+
+
+def pods_member(project: str, team: str) -> str:
+    """The pods of a team's service account, as policies name them
+    (cloud.google.com/kubernetes-engine/docs/concepts/workload-identity, read 2026-11)."""
+    return f"serviceAccount:{project}.svc.id.goog[{team}/{TRAINER}]"
+
+
+def account_path(email: str) -> str:
+    """A service account's full name; its project stands in its address."""
+    return f"projects/{email.partition('@')[2].partition('.')[0]}/serviceAccounts/{email}"
+
+
+def only_in_database(project: str, database: str) -> str:
+    """The condition that holds for one database of Firestore
+    (cloud.google.com/firestore/docs/manage-databases, read 2026-11)."""
+    return f'resource.name == "projects/{project}/databases/{database}"'
+
+
 def _on_secret(thing: Guarded, config: StackConfig) -> Iterator[Grant]:
     """The controller sees when the app's key was made, and not the key."""
     for secret in config.secrets:
@@ -203,7 +232,7 @@ def _acts_as(account: Guarded, role: str, member: str, stacks: Sequence[StackCon
         return any(email == _accounts(config).get("deployer") for config in stacks)
     found = _SET.fullmatch(member)
     return (
-        role == _FEDERATED
+        role == FEDERATED
         and found is not None
         and any(
             found[1] == names.federation_pool_id(config.stack) and _is_declared(config, email, found[2])
@@ -233,10 +262,12 @@ def _is_declared(config: StackConfig, email: str, attribute: str) -> bool:
 
 
 def _accounts(config: StackConfig) -> dict[str, str]:
-    """Addresses of the accounts that a stack has or may have, by key."""
+    """Addresses of the accounts that a stack has or may have, by key, and of those that pods of its teams act as."""
     ids = {role: names.role_account_id(config.stack, role) for role in _ROLES}
     ids |= {f"pool/{pool.name}": names.pool_account_id(config.stack, pool.name) for pool in config.pools}
     if config.github:
         ids |= {"deployer": federation.DEPLOYER[0], "previewer": federation.PREVIEWER[0]}
     ids |= {maker.key: maker.account_id for maker in federation.run_makers(config)}
-    return {key: names.account_email(account, config.project) for key, account in ids.items()}
+    teams = config.queues.teams if config.queues else ()
+    own = {f"team/{team.name}": team.account for team in teams if team.account}
+    return own | {key: names.account_email(account, config.project) for key, account in ids.items()}

@@ -16,6 +16,7 @@ _LABEL_KEY = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _LABEL_VALUE = re.compile(r"[a-z0-9_-]{0,63}")
 _BUCKET = re.compile(r"[a-z0-9]([a-z0-9-]{1,61}[a-z0-9])")
 _ACCOUNT_ID = re.compile(r"[a-z][a-z0-9-]{4,28}[a-z0-9]")
+_NODE_POOL = re.compile(r"[a-z0-9]+-[a-z]+-\d+t-\d+(x\d+)+-[a-z0-9]+-[a-z]+(-\d+)?")
 _MAX_ACCOUNT_ID = 30
 _MAX_POOL_ID = 32
 _MAX_TRIGGER_NAME = 64
@@ -82,6 +83,11 @@ def node_pool_name(machine_type: str, topology: str, zone: str, capacity: str, i
     return "-".join((*parts, str(index)) if index is not None else parts)
 
 
+def is_node_pool(name: str) -> bool:
+    """Whether `node_pool_name` gave it; no VM is called so, for its zone is whole."""
+    return _NODE_POOL.fullmatch(name) is not None
+
+
 def network_name(stack: str) -> str:
     return f"tidepool-{stack}"
 
@@ -97,6 +103,19 @@ def workload_policy_name(cluster: str, pool: str) -> str:
     Policies are of a region: two zones of it with slices of one shape have one each.
     """
     return _shortened(f"{cluster}-{pool}", MAX_RESOURCE_NAME)
+
+
+def store_name(stack: str) -> str:
+    """The Redis or the Firestore database of a stack's jobs; 40 characters at most, as Memorystore has it."""
+    return _shortened(f"tidepool-{stack}", MAX_GKE_NAME)
+
+
+def mount_name(secret: str) -> str:
+    """What a cluster calls a secret of Secret Manager, whose names may have what those of Kubernetes have not."""
+    if is_resource_name(secret):
+        return secret
+    plain = re.sub(r"[^a-z0-9]+", "-", secret.lower()).strip("-")
+    return _hashed(secret, plain, MAX_RESOURCE_NAME).strip("-")
 
 
 def subnetwork_name(stack: str, region: str) -> str:

@@ -244,28 +244,28 @@ def limits(config: StackConfig, siblings: Sequence[StackConfig] = ()) -> tuple[B
 def phases(before: Fleet, after: Fleet, limits: Sequence[Bound], *, stuck: Collection[str] = ()) -> Phases:
     """The order in which `before` becomes `after` without any limit being passed at any instant.
 
-    before: what stands. stuck: VMs of it that could not be deleted, so that their chips are not to be had.
+    before: what stands. stuck: VMs of it that could not be deleted, whose chips stay taken.
     """
     draws = _Draws(limits)
-    comers = {name for name, vm in after.items() if name not in stuck and before.get(name) != vm}
-    held = _held(draws, before, after, comers, frozenset(stuck))
+    pending = {name for name, vm in after.items() if name not in stuck and before.get(name) != vm}
+    held = _held(draws, before, after, pending, frozenset(stuck))
     goal = _goal(before, after, held | frozenset(stuck))
     peak = draws.peak(before, goal)
-    growing = {draws.on(after[name]) for name in comers - held}
+    growing = {draws.on(after[name]) for name in pending - held}
     passed = {bound for bound in growing - {NO_BOUND} if peak[bound] > limits[bound].limit.chips}
     first = {name for name, vm in before.items() if draws.on(vm) in passed and draws.less(vm, goal.get(name))}
-    resized = {name for name in comers - held if name in before and before[name].becomes(after[name])}
+    resized = {name for name in pending - held if name in before and before[name].becomes(after[name])}
     standing = before.keys() - (first - resized)
     shrink = Phase(work=Work.SHRINK, deleted=_sorted(before, first - resized), resized=_sorted(before, first & resized))
     grow = Phase(
         work=Work.GROW,
-        created=_sorted(after, (comers - held) - standing),
+        created=_sorted(after, (pending - held) - standing),
         resized=_sorted(after, resized - first),
     )
     retire = Phase(
         work=Work.RETIRE if grow else Work.GROW,
         deleted=_sorted(before, standing - goal.keys()),
-        replaced=_sorted(after, (comers - held) & standing - resized),
+        replaced=_sorted(after, (pending - held) & standing - resized),
     )
     held_now, declared = draws.sums(before), draws.sums(after)
     loads = {
@@ -335,11 +335,11 @@ def _goal(before: Fleet, after: Fleet, kept: Collection[str]) -> Fleet:
     return declared | {name: before[name] for name in kept if name in before}
 
 
-def _held(draws: _Draws, before: Fleet, after: Fleet, comers: Collection[str], stuck: frozenset[str]) -> set[str]:
+def _held(draws: _Draws, before: Fleet, after: Fleet, pending: Collection[str], stuck: frozenset[str]) -> set[str]:
     """The VMs to hold back so that the rest fits in every limit: new ones before replaced ones, the last first."""
     held: set[str] = set()
     # A node pool that only gives chips back makes room, whatever else asks for some.
-    taking = {name for name in comers if name not in before or not before[name].shrinks_to(after[name])}
+    taking = {name for name in pending if name not in before or not before[name].shrinks_to(after[name])}
     last_first = sorted(_sorted(after, taking), key=lambda name: name not in before)[::-1]
     while True:
         excess = draws.excess(_goal(before, after, held | stuck))

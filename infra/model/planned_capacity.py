@@ -37,12 +37,16 @@ ACCELERATOR_LABEL = "tidepool-accelerator"
 
 @dataclass(frozen=True, slots=True, order=True)
 class CapacityPlace:
-    """Where slices of one kind stand: a pool in one zone, with its accelerator type and capacity kind."""
+    """Where slices of one kind stand: a pool in one zone, with its accelerator type and capacity kind.
+
+    in_cluster: of node pools, at the most nodes that they may have, and not of TPU VMs.
+    """
 
     pool: str
     zone: str
     accelerator: str
     capacity: str
+    in_cluster: bool = False
 
     @property
     def shape(self) -> AcceleratorType:
@@ -78,7 +82,7 @@ class CapacityChange:
     @property
     def counts(self) -> str:
         """`2 -> 3 VMs, 8 -> 12 chips`; hosts are told where a slice has several."""
-        parts = [f"{self.before} -> {self.after} VMs"]
+        parts = [f"{self.before} -> {self.after} {'slices at most' if self.place.in_cluster else 'VMs'}"]
         if self.place.shape.multi_host:
             parts.append("{} -> {} hosts".format(*self.hosts))
         parts.append("{} -> {} chips".format(*self.chips))
@@ -136,6 +140,7 @@ def place(inputs: Mapping[str, Any]) -> CapacityPlace:
             zone=(inputs.get("nodeLocations") or [""])[0],
             accelerator=marks[ACCELERATOR_LABEL],
             capacity=_node_kind(inputs["nodeConfig"]),
+            in_cluster=True,
         )
     return CapacityPlace(
         pool=labels.get(POOL_LABEL, ""),
@@ -168,10 +173,11 @@ def _kind(scheduling: Mapping[str, Any]) -> CapacityKind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolOutcome:
-    """The VMs or node pools of one pool and zone that a run was to change, by status."""
+    """The VMs of one pool and zone, or the node pools of one entry of slices, that a run was to change, by status."""
 
     pool: str
     zone: str
+    in_cluster: bool
     counts: Mapping[Status, int]
 
     @property
@@ -190,10 +196,13 @@ class PoolOutcome:
 
 def outcomes(run: Plan) -> tuple[PoolOutcome, ...]:
     """An outcome for each pool and zone whose VMs a run was to change, sorted."""
-    counts: defaultdict[tuple[str, str], Counter[Status]] = defaultdict(Counter)
+    counts: defaultdict[tuple[str, str, bool], Counter[Status]] = defaultdict(Counter)
     for step in run.steps:
         inputs = step.new_inputs or step.old_inputs
         if holds_slices(step) and inputs and step.changes:
             where = place(inputs)
-            counts[where.pool, where.zone][step.status] += 1
-    return tuple(PoolOutcome(pool=pool, zone=zone, counts=each) for (pool, zone), each in sorted(counts.items()))
+            counts[where.pool, where.zone, where.in_cluster][step.status] += 1
+    return tuple(
+        PoolOutcome(pool=pool, zone=zone, in_cluster=in_cluster, counts=each)
+        for (pool, zone, in_cluster), each in sorted(counts.items())
+    )

@@ -68,13 +68,15 @@ def _of_objects(steps: list[Step], *, explained: bool) -> Iterator[RecordChange]
         elif step.op is Op.UPDATE and _CONTENT not in step.diff:
             yield RecordChange(subject=step.name, says=f"{step.name} was changed by others: it is written again")
         elif step.op is Op.UPDATE and not explained:
-            yield RecordChange(subject=step.name, says=f"{step.name} changes in a way that no plan can tell")
+            yield RecordChange(subject=step.name, says=f"{step.name} changes, and the plan cannot say what in it")
 
 
 def _of_component(step: Step) -> Iterator[RecordChange]:
     before, after = _fleet(step.old_inputs), _fleet(step.new_inputs)
     if before is None or after is None:
-        yield RecordChange(subject="records", says="the fleet's records change, and what of them cannot be read here")
+        yield RecordChange(
+            subject="records", says="the fleet's records change; what changes in them cannot be read here"
+        )
         return
     yield from _bundle(before.get("bundle"), after.get("bundle"))
     yield from _broker(before.get("broker"), after.get("broker"))
@@ -115,7 +117,7 @@ def _bundle(before: Any, after: Any) -> Iterator[RecordChange]:
 
 def _broker(before: Any, after: Any) -> Iterator[RecordChange]:
     if before != after:
-        says = f"VMs reach the broker at {after}" if after else "VMs are told of no broker any more"
+        says = f"VMs reach the broker at {after}" if after else "VMs have no broker any more"
         yield RecordChange(subject="broker", says=says, before=before, after=after)
 
 

@@ -44,14 +44,18 @@ def render(place: Place) -> str:
     """The text of a place."""
     text = ""
     for part in place:
-        if isinstance(part, int):
-            text += f"[{part}]"
-        elif _PLAIN.fullmatch(part):
-            text += f".{part}" if text else part
-        else:
-            escaped = part.replace("\\", "\\\\").replace('"', '\\"')
-            text += f'["{escaped}"]'
+        text += render_below(part, text)
     return text
+
+
+def render_below(part: str | int, above: str) -> str:
+    """The text of one key or index behind that of what it is in."""
+    if isinstance(part, int):
+        return f"[{part}]"
+    if _PLAIN.fullmatch(part):
+        return f".{part}" if above else part
+    escaped = part.replace("\\", "\\\\").replace('"', '\\"')
+    return f'["{escaped}"]'
 
 
 def covers(pattern: Place, place: Place) -> bool:

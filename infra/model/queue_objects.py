@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+import yaml
+
+from infra.model import names, team_network
 from infra.model.gke_shapes import BATCH_TAINT, TPU_RESOURCE
-from infra.model.queues import SharedQueue, queues_of, shared_queues
+from infra.model.queues import SharedQueue, queues_of, secrets_of, shared_queues
 from infra.model.schema import Queues, StackConfig
 from infra.model.schema.queues import Team
 
@@ -19,6 +22,13 @@ TEAM_LABEL: Final = "tidepool/team"
 """On namespaces of teams, where Kueue manages jobs that name no queue too."""
 TRAINER: Final = "trainer"
 """The service account of a team's pods."""
+STORE: Final = "tidepool-store"
+"""The ConfigMap of a team's namespace that says where locks and statuses are kept."""
+STORE_VARIABLE: Final = "TIDEPOOL_STORE"
+"""What `infra.jobs.store.opened` reads in a pod."""
+SECRETS_STORE: Final = "secrets-store.csi.x-k8s.io/v1"
+SECRET_FILE: Final = "value"  # noqa: S105 - the name of a file
+"""The file of a mounted secret."""
 _RBAC: Final = "rbac.authorization.k8s.io"
 _WITHIN_QUEUE: Final = {
     "never": "Never",
@@ -45,10 +55,15 @@ _CLUSTER_RULES: Final = (
 def queue_objects(config: StackConfig, queues: Queues) -> tuple[dict[str, Any], ...]:
     """Every object, in an order in which each finds those that it names."""
     shared = shared_queues(config, queues)
-    return tuple(_all(queues, shared))
+    return tuple(_all(config, queues, shared))
 
 
-def _all(queues: Queues, shared: tuple[SharedQueue, ...]) -> Iterator[dict[str, Any]]:
+def store_settings(queues: Queues, url: Any) -> tuple[dict[str, Any], ...]:
+    """What tells each team's pods where the stack's store is; jobs take every variable of it. url: known or not yet."""
+    return tuple(_object("v1", "ConfigMap", STORE, team.name, data={STORE_VARIABLE: url}) for team in queues.teams)
+
+
+def _all(config: StackConfig, queues: Queues, shared: tuple[SharedQueue, ...]) -> Iterator[dict[str, Any]]:
     for name, value in queues.priorities.items():
         yield _object(KUEUE, "WorkloadPriorityClass", name, value=value, description=f"{name}: {value}")
     yield from _flavors(shared)
@@ -56,7 +71,7 @@ def _all(queues: Queues, shared: tuple[SharedQueue, ...]) -> Iterator[dict[str, 
         yield cluster_queue(queue, queues)
     yield _object(f"{_RBAC}/v1", "ClusterRole", "tidepool-jobs", rules=_rules(_CLUSTER_RULES))
     for team in queues.teams:
-        yield from _of_team(team, queues, shared)
+        yield from _of_team(team, config, queues, shared)
 
 
 def cluster_queue(queue: SharedQueue, queues: Queues) -> dict[str, Any]:
@@ -103,7 +118,9 @@ def _flavors(shared: tuple[SharedQueue, ...]) -> Iterator[dict[str, Any]]:
             yield _object(KUEUE, "ResourceFlavor", quota.flavor, spec=spec)
 
 
-def _of_team(team: Team, queues: Queues, shared: tuple[SharedQueue, ...]) -> Iterator[dict[str, Any]]:
+def _of_team(
+    team: Team, config: StackConfig, queues: Queues, shared: tuple[SharedQueue, ...]
+) -> Iterator[dict[str, Any]]:
     yield _object("v1", "Namespace", team.name, labels={TEAM_LABEL: team.name})
     told = {"iam.gke.io/gcp-service-account": team.account} if team.account else {}
     yield _object("v1", "ServiceAccount", TRAINER, team.name, annotations=told)
@@ -115,9 +132,22 @@ def _of_team(team: Team, queues: Queues, shared: tuple[SharedQueue, ...]) -> Ite
     if subjects:
         yield _binding("RoleBinding", "jobs", team.name, "Role", "jobs", subjects)
         yield _binding("ClusterRoleBinding", f"tidepool-jobs-{team.name}", "", "ClusterRole", "tidepool-jobs", subjects)
-    # Slices of a job and parts of a group talk to one another; other teams have no business here.
-    spec = {"podSelector": {}, "policyTypes": ["Ingress"], "ingress": [{"from": [{"podSelector": {}}]}]}
-    yield _object("networking.k8s.io/v1", "NetworkPolicy", "own-pods-alone", team.name, spec=spec)
+    redis = config.store.redis if config.store else None
+    for name, spec in team_network.policies(redis.range if redis else None).items():
+        yield _object("networking.k8s.io/v1", "NetworkPolicy", name, team.name, spec=dict(spec))
+    for secret in secrets_of(config, team.name):
+        yield _mounted(config.project, secret, team.name)
+
+
+def _mounted(project: str, secret: str, team: str) -> dict[str, Any]:
+    """How pods of a team mount the newest value of a secret, as the file `value`. The reference alone is kept.
+
+    GKE's add-on calls its provider `gke`, and takes the list as text
+    (cloud.google.com/secret-manager/docs/secret-manager-managed-csi-component, read 2026-11).
+    """
+    listed = [{"resourceName": f"projects/{project}/secrets/{secret}/versions/latest", "path": SECRET_FILE}]
+    spec = {"provider": "gke", "parameters": {"secrets": yaml.safe_dump(listed, sort_keys=False)}}
+    return _object(SECRETS_STORE, "SecretProviderClass", names.mount_name(secret), team, spec=spec)
 
 
 def _binding(

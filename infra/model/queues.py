@@ -68,6 +68,11 @@ def queues_of(queues: tuple[SharedQueue, ...], team: str) -> tuple[str, ...]:
     return tuple(each.name for each in queues if team in each.teams)
 
 
+def secrets_of(config: StackConfig, team: str) -> tuple[str, ...]:
+    """The secrets that a team's jobs may mount."""
+    return tuple(secret.name for secret in config.secrets if f"team/{team}" in secret.readers)
+
+
 def most_nodes(config: StackConfig) -> int:
     """Nodes that the cluster may have at once, by which what watches them is sized."""
     cluster = config.cluster

@@ -23,7 +23,7 @@ def runner_name(vm: str, suffix: str) -> str:
     name = f"{vm}-{suffix}"
     if vm_of(name) != vm or len(name) > MAX_RUNNER_NAME:
         raise ValueError(
-            f"{name!r} is no name of a runner: a VM, `-` and {SUFFIX_DIGITS} of 0-9a-f, {MAX_RUNNER_NAME} at most"
+            f"{name!r} is not the name of a runner: a VM, `-` and {SUFFIX_DIGITS} of 0-9a-f, {MAX_RUNNER_NAME} at most"
         )
     return name
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +127,8 @@ def read_stack(content: bytes, *, stack: str, source: str, siblings: Sequence[St
     return _reading(_from_text(yamlfile.decoded(content, source), stack=stack, source=source), siblings)
 
 
+# A command judges one stack beside the same others many times.
+@lru_cache(maxsize=64)
 def read_sibling(content: bytes, *, stack: str) -> StackConfig | None:
     """Another stack, for the rules that span stacks: what is right in it; None where its name is that of no stack.
 

@@ -52,7 +52,7 @@ class JobBackend:
             yield
         except JobError as error:
             verb = "logs" if error.outcome else "why"
-            raise JobError(f"{error}; see `{self.command(verb, name)}`", error.outcome) from None
+            raise JobError(f"{error}; next: `{self.command(verb, name)}`", error.outcome) from None
 
     def submit(self, request: JobRequest) -> Job:
         """Begin a job; of a flexible one, on the most slices that fit now. JobError where none fit.
@@ -62,8 +62,8 @@ class JobBackend:
         asks = "a TPU" if request.resources.accelerator else "a queue" if request.queue else ""
         if asks and isinstance(self.client, LocalClient) and "--backend" not in self.place:
             raise Refusal(
-                f"{request.name} asks for {asks}, and no cluster and no Ray is known; set KUBECONFIG, or say "
-                "--backend local to run it on this machine without"
+                f"{request.name} asks for {asks}, and neither a cluster nor Ray is known; set KUBECONFIG, or run it on "
+                "this machine without, by --backend local"
             )
         if request.resources.flexible and isinstance(self.client, GkeClient):
             try:
@@ -94,7 +94,7 @@ class JobBackend:
         try:
             return self.client.job(name).state()
         except JobError as error:
-            raise JobError(f"{error}; `{self.command('list')}` has all") from None
+            raise JobError(f"{error}; `{self.command('list')}` lists the jobs") from None
 
     def logs(self, name: str, tail: int) -> Iterator[str]:
         """The last lines of each host."""

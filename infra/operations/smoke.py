@@ -57,7 +57,8 @@ def smoke(order: SmokeOrder, folder: Path, cluster: Callable[[], JobBackend]) ->
             backend = JobBackend(LocalClient(folder), place=("--backend", "local")) if name == "local" else cluster()
             if name != "local" and isinstance(backend.client, LocalClient):
                 raise JobError(
-                    f"step {name} needs a cluster, and no cluster and no Ray is known; set KUBECONFIG or use --to local"
+                    f"step {name} needs a cluster, and neither a cluster nor Ray is known; "
+                    "set KUBECONFIG or use --to local"
                 )
             _finished(backend, backend.submit(step_request(name, order, backend.namespace)))
         except OutsideError as error:

@@ -70,7 +70,7 @@ def explain(base: Reading | None, head: Reading | None, facts: Facts) -> Meaning
         sections=sections,
         pools=sums.pool_changes(places),
         ledger=sums.ledger_lines(before, siblings[0], after, siblings[1]),
-        money=sums.money(places, facts.window_hours, budget=after.budget.usd_per_month if after.budget else None),
+        money=sums.money(places, facts.window_hours, after),
         risks=risks(edit) if sections else (),
         order=order,
         stale=facts.stale,

@@ -72,13 +72,14 @@ def _risk(risk: Risk) -> str:
 
 def _capacity(meaning: Meaning) -> Block:
     told = sentences.told_pools(meaning)
-    head = ("Pool", "Zone", "Slice", "Capacity", "VMs", "Hosts", "Chips", "Change")
+    held = "VMs" if all(pool.always is None for pool in told) else "VMs, or slices at most"
+    head = ("Pool", "Zone", "Slice", "Capacity", held, "Hosts", "Chips", "Change")
     rows: list[tuple[str, ...]] = [
         (
             code(pool.pool),
             code(pool.zone),
             prose(pool.spelled),
-            prose(str(pool.capacity)),
+            prose(sentences.kind_said(pool)),
             *map(str, (pool.slices, pool.hosts, pool.chips)),
             sentences.signed(pool.chips.delta),
         )

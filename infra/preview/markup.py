@@ -71,7 +71,7 @@ def name(text: str) -> str:
 
 def html(text: str) -> str:
     """The text on one line within an HTML element, where markdown means nothing: a `<summary>`."""
-    line = escape(one_line(text), quote=True)
+    line = escape(one_line(text))
     for seam in _SEAMS:
         line = seam.sub(SEAM, line)
     return line
@@ -81,7 +81,7 @@ def fenced(text: str) -> str:
     """Lines as they are, in a block of code."""
     lines = masked(text).splitlines() or [""]
     said = "\n".join(visible(line.replace("\t", "    ")).rstrip() for line in lines)
-    fence = "`" * max(3, 1 + max((len(run) for run in _TICKS.findall(said)), default=0))
+    fence = "`" * (1 + max((2, *map(len, _TICKS.findall(said)))))
     return f"{fence}text\n{said}\n{fence}"
 
 

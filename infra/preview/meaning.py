@@ -94,9 +94,13 @@ class KeyChange(JsonShape):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolChange(JsonShape):
-    """One pool in one zone. `spelled` says what one slice is: `v6e-8 is 8 chips on 1 host`."""
+    """One pool of TPU VMs in one zone, or slices of the cluster at their most.
 
-    JSON = ("pool", "zone", "accelerator", "capacity", "spelled", "slices", "hosts", "chips", "changed")
+    spelled: what one slice is, `v6e-8 is 8 chips on 1 host`. always: of a cluster's slices those that always stand;
+    None for VMs, which all do.
+    """
+
+    JSON = ("pool", "zone", "accelerator", "capacity", "spelled", "slices", "always", "hosts", "chips", "changed")
 
     pool: str
     zone: str
@@ -104,6 +108,7 @@ class PoolChange(JsonShape):
     capacity: Words
     spelled: str
     slices: Counts
+    always: Counts | None = None
     hosts: Counts
     chips: Counts
 
@@ -228,6 +233,7 @@ class Money(CamelShape):
 
     estimated, sunk, unpriced: names of the pools (after the edit, or before it where they go). windows_known:
     whether anybody said which pools do not stand around the clock. budget_usd_per_month: what the stack allows itself.
+    not_counted: what of the stack costs money and is in no sum.
     """
 
     lines: tuple[MoneyLine, ...]
@@ -241,6 +247,7 @@ class Money(CamelShape):
     hours_per_month: int
     windows_known: bool
     budget_usd_per_month: Decimal | None
+    not_counted: tuple[str, ...] = ()
 
 
 class RiskKind(StrEnum):

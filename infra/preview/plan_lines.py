@@ -15,7 +15,7 @@ from infra.model.phases import Phase, Phases, Work
 from infra.model.plan import UNCHANGING, Diagnostic, Op, Plan, Step
 from infra.model.planned_capacity import VM_TYPE, capacity, chips_of, holds_slices
 from infra.model.planned_records import record_changes
-from infra.preview.words import change_lines, grouped, ranges, short_type, told, vms, why_phases
+from infra.preview.words import change_lines, counted, grouped, ranges, short_type, told, vms, why_phases
 from infra.rules.finding import Finding, Level
 
 STYLES = {
@@ -158,7 +158,7 @@ def _with_chips(meaning: str, steps: Sequence[Step]) -> str:
     vms = [step for step in steps if holds_slices(step)]
     if not vms:
         return meaning
-    return f"{meaning} ({len(vms)} {'VM' if len(vms) == 1 else 'VMs'}, {sum(map(chips_of, vms))} chips)"
+    return f"{meaning} ({counted([step.name for step in vms])}, {sum(map(chips_of, vms))} chips)"
 
 
 def _each(steps: Sequence[Step]) -> Iterator[Text]:

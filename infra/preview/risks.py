@@ -19,6 +19,7 @@ from infra.model.slices import entry_pools
 from infra.preview.meaning import Facts, Risk, RiskKind
 from infra.preview.sentences import dollars
 from infra.preview.vms import PlaceChange
+from infra.preview.words import counted
 from infra.rules.losing import CLUSTER, LET_GO, protected_losses
 
 # From what is let in least to what is let in most.
@@ -107,6 +108,8 @@ def _buffers(edit: Edit) -> Iterator[Risk]:
             chips = place.after.accelerator.chips
             says = f"{before} -> {after} slices of {place.pool} in {place.zone} always stand, {before * chips:,} -> "
             says += f"{after * chips:,} chips{_standing_cost(place.before, place.after)}; the others come when pods ask"
+            if after > before and not place.after.accelerator.multi_host:
+                says += "; GKE makes nodes for a larger buffer once pods ask, or at `gcloud container clusters resize`"
             yield Risk(kind=RiskKind.IN_PLACE, subject=f"{place.pool} in {place.zone}", says=says)
 
 
@@ -269,7 +272,7 @@ def _never_made(edit: Edit) -> Iterator[Risk]:
     """VMs that no limit has room for: they stay wanted, and every later apply fails on them."""
     if edit.order.held:
         why = "; ".join(load.why for load in edit.order.exceeded)
-        says = f"{_vms_said(edit.order.held)} can never be made: {why}"
+        says = f"{counted(edit.order.held)} can never be made: {why}"
         yield Risk(kind=RiskKind.UNAPPLIABLE, subject="limits", says=says, names=edit.order.held)
 
 

@@ -79,9 +79,12 @@ def _by_pool(run: Plan) -> Iterator[Text]:
     if not any(pool.missing for pool in pools):
         return
     for pool in pools:
-        said = f"{pool.missing} of {pool.planned} VMs not done" if pool.missing else f"{_count(pool.planned)} done"
+        noun = "node pool" if pool.in_cluster else "VM"
+        said = (
+            f"{pool.missing} of {pool.planned} {noun}s not done" if pool.missing else f"{_all(pool.planned, noun)} done"
+        )
         yield Text(f"  {pool.pool} {pool.zone}: {said}", style="red" if pool.missing else "green")
 
 
-def _count(vms: int) -> str:
-    return "1 VM" if vms == 1 else f"all {vms} VMs"
+def _all(count: int, noun: str) -> str:
+    return f"1 {noun}" if count == 1 else f"all {count} {noun}s"

@@ -25,7 +25,7 @@ from infra.preview.meaning import (
     RiskKind,
     Total,
 )
-from infra.preview.words import ranges, vms, why_phases
+from infra.preview.words import counted, ranges, vms, why_phases
 
 _NAMES_SHOWN = 12
 _COUNT = re.compile(r"pools\[[^\]]*\]\.zones\.[^.\[\]]+|slices\[[^\]]*\]\.(number|maximum)")
@@ -42,8 +42,8 @@ def headline(meaning: Meaning) -> str:
     if not changed:
         return f"{meaning.stack}: {what}no capacity changes; different: {', '.join(meaning.sections)}"
     said = f"{len(changed)} of {plural(len(pools), 'pool')} {'changes' if len(changed) == 1 else 'change'}"
-    slices, chips = total(meaning, lambda pool: pool.slices), total(meaning, lambda pool: pool.chips)
-    parts = [f"{what}{said}", f"{slices} VMs", f"{chips} chips ({signed(chips.delta)})"]
+    chips = total(meaning, lambda pool: pool.chips)
+    parts = [f"{what}{said}", held(meaning), f"{chips} chips ({signed(chips.delta)})"]
     if money := _money_said(meaning.money):
         parts.append(money)
     if others := [name for name in meaning.sections if name not in ("pools", "slices", "stack")]:
@@ -70,6 +70,16 @@ def total(meaning: Meaning, part: Callable[[PoolChange], Counts]) -> Counts:
     return sum((part(pool) for pool in meaning.pools), Counts())
 
 
+def held(meaning: Meaning) -> str:
+    """`31 -> 26 VMs`, and of a cluster `6 -> 7 slices at most`."""
+    sums = [
+        (sum((pool.slices for pool in meaning.pools if (pool.always is None) is of_vms), Counts()), noun)
+        for of_vms, noun in ((True, "VMs"), (False, "slices at most"))
+    ]
+    told = [f"{counts} {noun}" for counts, noun in sums if counts != Counts()]
+    return ", ".join(told) or f"{Counts()} VMs"
+
+
 PARTS: tuple[Callable[[PoolChange], Counts], ...] = (
     lambda pool: pool.slices,
     lambda pool: pool.hosts,
@@ -92,10 +102,20 @@ def signed(number: int) -> str:
 
 def pool_line(pool: PoolChange) -> str:
     """`tpu-ci us-west4-a: 2 -> 3 VMs, 8 -> 12 chips (+4)`; hosts where a slice has several."""
-    parts = [f"{pool.slices} VMs"]
+    parts = [f"{pool.slices} {'VMs' if pool.always is None else 'slices at most'}"]
     if pool.hosts != pool.slices:
         parts.append(f"{pool.hosts} hosts")
     return f"{pool.pool} {pool.zone}: {', '.join(parts)}, {pool.chips} chips ({signed(pool.chips.delta)})"
+
+
+def kind_said(pool: PoolChange) -> str:
+    """How it is obtained, and of a cluster's slices how many always stand: `spot; 1 always stands`."""
+    if pool.always is None:
+        return str(pool.capacity)
+    always = pool.always
+    count = str(always) if always.delta else f"{always.after:,}"
+    rest = "" if always.after == pool.slices.after else ", the others come when pods ask"
+    return f"{pool.capacity}; {count} always {'stands' if count == '1' else 'stand'}{rest}"
 
 
 def ledger_note(line: LedgerLine, project: str | None) -> str:
@@ -176,6 +196,8 @@ def money_notes(money: Money) -> Iterator[str]:
         yield f"prices known for {'all ' if pools > 1 else ''}{plural(pools, 'pool')}"
     if money.sunk:
         yield f"sunk, since reserved chips are paid whether used or not: {_some(money.sunk)}"
+    if money.not_counted:
+        yield f"not counted: {', '.join(money.not_counted)}"
     if money.budget_usd_per_month is not None:
         yield f"budget: {dollars(money.budget_usd_per_month)} a month"
     yield f"list prices of {money.as_of}, {money.source}; a month has {money.hours_per_month} hours"
@@ -220,7 +242,7 @@ def phase_line(phase: Phase, *, named: bool = True) -> str:
         ("make", phase.created),
         ("resize", phase.resized),
     )
-    said = [f"{verb} {vms(names) if named else plural(len(names), 'VM')}" for verb, names in done if names]
+    said = [f"{verb} {vms(names) if named else counted(names)}" for verb, names in done if names]
     return f"{phase.work.value}: {', '.join(said)}" if named else ", ".join(said)
 
 

@@ -10,7 +10,7 @@ from infra.model.catalogue import AcceleratorType, CapacityKind
 from infra.model.cost import HOURS_PER_MONTH, Amount, hours_of, slices_cost
 from infra.model.facts import facts as catalogue_facts
 from infra.model.ledger import account
-from infra.model.schema import Pool, Quota, Reservation, Slices, StackConfig
+from infra.model.schema import Cluster, Pool, Quota, Reservation, Slices, StackConfig
 from infra.preview.meaning import Bill, Counts, LedgerLine, Money, MoneyLine, PoolChange, Priced, Total, Words
 from infra.preview.vms import PlaceChange
 
@@ -38,9 +38,16 @@ def _pool_change(place: PlaceChange) -> PoolChange:
         capacity=Words(*(str(pool.capacity) if pool else None for pool in (was, becomes))),
         spelled="; ".join(dict.fromkeys(spelled(shape) for shape in shapes if shape)),
         slices=Counts(before, after),
+        always=_always(was, becomes),
         hosts=counts(lambda shape: shape.hosts),
         chips=counts(lambda shape: shape.chips),
     )
+
+
+def _always(was: Pool | Slices | None, becomes: Pool | Slices | None) -> Counts | None:
+    if not isinstance(becomes or was, Slices):
+        return None
+    return Counts(*(entry.least if isinstance(entry, Slices) else 0 for entry in (was, becomes)))
 
 
 def spelled(accelerator: AcceleratorType) -> str:
@@ -134,8 +141,8 @@ def _chips_by_place(config: StackConfig) -> dict[tuple[str, str], int]:
     return dict(chips)
 
 
-def money(places: Sequence[PlaceChange], window_hours: Mapping[str, float] | None, *, budget: Decimal | None) -> Money:
-    """What the fleet costs before and after by list prices, pool by pool and in total."""
+def money(places: Sequence[PlaceChange], window_hours: Mapping[str, float] | None, of: StackConfig) -> Money:
+    """What the fleet costs before and after by list prices, pool by pool and in total. of: the later version."""
     lines = tuple(_money_line(place, window_hours) for place in places)
     totals: defaultdict[str, list[Amount]] = defaultdict(lambda: [Amount(), Amount()])
     standing: defaultdict[str, set[Priced]] = defaultdict(set)
@@ -161,8 +168,20 @@ def money(places: Sequence[PlaceChange], window_hours: Mapping[str, float] | Non
         source=table["source"],
         hours_per_month=HOURS_PER_MONTH,
         windows_known=window_hours is not None,
-        budget_usd_per_month=budget,
+        budget_usd_per_month=of.budget.usd_per_month if of.budget else None,
+        not_counted=tuple(_not_counted(of.cluster)) if of.cluster else (),
     )
+
+
+def _not_counted(cluster: Cluster) -> Iterator[str]:
+    """What a cluster costs beside its chips: the price table has chips alone."""
+    system = cluster.system
+    yield "the cluster's fee"
+    yield f"{system.nodes * len(cluster.zones):,} x {system.machine_type} (system, always)"
+    for pool in cluster.cpu_pools:
+        least, most = (count * len(pool.zones) for count in (pool.minimum, pool.maximum))
+        yield f"{least:,} to {most:,} x {pool.machine_type} ({pool.name}{', spot' if pool.spot else ''})"
+    yield "its disks and traffic"
 
 
 def _pools_of(standing: Mapping[str, set[Priced]], priced: Priced) -> tuple[str, ...]:

@@ -38,11 +38,10 @@ def _capacity(meaning: Meaning) -> Iterator[str]:
     told = sentences.told_pools(meaning)
     for pool in told:
         yield sentences.pool_line(pool)
-        yield f"  {pool.spelled}; {pool.capacity}"
+        yield f"  {pool.spelled}; {sentences.kind_said(pool)}"
     if told:
-        slices = sentences.total(meaning, lambda pool: pool.slices)
         chips = sentences.total(meaning, lambda pool: pool.chips)
-        yield f"all pools: {slices} VMs, {chips} chips ({sentences.signed(chips.delta)})"
+        yield f"all pools: {sentences.held(meaning)}, {chips} chips ({sentences.signed(chips.delta)})"
 
 
 def _ledger(meaning: Meaning) -> Iterator[str]:

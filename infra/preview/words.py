@@ -8,15 +8,17 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import Any, TypeVar
 
+from infra.model.names import is_node_pool
 from infra.model.phases import Phases
 from infra.model.plan import Diagnostic, PropertyChange, Step
 from infra.model.planned_capacity import VM_TYPE
 from infra.model.planned_records import is_record
+from infra.model.property_paths import parse, render_below
 
 MAX_VALUE = 48
 K = TypeVar("K", bound=Hashable)
@@ -47,8 +49,22 @@ def ranges(names: Iterable[str]) -> list[str]:
 
 
 def vms(names: Sequence[str]) -> str:
-    """`3 VMs (tpu-ci-us-west4-a-{0..2})`."""
-    return f"{len(names)} {'VM' if len(names) == 1 else 'VMs'} ({', '.join(ranges(names))})"
+    """`3 VMs (tpu-ci-us-west4-a-{0..2})`; node pools apart from VMs."""
+    return " and ".join(f"{noun} ({', '.join(ranges(group))})" for noun, group in _by_noun(names))
+
+
+def counted(names: Sequence[str]) -> str:
+    """`3 VMs`, `1 node pool`, or both."""
+    return " and ".join(noun for noun, _ in _by_noun(names))
+
+
+def _by_noun(names: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
+    """What they are, with their number."""
+    pools = [name for name in names if is_node_pool(name)]
+    machines = [name for name in names if not is_node_pool(name)]
+    for noun, group in (("VM", machines), ("node pool", pools)):
+        if group or (noun == "VM" and not names):
+            yield f"{len(group):,} {noun}{'' if len(group) == 1 else 's'}", group
 
 
 def why_phases(order: Phases) -> str:
@@ -89,8 +105,26 @@ def change_lines(step: Step) -> list[str]:
     if is_record(step):
         return []
     paths = sorted(step.diff, key=lambda path: (not step.diff[path].replaces, path))
-    said = [_change(path, step.diff[path]) for path in paths]
+    said = [_change(by_name(step, path), step.diff[path]) for path in paths]
     return said or [f"{path} forces it" for path in step.replace_reasons]
+
+
+def by_name(step: Step, path: str) -> str:
+    """A property's path, in which items of lists that have names are told by those: `flavors[v4-32-spot].resources`."""
+    sides = [side for side in (step.old_inputs, step.new_inputs) if side is not None]
+    text = ""
+    for part in parse(path):
+        sides = [_below(side, part) for side in sides]
+        named = {side["name"] for side in sides if isinstance(side, Mapping) and isinstance(side.get("name"), str)}
+        text += f"[{named.pop()}]" if isinstance(part, int) and len(named) == 1 else render_below(part, text)
+    return text
+
+
+def _below(value: Any, part: str | int) -> Any:
+    """What stands there, None for nothing."""
+    if isinstance(part, int):
+        return value[part] if isinstance(value, Sequence) and part < len(value) else None
+    return value.get(part) if isinstance(value, Mapping) else None
 
 
 def _change(path: str, change: PropertyChange) -> str:

@@ -174,7 +174,7 @@ def _unused(plan: BuildPlan) -> Iterator[Problem]:
     where = f"stacks/Pulumi.{plan.config.stack}.yaml tidepool:builds.connections"
     for each in plan.settings.connections:
         if each.repository not in wanted:
-            rule = "no image of images/images.yaml is built by pushes to this repository, as it is spelled"
+            rule = "no image of images/images.yaml is built by pushes to this repository; check how it is spelled"
             yield Problem(where, each.repository, rule, "remove it, or say when.push of an image that reads it")
 
 

@@ -50,12 +50,16 @@ def identities_args(
 
 
 def secrets_args(config: StackConfig, identities: Identities) -> SecretsArgs:
+    """Teams read as Google accounts that the stack names and does not make."""
+    declared = config.queues.teams if config.queues else ()
+    teams = {f"team/{team.name}": f"serviceAccount:{team.account}" for team in declared if team.account}
     return SecretsArgs(
         project=config.project,
         labels=labels(config),
         secrets=[
             SecretContainer(
-                secret_id=secret.name, readers={grantee(key): identities.member(key) for key in secret.readers}
+                secret_id=secret.name,
+                readers={grantee(key): teams.get(key) or identities.member(key) for key in secret.readers},
             )
             for secret in config.secrets
         ],

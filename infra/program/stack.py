@@ -33,6 +33,7 @@ from infra.program.pools import pool_args, pool_output
 from infra.program.records import declare_records
 from infra.program.registries import reaches, registries
 from infra.program.serving import broker_url, declare_serving, is_served, unnotified, unserved
+from infra.program.store import declare_store, store_api
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -76,7 +77,11 @@ def declare(
     services = Services(
         "services",
         ServicesArgs(
-            project=config.project, builds=plan is not None, serving=serving, cluster=config.cluster is not None
+            project=config.project,
+            builds=plan is not None,
+            serving=serving,
+            cluster=config.cluster is not None,
+            store=store_api(config),
         ),
     )
     ready = pulumi.ResourceOptions(depends_on=[services])
@@ -110,7 +115,8 @@ def declare(
         if config.queues is not None:
             from infra.program.queues import declare_queues  # loads pulumi_kubernetes, which other stacks do without
 
-            pulumi.export("queues", declare_queues(config, config.cluster, config.queues, cluster, pools))
+            store = declare_store(config, config.store, cluster, ready) if config.store else None
+            pulumi.export("queues", declare_queues(config, config.cluster, config.queues, cluster, pools, store))
 
     pulumi.export("pools", {pool.name: pool_output(config, pool) for pool in config.pools})
     pulumi.export("registries", registries(config, registry, reaches(config, identities, outside), ready))

@@ -29,7 +29,7 @@ WORDS: Final = {
 
 def accepted(findings: Iterable[Finding], config: StackConfig, today: datetime) -> Iterator[Finding]:
     """The findings that no exception in force covers."""
-    in_force = [each for _, each in enumerate(config.exceptions) if not calendar.expired(each.expires, today)]
+    in_force = [each for each in config.exceptions if not calendar.expired(each.expires, today)]
     return (finding for finding in findings if not any(covers(each, finding) for each in in_force))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from infra.model import names
-from infra.model.grants import NODE_ROLES
+from infra.model.grants import NODE_ROLES, USES_FIRESTORE, only_in_database
 from infra.model.schema import StackConfig
 from infra.rules.finding import Level
 from infra.rules.rule import Broken, ResourceContext, ResourceRule
@@ -53,7 +53,7 @@ def members(view: ResourceView) -> tuple[str, ...]:
 
 def _on_one_resource(view: ResourceView, around: ResourceContext) -> Iterator[Broken]:
     found = _GRANT.match(view.type)
-    if found is None or _is_of_nodes(view, around.config):
+    if found is None or _is_of_nodes(view, around.config) or _is_of_store(view, around.config):
         return
     role = view.text("role") or "a role"
     if found["module"] in _WIDE:
@@ -69,6 +69,16 @@ def _is_of_nodes(view: ResourceView, config: StackConfig) -> bool:
     email = names.account_email(names.role_account_id(config.stack, "nodes"), config.project)
     own_project = view.text("project") == config.project
     return own_project and members(view) == (f"serviceAccount:{email}",)
+
+
+def _is_of_store(view: ResourceView, config: StackConfig) -> bool:
+    """Whether it lets a team's account use the stack's Firestore database and no other, which has no policy itself."""
+    if not (config.store and config.store.firestore) or (view.type, view.text("role")) != (_ON_PROJECT, USES_FIRESTORE):
+        return False
+    condition = only_in_database(config.project, names.store_name(config.stack))
+    teams = {f"serviceAccount:{team.account}" for team in (config.queues.teams if config.queues else ())}
+    own_project = view.text("project") == config.project
+    return own_project and view.text("condition", "expression") == condition and set(members(view)) <= teams
 
 
 def _adds(view: ResourceView, _: ResourceContext) -> Iterator[Broken]:

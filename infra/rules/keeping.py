@@ -41,6 +41,7 @@ LABELLED: Final = {
     "gcp:monitoring/notificationChannel:NotificationChannel": "userLabels",
     "gcp:pubsub/subscription:Subscription": "labels",
     "gcp:pubsub/topic:Topic": "labels",
+    "gcp:redis/instance:Instance": "labels",
     "gcp:secretmanager/secret:Secret": "labels",
     "gcp:storage/bucket:Bucket": "labels",
 }

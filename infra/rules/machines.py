@@ -40,8 +40,7 @@ _ANYWHERE: Final = frozenset(("0.0.0.0/0", "::/0"))
 
 def account(view: ResourceView) -> str | None:
     """E-mail address of the account that a resource runs as; None where it names none, or none that is known."""
-    path = _RUNS_AS.get(view.type)
-    return view.text(*path) if path else None
+    return view.text(*_RUNS_AS.get(view.type, ()))
 
 
 def has_external_ip(view: ResourceView) -> bool:

@@ -51,10 +51,10 @@ def _settings(view: ResourceView) -> Iterator[tuple[str, str, Any]]:
     """Name, path and value of each entry of metadata and of containers' environments."""
     for key, value in view.table("metadata").items():
         yield str(key), f"metadata.{key}", value
-    yield from _environments(view.inputs, "")
+    yield from _environments(view.inputs)
 
 
-def _environments(value: Any, path: str, depth: int = 0) -> Iterator[tuple[str, str, Any]]:
+def _environments(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, str, Any]]:
     if depth > _DEEPEST:
         return
     if isinstance(value, Mapping):

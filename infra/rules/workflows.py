@@ -6,7 +6,7 @@ Owns which misfits concern the stack that is judged. Does not own a misfit nor i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
@@ -24,44 +24,40 @@ def _misfits(kind: MisfitKind, edit: Edit) -> Iterator[Broken]:
             yield Broken(each.subject, each.reason, each.fix, Level.STOP if each.stops else Level.WARN)
 
 
-def _check(kind: MisfitKind) -> Callable[[Edit], Iterator[Broken]]:
-    return partial(_misfits, kind)
-
-
 RULES: Final = (
     EditRule(
         id=MisfitKind.RUNNER,
         level=Level.STOP,
         reason="A job whose labels no runner has waits a day and fails, and nobody is told why.",
         fix="a label of a pool that serves the repository and trusts the event",
-        check=_check(MisfitKind.RUNNER),
+        check=partial(_misfits, MisfitKind.RUNNER),
     ),
     EditRule(
         id=MisfitKind.IMAGE,
         level=Level.STOP,
         reason="A job that expects another image or cache than its runner has tests something else, or slowly.",
         fix="the image that the pool runs, in the region of its VMs, and the cache folder of images/images.yaml",
-        check=_check(MisfitKind.IMAGE),
+        check=partial(_misfits, MisfitKind.IMAGE),
     ),
     EditRule(
         id=MisfitKind.LIMIT,
         level=Level.STOP,
         reason="What GitHub or Google ends first leaves a process on the TPU and no word of what hung.",
         fix="a limit within what the runner allows, and one within that for the command",
-        check=_check(MisfitKind.LIMIT),
+        check=partial(_misfits, MisfitKind.LIMIT),
     ),
     EditRule(
         id=MisfitKind.WAIT,
         level=Level.WARN,
         reason="People wait for the last leg; past a day GitHub fails it.",
         fix="more VMs, fewer legs, or a shorter limit",
-        check=_check(MisfitKind.WAIT),
+        check=partial(_misfits, MisfitKind.WAIT),
     ),
     EditRule(
         id=MisfitKind.USER,
         level=Level.WARN,
         reason="A pool that no workflow uses costs money and is tested by nobody.",
         fix="a suite or a run that names it, or no such pool",
-        check=_check(MisfitKind.USER),
+        check=partial(_misfits, MisfitKind.USER),
     ),
 )

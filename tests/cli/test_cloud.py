@@ -44,7 +44,7 @@ def test_a_mistyped_fault_or_zone_is_met_with_the_nearest_one(clouded: Checkout)
     assert (kind.exit_code, "Did you mean 'stockout'?" in kind.stderr) == (2, True)
     zone = clouded.run("cloud", "fail", "error", "--zone", "us-west4a")
     assert zone.exit_code == 2
-    assert zone.stderr.startswith("error: us-west4a is no zone or region. Did you mean 'us-west4-a'? ")
+    assert zone.stderr.startswith("error: us-west4a is not a zone or region. Did you mean 'us-west4-a'? ")
     assert clouded.json("cloud", "fail")["faults"] == []
     for pattern in ("us-west4-*", "us-west4", "global"):
         clouded.ok("cloud", "fail", "error", "--zone", pattern)

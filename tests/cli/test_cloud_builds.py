@@ -318,7 +318,7 @@ def test_a_change_that_no_github_image_reads_starts_no_job(player: Player) -> No
     ("repository", "commit", "said"),
     [
         ("marin-community/mairn", "", "one of marin-community/marin, marin-community/tidepool"),
-        ("marin-community/marin", "../../head", "is no commit of 40 hexadecimal digits"),
+        ("marin-community/marin", "../../head", "is not a commit of 40 hexadecimal digits"),
     ],
 )
 def test_a_push_that_could_not_be_is_refused(player: Player, repository: str, commit: str, said: str) -> None:

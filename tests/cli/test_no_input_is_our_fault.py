@@ -111,7 +111,15 @@ def edited(changes: list[tuple[tuple[Any, ...], Any]]) -> str:
                 holder[path[-1]] = copy.deepcopy(value)
         except (KeyError, IndexError, TypeError):
             continue  # another edit has taken the place away
-    return yaml.safe_dump(document, allow_unicode=True, sort_keys=False)
+    return written(document)
+
+
+def written(document: dict[str, Any]) -> str:
+    """As a stack file, by libyaml, which takes a tenth of the time."""
+    return yaml.dump(document, Dumper=yaml.CSafeDumper, allow_unicode=True, sort_keys=False)
+
+
+GOOD = written(DOCUMENT)
 
 
 @pytest.fixture(scope="module")
@@ -142,7 +150,7 @@ def test_no_stack_file_is_our_fault(
 ) -> None:
     folder = tmp_path_factory.getbasetemp()
     good, odd = folder / "good.yaml", folder / "odd.yaml"
-    good.write_text(yaml.safe_dump(DOCUMENT, sort_keys=False))
+    good.write_text(GOOD)
     odd.write_text(edited(changes))
     run("explain", "ci", "--base", str(good), "--head", str(odd), "--json")
     run("explain", "ci", "--base", str(odd), "--head", str(good), "--format", "markdown")

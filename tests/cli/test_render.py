@@ -10,9 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
+from infra.cli.render.cluster import show_cluster
 from infra.cli.render.progress import Progress
 from infra.cli.render.stacks import ended_line, pools_table, registries_line
 from infra.model.catalogue import AcceleratorType, CapacityKind
+from infra.model.cluster_state import ClusterNow, NodesNow, SlicesNow
 from infra.model.fleet import CapacityRow
 from infra.model.plan import Diagnostic, Op, StepEnded, StepStarted
 from infra.operations.stacks.pools import PoolState
@@ -218,6 +220,43 @@ def test_the_pools_table_fits_80_columns() -> None:
 
 def test_the_pools_table_uses_a_wider_terminal() -> None:
     assert "1 READY, 1 PREEMPTED" in _printed([pools_table(POOLS)], width=120)
+
+
+def test_the_clusters_nodes_fit_80_columns_with_what_is_amiss_below() -> None:
+    slices = NodesNow(
+        name="v4-32-flex-start",
+        zones=("us-central2-b",),
+        kind="v4-32",
+        pools={"RUNNING": 5, "ERROR": 1},
+        least=4,
+        most=24,
+        there=8,
+        ready=7,
+        slices=SlicesNow(least=1, most=6, standing=1, free=None),
+    )
+    system = NodesNow(
+        name="system",
+        zones=("us-central2-b", "us-central2-c"),
+        kind="n2-standard-8",
+        pools={"RUNNING": 1},
+        least=2,
+        most=2,
+        there=2,
+        ready=2,
+    )
+    written = StringIO()
+    cluster = ClusterNow(name="train", region="us-central2", state="RUNNING", rows=(slices, system))
+    show_cluster(Console(file=written, width=80, highlight=False, markup=False), cluster)
+    assert written.getvalue().splitlines() == CLUSTER.splitlines()
+
+
+CLUSTER = """
+cluster train in us-central2: RUNNING
+nodes        zone  type           declared  standing  free  ready  node pools
+v4-32-flex-  b     v4-32               1-6         1     ?    7/8  1 ERROR, 5
+start                                                              RUNNING
+system       b, c  n2-standard-8         2         -     -    2/2  1 RUNNING
+  v4-32-flex-start us-central2-b: 1 node pool is ERROR"""
 
 
 def test_a_stack_without_pools_has_an_empty_table() -> None:

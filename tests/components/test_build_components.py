@@ -136,7 +136,7 @@ def test_what_cannot_be_built_is_declared_off_and_says_why() -> None:
     ],
 )
 def test_nothing_of_a_build_is_left_out_in_silence(body: Mapping[str, Any]) -> None:
-    with pytest.raises(ValueError, match="which no trigger here is told"):
+    with pytest.raises(ValueError, match="which this component does not hand on to a trigger"):
         builds(replace(IMAGE, message_build=body))
 
 

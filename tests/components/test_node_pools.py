@@ -161,6 +161,10 @@ def test_slices_of_several_hosts_scale_by_limits_of_a_zone_between_none_and_all(
     assert "nodeCount" not in second.inputs, "a count of the program's would fight the autoscaler"
 
 
+def test_slices_of_one_host_begin_with_the_buffer_since_a_minimum_alone_makes_no_node() -> None:
+    assert pool(accelerator="v4-8", number=None, buffer=2, maximum=6).inputs["initialNodeCount"] == 2
+
+
 def test_pool_that_comes_to_stand_always_is_not_replaced_for_its_first_count() -> None:
     for found in pools(built(entry(number=None, buffer=1, maximum=2))):
         assert found.ignore_changes == ("initialNodeCount",)

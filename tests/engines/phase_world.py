@@ -89,7 +89,7 @@ def program(pools: Pools) -> Callable[[], None]:
     return declare_vms
 
 
-class _Pass:
+class OnePass:
     """An engine for one pass, as `infra.engines.Engine`."""
 
     name = EngineName.LOCAL
@@ -138,7 +138,7 @@ class Stack:
     def up(self, pools: Pools, *bounds: Bound, hold: Hold | None = None) -> Plan:
         """As `./tidepool up` does it. hold: what waits before VMs go; without one they go at once."""
 
-        def make(*, targets: tuple[str, ...], continue_on_error: bool, excludes: tuple[str, ...] = ()) -> _Pass:
+        def make(*, targets: tuple[str, ...], continue_on_error: bool, excludes: tuple[str, ...] = ()) -> OnePass:
             self.passes.append(tuple(urn.rpartition("::")[2] for urn in targets))
             return self._pass(pools, targets, continue_on_error, excludes)
 
@@ -154,7 +154,7 @@ class Stack:
         """Accelerator types of the cloud's VMs by name."""
         return {node["name"].rsplit("/", 1)[-1]: node["acceleratorType"] for node in self.cloud.control.nodes()}
 
-    def _pass(self, pools: Pools, targets: tuple[str, ...], go_on: bool, excludes: tuple[str, ...] = ()) -> _Pass:
+    def _pass(self, pools: Pools, targets: tuple[str, ...], go_on: bool, excludes: tuple[str, ...] = ()) -> OnePass:
         engine = Engine(
             Backend(self.root),
             "tidepool",
@@ -166,7 +166,7 @@ class Stack:
             "local",
         )
         options = Options(targets=targets, excludes=excludes, continue_on_error=go_on, parallel=self.parallel)
-        return _Pass(engine, options)
+        return OnePass(engine, options)
 
 
 @contextmanager

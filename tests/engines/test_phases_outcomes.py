@@ -73,7 +73,7 @@ def test_replacements_stop_in_the_pool_that_fails_and_go_on_in_others(stack: Sta
     standing = stack.standing()
     assert all(standing[name] == "v5litepod-4" for name in ended[Status.SKIPPED])
     skipped = [step.error for step in run.steps if step.status is Status.SKIPPED]
-    assert set(skipped) == {"left as it is, because of what failed"}
+    assert set(skipped) == {"not changed, because of another failure"}
 
     stack.cloud.control.mend()
     assert not stack.up(wanted).failed

@@ -115,8 +115,8 @@ def test_a_failed_delete_holds_back_only_the_creates_that_need_its_chips(
     assert set(stack.standing()) == {*declared(wanted), "a-us-west4-a-3"} - {"b-us-west4-a-1"}
     (said,) = [said.message for said in run.diagnostics if said.message.startswith("1 VM (a-us-west4-a-3)")]
     assert said == (
-        "1 VM (a-us-west4-a-3) could not be deleted: 1 VM (b-us-west4-a-1) held back, whose chips they have; "
-        "mend that and run `./tidepool up fleet` again: it does only what is missing"
+        "1 VM (a-us-west4-a-3) could not be deleted: 1 VM (b-us-west4-a-1) held back, since their chips are still "
+        "taken; mend that and run `./tidepool up fleet` again: it does only what is missing"
     )
     assert refusals(stack.cloud) == []
 

@@ -39,6 +39,12 @@ def test_uploads_go_to_the_local_cloud_as_well() -> None:
         assert local.api(Api.STORAGE)._rootDesc["rootUrl"] == f"{LOCAL}/"
 
 
+def test_a_collection_of_a_client_is_made_once() -> None:
+    with clients("a-lab", LOCAL) as local:
+        nodes = local.api(Api.TPU).projects().locations().nodes()
+        assert local.api(Api.TPU).projects().locations().nodes() is nodes
+
+
 def test_the_local_cloud_is_sent_no_credentials() -> None:
     with clients("a-lab", LOCAL) as local:
         assert isinstance(local.credentials, AnonymousCredentials)

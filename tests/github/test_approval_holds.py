@@ -74,7 +74,7 @@ def protected() -> dict[str, Any]:
 
 
 def test_environments_that_github_protects_let_the_plan_go_on(tmp_path: Path) -> None:
-    code, said, _ = ran(tmp_path, "See that GitHub protects the environments", protected())
+    code, said, _ = ran(tmp_path, "Check that GitHub protects the environments", protected())
     assert (code, said) == (0, "")
 
 
@@ -107,7 +107,7 @@ def test_an_environment_that_would_ask_nobody_ends_the_plan(tmp_path: Path, path
     answers = protected() | {path: answer}
     if answer is None:
         del answers[path]
-    code, said, _ = ran(tmp_path, "See that GitHub protects the environments", answers)
+    code, said, _ = ran(tmp_path, "Check that GitHub protects the environments", answers)
     assert code != 0
     assert "::error::the" in said
     assert why in said
@@ -115,7 +115,7 @@ def test_an_environment_that_would_ask_nobody_ends_the_plan(tmp_path: Path, path
 
 def test_environments_are_asked_about_before_anything_of_the_plan() -> None:
     names = [each.get("name") for each in workflow("apply.yaml")["jobs"]["plan"]["steps"]]
-    assert names[0] == "See that GitHub protects the environments"
+    assert names[0] == "Check that GitHub protects the environments"
     assert "plan" in workflow("apply.yaml")["jobs"]["apply"]["needs"]
 
 

@@ -68,7 +68,7 @@ def test_with_neither_jobs_run_here(nothing: dict[str, str], tmp_path: Path) -> 
     client, said = current_client(environ=nothing)
     assert isinstance(client, LocalClient)
     assert client.folder == tmp_path / "jobs"
-    assert "no cluster and no Ray" in said
+    assert "neither a cluster nor Ray" in said
 
 
 @pytest.mark.parametrize("backend", ["gke", "ray"])

@@ -62,3 +62,12 @@ def test_an_error_waits_for_a_preemption_elsewhere_to_be_seen_first(tmp_path: Pa
 
 def test_a_programs_own_code_is_never_taken_for_a_busy_tpu() -> None:
     assert code_of("sh", "-c", f"exit {TPU_BUSY}") == 1
+
+
+def test_mounted_secrets_are_variables_of_the_program_whatever_their_characters(tmp_path: Path) -> None:
+    for name, value in (("HF_TOKEN", "a b'$HOME"), ("EMPTY", "")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "value").write_text(value)
+    printed = ("sh", "-c", 'printf "%s|%s|%s" "$HF_TOKEN" "${EMPTY-unset}" "${OTHER-unset}"')
+    with entered(*printed, TIDEPOOL_SECRETS=str(tmp_path)) as process:
+        assert process.communicate(timeout=20)[0] == "a b'$HOME||unset"

@@ -17,6 +17,7 @@ from infra.jobs.kube import Kube
 from infra.jobs.local import LocalClient
 from infra.jobs.outcomes import Outcome
 from infra.jobs.request import JobRequest, Resources
+from infra.operations import jobs as operations
 from infra.operations.errors import Interruption
 from infra.operations.jobs import JobBackend
 from infra.operations.ports import Silent, Tone
@@ -88,13 +89,16 @@ def test_a_flexible_job_starts_on_the_most_slices_that_its_queue_has_room_for(
 
 def test_less_room_than_for_the_smallest_number_is_an_error(cluster: Cluster) -> None:
     quota(cluster, 64, 49)
-    with pytest.raises(JobError, match="0 slices are to be had, and the job needs 1 at least"):
+    with pytest.raises(JobError, match="free slices: 0; the job needs at least 1"):
         JobBackend(GkeClient(Kube(cluster.place))).submit(FLEXIBLE)
     with pytest.raises(JobError, match="no queue v9"):
         JobBackend(GkeClient(Kube(cluster.place))).submit(request(resources=FLEXIBLE.resources, queue="v9"))
 
 
-def test_a_followed_job_goes_on_to_more_slices_twelve_hours_after_its_start(cluster: Cluster) -> None:
+def test_a_followed_job_goes_on_to_more_slices_twelve_hours_after_its_start(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operations, "LOOK_EVERY", 120.0)  # thirteen hours of looks at the usual pace are 5,000
     quota(cluster, 64, 48)
     grown: list[float] = []
     clock = Happening(
@@ -164,7 +168,7 @@ def test_the_ladder_stops_at_the_first_step_that_fails_and_says_where(tmp_path: 
     steps = climbed(tmp_path, CpuFails())
     assert [(each.name, each.passed) for each in steps] == [("local", True), ("cluster", True), ("cpu", False)]
     assert steps[-1].said.startswith("smoke-cpu: error")
-    assert steps[-1].said.endswith("see `./tidepool jobs logs smoke-cpu`")
+    assert steps[-1].said.endswith("next: `./tidepool jobs logs smoke-cpu`")
 
 
 def test_an_interrupted_ladder_cancels_its_job_and_has_said_what_it_waits_for(tmp_path: Path) -> None:

@@ -131,8 +131,8 @@ def test_a_job_runs_once_every_slice_is_ready(client: GkeClient, cluster: Cluste
     state = job.state()
     assert (state.phase, state.attempts) == (JobPhase.RUNNING, Attempts(preemptions=5, failures=2))
     assert state.because == (
-        "it was begun again after 5 of 10000 interruptions",
-        "it was begun again after 2 of 10 failures",
+        "restarted after 5 of 10000 interruptions",
+        "restarted after 2 of 10 failures",
     )
 
 
@@ -176,7 +176,7 @@ def test_a_failed_gang_with_a_preempted_host_was_preempted(client: GkeClient, cl
     assert [each.outcome for each in client.jobs()] == [Outcome.PREEMPTED], "the list says the same as the job itself"
     assert state.because[:2] == (
         "slice 1 host 2: spot node node-1-2 is gone",
-        "slice 0 host 0: its program ended with exit code 1, which counts for nothing beside the above",
+        "slice 0 host 0: its program ended with exit code 1, which the line above outweighs",
     )
 
 
@@ -279,7 +279,7 @@ def test_a_host_that_has_not_begun_has_no_log(client: GkeClient, cluster: Cluste
 def test_a_cluster_without_jobsets_is_said_to_be_one(client: GkeClient, cluster: Cluster) -> None:
     cluster.unserved = ("/apis/jobset",)
     for asking in (lambda: client.submit(request()), client.jobs):
-        with pytest.raises(JobError, match="does not know JobSets"):
+        with pytest.raises(JobError, match="no JobSet installed"):
             asking()
 
 
@@ -322,7 +322,7 @@ def test_a_job_without_a_workload_says_whether_its_queue_is_there(client: GkeCli
     job = client.submit(request())
     waits = job.state().waiting
     assert waits is not None
-    assert (waits.reason, waits.says) == ("NoWorkload", "Kueue has made no Workload of it yet")
+    assert (waits.reason, waits.says) == ("NoWorkload", "Kueue has not made a Workload for it yet")
     del cluster.objects["/apis/kueue.x-k8s.io/v1beta2/namespaces/default/localqueues/v4-32"]
     queues(cluster, "cpu")
     waits = job.state().waiting

@@ -9,9 +9,10 @@ import pytest
 
 from infra.jobs import jobset as rendering
 from infra.jobs.jobset import jobset
-from infra.jobs.request import JobRequest, Resources, Retries, SecretKey
+from infra.jobs.request import JobRequest, Resources, Retries
 from infra.model.catalogue import accelerator_types
 from infra.model.errors import ConfigError
+from infra.model.names import mount_name
 from infra.model.gke_shapes import gke_shape
 from tests.jobs.crds import faults
 from tests.jobs.synthetic import request
@@ -35,7 +36,7 @@ def variables(body: dict[str, Any]) -> dict[str, Any]:
 
 
 REQUESTS = {
-    "multislice": request(time_limit=86400, priority="high", secrets={"HF_TOKEN": SecretKey("hf-token", "value")}),
+    "multislice": request(time_limit=86400, priority="high", secrets={"HF_TOKEN": "hf-token"}),
     "one slice": request(resources=Resources.with_tpu("v5litepod-16"), queue="", service_account="trainer"),
     "one host": request(resources=Resources.with_tpu("v4-8", disk="100Gi")),
     "two processes a VM": request(resources=Resources.with_tpu("tpu7x-8", cpu="200", memory="900Gi")),
@@ -195,8 +196,27 @@ def test_a_checkpoint_is_ordered_by_the_signal_and_within_the_time_of_the_reques
 
 
 def test_secrets_are_named_and_never_written() -> None:
-    key = {"secretKeyRef": {"name": "hf-token", "key": "value"}}
-    assert variables(jobset(REQUESTS["multislice"]))["HF_TOKEN"] == key
+    """GKE's add-on mounts the value as the team's Google account; no object of the cluster holds it."""
+    body = jobset(request(secrets={"HF_TOKEN": "hf-token", "WANDB_API_KEY": "WandB_key"}))
+    pod, (container,) = pod_of(body), pod_of(body)["containers"]
+    classes = [each["csi"]["volumeAttributes"]["secretProviderClass"] for each in pod["volumes"][1:]]
+    assert classes == ["hf-token", mount_name("WandB_key")]
+    assert [each["mountPath"] for each in container["volumeMounts"][1:]] == [
+        "/var/run/tidepool/secrets/HF_TOKEN", "/var/run/tidepool/secrets/WANDB_API_KEY",
+    ]  # fmt: skip
+    assert pod["serviceAccountName"] == "trainer"
+    assert variables(body)["TIDEPOOL_SECRETS"] == "/var/run/tidepool/secrets"
+
+
+def test_a_job_without_secrets_acts_as_whom_it_names() -> None:
+    assert "serviceAccountName" not in pod_of(jobset(request()))
+    named = jobset(request(service_account="reader", secrets={"HF_TOKEN": "hf-token"}))
+    assert pod_of(named)["serviceAccountName"] == "reader"
+
+
+def test_a_job_is_told_where_locks_are_kept_where_its_namespace_says_so() -> None:
+    (container,) = pod_of(jobset(request()))["containers"]
+    assert container["envFrom"] == [{"configMapRef": {"name": "tidepool-store", "optional": True}}]
 
 
 def test_the_job_can_be_submitted_anew_from_what_it_left() -> None:

@@ -164,7 +164,7 @@ def test_without_a_kubeconfig_there_is_no_cluster(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [(None, "no such file"), ("{ no: [", "no YAML"), ("- a", "mapping"), ("\0", "no YAML")]
+    ("text", "said"), [(None, "no such file"), ("{ no: [", "not YAML"), ("- a", "mapping"), ("\0", "not YAML")]
 )
 def test_a_file_that_is_named_and_is_no_kubeconfig_is_refused(tmp_path: Path, text: str | None, said: str) -> None:
     path = tmp_path / "config"

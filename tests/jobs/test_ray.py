@@ -11,7 +11,7 @@ from infra.jobs.client import JobError, JobPhase
 from infra.jobs.outcomes import Outcome
 from infra.jobs.ray import RayClient
 from infra.jobs.rayjob import ray_job
-from infra.jobs.request import JobRequest, Resources, SecretKey
+from infra.jobs.request import JobRequest, Resources
 from infra.model.errors import ConfigError, OutsideError
 from tests.jobs.synthetic import request
 
@@ -74,7 +74,7 @@ def test_a_slice_of_one_vm_goes_where_ray_has_that_type() -> None:
         {"resources": Resources.with_tpu("v4-32")},
         {"resources": Resources.with_tpu("v4-8", 2)},
         {"queue": "v4"},
-        {"secrets": {"HF_TOKEN": SecretKey("hf", "value")}},
+        {"secrets": {"HF_TOKEN": "hf"}},
     ],
 )
 def test_what_ray_cannot_carry_is_refused_with_the_way_that_can(more: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from infra.jobs.request import Command, ImportedCall, JobRequest, Resources, Retries, SecretKey
+from infra.jobs.request import Command, ImportedCall, JobRequest, Resources, Retries
 from infra.model.errors import ConfigError
 from tests.jobs.synthetic import IMAGE, request
 
@@ -69,8 +69,13 @@ def test_every_mistake_of_a_request_is_told_at_once() -> None:
 def test_what_would_have_no_effect_or_no_value_is_refused() -> None:
     assert refused(queue="", priority="high").keys() == {"priority"}
     request(queue="v4-32", priority="high")
-    assert refused(secrets={"HF_TOKEN": SecretKey("hf-token", "")}).keys() == {"secret HF_TOKEN"}
-    both = {"environment": {"HF_TOKEN": "x"}, "secrets": {"HF_TOKEN": SecretKey("hf-token", "value")}}
+    assert refused(secrets={"HF_TOKEN": "hf/token"}).keys() == {"secret HF_TOKEN"}
+    token = "hf_" + "x" * 34
+    for way in ({"secrets": {"HF_TOKEN": token}}, {"environment": {"HF_TOKEN": token}}):
+        told = refused(**way)
+        assert told.keys() == {"environment HF_TOKEN"}
+        assert token not in str(told)
+    both = {"environment": {"HF_TOKEN": "x"}, "secrets": {"HF_TOKEN": "hf-token"}}
     assert refused(**both).keys() == {"environment HF_TOKEN"}
 
 
@@ -98,7 +103,7 @@ def test_a_request_survives_its_way_through_json() -> None:
     full = request(
         entry_point=ImportedCall("train:main", {"steps": 3}),
         environment={"RUN_ID": "7"},
-        secrets={"HF_TOKEN": SecretKey("hf-token", "value")},
+        secrets={"HF_TOKEN": "hf-token"},
         retries=Retries(preemptions=5, failures=1),
         time_limit=3600,
         resources=Resources.with_tpu("v4-32", [1, 2], cpu="100", disk="50Gi"),

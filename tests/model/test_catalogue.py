@@ -174,7 +174,7 @@ def test_a_region_is_everything_before_the_last_hyphen(zone: str, region: str) -
 
 
 def test_a_zone_without_a_hyphen_is_refused() -> None:
-    with pytest.raises(ValueError, match="is no zone"):
+    with pytest.raises(ValueError, match="is not a zone"):
         region_of("global")
 
 

@@ -103,12 +103,12 @@ def test_host_without_a_published_machine_type_is_no_node() -> None:
 
 def test_slices_need_a_cluster() -> None:
     problem = the_refusal(stack_text(slices=entry()))
-    assert "the stack declares no cluster" in problem.rule
+    assert "the stack declares slices and no cluster" in problem.rule
 
 
 def test_one_entry_for_an_accelerator_zone_and_kind_of_capacity() -> None:
     problem = the_refusal(text(entry(), entry(number=2)))
-    assert "slices[0] is of the same" in problem.rule
+    assert "slices[0] has the same" in problem.rule
     assert parsed(text(entry(), entry(capacity="on-demand")))
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from infra.model.catalogue import AcceleratorType, CapacityKind
 from infra.model.phases import Bound, Fleet, Vm, Work, fleet, limits, phases
-from infra.model.schema import Quota, Reservation
+from infra.model.schema import Quota, Reservation, Slices
 from infra.model.stack import read_stack
 from tests.model.given import parse, pool, sibling, stack_text
 
@@ -97,6 +97,11 @@ def test_node_pool_that_gives_chips_back_shrinks_where_it_stands_before_others_g
     assert (found.first, found.shrunk) == ((), ("n",))
 
 
+def test_node_pool_of_as_many_slices_does_not_shrink() -> None:
+    assert [nodes(2).shrinks_to(nodes(count)) for count in (1, 2, 3)] == [True, False, False]
+    assert phases({"n": nodes(2)}, {"n": nodes(2)}, [reservation(16)]).shrunk == ()
+
+
 def test_node_pool_with_room_to_grow_is_resized_in_one_pass() -> None:
     (grow,) = phases({"n": nodes(2)}, {"n": nodes(4)}, [reservation(16)]).order
     assert (grow.work, grow.resized, grow.created, grow.replaced) == (Work.GROW, ("n",), (), ())
@@ -127,7 +132,15 @@ def test_slices_of_a_cluster_are_counted_like_vms() -> None:
         "maintenance: {days: [SA, SU], start: '09:00', hours: 8}}\n",
         slices=f"- {{{spot.format('v4-32', 2)}}}\n- {{{spot.format('v4-8', 3)}}}\n",
     )
-    chips = {name: each.chips for name, each in fleet(parse(text)).items() if each.zone == "us-central2-b"}
+    declared = parse(text)
+    made = {name: each for name, each in fleet(declared).items() if each.zone == "us-central2-b"}
+    for each in made.values():
+        entry = next(one for one in declared.slices if one.name == each.pool)
+        assert (each.project, each.accelerator, each.form) == ("my-lab", entry.accelerator, entry.capacity)
+        assert each.capacity is CapacityKind.SPOT
+    half = declared.model_copy(update={"slices": (Slices.model_construct(zone="us-central2-b"),)})
+    assert {each.pool for each in fleet(half).values()} == {"tpu-ci"}, "of slices with a mistake nothing is counted"
+    chips = {name: each.chips for name, each in made.items()}
     assert chips == {
         "ct4p-hightpu-4t-2x2x4-b-spot-0": 16,
         "ct4p-hightpu-4t-2x2x4-b-spot-1": 16,

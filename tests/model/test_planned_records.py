@@ -56,7 +56,7 @@ def said(*steps: Step) -> list[str]:
         ),
         ({}, {"bundle": "b"}, "start-up bundle changes: VMs take it by rollout"),
         ({}, {"broker": "https://b.example"}, "VMs reach the broker at https://b.example"),
-        ({"broker": "https://b.example"}, {}, "VMs are told of no broker any more"),
+        ({"broker": "https://b.example"}, {}, "VMs have no broker any more"),
     ],
 )
 def test_each_edit_has_its_sentence(before: dict[str, str], after: dict[str, str], sentence: str) -> None:
@@ -78,7 +78,7 @@ def test_a_vm_more_is_told_as_a_vm_alone() -> None:
 
 
 def test_what_nothing_explains_is_told_plainly() -> None:
-    assert said(step(Op.UPDATE, diff=CONTENT)) == ["manifests/ci.json changes in a way that no plan can tell"]
+    assert said(step(Op.UPDATE, diff=CONTENT)) == ["manifests/ci.json changes, and the plan cannot say what in it"]
     assert said(step(Op.UPDATE)) == ["manifests/ci.json was changed by others: it is written again"]
     assert said(step(Op.CREATE)) == ["manifests/ci.json is not in the fleet bucket: it is written again"]
 
@@ -87,7 +87,7 @@ def test_what_nothing_explains_is_told_plainly() -> None:
     "before", [None, "[unknown]", {"pools": []}, {"pools": {"tpu-ci": None}}, {"limits": {"a": 1}}]
 )
 def test_records_of_another_shape_are_told_plainly(before: Any) -> None:
-    assert said(component(before, fleet())) == ["the fleet's records change, and what of them cannot be read here"]
+    assert said(component(before, fleet())) == ["the fleet's records change; what changes in them cannot be read here"]
 
 
 def test_the_first_time_is_one_line() -> None:

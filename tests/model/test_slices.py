@@ -74,6 +74,8 @@ def test_every_pool_name_that_can_be_made_fits_and_is_its_own() -> None:
                 assert len(longest) <= names.MAX_GKE_NAME
                 assert shape.machine_type in pool.name
                 assert f"-{shape.topology}-" in pool.name
+                assert names.is_node_pool(pool.name), "and is told from a VM"
+                assert not names.is_node_pool(names.vm_name(pool.family, zone, 0))
                 made.append(f"{zone.rpartition('-')[0]} {pool.name}")
     assert len(made) == len(set(made)), "within a cluster, which is in one region, a name means one pool"
 

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from infra.model.plan import Op, Plan, Step
+from infra.model.planned_capacity import ACCELERATOR_LABEL, NODE_POOL_TYPE, SLICES_LABEL
+from infra.preview.comment import Preview, comment
 from infra.preview.meaning import RiskKind
 from infra.preview.sentences import headline, order_lines
-from tests.model.given import stack_text
+from infra.preview.text import render
+from infra.preview.words import by_name
+from tests.model.given import pool, stack_text
 from tests.preview.two_versions import meaning
 
 CLUSTER = """\
@@ -25,7 +32,7 @@ def slices(counts: str, accelerator: str = "v4-32") -> str:
 def test_one_slice_more_is_told_in_chips_and_dollars_and_makes_one_pool() -> None:
     found = meaning(slices("buffer: 1, maximum: 6"), slices("buffer: 1, maximum: 7"))
     assert headline(found) == (
-        "ci: 1 of 1 pool changes, 6 -> 7 VMs, 96 -> 112 chips (+16), $64,578.72 -> $75,341.84 a month"
+        "ci: 1 of 1 pool changes, 6 -> 7 slices at most, 96 -> 112 chips (+16), $64,578.72 -> $75,341.84 a month"
     )
     (grow,) = found.order.order
     assert grow.created == ("ct4p-hightpu-4t-2x2x4-b-spot-6",)
@@ -93,3 +100,82 @@ def test_slices_of_one_host_that_go_are_told_by_the_one_pool_that_they_are_nodes
     (risk,) = [each for each in found.risks if each.kind is RiskKind.DELETE]
     assert risk.says == "2 slices of v4-8-spot in us-central2-b deleted"
     assert risk.names == ("ct4p-hightpu-4t-2x2x1-b-spot",)
+
+
+def test_an_edited_maximum_is_a_maximum_and_says_what_stands_always() -> None:
+    said = render(meaning(slices("buffer: 1, maximum: 6"), slices("buffer: 1, maximum: 7")), width=200)
+    assert "v4-32-spot us-central2-b: 6 -> 7 slices at most, 24 -> 28 hosts, 96 -> 112 chips (+16)" in said
+    assert "v4-32 is 16 chips on 4 hosts; spot; 1 always stands, the others come when pods ask" in said
+    assert "one `./tidepool up ci` can do it: make 1 node pool" in said
+    assert "VM" not in said
+
+
+def test_a_fixed_number_of_slices_stands_always() -> None:
+    said = render(meaning(slices("number: 2"), slices("number: 3")), width=200)
+    assert "spot; 2 -> 3 always stand\n" in said
+
+
+def test_vms_and_slices_are_counted_apart() -> None:
+    entry = "- {accelerator: v4-32, zone: us-central2-b, capacity: spot, number: 2}\n"
+    both = stack_text(pools=pool(), cluster=CLUSTER, slices=entry, quotas=QUOTA)
+    said = headline(meaning(both, both.replace("number: 2", "number: 3")))
+    assert "1 -> 1 VMs, 2 -> 3 slices at most, 36 -> 52 chips" in said
+
+
+def test_what_a_cluster_costs_beside_its_chips_is_named_and_in_no_sum() -> None:
+    batch = "[{name: batch, machine_type: n2-standard-16, zones: [us-central2-b], maximum: 40, spot: true}]"
+    text = slices("number: 1").replace("name: train", f"name: train\n    cpu_pools: {batch}")
+    found = meaning(text, text.replace("number: 1", "number: 2"))
+    assert found.money.not_counted == (
+        "the cluster's fee",
+        "1 x n2-standard-8 (system, always)",
+        "0 to 40 x n2-standard-16 (batch, spot)",
+        "its disks and traffic",
+    )
+    assert "not counted: the cluster's fee, 1 x n2-standard-8 (system, always), " in render(found, width=200)
+
+
+def test_buffer_of_one_host_slices_says_that_gke_waits_for_pods() -> None:
+    found = meaning(slices("buffer: 1, maximum: 6", "v4-8"), slices("buffer: 2, maximum: 6", "v4-8"))
+    (risk,) = [each for each in found.risks if each.kind is RiskKind.IN_PLACE]
+    assert risk.says.endswith(
+        "; GKE makes nodes for a larger buffer once pods ask, or at `gcloud container clusters resize`"
+    )
+
+
+def test_quotas_of_queues_are_told_by_the_names_of_flavor_and_resource() -> None:
+    path = "spec.resourceGroups[0].flavors[0].resources[0].nominalQuota"
+    queue, other = ({"spec": {"resourceGroups": [{"flavors": [flavor(name)]}]}} for name in ("v4-32-spot", "v4-8-spot"))
+    assert by_name(step(queue, queue), path) == (
+        "spec.resourceGroups[0].flavors[v4-32-spot].resources[google.com/tpu].nominalQuota"
+    )
+    assert ".flavors[0]." in by_name(step(queue, other), path), "another flavor stands there now"
+
+
+def flavor(name: str) -> dict[str, object]:
+    return {"name": name, "resources": [{"name": "google.com/tpu", "nominalQuota": "96"}]}
+
+
+def step(old: Mapping[str, object], new: Mapping[str, object]) -> Step:
+    return Step(op=Op.UPDATE, urn="urn::queue", type="kubernetes", name="queue", old_inputs=old, new_inputs=new)
+
+
+def test_comment_counts_node_pools_that_go_with_their_chips() -> None:
+    labels = {ACCELERATOR_LABEL: "v4-32", SLICES_LABEL: "v4-32-spot"}
+    inputs = {
+        "nodeCount": 4,
+        "nodeLocations": ["us-central2-b"],
+        "nodeConfig": {"resourceLabels": labels, "spot": True},
+    }
+    gone = Step(
+        op=Op.DELETE,
+        urn="urn::pool",
+        type=NODE_POOL_TYPE,
+        name="ct4p-hightpu-4t-2x2x4-b-spot-3",
+        old_inputs=inputs,
+    )
+    plan = Plan(stack="ci", engine="local", cloud="local", steps=(gone,), outputs={}, diagnostics=())
+    said = comment(Preview(stack="ci", plan=plan))
+    assert "## ci: -1 slice, -16 chips" in said
+    assert "deletes 1 node pool (16 chips)" in said
+    assert "A job that runs on one of these node pools is lost." in said

@@ -19,7 +19,7 @@ from infra.operations.workflows.check import fitting
 from infra.rules.book import EDIT_RULES, judge
 from infra.rules.finding import Finding, Level
 from tests.cli import workflow_checkout
-from tests.model.demanding import asking, demand, fleet, member
+from tests.model.demanding import BRANCH, asking, demand, fleet, member
 from tests.model.given import sibling
 from tests.program.stacks import STACKS, text_of
 from tests.rules.right_edits import edit
@@ -116,3 +116,10 @@ def test_every_kind_of_misfit_is_a_rule() -> None:
 def test_what_only_costs_time_or_money_is_a_warning() -> None:
     (unused,) = judged(fleet(member(name="idle")), asking(demand()))
     assert (unused.rule, unused.level) == (MisfitKind.USER, Level.WARN)
+
+
+def test_a_job_of_another_lab_is_a_warning_and_a_queue_past_a_day_stops() -> None:
+    (stranger,) = judged(fleet(), asking(demand(), demand(repository="stranger/code")))
+    assert (stranger.rule, stranger.level) == (MisfitKind.RUNNER, Level.WARN)
+    (queue,) = judged(fleet(), asking(demand(starts=(BRANCH.model_copy(update={"legs": 400}),))))
+    assert (queue.rule, queue.level) == (MisfitKind.WAIT, Level.STOP)

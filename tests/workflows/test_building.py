@@ -99,14 +99,14 @@ def secret(name: str = "PYPI") -> Expression:
 
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "no time": (lambda: job(timeout_minutes=0), "0 minutes"),
-    "more time than GitHub gives": (lambda: job(timeout_minutes=361), "within 360 minutes"),
-    "no steps": (lambda: job(steps=[]), "a job does something"),
-    "a bad id": (lambda: job(id="tpu tests"), "an id is letters"),
-    "a label that moves": (lambda: job(runs_on=Hosted("ubuntu-latest")), "without a commit"),
+    "more time than GitHub gives": (lambda: job(timeout_minutes=361), "1 to 360 minutes"),
+    "no steps": (lambda: job(steps=[]), "the job does nothing"),
+    "a bad id": (lambda: job(id="tpu tests"), "not an id"),
+    "a label that moves": (lambda: job(runs_on=Hosted("ubuntu-latest")), "without a commit here"),
     "a runner without labels": (lambda: job(runs_on=Ours([])), "no labels"),
     "a runner that a stranger chooses": (
         lambda: job(runs_on=Ours([context("github.event.pull_request.head.ref")])),
-        "a stranger chooses this text",
+        "whoever opens a pull request chooses this text",
     ),
     "a leg that finds no runner": (
         lambda: job(
@@ -116,34 +116,40 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         "the leg jax 2 has no label",
     ),
     "two steps of one id": (lambda: job(steps=[Step(id="a", run="x"), Step(id="a", run="y")]), "step a"),
-    "a step that does nothing": (lambda: job(steps=[Step(name="x")]), "either a script or an action"),
-    "a step that does both": (lambda: job(steps=[Step(run="x", uses=CHECKOUT)]), "either a script or an action"),
-    "inputs of a script": (lambda: job(steps=[Step(run="x", inputs={"a": 1})]), "inputs are an action's"),
+    "a step that does nothing": (lambda: job(steps=[Step(name="x")]), "neither a script nor an action, or both"),
+    "a step that does both": (
+        lambda: job(steps=[Step(run="x", uses=CHECKOUT)]),
+        "neither a script nor an action, or both",
+    ),
+    "inputs of a script": (
+        lambda: job(steps=[Step(run="x", inputs={"a": 1})]),
+        "the step has inputs and a script; a script has no inputs",
+    ),
     "an expression in a script": (
         lambda: job(steps=[Step(run="echo ${{ github.head_ref }}")]),
-        "an expression in a script would become its code",
+        "the expression would become code of the script",
     ),
-    "a secret in a script": (lambda: job(steps=[Step(run=f"login {secret()}")]), "a secret part of its command line"),
+    "a secret in a script": (lambda: job(steps=[Step(run=f"login {secret()}")]), "a secret part of a command line"),
     "an expression in a script of an action": (
         lambda: job(steps=[Step(uses=CHECKOUT, inputs={"script": context("github.head_ref")})]),
-        "an expression in a script would become its code",
+        "the expression would become code of the script",
     ),
     "an expression as text": (
         lambda: job(steps=[Step(run="x", env={"A": "${{ github.ref }}"})]),
-        "an expression is composed",
+        "written as text, where nothing checks it",
     ),
-    "an expression as a name": (lambda: job(steps=[Step(run="x", name="${{ github.ref }}")]), "is composed"),
-    "an expression as a label": (lambda: job(runs_on=Ours(["${{ matrix.label }}"])), "is composed"),
-    "an expression as a workflow's name": (lambda: workflow(run_name="by ${{ github.actor }}"), "is composed"),
+    "an expression as a name": (lambda: job(steps=[Step(run="x", name="${{ github.ref }}")]), "written as text"),
+    "an expression as a label": (lambda: job(runs_on=Ours(["${{ matrix.label }}"])), "written as text"),
+    "an expression as a workflow's name": (lambda: workflow(run_name="by ${{ github.actor }}"), "written as text"),
     "a stranger's ref": (
         lambda: job(steps=[Step(uses=CHECKOUT, inputs={"ref": context("github.head_ref")})]),
         "head.sha",
     ),
-    "a secret for every step": (lambda: job(env={"TOKEN": secret()}), "the step that needs it"),
-    "a token for every step": (lambda: job(env={"TOKEN": context("github.token")}), "the step that needs it"),
+    "a secret for every step": (lambda: job(env={"TOKEN": secret()}), "every step of the job could read"),
+    "a token for every step": (lambda: job(env={"TOKEN": context("github.token")}), "every step of the job could read"),
     "a secret that is put out": (
         lambda: job(outputs={"x": secret()}),
-        "no secret",
+        "no secret any more",
     ),
     "a secret in a condition": (lambda: job(condition=secret().differs("")), "cannot read secrets"),
     "an inner limit that is none": (
@@ -152,39 +158,39 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "an inner limit longer than its step": (
         lambda: job(steps=[Step(run=timed(290, "x") + "\n", timeout_minutes=4)]),
-        "after 240 s",
+        "after 240 s, before this command",
     ),
     "a step longer than its job": (
         lambda: job(steps=[Step(run="x", timeout_minutes=15)]),
-        "the step may take longer than its job, which has",
+        "not shorter than its job, which has",
     ),
     "257 legs": (lambda: job(matrix=Matrix(axes={"n": range(257)})), "257 legs"),
-    "no leg": (lambda: job(matrix=Matrix(axes={"n": []})), "at least one job"),
-    "a value twice": (lambda: job(matrix=Matrix(axes={"n": ["a", "a"]})), "stands once"),
+    "no leg": (lambda: job(matrix=Matrix(axes={"n": []})), "the matrix makes no job"),
+    "a value twice": (lambda: job(matrix=Matrix(axes={"n": ["a", "a"]})), "has a value twice"),
     "an exclude that leaves nothing out": (
         lambda: job(matrix=Matrix(axes={"n": [1]}, exclude=[{"m": 1}])),
-        "exclude names axes alone",
+        "not axes of the matrix",
     ),
     "a computed matrix and axes": (
         lambda: job(matrix=Matrix(axes={"n": [1]}, computed=call("fromJSON", context("needs.a.outputs.x")))),
-        "the whole matrix",
+        "computed and has axes of its own too",
     ),
-    "no leg at a time": (lambda: job(matrix=Matrix(axes={"n": [1]}, max_parallel=0)), "at least one leg"),
+    "no leg at a time": (lambda: job(matrix=Matrix(axes={"n": [1]}, max_parallel=0)), "no leg could run"),
     "a right to write without a reason": (
         lambda: job(permissions=Permissions.of(Grant(Scope.ISSUES, Access.WRITE))),
-        "what it is for",
+        "what this right to write is for",
     ),
     "a scope twice": (
         lambda: job(permissions=Permissions.of(*[Grant(Scope.CONTENTS, Access.READ)] * 2)),
-        "a scope stands once",
+        "the scope is granted twice",
     ),
     "a clean-up that is cut off": (
         lambda: job(purpose=Purpose.CLEANUP, concurrency=Concurrency("x", Purpose.CHECK)),
-        "never cut off",
+        "runs to its end",
     ),
     "a clean-up that waits": (
         lambda: job(purpose=Purpose.CLEANUP, concurrency=Concurrency("x", Purpose.CLEANUP)),
-        "would cancel one that waits, and what it deletes would stay",
+        "leave what that one had to delete",
     ),
     "a clean-up after success alone": (lambda: job(purpose=Purpose.CLEANUP, needs=["make"]), "condition=always()"),
     "a workflow that cuts off an apply": (
@@ -197,59 +203,68 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "needs that name no job": (lambda: workflow(job(needs=["build"])), "needs build"),
     "needs in a circle": (lambda: workflow(job(id="a", needs=["b"]), job(id="b", needs=["a"])), "in a circle"),
-    "two jobs of one id": (lambda: workflow(job(), job()), "stands once in a workflow"),
-    "no jobs": (lambda: workflow(jobs=[]), "a workflow has a job"),
-    "no event": (lambda: workflow(triggers=Triggers.of()), "started by something"),
-    "an event twice": (lambda: workflow(triggers=Triggers.of(Push(), Push())), "an event stands once"),
+    "two jobs of one id": (lambda: workflow(job(), job()), "two jobs of the workflow have this id"),
+    "no jobs": (lambda: workflow(jobs=[]), "the workflow does nothing"),
+    "no event": (lambda: workflow(triggers=Triggers.of()), "nothing starts the workflow"),
+    "an event twice": (lambda: workflow(triggers=Triggers.of(Push(), Push())), "two triggers of this event"),
     "a time that is none": (lambda: workflow(triggers=Triggers.of(Schedule(["0 25 * * *"]))), "five fields"),
     "a time that GitHub does not know": (lambda: workflow(triggers=Triggers.of(Schedule(["0 2 L * *"]))), "POSIX"),
-    "a filter that lets nothing through": (lambda: workflow(triggers=Triggers.of(Push(branches=["!x"]))), "out of"),
+    "a filter that lets nothing through": (
+        lambda: workflow(triggers=Triggers.of(Push(branches=["!x"]))),
+        "nothing is left",
+    ),
     "a run of nothing": (
         lambda: workflow(triggers=Triggers.of(WorkflowRun(workflows=[], why="x"))),
-        "names the workflows",
+        "no workflow is named",
     ),
     "a run of a stranger's without a reason": (
         lambda: workflow(triggers=Triggers.of(WorkflowRun(workflows=["A"], why=" "))),
-        "why that does no harm",
+        "nothing says why that is safe",
     ),
     "a comment of anybody's without a reason": (
         lambda: workflow(triggers=Triggers.of(IssueComment(why=""))),
-        "why that does no harm",
+        "nothing says why that is safe",
     ),
-    "a comment of no kind": (lambda: workflow(triggers=Triggers.of(IssueComment(types=[], why="x"))), "which comments"),
-    "a schedule without a time": (lambda: workflow(triggers=Triggers.of(Schedule([]))), "a schedule has a time"),
-    "a merge group of nothing": (lambda: workflow(triggers=Triggers.of(MergeGroup(branches=["!x"]))), "out of"),
+    "a comment of no kind": (
+        lambda: workflow(triggers=Triggers.of(IssueComment(types=[], why="x"))),
+        "no activity of comments",
+    ),
+    "a schedule without a time": (lambda: workflow(triggers=Triggers.of(Schedule([]))), "the schedule has no time"),
+    "a merge group of nothing": (
+        lambda: workflow(triggers=Triggers.of(MergeGroup(branches=["!x"]))),
+        "nothing is left",
+    ),
     "a default that is no option": (
         lambda: workflow(
             triggers=Triggers.of(
                 WorkflowDispatch(inputs={"a": Input(description="x", kind="choice", options=["a"], default="b")})
             )
         ),
-        "one of the options",
+        "not one of the options",
     ),
-    "an axis called include": (lambda: job(matrix=Matrix(axes={"include": ["a"]})), "are no axes"),
-    "a step of a bad id": (lambda: job(steps=[Step(run="x", id="a b")]), "an id is letters"),
+    "an axis called include": (lambda: job(matrix=Matrix(axes={"include": ["a"]})), "the name of a key of the matrix"),
+    "a step of a bad id": (lambda: job(steps=[Step(run="x", id="a b")]), "not an id"),
     "a secret in a step's condition": (
         lambda: job(steps=[Step(run="x", condition=secret().differs(""))]),
-        "shown in the log",
+        "the log shows it",
     ),
     "a stranger's environment": (lambda: job(environment=context("github.head_ref")), "with it the environment"),
     "a token that reads itself": (
         lambda: job(permissions=Permissions.of(Grant(Scope.ID_TOKEN, Access.READ))),
-        "id-token: write alone",
+        "no id-token: read",
     ),
     "a choice of nothing": (
         lambda: workflow(triggers=Triggers.of(WorkflowDispatch(inputs={"a": Input(description="x", kind="choice")}))),
-        "a choice has options",
+        "a choice without options",
     ),
     "a step that has not run": (
         lambda: job(steps=[Step(run="x", env={"A": context("steps.b.outputs.c")}), Step(id="b", run="y")]),
-        "after it ran",
+        "no earlier step has this id",
     ),
-    "an output of no step": (lambda: job(outputs={"a": context("steps.b.outputs.c")}), "a step is read by its id"),
+    "an output of no step": (lambda: job(outputs={"a": context("steps.b.outputs.c")}), "no earlier step has this id"),
     "a value that no leg has": (
         lambda: job(matrix=Matrix(axes={"jax": ["1"]}), runs_on=Ours([context("matrix.label")])),
-        "a leg has the values of its matrix",
+        "the matrix has no such value",
     ),
     "a leg in a condition": (
         lambda: job(matrix=Matrix(axes={"jax": ["1"]}), condition=context("matrix.jax").equals("1")),
@@ -257,21 +272,21 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a job that is not needed": (
         lambda: workflow(job(condition=context("needs.plan.result").equals("success"))),
-        "the jobs that it needs",
+        "does not need that job",
     ),
     "an output that nobody puts out": (
         lambda: workflow(job(id="a"), job(needs=["a"], condition=context("needs.a.outputs.x").equals("1"))),
-        "a puts out nothing",
+        "a has no such output; it has none",
     ),
     "a field that no job has": (
         lambda: workflow(job(id="a"), job(needs=["a"], condition=context("needs.a.conclusion").equals("1"))),
-        "a result and outputs",
+        "nothing but `result` and `outputs`",
     ),
     "an input that nobody can give": (
         lambda: workflow(job(steps=[Step(run="x", env={"A": context("inputs.pool")})])),
-        "declared by workflow_dispatch",
+        "workflow_dispatch declares no such input",
     ),
-    "a secret for every job": (lambda: workflow(env={"A": secret()}), "the step that needs it"),
+    "a secret for every job": (lambda: workflow(env={"A": secret()}), "every step of the workflow could read"),
 }
 
 

@@ -12,6 +12,7 @@ from tests.workflows.rule_examples import EXAMPLES
 from tests.workflows.rule_examples.files import Data, files
 from workflows.checks import RULES, Fault, Known, check
 
+GOLDEN = Path(__file__).parent / "golden" / "faults.txt"
 PAGE = Path(__file__).parents[2] / "docs" / "workflow-rules.md"
 
 
@@ -43,6 +44,19 @@ def test_what_breaks_a_rule_is_found_by_that_rule_alone(rule: str, data: tuple[D
 def test_nothing_is_found_in_what_keeps_a_rule(rule: str, data: tuple[Data, ...], known: Known) -> None:
     found = broken(data, known, rule)
     assert not found, "\n".join(map(str, found))
+
+
+def test_the_words_of_every_fault_are_those_that_were_read_last(update_goldens: bool) -> None:
+    found = {
+        f"{fault.rule} of line {fault.line} job {fault.job or '-'}\n  {fault.reason}\n  {fault.fix}\n"
+        for rule, example in EXAMPLES.items()
+        for data in example.bad
+        for fault in broken(data, example.known, rule)
+    }
+    text = "".join(sorted(found))
+    if update_goldens:
+        GOLDEN.write_text(text, encoding="utf-8")
+    assert text == GOLDEN.read_text(encoding="utf-8"), "look at it, then renew with --update-goldens"
 
 
 def test_every_rule_has_examples_of_both_kinds() -> None:

@@ -217,14 +217,14 @@ def workflow(*given: Step, outputs: dict[str, Expression] | None = None) -> Work
 @pytest.mark.parametrize(
     ("changes", "rule"),
     [
-        ({"shell": ""}, "says which shell runs it"),
-        ({"env": {"lower": "x"}}, "is told by an input of its name"),
-        ({"env": {"TWO__": "x"}}, "is told by an input of its name"),
+        ({"shell": ""}, "does not say which shell runs it"),
+        ({"env": {"lower": "x"}}, "not a name for an input of the action"),
+        ({"env": {"TWO__": "x"}}, "not a name for an input of the action"),
         ({"condition": always()}, "finishes=True"),
         ({"condition": call("failure") | call("cancelled")}, "finishes=True"),
-        ({"shared": {"carried": frozenset(("WHOM",))}}, "what an action carries is the same wherever it runs"),
-        ({"shared": {"carried": frozenset(("BOOT",))}}, "what an action carries is the same wherever it runs"),
-        ({"env": {"A": "${{ x }}"}, "shared": {"carried": frozenset(("A",))}}, "what an action carries is the same"),
+        ({"shared": {"carried": frozenset(("WHOM",))}}, "the action carries this value, which differs from job to job"),
+        ({"shared": {"carried": frozenset(("BOOT",))}}, "the action carries this value, which differs from job to job"),
+        ({"env": {"A": "${{ x }}"}, "shared": {"carried": frozenset(("A",))}}, "differs from job to job"),
     ],
 )
 def test_what_cannot_be_an_action_is_refused(changes: dict[str, Any], rule: str) -> None:
@@ -238,7 +238,7 @@ def test_a_step_that_a_cancelled_run_ends_needs_to_say_nothing() -> None:
 
 def test_an_output_that_the_action_does_not_hand_on_is_not_read() -> None:
     said = {"said": context("steps.greet.outputs.said")}
-    with pytest.raises(ConfigError, match="an action hands on the outputs that it declares"):
+    with pytest.raises(ConfigError, match="the action does not declare this output"):
         workflow(greeting(id="greet"), outputs=said)
     assert workflow(greeting(id="greet", shared={"outputs": ("said",)}), outputs=said)
 

@@ -111,7 +111,7 @@ def test_comments_stand_above_and_beside_what_they_are_of() -> None:
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_a_number_that_github_cannot_read_is_refused(value: float) -> None:
-    with pytest.raises(ValueError, match="no number of JSON"):
+    with pytest.raises(ValueError, match="not a number of JSON"):
         dump(CommentedData({"key": value}))
 
 

@@ -87,7 +87,7 @@ def test_a_green_run_closes_it_and_says_where(hub: Hub) -> None:
     hub.well("issue", **ISSUE, OUTCOME="success")
     assert hub.issues() == []
     (issue,) = hub.issues("closed")
-    assert "All is well again" in next(iter(issue.get_comments())).body
+    assert "This no longer happens" in next(iter(issue.get_comments())).body
 
 
 def test_a_failure_after_that_opens_another(hub: Hub) -> None:
@@ -245,7 +245,7 @@ def test_a_pull_request_that_moved_on_is_not_tested(hub: Hub) -> None:
     pull = hub.control.open_pull(REPO, branch="edit", sha=SHA)
     hub.well("same_head", NUMBER=pull, SHA=SHA)
     hub.control.push(REPO, pull, "b" * 40)
-    assert "moved on" in hub.ask("same_head", NUMBER=pull, SHA=SHA).stderr
+    assert "closed or has another head" in hub.ask("same_head", NUMBER=pull, SHA=SHA).stderr
 
 
 def test_a_read_is_tried_again_and_a_refusal_says_no_token(hub: Hub) -> None:

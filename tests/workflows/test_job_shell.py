@@ -226,7 +226,7 @@ FORGIVEN: Mapping[str, str] = {
     "*: gcloud compute tpus tpu-vm get-guest-attributes": "it is asked again; a result that is lost is none",
     "*: tidepool preview": "drift: a plan that failed is reported",
     "*: git -C * update-ref -d": "there is nothing to take away, as a rule",
-    "Bring the history: git -C": "it warns: the run's own result is not less true without the others",
+    "Fetch the history: git -C": "it warns: the run's own result is not less true without the others",
 }
 """Calls whose failure alone does not fail their step, each with the reason."""
 

@@ -57,7 +57,7 @@ def test_what_is_left_out_and_what_is_added(matrix: dict[str, Any], expected: tu
 
 @pytest.mark.parametrize("matrix", [{"os": []}, {"os": ["a"], "v": [], "include": [{"x": 1}]}, {}, {"include": []}])
 def test_a_matrix_with_an_empty_axis_or_without_any_makes_no_job(matrix: dict[str, Any]) -> None:
-    with pytest.raises(MatrixError, match=r"the axis .* has no values|has no axis"):
+    with pytest.raises(MatrixError, match=r"the axis .* has no values|has no axes"):
         legs(matrix)
 
 

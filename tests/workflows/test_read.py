@@ -60,7 +60,7 @@ def test_an_alias_is_its_anchors_value() -> None:
         ("- a\n", "x:1\n  problem: not a mapping"),
         ("", "x:1\n  problem: not a mapping"),
         ("a: &a [*a]\n", "deeper than"),
-        ("? [a]\n: 1\n", "a key that is no text"),
+        ("? [a]\n: 1\n", "a key that is not text"),
         ("a: \x01\n", "remove the character"),
         ("a: 1\n---\nb: 1\n", "one valid YAML document"),
         ("a: " + "[" * 200 + "]" * 200, "deeper than"),

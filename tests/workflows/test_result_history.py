@@ -50,14 +50,14 @@ def test_more_than_a_fifth_over_the_median_of_the_history_warns(tmp_path: Path, 
     history = kept(tmp_path, *(result(each, 100 + each % 3 - 1) for each in range(1, 10)))
     log, report = judged(tmp_path, result(99, seconds), history)
     assert ("::warning::tpu took" in log) is slow
-    assert "against the median of 100 s" in report
+    assert "compared with the median of 100 s" in report
 
 
 def test_failed_runs_and_the_run_itself_are_no_baseline(tmp_path: Path) -> None:
     good = [result(each) for each in range(1, 6)]
     bad = [result(each, 1, ok=False) for each in range(10, 30)]
     log, report = judged(tmp_path, result(99, 115), kept(tmp_path, *good, *bad, result(99, 500)))
-    assert "+15 % against the median of 100 s" in report
+    assert "+15 % compared with the median of 100 s" in report
     assert "::warning::" not in log
 
 
@@ -76,7 +76,7 @@ def test_a_green_run_whose_times_were_lost_is_neither_fast_nor_a_baseline(tmp_pa
     lost = [result(each, 0, tests={}) for each in range(10, 40)]
     history = kept(tmp_path, *(result(each) for each in range(1, 6)), *lost)
     assert "::warning::tpu took 130 s: +30 %" in judged(tmp_path, result(99, 130), history)[0]
-    assert judged(tmp_path, lost[0], history)[1].startswith("**tpu**: passed, and told no times.")
+    assert judged(tmp_path, lost[0], history)[1].startswith("**tpu**: passed; no times were recorded.")
 
 
 def test_flaky_and_failed_tests_are_named_and_coverage_is_compared(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_flaky_and_failed_tests_are_named_and_coverage_is_compared(tmp_path: Pat
 )  # fmt: skip
 def test_what_is_no_result_is_said_and_ends_nothing(tmp_path: Path, nothing: str) -> None:
     log, report = judged(tmp_path, nothing, kept(tmp_path))
-    assert "No result came back" in log + report
+    assert "No result: the tests did not reach their end" in log + report
 
 
 def test_what_a_stranger_wrote_gives_no_command_to_the_runner(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_a_branch_that_takes_nothing_fails_the_job_without_the_token(tmp_path: P
     hook.chmod(0o755)
     refused = record(tmp_path, "only", result(1))
     assert refused.returncode == 1
-    assert "took no results" in refused.stderr
+    assert "could not be pushed to branch test-history" in refused.stderr
     assert "very-secret" not in refused.stderr + refused.stdout
 
 
@@ -191,10 +191,12 @@ def test_a_hub_that_gives_no_history_fails_a_comparison_never_and_keeping_at_las
     }  # fmt: skip
     brought = run("fetch_history", tmp_path, told)
     assert brought.returncode == 0
-    assert "::warning::the history was not to be had: git ls-remote" in brought.stdout
+    assert "::warning::the history could not be fetched: git ls-remote" in brought.stdout
     refused = record(tmp_path, "only", result(1))
     assert refused.returncode == 1
-    assert refused.stderr.startswith("::error::the branch test-history took no results, 5 times: git ls-remote")
+    assert refused.stderr.startswith(
+        "::error::the results could not be pushed to branch test-history in 5 tries: git ls-remote"
+    )
     assert "very-secret" not in brought.stdout + brought.stderr + refused.stdout + refused.stderr
 
 

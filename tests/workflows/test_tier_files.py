@@ -184,7 +184,7 @@ def test_tests_that_were_asked_for_and_cancelled_are_no_longer_said_to_run() -> 
     assert {"report", "clean-up"} <= set(found)
     assert "record" not in found
     last = data("tpu-pull-request.yaml")["jobs"]["report"]["steps"][-1]
-    assert (last["name"], last["if"]) == ("Say how they ended", "always()")
+    assert (last["name"], last["if"]) == ("Comment how the tests ended", "always()")
 
 
 def test_tests_of_one_pull_request_wait_for_each_other_and_for_no_other_ones() -> None:
@@ -234,7 +234,7 @@ def test_a_night_that_its_time_limit_ended_is_told() -> None:
         ("failure", "failure", "The tests fail on the main branch"),
         ("success", "failure", "The tests passed, but"),
         ("success", "cancelled", "The tests passed, but"),
-        ("", "cancelled", "The time limit of the job ended it"),
+        ("", "cancelled", "The job reached its time limit"),
         ("", "failure", "Nothing was tested"),
     ],
 )
@@ -253,7 +253,7 @@ def test_a_tree_that_passed_is_not_tested_again_and_a_failed_one_is_not_kept() -
     skipped = [
         each["name"] for each in steps if each.get("if") == "steps.cache.outputs.cache-hit != 'true'" and "name" in each
     ]
-    assert skipped == ["Install", "Bring what runs the tests", "Test"]
+    assert skipped == ["Install", "Write the test runner", "Test"]
 
 
 def test_commits_of_one_tree_share_a_result_and_those_of_another_do_not(tmp_path: Path) -> None:

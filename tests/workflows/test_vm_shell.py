@@ -305,7 +305,7 @@ def test_a_command_that_fails_on_one_host_fails_the_job(machine: Machine, asked:
     machine.programs.vms(attributes=[[*hosts(asked)[1:], {**PHASE, "outcome": "3", "log": "::error::no\nit broke"}]])
     done = machine.run(asked)
     assert done.result == "failure"
-    assert "::error::a host ended with 3" in done.step(FOLLOW).said
+    assert "::error::a host ended with exit code 3" in done.step(FOLLOW).said
     assert "| ::error::no\n| it broke" in done.step(FOLLOW).said, "a line of what ran is no command of the runner's"
     assert machine.programs.standing() == {}
 
@@ -366,7 +366,7 @@ def test_a_machine_that_is_lost_leaves_its_vm_to_the_second_job(machine: Machine
 # The result of the serving engine's tests.
 
 RESULT = pytest.mark.parametrize(
-    "asked", [each for each in MAKING if any(named(step) == "Take the result" for step in steps(each))][:1], ids=str
+    "asked", [each for each in MAKING if any(named(step) == "Read the result" for step in steps(each))][:1], ids=str
 )
 
 

@@ -145,12 +145,16 @@ class Job:
 
     def _complaints(self) -> Iterator[Complaint]:
         if not _ID.fullmatch(self.id):
-            yield self.id, "an id is letters, digits, _ and -, a letter or _ first", "tpu-tests"
+            yield self.id, "not an id: letters, digits, _ and -, a letter or _ first", "tpu-tests"
         longest = LONGEST_OWN_JOB_MINUTES if self.runs_on.ours else LONGEST_JOB_MINUTES
         if not 0 < self.timeout_minutes <= longest:
-            yield f"{self.timeout_minutes} minutes", f"a job here ends within {longest} minutes", "timeout_minutes=15"
+            yield (
+                f"{self.timeout_minutes} minutes",
+                f"not a time limit of a job, which has 1 to {longest} minutes",
+                "timeout_minutes=15",
+            )
         if not self.steps:
-            yield "no steps", "a job does something", "steps=[...]"
+            yield "no steps", "the job does nothing", "steps=[...]"
         yield from self.permissions.problems()
         yield from self.matrix.complaints() if self.matrix else ()
         yield from self._runner()
@@ -159,7 +163,7 @@ class Job:
         yield from self._references()
         ids = [step.id for step in self.steps if step.id]
         for twice in sorted({each for each in ids if ids.count(each) > 1}):
-            yield f"step {twice}", "the id of a step stands once in a job", "another id"
+            yield f"step {twice}", "two steps of the job have this id", "another id"
         for step in self.steps:
             yield from step.complaints(self.timeout_minutes)
 
@@ -175,18 +179,26 @@ class Job:
     def _runner(self) -> Iterator[Complaint]:
         if isinstance(self.runs_on, Hosted):
             if self.runs_on.label.endswith("-latest"):
-                yield self.runs_on.label, "a label that moves changes what runs without a commit", "ubuntu-24.04"
+                yield self.runs_on.label, "the label moves to another system without a commit here", "ubuntu-24.04"
             return
         if not self.runs_on.labels:
-            yield "no labels", "a runner of ours is found by its labels", "Ours(['self-hosted', 'tpu-ci'])"
+            yield (
+                "no labels",
+                "the job names no runner: one of ours is found by its labels",
+                "Ours(['self-hosted', 'tpu-ci'])",
+            )
         for label in self.runs_on.labels:
             if chosen := untrusted(reads(label)):
-                yield chosen[0], "a stranger chooses this text, and with it the runner", "a label by name"
+                yield (
+                    chosen[0],
+                    "whoever opens a pull request chooses this text, and with it the runner",
+                    "a label by name",
+                )
             for key in sorted(path.removeprefix("matrix.") for path in reads(label) if path.startswith("matrix.")):
                 bare = [leg for leg in (self.matrix.legs() if self.matrix else ()) if key not in leg]
                 if bare:
                     said = ", ".join(f"{name} {value}" for name, value in bare[0].items())
-                    yield f"the leg {said} has no {key}", "every leg finds its runner", f"{key} in every leg"
+                    yield f"the leg {said} has no {key}", "this leg would find no runner", f"{key} in every leg"
 
     def _concurrency(self) -> Iterator[Complaint]:
         if self.concurrency and self.purpose.must_finish and self.concurrency.cancels:
@@ -195,7 +207,7 @@ class Job:
         if self.purpose is not Purpose.CLEANUP:
             return
         if self.concurrency and "github.run_id" not in reads(self.concurrency.group):
-            rule = "the next clean-up would cancel one that waits, and what it deletes would stay"
+            rule = "the next clean-up would cancel one that waits, and leave what that one had to delete"
             yield "a clean-up with a group of its own", rule, 'template("...", context("github.run_id")), or none'
         calls = functions(parse(self.condition.source)) if self.condition else frozenset()
         if self.needs and "always" not in calls:
@@ -211,12 +223,20 @@ class Job:
                 yield f"{key}: {value}", COMPOSED, "context(...), template(...)"
         for key, value in self.env.items():
             if held := secret(reads(value)):
-                yield f"env {key}: {held[0]}", "a secret is given to the step that needs it, no other", "the step's env"
+                yield f"env {key}: {held[0]}", "every step of the job could read the secret", "the step's env"
         for key, value in self.outputs.items():
             if held := secret(reads(value)):
-                yield f"output {key}: {held[0]}", "what a job puts out is no secret", "the secret where it is needed"
+                yield (
+                    f"output {key}: {held[0]}",
+                    "an output is kept with the run, so a secret in it is no secret any more",
+                    "the secret where it is needed",
+                )
         if chosen := untrusted(reads(self.environment)):
-            yield chosen[0], "a stranger chooses this text, and with it the environment", "an environment by name"
+            yield (
+                chosen[0],
+                "whoever opens a pull request chooses this text, and with it the environment",
+                "an environment by name",
+            )
         if self.condition and (held := secret(self.condition.reads)):
             yield held[0], "a condition cannot read secrets", "a variable (vars)"
 
@@ -259,24 +279,24 @@ class Matrix:
     def complaints(self) -> Iterator[Complaint]:
         if self.computed is not None:
             if self.axes or self.include or self.exclude:
-                yield str(self.computed), "a computed matrix is the whole matrix", "axes, or computed"
+                yield str(self.computed), "the matrix is computed and has axes of its own too", "axes, or computed"
         elif named := self.axes.keys() & {"include", "exclude"}:
-            yield ", ".join(sorted(named)), "include and exclude are no axes", "Matrix(include=...)"
+            yield ", ".join(sorted(named)), "an axis has the name of a key of the matrix", "Matrix(include=...)"
         else:
             yield from self._counted()
         if self.max_parallel is not None and self.max_parallel < 1:
-            yield f"max-parallel {self.max_parallel}", "at least one leg runs at a time", "max_parallel=1"
+            yield f"max-parallel {self.max_parallel}", "no leg could run", "max_parallel=1"
 
     def _counted(self) -> Iterator[Complaint]:
         count = len(self.legs())
         if not count:
-            yield "a matrix without legs", "a matrix makes at least one job", "an axis with values, or include"
+            yield "a matrix without legs", "the matrix makes no job", "an axis with values, or include"
         if count > MOST_LEGS:
             yield f"{count} legs", f"GitHub makes at most {MOST_LEGS} jobs of a matrix", "fewer values, or two jobs"
         for name, values in self.axes.items():
             if len(set(map(str, values))) < len(values):
-                yield f"{name}: {', '.join(map(str, values))}", "a value of an axis stands once", "each value once"
+                yield f"{name}: {', '.join(map(str, values))}", "the axis has a value twice", "each value once"
         for leg in self.exclude:
             if not leg.keys() <= self.axes.keys():
                 unknown = ", ".join(sorted(leg.keys() - self.axes.keys()))
-                yield unknown, "exclude names axes alone, or it leaves nothing out", ", ".join(self.axes)
+                yield unknown, "not axes of the matrix, so that nothing is left out", ", ".join(self.axes)

@@ -14,7 +14,7 @@ from typing import Any
 from workflows.builders.expression import Expression, Template, Text, context, literal
 from workflows.builders.step import Complaint
 
-NEVER_CUT_OFF = "a clean-up, an apply and a publish are never cut off"
+NEVER_CUT_OFF = "a newer run would cut it off half way: a clean-up, an apply or a publish runs to its end"
 _PULL_REQUEST = frozenset(("pull_request", "pull_request_target", "pull_request_review", "pull_request_review_comment"))
 IN_CONDITION = frozenset(("github", "inputs", "needs", "vars"))
 """What the condition of a job may read, as its matrix: it is evaluated before there is a job.
@@ -82,10 +82,12 @@ class Permissions:
         for grant in self.grants:
             said = f"{grant.scope}: {grant.access}"
             if grant.access is Access.WRITE and not grant.why:
-                found.append((said, "a right to write says what it is for", "Grant(..., why=...)"))
+                found.append((said, "nothing says what this right to write is for", "Grant(..., why=...)"))
             if grant.scope is Scope.ID_TOKEN and grant.access is Access.READ:
-                found.append((said, "GitHub knows id-token: write alone", "Access.WRITE"))
-        found += [(scope.value, "a scope stands once", "one grant") for scope in set(scopes) if scopes.count(scope) > 1]
+                found.append((said, "GitHub has no id-token: read, only write", "Access.WRITE"))
+        found += [
+            (scope.value, "the scope is granted twice", "one grant") for scope in set(scopes) if scopes.count(scope) > 1
+        ]
         return found
 
 
@@ -174,7 +176,11 @@ class ContextUse:
         """Contexts that are not there in that self."""
         for path in sorted(self.reads):
             if path.partition(".")[0] not in self.allowed:
-                yield f"{self.said} reads {path}", "the context is not there yet", ", ".join(sorted(self.allowed))
+                yield (
+                    f"{self.said} reads {path}",
+                    "GitHub does not have this context at this place",
+                    ", ".join(sorted(self.allowed)),
+                )
 
     def steps(self) -> Iterator[Complaint]:
         """Steps that do not come before, by `id`."""
@@ -182,7 +188,7 @@ class ContextUse:
             if name not in {each.lower() for each in self.before}:
                 yield (
                     f"{self.said} reads {path}",
-                    "a step is read by its id, and after it ran",
+                    "no earlier step has this id",
                     ", ".join(self.before) or "an id",
                 )
 
@@ -194,7 +200,7 @@ class ContextUse:
             if field == "outputs" and name in known and output not in known[name]:
                 yield (
                     f"{self.said} reads {path}",
-                    "an action hands on the outputs that it declares",
+                    "the action does not declare this output",
                     f'outputs=("{output}",)',
                 )
 
@@ -202,7 +208,7 @@ class ContextUse:
         """Values that no leg has; None where the legs are not known."""
         for path, name in self._second("matrix"):
             if keys is not None and name not in {each.lower() for each in keys}:
-                yield f"{self.said} reads {path}", "a leg has the values of its matrix", ", ".join(keys) or "a matrix"
+                yield f"{self.said} reads {path}", "the matrix has no such value", ", ".join(keys) or "a matrix"
 
     def needs(self, needed: Mapping[str, Collection[str]]) -> Iterator[Complaint]:
         """Jobs that are not needed, and outputs that a needed one does not have."""
@@ -210,13 +216,17 @@ class ContextUse:
         for path, name in self._second("needs"):
             field, _, output = path.partition(f"needs.{name}")[2].removeprefix(".").partition(".")
             if name not in known:
-                yield f"{self.said} reads {path}", "a job reads the jobs that it needs", ", ".join(needed) or "needs"
+                yield f"{self.said} reads {path}", "the job does not need that job", ", ".join(needed) or "needs"
             elif field and field not in _FIELDS:
-                yield f"{self.said} reads {path}", "a job has a result and outputs", f"needs.{name}.result"
+                yield (
+                    f"{self.said} reads {path}",
+                    "a needed job has nothing but `result` and `outputs`",
+                    f"needs.{name}.result",
+                )
             elif output and output != "*" and output.partition(".")[0] not in known[name]:
                 yield (
                     f"{self.said} reads {path}",
-                    f"{name} puts out {', '.join(sorted(known[name])) or 'nothing'}",
+                    f"{name} has no such output; it has {', '.join(sorted(known[name])) or 'none'}",
                     "an output",
                 )
 
@@ -226,7 +236,7 @@ class ContextUse:
             if name not in {each.lower() for each in declared}:
                 yield (
                     f"{self.said} reads {path}",
-                    "an input is declared by workflow_dispatch",
+                    "workflow_dispatch declares no such input",
                     ", ".join(declared) or "an input",
                 )
 

@@ -21,7 +21,7 @@ _SURVIVES = re.compile(r"\balways\(|(?<!!)\bcancelled\(")
 _ACTION = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 FOLDER_INPUT = "working-directory"
 
-COMPOSED = "an expression is composed, so that it is checked"
+COMPOSED = "the expression is written as text, where nothing checks it"
 
 Complaint = tuple[str, str, str]
 """(value, rule, fix) of something that does not stand; the job that has it adds the subject."""
@@ -124,11 +124,15 @@ class Step:
         """What does not stand in a job that ends after `limit_minutes`."""
         said = self.name or self.id or (str(self.uses) if self.uses else self.run.partition("\n")[0])
         if bool(self.run) == bool(self.uses):
-            yield said or "a step without run or uses", "a step has either a script or an action", "run=... or uses=..."
+            yield (
+                said or "a step without run or uses",
+                "the step has neither a script nor an action, or both",
+                "run=... or uses=...",
+            )
         if self.run and self.inputs:
-            yield said, "inputs are an action's", "env, which a script reads"
+            yield said, "the step has inputs and a script; a script has no inputs", "env, which a script reads"
         if self.id and not _ID.fullmatch(self.id):
-            yield self.id, "an id is letters, digits, _ and -, a letter or _ first", "read_plan"
+            yield self.id, "not an id: letters, digits, _ and -, a letter or _ first", "read_plan"
         yield from self._text(said)
         yield from self._limits(said, limit_minutes)
         yield from self._shared(said, self.shared) if self.shared else ()
@@ -136,39 +140,47 @@ class Step:
     def _text(self, said: str) -> Iterator[Complaint]:
         scripts = [self.run, self.inputs.get("script", "")]
         if any("${{" in str(script) for script in scripts):
-            rule = "an expression in a script would become its code, and a secret part of its command line"
+            rule = "the expression would become code of the script, and a secret part of a command line"
             yield said, rule, 'the expression in env, and "$NAME" in the script'
         places = {"name": self.name, "shell": self.shell, "working-directory": self.working_directory}
         for key, value in {**self.env, **self.inputs, **places}.items():
             if unescaped(value):
                 yield f"{said}: {key}: {value}", COMPOSED, "context(...), template(...)"
         if self.condition and (held := secret(self.condition.reads)):
-            yield f"{said}: {held[0]}", "a condition cannot read secrets, and is shown in the log", "a variable (vars)"
+            yield f"{said}: {held[0]}", "a condition cannot read secrets, and the log shows it", "a variable (vars)"
         if self.uses and (chosen := untrusted(reads(self.inputs.get("ref", "")))):
-            yield f"{said}: {chosen[0]}", "a stranger chooses this text", "github.event.pull_request.head.sha"
+            yield (
+                f"{said}: {chosen[0]}",
+                "whoever opens a pull request chooses this text",
+                "github.event.pull_request.head.sha",
+            )
 
     def _limits(self, said: str, limit_minutes: int) -> Iterator[Complaint]:
         if self.timeout_minutes is not None and not 0 < self.timeout_minutes < limit_minutes:
-            rule = f"the step may take longer than its job, which has {limit_minutes} minutes"
+            rule = f"not shorter than its job, which has {limit_minutes} minutes"
             yield f"{said}: timeout-minutes {self.timeout_minutes}", rule, f"timeout_minutes={limit_minutes - 1}"
         limit = 60 * min(limit_minutes, self.timeout_minutes or limit_minutes)
         for seconds in inner_limits(self.run):
             if seconds >= limit:
-                rule = f"what runs within ends, killed if need be, before GitHub stops the job after {limit} s"
+                rule = f"GitHub stops the job after {limit} s, before this command is told to end"
                 yield f"{said}: timeout of {seconds:g} s", rule, f"{limit - 10} s"
 
     def _shared(self, said: str, shared: Shared) -> Iterator[Complaint]:
         if not _ACTION.fullmatch(shared.name):
-            yield f"{said}: {shared.name}", "an action's name is small letters, digits and -", "vm-create"
+            yield f"{said}: {shared.name}", "not a name of an action: lower-case letters, digits and -", "vm-create"
         if not self.run or not self.shell:
-            yield said, "an action has a script, and says which shell runs it", 'run=..., shell="bash"'
+            yield said, "the action has no script, or does not say which shell runs it", 'run=..., shell="bash"'
         for key in sorted(key for key in self.env if not _VARIABLE.fullmatch(key)):
-            yield f"{said}: {key}", "a variable of an action's script is told by an input of its name", "LIKE_THIS"
+            yield f"{said}: {key}", "not a name for an input of the action: capitals, digits and _", "LIKE_THIS"
         for key in sorted(shared.carried):
             if not isinstance(value := self.env.get(key), str) or "${{" in value:
-                yield f"{said}: {key}", "what an action carries is the same wherever it runs", "an input of the action"
+                yield (
+                    f"{said}: {key}",
+                    "the action carries this value, which differs from job to job",
+                    "an input of the action",
+                )
         if self.condition and _SURVIVES.search(self.condition.source) and not shared.finishes:
-            rule = "what goes on when the run is cancelled says so in the action, whose own condition decides then"
+            rule = "the step goes on when the run is cancelled, and its action would be stopped"
             yield f"{said}: if {self.condition}", rule, "finishes=True"
 
 

@@ -57,7 +57,7 @@ class PullRequestTarget:
 
     def complaints(self) -> Iterator[Complaint]:
         if not self.types:
-            yield "pull_request_target", "it says what it hears of", 'types=["labeled"]'
+            yield "pull_request_target", "no activity is named, so that every one would start it", 'types=["labeled"]'
         yield from _harmless(self.event, self.why)
 
 
@@ -73,15 +73,15 @@ class Schedule:
 
     def complaints(self) -> Iterator[Complaint]:
         if not self.crons:
-            yield "schedule", "a schedule has a time", '"0 2 * * *"'
+            yield "schedule", "the schedule has no time", '"0 2 * * *"'
         for cron in self.crons:
             try:
                 CronSim(cron, datetime(2026, 1, 1, tzinfo=UTC))
             except CronSimError:
-                yield cron, "a time is five fields: minute, hour, day, month, weekday", '"0 2 * * *"'
+                yield cron, "not a time of five fields: minute, hour, day, month, weekday", '"0 2 * * *"'
                 continue
             if len(cron.split()) != 5 or set(cron) & set("LW#?@"):
-                yield cron, "GitHub knows the five POSIX fields and no further signs", '"0 2 * * *"'
+                yield cron, "not a time that GitHub reads: five POSIX fields, without L, W, #, ? and @", '"0 2 * * *"'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,9 +112,9 @@ class WorkflowDispatch:
     def complaints(self) -> Iterator[Complaint]:
         for name, each in self.inputs.items():
             if (each.kind == "choice") != bool(each.options):
-                yield name, "a choice has options, and nothing else has", "options=..."
+                yield name, "a choice without options, or options of what is not a choice", "options=..."
             if each.options and each.default is not None and each.default not in each.options:
-                yield f"{name}: {each.default}", "the default is one of the options", ", ".join(each.options)
+                yield f"{name}: {each.default}", "the default is not one of the options", ", ".join(each.options)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +133,7 @@ class WorkflowRun:
 
     def complaints(self) -> Iterator[Complaint]:
         if not self.workflows:
-            yield "workflow_run", "it names the workflows that it follows", "workflows=[...]"
+            yield "workflow_run", "no workflow is named that it follows", "workflows=[...]"
         yield from _harmless(self.event, self.why)
         yield from _patterns("branches", self.branches)
 
@@ -152,7 +152,7 @@ class IssueComment:
 
     def complaints(self) -> Iterator[Complaint]:
         if not self.types:
-            yield "issue_comment", "it says which comments count", 'types=["created"]'
+            yield "issue_comment", "no activity of comments is named", 'types=["created"]'
         yield from _harmless(self.event, self.why)
 
 
@@ -190,10 +190,10 @@ class Triggers:
 
     def complaints(self) -> Iterator[Complaint]:
         if not self.each:
-            yield "no event", "a workflow is started by something", "Push(branches=['main'])"
+            yield "no event", "nothing starts the workflow", "Push(branches=['main'])"
         for event in sorted(set(self.events)):
             if self.events.count(event) > 1:
-                yield event, "an event stands once in a workflow", "one trigger with both filters"
+                yield event, "the workflow has two triggers of this event", "one trigger with both filters"
         for trigger in self.each:
             yield from trigger.complaints()
 
@@ -204,10 +204,14 @@ def _filled(**filters: Sequence[str]) -> dict[str, Any] | None:
 
 def _harmless(event: str, why: str) -> Iterator[Complaint]:
     if not why.strip():
-        rule = "it runs with this repository's rights on what anybody sent, and does not say why that does no harm"
+        rule = "it runs with this repository's rights on what anybody sends, and nothing says why that is safe"
         yield event, rule, 'why="runs the default branch\'s code alone"'
 
 
 def _patterns(name: str, patterns: Sequence[str]) -> Iterator[Complaint]:
     if patterns and all(pattern.startswith("!") for pattern in patterns):
-        yield f"{name}: {', '.join(patterns)}", "what is left out is left out of something", "a pattern without ! first"
+        yield (
+            f"{name}: {', '.join(patterns)}",
+            "every pattern leaves something out, so that nothing is left",
+            "a pattern without ! first",
+        )

@@ -77,15 +77,15 @@ class Workflow:
         yield from self.triggers.complaints()
         ids = [job.id for job in self.jobs]
         if not ids:
-            yield "no jobs", "a workflow has a job", "jobs=[...]"
+            yield "no jobs", "the workflow does nothing", "jobs=[...]"
         for twice in sorted({each for each in ids if ids.count(each) > 1}):
-            yield f"job {twice}", "the id of a job stands once in a workflow", "another id"
+            yield f"job {twice}", "two jobs of the workflow have this id", "another id"
         yield from self._needs()
         yield from self._references()
         yield from self._concurrency()
         for key, value in self.env.items():
             if held := secret(reads(value)):
-                yield f"env {key}: {held[0]}", "a secret is given to the step that needs it, no other", "the step's env"
+                yield f"env {key}: {held[0]}", "every step of the workflow could read the secret", "the step's env"
         for key, value in {**self.env, "name": self.name, "run-name": self.run_name}.items():
             if unescaped(value):
                 yield f"{key}: {value}", COMPOSED, "context(...), template(...)"
@@ -95,9 +95,9 @@ class Workflow:
         known = {job.id: set(job.needs) for job in self.jobs}
         for job in self.jobs:
             for missing in sorted(set(job.needs) - known.keys()):
-                yield f"job {job.id} needs {missing}", "a job needs jobs of its own workflow", ", ".join(sorted(known))
+                yield f"job {job.id} needs {missing}", "the workflow has no such job", ", ".join(sorted(known))
         if waiting := circle({each: needs & known.keys() for each, needs in known.items()}):
-            yield ", ".join(sorted(waiting)), "jobs do not wait for one another in a circle", "needs without the circle"
+            yield ", ".join(sorted(waiting)), "these jobs wait for one another in a circle", "needs without the circle"
 
     def _references(self) -> Iterator[Complaint]:
         outputs = {job.id: tuple(job.outputs) for job in self.jobs}

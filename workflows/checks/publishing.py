@@ -245,7 +245,7 @@ def _cron(cron: str) -> str:
     try:
         times = list(islice(CronSim(cron, _SOMETIME), 30))
     except CronSimError:
-        return "this is no time"
+        return "this is not a time"
     if not times:
         return "this time never comes"
     if any(later - earlier < timedelta(minutes=5) for earlier, later in pairwise(times)):

@@ -199,7 +199,7 @@ def format_text(pattern: Value, *values: Value) -> str:
         if found["open"] or found["close"]:
             return found[0][0]
         if found["bad"]:
-            raise FunctionError(f"a brace of the format stands alone: {template}")
+            raise FunctionError(f"a brace of the format has no partner: {template}")
         if int(found["index"]) >= len(values):
             raise FunctionError(f"the format asks for value {found['index']} of {len(values)}: {template}")
         return text(values[int(found["index"])])
@@ -237,11 +237,11 @@ def from_json(value: Value) -> Value:
     try:
         return json.loads(text(value), parse_int=float, parse_constant=_no_constant)
     except ValueError as error:
-        raise FunctionError(f"this is no JSON ({error}): {text(value)[:60]}") from None
+        raise FunctionError(f"not JSON ({error}): {text(value)[:60]}") from None
 
 
 def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a number of JSON")
 
 
 def case(*arguments: Callable[[], Value]) -> Value:

@@ -145,8 +145,8 @@ class _File:
                 & context(f"{upstream}.event").equals("push"),
                 steps=[self._start(self._images.file, image=image.name, revision=context(f"{upstream}.head_sha"))],
                 why=(
-                    f"{name} was green, so {image.name} is built of its commit. Google lets no run in that follows\n"
-                    "another one, since such a run works for whoever started the first; so this one starts its own."
+                    f"{name} passed, so {image.name} is built from its commit. Google admits no run that follows\n"
+                    "another, since such a run has the rights of whoever started the first; so this job starts one."
                 ),
             )
 
@@ -250,7 +250,7 @@ class _File:
         if image.parents:
             said.append(f"FROM the digest that {', '.join(image.parents)} just got, or the record's current one.")
         if image.when.after:
-            said.append(f"Of a commit that {image.when.after} found well: what trains has been tested.")
+            said.append(f"Built from a commit that passed {image.when.after}.")
         return "\n".join(said)
 
     def _starting(self) -> Iterator[Job]:

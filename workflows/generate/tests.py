@@ -218,7 +218,11 @@ def _publish(publish: Publish, world: World) -> Job:
         runs_on=Hosted(),
         timeout_minutes=10,
         permissions=Permissions.of(
-            Grant(Scope.ID_TOKEN, Access.WRITE, "by which the package index trusts this workflow; there is no password")
+            Grant(
+                Scope.ID_TOKEN,
+                Access.WRITE,
+                "shows the package index which workflow publishes, so no password is stored",
+            )
         ),
         purpose=Purpose.PUBLISH,
         guarded=True,
@@ -230,5 +234,5 @@ def _publish(publish: Publish, world: World) -> Job:
             ),
             Step(uses=world.actions.uses("pypa/gh-action-pypi-publish"), inputs={"skip-existing": True}),
         ],
-        why="Apart from the build, so that nothing of the package's own code runs where the index trusts the job.",
+        why="A job of its own, so that no code of the package runs where the index trusts the job.",
     )

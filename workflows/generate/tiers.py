@@ -132,12 +132,12 @@ def _suite(parts: Parts, suite: CpuSuite) -> Job:
                     "path": RESULTS,
                     "key": template(f"{suite.job}-", context("runner.os"), "-", context("steps.tree.outputs.tree")),
                 },
-                why="The result of a tree that passed. A run that fails keeps none, so that it is tried again.",
+                why="The results of trees that passed. A run that fails keeps nothing, so the next one tests again.",
             ),
             replace(steps.uv(parts.world, first.python), condition=anew),
             Step(name="Install", condition=anew, run="".join(f"{line}\n" for line in first.install)),
             Step(  # noqa: S604 - the shell of a workflow's step; nothing is run here
-                name="Bring what runs the tests",
+                name="Write the test runner",
                 condition=anew,
                 shell="bash",
                 run=runner,
@@ -158,9 +158,7 @@ def _suite(parts: Parts, suite: CpuSuite) -> Job:
 def _nightly(parts: Parts) -> Generated:
     nightly, suite = parts.tiers.nightly, parts.tiers.on_tpu.suite
     main = context("github.ref").equals(f"refs/heads/{parts.spec.declared.branch}")
-    why = (
-        "Every night, on the newest commit of the main branch. Google lets no other branch in, whose run says nothing."
-    )
+    why = "Every night, on the newest commit of the main branch. Google admits no other branch."
     tests = on_tpu(parts, suite, context("github.sha"), why, only=main & _SET_UP)
     made = (
         *tests,
@@ -184,7 +182,7 @@ def _told(parts: Parts, suite: str, main: Expression) -> Job:
     nightly, money = parts.tiers.nightly, parts.tiers.money
     return Job(
         id="report",
-        name="Tell people",
+        name="Report",
         needs=["tests", "record"],
         condition=not_cancelled() & main,
         runs_on=Hosted(),
@@ -199,7 +197,7 @@ def _told(parts: Parts, suite: str, main: Expression) -> Job:
                 title=f"{nightly.name}: not set up",
                 labels=nightly.labels,
                 outcome=~_SET_UP & literal("failure") | literal("success"),
-                text=f"No night is tested: the repository has no variable {PROVIDER.partition('.')[2]}.",
+                text=f"The nightly tests do not run: the repository has no variable {PROVIDER.partition('.')[2]}.",
             ),
             issue(
                 parts,
@@ -232,8 +230,8 @@ def _what_failed() -> Expression:
     return (
         ended.equals("failure") & literal("The tests fail on the main branch, or take longer than they may.")
         | ended.equals("success") & literal("The tests passed, but their result was not kept or their VM not deleted.")
-        | late & literal("The time limit of the job ended it, before anything was known of the tests.")
-        | literal("Nothing was tested: there was no VM, or it was taken back, or it could not begin.")
+        | late & literal("The job reached its time limit before the tests had a result.")
+        | literal("Nothing was tested: there was no VM, or Google took it away, or the tests could not begin.")
     )
 
 

@@ -52,8 +52,8 @@ from workflows.generate.tiers_parts import (
 HARMLESS = "it reads a number and a commit's name, checks nothing out, and asks who set the label"
 NUMBER = context("github.event.pull_request.number")
 START = Grant(Scope.ACTIONS, Access.WRITE, "starts the tests on the main branch")
-UNLABEL = Grant(Scope.PULL_REQUESTS, Access.WRITE, "takes the label off")
-NO_RESULT = literal("gave no result: no VM, one that was taken back, or a cancelled run. Set the label again")
+UNLABEL = Grant(Scope.PULL_REQUESTS, Access.WRITE, "removes the label")
+NO_RESULT = literal("gave no result: no VM, a VM that Google took away, or a cancelled run. Set the label again")
 STATUS = Grant(Scope.STATUSES, Access.WRITE, "the result on the tested commit, which can be required")
 COMMENT = Grant(Scope.PULL_REQUESTS, Access.WRITE, "one comment with the result")
 
@@ -87,7 +87,7 @@ def _ask(parts: Parts) -> Job:
             steps.python(
                 parts.world,
                 "ask_tests",
-                name="Start the tests, if who set the label may write",
+                name="Start the tests, if whoever set the label may write",
                 env={
                     **TOKEN,
                     "NUMBER": NUMBER,
@@ -107,7 +107,7 @@ def _forget(parts: Parts) -> Job:
     labels = call("contains", context("github.event.pull_request.labels.*.name"), label)
     return Job(
         id="forget",
-        name="Take the label off",
+        name="Remove the label",
         condition=context("github.event.action").differs("labeled") & labels,
         runs_on=Hosted(),
         timeout_minutes=MINUTES,
@@ -117,11 +117,11 @@ def _forget(parts: Parts) -> Job:
             steps.python(
                 parts.world,
                 "unlabel",
-                name="Take the label off",
+                name="Remove the label",
                 env={**TOKEN, "NUMBER": NUMBER, "LABEL": label},
             )
         ],
-        why="The tests were asked for another commit than the one that is here now.",
+        why="The label asked for tests of an older commit.",
     )
 
 
@@ -129,7 +129,7 @@ def running(parts: Parts) -> Generated:
     """The file that tests one commit of a pull request, started by the other one alone or by hand."""
     asked, suite = parts.tiers.asked, f"{parts.tiers.on_tpu.suite}-asked"
     commit, number = context("inputs.sha"), context("inputs.pull_request")
-    tests = on_tpu(parts, suite, commit, "Of the commit that the label was set on.", needs=("head",))
+    tests = on_tpu(parts, suite, commit, "Tests the commit on which the label was set.", needs=("head",))
     workflow = Workflow(
         name=asked.run_name,
         run_name=template("Pull request ", number),
@@ -137,7 +137,7 @@ def running(parts: Parts) -> Generated:
             WorkflowDispatch(
                 inputs={
                     "pull_request": Input(description="Number of the pull request", kind="number", required=True),
-                    "sha": Input(description="Its head commit, whole", required=True),
+                    "sha": Input(description="Its head commit, all 40 digits", required=True),
                 }
             )
         ),
@@ -170,12 +170,20 @@ def _head(parts: Parts, number: Expression, commit: Expression) -> Job:
                 name="Compare with the pull request",
                 env={**TOKEN, "NUMBER": number, "SHA": commit},
             ),
-            _status("Set the commit's status", parts, commit, "pending", "the tests run"),
+            _status("Set the commit's status", parts, commit, "pending", "the tests are running"),
             # A comment that is not taken, as in a locked conversation, keeps no test from running.
-            replace(_comment("Say that they run", parts, number, _said(commit, "run")), continue_on_error=True),
+            replace(
+                _comment("Comment that the tests run", parts, number, _said(commit, "run")), continue_on_error=True
+            ),
             # First, since what is required must not hang on a comment.
             _status("Set it to an error", parts, commit, "error", "the tests did not start", lost),
-            _comment("Say that they do not", parts, number, _said(commit, "did not start, set the label again"), lost),
+            _comment(
+                "Comment that the tests did not start",
+                parts,
+                number,
+                _said(commit, "did not start, set the label again"),
+                lost,
+            ),
         ],
     )
 
@@ -188,7 +196,7 @@ def _comment_result(parts: Parts, suite: str, number: Expression, commit: Expres
     history = parts.tiers.on_tpu.suite
     return Job(
         id="report",
-        name="Say how they ended",
+        name="Report how the tests ended",
         needs=["head", "tests"],
         condition=always() & context("needs.head.result").equals("success"),
         runs_on=Hosted(),
@@ -200,9 +208,9 @@ def _comment_result(parts: Parts, suite: str, number: Expression, commit: Expres
             _status("Set the commit's status", parts, commit, ended, text),
             replace(downloaded(parts), condition=not_cancelled()),
             *judged(parts, history, result_of(suite), not_cancelled()),
-            _comment("Say how they ended", parts, number, _said(commit, outcome), always(), report=REPORT),
+            _comment("Comment how the tests ended", parts, number, _said(commit, outcome), always(), report=REPORT),
         ],
-        why="After a cancelled run too, of which the comment would say for ever that it runs.",
+        why="Also after a cancelled run, or the comment would say for ever that it runs.",
     )
 
 

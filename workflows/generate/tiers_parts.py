@@ -112,7 +112,7 @@ def judged(parts: Parts, suite: str, result: Value, condition: Expression) -> tu
         steps.python(
             parts.world,
             "fetch_history",
-            name="Bring the history",
+            name="Fetch the history",
             env={**TOKEN, "HISTORY": HISTORY, "BRANCH": history.branch},
             condition=condition,
         ),
@@ -218,7 +218,7 @@ def on_tpu(
                 steps.script(
                     parts.world,
                     "vm_result.sh",
-                    name="Take the result",
+                    name="Read the result",
                     condition=there,
                     finishes=True,
                     timeout_minutes=1,

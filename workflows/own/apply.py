@@ -66,7 +66,7 @@ def file(around: OrderedWorld) -> File:
         header="""\
 Applies the main branch: plans, compares with what was reviewed, asks where it must, applies.
 
-One run at a time, and none is ever cut off: a run that waits behind another may only be replaced by a newer one, which
+One run at a time, and none is cancelled while it runs: GitHub may replace a run that waits by a newer one, which
 applies the same and more. Environments, variables and identities: docs/github.md.""",
         triggers=Triggers.of(Push(branches=["main"], paths=PROGRAM)),
         concurrency=Concurrency("apply", Purpose.APPLY),
@@ -95,7 +95,7 @@ def plan(around: OrderedWorld) -> Job:
             shell(
                 world,
                 "environments_protected.sh",
-                name="See that GitHub protects the environments",
+                name="Check that GitHub protects the environments",
                 env={"GH_TOKEN": TOKEN, "ENVIRONMENTS": f"{AT_ONCE} {AFTER_APPROVAL}", "ASKING": AFTER_APPROVAL},
                 timeout_minutes=2,
             ),
@@ -144,7 +144,7 @@ def apply(around: OrderedWorld) -> Job:
         purpose=Purpose.APPLY,
         needs=["plan"],
         condition=context("needs.plan.outputs.steps").differs("0") & needed.one_of((AT_ONCE, AFTER_APPROVAL)),
-        why="An empty environment would be none at all, and none asks nobody.",
+        why="Without an environment GitHub would ask nobody for approval.",
         runs_on=Hosted(),
         timeout_minutes=_minutes(around),
         environment=needed,
@@ -155,7 +155,7 @@ def apply(around: OrderedWorld) -> Job:
             google(world, DEPLOYER),
             pulumi_cli(world),
             Step(
-                name="See that the plan is still the one that was agreed to",
+                name="Check that the plan is still the approved one",
                 env={"AGREED": context("needs.plan.outputs.digest")},
                 run=_planned(around) + script('./tidepool plan digest "$RUNNER_TEMP"/plans/*.json --expect "$AGREED"'),
                 timeout_minutes=15,
@@ -163,8 +163,8 @@ def apply(around: OrderedWorld) -> Job:
             Step(
                 name="Apply",
                 run=_applied(around),
-                why="Those whose outputs others read come first. A stack that fails does not keep the next from its\n"
-                "turn; one that takes too long is told to stop as by Ctrl-C, so that it ends with its state written.",
+                why="Stacks whose outputs others read come first. A stack that fails does not stop the next one.\n"
+                "One that takes too long gets a Ctrl-C, so that it ends with its state written.",
             ),
         ],
     )
@@ -212,7 +212,7 @@ def _minutes(around: OrderedWorld) -> int:
                 Problem(
                     "tidepool:runners.job_minutes",
                     f"with it an apply of {', '.join(around.stacks)} may take {minutes} minutes",
-                    f"GitHub ends a job of its own machines after {MOST_MINUTES} minutes, in the middle of an apply",
+                    f"GitHub would end the job after {MOST_MINUTES} minutes, in the middle of the apply",
                     "a smaller job_minutes",
                 )
             ]

@@ -36,7 +36,7 @@ def file(around: OrderedWorld) -> File:
         name="Newer Bases",
         header="""\
 Asks the registries every week what images/bases.yaml could pin instead, and keeps one issue of it: opened, edited, and
-closed when all is as pinned. Without newer bases the scan refuses builds sooner or later, whatever else is right.""",
+closed when all is as pinned. Without newer bases the scan refuses builds sooner or later.""",
         triggers=Triggers.of(Schedule([WEEKLY]), WorkflowDispatch()),
         concurrency=Concurrency("bases", Purpose.WATCH),
         jobs=jobs,

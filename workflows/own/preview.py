@@ -34,8 +34,8 @@ def file(around: OrderedWorld) -> File:
 Says what a pull request means: VMs, chips, dollars, risks, order.
 
 The pull request may be a stranger's, so this job has no secret and no token that could write, and it runs nothing of
-it: the tool is the base branch's, and of the pull request git hands over stacks/*.yaml as data. What it leaves behind
-is posted by preview-comment.yaml, which does not believe it either.""",
+it: the tool is the base branch's, and of the pull request git hands over stacks/*.yaml as data. Its result is
+posted by preview-comment.yaml, which does not trust it either.""",
         triggers=Triggers.of(PullRequest(branches=["main"], paths=REVIEWED)),
         concurrency=Concurrency(template("preview-", context("github.event.pull_request.number")), Purpose.CHECK),
         jobs=jobs,

@@ -31,11 +31,11 @@ def file(around: OrderedWorld) -> File:
 Posts what preview.yaml found as one comment, edited in place, and as labels; then, for a branch of this repository, the
 same with the engine's plan, which plan.yaml found. Whichever ends last, the comment with the plan stays.
 
-This job may write to pull requests, so it checks out the default branch and nothing of the pull request, and takes the
-artifact for what it is: a file by anybody. The pull request is looked up by the head commit that GitHub's event names.
+This job may write to pull requests, so it checks out the default branch and nothing of the pull request, and treats
+the artifact as a file by anybody. The pull request is looked up by the head commit that GitHub's event names.
 
-The runs for one commit stand in a line; those for another have their own, for of the runs that wait in a line GitHub
-keeps the newest alone, and a run that was cancelled, which posts nothing, would push one that posts out of it.""",
+Each commit has a group of runs of its own: of the runs that wait in a group GitHub keeps only the newest, and a
+cancelled run, which posts nothing, must not take the place of one that posts.""",
         triggers=Triggers.of(
             WorkflowRun(
                 workflows=[preview.NAME, plan.NAME],

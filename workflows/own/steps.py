@@ -128,5 +128,5 @@ def module_file(module: str) -> str:
 def line_of(maker: Callable[..., Job]) -> SpecLine:
     """Where a function that makes a job stands."""
     if not isinstance(maker, FunctionType):
-        raise TypeError(f"{maker} is no function of a module, so that it has no line")
+        raise TypeError(f"{maker} is not a function of a module, so it has no line")
     return SpecLine(module_file(maker.__module__), maker.__code__.co_firstlineno, maker.__name__)

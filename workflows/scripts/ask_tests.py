@@ -24,7 +24,9 @@ def main() -> None:
     held = ask("GET", f"/collaborators/{urllib.parse.quote(told['SENDER'], safe='')}/permission", absent=True) or {}
     if held.get("permission") not in MAY:
         ask("DELETE", label, absent=True)
-        raise SystemExit("::error::whoever set the label may not write here: it is taken off, and nothing starts")
+        raise SystemExit(
+            "::error::whoever set the label may not write to this repository: the label is removed, and no tests start"
+        )
     inputs = {"pull_request": str(number), "sha": sha}
     try:
         ask("POST", f"/actions/workflows/{told['FILE']}/dispatches", {"ref": told["BRANCH"], "inputs": inputs})

@@ -1,4 +1,4 @@
-"""Brings the history of results into a folder, which stays empty where there is none or GitHub gives none.
+"""Fetches the history of results into a folder, which stays empty where there is none or GitHub gives none.
 
 Told by HISTORY and BRANCH. What cannot be compared is said, and fails nothing.
 """
@@ -13,7 +13,7 @@ def main() -> None:
     try:
         fetched(folder)
     except GitError as refusal:
-        print(f"::warning::the history was not to be had: {refusal}")
+        print(f"::warning::the history could not be fetched: {refusal}")
 
 
 if __name__ == "__main__":

@@ -25,9 +25,9 @@ def main() -> None:
         keep_open(marker, open_ones)
     elif os.environ["OUTCOME"] == "success":
         for found in open_ones:
-            close(found, f"All is well again in {run_url()}.")
+            close(found, f"This no longer happens: {run_url()}.")
     else:
-        print(f"{os.environ['OUTCOME']}: nothing is known, the issue stays as it is")
+        print(f"{os.environ['OUTCOME']}: the outcome says nothing, so the issue is not changed")
 
 
 def opened(marker: str) -> list[Any]:
@@ -43,7 +43,7 @@ def keep_open(marker: str, open_ones: list[Any]) -> None:
     line = f"- {run_url()} at {os.environ['GITHUB_SHA'][:12]}"
     before = re.findall(r"^- https?://\S+ at [0-9a-f]+$", open_ones[0]["body"], re.MULTILINE) if open_ones else []
     lines = [line, *(each_one for each_one in before if each_one != line)][:KEPT]
-    body = "\n".join((marker, os.environ["TEXT"], "", "Runs that found it so, the latest first:", "", *lines))
+    body = "\n".join((marker, os.environ["TEXT"], "", "Runs in which this happened, the latest first:", "", *lines))
     labels = os.environ["LABELS"].split(",")
     if not open_ones:
         made = ask("POST", "/issues", {"title": os.environ["TITLE"], "body": body, "labels": labels})
@@ -54,7 +54,7 @@ def keep_open(marker: str, open_ones: list[Any]) -> None:
     ask("POST", f"/issues/{first['number']}/labels", {"labels": labels})
     print(f"updated #{first['number']}")
     for found in others:
-        close(found, f"The same as #{first['number']}.")
+        close(found, f"Duplicate of #{first['number']}.")
 
 
 def close(found: Any, why: str) -> None:

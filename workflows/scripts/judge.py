@@ -20,7 +20,7 @@ def main() -> None:
     told = os.environ
     result = read(Path(told["RESULT"]))
     if result is None:
-        lines = [warned("No result came back: the tests did not get to their end.")]
+        lines = [warned("No result: the tests did not reach their end.")]
     else:
         past = [each for each in history(Path(told["HISTORY"]), told["SUITE"]) if each["run"] != result["run"]]
         lines = [*judged(result, past), *noticed(result)]
@@ -36,14 +36,14 @@ def judged(result: dict[str, Any], past: list[dict[str, Any]]) -> Iterator[str]:
     ended = f"**{result['suite']}**: {'passed' if result['ok'] else 'failed'}"
     usual = baseline(past, int(told["RUNS"]), int(told["LEAST"]))
     if not result["tests"]:
-        yield f"{ended}, and told no times."
+        yield f"{ended}; no times were recorded."
         return
     yield f"{ended} in {result['seconds']:.0f} s"
     if not usual:
         yield "No baseline yet: there are too few green runs on the main branch."
     else:
         more = (result["seconds"] / usual - 1) * 100
-        said = f"{more:+.0f} % against the median of {usual:.0f} s"
+        said = f"{more:+.0f} % compared with the median of {usual:.0f} s"
         slow = more > float(told["SLOWER"])
         if slow:
             warned(f"{result['suite']} took {result['seconds']:.0f} s: {said}")

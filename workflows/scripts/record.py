@@ -43,7 +43,7 @@ def recorded(folder: Path) -> tuple[str, bool]:
             # Somebody else's results may have come first: then theirs are fetched, and these are added to them.
             said = str(refusal)
             time.sleep(left and float(told.get("PAUSE_SECONDS", "3")))
-    sys.exit(f"::error::the branch {told['BRANCH']} took no results, {TRIES} times: {said}")
+    sys.exit(f"::error::the results could not be pushed to branch {told['BRANCH']} in {TRIES} tries: {said}")
 
 
 def added(folder: Path, found: list[dict[str, Any]]) -> tuple[str, bool]:

@@ -10,7 +10,7 @@ from workflows.scripts.hub import ask
 def main() -> None:
     found = ask("GET", f"/pulls/{int(os.environ['NUMBER'])}")
     if found["state"] != "open" or found["head"]["sha"] != os.environ["SHA"]:
-        raise SystemExit("::error::the pull request has moved on: set the label again for its new head")
+        raise SystemExit("::error::the pull request is closed or has another head: set the label again for that")
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ jq --null-input --raw-output --slurpfile runs "$folder/runs" --slurpfile jobs "$
   echo "## Old and new workflows at ${SHA:0:12}"
   echo
   cat "$folder/told"
-  echo "The old workflows stand beside the new ones up to $UNTIL."
+  echo "The old workflows run beside the new ones up to $UNTIL."
 } >"$folder/comment"
 tail -n +2 "$folder/comment" >>"$GITHUB_STEP_SUMMARY"
 
@@ -77,6 +77,6 @@ if [ "$EVENT" = pull_request ]; then
 fi
 
 if [[ "$(date --utc +%F)" > "$UNTIL" ]]; then
-  echo "::error::the old workflows stood up to $UNTIL; delete $FILES, or write a later day into legacy.until"
+  echo "::error::the old workflows were to run up to $UNTIL; delete $FILES, or write a later day into legacy.until"
   exit 1
 fi

@@ -6,7 +6,7 @@
 # names can be taken by others. A request that fails ends the job.
 tree=$(git rev-parse 'HEAD^{tree}')
 if [ -z "$PINNED" ]; then
-  echo "::warning::Google knows this repository by its name alone, which another may take after a move. Next: write repository_id: \"$REPOSITORY_ID\" below tidepool:github"
+  echo "::warning::Google trusts this repository by its name alone, and somebody else may take that name after a move. Next: write repository_id: \"$REPOSITORY_ID\" below tidepool:github"
 elif [ "$PINNED" != "$REPOSITORY_ID" ]; then
   echo "::error::this repository has the number $REPOSITORY_ID, and tidepool:github.repository_id says $PINNED"
   exit 1

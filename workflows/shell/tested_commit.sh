@@ -3,7 +3,7 @@
 set -- --repo "$REPOSITORY" --workflow "$TESTS" --branch "$BRANCH" --event push --status success --limit 1
 if [ -n "$REVISION" ]; then
   if ! printf '%s' "$REVISION" | grep -Eqx '[0-9a-f]{40}'; then
-    echo "::error::the revision is no whole commit"
+    echo "::error::the revision is not a whole commit of 40 hexadecimal digits"
     exit 1
   fi
   set -- "$@" --commit "$REVISION"
@@ -11,5 +11,5 @@ fi
 commit=$(gh run list "$@" --json headSha --jq '.[0].headSha // ""')
 echo "commit=$commit" >>"$GITHUB_OUTPUT"
 if [ -z "$commit" ]; then
-  echo "::warning::no green run of $TESTS for ${REVISION:-any commit of $BRANCH}: nothing that trains is built"
+  echo "::warning::no green run of $TESTS for ${REVISION:-any commit of $BRANCH}: no image of tested sources is built"
 fi

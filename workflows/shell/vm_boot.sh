@@ -13,7 +13,7 @@ project=$(curl -fsS --retry 5 -H 'Metadata-Flavor: Google' "${INSTANCE%/instance
 secrets=$(ask attributes/tidepool-secrets) || end 70
 while read -r name id; do
   [ -n "$name" ] || continue
-  value=$(secret "$id") || { echo "the secret $id was not read" && end 70; }
+  value=$(secret "$id") || { echo "the secret $id could not be read" && end 70; }
   [ -n "$value" ] || { echo "the secret $id is empty" && end 70; }
   printf '%s=%s\n' "$name" "$value" >>"$TOLD"
 done <<<"$secrets"

@@ -23,14 +23,14 @@ while :; do
   fi
   case $state in
     PREEMPTED | TERMINATED | STOPPED | STOPPING | DELETING | HIDING | HIDDEN)
-      echo "::error::the VM is $state; it was taken away, which says nothing of what it ran"
+      echo "::error::the VM is $state; Google took it away, so what it ran has no result"
       exit 75
       ;;
   esac
   ended=$(asked outcome)
   if [ -n "$ended" ] && printf '%s\n' "$ended" | grep -vqx 0; then
     shown
-    echo "::error::a host ended with $(printf '%s\n' "$ended" | grep -vx 0 | sort -u | tr '\n' ' ')"
+    echo "::error::a host ended with exit code $(printf '%s\n' "$ended" | grep -vx 0 | sort -u | tr '\n' ' ')"
     printf '%s\n' "$ended" | grep -qxE '70|75' || echo ended=failure >>"$GITHUB_OUTPUT"
     exit 1
   fi

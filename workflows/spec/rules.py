@@ -93,7 +93,7 @@ def suites_have_jobs_of_their_own(judged: SpecInWorld) -> Iterator[Problem]:
 def suites_say_what_their_runners_do_not(judged: SpecInWorld) -> Iterator[Problem]:
     for path, suite in judged.suites():
         if suite.leave_free is not None and (suite.where.hosted or suite.priority is Priority.FIRST):
-            rule = "a suite that goes first leaves no VMs free for others"
+            rule = "this has no effect on GitHub's runners, nor in a suite that goes first"
             yield judged.problem((*path, "leave_free"), str(suite.leave_free), rule, "remove the line")
         if not suite.where.hosted and suite.python:
             rule = "the runner image says which Python a pool has"
@@ -128,10 +128,10 @@ def groups_have_images_of_one_builder(judged: SpecInWorld) -> Iterator[Problem]:
             builders = {known[name].builder for name in group.images if name in known}
             if len(builders) > 1:
                 said = ", ".join(group.images)
-                yield judged.problem(path, said, "the group has two builders", "two groups")
+                yield judged.problem(path, said, "images of the group are built by two builders", "two groups")
         for name in sorted(known.keys() - grouped):
             yield judged.problem(
-                ("images", index, "groups"), "", f"an image is in no group: {name}", f"images: [{name}]"
+                ("images", index, "groups"), "", f"no group builds the image {name}", f"images: [{name}]"
             )
 
 
@@ -210,7 +210,7 @@ def images_follow_tests_that_exist(judged: SpecInWorld) -> Iterator[Problem]:
         for group in images.groups:
             for image in (each for each in judged.world.images.images if each.name in group.images):
                 if image.when.after and image.when.after not in names:
-                    rule = f"{image.name} is built after {image.when.after}, which is no workflow of this repository"
+                    rule = f"{image.name} is built after {image.when.after}, which is not a workflow of this repository"
                     yield judged.problem(("images", index), image.when.after, rule, f"one of {', '.join(names)}")
 
 

@@ -30,7 +30,7 @@ Module = Annotated[
     ),
 ]
 SuiteName = Annotated[
-    StrictStr, matching(r"[a-z][a-z0-9-]{0,59}", "a suite's name: small letters, digits and -", "such as tpu")
+    StrictStr, matching(r"[a-z][a-z0-9-]{0,59}", "a suite's name: lower-case letters, digits and -", "such as tpu")
 ]
 IssueLabel = Annotated[
     StrictStr,
@@ -45,14 +45,15 @@ PinnedImage = Annotated[
     ),
 ]
 BranchName = Annotated[
-    StrictStr, matching(r"[a-z][a-z0-9-]{1,59}", "a branch that holds nothing else", "such as test-history")
+    StrictStr,
+    matching(r"[a-z][a-z0-9-]{1,59}", "a branch's name: lower-case letters, digits and -", "such as test-history"),
 ]
 Days = Annotated[int, whole(1, 3650, "a count of days")]
-ArchiveDays = Annotated[int, whole(1, 90, "GitHub keeps an artifact of a public repository")]
+ArchiveDays = Annotated[int, whole(1, 90, "a count of days for which GitHub keeps artifacts")]
 Percent = Annotated[int, whole(1, 500, "a whole number of percent")]
 Runs = Annotated[int, whole(2, 200, "a count of runs")]
 TargetMinutes = Annotated[int, whole(1, 60, "a whole number of minutes")]
-Times = Annotated[int, whole(0, 1000, "how often in a month")]
+Times = Annotated[int, whole(0, 1000, "a number of runs a month")]
 
 
 class Check(Model):

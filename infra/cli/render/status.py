@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from infra.cli.render.cluster import show_cluster
 from infra.cli.render.console import indented, say, show, table
 from infra.operations.fleet.status import (
     FleetIssue,
@@ -40,6 +41,8 @@ def show_status(console: Console, status: FleetStatus, cloud: str) -> None:
     say(console, headline(status, cloud))
     if status.pools:
         show(console, _pools(status))
+    if status.cluster is not None:
+        show_cluster(console, status.cluster)
     for title, lines in _sections(status):
         say(console, Text(title, style="bold"))
         for line in lines:

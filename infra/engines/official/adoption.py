@@ -282,7 +282,7 @@ def _import_id(kind: str, name: str, inputs: Mapping[str, Any]) -> str:
         return IMPORT_IDS[kind].format_map(parts)
     except KeyError:
         raise EngineError(
-            f"{name} ({kind}) was being created when an earlier run was killed, and its inputs do not tell its id; "
+            f"{name} ({kind}) was being created when an earlier run was killed, and its inputs do not give its id; "
             f"look whether it exists, adopt it with `pulumi import {kind} {name} ID` or delete it, "
             "then clear the operation with `pulumi refresh --clear-pending-creates`"
         ) from None

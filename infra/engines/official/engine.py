@@ -19,7 +19,7 @@ from typing import Any, Final
 from pulumi import automation
 
 from infra.engines.official.adoption import creating, recorded, unsettled
-from infra.engines.official.recorder import Ear, Recorder
+from infra.engines.official.recorder import EventRelay, Recorder
 from infra.engines.official.recovery import Recovery
 from infra.engines.official.runner import CliRunner
 from infra.engines.official.steps import protected_steps, without_traceback
@@ -225,10 +225,10 @@ class OfficialEngine:
         self, recorder: Recorder, operation: Operation, options: Mapping[str, Any], work: Workspace | None = None
     ) -> None:
         """Run an operation of the Automation API. One that failed after it began is a plan that says so."""
-        ear = Ear(recorder)
+        relay = EventRelay(recorder)
 
         def attempt() -> object:
-            return operation(on_event=ear.hear, color="never", **options)
+            return operation(on_event=relay.pass_on, color="never", **options)
 
         try:
             with warnings.catch_warnings():
@@ -242,7 +242,7 @@ class OfficialEngine:
             if not recorder.failed:
                 recorder.say(Diagnostic(severity="error", message=_said_by(error)))
         finally:
-            ear.close()
+            relay.close()
 
     def _recovery(self, work: Workspace, recorder: Recorder) -> Recovery:
         return Recovery(work, self._request.stack, recorder.say)
@@ -329,4 +329,4 @@ def _said_by(error: Exception) -> str:
     """The CLI's own words for why it could not start."""
     _, marker, stderr = str(error).rpartition("\n stderr: ")
     text = without_traceback(stderr if marker else str(error)).strip()
-    return f"the pulumi CLI could not go on: {text.removeprefix('error: ')}"
+    return f"the pulumi CLI stopped: {text.removeprefix('error: ')}"

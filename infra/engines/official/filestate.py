@@ -27,7 +27,7 @@ def readable(backend: str | None, stack: str, passphrase: str, settings: Mapping
     files = _files(backend, stack)
     if files is None:
         return ()
-    said = [f"removed {path.name}, which a killed run had left empty" for path in _drop_empty_attributes(files)]
+    said = [f"removed {path.name}, an empty file that a killed run left" for path in _drop_empty_attributes(files)]
     dead = (*fold(files, lambda: passphrase), *_point(files, settings))
     said += [f"removed the lock of a run that was killed: {holder}" for holder in dead]
     return tuple(Diagnostic(severity="warning", message=line) for line in said)

@@ -181,7 +181,7 @@ class Recorder:
             return
         begun = self._open.pop(metadata.urn, None)
         failed = _richer(begun.step, step) if begun else step
-        why = self._errors.get(metadata.urn, "the provider gave no reason")
+        why = self._errors.get(metadata.urn, "the provider gives no reason")
         self._close(replace(failed, status=Status.FAILED, error=why), since=begun.since if begun else None)
 
     @property
@@ -236,11 +236,11 @@ def _cut_short(begun: _Open, *, succeeded: bool) -> Step:
         done = "its old resource is gone and no new one was made"
         if "create-replacement" in begun.halves:
             done = "the new resource exists and its old one was not deleted"
-        return replace(begun.step, status=Status.FAILED, error=f"the replacement was cut short: {done}")
+        return replace(begun.step, status=Status.FAILED, error=f"the replacement was interrupted: {done}")
     return replace(begun.step, status=Status.SKIPPED)
 
 
-class Ear:
+class EventRelay:
     """Hands the CLI's events on, one at a time and never after `close`.
 
     The Automation API turns an exception of a listener into a warning, so it is kept and raised by `close`.
@@ -252,7 +252,7 @@ class Ear:
         self._open = True
         self._failure: Exception | None = None
 
-    def hear(self, event: automation.EngineEvent) -> None:
+    def pass_on(self, event: automation.EngineEvent) -> None:
         with self._lock:
             if not self._open or self._failure is not None:
                 return

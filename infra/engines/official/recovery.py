@@ -85,9 +85,11 @@ class Recovery:
         present = self._present()
         taken_names = sorted({each.name for each in taken} | {urns.name_of(urn) for urn in found.again & present})
         if taken_names:
-            self._tell(f"taken into the state, since they stand in the cloud: {', '.join(taken_names)}")
+            self._tell(f"adopted, since they exist in the cloud: {', '.join(taken_names)}")
         if absent:
-            self._tell(f"will be made again, since the cloud does not have them: {', '.join(e.name for e in absent)}")
+            self._tell(
+                f"to be created again, since they do not exist in the cloud: {', '.join(e.name for e in absent)}"
+            )
         return frozenset(each.urn for each in taken) | (found.again & present)
 
     def _break(self, error: automation.ConcurrentUpdateError) -> None:
@@ -115,7 +117,7 @@ class Recovery:
             left = [each for each in wanted if each not in gone and each.urn not in present]
             if len(left) == len(wanted):
                 names = ", ".join(each.name for each in left)
-                raise EngineError(f"{names} stand in the cloud and could not be taken into the state:\n{said.strip()}")
+                raise EngineError(f"{names} exist in the cloud and could not be adopted:\n{said.strip()}")
             absent.extend(gone)
             wanted = left
         return absent
@@ -138,7 +140,9 @@ class Recovery:
         try:
             self.through_locks(lambda: self._workspace.ask("refresh", *targets, *options))
         except automation.CommandError as error:
-            raise EngineError(f"what an earlier run had in flight could not be read again:\n{error}") from None
+            raise EngineError(
+                f"operations that an earlier run left in flight could not be looked up:\n{error}"
+            ) from None
 
     def _present(self) -> frozenset[str]:
         return adoption.recorded(self._export()["deployment"]).urns

@@ -39,7 +39,7 @@ class CliRunner(automation.PulumiCommand):
                 "the pulumi CLI is not on PATH; get it from https://www.pulumi.com/docs/install/ or use --engine local"
             ) from None
         except automation.InvalidVersionError as error:
-            raise EngineError(f"the pulumi CLI on PATH does not fit: {error}") from None
+            raise EngineError(f"the pulumi CLI on PATH cannot be used: {error}") from None
 
     def run(
         self,

@@ -61,7 +61,7 @@ def plan_from_preview_json(document: str | Mapping[str, Any], *, stack: str, clo
         body = None
     if not isinstance(body, Mapping) or "changeSummary" not in body:
         raise EngineError(
-            "this is no output of `pulumi preview --json`; write it with `pulumi preview --json --show-sames > FILE`"
+            "not the output of `pulumi preview --json`; write it with `pulumi preview --json --show-sames > FILE`"
         )
     steps = [_step_of_json(item) for item in body.get("steps", ())]
     return Plan(
@@ -113,9 +113,7 @@ def without_unprotecting(message: str) -> str:
     what, advice, _ = message.partition("To unprotect the resource")
     if not advice:
         return message
-    return (
-        f"{what.strip()} Take back the edit of the stack file that leads there: docs/never.md says what would be lost."
-    )
+    return f"{what.strip()} Undo the edit of the stack file that leads to this; docs/never.md says what would be lost."
 
 
 def step_of_event(metadata: events.StepEventMetadata) -> Step | None:

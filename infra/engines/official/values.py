@@ -98,4 +98,4 @@ def _kind(word: str) -> Literal["add", "update", "delete"]:
     match word:
         case "add" | "update" | "delete":
             return word
-    raise ValueError(f"the pulumi CLI named a kind of difference that is not known here: {word!r}")
+    raise ValueError(f"the pulumi CLI gave an unknown kind of difference: {word!r}")

@@ -34,7 +34,7 @@ class Reason(Enum):
     CROWDED = ("crowded", 503, "Too many requests are waiting.", 5)
     # The token
     NO_TOKEN = ("no-token", 401, "Authorization: Bearer and an identity token of Google's are needed.", 0)
-    BAD_TOKEN = ("bad-token", 401, "The token is no signed token (RS256) of at most 8 KiB.", 0)
+    BAD_TOKEN = ("bad-token", 401, "The token is not a signed token (RS256) of at most 8 KiB.", 0)
     FORGED = ("forged", 401, "The token is not signed by a key that Google publishes.", 0)
     FOREIGN_ISSUER = ("foreign-issuer", 401, "The token is not issued by https://accounts.google.com.", 0)
     FOREIGN_AUDIENCE = ("foreign-audience", 401, "The token is for another audience than this broker.", 0)

@@ -90,7 +90,7 @@ def strict_object(content: bytes) -> dict[str, Any]:
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     if not isinstance(found, dict):
-        raise ValueError("it is no object")  # noqa: TRY004 - a stranger wrote it
+        raise ValueError("it is not an object")  # noqa: TRY004 - a stranger wrote it
     return found
 
 

@@ -48,7 +48,7 @@ def decide(desired: Desired, observed: Observed, memory: Memory, now: datetime) 
     proposed = Proposals(judge=judge)
     proposed.judge_everything()
     losses = limits.Losses(
-        dead=proposed.dead, slots=len(desired.slots), orphans=proposed.condemned, listed=len(fleet.ours)
+        dead=proposed.dead, slots=len(desired.slots), orphans=proposed.to_delete, listed=len(fleet.ours)
     )
     blown = limits.fuse(memory.fuse, losses, now)
     if blown:

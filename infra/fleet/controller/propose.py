@@ -44,7 +44,7 @@ _SERVES: Final = frozenset({Situation.SERVING, Situation.SERVING_AWAY})
 class Proposals:
     """What is gathered while one sweep judges.
 
-    dead: slots that look lost; condemned: orphans that would go; what Google took back is in neither.
+    dead: slots that look lost; to_delete: orphans that would go; what Google took back is in neither.
     """
 
     judge: Judge
@@ -54,7 +54,7 @@ class Proposals:
     unhealthy: dict[str, Judgement] = field(default_factory=dict)
     rollouts: dict[str, Rollout] = field(default_factory=dict)
     dead: int = 0
-    condemned: int = 0
+    to_delete: int = 0
 
     def judge_everything(self) -> None:
         judge, fleet = self.judge, self.judge.fleet
@@ -212,11 +212,11 @@ class Proposals:
         match judged.verdict:
             case Verdict.DELETE:
                 may_live = node.state not in GIVEN_BACK
-                self.condemned += may_live
+                self.to_delete += may_live
                 action = Delete(node=node, rule=judged.rule.id, reason=judged.reason)
                 self.proposals.append(Proposal(action=action, pool=pool, deletes=may_live, freeze=judged.rule.freeze))
             case Verdict.DRAIN:
-                self.condemned += 1
+                self.to_delete += 1
                 action = Drain(vm=node.name, on=True, rule=judged.rule.id, reason=judged.reason)
                 self.proposals.append(self._drain_of_orphan(node, action))
             case Verdict.REPORT:

@@ -13,11 +13,11 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
 from infra.fleet.controller.desired import ControllerSettings
 from infra.fleet.controller.observed import Trouble
+from infra.model.facts import read_yaml
 
 ABSENT: Final = "ABSENT"
 """The state of what no zone lists; no state of the API."""
@@ -186,7 +186,7 @@ class _Table(BaseModel):
 
 @cache
 def _table() -> _Table:
-    return _Table.model_validate(yaml.safe_load(_FILE.read_text(encoding="utf-8")))
+    return _Table.model_validate(read_yaml(_FILE.read_text(encoding="utf-8")))
 
 
 def remakes() -> Remakes:

@@ -170,7 +170,7 @@ class Resolver:
                     found.update(piece)
                     size += len(piece)
                     if size > _MOST:
-                        raise RegistryError(f"{name}: {url} has more than {_MOST:,} bytes; that is no tool")
+                        raise RegistryError(f"{name}: {url} has more than {_MOST:,} bytes; that is not a tool")
             finally:
                 answer.release_conn()
         except urllib3.exceptions.HTTPError as error:

@@ -133,7 +133,7 @@ def in_use(tags: Mapping[str, str], user: str) -> Iterator[tuple[str, str]]:
 def _artifact(place: str) -> ArtifactPlace:
     found = ArtifactPlace.parse(place)
     if found is None:
-        raise ValueError(f"{place} is no place in Artifact Registry")
+        raise ValueError(f"{place} is not a place in Artifact Registry")
     return found
 
 

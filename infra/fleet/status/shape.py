@@ -12,6 +12,7 @@ from typing import Any
 from infra.fleet.controller.observed import Source
 from infra.fleet.status.queue import Queue, Unserved
 from infra.fleet.wishes import DrainWish
+from infra.model.cluster_state import ClusterNow
 from infra.model.grants import StrangeGrant
 from infra.model.json_shape import JsonShape, plain
 from infra.model.unapplied import Unapplied
@@ -133,6 +134,7 @@ class FleetStatus(JsonShape):
     wrong with the fleet. unapplied: how the stack file differs from what is published, None where that is not known.
     grants: in policies of what the stack declares, that no stack does; unread: of what no policy could be read, which
     is nobody's fault: who looks may not be let to. lost: zones that somebody gave up, and who.
+    cluster: None where none is declared.
     """
 
     stack: str
@@ -154,6 +156,7 @@ class FleetStatus(JsonShape):
     next: tuple[Next, ...] = ()
     sources: dict[str, Source] = field(default_factory=dict, hash=False)
     problems: tuple[str, ...] = ()
+    cluster: ClusterNow | None = None
 
     @property
     def desired(self) -> int:
@@ -175,9 +178,11 @@ class FleetStatus(JsonShape):
         """Whether the fleet is as the stack file says, serves, and nothing of ours is left over; None where that is not
         known."""
         faults = self.orphans or self.findings or self.unapplied or self.grants
+        faults = faults or (self.cluster is not None and self.cluster.troubles)
         if faults or any(pool.known and not pool.well for pool in self.pools):
             return False
         known = not self.problems and not self.unknown and all(pool.known for pool in self.pools)
+        known = known and (self.cluster is None or self.cluster.known)
         return True if known else None
 
     def to_json(self) -> dict[str, Any]:
@@ -189,6 +194,7 @@ class FleetStatus(JsonShape):
                 "problems": self.problems,
                 "unapplied": self.unapplied,
                 "pools": self.pools,
+                "cluster": self.cluster,
                 "orphans": {"vms": self.orphan_vms, "runners": self.orphan_runners},
                 "findings": self.findings,
                 "strangers": self.strangers,

@@ -29,7 +29,7 @@ _HISTORY = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Yard:
+class BuildQueue:
     """Where builds of one local cloud run. home: of the cloud. root: this checkout. recipes: its repository."""
 
     control: BuildControl

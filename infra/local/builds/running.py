@@ -149,7 +149,7 @@ def _insist(build: Mapping[str, Any]) -> None:
         unknown += [f"steps[{number}].waitFor: {each}" for each in step.get("waitFor", []) if each not in {*seen, "-"}]
         seen.add(step.get("id", str(number)))
     if unknown:
-        raise UnsupportedError(f"builds run here do not know {', '.join(unknown)}")
+        raise UnsupportedError(f"builds on this machine do not support {', '.join(unknown)}")
 
 
 def _seconds(duration: str | None, unsaid: float) -> float:
@@ -228,7 +228,7 @@ def run_job(
 
 def _job_command(step: Mapping[str, Any], workspace: Path) -> list[str]:
     if "uses" in step:
-        raise UnsupportedError(f"jobs run here do not know actions: {step['uses']}")
+        raise UnsupportedError(f"jobs on this machine do not support actions: {step['uses']}")
     script = workspace / f".script-{step['id']}"
     script.write_text(step["run"])
     return [step.get("shell", "bash"), "-e", str(script)]
@@ -239,7 +239,7 @@ def _filled(text: str, values: Mapping[str, str]) -> str:
 
     def one(found: re.Match[str]) -> str:
         if not _NAME.fullmatch(found[1]):
-            raise UnsupportedError(f"jobs run here do not know the expression {found[0]}")
+            raise UnsupportedError(f"jobs on this machine do not support the expression {found[0]}")
         return values.get(found[1], "")
 
     return _EXPRESSION.sub(one, text)

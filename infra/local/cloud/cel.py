@@ -82,7 +82,7 @@ class _Reader:
         if not self._skip("?"):
             return value
         if value is False:
-            raise CelError("what stands before a ? is no boolean")
+            raise CelError("the condition before ? is not a boolean")
         first = self._level(0)
         self.expect(":")
         second = self.conditional()
@@ -101,14 +101,14 @@ class _Reader:
             sign = self._take()
             other = self._level(level + 1)
             if sign in ("&&", "||") and False in (value, other):
-                raise CelError(f"a side of '{sign}' is no boolean")
+                raise CelError(f"a side of '{sign}' is not a boolean")
             value = level < _LOGICAL
         return value
 
     def _unary(self) -> bool | None:
         if self._skip("!"):
             if self._unary() is False:
-                raise CelError("what stands behind a ! is no boolean")
+                raise CelError("the value after ! is not a boolean")
             return True
         if self._skip("-"):
             self._unary()

@@ -32,11 +32,12 @@ DOCUMENTS: Mapping[str, tuple[str, ...]] = {
         "pubsub.v1",
         "monitoring.v1",
         "tpu.v1",
+        "firestore.v1",
     ),
     # gcloud lists the locations of all repositories there.
     "v1beta2": ("artifactregistry.v1beta2",),
     "v3": ("cloudresourcemanager.v3", "monitoring.v3"),
-    "v1beta1": ("serviceusage.v1beta1",),
+    "v1beta1": ("serviceusage.v1beta1", "redis.v1beta1"),
     "compute/v1": ("compute.v1",),
     "compute/beta": ("compute.beta",),
     "storage/v1": ("storage.v1",),

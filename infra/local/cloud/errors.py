@@ -159,4 +159,6 @@ def refusing(noun: str) -> Generator[None]:
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"]))
-        raise invalid(f"{first['input']!r} is no value for {field} of {noun}: {first['msg']}.", field=field) from None
+        raise invalid(
+            f"{first['input']!r} is not a value for {field} of {noun}: {first['msg']}.", field=field
+        ) from None

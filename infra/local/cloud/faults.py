@@ -106,7 +106,7 @@ class FaultRule:
         with refusing("a fault"):
             rule = cls(**body)
         if rule.count == 0 or rule.used:
-            raise invalid("A fault begins with a count above 0, and with nothing used.", field="count")
+            raise invalid("The count of a new fault must be above 0, and it has no uses yet.", field="count")
         for kind, need, meaning in _NEEDS:
             if rule.kind == kind and need not in body:
                 raise invalid(f"{kind} needs {need}: {meaning}.", field=need)

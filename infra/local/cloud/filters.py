@@ -213,7 +213,7 @@ def _regular(value: str) -> re.Pattern[str]:
     try:
         return re.compile(value)
     except re.error:
-        raise invalid(f"Invalid filter: '{value}' is no regular expression.", field="filter") from None
+        raise invalid(f"Invalid filter: '{value}' is not a regular expression.", field="filter") from None
 
 
 def _has(value: Any, wanted_text: str) -> bool:

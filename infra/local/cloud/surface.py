@@ -15,7 +15,7 @@ from infra.local.cloud.clock import timestamp
 from infra.local.cloud.cloud import COMMANDS, LONGEST_SECONDS, Cloud, Order, Said, obeys, whole
 from infra.local.cloud.errors import ApiError, JsonObject, invalid
 from infra.local.cloud.limits import Limit
-from infra.local.cloud.services import artifact_shelf, cloudbuild_builds
+from infra.local.cloud.services import artifact_repository, cloudbuild_builds
 from infra.local.cloud.services.tpu_node import KIND
 from infra.local.cloud.wire import HttpRequest, Reply, parsed_json, refused, sent
 
@@ -96,7 +96,7 @@ def limits(order: Order) -> JsonObject:
 
 @obeys("GET registry")
 def registry(order: Order) -> JsonObject:
-    return artifact_shelf.told(order.cloud)
+    return artifact_repository.told(order.cloud)
 
 
 # Doing
@@ -132,13 +132,13 @@ def tell_registry(order: Order) -> JsonObject:
     address, log = order.body.get("address"), order.body.get("log")
     if not isinstance(address, str) or not _ADDRESS.fullmatch(address):
         raise invalid(f"address is HOST:PORT on loopback, not {address!r}.", field="address")
-    artifact_shelf.tell(order.cloud, address=address, log=log if isinstance(log, str) else None)
+    artifact_repository.tell(order.cloud, address=address, log=log if isinstance(log, str) else None)
     return registry(order)
 
 
 @obeys("DELETE registry")
 def forget_registry(order: Order) -> JsonObject:
-    artifact_shelf.tell(order.cloud, address=None, log=None)
+    artifact_repository.tell(order.cloud, address=None, log=None)
     return registry(order)
 
 

@@ -44,7 +44,7 @@ class Backend:
         parts = urlsplit(url)
         if parts.scheme != "file":
             raise EngineError(
-                f"PULUMI_BACKEND_URL is {url}: the embedded engine reads file:// backends alone; unset it, or use "
+                f"PULUMI_BACKEND_URL is {url}: the embedded engine reads only file:// backends; unset it, or use "
                 "--engine pulumi"
             )
         path = unquote(parts.netloc + parts.path)

@@ -71,8 +71,8 @@ def load(files: StackFiles, passphrase: Callable[[], str], *, running: frozenset
     provider = latest.get("secrets_providers") or {}
     if provider and provider.get("type") != "passphrase":
         raise RefusedError(
-            f"stack {files.stack} keeps its secrets with {provider.get('type')}: the embedded engine knows passphrase "
-            "alone; use --engine pulumi"
+            f"stack {files.stack} keeps its secrets with {provider.get('type')}: the embedded engine reads only "
+            "passphrase; use --engine pulumi"
         )
     vault = Vault(passphrase, (provider.get("state") or {}).get("salt"))
     snapshot = Snapshot(
@@ -91,8 +91,8 @@ def load(files: StackFiles, passphrase: Callable[[], str], *, running: frozenset
         if said.folded != snapshot.digest:
             if said.base != snapshot.digest:
                 snapshot.said.append(
-                    f"the state of {files.stack} was changed by another program after a run that was cut off: what "
-                    "that run made is added, and nothing else of it is taken over; run refresh"
+                    f"the state of {files.stack} was changed by another program after a run that was killed: only "
+                    "what that run created is added; run refresh"
                 )
                 said = _only_new(said, entries)
             if path.name in running:
@@ -118,7 +118,7 @@ def _latest(raw: bytes, files: StackFiles) -> dict[str, Any]:
         ) from None
     if version != CHECKPOINT_VERSION:
         raise RefusedError(
-            f"stack {files.stack} has a checkpoint of version {version}: the embedded engine knows version 3 alone; "
+            f"stack {files.stack} has a checkpoint of version {version}: the embedded engine reads only version 3; "
             "use --engine pulumi"
         )
     return latest

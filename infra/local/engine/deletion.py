@@ -34,8 +34,8 @@ class Deletion:
         self._registry = registry
         self._replacements = replacements
 
-    def condemned(self) -> list[ResourceState]:
-        """What goes, within the targets: replaced resources, and those that the program did not ask for."""
+    def to_delete(self) -> list[ResourceState]:
+        """What is to be deleted, within the targets: replaced resources, and those that the program did not ask for."""
         run = self._run
         found = [state for state in run.states.values() if state.delete or state.urn not in run.seen]
         if run.targets:
@@ -79,7 +79,7 @@ class Deletion:
                 spared.add(state.urn)
         kept = [state for state in found if state.urn in spared and not state.delete]
         for state in kept:
-            run.skipped(self._step(state), "not attempted: it depends on what failed")
+            run.skipped(self._step(state), "not attempted: it depends on a resource that failed")
         return [state for state in found if state not in kept]
 
     def without_protected(self, found: Iterable[ResourceState]) -> list[ResourceState]:
@@ -141,7 +141,7 @@ class Deletion:
             return
         for state in order.left():
             if not _untold(state):
-                run.skipped(self._step(state), "not attempted: something that depends on it was not deleted")
+                run.skipped(self._step(state), "not attempted: a resource that depends on it was not deleted")
 
     def _delete(self, state: ResourceState, going: set[str]) -> bool:
         run = self._run

@@ -154,7 +154,7 @@ class Deployment:
             old = self._existing.adopt(goal, old, provider, reference)
         if not self._targeted(goal):
             return self._untargeted(goal, old)
-        old = self._replacements.await_condemned(old)
+        old = self._replacements.await_dependent(old)
         if old is None and goal.import_id:
             return self._existing.take_over(goal, provider, reference)
         decision = planner.decide(
@@ -163,7 +163,7 @@ class Deployment:
             provider,
             reference,
             forced=self._forced(goal, old, reference),
-            condemned=self._replacements.reasons(old.urn) if old is not None else (),
+            deleted_for=self._replacements.reasons(old.urn) if old is not None else (),
             recreate=old is not None and (old.pending_replacement or old.external),
         )
         if decision.op is Op.SAME and goal.urn in run.adopted:
@@ -171,7 +171,9 @@ class Deployment:
         if run.preview:
             return self._planned(decision, provider)
         if has_unknown(decision.new.inputs):
-            raise EngineError(f"{goal.urn} has an input that is not known although all it depends on is made")
+            raise EngineError(
+                f"{goal.urn} has an input that is still unknown, although everything it depends on exists"
+            )
         return self._apply.do(decision, provider)
 
     def _forced(self, goal: Goal, old: ResourceState | None, reference: str) -> tuple[str, ...]:

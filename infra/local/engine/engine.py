@@ -107,7 +107,7 @@ class Engine:
                 ended_well = self._execute(parts)
                 self._check_targets(parts.run)
                 if ended_well and not parts.run.stopping.is_set():
-                    found = parts.deletion.condemned()
+                    found = parts.deletion.to_delete()
                     if not parts.deletion.protected(found, protected.undeclared):
                         parts.deletion.execute(found)
         return self._plan(parts.run)
@@ -149,7 +149,7 @@ class Engine:
     def _to_destroy(self, parts: _Parts) -> list[ResourceState]:
         settle(parts.run, parts.registry)
         self._check_targets(parts.run)
-        found = parts.deletion.condemned()
+        found = parts.deletion.to_delete()
         return parts.deletion.without_protected(found) if parts.run.options.exclude_protected else found
 
     def outputs(self, *, show_secrets: bool = False) -> dict[str, Any]:
@@ -205,7 +205,7 @@ class Engine:
         self._settle(parts)
         if self._execute(parts):
             self._check_targets(run)
-            found = parts.deletion.condemned()
+            found = parts.deletion.to_delete()
             if not parts.deletion.protected(found, protected.undeclared):
                 parts.deletion.plan(found)
 
@@ -245,7 +245,7 @@ class Engine:
         journal = Journal(self._files.journals / f"{lock.name}.jsonl", snapshot.digest, self._journalled)
         parts = self._parts(snapshot, options or Options(), listener, journal)
         for holder in lock.taken_over:
-            parts.run.say("warning", f"took over the lock of {holder}, which is dead")
+            parts.run.say("warning", f"removed the lock of {holder}, a process that has ended")
         interrupted = False
         with interruptible(parts.run) as presses:
             try:

@@ -92,7 +92,7 @@ class Existing:
         run.note(state)
         with run.lock:
             run.adopted.add(goal.urn)
-        run.say("info", f"stands in the cloud as {found.id} and was not in the state: it is adopted", goal.urn)
+        run.say("info", f"exists in the cloud as {found.id} and was not in the state: adopted", goal.urn)
         return state
 
     def _look_up(self, goal: Goal, reference: str) -> tuple[ReadResult, Provider | None]:
@@ -144,7 +144,7 @@ class Builtin:
             raise RefusedError(f"{goal.urn}: the embedded engine does not support {goal.type}: use --engine pulumi")
         name = goal.inputs.get("name")
         if not isinstance(name, str):
-            raise EngineError(f"{goal.urn}: the name of a stack must be a plain text that is known in a preview")
+            raise EngineError(f"{goal.urn}: the name of the stack is not a text that a preview knows")
         outputs = self.stack_outputs(name)
         secret = sorted(key for key, value in outputs.items() if _is_secret(value))
         return {"name": name, "outputs": outputs, "secretOutputNames": secret}
@@ -155,7 +155,7 @@ class Builtin:
         project, stack = (self._project, name) if len(parts) == 1 else (parts[-2], parts[-1])
         if len(parts) > 1 and parts != [ORGANIZATION, project, stack]:
             raise EngineError(
-                f"stack reference {name}: a file backend knows {ORGANIZATION}/<project>/<stack> alone; write "
+                f"stack reference {name}: a file backend knows only {ORGANIZATION}/<project>/<stack>; write "
                 f"{ORGANIZATION}/{self._project}/{stack}"
             )
         files = self._backend.files(project, stack)

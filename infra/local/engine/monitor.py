@@ -226,7 +226,7 @@ class Monitor:
 
     @contextmanager
     def _stoppable(self) -> Generator[None]:
-        """For work on what the program asks: where the operation is being given up, the program is ended quietly."""
+        """For work on what the program asks: where the run is being stopped, the program is ended quietly."""
         try:
             yield
         except StoppedError:
@@ -239,4 +239,4 @@ class Monitor:
 
 
 def _stopped() -> MonitorError:
-    return MonitorError(grpc.StatusCode.UNAVAILABLE, "the operation is being given up")
+    return MonitorError(grpc.StatusCode.UNAVAILABLE, "the run is being stopped")

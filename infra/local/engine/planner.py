@@ -170,19 +170,19 @@ def decide(
     reference: str,
     *,
     forced: tuple[str, ...] = (),
-    condemned: tuple[str, ...] = (),
+    deleted_for: tuple[str, ...] = (),
     recreate: bool = False,
 ) -> Decision:
     """What is to become of a resource that a provider serves.
 
     forced: reasons to replace it that no provider sees (a changed provider, say).
-    recreate: the old one is gone already, so nothing of it is taken over; `condemned` says why where this very run
+    recreate: the old one is gone already, so nothing of it is taken over; `deleted_for` says why where this very run
     deleted it ahead of time.
     """
     if old is None or recreate:
         new = goal_state(goal, checked_inputs(goal, provider, None), reference, None)
-        op = Op.REPLACE if old is not None and condemned else Op.CREATE
-        return Decision(op=op, new=new, old=old, reasons=condemned)
+        op = Op.REPLACE if old is not None and deleted_for else Op.CREATE
+        return Decision(op=op, new=new, old=old, reasons=deleted_for)
     new = goal_state(goal, checked_inputs(goal, provider, old), reference, old)
     outputs = agreed_outputs(new, old)
     result = provider.diff(goal.type, old.id, reveal(old.inputs), reveal(outputs), reveal(new.inputs))

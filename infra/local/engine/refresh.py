@@ -97,21 +97,21 @@ def _step(state: ResourceState, op: Op) -> Step:
 def settle(run: EngineRun, registry: Providers, *, forgetting: bool = False) -> None:
     """Settle every operation that was in flight; EngineError names each that cannot be.
 
-    forgetting: take a create whose id nobody can foretell for one that made nothing, as a refresh does.
+    forgetting: take a create whose id nobody knows for one that made nothing, as a refresh does.
     """
     unsettled: list[str] = []
     for kind, state in list(run.snapshot.operations):
         was = f"{urns.name_of(state.urn)} ({state.type}) was being {_DOING[kind]} when the last run ended"
         try:
             said = _settle(run, registry, kind, state)
-        except _UnforetoldError:
+        except _UnknownIdError:
             if not forgetting:
                 unsettled.append(
-                    f"{was}, and its id cannot be foretold: look for it in the cloud, delete it there if it exists, "
+                    f"{was}, and its id is not known: look for it in the cloud, delete it there if it exists, "
                     f"then run `./tidepool refresh {urns.stack_of(state.urn)}`, which forgets it; up makes it anew"
                 )
                 continue
-            said = ": it is forgotten, for its id cannot be foretold"
+            said = ": forgotten, since its id is not known"
         except ProviderError as error:
             unsettled.append(f"{was}, and cannot be looked up: {error}")
             continue
@@ -130,7 +130,7 @@ _DOING = {
 }
 
 
-class _UnforetoldError(Exception):
+class _UnknownIdError(Exception):
     """Only the API knows the id that a create led to."""
 
 
@@ -140,20 +140,20 @@ def _settle(run: EngineRun, registry: Providers, kind: OperationType, state: Res
         return _settle_create(run, registry, state)
     if kind in ("updating", "deleting"):
         return _settle_change(run, registry, state)
-    return ": nothing had to be done"
+    return ": nothing to do"
 
 
 def _settle_change(run: EngineRun, registry: Providers, state: ResourceState) -> str:
     known = run.states.get(state.key)
     if known is None:
-        return "; the state has it no more"
+        return "; the state no longer has it"
     provider = registry.of(known.provider)
     found = provider.read(known.type, known.id, reveal(known.inputs))
     if found is None:
         run.note(drop=(known,))
-        return ": it is gone"
+        return ": it does not exist any more"
     run.note(known.showing(found.outputs, provider, modified=now()))
-    return ": it is there, and is planned again"
+    return ": it exists, and is planned again"
 
 
 def _settle_create(run: EngineRun, registry: Providers, state: ResourceState) -> str:
@@ -161,15 +161,15 @@ def _settle_create(run: EngineRun, registry: Providers, state: ResourceState) ->
     provider = registry.of(state.provider)
     where = provider.locate(state.type, reveal(state.inputs))
     if where is None:
-        raise _UnforetoldError
+        raise _UnknownIdError
     if where in run.options.foreign:
-        return f": another's stands there as {where}, and is left alone"
+        return f": {where} exists and is another's, so it is left alone"
     found = provider.read(state.type, where, reveal(state.inputs))
     if found is None:
-        return ": it is not there, and is created again"
+        return ": it does not exist, and is created again"
     if known is not None and known.id == found.id and not known.pending_replacement:
         return ": it is in the state already"
     adopted = state.showing(found.outputs, provider, id=found.id, created=now(), modified=now())
     before = (replace(known, delete=True),) if known is not None and not known.pending_replacement else ()
     run.note(adopted, *before)
-    return f": it is there as {found.id}, and is taken over"
+    return f": it exists as {found.id}, and is adopted"

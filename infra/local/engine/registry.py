@@ -69,7 +69,7 @@ class Providers:
         urn, _, _ = reference.rpartition("::")
         state = self._run.states.get(urn)
         if state is None:
-            raise EngineError(f"the state refers to a provider {urn} that it does not hold: restore a backup")
+            raise EngineError(f"the state refers to a provider {urn} that it does not have: restore a backup")
         return self.configure(reference, state)
 
     def configure(self, reference: str, state: ResourceState) -> Provider:

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Condemned:
-    """An old resource that goes because of what it depends on. reasons: the inputs through which it does."""
+class DependentDeletion:
+    """An old resource that is deleted because of what it depends on. reasons: the inputs through which it does."""
 
     gone: threading.Event
     reasons: tuple[str, ...]
@@ -44,21 +44,21 @@ class Replacements:
     def __init__(self, run: EngineRun, registry: Providers) -> None:
         self._run = run
         self._registry = registry
-        self._condemned: dict[str, Condemned] = {}
+        self._dependent_deletions: dict[str, DependentDeletion] = {}
         self.replaced: set[str] = set()
         self.unfinished: dict[str, tuple[Step, float]] = {}
 
     def reasons(self, urn: str) -> tuple[str, ...]:
         """Why an old resource was deleted ahead of its own registration; empty where it was not."""
-        condemned = self._condemned.get(urn)
-        return condemned.reasons if condemned is not None else ()
+        dependent = self._dependent_deletions.get(urn)
+        return dependent.reasons if dependent is not None else ()
 
-    def await_condemned(self, old: ResourceState | None) -> ResourceState | None:
+    def await_dependent(self, old: ResourceState | None) -> ResourceState | None:
         """The old state, once whoever claimed it has deleted it."""
-        condemned = self._condemned.get(old.urn) if old is not None else None
-        if condemned is None or old is None:
+        dependent = self._dependent_deletions.get(old.urn) if old is not None else None
+        if dependent is None or old is None:
             return old
-        condemned.gone.wait()
+        dependent.gone.wait()
         return replace(old, pending_replacement=True) if self._run.preview else self._run.states.get(old.urn)
 
     def finish_later(self, step: Step, old: ResourceState, seconds: float) -> None:
@@ -70,42 +70,42 @@ class Replacements:
         """At the end: replacements whose old resource still stands."""
         for step, seconds in self.unfinished.values():
             self._run.broke(
-                step, "the new one stands, the old one is not deleted yet: the next run deletes it", seconds
+                step, "the new resource exists, the old one is not deleted yet: the next run deletes it", seconds
             )
         self.unfinished.clear()
 
     def plan(self, decision: Decision) -> None:
-        """In a preview: note the replacement, and condemn what goes with it."""
+        """In a preview: note the replacement, and claim what is replaced along with it."""
         self.replaced.add(decision.new.urn)
         if decision.delete_first and decision.old is not None:
-            for _, condemned in self._condemn(decision.old):
-                condemned.gone.set()
+            for _, dependent in self._claim_dependents(decision.old):
+                dependent.gone.set()
 
     def delete_first(self, old: ResourceState) -> None:
-        """Delete a resource that is to be made again, what hangs on it first; ProviderError stops the replacement."""
-        mine = self._condemn(old)
+        """Delete a resource that is to be made again, what depends on it first; ProviderError stops the replacement."""
+        mine = self._claim_dependents(old)
         try:
             for state, _ in reversed(mine):
                 self._delete(state)
         finally:
-            for _, condemned in mine:
-                condemned.gone.set()
+            for _, dependent in mine:
+                dependent.gone.set()
         for urn in self._dependents.get(old.urn, ()):
-            others = self._condemned.get(urn)
+            others = self._dependent_deletions.get(urn)
             if others is not None:
                 others.gone.wait()
         self._delete(old)
 
-    def _condemn(self, old: ResourceState) -> list[tuple[ResourceState, Condemned]]:
+    def _claim_dependents(self, old: ResourceState) -> list[tuple[ResourceState, DependentDeletion]]:
         """Claim every old resource that must be replaced because this one is, in order of dependency."""
         run = self._run
-        claimed: list[tuple[ResourceState, Condemned]] = []
+        claimed: list[tuple[ResourceState, DependentDeletion]] = []
         affected = {old.urn}
         with run.lock:
             for state in self._after(old.urn):
                 names = frozenset(name for name, on in state.property_dependencies.items() if affected.intersection(on))
                 by_provider = state.provider_urn in affected
-                if not (names or by_provider) or state.urn in run.seen or state.urn in self._condemned:
+                if not (names or by_provider) or state.urn in run.seen or state.urn in self._dependent_deletions:
                     continue
                 provider = self._registry.of(state.provider)
                 if not by_provider and not planner.replaced_by_unknown(state, provider, names):
@@ -113,10 +113,10 @@ class Replacements:
                 if state.protect:
                     step = planner.step_of(state, Op.REPLACE)
                     raise EngineError(replaced_along(step, urns.name_of(old.urn)))
-                condemned = Condemned(threading.Event(), tuple(sorted(names)) or (planner.PROVIDER_CHANGED,))
-                self._condemned[state.urn] = condemned
+                dependent = DependentDeletion(threading.Event(), tuple(sorted(names)) or (planner.PROVIDER_CHANGED,))
+                self._dependent_deletions[state.urn] = dependent
                 affected.add(state.urn)
-                claimed.append((state, condemned))
+                claimed.append((state, dependent))
         return claimed
 
     def _after(self, urn: str) -> Iterable[ResourceState]:

@@ -246,7 +246,7 @@ class EngineRun:
 def interruptible(run: EngineRun) -> Generator[list[int]]:
     """Ctrl-C once: begin nothing new and wait for what is under way. Twice: stop waiting too."""
     presses: list[int] = []
-    said = "stopping: nothing new is begun, what is under way is awaited; Ctrl-C again stops waiting"
+    said = "stopping: waiting for what is under way, starting nothing new; Ctrl-C again stops waiting"
     # In a thread of its own: the one that is interrupted may hold the listener's lock.
     telling = threading.Thread(target=run.say, args=("warning", said))
 

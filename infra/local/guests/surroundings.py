@@ -86,7 +86,7 @@ class Endpoints:
         try:
             return None if content is None else json.loads(content)
         except ValueError:
-            raise UnreadableError(f"{name} is no JSON") from None
+            raise UnreadableError(f"{name} is not JSON") from None
 
     def has_bundle(self, vm: Vm, sha256: str) -> bool:
         """Whether the bundle of that checksum is there and is what its name says. Raises UnreadableError."""

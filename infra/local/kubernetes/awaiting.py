@@ -47,7 +47,7 @@ def readiness(api_version: str, live: JsonObject) -> Readiness:
         return READY
     seen = live.get("status", {}).get("observedGeneration")
     if seen is not None and seen < live["metadata"].get("generation", 1):
-        return Readiness("the controller has not seen its last change")
+        return Readiness("its controller has not seen the last change")
     return rule(live)
 
 
@@ -62,7 +62,7 @@ def until_ready(
         if time.monotonic() > deadline:
             raise NotReadyError(f"not ready after {seconds:.0f} s: {state.waits}", live)
         if cancel.wait(_PAUSES[min(turn, len(_PAUSES) - 1)]):
-            raise CancelledError("stopped while waiting for it to become ready; the cluster goes on with it")
+            raise CancelledError("stopped waiting until it is ready; the cluster goes on starting it")
         turn += 1
         try:
             found = read()
@@ -71,7 +71,7 @@ def until_ready(
         except ApiRefusedError as error:
             raise NotReadyError(str(error), live) from error
         if found is None:
-            raise NotReadyError("it is gone again", live)
+            raise NotReadyError("it was deleted meanwhile", live)
         live = found
     return live
 
@@ -83,7 +83,7 @@ def until_gone(read: Callable[[], JsonObject | None], uid: str, seconds: float, 
         if time.monotonic() > deadline:
             return found
         if cancel.wait(_PAUSES[min(turn, len(_PAUSES) - 1)]):
-            raise CancelledError("stopped while waiting for its end; the cluster goes on with it")
+            raise CancelledError("stopped waiting until it is deleted; the cluster goes on deleting it")
         turn += 1
     return None
 
@@ -119,7 +119,7 @@ def _stateful_set(live: JsonObject) -> Readiness:
     if status.get("observedGeneration") is None or ready < wanted:
         return Readiness(f"{ready} of {wanted} replicas are ready")
     if status.get("updateRevision") != current and status.get("updatedReplicas", 0) < wanted:
-        return Readiness("the roll-out of its new revision goes on")
+        return Readiness("its new revision is still rolling out")
     return READY
 
 

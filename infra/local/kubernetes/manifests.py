@@ -127,11 +127,14 @@ def _decoded(text: str) -> str:
     return base64.b64decode(text).decode(errors="replace")
 
 
-def manager_of(token: str, inputs: Mapping[str, Any], outputs: Mapping[str, Any] | None) -> str:
-    """Who owns the fields that are applied: as the state has it, as the program says, else by the object itself."""
+def manager_of(token: str, inputs: Mapping[str, Any], outputs: Mapping[str, Any] | None, stack: str) -> str:
+    """Who owns the fields that are applied: as the state has it, as the program says, else by stack and object.
+
+    So that another stack of the same object is another's, and a create of ours whose answer was lost is not.
+    """
     said = annotation(inputs, MANAGER) or (outputs or {}).get("__fieldManager")
     metadata = _metadata(inputs)
-    seed = f"{token} {metadata.get('namespace', '')}/{metadata.get('name', '')}"
+    seed = f"{stack} {token} {metadata.get('namespace', '')}/{metadata.get('name', '')}"
     return str(said) if said else f"pulumi-kubernetes-{hashlib.sha256(seed.encode()).hexdigest()[:8]}"
 
 

@@ -1,4 +1,4 @@
-"""One object of a cluster, as the provider writes it: found, applied, let go of and deleted.
+"""One object of a cluster, as the provider writes it: found, applied, released and deleted.
 
 Owns server-side apply with its manager and its conflicts, and what is tried again because its kind or its namespace is
 only just being made. Leaves what is applied to `provider`, and the calls to `reach`.
@@ -28,11 +28,15 @@ class NoMatchError(ProviderError):
 
 
 class ClusterObjects:
-    """The objects of one cluster. namespace: where one is that says none."""
+    """The objects of one cluster. namespace: where one is that says none. stack: whose they are."""
 
-    def __init__(self, cluster: ClusterApi, namespace: str) -> None:
+    def __init__(self, cluster: ClusterApi, namespace: str, stack: str) -> None:
         self._cluster = cluster
         self._namespace = namespace
+        self._stack = stack
+
+    def manager(self, token: str, inputs: Mapping[str, Any], outputs: Mapping[str, Any] | None) -> str:
+        return manifests.manager_of(token, inputs, outputs, self._stack)
 
     def placed(self, token: str, inputs: Mapping[str, Any]) -> tuple[ServedKind, ObjectName]:
         """Where an object is. Raises NoMatchError, and ProviderError where the cluster does not answer."""
@@ -58,7 +62,7 @@ class ClusterObjects:
         """The object as the cluster answers, its path, and who owns the fields. A dry run that meets nothing to run
         against (a namespace of this very run) answers with nothing. Raises ProviderError.
         """
-        manager = manifests.manager_of(token, inputs, old_outputs)
+        manager = self.manager(token, inputs, old_outputs)
         force = manifests.annotation(inputs, manifests.FORCED) == "true" or dry
         query = {"fieldManager": manager, "fieldValidation": "Strict", **({"force": "true"} if force else {})}
         said, pause = manifests.encoded(token, inputs), _PAUSE
@@ -68,8 +72,8 @@ class ClusterObjects:
                 path = served.of(place.namespace, place.name)
                 if new and self.is_anothers(token, inputs):
                     raise ProviderError(
-                        f"{place} already exists in the cluster: import it (ResourceOptions(import_={place.id!r})), or "
-                        "give this one another name"
+                        f"{place} already exists in the cluster, as another stack's or somebody's own: import it "
+                        f"(ResourceOptions(import_={place.id!r})), or give this one another name"
                     )
                 asked = {**query, "dryRun": "All"} if dry else query
                 return self._cluster.call("PATCH", path, said, content=_APPLY, query=asked), path, manager
@@ -92,7 +96,7 @@ class ClusterObjects:
         served, place = self.placed(token, inputs)
         found = self._cluster.find(served.of(place.namespace, place.name))
         owners = (found or {}).get("metadata", {}).get("managedFields") or ()
-        manager = manifests.manager_of(token, inputs, None)
+        manager = self.manager(token, inputs, None)
         return found is not None and not any(each.get("manager") == manager for each in owners)
 
     def delete(self, token: str, outputs: JsonObject, seconds: float, cancel: Cancel) -> None:
@@ -110,20 +114,20 @@ class ClusterObjects:
         left = awaiting.until_gone(lambda: self._cluster.find(path), uid, seconds, cancel)
         if left is not None:
             holders = ", ".join(left["metadata"].get("finalizers") or ["its namespace or definition"])
-            raise ProviderError(f"{place} still stands after {seconds:.0f} s, held by {holders}")
+            raise ProviderError(f"{place} is not deleted after {seconds:.0f} s, held by {holders}")
 
     def relinquish(self, token: str, outputs: JsonObject) -> None:
         """A patch that goes leaves the object, and takes away what it alone had said."""
         served, place = self.placed(token, outputs)
         bare = {"apiVersion": place.api_version, "kind": place.kind, "metadata": {"name": place.name}}
-        manager = manifests.manager_of(token, outputs, outputs)
+        manager = self.manager(token, outputs, outputs)
         try:
             self._cluster.call(
                 "PATCH", served.of(place.namespace, place.name), bare, content=_APPLY, query={"fieldManager": manager}
             )
         except ApiRefusedError as error:
             if error.code != HTTPStatus.NOT_FOUND:
-                raise ProviderError(f"{place} cannot be let go of: {error}") from error
+                raise ProviderError(f"fields of {place} cannot be released: {error}") from error
 
 
 def _is_fixed(error: ApiRefusedError) -> bool:

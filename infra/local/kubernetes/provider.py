@@ -36,19 +36,19 @@ class _Tokens(Container[str]):
 
 class KubernetesProvider:
     """config: what a `pulumi:providers:kubernetes` resource says; None before one is met. awaits: whether objects are
-    awaited; None leaves it to whether the cluster has controllers.
+    awaited; None leaves it to whether the cluster has controllers. stack: `PROJECT/STACK`, whose the objects are.
     """
 
     package = "kubernetes"
     version = "4.34.2"
 
-    def __init__(self, config: Mapping[str, Any] | None = None, *, awaits: bool | None = None) -> None:
-        self._config = dict(config or {})
+    def __init__(self, config: Mapping[str, Any] | None = None, *, awaits: bool | None = None, stack: str = "") -> None:
+        self._config, self._stack = dict(config or {}), stack
         self._awaits = awaits
         self._reached: ClusterApi | None = None
 
     def configured(self, config: Mapping[str, Any]) -> KubernetesProvider:
-        return KubernetesProvider(config, awaits=self._awaits)
+        return KubernetesProvider(config, awaits=self._awaits, stack=self._stack)
 
     def types(self) -> Container[str]:
         return _Tokens()
@@ -75,7 +75,7 @@ class KubernetesProvider:
         return said if isinstance(said, str) and said else "default"
 
     def _objects(self) -> ClusterObjects:
-        return ClusterObjects(self._cluster(), self._namespace())
+        return ClusterObjects(self._cluster(), self._namespace(), self._stack)
 
     # The protocol
 
@@ -105,7 +105,7 @@ class KubernetesProvider:
     def create(self, token: str, inputs: JsonObject, timeout: float | None, cancel: Cancel) -> Created:
         cluster = self._cluster()
         if token == manifests.RELEASE:
-            return releases.record(cluster, inputs, None)
+            return releases.record(cluster, inputs, None, self._stack)
         awaits = self._is_awaited(inputs)  # Asked first: what fails behind the write loses the object.
         live, place, manager = self._objects().apply(token, inputs, None, cancel=cancel, new=True)
         resource_id = _id_of(live)
@@ -129,7 +129,7 @@ class KubernetesProvider:
     ) -> JsonObject:
         del resource_id, old_inputs
         if token == manifests.RELEASE:
-            return releases.record(self._cluster(), new_inputs, old_outputs).outputs
+            return releases.record(self._cluster(), new_inputs, old_outputs, self._stack).outputs
         awaits = self._is_awaited(new_inputs)
         live, place, manager = self._objects().apply(token, new_inputs, old_outputs, cancel=cancel)
         initial = str(old_outputs.get("__initialApiVersion") or live["apiVersion"])
@@ -157,7 +157,7 @@ class KubernetesProvider:
         if live is None:
             return None
         seen = differ.as_said(token, live, inputs) if inputs else manifests.as_imported(live)
-        manager = manifests.manager_of(token, inputs or live, None)
+        manager = self._objects().manager(token, inputs or live, None)
         return ReadResult(_id_of(live), seen, manifests.outputs_of(live, manager, live["apiVersion"]))
 
     def delete(self, token: str, resource_id: str, outputs: JsonObject, timeout: float | None, cancel: Cancel) -> None:
@@ -194,7 +194,7 @@ class KubernetesProvider:
         if differ.has_unknown(inputs):
             return bare
         try:
-            shown, _, _ = self._objects().apply(token, inputs, old_outputs, dry=True)
+            shown, _, _ = self._objects().apply(token, inputs, old_outputs, dry=True, new=old_outputs is None)
         except (UnreachableError, NoMatchError):
             return bare
         return manifests.foreseen(inputs, shown) if shown else bare

@@ -167,7 +167,7 @@ def _place(kubeconfig: str, context: str) -> KubePlace:
     try:
         found = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise ProviderError(f"the kubeconfig is no YAML: {error}") from error
+        raise ProviderError(f"the kubeconfig is not YAML: {error}") from error
     if not isinstance(found, dict) or not found.get("clusters") or not found.get("contexts"):
         raise ProviderError("the kubeconfig names no cluster and no context")
     try:

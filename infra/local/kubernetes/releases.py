@@ -70,20 +70,27 @@ def foreseen(inputs: JsonObject) -> JsonObject:
     return {**inputs, "status": UNKNOWN, "resourceNames": UNKNOWN}
 
 
-def record(cluster: ClusterApi, inputs: JsonObject, old_outputs: JsonObject | None) -> Created:
-    """Record a release, or its next revision. Raises ProviderError."""
+def record(cluster: ClusterApi, inputs: JsonObject, old_outputs: JsonObject | None, stack: str) -> Created:
+    """Record a release of a stack, or its next revision. Raises ProviderError, also where another stack has it."""
     if not cluster.is_store:
         return _taken_as_installed(cluster, inputs)
     namespace, name = inputs["namespace"], inputs["name"]
+    standing = None if old_outputs else _standing(cluster, namespace, name)
+    if standing is not None and standing.get("stack") != stack:
+        raise ProviderError(
+            f"the Helm release {namespace}/{name} cannot be made: cannot re-use a name that is still in use, by "
+            f"{standing.get('stack') or 'somebody else'}"
+        )
     revision = int((old_outputs or {}).get("status", {}).get("revision", 0)) + 1
     release = {
         "name": name,
         "namespace": namespace,
         "version": revision,
-        "info": {"status": "deployed", "description": "recorded: this cluster runs nothing"},
+        "info": {"status": "deployed", "description": "recorded only: this cluster runs nothing"},
         "chart": {"metadata": {"name": inputs["chart"], "version": inputs.get("version", "")}, "templates": []},
         "config": inputs.get("values") or {},
         "inputs": inputs,
+        "stack": stack,
     }
     labels = {"owner": "helm", "name": name, "status": "deployed", "version": str(revision)}
     body = {
@@ -113,6 +120,12 @@ def read(cluster: ClusterApi, resource_id: str, inputs: JsonObject) -> ReadResul
         served = inputs.get("chart") and not _missing(cluster, inputs["chart"])
         return ReadResult(resource_id, inputs, _outputs(_assumed(inputs))) if served else None
     namespace, _, name = resource_id.rpartition("/")
+    release = _standing(cluster, namespace, name)
+    return None if release is None else ReadResult(resource_id, release["inputs"], _outputs(release))
+
+
+def _standing(cluster: ClusterApi, namespace: str, name: str) -> JsonObject | None:
+    """The last revision that is recorded."""
     found = cluster.find(f"/api/v1/namespaces/{namespace}/secrets") or {}
     ours = [
         each
@@ -122,8 +135,7 @@ def read(cluster: ClusterApi, resource_id: str, inputs: JsonObject) -> ReadResul
     if not ours:
         return None
     last = max(ours, key=lambda each: int(each["metadata"]["labels"]["version"]))
-    release = json.loads(gzip.decompress(base64.b64decode(base64.b64decode(last["data"]["release"]))))
-    return ReadResult(resource_id, release["inputs"], _outputs(release))
+    return json.loads(gzip.decompress(base64.b64decode(base64.b64decode(last["data"]["release"]))))
 
 
 def forget(cluster: ClusterApi, resource_id: str) -> None:

@@ -85,6 +85,7 @@ _DESIRED: Final[Mapping[str, str]] = MappingProxyType(
         "nodeLocations": "desiredLocations",
         "notificationConfig": "desiredNotificationConfig",
         "releaseChannel": "desiredReleaseChannel",
+        "secretManagerConfig": "desiredSecretManagerConfig",
         "securityPostureConfig": "desiredSecurityPostureConfig",
         "verticalPodAutoscaling": "desiredVerticalPodAutoscaling",
         "workloadIdentityConfig": "desiredWorkloadIdentityConfig",

@@ -121,7 +121,7 @@ class GoogleProvider:
                 raise self._half_made(token, kind.id_of(call.values), inputs, message) from error
             raise ProviderError(message) from error
         except OperationTimeoutError as error:
-            message = f"Error waiting to create {kind.noun}: {error}; Google Cloud goes on with it"
+            message = f"Error waiting to create {kind.noun}: {error}; Google Cloud goes on creating it"
             raise self._half_made(token, kind.id_of(call.values), inputs, message) from error
         resource_id = kind.id_of(call.values)
         try:
@@ -146,9 +146,9 @@ class GoogleProvider:
     def read(self, token: str, resource_id: str, inputs: dict[str, Any]) -> ReadResult | None:
         kind = TYPES[token]
         if not inputs and not kind.imported:
-            raise ProviderError(f"{resource_id!r}: a {token} cannot be imported; declare it, and it is written anew")
+            raise ProviderError(f"{resource_id!r}: a {token} cannot be imported; declare it, and `up` writes it")
         if not inputs and not kind.parts_of(resource_id):
-            raise ProviderError(f"{resource_id!r} is no id of a {token}: it has the form {kind.import_form}")
+            raise ProviderError(f"{resource_id!r} is not an id of a {token}, which has the form {kind.import_form}")
         values = self._states.values(kind, inputs, resource_id)
         try:
             found = kind.calls.read(ResourceCall(api=self._api, deadline=self._api.deadline(), values=values))

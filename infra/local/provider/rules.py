@@ -89,6 +89,12 @@ def is_rotation(value: str) -> str | None:
     return f"{value!r} is not a number of seconds with an s, at least {_SHORTEST_ROTATION}s"
 
 
+def is_redis_name(value: str) -> str | None:
+    if re.fullmatch(r"[a-z][a-z0-9-]{0,39}[a-z0-9]", value):
+        return None
+    return f"{value!r} is not 2 to 41 lower-case letters, digits and hyphens, a letter first, no hyphen last"
+
+
 def is_base64(value: str) -> str | None:
     try:
         base64.b64decode(value, validate=True)
@@ -124,11 +130,11 @@ def is_priority(value: int) -> str | None:
 
 def deletes_no_routes(wanted: bool) -> str | None:
     """Routes are no part of what the local cloud serves."""
-    return "the embedded provider deletes no routes; leave it out" if wanted else None
+    return "the embedded provider does not delete routes; leave it out" if wanted else None
 
 
 def chooses_no_path(wanted: bool) -> str | None:
-    return "the embedded provider chooses no BGP path selection; leave it out" if wanted else None
+    return "the embedded provider has no choice of BGP paths; leave it out" if wanted else None
 
 
 def are_labels(labels: dict[str, str]) -> str | None:
@@ -202,7 +208,7 @@ def _seconds(subject: str, duration: Any) -> float:
     if duration is UNKNOWN:
         return 0.0
     if not _DURATION.fullmatch(duration):
-        raise ValueError(f"Error parsing {subject}: {duration!r} is no duration such as 600s or 10m")
+        raise ValueError(f"Error parsing {subject}: {duration!r} is not a duration such as 600s or 10m")
     sign = -1 if duration.startswith("-") else 1
     return sign * sum(float(amount) * _SECONDS[unit] for amount, unit in _PART.findall(duration))
 

@@ -239,8 +239,8 @@ def has_all_scopes(old: Any, new: Any, *_: Any) -> bool:
     return isinstance(new, list) and {*new} <= {*(old or ())}
 
 
-def is_flat(old: Any, new: Any, *_: Any) -> bool:
-    """A service that says nothing of a bucket's hierarchy reads as one without; leaving it out is no difference."""
+def is_off(old: Any, new: Any, *_: Any) -> bool:
+    """What a service says nothing of reads as switched off, so that leaving the block out is no difference."""
     return new is None and not (old or {}).get("enabled")
 
 

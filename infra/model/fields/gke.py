@@ -33,11 +33,11 @@ def _slice_capacity(value: object) -> SliceCapacity:
     fix = "on-demand, spot, {reserved: NAME}, or {flex-start: 24h} with the longest time that a slice may run"
     plain: dict[str, SliceCapacity] = {"on-demand": OnDemand(), "spot": Spot()}
     if value == "preemptible":
-        refuse("preemptible is the older form of spot, ended after a day", "spot")
+        refuse("preemptible is the older kind of spot, which ends after a day", "spot")
     if isinstance(value, str) and value in plain:
         return plain[value]
     if isinstance(value, dict) and len(value) > 1:
-        refuse("two ways to obtain the same slices", fix)
+        refuse("two kinds of capacity for the same slices", fix)
     if isinstance(value, dict) and list(value) == ["reserved"]:
         name = value["reserved"]
         if isinstance(name, str) and names.is_resource_name(name):
@@ -48,7 +48,7 @@ def _slice_capacity(value: object) -> SliceCapacity:
         if seconds is not None and _SHORTEST_RUN <= seconds <= _LONGEST_RUN:
             return FlexStart(seconds)
         refuse("not a time from 10m to 7d for a flex-start slice", "{flex-start: 24h}")
-    return refuse("not a way to obtain slices of a cluster", fix)
+    return refuse("not a kind of capacity for slices of a cluster", fix)
 
 
 def _range(value: object) -> IPv4Network:
@@ -56,7 +56,7 @@ def _range(value: object) -> IPv4Network:
     try:
         network = IPv4Network(str(value))
     except ValueError:
-        refuse("not an IPv4 range: an address, a slash and a size, and nothing behind the size", fix)
+        refuse("not an IPv4 range: an address, a slash and a size, and nothing after the size", fix)
     if not any(network.subnet_of(block) for block in _PRIVATE):
         refuse("not a private range", fix)
     return network

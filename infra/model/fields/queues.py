@@ -1,4 +1,4 @@
-"""Values of queues and of the teams that share them: namespaces, weights, priorities, members, preemption."""
+"""Values of queues, of the teams that share them, and of their store: namespaces, weights, priorities, members."""
 
 from __future__ import annotations
 
@@ -21,23 +21,37 @@ _MOST = 10**9
 
 def _priorities(value: Mapping[str, int]) -> Mapping[str, int]:
     if len(set(value.values())) < len(value):
-        refuse("two priorities of one number are one priority", "numbers that differ")
+        refuse("two priorities have the same number", "a number of its own for each")
     return dict(sorted(value.items(), key=lambda item: item[1]))
 
 
 TeamName = Annotated[
     StrictStr,
-    passing(names.is_resource_name, f"a team's name is {names.RESOURCE_NAME_RULE}", "such as pretraining"),
-    passing(lambda text: not _OTHERS.fullmatch(text), "a team has a namespace of its own by its name", "another name"),
+    passing(names.is_resource_name, f"not a team's name: {names.RESOURCE_NAME_RULE}", "such as pretraining"),
+    passing(
+        lambda text: not _OTHERS.fullmatch(text),
+        "the team's namespace would be one of Kubernetes, GKE or a queue's controller",
+        "another name",
+    ),
+]
+StoreMemory = Annotated[int, between(1, 300, "GB of memory of a Redis", "a number such as 1")]
+"""Memorystore's limits (cloud.google.com/memorystore/docs/redis/pricing, read 2026-11)."""
+FirestoreLocation = Annotated[
+    StrictStr,
+    matching(r"[a-z]+(-[a-z]+)*[0-9]+", "a region or multi-region of Firestore", "such as us-central1 or nam5"),
 ]
 Weight = Annotated[int, between(1, 1000, "a share of the queues", "a number such as 2")]
 PriorityName = Annotated[
-    StrictStr, passing(names.is_resource_name, f"a priority's name is {names.RESOURCE_NAME_RULE}", "such as high")
+    StrictStr, passing(names.is_resource_name, f"not a priority's name: {names.RESOURCE_NAME_RULE}", "such as high")
 ]
 PriorityValue = Annotated[int, between(0, _MOST, "a priority", "a number such as 500")]
 PRIORITIES = AfterValidator(_priorities)
-WithinQueue = Annotated[StrictStr, one_of(lambda: WITHIN_QUEUE, "whom a job may preempt in its own queue")]
-WithinCohort = Annotated[StrictStr, one_of(lambda: WITHIN_COHORT, "whom a job may preempt to get lent quota back")]
+WithinQueue = Annotated[
+    StrictStr, one_of(lambda: WITHIN_QUEUE, "a choice of jobs that one may preempt in its own queue")
+]
+WithinCohort = Annotated[
+    StrictStr, one_of(lambda: WITHIN_COHORT, "a choice of jobs that one may preempt to get lent quota back")
+]
 Member = Annotated[
     StrictStr,
     matching(r"(user|group):[^@\s:]+@[^@\s:]+\.[^@\s:]+", "a person or a group", "group:research@my-lab.org"),

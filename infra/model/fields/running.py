@@ -69,8 +69,8 @@ EmailAddress = Annotated[
 Reader = Annotated[
     StrictStr,
     matching(
-        r"broker|controller|builder|pool/[a-z][a-z0-9-]*",
+        r"broker|controller|builder|(pool|team)/[a-z][a-z0-9-]*",
         "one of the stack's own identities",
-        "broker, controller, builder or pool/NAME",
+        "broker, controller, builder, pool/NAME or team/NAME",
     ),
 ]

@@ -24,7 +24,7 @@ from infra.model.yamlfile import YamlPath
 
 _MOST_EXCLUSIONS: Final = 20
 _LEAST_HOURS, _OF_DAYS, _WEEK = 48, 32, 7
-"""GKE wants this many hours of maintenance within so many days
+"""GKE requires this many hours of maintenance within so many days
 (cloud.google.com/kubernetes-engine/docs/concepts/maintenance-windows-and-exclusions, read 2026-11)."""
 _PODS_OF_A_NODE: Final = 110
 """GKE's default; a node has a block of twice as many addresses as pods, rounded up to a power of two."""
@@ -32,7 +32,7 @@ _PODS_OF_A_NODE: Final = 110
 
 def _slices_have_a_cluster(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
     if config.slices and has(config, "cluster") and config.cluster is None:
-        rule = "the stack declares no cluster, whose node pools slices are"
+        rule = "the stack declares slices and no cluster for them"
         yield Problem(subject(("slices",)), "", rule, "tidepool:cluster, or TPU VMs under tidepool:pools")
 
 
@@ -48,10 +48,10 @@ def _slice_places(config: StackConfig, _: Sequence[StackConfig], subject: Subjec
         if standing is None:
             yield zone_without(generation, zone, where)
         elif standing is ZoneStanding.SEEN and reason is None and has(entry, "unlisted_zone"):
-            rule = f"{zone} is not on Google's list for {generation.name}, it has only been seen to work"
+            rule = f"{zone} is not on Google's list for {generation.name}; it is only known to have worked"
             yield Problem(where, shown(zone), rule, "unlisted_zone: why it is used, or a listed zone")
         elif standing is ZoneStanding.LISTED and reason is not None:
-            rule = f"this reason is for a zone that Google does not list for {generation.name}; {zone} is not one"
+            rule = f"Google lists {zone} for {generation.name}, so no reason is needed"
             yield Problem(subject(("slices", index, "unlisted_zone")), shown(reason), rule, "remove the line")
         if region and region_of(zone) != region:
             rule = f"not in the cluster's region, {region}: {zone} is in {region_of(zone)}"
@@ -63,7 +63,7 @@ def _slice_shapes(config: StackConfig, _: Sequence[StackConfig], subject: Subjec
         if has(entry, "accelerator") and gke_shape(entry.accelerator) is None:
             where = subject(("slices", index, "accelerator"))
             others = [name for name, shape in gke_shapes().items() if shape.generation is entry.accelerator.generation]
-            rule = f"Google publishes no machine type of GKE for {entry.accelerator}"
+            rule = f"GKE has no machine type for {entry.accelerator}"
             yield Problem(where, shown(entry.accelerator.name), rule, f"one of {', '.join(others)}")
 
 
@@ -87,7 +87,7 @@ def _slice_counts(config: StackConfig, _: Sequence[StackConfig], subject: Subjec
 def _flex_start_counts(entry: Slices, where: str) -> Iterator[Problem]:
     """Google has no static count of flex-start nodes: they come when pods ask and go when their time is over."""
     if entry.number is not None:
-        rule = "flex-start slices never stand always: each comes when a pod asks for it, and goes after its time"
+        rule = "flex-start slices have no fixed number: each comes when a pod asks for it, and goes after its time"
         yield Problem(where, f"number {entry.number}", rule, f"buffer: 0 and maximum: {entry.number}")
     elif entry.least:
         rule = "flex-start slices have no buffer: each comes when a pod asks for it"
@@ -101,8 +101,8 @@ def _slices_once(config: StackConfig, _: Sequence[StackConfig], subject: Subject
         if has(entry, "accelerator", "zone", "capacity"):
             first = seen.setdefault((entry.name, entry.zone), index)
             if first != index:
-                rule = f"slices[{first}] is of the same accelerator, zone and kind of capacity"
-                yield Problem(subject(("slices", index)), f"{entry.name} in {entry.zone}", rule, "one of them")
+                rule = f"slices[{first}] has the same accelerator, zone and kind of capacity"
+                yield Problem(subject(("slices", index)), f"{entry.name} in {entry.zone}", rule, "one entry for both")
 
 
 def _slice_names(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
@@ -110,7 +110,7 @@ def _slice_names(config: StackConfig, _: Sequence[StackConfig], subject: Subject
     pools = {pool.name for pool in config.pools if has(pool, "name")}
     for index, entry in enumerate(config.slices):
         if has(entry, "accelerator", "capacity") and entry.name in pools:
-            rule = f"these slices are told as {entry.name}, which a pool of TPU VMs is named too"
+            rule = f"these slices are listed as {entry.name}, and a pool of TPU VMs has that name"
             yield Problem(subject(("slices", index)), shown(entry.name), rule, "another name for the pool")
 
 
@@ -122,7 +122,7 @@ def _cluster_zones(config: StackConfig, _: Sequence[StackConfig], subject: Subje
         at: YamlPath = ("cluster", *path)
         if not zones:
             yield Problem(subject((*at, "zones")), "[]", "no zone is named", "such as [us-central2-b]")
-        yield from repeats(zones, subject, (*at, "zones"), "a zone stands once")
+        yield from repeats(zones, subject, (*at, "zones"), "the zone is listed twice")
         for number, zone in right(zones):
             where = subject((*at, "zones", number))
             if has(cluster, "region") and region_of(zone) != cluster.region:
@@ -150,7 +150,7 @@ def _cpu_pools(config: StackConfig, _: Sequence[StackConfig], subject: Subject) 
         return
     at = ("cluster", "cpu_pools")
     names = [pool.name if has(pool, "name") else None for pool in cluster.cpu_pools]
-    yield from repeats(names, subject, at, "node pools of a cluster have names of their own", "name")
+    yield from repeats(names, subject, at, "the node pool's name is listed twice", "name")
     made = {pool.name for entry in config.slices if has(entry, *Slices.model_fields) for pool in entry_pools(entry)}
     for number, pool in enumerate(cluster.cpu_pools):
         if has(pool, "name") and (pool.name == SYSTEM_POOL or pool.name in made):
@@ -167,17 +167,17 @@ def _maintenance(config: StackConfig, _: Sequence[StackConfig], subject: Subject
         return
     given, at = cluster.maintenance, ("cluster", "maintenance")
     if has(given, "days", "hours"):
-        yield from repeats(given.days, subject, (*at, "days"), "a day stands once")
+        yield from repeats(given.days, subject, (*at, "days"), "the day is listed twice")
         hours = len(set(given.days)) * given.hours * _OF_DAYS / _WEEK
         if hours < _LEAST_HOURS:
-            rule = f"GKE wants {_LEAST_HOURS} hours of maintenance within {_OF_DAYS} days; these are {hours:.0f}"
+            rule = f"too little: {hours:.0f} hours in {_OF_DAYS} days, and GKE requires {_LEAST_HOURS}"
             yield Problem(subject(at), f"{len(given.days)} x {given.hours} h a week", rule, "more days, or more hours")
     exclusions = given.exclusions if has(given, "exclusions") else ()
     names = [each.name if has(each, "name") else None for each in exclusions]
-    yield from repeats(names, subject, (*at, "exclusions"), "an exclusion has a name of its own", "name")
+    yield from repeats(names, subject, (*at, "exclusions"), "the exclusion's name is listed twice", "name")
     if len(exclusions) > _MOST_EXCLUSIONS:
-        rule = f"more exclusions than the {_MOST_EXCLUSIONS} of a cluster"
-        yield Problem(subject((*at, "exclusions")), f"{len(exclusions)}", rule, "without those that are over")
+        rule = f"more than the {_MOST_EXCLUSIONS} exclusions that GKE allows"
+        yield Problem(subject((*at, "exclusions")), f"{len(exclusions)}", rule, "remove those that are over")
     for number, each in enumerate(exclusions):
         if has(each, "from", "to") and str(each.end) < str(each.start):
             where = subject((*at, "exclusions", number, "to"))
@@ -191,12 +191,12 @@ def _ranges(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> 
     ranges = {name: getattr(cluster.ranges, name) for name in ("nodes", "pods", "services")}
     for one, other in combinations(ranges, 2):
         if ranges[one].overlaps(ranges[other]):
-            rule = f"it overlaps with the range of {one}, {ranges[one]}"
+            rule = f"the range overlaps with that of {one}, {ranges[one]}"
             yield Problem(subject(("cluster", "ranges", other)), str(ranges[other]), rule, "another range")
     nodes, addresses = _demand(config, cluster)
     for name, needed in (("nodes", nodes), ("pods", addresses)):
         if needed > ranges[name].num_addresses:
-            rule = f"{nodes:,} nodes at most take {needed:,} addresses for {name}"
+            rule = f"too small: up to {nodes:,} nodes need {needed:,} addresses for {name}"
             fix = f"such as {ranges[name].network_address}/{32 - (needed - 1).bit_length()}"
             yield Problem(subject(("cluster", "ranges", name)), str(ranges[name]), rule, fix)
 

@@ -1,4 +1,4 @@
-"""Rules of queues: whose slices they share, and that every name is one."""
+"""Rules of queues and of the store beside them: whose slices teams share, that every name is one, who reaches what."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ from typing import Final
 from infra.model.errors import Problem
 from infra.model.partial import has
 from infra.model.refusals import Subject, shown
-from infra.model.rules.common import Rule, repeats
+from infra.model.rules.common import Rule, repeats, right
 from infra.model.schema import Queues, StackConfig
+
+_OF_REDIS: Final = 29
+"""Bits of the range of a Redis without read replicas
+(cloud.google.com/memorystore/docs/redis/networking, read 2026-11)."""
 
 
 def _queues(config: StackConfig) -> Queues | None:
@@ -18,7 +22,7 @@ def _queues(config: StackConfig) -> Queues | None:
 
 def _queues_have_a_cluster(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
     if _queues(config) is not None and has(config, "cluster") and config.cluster is None:
-        rule = "queues share the slices of a cluster, and the stack declares none"
+        rule = "the stack declares queues and no cluster whose slices they share"
         yield Problem(subject(("queues",)), "", rule, "tidepool:cluster and tidepool:slices, or no queues")
 
 
@@ -26,7 +30,7 @@ def _teams_once(config: StackConfig, _: Sequence[StackConfig], subject: Subject)
     queues = _queues(config)
     if queues is not None and has(queues, "teams"):
         listed = (team.name if has(team, "name") else None for team in queues.teams)
-        yield from repeats(listed, subject, ("queues", "teams"), "each team once: its name is its namespace", "name")
+        yield from repeats(listed, subject, ("queues", "teams"), "the team's name is listed twice", "name")
 
 
 def _teams_use_what_is_there(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
@@ -41,7 +45,7 @@ def _teams_use_what_is_there(config: StackConfig, _: Sequence[StackConfig], subj
             if accelerator.name not in there:
                 at = subject(("queues", "teams", index, "accelerators", place))
                 fix = f"one of {', '.join(sorted(there))}" if there else "an entry of tidepool:slices first"
-                yield Problem(at, shown(accelerator.name), "a team uses slices that the stack declares", fix)
+                yield Problem(at, shown(accelerator.name), "the stack declares no slices of this accelerator", fix)
 
 
 def _reclaim_of_what_is_lent(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
@@ -52,8 +56,50 @@ def _reclaim_of_what_is_lent(config: StackConfig, _: Sequence[StackConfig], subj
         and queues.reclaim != "never"
         and not queues.borrowing
     ):
-        rule = "no queue lends anything, so that there is nothing to get back"
+        rule = "no queue lends quota, so there is nothing to get back"
         yield Problem(subject(("queues", "reclaim")), shown(queues.reclaim), rule, "borrowing: true, or reclaim: never")
+
+
+def _store_has_teams(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+    if not has(config, "store", "queues") or config.store is None:
+        return
+    if config.queues is None:
+        rule = "jobs of teams use the store, and the stack declares no team"
+        yield Problem(subject(("store",)), "", rule, "tidepool:queues, or no store")
+    elif has(config.store, "firestore") and config.store.firestore is not None and has(config.queues, "teams"):
+        for index, team in right(config.queues.teams):
+            if has(team, "account") and team.account is None:
+                rule = "its pods reach Firestore as a Google account, and this team has none"
+                yield Problem(
+                    subject(("queues", "teams", index)), "", rule, "account: beside its name, or store: redis"
+                )
+
+
+def _one_store(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+    store = config.store if has(config, "store") else None
+    if store is None or not has(store, "redis", "firestore"):
+        return
+    if (store.redis is None) == (store.firestore is None):
+        said = "redis, firestore" if store.redis else ""
+        yield Problem(subject(("store",)), said, "a stack has one store", "redis: or firestore:, one of them")
+
+
+def _store_range(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+    store = config.store if has(config, "store") else None
+    redis = store.redis if store is not None and has(store, "redis") else None
+    if redis is None or not has(redis, "range"):
+        return
+    where = subject(("store", "redis", "range"))
+    if redis.range.prefixlen != _OF_REDIS:
+        rule = "Memorystore takes a range of eight addresses"
+        yield Problem(where, str(redis.range), rule, f"such as {redis.range.network_address}/{_OF_REDIS}")
+    cluster = config.cluster if has(config, "cluster") else None
+    if cluster is None or not has(cluster, "ranges"):
+        return
+    for name in ("nodes", "pods", "services"):
+        if redis.range.overlaps(getattr(cluster.ranges, name)):
+            rule = f"it overlaps with the cluster's range of {name}, {getattr(cluster.ranges, name)}"
+            yield Problem(where, str(redis.range), rule, "another range")
 
 
 RULES: Final[tuple[Rule, ...]] = (
@@ -61,4 +107,7 @@ RULES: Final[tuple[Rule, ...]] = (
     _teams_once,
     _teams_use_what_is_there,
     _reclaim_of_what_is_lent,
+    _store_has_teams,
+    _one_store,
+    _store_range,
 )

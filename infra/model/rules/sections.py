@@ -114,6 +114,8 @@ def _secret_readers(config: StackConfig, _: Sequence[StackConfig], subject: Subj
             if reader == "builder" and has(config, "registries") and config.registries is None:
                 rule = "this stack has no registries, and so no builder"
                 yield Problem(where, shown(reader), rule, "remove the reader, or declare tidepool:registries")
+            if kind == "team":
+                yield from _team_reader(config, reader, where)
             if kind != "pool":
                 continue
             pool = pools.get(name)
@@ -124,6 +126,20 @@ def _secret_readers(config: StackConfig, _: Sequence[StackConfig], subject: Subj
             elif has(pool, "trust") and pool.trust is Trust.FORK:
                 rule = f"pool {name} has trust fork: any pull request could read the secret"
                 yield Problem(where, shown(reader), rule, "remove the reader, or a pool of trust member")
+
+
+def _team_reader(config: StackConfig, reader: str, where: str) -> Iterator[Problem]:
+    """A team's jobs read as its Google account, by the files that its pods mount."""
+    name = reader.partition("/")[2]
+    queues = config.queues if has(config, "queues") else None
+    teams = {team.name: team for team in queues.teams if has(team, "name")} if queues and has(queues, "teams") else {}
+    if name not in teams:
+        nearest = nearest_names(name, teams)
+        fix = f"team/{nearest[0]}" if nearest else "a team of tidepool:queues"
+        yield Problem(where, shown(reader), "this stack has no such team", fix)
+    elif has(teams[name], "account") and teams[name].account is None:
+        rule = f"team {name} has no Google account that may read it"
+        yield Problem(where, shown(reader), rule, f"account: of team {name}, or another reader")
 
 
 def _github(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:

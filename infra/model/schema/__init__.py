@@ -32,6 +32,7 @@ from infra.model.schema.running import (
     SecretDecl,
 )
 from infra.model.schema.stack import StackConfig
+from infra.model.schema.store import FirestoreDecl, LockStore, RedisDecl
 
 __all__ = [
     "App",
@@ -47,9 +48,11 @@ __all__ = [
     "DiskMode",
     "Exclusion",
     "Fallback",
+    "FirestoreDecl",
     "Freeze",
     "FreezeOverride",
     "GitHub",
+    "LockStore",
     "Maintenance",
     "Mirror",
     "MirrorCleanup",
@@ -57,6 +60,7 @@ __all__ = [
     "Queues",
     "Quota",
     "QuotaKind",
+    "RedisDecl",
     "Registries",
     "Repository",
     "Reservation",

@@ -23,6 +23,7 @@ from infra.model.schema.gke import Cluster, Slices
 from infra.model.schema.images import Builds, Mirror, Registries
 from infra.model.schema.queues import Queues
 from infra.model.schema.running import Bucket, Budget, Controller, Freeze, GitHub, RuleException, Runners, SecretDecl
+from infra.model.schema.store import LockStore
 
 
 class StackConfig(Section):
@@ -37,6 +38,7 @@ class StackConfig(Section):
     cluster: Annotated[Cluster | None, WRITTEN] = None
     slices: tuple[Slices, ...] = ()
     queues: Annotated[Queues | None, WRITTEN] = None
+    store: Annotated[LockStore | None, WRITTEN] = None
     reservations: tuple[Reservation, ...] = ()
     quotas: tuple[Quota, ...] = ()
     registries: Annotated[Registries | None, WRITTEN] = None

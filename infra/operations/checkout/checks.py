@@ -44,7 +44,7 @@ def scan(paths: Iterable[Path]) -> tuple[str, ...]:
     return ("detect-secrets-hook", "--no-verify", "--disable-filter", BY_EXTENSION, *off, *map(str, paths))
 
 
-AT_ONCE = 2
+CORES = min(os.cpu_count() or 2, 8)
 BIN = Path(sys.executable).parent
 CODE = ("infra", "workflows", "tests")
 WORKFLOW_SCHEMA = ("--builtin-schema", "vendor.github-workflows")
@@ -128,9 +128,11 @@ def pytest_check(*, unit: bool, heavy: bool, live: bool, extra: Sequence[str]) -
     tiers = (("heavy", heavy), ("live", live), ("end_to_end", not unit))
     excluded = [f"not {tier}" for tier, wanted in tiers if not wanted]
     # Replacing a worker that crashed, xdist waits for ever for a module of tests that the dead one had begun. Sorted by
-    # how many tests they have, modules of few long ones would come last, when the other worker has nothing left.
+    # how many tests they have, modules of few long ones would come last, when the other workers have nothing left; so
+    # the order is that of tests/conftest.py.
     spread = ("--dist", "loadscope", "--no-loadscope-reorder", "--max-worker-restart", "0")
-    workers = () if extra else ("-n", "2", *spread)
+    # One worker more than cores: tests wait for disks and processes, and for limits that pass.
+    workers = () if extra else ("-n", str(CORES + 1), *spread)
     return Check("pytest", ("pytest", "-m", " and ".join(excluded), *workers, *extra), alone=True)
 
 
@@ -187,11 +189,11 @@ def is_dockerfile(path: Path) -> bool:
 
 
 def run_all(checks: Sequence[Check], tell: Callable[[str], None], *, strict: bool, quiet: bool) -> list[CheckResult]:
-    """Run each, two side by side but for those that run alone. tell: hears which, and what they print.
+    """Run each, as many side by side as there are cores, but for those that run alone.
 
-    quiet: what those that run alone print goes to stderr.
+    tell: hears which, and what they print. quiet: what those that run alone print goes to stderr.
     """
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+    with ThreadPoolExecutor(CORES) as pool:
         run_one = partial(run, tell=tell, strict=strict, quiet=quiet)
         together = list(pool.map(run_one, (check for check in checks if not check.alone)))
     return [*together, *(run_one(check) for check in checks if check.alone)]

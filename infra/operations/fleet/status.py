@@ -24,6 +24,7 @@ from infra.model.fleet import slots
 from infra.operations.errors import Refusal
 from infra.operations.fleet.looks import Fleet, UnknownSubject, fleets_declared, open_fleet, stack_of
 from infra.operations.ports import SILENT, Teller
+from infra.operations.stacks.nodes import nodes_now
 from infra.operations.stacks.pools import GrantsSeen, policies_of
 from infra.operations.stacks.stack_file import known_stacks
 from infra.operations.workspace import workspace
@@ -82,10 +83,12 @@ class Statuses:
         except GoogleError as error:
             yield FleetStatus(stack=fleet.stack, at=datetime.now(UTC), problems=(str(error), *trouble))
             return
-        if self.stack or trouble or found.orphan_vms or found.desired or slots(fleet.config):
+        cluster = None if trouble else nodes_now(fleet.config, fleet.place.endpoint)
+        if self.stack or trouble or found.orphan_vms or found.desired or cluster or slots(fleet.config):
             grants = self._grants[fleet.stack]
             problems = (*found.problems, *trouble)
-            yield replace(found, grants=grants.strange, unread=grants.unread, problems=problems)
+            told = replace(found, cluster=cluster, problems=problems)
+            yield replace(told, grants=grants.strange, unread=grants.unread)
 
 
 def _grants(fleet: Fleet | FleetStatus) -> GrantsSeen:
@@ -140,6 +143,7 @@ def amiss(status: FleetStatus) -> str:
     said = [f"{len(status.unhealthy)} of {status.desired} VMs do not serve"] if status.unhealthy else []
     said += [f"{len(status.orphans)} without owner"] if status.orphans else []
     said += [f"{len(status.findings)} to look at"] if status.findings else []
+    said += ["the cluster is not as declared"] if status.cluster and status.cluster.troubles else []
     said += ["not as the stack file says"] if status.unapplied else []
     return ", ".join(said) or "not as declared yet"
 

@@ -158,7 +158,7 @@ def _folders(lab: Lab, image: Image, commits: Mapping[str, str]) -> dict[str, st
         if repository not in folders:
             raise Refusal(f"a build of {image.name} reads {' and '.join(sorted(folders))}, not {repository}")
         if not re.fullmatch(r"[0-9a-f]{40}", commit):
-            raise Refusal(f"--revision {repository}: {commit!r} is no commit of 40 hexadecimal digits")
+            raise Refusal(f"--revision {repository}: {commit!r} is not a commit of 40 hexadecimal digits")
     return {folders[repository]: commit for repository, commit in commits.items()}
 
 
@@ -185,7 +185,7 @@ def finished(lab: Lab, image: str, build: Path, documents: Mapping[str, Path]) -
         found = Build.model_validate_json(_read(build))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        raise Failure(f"{build} is no build: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        raise Failure(f"{build} is not a build: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
     found = found.model_copy(update={"due_by": due_by(lab.spec, name, found.built)})
     return Finished(image=name, build=found, documents={key: _read(path) for key, path in documents.items()})
 

@@ -92,7 +92,9 @@ def _differing(root: Path, base: str) -> tuple[str, ...]:
     """Files of the working tree that differ from the commit where HEAD and `base` parted, new ones included."""
     parted = _parted(root, base)
     if parted is None:
-        raise Refusal(f"{base!r} is no commit that this checkout has in common with HEAD; a clone of depth 1 lacks it")
+        raise Refusal(
+            f"{base!r} is not a commit that this checkout has in common with HEAD; a clone of depth 1 lacks it"
+        )
     differing = _git(root, "diff", "--name-only", "--no-renames", "-z", parted) or ""
     new = _git(root, "ls-files", "--others", "--exclude-standard", "-z") or ""
     return tuple(sorted({each for each in f"{differing}\0{new}".split("\0") if each}))
@@ -171,5 +173,5 @@ def listing(repository: str, checkout: Path) -> NewListing:
 def _told(checkout: Path, *arguments: str) -> str:
     done = _asked(checkout, *arguments, without="it lists the files of a working copy")
     if done.returncode != 0:
-        raise Refusal(f"{checkout} is no working copy with a commit: {done.stderr.strip()}")
+        raise Refusal(f"{checkout} is not a working copy with a commit: {done.stderr.strip()}")
     return done.stdout

@@ -150,7 +150,7 @@ def _whole(work: Work, digest: str) -> str:
         raise Refusal(
             f"{len(known)} recorded builds start with {digest}; give all of sha256: and 64 hexadecimal digits"
         )
-    raise Refusal(f"{digest!r} is no digest: sha256: and 64 hexadecimal digits, or 12 of them for a recorded build")
+    raise Refusal(f"{digest!r} is not a digest: sha256: and 64 hexadecimal digits, or 12 of them for a recorded build")
 
 
 def place_in_short(place: str) -> str:

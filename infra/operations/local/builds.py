@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from infra.local.builds.machine import BuildOutcome, StepStatus
-from infra.local.builds.queue import NoSuchStepError, Yard, made_up_commit
+from infra.local.builds.queue import BuildQueue, NoSuchStepError, made_up_commit
 from infra.local.builds.running import UnsupportedError
 from infra.local.cloud.build_control import BuildControl
 from infra.local.registry import RegistryError
@@ -40,8 +40,8 @@ def run_builds(fault: str | None) -> Iterator[tuple[Mapping[str, Any], BuildOutc
     fault: a step whose tools fail, `STEP[:REGION]`.
     """
     with running() as control, _at_work():
-        yard = _yard(control)
-        while (ran := yard.run_next(fault)) is not None:
+        queue = _queue(control)
+        while (ran := queue.run_next(fault)) is not None:
             yield ran
 
 
@@ -66,7 +66,7 @@ def run_jobs(
     """
     lab = declared()
     if commit and not re.fullmatch(r"[0-9a-f]{40}", commit):
-        raise Refusal(f"--commit: {commit!r} is no commit of 40 hexadecimal digits")
+        raise Refusal(f"--commit: {commit!r} is not a commit of 40 hexadecimal digits")
     started = github_jobs(repository, changed)
     if started is None:
         raise Refusal(f"this checkout makes no workflow that builds images for pushes to {repository}")
@@ -86,16 +86,16 @@ def run_jobs(
 
     def runs() -> Iterator[tuple[str, BuildOutcome]]:
         with running() as control, _at_work():
-            yield from _yard(control).run_jobs(
+            yield from _queue(control).run_jobs(
                 found, started.images, run=str(now), commits={repository: pushed}, now=now, fault=fault
             )
 
     return started, runs()
 
 
-def _yard(control: BuildControl) -> Yard:
+def _queue(control: BuildControl) -> BuildQueue:
     place = workspace()
-    return Yard(control=control, home=place.home, root=place.root, recipes=declared().spec.recipes)
+    return BuildQueue(control=control, home=place.home, root=place.root, recipes=declared().spec.recipes)
 
 
 @contextmanager

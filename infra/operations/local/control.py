@@ -88,7 +88,7 @@ def fail(kind: str, *, lasting: float | None, **rule: Any) -> None:
     """Let requests go wrong; what is None is not said. lasting: seconds of the cloud's time, None for ever."""
     given = {key: value for key, value in rule.items() if value is not None}
     if (zone := given.get("zone")) and not any(fnmatchcase(each, zone) for each in _places()):
-        raise Refusal(f"{zone} is no zone or region.{meant(zone, ZONES)} A fault there would strike nothing")
+        raise Refusal(f"{zone} is not a zone or region.{meant(zone, ZONES)} A fault there would strike nothing")
     with running() as cloud:
         if lasting is not None:
             given["until"] = cloud.clock()["seconds"] + lasting

@@ -55,7 +55,9 @@ def use(config: Path, cluster: str) -> str:
         (first, *_) = yaml.safe_load(config.read_text(encoding="utf-8"))["clusters"]
         server, certificate = first["cluster"]["server"], first["cluster"]["certificate-authority-data"]
     except (OSError, yaml.YAMLError, LookupError, TypeError, ValueError) as error:
-        raise Refusal(f"{config} is no kubeconfig with a server and its certificate-authority-data: {error}") from error
+        raise Refusal(
+            f"{config} is not a kubeconfig with a server and its certificate-authority-data: {error}"
+        ) from error
     if urlsplit(server).scheme != "https":
         raise Refusal(f"{config} names {server}; GKE's clusters are reached by https")
     endpoint = server.removeprefix("https://").rstrip("/")

@@ -14,11 +14,13 @@ from infra.fleet.records import Records
 from infra.fleet.status.derive import coming
 from infra.fleet.status.shape import RolloutStatus
 from infra.model import names
+from infra.model.cluster_state import ClusterNow
 from infra.model.json_shape import JsonShape
 from infra.model.plan import Op, Plan, Status, Step
 from infra.model.planned_records import OBJECT_TYPE
 from infra.model.schema import StackConfig
 from infra.operations.images.after_apply import after_apply
+from infra.operations.stacks.nodes import nodes_now
 from infra.operations.stacks.pools import PoolState, pools_now
 
 _MISSING: Final = 404
@@ -41,16 +43,17 @@ class Published(JsonShape):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aftermath(JsonShape):
-    """manifest: None where there is none, or where it could not be read.
+    """manifest: None where there is none, or where it could not be read. cluster: None where none is declared.
 
     rollouts: of pools that are about to try a version, or that leave one back. building: images whose builds were
     started, since their triggers have other steps now.
     """
 
-    JSON = ("pools", "registries", "manifest", "rollouts", "building", "problems")
+    JSON = ("pools", "cluster", "registries", "manifest", "rollouts", "building", "problems")
 
     config: StackConfig
     pools: tuple[PoolState, ...]
+    cluster: ClusterNow | None
     manifest: Published | None
     rollouts: tuple[RolloutStatus, ...]
     building: tuple[str, ...]
@@ -84,6 +87,7 @@ def look_after(config: StackConfig, run: Plan, endpoint: str | None) -> Aftermat
     return Aftermath(
         config=config,
         pools=pools,
+        cluster=nodes_now(config, endpoint),
         manifest=published,
         rollouts=rollouts,
         building=images.started,

@@ -81,7 +81,7 @@ def version(root: Path, stack: str, where: str | None) -> Version:
     What ends in .yaml or .yml, or starts like a path, is a file. A file's siblings are those of the working tree.
     """
     if not names.is_resource_name(stack):
-        raise Refusal(f"{stack!r} is no name of a stack: it has {names.RESOURCE_NAME_RULE}")
+        raise Refusal(f"{stack!r} is not the name of a stack, which has {names.RESOURCE_NAME_RULE}")
     here = _working_tree(root)
     if where is None:
         return Version(source=_path(stack), files=here, root=root)

@@ -127,7 +127,7 @@ def _commit(checkout: Path) -> str:
         raise Refusal("git is not installed; it says at which commit a checkout is") from None
     if done.returncode != 0:
         said = done.stderr.strip().partition("\n")[0]
-        raise Refusal(f"{checkout} is no checkout with a commit, which the list names; commit there first ({said})")
+        raise Refusal(f"{checkout} is not a checkout with a commit, which the list names; commit there first ({said})")
     return done.stdout.strip()
 
 

@@ -115,7 +115,7 @@ def pin_actions(commit: str) -> tuple[dict[str, str], Wrote]:
     wanted, git = folders(here.outputs.actions), _Git(here.root)
     everywhere = git.commit(commit) if commit != NEWEST else ""
     if commit != NEWEST and not (everywhere and git.behind(everywhere)):
-        raise Refusal(f"{commit} is no commit in the history of HEAD: who merges would not get it; pin one that is")
+        raise Refusal(f"{commit} is not a commit in the history of HEAD: who merges would not get it; pin one that is")
     pins: dict[str, OwnPin] = {}
     for name, content in wanted.items():
         old = here.world.action_pins.get(name)

@@ -20,29 +20,37 @@ from infra.preview.sentences import plural
 
 @dataclass(frozen=True, slots=True)
 class CapacityMove:
-    """VMs that come and VMs that go, summed pool by pool, and what that is in chips."""
+    """VMs that come and VMs that go, summed pool by pool, the same of a cluster's slices, and what that is in chips."""
 
-    come: int
-    go: int
+    vms: tuple[int, int]
+    slices: tuple[int, int]
     chips: int
 
     @classmethod
-    def of(cls, deltas: Iterable[tuple[int, int]]) -> CapacityMove:
-        """From VMs and chips of each pool and zone."""
-        pairs = list(deltas)
-        return cls(
-            come=sum(max(vms, 0) for vms, _ in pairs),
-            go=sum(max(-vms, 0) for vms, _ in pairs),
-            chips=sum(chips for _, chips in pairs),
-        )
+    def of(cls, deltas: Iterable[tuple[bool, int, int]]) -> CapacityMove:
+        """From each pool and zone: whether it is of a cluster, its VMs or slices, its chips."""
+        told = list(deltas)
+        vms, slices = ([count for in_cluster, count, _ in told if in_cluster is which] for which in (False, True))
+        return cls(vms=_both_ways(vms), slices=_both_ways(slices), chips=sum(chips for *_, chips in told))
 
     def __str__(self) -> str:
-        """`+1 VM, +4 chips`; both ways where VMs come and go; empty where no VM does and no chip."""
-        if not (self.come or self.go or self.chips):
+        """`+1 VM, +4 chips`; both ways where VMs come and go; empty where no VM, slice or chip does."""
+        if not (any(self.vms) or any(self.slices) or self.chips):
             return ""
-        vms = [f"{sign}{plural(count, 'VM')}" for sign, count in (("+", self.come), ("-", self.go)) if count]
+        vms = [
+            f"{sign}{plural(count, noun)}"
+            for noun, counts in (("VM", self.vms), ("slice", self.slices))
+            for sign, count in zip("+-", counts, strict=True)
+            if count
+        ]
         chips = f"{self.chips:+,} {'chip' if abs(self.chips) == 1 else 'chips'}" if self.chips else "chips unchanged"
         return ", ".join(part for part in (" ".join(vms), chips) if part)
+
+
+def _both_ways(deltas: Iterable[int]) -> tuple[int, int]:
+    """What comes, and what goes."""
+    deltas = list(deltas)
+    return sum(max(delta, 0) for delta in deltas), sum(max(-delta, 0) for delta in deltas)
 
 
 def block(stack: str, plan: Plan | None, meaning: Meaning | None, *, planless: bool) -> Block:
@@ -55,18 +63,18 @@ def block(stack: str, plan: Plan | None, meaning: Meaning | None, *, planless: b
 
 
 def moved_by(plan: Plan) -> CapacityMove:
-    """What a plan does to VMs."""
-    places: defaultdict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
+    """What a plan does to VMs and slices."""
+    places: defaultdict[tuple[str, str, bool], list[int]] = defaultdict(lambda: [0, 0])
     for change in capacity(plan):
-        sums = places[change.place.pool, change.place.zone]
+        sums = places[change.place.pool, change.place.zone, change.place.in_cluster]
         sums[0] += change.after - change.before
         sums[1] += change.chips[1] - change.chips[0]
-    return CapacityMove.of((vms, chips) for vms, chips in places.values())
+    return CapacityMove.of((in_cluster, vms, chips) for (*_, in_cluster), (vms, chips) in places.items())
 
 
 def meant_by(meaning: Meaning) -> CapacityMove:
-    """What an edit does to VMs."""
-    return CapacityMove.of((pool.slices.delta, pool.chips.delta) for pool in meaning.pools)
+    """What an edit does to VMs and slices."""
+    return CapacityMove.of((pool.always is not None, pool.slices.delta, pool.chips.delta) for pool in meaning.pools)
 
 
 def touched(plan: Plan) -> int:

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from infra.model.plan import Op, Plan, PropertyChange, Step
-from infra.model.planned_capacity import VM_TYPE, chips_of
+from infra.model.planned_capacity import NODE_POOL_TYPE, VM_TYPE, chips_of, holds_slices
 from infra.model.planned_records import is_record, record_changes
 from infra.preview.blocks import Block, Rank
 from infra.preview.comment.headline import touched
 from infra.preview.markup import code, html, masked_value, name, prose
 from infra.preview.sentences import plural
-from infra.preview.words import grouped, ranges, short_type, shown
+from infra.preview.words import by_name, counted, grouped, ranges, short_type, shown
 
 NAMES_A_LINE: Final = 24
 _TITLES: Final = {
@@ -100,21 +100,22 @@ def _entry(token: str, changes: Sequence[str], group: Sequence[Step]) -> Iterato
 
 def _changes(step: Step) -> list[str]:
     paths = sorted(step.diff, key=lambda path: (not step.diff[path].replaces, path))
-    said = [_change(path, step.diff[path]) for path in paths]
+    said = [_change(path, by_name(step, path), step.diff[path]) for path in paths]
     return said or [f"{name(path)} forces it" for path in step.replace_reasons]
 
 
-def _change(path: str, change: PropertyChange) -> str:
+def _change(path: str, told: str, change: PropertyChange) -> str:
+    """told: the path as people read it."""
     before, after = (code(shown(masked_value(value, path))) for value in (change.before, change.after))
     forces = " **forces the replacement**" if change.replaces else ""
     match change.kind:
         case "add":
-            return f"{name(path)}: {after} added{forces}"
+            return f"{name(told)}: {after} added{forces}"
         case "delete":
-            return f"{name(path)}: {before} removed{forces}"
+            return f"{name(told)}: {before} removed{forces}"
         case "update":
             said = f"{before} → {after}" if before != after else "changed"
-            return f"{name(path)}: {said}{forces}"
+            return f"{name(told)}: {said}{forces}"
 
 
 def losses(plan: Plan) -> Iterator[Block]:
@@ -130,10 +131,15 @@ def losses(plan: Plan) -> Iterator[Block]:
         return
     yield Block(
         rank=Rank.LOSSES,
-        opening="> [!CAUTION]\n> A job that runs on one of these VMs is lost." + _anew(vms[1][1]) + "\n>",
+        opening=f"> [!CAUTION]\n> A job that runs on one of these {_called(vms)} is lost.{_anew(vms[1][1])}\n>",
         lines=lines,
         what="lines of VMs that go",
     )
+
+
+def _called(lost: Sequence[tuple[str, Sequence[Step]]]) -> str:
+    types = {step.type for _, steps in lost for step in steps}
+    return " and ".join(noun for token, noun in ((VM_TYPE, "VMs"), (NODE_POOL_TYPE, "node pools")) if token in types)
 
 
 def _anew(replaced: Sequence[Step]) -> str:
@@ -143,11 +149,12 @@ def _anew(replaced: Sequence[Step]) -> str:
 def _counted(verb: str, steps: Sequence[Step]) -> str:
     vms, others = _vms(steps), len(steps) - len(_vms(steps))
     chips = sum(map(chips_of, vms))
-    parts = [f"{plural(len(vms), 'VM')} ({plural(chips, 'chip')})"] if vms else []
+    parts = [f"{counted([step.name for step in vms])} ({plural(chips, 'chip')})"] if vms else []
     if others:
         parts.append(plural(others, "other resource" if vms else "resource"))
     return f"{verb} {' and '.join(parts)}"
 
 
 def _vms(steps: Sequence[Step]) -> list[Step]:
-    return [step for step in steps if step.type == VM_TYPE]
+    """TPU VMs, and node pools of slices."""
+    return [step for step in steps if holds_slices(step)]

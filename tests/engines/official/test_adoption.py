@@ -67,7 +67,7 @@ def vm_state(index: int, **marks: bool) -> dict[str, Any]:
     return {"urn": urn, "type": VM_TYPE, "custom": True, "id": each.id, "inputs": {}, "outputs": {}, **marks}
 
 
-def test_a_killed_run_leaves_creates_whose_ids_can_be_foretold() -> None:
+def test_a_killed_run_leaves_creates_whose_ids_follow_from_their_inputs() -> None:
     found = creates(killed()["deployment"])
     assert sorted(each.name for each in found) == [f"tpu-ci-us-west4-a-{index}" for index in (1, 2, 3, 4)]
     assert found[0].import_id == f"projects/hai-gcp-models/locations/us-west4-a/nodes/{found[0].name}"

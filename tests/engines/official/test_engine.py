@@ -309,4 +309,4 @@ def test_recovery_is_told_to_the_listener(request_: EngineRequest) -> None:
     engine(request_, cli).up(heard.append)
     said = [event.message for event in heard if isinstance(event, Diagnostic)]
     assert "an earlier run was killed" in said[0]
-    assert said[1].startswith("taken into the state, since they stand in the cloud: ")
+    assert said[1].startswith("adopted, since they exist in the cloud: ")

@@ -192,7 +192,7 @@ def test_an_attribute_file_that_a_kill_left_empty_is_removed(tmp_path: Path) -> 
     (folder / "ci.json.bak.attrs").write_text('{"md5":"a"}')
     said = filestate.readable(f"file://{tmp_path}", "ci", "words", {})
     assert sorted(path.name for path in folder.iterdir()) == ["ci.json.bak.attrs"]
-    assert [each.message for each in said] == ["removed ci.json.attrs, which a killed run had left empty"]
+    assert [each.message for each in said] == ["removed ci.json.attrs, an empty file that a killed run left"]
 
 
 def test_a_backend_that_is_no_folder_is_left_alone() -> None:

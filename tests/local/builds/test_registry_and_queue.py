@@ -11,7 +11,7 @@ import pytest
 
 from infra.local.builds import queue
 from infra.local.builds.machine import BuildMachine, BuildOutcome, StepStatus
-from infra.local.builds.queue import Yard
+from infra.local.builds.queue import BuildQueue
 from infra.local.cloud.control import ControlError
 from infra.local.registry import Registry
 from infra.tools.processes import one_at_a_time
@@ -86,26 +86,26 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return builds
 
 
-def yard(control: Control, home: Path) -> Yard:
-    return Yard(control=control, home=home, root=home, recipes="owner/name")  # ty: ignore[invalid-argument-type]
+def build_queue(control: Control, home: Path) -> BuildQueue:
+    return BuildQueue(control=control, home=home, root=home, recipes="owner/name")  # ty: ignore[invalid-argument-type]
 
 
 def test_a_build_that_another_command_takes_first_is_left_to_it(ran: list[str], tmp_path: Path) -> None:
     control = Control("first", "second", overtaken=1)
-    assert yard(control, tmp_path).run_next(None) is not None
+    assert build_queue(control, tmp_path).run_next(None) is not None
     assert ran == ["second"]
     assert control.reports == [("second", "SUCCESS")]
 
 
 def test_where_other_commands_take_everything_nothing_is_left_to_run(ran: list[str], tmp_path: Path) -> None:
-    assert yard(Control("first", overtaken=1), tmp_path).run_next(None) is None
+    assert build_queue(Control("first", overtaken=1), tmp_path).run_next(None) is None
     assert ran == []
 
 
 def test_an_interrupted_build_is_cancelled_and_not_at_work_for_ever(ran: list[str], tmp_path: Path) -> None:
     control = Control("interrupted")
     with pytest.raises(KeyboardInterrupt):
-        yard(control, tmp_path).run_next(None)
+        build_queue(control, tmp_path).run_next(None)
     assert ran == ["interrupted"]
     assert control.reports == [("interrupted", "CANCELLED")]
 
@@ -114,7 +114,7 @@ def test_a_build_whose_command_was_killed_is_not_at_work_for_ever(ran: list[str]
     control = Control("next")
     control.working = [{"id": name, "name": name} for name in ("killed", "running")]
     with one_at_a_time(tmp_path / "builds" / "running" / "at-work.lock"):
-        yard(control, tmp_path).run_next(None)
+        build_queue(control, tmp_path).run_next(None)
     assert ran == ["next"]
     assert control.reports == [("killed", "INTERNAL_ERROR"), ("next", "SUCCESS")]
 

@@ -6,12 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from infra.jobs.kube import Kube, KubeError
 from infra.local.cloud.testing import TestCloud
 from infra.local.engine.backend import Backend
 from infra.local.engine.engine import Engine
 from infra.local.engine.run import Options
 from infra.local.provider import GoogleProvider
+from infra.model.cluster_state import ClusterNow, SlicesNow
 from infra.model.plan import Op, Plan
+from infra.model.schema import StackConfig
+from infra.operations.stacks.nodes import nodes_now
 from infra.program.stack import declare
 from tests.local.end_to_end.fleet_world import PASSPHRASE, complaints
 from tests.model.given import parse, stack_text
@@ -37,9 +41,16 @@ class Stack:
     def __init__(self, root: Path, cloud: TestCloud, of: str) -> None:
         self._backend, self._cloud, self._of = Backend(root), cloud, of
 
+    def config(self, *slices: str) -> StackConfig:
+        return parse(stack_text(cluster=self._of, slices="".join(slices), pools="[]\n"), stack="training")
+
+    def nodes(self, *slices: str) -> ClusterNow:
+        found = nodes_now(self.config(*slices), self._cloud.url)
+        assert found is not None
+        return found
+
     def engine(self, *slices: str) -> Engine:
-        text = stack_text(cluster=self._of, slices="".join(slices), pools="[]\n")
-        config = parse(text, stack="training")
+        config = self.config(*slices)
         google = {"gcp": GoogleProvider(self._cloud.url, "my-lab")}
         values = {"gcp:project": "my-lab"}
         return Engine(
@@ -93,3 +104,34 @@ def test_engine_refuses_to_replace_a_cluster_before_any_of_its_pools_is_gone(tmp
     plan = moved.engine(*V4_SLICES).up()
     assert "protected" in "\n".join(complaints(plan))
     assert Stack(tmp_path, cloud, V4).changes(*V4_SLICES) == []
+
+
+def test_how_nodes_stand_is_asked_of_gke_and_of_the_cluster(tmp_path: Path, cloud: TestCloud) -> None:
+    stack = Stack(tmp_path, cloud, V4)
+    large, small = V4_SLICES
+    assert stack.nodes(large, small).troubles == ("cluster train is not there",)
+    stack.changes(large, small)
+    found = stack.nodes(large, small)
+    assert (found.state, found.troubles, found.known) == ("RUNNING", (), True)
+    assert [row.name for row in found.rows] == ["v4-32-spot", "v4-8-spot", "system", "batch"]
+    assert [row.slices for row in found.rows][:2] == [SlicesNow(least=1, most=2, standing=1, free=None)] * 2
+    assert [row.ready for row in found.rows] == [4, 1, 1, 0]
+    fewer = large.replace("maximum: 2", "maximum: 1")
+    assert stack.nodes(fewer, small).troubles == (
+        "node pool ct4p-hightpu-4t-2x2x4-b-spot-1 is ours and not declared",
+    ), "as long as the edit is not applied"
+
+
+def test_what_the_clusters_api_does_not_say_is_unknown(
+    tmp_path: Path, cloud: TestCloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stack = Stack(tmp_path, cloud, V4)
+    stack.changes(*V4_SLICES)
+
+    def silent(*_: object, **__: object) -> None:
+        raise KubeError("GET /api/v1/nodes", "no answer")
+
+    monkeypatch.setattr(Kube, "get", silent)
+    found = stack.nodes(*V4_SLICES)
+    assert found.problems == ("nodes are not known: GET /api/v1/nodes failed: no answer",)
+    assert (found.troubles, found.known, found.rows[0].pools) == ((), False, {"RUNNING": 2})

@@ -205,12 +205,12 @@ def test_the_next_run_says_what_was_in_flight(world: World, monkeypatch: pytest.
         world.up(previewed=True)
     killer.revive()
     said = [(one.severity, one.message) for one in world.up().diagnostics]
-    taken = "net (fake:index:Net) was being created when the last run ended: it is there as net/n, and is taken over"
+    taken = "net (fake:index:Net) was being created when the last run ended: it exists as net/n, and is adopted"
     assert said == [("warning", taken)]
 
 
 @pytest.fixture
-def unforetold(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
+def unknown_id(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
     """A world in which a create was cut off after it took effect, of a type whose ids only the API chooses."""
     killer = Killer(world, monkeypatch)
     killer.at_request(1, took_effect=True)
@@ -223,24 +223,24 @@ def unforetold(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
 
 
 @pytest.mark.parametrize("operation", ["preview", "up", "destroy"])
-def test_a_create_whose_id_nobody_can_foretell_is_not_doubled(unforetold: World, operation: str) -> None:
+def test_a_create_whose_id_only_the_api_knows_is_not_doubled(unknown_id: World, operation: str) -> None:
     for _ in range(2):
         with pytest.raises(EngineError, match=r"delete it there if it exists, then run `\./tidepool refresh ci`"):
-            getattr(unforetold, operation)()
-    assert unforetold.cloud.verbs("create") == ["create net/n"]
+            getattr(unknown_id, operation)()
+    assert unknown_id.cloud.verbs("create") == ["create net/n"]
 
 
-def test_a_create_whose_id_nobody_can_foretell_is_forgotten_by_a_refresh(
-    unforetold: World, monkeypatch: pytest.MonkeyPatch
+def test_a_create_whose_id_only_the_api_knows_is_forgotten_by_a_refresh(
+    unknown_id: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    unforetold.cloud.things.clear()
-    said = [one.message for one in unforetold.refresh().diagnostics]
+    unknown_id.cloud.things.clear()
+    said = [one.message for one in unknown_id.refresh().diagnostics]
     assert said == [
-        "net (fake:index:Net) was being created when the last run ended: it is forgotten, for its id cannot be foretold"
+        "net (fake:index:Net) was being created when the last run ended: forgotten, since its id is not known"
     ]
     monkeypatch.undo()
-    assert ops(unforetold.up()) == {"net": "create"}
-    assert set(unforetold.cloud.things) == {"net/n"}
+    assert ops(unknown_id.up()) == {"net": "create"}
+    assert set(unknown_id.cloud.things) == {"net/n"}
 
 
 def test_an_operation_in_flight_that_cannot_be_looked_up_is_told_and_kept(

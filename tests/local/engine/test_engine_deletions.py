@@ -10,7 +10,7 @@ from pulumi import ResourceOptions
 from infra.local.engine import deletion
 from infra.local.engine.provider import CancelledError
 from infra.model.errors import EngineError
-from infra.model.plan import StepEnded, StepStarted
+from infra.model.plan import Op, Status, StepEnded, StepStarted
 from tests.local.engine.fake import Net, Vm
 from tests.local.engine.world import World, ops, problems, step
 
@@ -101,7 +101,7 @@ def test_a_deletion_that_fails_says_why_and_how_long_it_took(world: World, monke
     plan = world.up(continue_on_error=True)
     assert (step(plan, "a").error, step(plan, "a").seconds) == ("it is in use", 2.0)
     assert problems(plan) == ["it is in use", "a: it is in use"]
-    assert step(plan, "net").error == "not attempted: something that depends on it was not deleted"
+    assert step(plan, "net").error == "not attempted: a resource that depends on it was not deleted"
     assert set(world.cloud.things) == {"vm/a", "net/n"}
 
 
@@ -133,3 +133,46 @@ def test_what_is_to_be_deleted_with_another_that_stays_is_deleted_by_itself(worl
     world.run(program)
     world.run(lambda: program(whole=False))
     assert world.cloud.verbs("delete") == ["delete vm/a"]
+
+
+def test_what_needs_a_resource_that_failed_is_not_deleted_however_far_it_is_from_it(world: World) -> None:
+    def program(label: str = "1", *, whole: bool = True) -> None:
+        a = Vm("a", labels={"x": label})
+        if whole:
+            b = Vm("b", opts=ResourceOptions(depends_on=[a]))
+            Vm("far", opts=ResourceOptions(depends_on=[b]))
+            Vm("alone")
+
+    world.run(program)
+    world.cloud.failing["update vm/a"] = "broken"
+    world.program = lambda: program("2", whole=False)
+    plan = world.up(continue_on_error=True)
+    assert set(world.cloud.things) == {"vm/a", "vm/b", "vm/far"}
+    for name in ("b", "far"):
+        assert step(plan, name).error == "not attempted: it depends on what failed"
+
+
+def test_what_is_protected_is_told_as_a_deletion_that_was_refused_also_where_the_cloud_would_keep_it(
+    world: World,
+) -> None:
+    world.run(lambda: Vm("a", opts=ResourceOptions(protect=True, retain_on_delete=True)))
+    plan = world.destroy()
+    assert (step(plan, "a").op, step(plan, "a").status) == (Op.DELETE, Status.FAILED)
+
+
+def test_what_nobody_foresaw_of_a_deletion_is_raised(world: World) -> None:
+    def before(verb: str, id_: str) -> None:
+        if verb == "delete":
+            raise RuntimeError(f"a fault of the engine at {id_}")
+
+    world.run(chain)
+    world.cloud.before = before
+    with pytest.raises(RuntimeError, match="a fault of the engine at vm/b"):
+        world.destroy(targets=("**::b",))
+
+
+def test_a_destroy_foretold_says_what_goes_and_not_the_provider_that_nobody_declared(world: World) -> None:
+    world.run(chain)
+    foretold = world.engine().preview_destroy()
+    assert {each.name for each in foretold.steps} == {"a", "b", "c", "net", "tidepool-ci"}
+    assert {each.op for each in foretold.steps} == {Op.DELETE}

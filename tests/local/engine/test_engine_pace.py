@@ -1,9 +1,13 @@
-"""Registrations take turns: few are under way at once, and none waits for ever."""
+"""Registrations take turns: few are under way at once, and none waits for ever. None looks for its line of source."""
 
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
+import pytest
+
+from infra.local.engine.monitor import Monitor
 from infra.local.engine.program import PORTION, TURNS, RegistrationPace
 from tests.local.engine.fake import Vm
 from tests.local.engine.world import World
@@ -57,3 +61,15 @@ def test_resources_that_wait_for_later_ones_all_come_to_be(world: World) -> None
 
     world.run(program)
     assert len(world.cloud.things) == 4 * PORTION + 1
+
+
+def test_no_registration_looks_for_its_line_of_source(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    register, frames = Monitor.RegisterResource, []
+
+    def seen(self: Monitor, request: Any) -> Any:
+        frames.append((len(request.stackTrace.frames), request.sourcePosition.uri))
+        return register(self, request)
+
+    monkeypatch.setattr(Monitor, "RegisterResource", seen)
+    world.run(lambda: Vm("first"))
+    assert set(frames) == {(0, "")}

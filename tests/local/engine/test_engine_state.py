@@ -225,7 +225,7 @@ def test_a_dead_lock_of_this_host_is_said_and_taken_over(world: World) -> None:
     path = lock_of(world, ended.pid)
     world.program = two
     plan = world.up()
-    assert any("took over the lock of kim@" in said.message for said in plan.diagnostics)
+    assert any("removed the lock of kim@" in said.message for said in plan.diagnostics)
     assert not path.exists()
     assert not list(world.files.locks.glob("*.json"))
 

@@ -32,14 +32,15 @@ class Run:
         self._backend = Backend(folder)
         self.settings: dict[str, Any] = {"kubeconfig": json.dumps(kubeconfig(cluster.reached))}
         self.awaits: bool | None = None
+        self.stack = "training"
 
     def engine(self, program: Program) -> Engine:
         def declared() -> None:
             provider = kubernetes.Provider("training", **self.settings)
             program(pulumi.ResourceOptions(provider=provider))
 
-        served = {"kubernetes": KubernetesProvider(awaits=self.awaits)}
-        return Engine(self._backend, "lab", "training", {}, declared, served, lambda: "secret", "local")
+        served = {"kubernetes": KubernetesProvider(awaits=self.awaits, stack=f"lab/{self.stack}")}
+        return Engine(self._backend, "lab", self.stack, {}, declared, served, lambda: "secret", "local")
 
     def up(self, program: Program) -> Plan:
         return self.engine(program).up(Options())
@@ -176,7 +177,29 @@ def test_kind_that_is_not_served_fails_with_what_to_do(run: Run) -> None:
 
 def test_object_of_others_is_not_taken_over(run: Run) -> None:
     run.cluster.core.create_namespaced_config_map("default", {"metadata": {"name": "settings"}, "data": {"x": "0"}})
-    assert "already exists in the cluster: import it" in errors(run.up(config_map({"x": "1"})))
+    refused = "already exists in the cluster, as another stack's or somebody's own: import it"
+    assert refused in errors(run.engine(config_map({"x": "1"})).preview())
+    assert refused in errors(run.up(config_map({"x": "1"})))
+
+
+def lws(opts: pulumi.ResourceOptions) -> None:
+    kubernetes.helm.v3.Release("lws", name="lws", namespace="default", chart="oci://lab/lws", opts=opts)
+
+
+@pytest.mark.parametrize(
+    ("program", "refusal"),
+    [
+        (config_map({"x": "1"}), "default/settings already exists in the cluster, as another stack's"),
+        (lws, "default/lws cannot be made: cannot re-use a name that is still in use, by lab/training"),
+    ],
+    ids=["object", "release"],
+)
+def test_two_stacks_never_share_an_object_or_a_release(run: Run, program: Program, refusal: str) -> None:
+    assert errors(run.up(program)) == ""
+    run.stack = "second"
+    assert refusal in errors(run.up(program))
+    run.stack = "training"
+    assert set(steps(run.up(program)).values()) == {"same"}
 
 
 def test_field_of_another_manager_is_a_conflict_with_the_way_out(run: Run) -> None:

@@ -122,7 +122,7 @@ class EndingNamespace(ClusterApi):
 def test_namespace_that_is_ending_already_is_awaited_until_it_or_its_name_is_free(seen: list[str]) -> None:
     cluster = EndingNamespace(list(seen))
     gone = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "rl", "uid": "u1"}}
-    ClusterObjects(cluster, "default").delete("kubernetes:core/v1:Namespace", gone, 60, Patient())
+    ClusterObjects(cluster, "default", "lab/training").delete("kubernetes:core/v1:Namespace", gone, 60, Patient())
     assert "u1" not in cluster.uids
 
 

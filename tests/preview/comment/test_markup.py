@@ -91,6 +91,17 @@ def test_characters_that_hide_or_turn_text_are_shown_by_number() -> None:
 def test_a_sentence_may_have_code_between_backticks() -> None:
     assert spoken("run `./tidepool up ci`, then *wait*") == "run `./tidepool up ci`, then \\*wait\\*"
     assert spoken("one ` alone") == "one \\` alone"
+    assert spoken("`b` `c`") == "`b` `c`"
+
+
+@pytest.mark.parametrize("text", ["x ` ` y `b` z", "x `b` y ` ` z"])
+def test_nothing_between_two_backticks_is_no_code(text: str) -> None:
+    assert spoken(text) == prose(text)
+
+
+def test_what_would_begin_a_list_or_a_heading_is_text() -> None:
+    assert (prose("# a"), prose("1. a"), prose("12) a")) == ("\\# a", "1\\. a", "12\\) a")
+    assert spoken("- `a`") == "\\- `a`"
 
 
 def test_a_fence_is_longer_than_any_within() -> None:
@@ -127,5 +138,6 @@ def test_a_size_is_in_bytes_and_half_a_character_is_one() -> None:
 
 def test_what_markdown_means_something_by_is_shown_in_a_table_too() -> None:
     assert code("a|b`c") == "<code>a&#124;b&#96;c</code>"
+    assert (code("a|b"), code("b`c")) == ("<code>a&#124;b</code>", "<code>b&#96;c</code>")
     assert code("") == "` `"
     assert html('<a "b">') == "&lt;a &quot;b&quot;&gt;"

@@ -79,7 +79,7 @@ def end(order: Order) -> JsonObject:
     if not runner.body["busy"]:
         raise failed_precondition(f"Runner {runner.body['name']} has no job.")
     if conclusion not in CONCLUSIONS:
-        raise invalid(f"A job ends as one of {', '.join(CONCLUSIONS)}, not {conclusion!r}.", field="conclusion")
+        raise invalid(f"{conclusion!r} is not an end of a job; ends: {', '.join(CONCLUSIONS)}.", field="conclusion")
     return {"job": _over(cloud, runner, conclusion).body}
 
 
@@ -141,7 +141,7 @@ def _presented(cloud: Cloud, body: Said) -> Resource:
         files = json.loads(base64.b64decode(body["jit"]))
         secret = json.loads(base64.b64decode(files[".credentials"]))["data"]["secret"]
     except (ValueError, TypeError, LookupError):
-        raise invalid("'jit' is no just-in-time configuration.", field="jit") from None
+        raise invalid("'jit' is not a just-in-time configuration.", field="jit") from None
     digest = token_digest(secret)
     for found in cloud.store.each(records.RUNNER):
         if found.body.get("secret") == digest:

@@ -48,6 +48,21 @@ def begin(cloud: Cloud, cluster: str) -> None:
         _make(cloud, keyspace, namespace, {"metadata": {"name": name}})
 
 
+def define(cloud: Cloud, cluster: str, group: str, version: str, kind: str, plural: str) -> None:
+    """Let a cluster have a kind that an add-on of GKE brings, with any fields; one that is there stays as it is."""
+    keyspace, definitions = Keyspace(cloud, cluster), kinds.of_kind(kinds.DEFINITIONS)
+    name = f"{plural}.{group}"
+    if keyspace.find(definitions, "", name) is None:
+        schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+        spec = {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"kind": kind, "plural": plural, "singular": kind.lower(), "listKind": f"{kind}List"},
+            "versions": [{"name": version, "served": True, "storage": True, "schema": schema}],
+        }
+        _make(cloud, keyspace, definitions, {"metadata": {"name": name}, "spec": spec})
+
+
 def end(cloud: Cloud, cluster: str) -> None:
     """Forget a cluster and all that was in it."""
     cloud.store.delete(_KIND, cluster)
@@ -66,7 +81,7 @@ def named(cloud: Cloud, said: str) -> str:
     fitting = [name for name in served if not said or said in (name, name.rpartition("/")[2])]
     if len(fitting) != 1:
         known = ", ".join(served) or "none"
-        raise not_found(f"cluster {said}" if said else f"the one cluster (there are {len(served)}: {known})")
+        raise not_found(f"cluster {said}" if said else f"the only cluster (there are {len(served)}: {known})")
     return fitting[0]
 
 

@@ -31,7 +31,7 @@ def begin(order: Order) -> JsonObject:
     """Serve a cluster that no GKE API made."""
     name = order.body.text("cluster")
     if len(name.split("/")) != 6:
-        raise invalid(f"{name!r} is no full name: projects/P/locations/L/clusters/C.", field="cluster")
+        raise invalid(f"{name!r} is not a full name: projects/P/locations/L/clusters/C.", field="cluster")
     clusters.begin(order.cloud, name)
     return _shown(order, name)
 

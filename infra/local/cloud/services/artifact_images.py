@@ -1,7 +1,7 @@
 """Artifact Registry: packages, versions, tags and Docker images of a repository.
 
 Owns their names and what may be deleted: a version with tags goes only by `force`, one that an index consists of does
-not go, and a tag of a repository with immutable tags stays as it is. What there is, is `artifact_shelf`'s to say.
+not go, and a tag of a repository with immutable tags stays as it is. What there is, is `artifact_repository`'s to say.
 Source: https://cloud.google.com/artifact-registry/docs/reference/rest/v1/projects.locations.repositories.packages,
 read 2026-11-21.
 """
@@ -16,7 +16,7 @@ from infra.local.cloud.clock import timestamp
 from infra.local.cloud.cloud import ApiCall, handles
 from infra.local.cloud.errors import JsonObject, already_exists, failed_precondition, invalid, not_found
 from infra.local.cloud.services import artifact_registry as repositories
-from infra.local.cloud.services.artifact_shelf import Shelf, Version, docker_image, indexes_of
+from infra.local.cloud.services.artifact_repository import RepositoryImages, Version, docker_image, indexes_of
 from infra.local.cloud.services.listings import page, serve_known
 
 _BASE = "artifactregistry.projects.locations.repositories"
@@ -38,9 +38,9 @@ def get_image(call: ApiCall) -> JsonObject:
 
 @handles(f"{_BASE}.packages.delete")
 def delete_package(call: ApiCall) -> JsonObject:
-    shelf = _shelf(call)
+    repository = _repository_images(call)
     for version in _versions(call):
-        shelf.delete(version)
+        repository.delete(version)
     return _operation(call)
 
 
@@ -97,13 +97,13 @@ def patch_tag(call: ApiCall) -> JsonObject:
 def delete_tag(call: ApiCall) -> JsonObject:
     _tagged(call)
     _check_movable(call)
-    _shelf(call).untag(_image(call), call.ids["tagsId"])
+    _repository_images(call).untag(_image(call), call.ids["tagsId"])
     return {}
 
 
-def _shelf(call: ApiCall) -> Shelf:
+def _repository_images(call: ApiCall) -> RepositoryImages:
     """Raises 404 for a repository that does not exist. One of another format than Docker has no images."""
-    return Shelf(call.cloud, repositories.place(repositories.REPOSITORIES.found(call)))
+    return RepositoryImages(call.cloud, repositories.place(repositories.REPOSITORIES.found(call)))
 
 
 def _repository(call: ApiCall) -> str:
@@ -119,35 +119,35 @@ def _package_name(call: ApiCall, image: str) -> str:
 
 
 def _all(call: ApiCall) -> Iterator[Version]:
-    shelf = _shelf(call)
-    for image in shelf.images():
-        yield from shelf.versions(image)
+    repository = _repository_images(call)
+    for image in repository.images():
+        yield from repository.versions(image)
 
 
 def _versions(call: ApiCall) -> list[Version]:
     """Raises 404 for a package without any."""
-    found = _shelf(call).versions(_image(call))
+    found = _repository_images(call).versions(_image(call))
     if not found:
         raise not_found(_package_name(call, _image(call)))
     return found
 
 
 def _version(call: ApiCall, image: str, digest: str) -> Version:
-    version = _shelf(call).version(image, digest)
+    version = _repository_images(call).version(image, digest)
     if version is None:
         raise not_found(f"{_package_name(call, image)}/versions/{digest}")
     return version
 
 
 def _delete(call: ApiCall, version: Version) -> None:
-    shelf = _shelf(call)
-    if parents := indexes_of(version, shelf.versions(unquote(version.image))):
+    repository = _repository_images(call)
+    if parents := indexes_of(version, repository.versions(unquote(version.image))):
         raise failed_precondition(f"Version '{version.digest}' is part of {', '.join(parents)}.")
-    shelf.delete(version)
+    repository.delete(version)
 
 
 def _tags(call: ApiCall) -> Iterator[tuple[str, str]]:
-    for version in _shelf(call).versions(_image(call)):
+    for version in _repository_images(call).versions(_image(call)):
         for tag in version.tags:
             yield tag, version.digest
 
@@ -167,7 +167,7 @@ def _wanted(call: ApiCall) -> str:
 
 def _put(call: ApiCall, tag: str) -> JsonObject:
     version = _version(call, _image(call), _wanted(call))
-    _shelf(call).tag(version, tag)
+    _repository_images(call).tag(version, tag)
     return _shown_tag(call, tag, version.digest)
 
 
@@ -210,8 +210,8 @@ def _shown(call: ApiCall, version: Version) -> JsonObject:
 
 
 def _packages(call: ApiCall) -> list[JsonObject]:
-    shelf = _shelf(call)
-    return _by_name(_package(call, image, shelf.versions(image)) for image in shelf.images())
+    repository = _repository_images(call)
+    return _by_name(_package(call, image, repository.versions(image)) for image in repository.images())
 
 
 def _shown_tags(call: ApiCall) -> list[JsonObject]:

@@ -44,7 +44,7 @@ class _Deployed(Collection):
             raise invalid("At least one container is required.", field="template.containers")
         for container in task["containers"]:
             if not _IMAGE.fullmatch(container.get("image", "")):
-                raise invalid(f"'{container.get('image', '')}' is no image.", field="template.containers.image")
+                raise invalid(f"'{container.get('image', '')}' is not an image.", field="template.containers.image")
         project = name.split("/")[1]
         policies.check_account(cloud, project, task.get("serviceAccount", ""), "template.service_account")
         return {**body, "generation": body.get("generation", 0) + 1}

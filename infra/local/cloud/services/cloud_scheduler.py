@@ -138,12 +138,12 @@ def _check(cloud: Cloud, job: JsonObject) -> None:
             raise invalid("PubsubTarget needs data or at least one attribute.", field="job.pubsub_target")
         pubsub.TOPICS.named(cloud, target.get("topicName", ""))
     if job.get("timeZone", "UTC") not in zoneinfo.available_timezones():
-        raise invalid(f"Time zone '{job['timeZone']}' is no name of the tz database.", field="job.time_zone")
+        raise invalid(f"Time zone '{job['timeZone']}' is not a name of the tz database.", field="job.time_zone")
     schedule = job.get("schedule", "")
     if not schedule.strip():
         raise invalid("A job needs a schedule.", field="job.schedule")
     if schedule.split()[0] in ("every", "each") or "of" in schedule.split():
-        raise ApiError(501, f"The local cloud reads crontab schedules alone, and not '{schedule}'.")
+        raise ApiError(501, f"The local cloud reads only crontab schedules, not '{schedule}'.")
     if why := _wrong_with(schedule, cloud.now):
         raise invalid(f"Schedule or time zone is invalid: '{schedule}': {why}.", field="job.schedule")
 

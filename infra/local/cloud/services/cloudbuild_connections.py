@@ -68,7 +68,7 @@ class _Connections(_OfHosts):
             found = _SECRET_VERSION.fullmatch(credential)
             field = "connection.github_config.authorizer_credential.oauth_token_secret_version"
             if found is None:
-                raise invalid(f"'{credential}' is no name of a secret version.", field=field)
+                raise invalid(f"'{credential}' is not the name of a secret version.", field=field)
             secret = f"projects/{cloud.project(found[1]).id}/{found[2]}"
             if SECRETS.find(cloud, secret) is None:
                 raise not_found(secret)
@@ -103,7 +103,8 @@ class _Repositories(_OfHosts):
             )
         if "githubConfig" in connection.body and not _GITHUB.fullmatch(uri):
             raise invalid(
-                f"'{uri}' is no repository of github.com, which the connection is for.", field="repository.remote_uri"
+                f"'{uri}' is not a repository of github.com, which the connection is for.",
+                field="repository.remote_uri",
             )
         for other in linked(cloud, connection):
             if other.body["remoteUri"] == uri:

@@ -27,13 +27,13 @@ def push(order: Order) -> JsonObject:
     cloud, body = order.cloud, order.body
     repository, branch, tag = body.text("repository"), body.get("branch", ""), body.get("tag", "")
     if not _REPOSITORY.fullmatch(repository):
-        raise invalid(f"'{repository}' is no repository: write OWNER/NAME.", field="repository")
+        raise invalid(f"'{repository}' is not a repository: write OWNER/NAME.", field="repository")
     if bool(branch) == bool(tag):
-        raise invalid("A push goes to a branch or makes a tag: say one of them.", field="branch")
+        raise invalid("The push names neither a branch nor a tag, or both; name one.", field="branch")
     number = cloud.store.next_number("push")
     commit = body.get("commit") or firing.made_up(f"{repository} {number}")
     if not _COMMIT.fullmatch(commit):
-        raise invalid(f"'{commit}' is no commit: forty hexadecimal digits.", field="commit")
+        raise invalid(f"'{commit}' is not a commit: write its forty hexadecimal digits.", field="commit")
     push = firing.PushedCommits(
         repository=repository, commit=commit, changed=tuple(body.get("changed", [])), branch=branch, tag=tag
     )
@@ -86,7 +86,7 @@ def report(order: Order) -> JsonObject:
         raise failed_precondition(f"Build '{held.body['id']}' is {held.body['status']}: nobody runs it.")
     status = body.get("status", "WORKING")
     if status != "WORKING" and status not in builds.ENDS:
-        raise invalid(f"A build ends as one of {', '.join(builds.ENDS)}, and not as {status!r}.", field="status")
+        raise invalid(f"{status!r} is not an end of a build; ends: {', '.join(builds.ENDS)}.", field="status")
     steps = _stepped(cloud, held, body.get("steps", {}))
     changes = {"status": status, "steps": steps, **{key: body[key] for key in _REPORTED if key in body}}
     if status == "WORKING":
@@ -112,7 +112,7 @@ def _step(cloud: Cloud, step: JsonObject, report: JsonObject, after: str) -> Jso
     """after: when the step before it ended, from which a step counts whose length alone is reported."""
     status, seconds = report.get("status"), report.get("seconds")
     if status not in _STATES:
-        raise invalid(f"{status!r} is no state of a step.", field="steps")
+        raise invalid(f"{status!r} is not a state of a step.", field="steps")
     now, timing = timestamp(cloud.now), dict(step.get("timing", {}))
     if isinstance(seconds, int | float):
         timing = {"startTime": after, "endTime": timestamp(seconds_of(after) + seconds)}

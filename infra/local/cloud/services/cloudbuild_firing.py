@@ -91,7 +91,7 @@ def run_trigger(call: ApiCall) -> JsonObject:
     branch, tag = source.get("branchName", ""), source.get("tagName", "")
     commit = source.get("commitSha") or (head(call.cloud, repository, branch or tag) if branch or tag else "")
     if not commit:
-        raise invalid("Say what to build: a branch, a tag or a commit.", field="source")
+        raise invalid("Nothing says what to build: name a branch, a tag or a commit.", field="source")
     push = PushedCommits(repository=repository, commit=commit, changed=(), branch=branch, tag=tag)
     return builds.operation(_start(call.cloud, trigger, push=push, own=own))
 

@@ -45,6 +45,7 @@ _DESIRED = MappingProxyType(
         "desiredPrivateClusterConfig": "privateClusterConfig",
         "desiredReleaseChannel": "releaseChannel",
         "desiredResourceUsageExportConfig": "resourceUsageExportConfig",
+        "desiredSecretManagerConfig": "secretManagerConfig",
         "desiredSecurityPostureConfig": "securityPostureConfig",
         "desiredShieldedNodes": "shieldedNodes",
         "desiredVerticalPodAutoscaling": "verticalPodAutoscaling",

@@ -32,7 +32,7 @@ def tell_control_plane(order: Order) -> JsonObject:
     """
     cluster, endpoint, ca = order.body.get("cluster", ""), order.body.text("endpoint"), order.body.get("ca", "")
     if cluster and not _NAME.fullmatch(cluster):
-        raise invalid(f"{cluster!r} is no full name: projects/P/locations/L/clusters/C.", field="cluster")
+        raise invalid(f"{cluster!r} is not a full name: projects/P/locations/L/clusters/C.", field="cluster")
     told = {"endpoint": endpoint, "ca": ca}
     order.cloud.store.set_setting(f"kubernetes/{cluster}" if cluster else "kubernetes", told)
     return told

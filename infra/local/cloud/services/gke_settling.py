@@ -56,6 +56,10 @@ def _tell_kubernetes(cloud: Cloud, name: str) -> None:
     held = cloud.store.find(CLUSTER, cluster)
     if held is not None and held.body["status"] != "PROVISIONING":
         clusters.begin(cloud, cluster)
+        if held.body.get("secretManagerConfig", {}).get("enabled"):
+            clusters.define(
+                cloud, cluster, "secrets-store.csi.x-k8s.io", "v1", "SecretProviderClass", "secretproviderclasses"
+            )
         clusters.set_nodes(cloud, cluster, [_node_object(node) for node in nodes_of(cloud, cluster)])
 
 

@@ -104,7 +104,9 @@ class _NotificationChannels(_Switched):
     def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
         needed = _ADDRESS.get(body.get("type", ""))
         if needed is None:
-            raise invalid(f"'{body.get('type', '')}' is no type of channel here: {', '.join(_ADDRESS)}.", field="type")
+            raise invalid(
+                f"'{body.get('type', '')}' is not a type of channel here: {', '.join(_ADDRESS)}.", field="type"
+            )
         if not body.get("labels", {}).get(needed):
             raise invalid(f"A channel of type {body['type']} has the label '{needed}'.", field="labels")
         return super().checked(cloud, name, body)

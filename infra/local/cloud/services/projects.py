@@ -56,8 +56,10 @@ policies.serve("cloudresourcemanager.projects", lambda call: (f"projects/{_proje
 @handles(
     "artifactregistry.projects.locations.operations.get",
     "cloudbuild.projects.locations.operations.get",
+    "firestore.projects.databases.operations.get",
     "iam.projects.locations.workloadIdentityPools.operations.get",
     "iam.projects.locations.workloadIdentityPools.providers.operations.get",
+    "redis.projects.locations.operations.get",
     "serviceusage.operations.get",
 )
 def get_operation(call: ApiCall) -> JsonObject:

@@ -50,7 +50,7 @@ class _Secrets(Collection):
             raise invalid("User-managed replication needs a replica.", field="secret.replication.user_managed.replicas")
         for replica in _replicas(replication):
             if replica.get("location") not in places.REGIONS:
-                raise invalid(f"Location '{replica.get('location')}' is no region.", field="secret.replication")
+                raise invalid(f"Location '{replica.get('location')}' is not a region.", field="secret.replication")
         bodies.check_labels(body.get("labels", {}), field="secret.labels")
         if "rotation" in body and not body.get("topics"):
             raise invalid("Rotation needs at least one topic.", field="secret.topics")

@@ -56,7 +56,7 @@ def add(order: Order) -> JsonObject:
     cloud, name, sent = order.cloud, str(order.body.get("name", "")), order.body.get("node", {})
     match = _FULL_NAME.fullmatch(name)
     if match is None:
-        raise invalid(f"{name!r} is no full name: projects/P/locations/ZONE/nodes/ID.", field="name")
+        raise invalid(f"{name!r} is not a full name: projects/P/locations/ZONE/nodes/ID.", field="name")
     if cloud.store.find(KIND, name):
         raise already_exists(name)
     project, zone, _ = match.groups()
@@ -90,7 +90,7 @@ def edit(order: Order) -> JsonObject:
         raise invalid(f"{', '.join(sorted(fixed))} of a node cannot change; remove it and add another.")
     state = changes.get("state", node.state)
     if state not in _STATES:
-        raise invalid(f"{state!r} is no node state; states: {', '.join(sorted(_STATES))}.", field="state")
+        raise invalid(f"{state!r} is not a state of a node; states: {', '.join(sorted(_STATES))}.", field="state")
     if node.state in AT_REST and state not in AT_REST:
         cloud.limits.take(node.name, node.pot, node.accelerator.chips)
     node.public = {key: value for key, value in {**node.public, **changes}.items() if value is not None}

@@ -138,7 +138,7 @@ class Version:
         return quote("/".join(self.place.split("/")[3:]), safe="")
 
 
-class Shelf:
+class RepositoryImages:
     """The images of one repository. place: `REGION-docker.pkg.dev/PROJECT/REPOSITORY`."""
 
     def __init__(self, cloud: Cloud, place: str) -> None:

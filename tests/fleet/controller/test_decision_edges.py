@@ -1,0 +1,238 @@
+"""What a decision tells and remembers, on both sides of each bound: until then, and from then on."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from infra.fleet.controller.actions import Decision, PoolFigures, Report
+from infra.fleet.controller.creates import FIRST, FLOOR, LONGEST, exhausted, failed, wait
+from infra.fleet.controller.decide import MAX_ENTRIES, MAX_EVENTS, decide
+from infra.fleet.controller.events import EventKind, FleetEvent
+from infra.fleet.controller.keys import BackoffKey, NodeKey, OwnRule
+from infra.fleet.controller.memory import EMPTY, Backoff, Memory, NodeMemory, VmMemory
+from infra.fleet.controller.observed import Trouble
+from infra.fleet.controller.rules import fallbacks
+from infra.fleet.wishes import DrainWish, Wishes
+from infra.model.catalogue import CapacityKind
+from tests.fleet.controller.given_fleet import (
+    AWAY,
+    HOME,
+    START,
+    V5E,
+    doing,
+    fleet,
+    minutes,
+    node,
+    nodes,
+    runner,
+    seen,
+    served,
+)
+
+SECOND = timedelta(seconds=1)
+WEEK, DAY = timedelta(days=7), timedelta(days=1)
+HERE = BackoffKey(HOME, V5E.name, CapacityKind.PREEMPTIBLE)
+GONE = "gone-us-west4-a-0"
+
+
+def drains(minutes_left: float) -> Decision:
+    """A sweep while somebody's drain of the pool ends in so many minutes."""
+    desired = fleet(2)
+    wish = DrainWish(subject="tpu-ci", by="up", since=START, minutes=60, until=START + minutes(minutes_left))
+    return decide(desired, seen(desired, wishes=Wishes(drains=(wish,))), EMPTY, START)
+
+
+def test_a_drain_is_obeyed_until_the_minute_in_which_it_is_over() -> None:
+    assert [verb for verb, _ in doing(drains(1))] == ["Drain", "Drain"]
+    assert doing(drains(0)) == []
+
+
+# Findings
+
+
+def strangers(*names: str) -> tuple[Report, ...]:
+    """What is told of nodes that are nobody's, in one sweep."""
+    desired = fleet(1)
+    others = tuple(node(name, labels={}) for name in names)
+    decision = decide(desired, seen(desired, nodes=(*nodes(desired), *others)), EMPTY, START)
+    return tuple(each for each in decision.actions if isinstance(each, Report))
+
+
+def test_each_of_two_findings_of_one_rule_is_told() -> None:
+    assert [(each.rule, each.subject) for each in strangers("a", "b")] == [("stranger", "a"), ("stranger", "b")]
+
+
+def test_a_finding_is_told_once_and_stands_since_it_was_first_seen() -> None:
+    desired = fleet(1)
+    strange = seen(desired, nodes=(*nodes(desired), node("a", labels={})))
+    memory, told = EMPTY, []
+    for index, observed in enumerate((strange, strange, seen(desired), strange)):
+        decision = decide(desired, observed, memory, START + minutes(index))
+        memory = decision.memory
+        found = [(each.subject, each.since) for each in decision.findings]
+        told.append((found, [each.subject for each in decision.actions if isinstance(each, Report)]))
+    again = START + minutes(3)
+    assert told == [([("a", START)], ["a"]), ([("a", START)], []), ([], []), ([("a", again)], ["a"])]
+
+
+def test_a_fuse_that_holds_deletions_says_how_much_looks_lost() -> None:
+    desired = fleet(6)
+    decision = decide(desired, seen(desired, nodes=nodes(desired, s0="FAILED", s1="FAILED", s2="FAILED")), EMPTY, START)
+    assert decision.fuse_blown
+    (found,) = (each for each in decision.findings if each.rule == OwnRule.FUSE)
+    assert (found.subject, found.since) == ("ci", START)
+    assert found.reason == "deletions are held: 3 of 6 declared VMs look lost, 0 of 6 would go as orphans"
+
+
+def test_a_pool_is_told_in_numbers() -> None:
+    desired = fleet(4)
+    names = [each.name for each in desired.slots]
+    running = (*served(desired, but=(names[0], names[1])), runner(names[1], number=9, busy=True))
+    observed = seen(desired, nodes=nodes(desired, s0="CREATING", s3=""), runners=running)
+    figures = decide(desired, observed, EMPTY, START).pools
+    assert figures.keys() == {"tpu-ci"}
+    told = figures["tpu-ci"]
+    assert told == PoolFigures(desired=4, ready=2, online=3, busy=1, away=0, unhealthy=told.unhealthy)
+    assert names[2] not in told.unhealthy
+    assert names[0] in told.unhealthy
+
+
+# How long something is remembered
+
+
+def vms(at: dict[str, timedelta]) -> Memory:
+    """A memory of VMs that were last seen so long ago."""
+    return Memory(vms={name: VmMemory(seen=START - ago) for name, ago in at.items()})
+
+
+def after(memory: Memory) -> Memory:
+    """The memory after a sweep over a fleet of one VM."""
+    desired = fleet(1)
+    return decide(desired, seen(desired), memory, START).memory
+
+
+def test_a_vm_that_is_not_declared_is_remembered_for_less_than_a_week() -> None:
+    declared = fleet(1).slots[0].name
+    kept = after(vms({GONE: WEEK, "late-us-west4-a-0": WEEK - SECOND, declared: 2 * WEEK})).vms
+    assert kept.keys() == {"late-us-west4-a-0", declared}
+
+
+def test_a_wait_is_remembered_for_less_than_a_day_after_its_end() -> None:
+    def waits(*ended: timedelta) -> Memory:
+        entries = {
+            BackoffKey(zone, V5E.name, CapacityKind.SPOT): Backoff(
+                failures=1, trouble=Trouble.STOCKOUT, last=START - WEEK, until=START - ago
+            )
+            for zone, ago in zip((HOME, AWAY), ended, strict=True)
+        }
+        return Memory(backoff=entries)
+
+    assert {key.zone for key in after(waits(DAY, DAY - SECOND)).backoff} == {AWAY}
+
+
+def test_replacements_count_for_less_than_an_hour() -> None:
+    hour = timedelta(hours=1)
+    times = {"tpu-ci": (START - hour, START - hour + SECOND), "other": (START - hour,)}
+    assert after(Memory(replacements=times)).replacements == {"tpu-ci": (START - hour + SECOND,)}
+
+
+def test_pools_and_zones_that_left_are_remembered_for_less_than_a_week() -> None:
+    times = {"old": START - WEEK, "late": START - WEEK + SECOND}
+    kept = after(Memory(pools=times, zones=times))
+    assert kept.pools.keys() - {"tpu-ci"} == {"late"}
+    assert kept.zones.keys() - {HOME} == {"late"}
+
+
+def test_of_more_vms_than_are_remembered_those_last_seen_stay() -> None:
+    flood = {f"flood-{index}": timedelta(seconds=index) for index in range(MAX_ENTRIES)}
+    assert len(after(vms({name: ago for name, ago in flood.items() if ago})).vms) == MAX_ENTRIES, (
+        "with the declared one"
+    )
+    kept = after(vms(flood)).vms
+    assert len(kept) == MAX_ENTRIES
+    assert f"flood-{MAX_ENTRIES - 1}" not in kept
+    assert f"flood-{MAX_ENTRIES - 2}" in kept
+
+
+def test_of_more_events_than_are_remembered_the_last_stay() -> None:
+    told = tuple(
+        FleetEvent(at=START, subject=str(index), what="", kind=EventKind.NOT_MADE) for index in range(MAX_EVENTS + 1)
+    )
+    kept = after(Memory(events=told)).events
+    assert len(kept) == MAX_EVENTS
+    assert (kept[-1].subject, "0" in {each.subject for each in kept}) == (fleet(1).slots[0].name, False)
+
+
+def test_a_clock_that_went_back_by_a_minute_changes_nothing_and_by_more_brings_all_to_now() -> None:
+    def clocked(ahead: timedelta) -> NodeMemory:
+        at = START + ahead
+        name = fleet(1).slots[0].name
+        known = NodeMemory(
+            state="READY",
+            accelerator=V5E.name,
+            capacity=CapacityKind.PREEMPTIBLE,
+            ours=True,
+            first_seen=at,
+            since=at,
+            seen=at,
+            health="HEALTHY",
+            created="2026-11-21T10:00:00Z",
+        )
+        return after(Memory(last=at, nodes={NodeKey(HOME, name): known})).nodes[NodeKey(HOME, name)]
+
+    assert clocked(minutes(1)).since == START + minutes(1)
+    assert clocked(minutes(1) + SECOND).since == START
+
+
+# Creates that fail
+
+
+@pytest.mark.parametrize("trouble", list(LONGEST))
+def test_a_wait_grows_to_its_bound_is_never_shorter_than_a_sweep_and_differs_between_zones(trouble: Trouble) -> None:
+    other = HERE._replace(zone=AWAY)
+    for failures in range(1, 40):
+        drawn, longest = wait(HERE, failures, trouble), LONGEST[trouble]
+        if trouble in (Trouble.QUOTA, Trouble.REFUSED):
+            assert longest / 2 <= drawn < longest
+        else:
+            assert FLOOR <= drawn <= min(longest, FIRST * 2**failures)
+        assert drawn == wait(HERE, failures, trouble) != wait(other, failures, trouble)
+    assert max(wait(HERE, failures, trouble) for failures in range(9, 40)) > LONGEST[trouble] * 0.9
+
+
+def entry(**given: Any) -> Backoff:
+    at: dict[str, Any] = {"last": START, "until": START, "since": START - DAY}
+    return Backoff(**{"failures": 3, "trouble": Trouble.STOCKOUT, **at, **given})
+
+
+def test_creates_that_were_asked_for_together_are_one_failure() -> None:
+    before = entry()
+    later = START + minutes(5)
+    assert failed(before, HERE, Trouble.STOCKOUT, "again", START, later) == entry(text="again")
+    assert failed(before, HERE, Trouble.STOCKOUT, "", START + SECOND, later).failures == 4
+    assert failed(before, HERE, Trouble.QUOTA, "", START, later).failures == 1
+
+
+def test_failures_in_a_row_stand_since_the_first_and_another_trouble_begins_anew() -> None:
+    asked, now = START + minutes(1), START + minutes(5)
+    more = failed(entry(), HERE, Trouble.STOCKOUT, "text", asked, now)
+    assert (more.failures, more.since, more.last, more.text) == (4, START - DAY, now, "text")
+    assert more.until == now + wait(HERE, 4, Trouble.STOCKOUT)
+    assert failed(entry(), HERE, Trouble.OUTAGE, "", asked, now).failures == 4, "both are answered by a fallback"
+    anew = failed(entry(), HERE, Trouble.REFUSED, "", asked, now)
+    assert (anew.failures, anew.since) == (1, now)
+    assert failed(None, HERE, Trouble.STOCKOUT, "", asked, now).failures == 1
+
+
+@pytest.mark.parametrize("trouble", list(fallbacks()))
+def test_a_fallback_is_taken_from_its_failure_and_its_minute_on(trouble: Trouble) -> None:
+    row = fallbacks()[trouble]
+    since = START - timedelta(minutes=row.minutes)
+    assert exhausted(entry(trouble=trouble, failures=row.failures, since=since), START)
+    assert not exhausted(entry(trouble=trouble, failures=row.failures - 1, since=since), START)
+    assert not exhausted(entry(trouble=trouble, failures=row.failures, since=since + SECOND), START)
+    assert exhausted(entry(trouble=trouble, failures=row.failures, since=None, last=since), START)
+    assert not exhausted(None, START)
