@@ -12,8 +12,8 @@ from infra.jobs.jobset import jobset
 from infra.jobs.request import JobRequest, Resources, Retries
 from infra.model.catalogue import accelerator_types
 from infra.model.errors import ConfigError
-from infra.model.names import mount_name
 from infra.model.gke_shapes import gke_shape
+from infra.model.names import mount_name
 from tests.jobs.crds import faults
 from tests.jobs.synthetic import request
 
