@@ -160,7 +160,7 @@ def now() -> str:
 def running_plane(folder: Path) -> Generator[QueuedPlane]:
     """A control plane with the controllers, the queues of a stack, and three slices of v4-32."""
     slices = [{"accelerator": "v4-32", "zone": "us-central2-b", "capacity": "spot", "buffer": 1, "maximum": 3}]
-    config = stack(slices, priorities={"low": 100, "high": 1000}, preemption="lower-priority")
+    config = stack(slices, teams=[{"name": TEAM}], priorities={"low": 100, "high": 1000}, preemption="lower-priority")
     with real_control_plane(folder, completes=False) as reached:
         path = folder / "record.kubeconfig"
         said = kubeconfig(reached)
