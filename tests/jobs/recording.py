@@ -42,7 +42,7 @@ def moment(api: ClusterApi, namespace: str) -> dict[str, Any]:
     objects = {
         f"{path}/{each['metadata']['name']}": trimmed(each)
         for path in listed
-        for each in api.call("GET", path)["items"]
+        for each in (api.find(path) or {"items": ()})["items"]
     }
     for path in [path for path in objects if "/localqueues/" in path]:
         name = quote(path.rpartition("/")[2])
