@@ -65,7 +65,7 @@ class QueuedPlane:
     def jobset(self, name: str) -> dict[str, Any]:
         return self.api.find(f"{JOBSETS}/namespaces/{TEAM}/jobsets/{name}") or {}
 
-    def workload(self, name: str) -> dict[str, Any]:
+    def workload(self, name: str) -> Mapping[str, Any]:
         found = self.client.workloads(TEAM)
         return next((each for each in found if each["metadata"]["name"].startswith(f"jobset-{name}-")), {})
 
