@@ -226,7 +226,7 @@ class JobRequest:
                 rule = f"it holds {found[0]}, and whoever may look at the job sees it"
                 yield problem(f"environment {name}", SECRET, rule, f"--secret {name}=NAME, of Secret Manager")
             elif name in self.secrets and not _SECRET_NAME.fullmatch(value):
-                rule = "a secret is named as in Secret Manager, by letters, digits, hyphens and underscores"
+                rule = "not the name of a secret in Secret Manager: letters, digits, hyphens and underscores"
                 yield problem(f"secret {name}", value, rule, "such as hf-token")
         if self.priority and not self.queue:
             rule = "a priority is Kueue's, and without a queue it has no effect"

@@ -125,7 +125,7 @@ def test_ctrl_c_says_what_happened_and_ends_with_130(checkout: Checkout, monkeyp
 def test_the_embedded_engine_is_refused_for_google(checkout: Checkout) -> None:
     result = checkout.run("up", "ci", "--engine", "local", "--cloud", "google")
     assert result.exit_code == 2
-    assert "the embedded engine works on the local cloud alone" in result.stderr
+    assert "the embedded engine works only on the local cloud" in result.stderr
 
 
 def test_a_missing_pulumi_cli_is_told_with_the_way_to_get_it(checkout: Checkout) -> None:

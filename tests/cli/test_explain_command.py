@@ -116,7 +116,7 @@ def test_a_limit_that_is_passed_is_a_finding_and_everything_else_is_told_all_the
         (["ci", "--base", "nosuch"], "neither a file nor a git reference"),
         (["ci", "--base", "--help"], "neither a file nor a git reference"),
         (["ci", "--base", "./nosuch.yaml"], "cannot be read"),
-        (["../ci"], "no name of a stack"),
+        (["../ci"], "not the name of a stack"),
     ],
 )
 def test_a_version_that_is_not_there_ends_with_two(checkout: Path, arguments: list[str], said: str) -> None:

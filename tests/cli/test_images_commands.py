@@ -169,7 +169,7 @@ def test_what_is_no_build_is_told_by_its_field(lab: Lab, tmp_path: Path) -> None
     (tmp_path / "odd-build.json").write_text('{"digest": "latest"}')
     result = lab.run("record", *arguments)
     assert result.exit_code == 1
-    assert "is no build: digest" in result.stderr
+    assert "is not a build: digest" in result.stderr
 
 
 def test_a_build_goes_from_the_record_to_a_pool_and_back(lab: Lab, tmp_path: Path) -> None:
@@ -223,15 +223,15 @@ def uses_detail(uses: list[dict[str, str]], kind: str) -> str:
         (("promote", f"{IMAGE}@sha256:{'1' * 64}", "--pool", "train-v4"), "used_by.pools"),
         (("promote", f"controller@sha256:{'1' * 64}", "--pool", POOL), "used_by.pools"),
         (("undo", "--pool", "nowhere"), "the stack file has no such pool"),
-        (("where", "latest"), "is no digest"),
+        (("where", "latest"), "is not a digest"),
         (("where", "0" * 12), "0 recorded builds start with"),
         (("build", "levanter-base", "--trigger"), "is built by GitHub"),
         (("build", "controller", "--image-for", "BASE_IMAGE"), "has no equals sign"),
         (("build", "controller", "--trigger", "--revision", "a/b=c"), "not a/b"),
-        (("build", IMAGE, "--trigger", "--revision", "marin-community/marin=main"), "is no commit of 40"),
+        (("build", IMAGE, "--trigger", "--revision", "marin-community/marin=main"), "is not a commit of 40"),
         (("plan",), "either --changed FILE..., or --base REF"),
         (("plan", "uv.lock"), "--changed uv.lock"),
-        (("plan", "--base", "no-such-ref"), "is no commit"),
+        (("plan", "--base", "no-such-ref"), "is not a commit"),
         (("plan", "--base", "HEAD", "--repository", "marin-community/marin"), "--changed"),
         (("undoo",), "Did you mean 'undo'?"),
     ],

@@ -79,7 +79,7 @@ def test_a_file_that_is_no_preview_is_refused_by_name(checkout: Checkout, tmp_pa
     file.write_text("hello")
     result = checkout.run("preview", "ci", "--from", str(file))
     assert result.exit_code == 1
-    assert f"error: {file}: this is no output of `pulumi preview --json`" in result.stderr
+    assert f"error: {file}: not the output of `pulumi preview --json`" in result.stderr
 
 
 def test_an_unknown_base_is_refused(checkout: Checkout, recorded: tuple[str, ...]) -> None:

@@ -84,7 +84,7 @@ def test_secrets_of_a_team_are_read_by_its_account_alone() -> None:
     program = made(None, secrets=secrets)
     grants = [(each.inputs["secretId"], each.inputs["member"]) for each in program.of("SecretIamMember")]
     assert grants == [("hf-token", f"serviceAccount:{ACCOUNT}")]
-    (mount,) = [each for each in program.of("SecretProviderClass")]
+    (mount,) = list(program.of("SecretProviderClass"))
     assert mount.name == "SecretProviderClass/rl/hf-token"
     assert mount.inputs["spec"]["parameters"] == {
         "secrets": "- resourceName: projects/my-lab-tpus/secrets/hf-token/versions/latest\n  path: value\n"

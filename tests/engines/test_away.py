@@ -191,7 +191,7 @@ def test_what_cannot_be_listed_is_said(world: StandingWorld) -> None:
     world.cloud.control.fail("error", method="tpu.projects.locations.nodes.list", code=403)
     said: list[Diagnostic] = []
     assert vms_away(world.request, plan, said.append).vms == ()
-    assert "not known whether VMs stand at fallbacks" in said[0].message
+    assert "VMs at fallbacks are not known" in said[0].message
 
 
 def labels(world: StandingWorld, name: str) -> dict[str, dict[str, str]]:

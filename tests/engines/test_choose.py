@@ -43,7 +43,7 @@ REFUSED = [
     (NO_PLUGIN, None, None, "no gcp plugin"),
     (NO_BACKEND, None, None, "add --cloud local"),
     (NO_BACKEND, "pulumi", None, "not logged in"),
-    (FULL, "local", "google", "the embedded engine works on the local cloud alone"),
+    (FULL, "local", "google", "the embedded engine works only on the local cloud"),
     (BARE, "pulumi", None, "https://www.pulumi.com/docs/install/"),
     (BARE, "pulumi", "local", "https://www.pulumi.com/docs/install/"),
     (BARE, None, "google", "https://www.pulumi.com/docs/install/"),

@@ -46,7 +46,7 @@ def test_a_backend_url_wins_over_the_home(tmp_path: Path, cloud: TestCloud) -> N
 
 def test_a_backend_that_is_no_folder_is_refused(tmp_path: Path) -> None:
     engine = EmbeddedEngine(_request(tmp_path, None), environ={"PULUMI_BACKEND_URL": "gs://bucket"})
-    with pytest.raises(EngineError, match="file:// backends alone"):
+    with pytest.raises(EngineError, match="only file:// backends"):
         engine.outputs()
 
 

@@ -117,7 +117,7 @@ def test_a_zone_that_does_not_answer_is_told_and_holds_up_nothing_else(world: St
     world.cloud.control.fail("error", method="tpu.projects.locations.nodes.list", code=403)
     plan = world.engine.preview()
     assert changed(plan) == {THIRD: "create"}
-    assert any(f"{ZONE}: not known whether VMs stand" in said.message for said in plan.diagnostics)
+    assert any(f"{ZONE}: unknown whether VMs exist" in said.message for said in plan.diagnostics)
 
 
 def test_nothing_is_asked_where_the_state_has_every_vm(world: StandingWorld) -> None:
@@ -172,7 +172,7 @@ def test_a_list_that_leaves_out_a_place_counts_as_no_answer(world: StandingWorld
     world.make(2)
     world.cloud.control.fail("unreachable", zone=ZONE)
     plan = world.engine.preview()
-    assert any("not known whether VMs stand" in said.message for said in plan.diagnostics)
+    assert any("unknown whether VMs exist" in said.message for said in plan.diagnostics)
 
 
 def test_adopt_fails_where_a_zone_does_not_answer(world: StandingWorld) -> None:

@@ -121,7 +121,7 @@ def test_a_plan_that_a_rule_stops_holds_the_edit_and_says_which(desk: Desk) -> N
 
 
 def test_a_plan_that_is_none_is_told_in_the_comment_and_holds_the_edit(desk: Desk) -> None:
-    assert "no output of" in write_with_plan(desk, "", code=1)
+    assert "not the output of" in write_with_plan(desk, "", code=1)
 
 
 def test_a_plan_speaks_of_the_working_tree_alone(desk: Desk) -> None:
@@ -168,7 +168,7 @@ def test_a_name_that_is_no_stacks_is_told_and_does_nothing(desk: Desk) -> None:
     desk.commit(stack(), name="@octo <b> `x`")
     desk.write(code=1)
     said = harmless(json.loads(Path(desk.out).read_text())["markdown"])
-    assert "is no name of a stack" in said
+    assert "is not the name of a stack" in said
     assert "@octo" not in said
     assert "<b>" not in said
 

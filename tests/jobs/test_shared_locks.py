@@ -248,7 +248,7 @@ def test_a_status_of_another_program_stops_nobody_for_ever() -> None:
 
 @pytest.mark.parametrize("key", ["", "a\nb", "x" * (LONGEST_KEY + 1), "\ud800"])
 def test_a_key_that_no_store_takes_is_refused(key: str) -> None:
-    with pytest.raises(ValueError, match="is no key"):
+    with pytest.raises(ValueError, match="is not a key"):
         MemoryStore().read(key)
 
 

@@ -21,13 +21,16 @@ from infra.model.schema import (
     DataDisk,
     Exclusion,
     Fallback,
+    FirestoreDecl,
     Freeze,
     FreezeOverride,
     GitHub,
+    LockStore,
     Maintenance,
     Mirror,
     Pool,
     Quota,
+    RedisDecl,
     Registries,
     Repository,
     Reservation,
@@ -141,6 +144,9 @@ def test_the_reference_explains_every_key_and_its_example_is_right() -> None:
         Maintenance,
         Exclusion,
         Slices,
+        LockStore,
+        FirestoreDecl,
+        RedisDecl,
     )
     keys = {key for model in models for key in model.model_fields} - {"stack"}
     assert [key for key in sorted(keys) if f"`{key}`" not in document and f"{key}:" not in document] == []

@@ -61,18 +61,18 @@ def checked_key(key: str) -> str:
     """ValueError for one that no store takes."""
     size = len(key.encode("utf-8", "surrogatepass"))
     if not 0 < size <= LONGEST_KEY or any(ord(each) < ord(" ") or 0xD800 <= ord(each) < 0xE000 for each in key):
-        raise ValueError(f"{key[:60]!r} is no key: 1 to {LONGEST_KEY} bytes of text, without control characters")
+        raise ValueError(f"{key[:60]!r} is not a key: 1 to {LONGEST_KEY} bytes of text, without control characters")
     return key
 
 
 def encoded(value: Value) -> str:
-    """A value as it is kept. ValueError for one that is no JSON or too large."""
+    """A value as it is kept. ValueError for one that is not JSON or too large."""
     try:
         text = json.dumps(dict(value), sort_keys=True, allow_nan=False)
     except TypeError as error:
-        raise ValueError(f"a value is JSON: {error}") from None
+        raise ValueError(f"the value is not JSON: {error}") from None
     if len(text) > LARGEST_VALUE:
-        raise ValueError(f"a value has at most {LARGEST_VALUE} bytes as JSON, and this one has {len(text)}")
+        raise ValueError(f"the value has {len(text)} bytes as JSON, more than {LARGEST_VALUE}")
     return text
 
 

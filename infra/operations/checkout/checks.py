@@ -133,7 +133,9 @@ def pytest_check(*, unit: bool, heavy: bool, live: bool, extra: Sequence[str]) -
     spread = ("--dist", "loadscope", "--no-loadscope-reorder", "--max-worker-restart", "0")
     # One worker more than cores: tests wait for disks and processes, and for limits that pass.
     workers = () if extra else ("-n", str(CORES + 1), *spread)
-    return Check("pytest", ("pytest", "-m", " and ".join(excluded), *workers, *extra), alone=True)
+    # Google's plugin asks again for twenty minutes where a reservation has no room.
+    patience = ("-o", "faulthandler_timeout=2700") if live else ()
+    return Check("pytest", ("pytest", "-m", " and ".join(excluded), *workers, *patience, *extra), alone=True)
 
 
 def mutant_checks(groups: Sequence[str]) -> list[Check]:

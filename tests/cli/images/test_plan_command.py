@@ -57,7 +57,7 @@ def test_a_repository_that_no_image_reads_is_refused() -> None:
 def test_a_base_that_is_no_commit_is_refused(base: str) -> None:
     refused = run(f"--base={base}")
     assert refused.exit_code == 2, refused.output
-    assert "is no commit" in refused.stderr
+    assert "is not a commit" in refused.stderr
 
 
 def test_a_changed_file_whose_name_is_no_text_is_read_from_git(tmp_path: Path) -> None:

@@ -205,7 +205,8 @@ def test_a_wait_grows_to_its_bound_is_never_shorter_than_a_sweep_and_differs_bet
 
 def entry(**given: Any) -> Backoff:
     at: dict[str, Any] = {"last": START, "until": START, "since": START - DAY}
-    return Backoff(**{"failures": 3, "trouble": Trouble.STOCKOUT, **at, **given})
+    said: dict[str, Any] = {"failures": 3, "trouble": Trouble.STOCKOUT, **at, **given}
+    return Backoff(**said)
 
 
 def test_creates_that_were_asked_for_together_are_one_failure() -> None:

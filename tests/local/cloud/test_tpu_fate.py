@@ -137,7 +137,7 @@ def test_nodes_can_appear_differ_and_vanish_behind_everybodys_back(cloud: TestCl
     assert (node["labels"], node["state"], "health" in node) == ({"who": "console"}, "UNKNOWN", False)
     with pytest.raises(ControlError, match="acceleratorType"):
         cloud.control.edit_node("stranger", {"acceleratorType": "v5litepod-8"})
-    with pytest.raises(ControlError, match="no node state"):
+    with pytest.raises(ControlError, match="not a state of a node"):
         cloud.control.edit_node("stranger", {"state": "SLEEPING"})
     with pytest.raises(ControlError, match=r"nodes/stranger' already exists"):
         cloud.control.add_node(f"{ZONE}/nodes/stranger", SPOT)

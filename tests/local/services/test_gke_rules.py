@@ -302,5 +302,5 @@ def test_a_cluster_whose_operation_hangs_takes_no_other_until_it_goes_on(own, re
 
 
 def test_a_cluster_that_was_not_told_by_its_full_name_is_refused(google):
-    with pytest.raises(ControlError, match="no full name"):
+    with pytest.raises(ControlError, match="not a full name"):
         KubernetesControl(google.control.url).tell_control_plane("127.0.0.1:1", "", cluster="train")

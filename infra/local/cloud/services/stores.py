@@ -65,7 +65,7 @@ class _Instances(Collection):
         return {**whole, **body, **own, "port": _PORT, "currentLocationId": place, "state": "READY"}
 
 
-INSTANCES = _Instances()
+_Instances()
 
 
 class _Databases(Collection):
@@ -105,7 +105,7 @@ class _Databases(Collection):
         return {**super().shown(cloud, held), "uid": str(uuid.uuid5(uuid.NAMESPACE_URL, f"{held.name} {held.created}"))}
 
 
-DATABASES = _Databases()
+_Databases()
 
 
 def _range(said: str) -> ipaddress.IPv4Network:

@@ -1,6 +1,7 @@
 """Records what the real controllers of Kueue and JobSet answer to this project's queues and jobs.
 
-`python -m tests.jobs.record [SCENARIO ...]` starts a control plane with simulated nodes and both controllers
+`python -m tests.jobs.record_controllers [SCENARIO ...]` starts a control plane with simulated nodes and both
+controllers
 (`TIDEPOOL_KUEUE` and `TIDEPOOL_JOBSET`, see `tests/local/kubernetes/operators.py`), submits jobs with this project's
 own client, and writes one file a scenario. Without `TIDEPOOL_KUEUE` it records what JobSet answers by itself.
 """
