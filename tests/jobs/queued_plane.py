@@ -51,6 +51,7 @@ class QueuedPlane:
         given: dict[str, Any] = {
             "resources": Resources.with_tpu("v4-32", slices, cpu="200", memory="300Gi"),
             "grace": 1,
+            "queue": "v4-32" if self.queued else "",
         }
         return self.client.submit(request(name, namespace=TEAM, **given | more))
 

@@ -1,6 +1,6 @@
 """What Kueue and JobSet answered, as files: objects of a moment, cut to what tells a job's standing, and played back.
 
-One file a scenario in `recordings/`; `record` makes them. A moment has the objects by the path that they were read at.
+One file a scenario in `recordings/`; `record_controllers` makes them. A moment has the objects by the path that they were read at.
 """
 
 from __future__ import annotations

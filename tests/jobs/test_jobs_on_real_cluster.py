@@ -1,4 +1,4 @@
-"""Jobs on a real control plane with the real controllers of JobSet and Kueue: the scenarios of `record`, run again."""
+"""Jobs on a real control plane with the real controllers of JobSet and Kueue: the scenarios of `record_controllers`, run again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from infra.jobs.client import JobPhase
 from infra.jobs.outcomes import Attempts, Outcome
-from tests.jobs import record
+from tests.jobs import record_controllers as record
 from tests.jobs.queued_plane import QueuedPlane, running_plane
 from tests.jobs.recording import pools_by_slice
 
