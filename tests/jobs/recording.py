@@ -1,6 +1,7 @@
 """What Kueue and JobSet answered, as files: objects of a moment, cut to what tells a job's standing, and played back.
 
-One file a scenario in `recordings/`; `record_controllers` makes them. A moment has the objects by the path that they were read at.
+One file a scenario in `recordings/`, made by `record_controllers`. A moment has the objects by the path that they were
+read at.
 """
 
 from __future__ import annotations

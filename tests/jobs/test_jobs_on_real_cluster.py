@@ -1,4 +1,4 @@
-"""Jobs on a real control plane with the real controllers of JobSet and Kueue: the scenarios of `record_controllers`, run again."""
+"""Jobs on a real control plane with the real controllers of JobSet and Kueue: recorded scenarios, run again."""
 
 from __future__ import annotations
 
