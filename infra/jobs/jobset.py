@@ -25,6 +25,8 @@ from infra.model.queue_objects import FROM_STORE, TRAINER
 
 API_VERSION: Final = "jobset.x-k8s.io/v1alpha2"
 JOBSETS: Final = "/apis/jobset.x-k8s.io/v1alpha2"
+INTERRUPTED: Final = "interrupted"
+"""Name of the rule by which an attempt that its machines ended is begun again; JobSet's condition names it."""
 SLICE: Final = "slice"
 """Name of the one replicated job; job N of it is slice N."""
 REQUEST: Final = "tidepool/request"
@@ -106,7 +108,7 @@ def failure_policy(request: JobRequest) -> dict[str, Any]:
         "maxRestarts": request.retries.failures,
         "restartStrategy": "BlockingRecreate",
         "rules": [
-            {"name": "interrupted", "action": interrupted, "onJobFailureReasons": ["PodFailurePolicy"]},
+            {"name": INTERRUPTED, "action": interrupted, "onJobFailureReasons": ["PodFailurePolicy"]},
             {"name": "tooLong", "action": "FailJobSet", "onJobFailureReasons": ["DeadlineExceeded"]},
         ],
     }

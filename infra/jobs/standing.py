@@ -9,10 +9,10 @@ from typing import Final
 
 from infra.jobs.client import JobPhase, JobState
 from infra.jobs.evidence import Body, Finding, condition, holds, weightiest
-from infra.jobs.jobset import CANCELLED, REQUEST
+from infra.jobs.jobset import CANCELLED, INTERRUPTED, REQUEST
 from infra.jobs.outcomes import Attempts, Outcome
 from infra.jobs.request import JobRequest, Retries
-from infra.jobs.waiting import unknown_to_kueue, waiting
+from infra.jobs.waiting import TOO_LONG, eviction, unknown_to_kueue, waiting
 
 BACKEND: Final = "gke"
 _JOB_REASONS: Final = {
@@ -21,6 +21,8 @@ _JOB_REASONS: Final = {
     "BackoffLimitExceeded": (Outcome.ERROR, "a pod failed; its own record is gone"),
 }
 """What is left to say of an attempt whose pods are gone: why a Job failed."""
+_RESTARTS: Final = {f"FailurePolicy_{INTERRUPTED}": "PodFailurePolicy", "DefaultFailurePolicy": "BackoffLimitExceeded"}
+"""Why JobSet begins a job again, when its Jobs are gone too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,14 +94,13 @@ def _phase(seen: Evidence) -> tuple[JobPhase, Outcome | None]:
         return JobPhase.WAITING, None
     rows = jobset.get("status", {}).get("replicatedJobsStatus", ())
     wanted = sum(each.get("replicas", 1) for each in jobset["spec"]["replicatedJobs"])
-    ready = sum(each.get("ready", 0) for each in rows)
+    ready = sum(each.get("ready", 0) + each.get("succeeded", 0) for each in rows)
     return (JobPhase.RUNNING if ready >= wanted else JobPhase.STARTING), None
 
 
 def _out_of_time(seen: Evidence) -> bool:
     """Whether Kueue ended it for its time limit: it stays suspended, and would look like one that waits."""
-    evicted = condition(seen.workload, "Evicted") if seen.workload is not None else None
-    return evicted is not None and evicted["status"] == "True" and evicted["reason"] == "MaximumExecutionTimeExceeded"
+    return seen.workload is not None and eviction(seen.workload) == TOO_LONG
 
 
 def _of_jobs(seen: Evidence) -> Finding | None:
@@ -110,11 +111,19 @@ def _of_jobs(seen: Evidence) -> Finding | None:
         for each in seen.jobs
         if (failed := condition(each, "Failed")) is not None and failed["status"] == "True"
     }
+    if (restarting := _RESTARTS.get(_restarting(seen.jobset))) is not None:
+        return Finding("the job", *_JOB_REASONS[restarting])
     # What ended from outside outweighs errors, as it does among pods.
     for reason in ("PodFailurePolicy", "DeadlineExceeded", "BackoffLimitExceeded"):
         if reason in reasons:
             return Finding(reasons[reason], *_JOB_REASONS[reason])
     return None
+
+
+def _restarting(jobset: Body) -> str:
+    """By which rule of its failure policy JobSet begins it again at this time; empty where it does not."""
+    found = condition(jobset, "RestartingJobSet")
+    return found["reason"] if found is not None and found["status"] == "True" else ""
 
 
 def _because(seen: Evidence, last: Finding | None, attempts: Attempts, retries: Retries | None) -> list[str]:

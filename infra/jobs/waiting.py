@@ -13,6 +13,7 @@ from typing import Any, Final
 from infra.jobs.evidence import Body, condition, holds
 from infra.jobs.quantities import quantity
 
+TOO_LONG: Final = "MaximumExecutionTimeExceeded"
 _EVICTED: Final = {
     "Preempted": "a job of higher priority took its quota",
     "PodsReadyTimeout": "its pods did not start in time",
@@ -21,9 +22,10 @@ _EVICTED: Final = {
     "LocalQueueStopped": "its queue was stopped",
     "NodeFailures": "one of its nodes failed",
     "Deactivated": "it was deactivated",
-    "MaximumExecutionTimeExceeded": "its time limit is over",
+    TOO_LONG: "its time limit is over",
+    "RequeuingLimitExceeded": "too often its pods did not start in time",
 }
-"""Reasons of the condition Evicted, in words."""
+"""Reasons of the condition Evicted, and what lies behind a deactivation, in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,13 +109,23 @@ def _by_flavor(flavors: Iterable[Body], resource: str, key: str) -> dict[str, fl
     }
 
 
+def eviction(workload: Body) -> str:
+    """Why Kueue took its quota, as long as that holds; empty where it did not.
+
+    Of a deactivation that it decided on, what is behind: `DeactivatedDueToMaximumExecutionTimeExceeded`.
+    """
+    evicted = condition(workload, "Evicted")
+    if evicted is None or evicted["status"] != "True":
+        return ""
+    reason, _, cause = evicted["reason"].partition("DueTo")
+    return cause or reason
+
+
 def _reason(workload: Body) -> tuple[str, str]:
     if not workload["spec"].get("active", True):
         return "Deactivated", "the job is stopped until somebody activates it"
-    evicted = condition(workload, "Evicted")
-    before = ""
-    if evicted is not None and evicted["status"] == "True":
-        before = f"{_EVICTED.get(evicted['reason'], evicted['reason'])}; "
+    evicted = eviction(workload)
+    before = f"{_EVICTED.get(evicted, evicted)}; " if evicted else ""
     if holds(workload, "QuotaReserved"):
         return "AdmissionChecks", f"{before}it has quota and waits for {_checks(workload)}"
     reserved: Mapping[str, Any] = condition(workload, "QuotaReserved") or {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,12 +16,13 @@ from typing import Any, Final
 
 from infra.jobs.client import JobPhase
 from infra.jobs.evidence import holds
-from infra.jobs.gke import KUEUE, GkeClient, GkeJob
+from infra.jobs.gke import GkeClient, GkeJob
 from infra.jobs.jobset import JOBSETS
 from infra.jobs.kube import Kube, place_of
 from infra.jobs.request import Resources
 from infra.local.cloud.kubernetes.control import kubeconfig
 from infra.local.kubernetes.reach import ClusterApi
+from infra.model.queue_objects import KUEUE as QUEUES
 from tests.jobs.recording import moment
 from tests.jobs.synthetic import request
 from tests.local.kubernetes.operators import running_jobset, running_kueue
@@ -36,16 +37,21 @@ _PATIENCE: Final = 180.0
 
 @dataclass
 class QueuedPlane:
-    """A cluster with the queues of a stack, and what was seen of it. slices: spot slices of v4-32, three of them."""
+    """A cluster with the queues of a stack, and what was seen of it. It has three spot slices of v4-32.
+
+    queued: whether Kueue is there.
+    """
 
     api: ClusterApi
     client: GkeClient
+    queued: bool
     moments: dict[str, Any] = field(default_factory=dict)
 
     def submit(self, name: str, slices: int = 1, **more: Any) -> GkeJob:
         given: dict[str, Any] = {
             "resources": Resources.with_tpu("v4-32", slices, cpu="200", memory="300Gi"),
             "grace": 1,
+            "queue": "v4-32" if self.queued else "",
         }
         return self.client.submit(request(name, namespace=TEAM, **given | more))
 
@@ -60,8 +66,8 @@ class QueuedPlane:
     def jobset(self, name: str) -> dict[str, Any]:
         return self.api.find(f"{JOBSETS}/namespaces/{TEAM}/jobsets/{name}") or {}
 
-    def workload(self, name: str) -> dict[str, Any]:
-        found = self.api.call("GET", f"{KUEUE}/namespaces/{TEAM}/workloads")["items"]
+    def workload(self, name: str) -> Mapping[str, Any]:
+        found = self.client.workloads(TEAM)
         return next((each for each in found if each["metadata"]["name"].startswith(f"jobset-{name}-")), {})
 
     def runs(self, job: GkeJob, restarts: int = 0) -> None:
@@ -114,7 +120,7 @@ class QueuedPlane:
         for each in self.api.call("GET", at)["items"]:
             self.api.call("DELETE", f"{at}/{each['metadata']['name']}", {"propagationPolicy": "Foreground"})
         until(lambda: not self.api.call("GET", at)["items"], "jobs are gone")
-        until(lambda: not self.api.call("GET", f"{KUEUE}/namespaces/{TEAM}/workloads")["items"], "workloads are gone")
+        until(lambda: not self.client.workloads(TEAM), "workloads are gone")
         until(lambda: not self.api.call("GET", f"/api/v1/namespaces/{TEAM}/pods")["items"], "pods are gone")
         for each in self.api.call("GET", "/api/v1/nodes")["items"]:
             self.api.call("DELETE", f"/api/v1/nodes/{each['metadata']['name']}")
@@ -157,23 +163,25 @@ def now() -> str:
 
 
 @contextmanager
-def running_plane(folder: Path) -> Generator[QueuedPlane]:
-    """A control plane with the controllers, the queues of a stack, and three slices of v4-32."""
+def running_plane(folder: Path, *, queued: bool = True) -> Generator[QueuedPlane]:
+    """A control plane with the controllers, the queues of a stack, and three slices of v4-32; Kueue where `queued`."""
     slices = [{"accelerator": "v4-32", "zone": "us-central2-b", "capacity": "spot", "buffer": 1, "maximum": 3}]
-    config = stack(slices, priorities={"low": 100, "high": 1000}, preemption="lower-priority")
+    config = stack(slices, teams=[{"name": TEAM}], priorities={"low": 100, "high": 1000}, preemption="lower-priority")
     with real_control_plane(folder, completes=False) as reached:
         path = folder / "record.kubeconfig"
         said = kubeconfig(reached)
         path.write_text(json.dumps(said))
-        with running_jobset(folder, path), running_kueue(folder, path, config):
+        with running_jobset(folder, path), running_kueue(folder, path, config) if queued else nullcontext():
             api = ClusterApi(str(path))
             for body in objects(config):
+                if body["apiVersion"] == QUEUES and not queued:
+                    continue
                 served = api.kind(body["apiVersion"], body["kind"])
                 assert served is not None, body["kind"]
                 at = served.of(body["metadata"].get("namespace", ""))
                 api.call("POST", at, body, query={"fieldValidation": "Strict"})
             place = place_of(said | {"contexts": _within(said)}, said["current-context"], path)
-            plane = QueuedPlane(api, GkeClient(Kube(place)))
+            plane = QueuedPlane(api, GkeClient(Kube(place)), queued)
             plane.join()
             yield plane
 

@@ -1,6 +1,7 @@
 """What Kueue and JobSet answered, as files: objects of a moment, cut to what tells a job's standing, and played back.
 
-One file a scenario in `recordings/`; `record` makes them. A moment has the objects by the path that they were read at.
+One file a scenario in `recordings/`, made by `record_controllers`. A moment has the objects by the path that they were
+read at.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from urllib.parse import quote
 from infra.jobs.gke import KUEUE, VISIBILITY
 from infra.jobs.jobset import JOBSETS
 from infra.local.kubernetes.reach import ClusterApi
+from infra.model.gke_shapes import NODE_POOL_LABEL
 from tests.jobs.cluster import Cluster
 
 FOLDER: Final = Path(__file__).with_name("recordings")
@@ -41,7 +43,7 @@ def moment(api: ClusterApi, namespace: str) -> dict[str, Any]:
     objects = {
         f"{path}/{each['metadata']['name']}": trimmed(each)
         for path in listed
-        for each in api.call("GET", path)["items"]
+        for each in (api.find(path) or {"items": ()})["items"]
     }
     for path in [path for path in objects if "/localqueues/" in path]:
         name = quote(path.rpartition("/")[2])
@@ -78,3 +80,15 @@ def load(scenario: str) -> dict[str, Any]:
 def play(cluster: Cluster, recorded: Mapping[str, Any], name: str) -> None:
     """Let a cluster of tests be as the real one was at a moment."""
     cluster.objects = json.loads(json.dumps(recorded["moments"][name]))
+
+
+def pools_by_slice(objects: Mapping[str, Any], job: str) -> dict[str, dict[str, str]]:
+    """The node pool of each host's node, by slice and node: as many nodes as hosts where each has one of its own."""
+    found: dict[str, dict[str, str]] = {}
+    for body in objects.values():
+        labels = body.get("metadata", {}).get("labels", {})
+        if labels.get("jobset.sigs.k8s.io/jobset-name") == job and body["spec"].get("nodeName"):
+            node = body["spec"]["nodeName"]
+            pool = objects[f"/api/v1/nodes/{node}"]["metadata"]["labels"][NODE_POOL_LABEL]
+            found.setdefault(labels["jobset.sigs.k8s.io/job-index"], {})[node] = pool
+    return found

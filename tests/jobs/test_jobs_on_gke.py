@@ -136,6 +136,26 @@ def test_a_job_runs_once_every_slice_is_ready(client: GkeClient, cluster: Cluste
     )
 
 
+def test_a_job_runs_on_when_some_slices_have_ended_well(client: GkeClient, cluster: Cluster) -> None:
+    job = client.submit(request())
+    stand(cluster, replicatedJobsStatus=[{"name": "slice", "ready": 1, "succeeded": 1}])
+    assert job.state().phase is JobPhase.RUNNING
+
+
+@pytest.mark.parametrize(
+    ("reason", "outcome"),
+    [("FailurePolicy_interrupted", Outcome.FAILED), ("DefaultFailurePolicy", Outcome.ERROR), ("JobsReady", None)],
+)
+def test_a_job_that_is_begun_again_says_why(
+    client: GkeClient, cluster: Cluster, reason: str, outcome: Outcome | None
+) -> None:
+    """JobSet deletes what ended with its Jobs; its condition RestartingJobSet names the rule that matched."""
+    job = client.submit(request())
+    stand(cluster, condition("RestartingJobSet", reason=reason), restarts=1)
+    last = job.state().last
+    assert (last and last.outcome) is outcome
+
+
 def test_success_is_what_the_jobset_says(client: GkeClient, cluster: Cluster) -> None:
     job = client.submit(request())
     stand(cluster, condition("Completed"))
@@ -184,7 +204,7 @@ def test_where_pods_are_gone_their_job_says_what_is_left_to_say(
 
 def test_a_job_that_kueue_ended_for_its_time_limit_has_ended(client: GkeClient, cluster: Cluster) -> None:
     job = client.submit(request(time_limit=60))
-    workload(cluster, condition("Evicted", "True", "MaximumExecutionTimeExceeded"), active=False)
+    workload(cluster, condition("Evicted", "True", "DeactivatedDueToMaximumExecutionTimeExceeded"), active=False)
     state = job.state()
     assert (state.phase, state.outcome) == (JobPhase.ENDED, Outcome.ERROR)
 

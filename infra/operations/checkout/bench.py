@@ -51,7 +51,26 @@ config:
       trust: member
 """
 
+CLUSTER = """\
+# One cluster of {slices} slices of two VMs, each a node pool, and the queues that follow from them.
+config:
+  gcp:project: tidepool-bench
+  tidepool:owner: bench
+  tidepool:bucket: {{name: tidepool-bench-records, location: us-central2}}
+  tidepool:cluster:
+    name: train
+    region: us-central2
+    zones: [us-central2-b]
+    maintenance: {{days: [SA, SU], start: "09:00", hours: 8}}
+    system: {{machine_type: n2-standard-8, nodes: 2}}
+  tidepool:slices:
+    - {{accelerator: v4-16, zone: us-central2-b, capacity: spot, buffer: 0, maximum: {slices}}}
+  tidepool:queues:
+    teams: [{{name: bench}}]
+"""
+
 POOLS, VMS_A_POOL = 500, 20
+NODE_POOLS = 1000
 STEPS = 3000
 
 
@@ -78,6 +97,7 @@ def figures(sizes: Sequence[int], runs: int) -> Iterator[Figure]:
     yield from explanations(runs)
     yield long_comment(runs)
     yield large_jobset(runs)
+    yield many_node_pools(runs)
     for engine in ("local", *(["pulumi"] if shutil.which("pulumi") else [])):
         for size in sorted(sizes):
             yield from fleet_of(size, engine)
@@ -123,6 +143,18 @@ def large_jobset(runs: int) -> Figure:
     arguments = ("jobs", "submit", "bench", "--tpu", "v4-2048", "--image", image, "--dry-run", "--", "true")
     with tempfile.TemporaryDirectory(prefix="tidepool-bench-") as folder:
         taken = [timed("JobSet, cold", 256, "none", CHECKOUT, Path(folder), *arguments) for _ in range(runs)]
+    return sorted(taken, key=lambda figure: figure.seconds)[len(taken) // 2]
+
+
+def many_node_pools(runs: int) -> Figure:
+    """Explain from a cold start: a cluster of so many slices of two VMs, each a node pool, that gets one more."""
+    with tempfile.TemporaryDirectory(prefix="tidepool-bench-") as folder:
+        before, after = Path(folder, "before.yaml"), Path(folder, "after.yaml")
+        before.write_text(CLUSTER.format(slices=NODE_POOLS))
+        after.write_text(CLUSTER.format(slices=NODE_POOLS + 1))
+        arguments = ("explain", "bench", "--base", str(before), "--head", str(after), "--format", "markdown")
+        case = f"explain {NODE_POOLS:,} node pools"
+        taken = [timed(case, 2 * NODE_POOLS, "none", CHECKOUT, Path(folder), *arguments) for _ in range(runs)]
     return sorted(taken, key=lambda figure: figure.seconds)[len(taken) // 2]
 
 
