@@ -1,0 +1,50 @@
+"""What the real controllers of Kueue and JobSet answered, as `jobs list` and `jobs why` read it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+
+from infra.jobs.client import JobPhase, JobState
+from infra.jobs.gke import GkeClient
+from infra.jobs.kube import Kube
+from infra.jobs.outcomes import Attempts, Outcome
+from tests.jobs.cluster import running_cluster
+from tests.jobs.queued_plane import TEAM
+from tests.jobs.recording import load, play, pools_by_slice
+
+At = Callable[[str, str], GkeClient]
+
+
+@pytest.fixture
+def at() -> Iterator[At]:
+    """A client of the cluster as it was in a scenario at a moment."""
+    with running_cluster() as cluster:
+        client = GkeClient(Kube(replace(cluster.place, namespace=TEAM)))
+
+        def played(scenario: str, name: str) -> GkeClient:
+            play(cluster, load(scenario), name)
+            return client
+
+        yield played
+
+
+def listed(client: GkeClient) -> dict[str, JobState]:
+    return {each.name: each for each in client.jobs()}
+
+
+def test_an_admitted_job_has_one_pod_a_vm_and_one_slice_a_pool() -> None:
+    placed = pools_by_slice(load("success")["moments"]["running"], "llama")
+    assert sorted(len(hosts) for hosts in placed.values()) == [4, 4]
+    assert [len(set(hosts.values())) for hosts in placed.values()] == [1, 1]
+    assert len({pool for hosts in placed.values() for pool in hosts.values()}) == 2
+
+
+def test_a_job_runs_and_then_is_a_success(at: At) -> None:
+    running = at("success", "running").job("llama").state()
+    assert (running.phase, running.attempts, running.because) == (JobPhase.RUNNING, Attempts(), ())
+    client = at("success", "ended")
+    assert client.job("llama").state().outcome is Outcome.SUCCESS
+    assert listed(client)["llama"].outcome is Outcome.SUCCESS
