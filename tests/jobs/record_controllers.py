@@ -43,7 +43,7 @@ def waiting(plane: QueuedPlane) -> None:
     jobs = []
     for name in ("first", "second", "third"):
         jobs.append(plane.submit(name, 2))
-        until(lambda name=name: condition(plane.workload(name), "QuotaReserved") is not None, f"Kueue has seen {name}")
+        until(lambda name=name: bool(plane.workload(name)), f"Kueue has seen {name}")
         time.sleep(1.1)  # Kueue orders by creation times, which have whole seconds.
     plane.runs(jobs[0])
     until(lambda: [place(each) for each in jobs[1:]] == [0, 1], "both have a place")

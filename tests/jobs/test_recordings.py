@@ -48,3 +48,20 @@ def test_a_job_runs_and_then_is_a_success(at: At) -> None:
     client = at("success", "ended")
     assert client.job("llama").state().outcome is Outcome.SUCCESS
     assert listed(client)["llama"].outcome is Outcome.SUCCESS
+
+
+def test_jobs_that_wait_are_told_their_place_by_kueue(at: At) -> None:
+    client = at("waiting", "two wait")
+    waits = [client.job(name).state().waiting for name in ("second", "third")]
+    assert [each and (each.queue, each.place) for each in waits] == [("v4-32", 0), ("v4-32", 1)]
+    assert waits[0] is not None
+    assert "insufficient unused quota for google.com/tpu in flavor v4-32-spot, 16 more needed" in waits[0].says
+    assert {name: state.phase for name, state in listed(client).items() if name != "first"} == {
+        "second": JobPhase.WAITING, "third": JobPhase.WAITING,
+    }  # fmt: skip
+
+
+def test_a_job_of_more_slices_than_its_queue_may_have_says_so(at: At) -> None:
+    waits = at("too_large", "waiting").job("huge").state().waiting
+    assert waits is not None
+    assert "insufficient quota" in waits.says
