@@ -30,6 +30,8 @@ from tests.mutant_changes import Change, Mutant, mutants
 
 JOB: Final = json.loads(os.environ["TIDEPOOL_MUTANTS"])
 ROOT: Final = Path.cwd()
+SAID: Final = os.dup(2)
+"""Where a run tells of itself, before pytest takes what tests write there."""
 STILL: Final = 10
 """Seconds for which every thread of a process sleeps and none takes any time of the machine: then it waits for ever."""
 
@@ -151,7 +153,7 @@ def _standing(child: int) -> str:
 
 
 def _tell(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
+    os.write(SAID, f"{text}\n".encode())
 
 
 def _hurry(seconds: float) -> None:

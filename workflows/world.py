@@ -20,6 +20,7 @@ from infra.model.images.load import load_images
 from infra.model.images.pins import Pins, load_pins
 from infra.model.images.spec import ImageSpec
 from infra.model.images.steps import bootstrap
+from infra.model.json_shape import JsonShape
 from infra.model.schema import Pool, StackConfig
 from infra.model.stack import load_stack, stack_names
 from infra.model.yamlfile import Document, read
@@ -120,8 +121,10 @@ class Action:
 
 
 @dataclass(frozen=True, slots=True)
-class Newer:
+class Newer(JsonShape):
     """A release that another file has; `moved` where it is the same version at another commit, as no tag should be."""
+
+    JSON = ("have", "offered", "moved")
 
     have: Action
     offered: Action

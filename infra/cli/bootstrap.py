@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 from rich.text import Text
 
@@ -16,23 +18,17 @@ from infra.operations.setup.bootstrap import apply_bootstrap, plan_bootstrap
 @click.option("--location", metavar="REGION", help="Of state bucket and key; default where the fleet bucket is.")
 @click.option("--bucket", metavar="NAME", help="Of the state; default PROJECT-pulumi-state.")
 @click.option(
-    "--impersonator",
-    "impersonators",
-    metavar="MEMBER",
-    multiple=True,
+    "--impersonator", "impersonators", metavar="MEMBER", multiple=True,
     help="Who may act as the deploying account, such as user:EMAIL; may be repeated.",
-)
+)  # fmt: skip
 @options.each(options.cloud_option, options.yes_option, options.json_option)
 @called
-def bootstrap_command(
-    call: Invocation, *, project: str | None, location: str | None, bucket: str | None, impersonators: tuple[str, ...]
-) -> None:
+def bootstrap_command(call: Invocation, **wanted: Any) -> None:
     """Make what the project of STACK (default ci) needs before the first deploy: the bucket of Pulumi's state, the key
     that encrypts its secrets, and the account that deploys, with no more roles than it needs and no key file.
 
     It shows its plan first, may be run again at any time, and deletes nothing. docs/first-deploy.md walks through it.
     """
-    wanted = {"project": project, "location": location, "bucket": bucket, "impersonators": impersonators}
     planned = plan_bootstrap(call.stack, **wanted, cloud=call.cloud, teller=call.teller)
     for step in planned.steps:
         sign, style = ("=", "dim") if step.action is None else ("+", "green")

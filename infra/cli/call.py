@@ -12,7 +12,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from infra.cli.echo import machines, works_on
+from infra.cli.echo import echo, machines, works_on
 from infra.cli.failures import FAILED
 from infra.cli.options import Form
 from infra.cli.render.console import people, say
@@ -80,15 +80,8 @@ class Invocation:
         """Engine and cloud, chosen and told."""
         from infra.operations.session import open_session  # loads engines, which explain and comment need not
 
-        return open_session(
-            self.stack,
-            engine=self.engine,
-            cloud=self.cloud,
-            teller=self.teller,
-            parallel=self.parallel,
-            targets=self.targets,
-            refresh=self.refresh,
-        )
+        asked = {name: getattr(self, name) for name in ("engine", "cloud", "teller", "parallel", "targets", "refresh")}
+        return open_session(self.stack, **asked)
 
     def cloud_session(self) -> CloudSession:
         """The cloud alone, chosen and told."""
@@ -96,8 +89,9 @@ class Invocation:
 
         return open_cloud(self.cloud, self.teller)
 
-    def say(self, line: str | Text, style: str = "") -> None:
-        say(self.console, Text(line, style=style) if style and isinstance(line, str) else line)
+    def say(self, *lines: str | Text, style: str = "") -> None:
+        """Tell people; style: of what has none of its own."""
+        say(self.console, *(Text(line, style=style) if style and isinstance(line, str) else line for line in lines))
 
     def ask(self, what: str) -> None:
         """Ask before `what`; Refusal without a terminal, Failure on a no."""
@@ -118,10 +112,12 @@ class Invocation:
         if self.as_json or self.form is Form.JSON:
             machines(body)
 
-    def end(self, body: Mapping[str, Any], *, failed: bool = False) -> int:
-        """Print the object of --json with the exit code, and give that."""
+    def end(self, body: Mapping[str, Any], *lines: str, failed: bool = False) -> int:
+        """Print the object of --json with the exit code, or on stdout the lines for people; gives the exit code."""
         code = FAILED if failed else 0
         self.tell({**body, "exit": code})
+        for line in () if self.as_json else lines:
+            echo(line)
         return code
 
 

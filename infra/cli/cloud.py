@@ -9,10 +9,10 @@ import click
 from infra.cli import cloud_builds, cloud_fleet, cloud_kubernetes, options
 from infra.cli.echo import answer
 from infra.cli.options import Duration
-from infra.cli.render.stacks import ended_line
 from infra.operations.local import cloud as process
 from infra.operations.local import control
 from infra.operations.local.control import FAULTS, running
+from infra.preview.run_lines import ended_line
 
 STACK_LABEL = "tidepool-stack"
 
@@ -61,8 +61,7 @@ def status(*, as_json: bool) -> None:
 @options.json_option
 def preempt(*, vm: str, as_json: bool) -> None:
     """Take a spot or preemptible TPU VM away, as Google does; it stays listed as PREEMPTED."""
-    with running() as cloud:
-        node = cloud.preempt(vm)
+    node = running().preempt(vm)
     stack = node.get("labels", {}).get(STACK_LABEL)
     answer(as_json, node, f"{vm} is {node['state']}", *([str(ended_line(stack, [vm]))] if stack else []))
 
@@ -73,8 +72,7 @@ def preempt(*, vm: str, as_json: bool) -> None:
 @options.json_option
 def maintain(*, vm: str, seconds: float | None, as_json: bool) -> None:
     """Begin a maintenance event of a TPU VM."""
-    with running() as cloud:
-        node = cloud.maintain(vm, seconds)
+    node = running().maintain(vm, seconds)
     answer(as_json, node, f"{vm} is under maintenance: {node.get('health', node['state'])}")
 
 
@@ -124,10 +122,10 @@ def fail(
     """
     if kind is not None and not mend_all and mend is None:
         control.fail(kind, lasting=lasting, **rule)
-    with running() as cloud:
-        if mend_all or mend is not None:
-            cloud.mend(mend)
-        faults = cloud.faults()
+    cloud = running()
+    if mend_all or mend is not None:
+        cloud.mend(mend)
+    faults = cloud.faults()
     lines = control.fault_lines(faults) or ["nothing goes wrong on purpose"]
     if kind is not None and kind in control.STRIKES:
         lines += [f"{kind} strikes a guest {control.STRIKES[kind]}"]
@@ -140,13 +138,13 @@ def fail(
 @options.json_option
 def clock(*, advance: float | None, compression: float | None, as_json: bool) -> None:
     """Say what time it is in the cloud, or move it. What becomes due happens: 24 h end a preemptible VM."""
-    with running() as cloud:
-        if compression is not None:
-            cloud.set_compression(compression)
-        if advance is not None:
-            control.advance_clock(advance)
-        now = cloud.clock()
-        now["compression"] = cloud.status()["compression"]
+    cloud = running()
+    if compression is not None:
+        cloud.set_compression(compression)
+    if advance is not None:
+        control.advance_clock(advance)
+    now = cloud.clock()
+    now["compression"] = cloud.status()["compression"]
     said = f"{now['time']} ({now['offset']:.0f} s ahead; operation delays divided by {now['compression']:g})"
     answer(as_json, now, said)
 
@@ -170,44 +168,27 @@ def log(*, limit: int, failed: bool, as_json: bool) -> None:
 @click.argument("generation", required=False)
 @click.argument("chips", required=False, type=click.IntRange(0))
 @click.option(
-    "--capacity",
-    type=click.Choice(["on-demand", "preemptible", "reserved"]),
-    default="preemptible",
-    show_default=True,
+    "--capacity", type=click.Choice(["on-demand", "preemptible", "reserved"]), default="preemptible", show_default=True,
     help="Which quota; spot draws on the preemptible one. reserved is a reservation.",
-)
+)  # fmt: skip
 @click.option("--project", help="Whose; the project of the stack files when left out.")
 @click.option("--name", default="", help="Name of a reservation.")
 @click.option("--held-elsewhere", type=click.IntRange(0), default=0, help="Chips of it that others hold.")
 @click.option("--lift", is_flag=True, help="Remove the limit of ZONE and GENERATION.")
 @options.json_option
 def limit(
-    *,
-    zone: str | None,
-    generation: str | None,
-    chips: int | None,
-    capacity: Any,
-    project: str | None,
-    name: str,
-    held_elsewhere: int,
-    lift: bool,
-    as_json: bool,
-) -> None:
+    *, zone: str | None, generation: str | None, chips: int | None, capacity: Any, project: str | None, name: str,
+    held_elsewhere: int, lift: bool, as_json: bool,
+) -> None:  # fmt: skip
     """Declare how many chips a zone, or a region, gives of a generation; without arguments, list the limits.
 
     A quota of 8 preemptible v5e chips: ./tidepool cloud limit us-west4-a v5e 8
     """
-    with running() as cloud:
-        if zone is not None:
-            if generation is None or (chips is None and not lift):
-                raise click.UsageError("a limit needs ZONE GENERATION CHIPS, and --lift needs ZONE GENERATION")
-            pot = {"zone": zone, "generation": generation, "capacity": capacity}
-            project = project or control.stack_project()
-            if lift:
-                cloud.lift(project=project, **pot)
-            else:
-                cloud.limit(project=project, **pot, chips=chips or 0, name=name, held_elsewhere=held_elsewhere)
-        limits = cloud.limits()
+    if zone is not None:
+        if generation is None or (chips is None and not lift):
+            raise click.UsageError("a limit needs ZONE GENERATION CHIPS, and --lift needs ZONE GENERATION")
+        control.limit(zone, generation, None if lift else chips, capacity, project, name, held_elsewhere)
+    limits = running().limits()
     lines = [
         f"{each['project']} {each['zone']} {each['generation']} {each['capacity']}: "
         f"{each['held'] + each['held_elsewhere']} of {each['chips']} chips held"

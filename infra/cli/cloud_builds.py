@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -32,15 +32,9 @@ _commit_option = click.option("--commit", default="", help="Its forty digits; a 
 @options.each(_commit_option, options.json_option)
 @called
 def push(
-    call: Invocation,
-    *,
-    repository: str,
-    more: tuple[str, ...],
-    changed: tuple[str, ...],
-    branch: str | None,
-    tag: str | None,
-    commit: str,
-) -> None:
+    call: Invocation, *, repository: str, more: tuple[str, ...], changed: tuple[str, ...], branch: str | None,
+    tag: str | None, commit: str,
+) -> None:  # fmt: skip
     """Push to a repository: every trigger that it is for puts a build into the queue.
 
     Says which images' jobs of GitHub it starts besides; `cloud builds jobs` runs them here.
@@ -50,9 +44,9 @@ def push(
     if branch and tag:
         raise click.UsageError("a push goes to a --branch or makes a --tag")
     files, ref = [*changed, *more], {"branch": "" if tag else branch or "main", "tag": tag or ""}
-    with running() as control:
-        jobs = work.github_jobs(repository, files, **ref)
-        done = {**control.push(repository, files, **ref, commit=commit), "github": jobs and asdict(jobs)}
+    control = running()
+    jobs = work.github_jobs(repository, files, **ref)
+    done = {**control.push(repository, files, **ref, commit=commit), "github": jobs and asdict(jobs)}
     done["next"] = list(work.next_commands(done))
     call.tell(done)
     if call.as_json:
@@ -71,8 +65,7 @@ def builds() -> None:
 @options.json_option
 def list_builds(*, as_json: bool) -> None:
     """Say which builds there are and how they ended, the newest last."""
-    with running() as control:
-        found = control.builds()
+    found = running().builds()
     lines = [f"{each['status']:<14} {each['id']}  {' '.join(work.images_of(each))}" for each in found]
     answer(as_json, {"builds": found}, *(lines or ["no build was started"]))
 
@@ -90,9 +83,7 @@ def run(*, everything: bool, fault: str | None, as_json: bool) -> None:
             echo("\n".join(work.outcome_lines(f"build {build['id']} of {', '.join(work.images_of(build))}", outcome)))
         if not everything:
             break
-    again = [f"./tidepool images build {each['images'][0]} --trigger --wait 0 --cloud local" for each in _failed(done)]
-    following = (*again, "./tidepool cloud builds run") if again else ()
-    _end(as_json, "builds", done, "no build waits; start one with `./tidepool cloud push`", following)
+    _end(as_json, "builds", done, "no build waits; start one with `./tidepool cloud push`", work.build_again(done))
 
 
 @builds.command()
@@ -113,21 +104,14 @@ def jobs(*, repository: str, changed: tuple[str, ...], commit: str, fault: str |
         done.append({"image": name, **work.outcome_json(outcome)})
         if not as_json:
             echo("\n".join(work.outcome_lines(f"job {name}", outcome)))
-    again = work.jobs_command(repository, changed, commit) if _failed(done) else None
-    _end(as_json, "jobs", done, f"this push starts no job of an image; {started.why}", (again,) if again else ())
+    again = (work.jobs_command(repository, changed, commit),) if work.failed(done) else ()
+    _end(as_json, "jobs", done, f"this push starts no job of an image; {started.why}", again)
 
 
-def _failed(done: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    return [each for each in done if each["status"] != work.StepStatus.SUCCESS]
-
-
-def _end(
-    as_json: bool, key: str, done: Sequence[Mapping[str, Any]], nothing: str, following: Sequence[str] = ()
-) -> None:
-    """Tell how it went. following: the commands that try again what failed, which nothing else does."""
-    lines = [nothing] if not done else []
-    if following:
-        lines = ["what failed is not tried again by itself", *(f"next: {command}" for command in following)]
-    answer(as_json, {key: done, "next": list(following)}, *lines)
-    if _failed(done):
+def _end(as_json: bool, key: str, done: Sequence[Mapping[str, Any]], nothing: str, again: Sequence[str]) -> None:
+    """Tell how it went. again: the commands that try again what failed, which nothing else does."""
+    lines = [f"next: {command}" for command in again]
+    lines[:0] = ["what failed is not tried again by itself"] if again else [] if done else [nothing]
+    answer(as_json, {key: done, "next": list(again)}, *lines)
+    if again:
         raise SystemExit(FAILED)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
 import click
@@ -12,7 +11,6 @@ from infra.cli import options
 from infra.cli.echo import answer, columns
 from infra.cli.options import Duration
 from infra.operations.local import control
-from infra.preview.words import span
 
 
 @click.group(short_help="List TPU VMs; add and remove some behind everybody's back.")
@@ -48,8 +46,7 @@ def add_node(
 @options.json_option
 def list_nodes(*, as_json: bool) -> None:
     """Every TPU VM that stands, whoever made it."""
-    with control.running() as cloud:
-        nodes = sorted(cloud.nodes(), key=lambda each: each["name"].rpartition("/")[2])
+    nodes = sorted(control.running().nodes(), key=lambda each: each["name"].rpartition("/")[2])
     lines = columns(("VM", "zone", "accelerator", "state", "of"), [_row(each) for each in nodes])
     answer(as_json, {"nodes": nodes}, *(lines or ["no TPU VM stands"]))
 
@@ -59,8 +56,7 @@ def list_nodes(*, as_json: bool) -> None:
 @options.json_option
 def remove_node(*, vm: str, as_json: bool) -> None:
     """A TPU VM is gone at once, and no operation says so."""
-    with control.running() as cloud:
-        cloud.remove_node(vm)
+    control.running().remove_node(vm)
     answer(as_json, {"removed": vm}, f"{vm} is gone")
 
 
@@ -81,8 +77,7 @@ def add_runner(*, place: str, name: str, online: bool, labels: tuple[str, ...], 
     A ghost of ours, which the controller removes: cloud runner add marin-community/marin tpu-ci-us-west4-a-7-0a1b2c
     """
     status = "online" if online else "offline"
-    with control.running_github() as github:
-        made = github.add_runner(place, name, status=status, labels=list(labels))
+    made = control.running_github().add_runner(place, name, status=status, labels=list(labels))
     answer(as_json, made, f"{name} is {status} at {place}")
 
 
@@ -121,7 +116,7 @@ def list_jobs(*, ended_too: bool, as_json: bool) -> None:
     """Jobs that wait or run, the oldest first, each with the number that `job end` takes."""
     jobs, now = control.jobs(ended_too=ended_too)
     rows = [
-        (str(each["id"]), each["repository"], each["name"], ", ".join(each["labels"]), _stands(each, now))
+        (str(each["id"]), each["repository"], each["name"], ", ".join(each["labels"]), control.standing(each, now))
         for each in jobs
     ]
     lines = columns(("job", "repository", "name", "labels", "now"), rows)
@@ -148,23 +143,11 @@ def guests(*, as_json: bool) -> None:
     `status`, `why` and `cloud clock --advance` let them live as well.
     """
     found = control.guests_now()
-    rows = [(vm.id, vm.state if disk.down else disk.phase, _doing(disk)) for vm, disk in found]
+    rows = [(vm.id, vm.state if disk.down else disk.phase, control.doing(disk)) for vm, disk in found]
     lines = columns(("VM", "is", "why, or what it runs"), rows)
     answer(as_json, {"guests": [control.guest_json(*entry) for entry in found]}, *(lines or ["no VM has a guest"]))
-
-
-def _doing(disk: Any) -> str:
-    return f"job {disk.number}, {disk.job}" if disk.job else disk.reason or disk.runner
 
 
 def _row(node: Mapping[str, Any]) -> tuple[str, ...]:
     _, _, _, zone, _, name = node["name"].split("/")
     return name, zone, node["acceleratorType"], node["state"], control.owner(node) or "not managed"
-
-
-def _stands(job: Mapping[str, Any], now: datetime) -> str:
-    if job["status"] == "completed":
-        return f"{job['conclusion']} on {job['vm']}"
-    if job["status"] == "queued":
-        return f"waits for {span(now - datetime.fromisoformat(job['created_at']))}"
-    return f"runs on {job['vm']} for {span(now - datetime.fromisoformat(job['started_at']))}"

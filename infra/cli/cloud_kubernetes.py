@@ -30,8 +30,7 @@ def k8s() -> None:
 @options.json_option
 def list_clusters(*, as_json: bool) -> None:
     """List the clusters, each with the address of its API."""
-    with running_clusters() as control:
-        found = control.clusters()
+    found = running_clusters().clusters()
     rows = [(each["cluster"], str(each["objects"]), f"https://{each['host']}") for each in found]
     lines = columns(("cluster", "objects", "server"), rows)
     answer(as_json, {"clusters": found}, *(lines or ["no clusters"]))
@@ -42,8 +41,7 @@ def list_clusters(*, as_json: bool) -> None:
 @options.json_option
 def begin(*, name: str, as_json: bool) -> None:
     """Serve a cluster without the GKE API; `end` forgets it."""
-    with running_clusters() as control:
-        made = control.begin_cluster(name)
+    made = running_clusters().begin_cluster(name)
     answer(as_json, made, f"{name} answers at https://{made['host']}")
 
 
@@ -52,8 +50,7 @@ def begin(*, name: str, as_json: bool) -> None:
 @options.json_option
 def end(*, cluster: str, as_json: bool) -> None:
     """Forget a cluster of `begin`, and all that is in it."""
-    with running_clusters() as control:
-        control.end_cluster(cluster)
+    running_clusters().end_cluster(cluster)
     answer(as_json, {"ended": cluster}, "the cluster is gone")
 
 
@@ -74,12 +71,9 @@ def kubeconfig(*, cluster: str) -> None:
 @click.argument("name")
 @click.option("--set", "sets", multiple=True, metavar="FIELD=VALUE", help="A field of the status; may be repeated.")
 @click.option(
-    "--condition",
-    "conditions",
-    multiple=True,
-    metavar="TYPE=True|False",
+    "--condition", "conditions", multiple=True, metavar="TYPE=True|False",
     help="A condition of the status; may be repeated.",
-)
+)  # fmt: skip
 @_namespace
 @_cluster
 @options.json_option
@@ -104,8 +98,7 @@ def status(
 @options.json_option
 def preempt(*, name: str, cluster: str, as_json: bool) -> None:
     """Preempt a node with its pods. Its node pool creates it again at the next request."""
-    with running_clusters() as control:
-        control.remove_kube_node(name, cluster=cluster)
+    running_clusters().remove_kube_node(name, cluster=cluster)
     answer(as_json, {"preempted": name}, f"{name} is gone, and its pods")
 
 
@@ -117,8 +110,7 @@ def preempt(*, name: str, cluster: str, as_json: bool) -> None:
 @options.json_option
 def log(*, pod: str, text: str, namespace: str, cluster: str, as_json: bool) -> None:
     """Add a line to the log of a pod."""
-    with running_clusters() as control:
-        control.say_log(pod, f"{text}\n", namespace=namespace, cluster=cluster)
+    running_clusters().say_log(pod, f"{text}\n", namespace=namespace, cluster=cluster)
     answer(as_json, {"pod": pod, "text": text}, f"the log of {pod} has the line")
 
 

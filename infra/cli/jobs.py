@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial, wraps
 from typing import Any
 
 import click
@@ -26,27 +27,48 @@ from infra.jobs.request import (
     Retries,
 )
 from infra.operations.errors import Refusal
-from infra.operations.jobs import JobBackend, open_jobs, rendered, state_json
+from infra.operations.jobs import JobBackend, open_jobs, rendered, state_json, state_row, waiting_words
 from infra.operations.smoke import STEPS, SmokeOrder, smoke
 from infra.operations.workspace import workspace
 
 _STYLES = {"success": "green", "cancelled": "dim", JobPhase.RUNNING: "cyan"}
-place_options = options.each(
-    click.option(
-        "--backend",
-        type=click.Choice(BACKENDS),
-        default="auto",
-        show_default=True,
+_name = click.argument("name", metavar="NAME")
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobPlace:
+    """Where jobs go, as the options say."""
+
+    call: Invocation
+    backend: str
+    namespace: str
+    context: str
+
+    @cached_property
+    def jobs(self) -> JobBackend:
+        return open_jobs(self.backend, namespace=self.namespace, context=self.context, teller=self.call.teller)
+
+
+def _placed(command: Callable[..., int | None]) -> Callable[..., None]:
+    """Hand a command the place that its options name."""
+
+    @click.option(
+        "--backend", type=click.Choice(BACKENDS), default="auto", show_default=True,
         help="Where jobs run; auto takes what is there.",
-    ),
-    click.option(
+    )  # fmt: skip
+    @click.option(
         "--namespace", default="", metavar="NAME", help="Namespace of the jobs; the kubeconfig's if not given."
-    ),
-    click.option(
+    )
+    @click.option(
         "--context", default="", metavar="NAME", help="Context of the kubeconfig; its current one if not given."
-    ),
-    options.json_option,
-)
+    )
+    @options.json_option
+    @called
+    @wraps(command)
+    def run(call: Invocation, *, backend: str, namespace: str, context: str, **given: Any) -> int | None:
+        return command(call, JobPlace(call=call, backend=backend, namespace=namespace, context=context), **given)
+
+    return run
 
 
 def _counts(_: click.Context, __: click.Parameter, value: str) -> tuple[int, ...]:
@@ -59,13 +81,6 @@ def _counts(_: click.Context, __: click.Parameter, value: str) -> tuple[int, ...
         ) from None
 
 
-def _pairs(_: click.Context, option: click.Parameter, values: tuple[str, ...]) -> Mapping[str, str]:
-    pairs = [value.partition("=") for value in values]
-    if bad := [value for value, (name, equals, _) in zip(values, pairs, strict=True) if not (name and equals)]:
-        raise click.BadParameter(f"{bad[0]!r} is not {option.metavar}")
-    return {name: value for name, _, value in pairs}
-
-
 @click.group()
 def jobs_command() -> None:
     """Submit training jobs, and say what state they are in and why.
@@ -76,18 +91,15 @@ def jobs_command() -> None:
 
 
 @jobs_command.command()
-@click.argument("name", metavar="NAME")
+@_name
 @click.argument("argv", metavar="[-- PROGRAM [ARGUMENT]...]", nargs=-1, type=click.UNPROCESSED)
 @click.option("--call", "imported", metavar="MODULE:FUNCTION", help="Call a function in place of a program.")
 @click.option("--arguments", default="{}", metavar="JSON", help="With --call: its arguments by name.")
 @click.option("--tpu", metavar="TYPE", help="Accelerator type, such as v4-32; none without it.")
 @click.option(
-    "--slices",
-    default="1",
-    show_default=True,
-    callback=_counts,
+    "--slices", default="1", show_default=True, callback=_counts,
     help="How many slices, or the numbers that will do: 1,2,4.",
-)
+)  # fmt: skip
 @click.option("--cpu", default="", help="CPUs of one pod: 4, 500m.")
 @click.option("--memory", default="", help="Memory of one pod: 16Gi.")
 @click.option("--disk", default="", help="Disk of one pod: 100Gi.")
@@ -95,34 +107,24 @@ def jobs_command() -> None:
     "--image", default="", metavar="IMAGE@sha256:...", help="The image, by digest; not needed on this machine."
 )
 @click.option(
-    "--env",
-    "environment",
-    metavar="NAME=VALUE",
-    multiple=True,
-    callback=_pairs,
+    "--env", "environment", metavar="NAME=VALUE", multiple=True, callback=options.pairs,
     help="A variable of the program; may be repeated.",
-)
+)  # fmt: skip
 @click.option(
-    "--secret", "secrets", metavar="NAME=SECRET", multiple=True, callback=_pairs,
+    "--secret", "secrets", metavar="NAME=SECRET", multiple=True, callback=options.pairs,
     help="A variable from a Secret of the namespace; may be repeated.",
 )  # fmt: skip
 @click.option("--queue", default="", help="LocalQueue of the namespace; without one the job starts at once.")
 @click.option("--priority", default="", help="A priority class of Kueue.")
 @click.option("--service-account", default="", help="Kubernetes service account of the pods.")
 @click.option(
-    "--preemptions",
-    type=click.IntRange(0),
-    default=PREEMPTIONS,
-    show_default=True,
+    "--preemptions", type=click.IntRange(0), default=PREEMPTIONS, show_default=True,
     help="Retries after preemptions, maintenance and failed machines.",
-)
+)  # fmt: skip
 @click.option(
-    "--failures",
-    type=click.IntRange(0),
-    default=FAILURES,
-    show_default=True,
+    "--failures", type=click.IntRange(0), default=FAILURES, show_default=True,
     help="Retries after errors of the program.",
-)
+)  # fmt: skip
 @click.option(
     "--time-limit", type=options.Duration(), help="The longest that one attempt may run; with a queue, all together."
 )
@@ -135,32 +137,12 @@ def jobs_command() -> None:
 )
 @click.option("--wait", "follows", is_flag=True, help="Wait until the job ends; exit code 1 unless it succeeds.")
 @click.option("--dry-run", is_flag=True, help="Print the JobSet, and submit nothing.")
-@place_options
-@called
+@_placed
 def submit(
-    call: Invocation,
-    *,
-    name: str,
-    argv: tuple[str, ...],
-    imported: str | None,
-    arguments: str,
-    tpu: str | None,
-    slices: tuple[int, ...],
-    cpu: str,
-    memory: str,
-    disk: str,
-    secrets: Mapping[str, str],
-    preemptions: int,
-    failures: int,
-    time_limit: float | None,
-    grace: float,
-    follows: bool,
-    dry_run: bool,
-    backend: str,
-    namespace: str,
-    context: str,
-    **plain: Any,
-) -> None:
+    call: Invocation, place: JobPlace, *, name: str, argv: tuple[str, ...], imported: str | None,
+    arguments: str, tpu: str | None, slices: tuple[int, ...], preemptions: int, failures: int,
+    time_limit: float | None, grace: float, follows: bool, dry_run: bool, **plain: Any,
+) -> None:  # fmt: skip
     """Submit a job: a program after --, or a function by --call.
 
     With several numbers of --slices a job starts on the most that fit now. With --wait it goes on to more as they come
@@ -171,23 +153,22 @@ def submit(
     """
     if bool(argv) == bool(imported):
         raise Refusal("what runs is missing or given twice; write a program after --, or a function by --call")
-    counts = slices[0] if len(slices) == 1 else slices
-    entry = Command(argv) if imported is None else ImportedCall(imported, _arguments(arguments))
-    sizes: dict[str, Any] = {"cpu": cpu, "memory": memory, "disk": disk}
-    given: dict[str, Any] = {
-        "entry_point": entry,
-        "resources": Resources.with_tpu(tpu, counts, **sizes) if tpu else Resources(**sizes),
-        "retries": Retries(preemptions=preemptions, failures=failures),
-        "secrets": secrets,
-        "time_limit": None if time_limit is None else int(time_limit),
-        "grace": int(grace),
+    sizes = {size: plain.pop(size) for size in ("cpu", "memory", "disk")}
+    wanted = partial(
+        JobRequest,
+        name=name,
+        entry_point=Command(argv) if imported is None else ImportedCall(imported, _arguments(arguments)),
+        resources=Resources.with_tpu(tpu, slices, **sizes) if tpu else Resources(**sizes),
+        retries=Retries(preemptions=preemptions, failures=failures),
+        time_limit=None if time_limit is None else int(time_limit),
+        grace=int(grace),
         **plain,
-    }
+    )
     if dry_run:
-        machines(rendered(JobRequest(name=name, namespace=namespace or "default", **given)))
+        machines(rendered(wanted(namespace=place.namespace or "default")))
         return
-    opened = _opened(call, backend, namespace, context)
-    request = JobRequest(name=name, namespace=opened.namespace, **given)
+    opened = place.jobs
+    request = wanted(namespace=opened.namespace)
     job = opened.submit(request)
     state = job.state()
     if follows or state.backend == "local":
@@ -197,32 +178,26 @@ def submit(
             if state.backend == "local":
                 job.cancel()
             raise
-    call.end(state_json(state))
     _tell(call, state, f"next: {opened.command('why', name)}")
 
 
 @jobs_command.command(name="list")
-@place_options
-@called
-def list_command(call: Invocation, *, backend: str, namespace: str, context: str) -> None:
+@_placed
+def list_command(call: Invocation, place: JobPlace) -> None:
     """List jobs, the newest first, with state and place in the queue."""
-    states = _opened(call, backend, namespace, context).states()
-    call.end({"jobs": [state_json(each) for each in states]})
-    if call.as_json:
-        return
+    states = place.jobs.states()
     titles = ("NAME", "STATE", "SLICES", "QUEUE", "INTERRUPTED", "FAILED", "CREATED")
-    for line in columns(titles, [_row(each) for each in states]) or ["no jobs"]:
-        echo(line)
+    lines = columns(titles, [state_row(each) for each in states]) or ["no jobs"]
+    call.end({"jobs": [state_json(each) for each in states]}, *lines)
 
 
 @jobs_command.command()
-@click.argument("name", metavar="NAME")
+@_name
 @click.option("--tail", type=click.IntRange(1), default=100, show_default=True, help="Lines of each host.")
-@place_options
-@called
-def logs(call: Invocation, *, name: str, tail: int, backend: str, namespace: str, context: str) -> None:
+@_placed
+def logs(call: Invocation, place: JobPlace, *, name: str, tail: int) -> None:
     """Print the last lines of each host, each with SLICE/HOST."""
-    lines = _opened(call, backend, namespace, context).logs(name, tail)
+    lines = place.jobs.logs(name, tail)
     if call.as_json:
         call.end({"name": name, "lines": list(lines)})
         return
@@ -231,29 +206,23 @@ def logs(call: Invocation, *, name: str, tail: int, backend: str, namespace: str
 
 
 @jobs_command.command()
-@click.argument("name", metavar="NAME")
-@place_options
-@called
-def cancel(call: Invocation, *, name: str, backend: str, namespace: str, context: str) -> None:
+@_name
+@_placed
+def cancel(call: Invocation, place: JobPlace, *, name: str) -> None:
     """End a job. Its program gets the checkpoint signal first; `why` and `list` still know the job."""
-    state = _opened(call, backend, namespace, context).cancel(name)
-    call.end(state_json(state))
-    _tell(call, state)
+    _tell(call, place.jobs.cancel(name))
 
 
 @jobs_command.command()
-@click.argument("name", metavar="NAME")
-@place_options
-@called
-def why(call: Invocation, *, name: str, backend: str, namespace: str, context: str) -> None:
+@_name
+@_placed
+def why(call: Invocation, place: JobPlace, *, name: str) -> None:
     """Say why a job waits, or how it ended.
 
     It ends as success, preempted, maintenance, failed (its machine), error (its program) or cancelled. The answer
     comes from fields of Kubernetes, Kueue and the TPU API, never from a log.
     """
-    state = _opened(call, backend, namespace, context).state(name)
-    call.end(state_json(state))
-    _tell(call, state)
+    _tell(call, place.jobs.state(name))
 
 
 @click.command()
@@ -261,28 +230,21 @@ def why(call: Invocation, *, name: str, backend: str, namespace: str, context: s
 @click.option("--image", default="", metavar="IMAGE@sha256:...", help="With Python and JAX; needed from `cluster` on.")
 @click.option("--queue", default="", help="LocalQueue for the TPU step.")
 @click.option("--cpu-queue", default="", help="LocalQueue for the steps without TPU.")
-@place_options
-@called
-def smoke_command(call: Invocation, *, last: str, backend: str, namespace: str, context: str, **order: str) -> int:
+@_placed
+def smoke_command(call: Invocation, place: JobPlace, **order: str) -> int:
     """Check this machine, a cluster and a TPU with four small jobs.
 
     One on this machine (local), one in a cluster (cluster), a small training there on CPUs (cpu), and the same on a
     TPU, a v4-8 (tpu). Stops at the first step that fails, and says why.
     """
-    cluster = cache(lambda: _opened(call, backend, namespace, context))
     done = []
-    for step in smoke(SmokeOrder(last=last, **order), workspace().home / "jobs", cluster):
+    for step in smoke(SmokeOrder(**order), workspace().home / "jobs", lambda: place.jobs):
         done.append(step)
         mark = Text("passed", "green") if step.passed else Text("FAILED", "bold red")
-        call.say(
-            Text.assemble(f"{step.name:8}", mark, f"  {step.seconds:.1f} s", f"  {step.said}" if step.said else "")
-        )
+        said = f"  {step.said}" if step.said else ""
+        call.say(Text.assemble(f"{step.name:8}", mark, f"  {step.seconds:.1f} s", said))
     steps = [{"step": each.name, "passed": each.passed, "seconds": each.seconds, "said": each.said} for each in done]
     return call.end({"steps": steps}, failed=not done[-1].passed)
-
-
-def _opened(call: Invocation, backend: str, namespace: str, context: str) -> JobBackend:
-    return open_jobs(backend, namespace=namespace, context=context, teller=call.teller)
 
 
 def _arguments(text: str) -> Mapping[str, Any]:
@@ -297,25 +259,12 @@ def _arguments(text: str) -> Mapping[str, Any]:
     return found
 
 
-def _row(state: JobState) -> tuple[str, ...]:
-    stands = state.outcome or state.phase
-    if state.waiting is not None and state.waiting.place is not None:
-        stands = f"{stands}, {state.waiting.place} ahead"
-    attempts = state.attempts
-    slices = f"{state.replicas} x {state.accelerator}" if state.accelerator else "-"
-    return state.name, stands, slices, state.queue, str(attempts.preemptions), str(attempts.failures), state.created
-
-
 def _tell(call: Invocation, state: JobState, more: str = "") -> None:
+    call.end(state_json(state))
     if call.as_json:
         return
     stands = state.outcome or state.phase
     call.say(Text.assemble((state.name, "bold"), " ", (stands, _STYLES.get(stands, "yellow")), f" on {state.backend}"))
-    if (waits := state.waiting) is not None:
-        ahead = "its place is unknown" if waits.place is None else f"{waits.place} ahead of it"
-        whole = "" if waits.cluster_place is None else f", {waits.cluster_place} in all queues together"
-        call.say(f"  waits in queue {waits.queue}, {ahead}{whole}: {waits.says}")
-    for line in state.because:
-        call.say(f"  {line}")
+    call.say(*(f"  {line}" for line in (*waiting_words(state), *state.because)))
     if more and state.phase is not JobPhase.ENDED:
-        call.say(f"  {more}", "dim")
+        call.say(f"  {more}", style="dim")

@@ -6,7 +6,7 @@ What they say reaches a command as one `infra.cli.call.Invocation`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -79,6 +79,14 @@ def each(*options: Callable[[F], F]) -> Callable[[F], F]:
         return command
 
     return decorated
+
+
+def pairs(_: click.Context, option: click.Parameter, values: tuple[str, ...]) -> Mapping[str, str]:
+    """NAME=VALUE, as often as it is given."""
+    cut = {name: value for name, _, value in (each.partition("=") for each in values) if name}
+    if bad := [each for each in values if "=" not in each or each.startswith("=")]:
+        raise click.BadParameter(f"{bad[0]!r} is not {option.metavar}")
+    return cut
 
 
 def _remember(ctx: click.Context, _: click.Parameter, value: bool) -> bool:

@@ -11,9 +11,10 @@ import click
 
 from infra.cli import options
 from infra.cli.call import Invocation, called
-from infra.cli.echo import echo
+from infra.cli.echo import answer, echo
 from infra.cli.options import Form
 from infra.model.errors import ConfigError
+from infra.model.json_shape import plain
 from infra.operations.errors import EngineError, Refusal
 from infra.operations.stacks.explain import explain_edit, explain_working_tree, read_facts
 from infra.operations.stacks.stack_file import configured
@@ -25,12 +26,9 @@ from infra.preview.meaning import Meaning
 @click.command()
 @options.stack_argument
 @click.option(
-    "--from",
-    "source",
-    metavar="FILE",
-    type=options.A_FILE_THERE,
+    "--from", "source", metavar="FILE", type=options.A_FILE_THERE,
     help="Ask no engine: read what `pulumi preview --json --show-sames` has printed.",
-)
+)  # fmt: skip
 @click.option("--base", metavar="REF|FILE", help="With markdown: the stack file's version before.  [default: HEAD]")
 @click.option(
     "--facts", type=options.A_FILE, help="With markdown: a JSON file of what other rooms know, as for explain."
@@ -46,7 +44,7 @@ def preview_command(call: Invocation, *, source: Path | None, base: str | None, 
     stack file is invalid.
     """
     # Engines and Google's clients, which an explanation needs not.
-    from infra.cli.render.stacks import grants_document, show_findings, show_grants, show_planned
+    from infra.cli.render.stacks import show_findings, show_grants, show_planned
     from infra.operations.stacks.findings import recorded
     from infra.operations.stacks.pools import policies_of
     from infra.operations.stacks.preview import judged, preview
@@ -67,10 +65,10 @@ def preview_command(call: Invocation, *, source: Path | None, base: str | None, 
             if call.refresh:
                 seen = policies_of(wanted.config, session.endpoint)
                 show_grants(call.console, seen)
-                granted = grants_document(seen)
+                granted = {"grants": plain(seen)}
     show_findings(call.console, planned.findings)
     if planned.changes and not planned.stopped:
-        call.say(f"next: ./tidepool up {call.stack}", "dim")
+        call.say(f"next: ./tidepool up {call.stack}", style="dim")
     if call.form is Form.MARKDOWN:
         echo(comment(Preview(stack=call.stack, plan=planned.plan, meaning=meaning, findings=planned.findings)))
     return call.end(planned.to_json() | granted, failed=planned.stopped)
@@ -131,8 +129,6 @@ def config_command(call: Invocation, *, path: str) -> None:
       ./tidepool config ci tidepool:controller.region
     """
     value = configured(call.stack, path)
-    call.tell({"stack": call.stack, "path": path, "value": value})
-    if call.as_json:
-        return
-    for prefix, each in (("", value),) if path else ((f"{key}: ", each) for key, each in value.items()):
-        echo(f"{prefix}{each if isinstance(each, str) else json.dumps(each)}")
+    lines = (("", value),) if path else ((f"{key}: ", each) for key, each in value.items())
+    told = (f"{prefix}{each if isinstance(each, str) else json.dumps(each)}" for prefix, each in lines)
+    answer(call.as_json, {"stack": call.stack, "path": path, "value": value}, *told)

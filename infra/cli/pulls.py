@@ -1,17 +1,13 @@
 """`./tidepool comment`, `drift` and `plan`: what a pull request shows, and whether what is applied was reviewed.
 
 Writing and posting are two commands, because two jobs run them: `write` reads what a stranger wrote and has no token,
-`post` has a token and reads only what `write` left behind. GITHUB_TOKEN is the one way for a token to come in: an
-argument shows in lists of processes.
+`post` has a token and reads only what `write` left behind.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import re
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
@@ -23,14 +19,19 @@ from infra.cli.echo import echo
 from infra.cli.render.console import people
 from infra.cli.render.stacks import show_findings
 from infra.github import artifact, drift
-from infra.github.client import PUBLIC_API, PostError, PostingPlace, connect
+from infra.github.client import PUBLIC_API
 from infra.model.stepset import why_approval
-from infra.operations.errors import Failure, Refusal
-from infra.operations.stacks.comment import post_comment, write_comment
+from infra.operations.errors import Refusal
+from infra.operations.stacks.comment import (
+    post_comment,
+    posting_place,
+    recorded_drift,
+    write_comment,
+    written_artifact,
+)
 from infra.operations.stacks.explain import read_facts
 from infra.operations.stacks.findings import recorded_steps, reviewed_digest
 
-TOKEN = "GITHUB_TOKEN"  # noqa: S105 - a variable's name
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
@@ -49,42 +50,23 @@ def _repository(_: click.Context, __: click.Parameter, value: str) -> str:
 
 def _plans(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> Mapping[str, Path]:
     """STACK=FILE, each stack once."""
-    pairs = [value.partition("=") for value in values]
-    if any(not (stack and file) for stack, _, file in pairs) or len({stack for stack, _, _ in pairs}) < len(pairs):
+    found = {stack: Path(file) for stack, _, file in (value.partition("=") for value in values) if stack and file}
+    if len(found) < len(values):
         raise click.BadParameter("write STACK=FILE, such as ci=plan.json, and each stack once")
-    return {stack: Path(file) for stack, _, file in pairs}
+    return found
 
 
 place_options = options.each(
     click.option(
-        "--repository",
-        metavar="OWNER/NAME",
-        envvar="GITHUB_REPOSITORY",
-        required=True,
-        callback=_repository,
+        "--repository", metavar="OWNER/NAME", envvar="GITHUB_REPOSITORY", required=True, callback=_repository,
         help="Where; GITHUB_REPOSITORY is heard.",
     ),
     click.option(
-        "--api",
-        envvar="GITHUB_API_URL",
-        default=PUBLIC_API,
-        show_default=True,
+        "--api", envvar="GITHUB_API_URL", default=PUBLIC_API, show_default=True,
         help="GitHub's REST API, or a server's; GITHUB_API_URL is heard.",
     ),
     options.json_option,
-)
-
-
-@contextmanager
-def _posting(repository: str, api: str) -> Generator[PostingPlace]:
-    """The repository, with the token of the environment; GitHub's refusals are failures of the command."""
-    token = os.environ.get(TOKEN, "")
-    if not token:
-        raise Refusal(f"{TOKEN} is not set; docs/github.md says which permissions its token needs")
-    try:
-        yield connect(api=api, repository=repository, token=token)
-    except PostError as failure:
-        raise Failure(str(failure)) from None
+)  # fmt: skip
 
 
 @click.group()
@@ -101,25 +83,15 @@ def comment_command() -> None:
 @click.option("--out", type=options.A_FILE, required=True, help="Where the artifact goes.")
 @click.option("--facts", type=options.A_FILE, help="A JSON file of what other rooms know, as for explain.")
 @click.option(
-    "--plan",
-    "plans",
-    metavar="STACK=FILE",
-    multiple=True,
-    callback=_plans,
+    "--plan", "plans", metavar="STACK=FILE", multiple=True, callback=_plans,
     help="Show a stack's plan too: what `pulumi preview --json --show-sames` printed into FILE; may be repeated.",
-)
+)  # fmt: skip
 @options.json_option
 @called
 def write(
-    call: Invocation,
-    *,
-    stacks: tuple[str, ...],
-    base: str,
-    head: str | None,
-    out: Path,
-    facts: Path | None,
+    call: Invocation, *, stacks: tuple[str, ...], base: str, head: str | None, out: Path, facts: Path | None,
     plans: Mapping[str, Path],
-) -> int:
+) -> int:  # fmt: skip
     """Say what the edit from BASE to HEAD means to every STACK (all, where none is named), for `post` to show.
 
     Reads stack files and nothing else of either version, needs no credentials and talks to nobody. A plan is made
@@ -136,10 +108,9 @@ def write(
             show_findings(people(as_json=True), each.findings)
     made = written.artifact
     artifact.write(out, made)
-    if not call.as_json:
-        echo(made.markdown)
     names = [each.stack for each in written.previews]
-    return call.end({"file": str(out), "stacks": names, "labels": list(made.labels)}, failed=written.holds)
+    body = {"file": str(out), "stacks": names, "labels": list(made.labels)}
+    return call.end(body, made.markdown, failed=written.holds)
 
 
 @comment_command.command()
@@ -158,20 +129,12 @@ def post(call: Invocation, *, path: Path, head: str, planned: bool, repository: 
     The pull request is looked up by its head commit, which is to come from GitHub's own event and never from the
     artifact. A pull request that has moved on is left alone: a newer run speaks for it. The token is GITHUB_TOKEN.
     """
-    try:
-        made = artifact.read(path)
-    except artifact.UntrustedError as refusal:
-        raise Failure(f"{refusal}; nothing was posted") from None
-    with _posting(repository, api) as place:
-        done = post_comment(place, made, head, planned=planned)
+    made = written_artifact(path)
+    done = post_comment(posting_place(repository, api), made, head, planned=planned)
     posts = [{"pullRequest": each.pull, **asdict(each.posted), "labels": list(made.labels)} for each in done]
-    call.end({"posts": posts})
-    if call.as_json:
-        return
-    for each in posts:
-        echo(f"pull request {each['pullRequest']}: comment {each['comment']} {each['outcome']}")
-    if not posts:
-        echo(f"no open pull request has {head} as its newest commit; nothing was posted")
+    lines = [f"pull request {each['pullRequest']}: comment {each['comment']} {each['outcome']}" for each in posts]
+    none = f"no open pull request has {head} as its newest commit; nothing was posted"
+    call.end({"posts": posts}, *(lines or [none]))
 
 
 @click.group()
@@ -192,19 +155,11 @@ def report(call: Invocation, *, path: Path, repository: str, api: str) -> None:
     The issue names resources and properties, never values, and grants that no stack declares. A plan that failed proves
     nothing and changes nothing. The token is GITHUB_TOKEN.
     """
-    stack = call.stack
-    try:
-        found = drift.drift_of(stack, json.loads(path.read_bytes()))
-    except json.JSONDecodeError:
-        raise Refusal(f"{path} holds no JSON; make it with `./tidepool preview {stack} --refresh --json`") from None
-    except drift.PlanError as unfit:
-        raise Failure(f"{path}: {unfit}; the issue was left as it is") from None
-    with _posting(repository, api) as place:
-        told = drift.tell(place, found)
+    found = recorded_drift(call.stack, path)
+    told = drift.tell(posting_place(repository, api), found)
     counts = {"differences": len(found.differences), "grants": len(found.grants)}
-    call.end({"outcome": told.outcome, "issue": told.number, **counts, "fingerprint": found.fingerprint or None})
-    if not call.as_json:
-        echo(f"{stack}: {told.outcome}" + (f" (issue {told.number})" if told.number else ""))
+    body = {"outcome": told.outcome, "issue": told.number, **counts, "fingerprint": found.fingerprint or None}
+    call.end(body, f"{call.stack}: {told.outcome}" + (f" (issue {told.number})" if told.number else ""))
 
 
 _files = click.argument("files", metavar="FILE...", nargs=-1, required=True, type=options.A_FILE_THERE)
@@ -226,10 +181,8 @@ def plan_command() -> None:
 def digest(call: Invocation, *, files: tuple[Path, ...], expect: str | None) -> int:
     """One digest of every step in FILEs: operation, resource and the names of the properties that differ."""
     found = recorded_steps(files)
-    if not call.as_json:
-        echo(found.digest)
     other = expect is not None and expect != found.digest
-    code = call.end(found.to_json(), failed=other)
+    code = call.end(found.to_json(), found.digest, failed=other)
     if other:
         echo(f"error: the plan has the digest {found.digest}, not {expect}: preview again", err=True)
     return code
@@ -251,6 +204,5 @@ def approval(call: Invocation, *, files: tuple[Path, ...], reviewed: Path | None
     """
     found = recorded_steps(files)
     why = why_approval(found, reviewed_digest(reviewed))
-    call.end(found.to_json() | {"approval": bool(why), "why": list(why)})
-    if not call.as_json:
-        echo("\n".join(f"approval needed: {each}" for each in why) or "no approval needed")
+    body = found.to_json() | {"approval": bool(why), "why": list(why)}
+    call.end(body, *([f"approval needed: {each}" for each in why] or ["no approval needed"]))

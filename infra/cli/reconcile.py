@@ -7,10 +7,9 @@ where they happen, `infra.operations.fleet.looks`.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import partial
 
 import click
 from rich.console import Console
@@ -23,24 +22,21 @@ from infra.cli.failures import FAILED
 from infra.cli.render.console import indented, say
 from infra.operations import broker
 from infra.operations.errors import Failure, Interruption
-from infra.operations.fleet.looks import declared_place, guests_at, told_place
+from infra.operations.fleet.looks import swept_place
 from infra.operations.ports import CloudName
 from infra.operations.reconcile import (
     EVERY,
-    ActionOutcome,
     Result,
     Swept,
     UnsettledError,
     Unswept,
     held_words,
+    outcome_words,
     reconcile,
-    subject,
     summary,
     unsettled,
-    verb,
     waiting_words,
 )  # fmt: skip
-from infra.operations.stacks.stack_file import stack_file
 from infra.preview.words import clock, span
 
 
@@ -85,16 +81,9 @@ def reconcile_command(
     if as_json and log:
         raise click.UsageError("--json and --log are two forms of the same; say one")
     call = replace(call, aside=log is not None)
-    place = None if call.cloud is CloudName.LOCAL else told_place(stack, os.environ)
-    guests = None
-    if place is None:
-        config = stack_file(stack).config
-        session = call.cloud_session()
-        call.ask_before_google(f"Reconciling the fleet of {stack}", session.cloud)
-        place = declared_place(config, session.endpoint)
-        guests = guests_at(session.endpoint)
-    else:
-        works_on(CloudName.GOOGLE)
+    agree = partial(call.ask_before_google, f"Reconciling the fleet of {stack}")
+    place, guests = swept_place(stack, call.cloud, call.teller, agree)
+    works_on(CloudName.GOOGLE if place.endpoint is None else CloudName.LOCAL)
     last = None
     teller = SweepTeller(console=call.console, only_changes=until_settled)
     try:
@@ -104,7 +93,7 @@ def reconcile_command(
         ):  # fmt: skip
             if isinstance(last, Unswept):
                 if watch:
-                    call.say(last.reason, "yellow")
+                    call.say(last.reason, style="yellow")
             elif as_json:
                 machines(last.to_json())
             elif not log:
@@ -140,19 +129,8 @@ def serve(call: Invocation, *, host: str, port: int) -> None:
     ready = broker.broker(call.stack, port, call.cloud, call.teller)
     at = f"http://{host}:{port}, audience {ready.settings.audience}"
     call.say(f"the broker of {call.stack} on {ready.cloud.said} listens at {at}")
-    ready.serve(_printer(as_json=call.as_json), host=host, port=port)
-
-
-def _printer(*, as_json: bool) -> Callable[[dict[str, Any]], None]:
-    def tell(facts: dict[str, Any]) -> None:
-        if as_json:
-            echo(broker.line(facts))
-            return
-        why = facts.get("runner") if facts["outcome"] == broker.GRANTED else facts.get("detail", "")
-        said = (facts["time"][:19], facts["outcome"], facts["status"], facts["reason"], facts.get("vm", "-"), why)
-        echo(" ".join(str(part) for part in said if part))
-
-    return tell
+    told = broker.line if call.as_json else broker.said
+    ready.serve(lambda facts: echo(told(facts)), host=host, port=port)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -190,18 +168,7 @@ class SweepTeller:
 
 def _done(swept: Swept) -> Iterator[Text]:
     for outcome in swept.outcomes:
-        came_to = f"; {outcome.result.value}: {_came_to(outcome)}"
-        if outcome.result is Result.DONE:
-            came_to = "; begun, and not made yet" if outcome.is_begun else ""
-        style = "red" if outcome.result is Result.FAILED else ""
-        yield Text(f"{verb(outcome.action)} {subject(outcome.action)}: {outcome.action.reason}{came_to}", style=style)
-
-
-def _came_to(outcome: ActionOutcome) -> str:
-    """Google's own words on a create are long, and belong to the VM's story."""
-    if outcome.trouble is None:
-        return outcome.text
-    return f"{outcome.trouble.value} (`./tidepool why {subject(outcome.action)}`)"
+        yield Text(outcome_words(outcome), style="red" if outcome.result is Result.FAILED else "")
 
 
 def _standing(swept: Swept) -> Iterator[Text]:

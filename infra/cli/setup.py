@@ -8,14 +8,13 @@ from functools import partial
 from pathlib import Path
 
 import click
-from rich.table import Table
 from rich.text import Text
 
 from infra.cli import options
 from infra.cli.call import Invocation, called
 from infra.cli.echo import echo, machines
 from infra.cli.failures import FAILED
-from infra.cli.render.console import people, show
+from infra.cli.render.console import people, show, table
 from infra.operations.checkout import bench, checks, lock
 from infra.operations.setup.doctor import diagnose
 from infra.tools import install
@@ -30,23 +29,18 @@ def doctor_command(call: Invocation) -> None:
     Nothing of it is an error: with none of it, Tidepool works on its embedded engine and cloud. Exit code 0.
     """
     found = diagnose()
-    choice = found.choice
+    call.tell(found.to_json())
     if call.as_json:
-        engine, cloud = (choice.engine.value, choice.cloud.value) if choice else (None, None)
-        shown = {"engine": engine, "cloud": cloud, "reason": choice.reason if choice else found.refusal}
-        machines({"choice": shown, "findings": [asdict(finding) for finding in found.findings]})
         return
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
+    drawn = table("present", "name", "meaning", folded=("meaning",))
+    drawn.show_header = False
     for finding in found.findings:
         mark = Text("yes", style="green") if finding.present else Text("no", style="yellow")
         # The home folder as people write it.
         what = f"{finding.found.replace(str(Path.home()), '~')}: " if finding.found else ""
-        table.add_row(mark, finding.name, Text(f"{what}{finding.meaning}"))
-    show(call.console, table)
-    so = f"commands use {choice}" if choice else f"up, preview and the like refuse: {found.refusal}"
+        drawn.add_row(mark, finding.name, Text(f"{what}{finding.meaning}"))
+    show(call.console, drawn)
+    so = f"commands use {found.choice}" if found.choice else f"up, preview and the like refuse: {found.refusal}"
     call.say(f"\nWith this, {so}.")
 
 
@@ -60,16 +54,9 @@ def doctor_command(call: Invocation) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the outcomes as one JSON object.")
 @click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
 def test_command(
-    *,
-    fast: bool,
-    unit: bool,
-    strict: bool,
-    heavy: bool,
-    live: bool,
-    mutants: tuple[str, ...],
-    as_json: bool,
+    *, fast: bool, unit: bool, strict: bool, heavy: bool, live: bool, mutants: tuple[str, ...], as_json: bool,
     pytest_args: tuple[str, ...],
-) -> None:
+) -> None:  # fmt: skip
     """Run every check of this repository: style, types, layers, dependencies, dead code, shell, image recipes, secrets,
     workflows, tests.
 
@@ -110,25 +97,12 @@ def bench_command(*, sizes: Sequence[int], runs: int, as_json: bool) -> None:
         return
     console = people()
     official = {(figure.case, figure.vms): figure for figure in measured if figure.engine == "pulumi"}
-    table = Table(title="Previews and applies", box=None, pad_edge=False)
-    for column in ("case", "engine"):
-        table.add_column(column)
-    for column in ("VMs", "seconds", "CPU s", "peak MB", "ms/VM", "time ratio", "memory ratio"):
-        table.add_column(column, justify="right")
+    counted = ("VMs", "seconds", "CPU s", "peak MB", "ms/VM", "time ratio", "memory ratio")
+    drawn = table("case", "engine", *counted, right=counted)
+    drawn.title = "Previews and applies"
     for figure in measured:
-        seconds, peak = bench.beside(figure, official)
-        table.add_row(
-            figure.case,
-            figure.engine,
-            f"{figure.vms:,}",
-            f"{figure.seconds:.2f}",
-            f"{figure.cpu_seconds:.2f}",
-            f"{figure.peak_mb:.0f}",
-            f"{figure.per_vm_ms:.1f}",
-            bench.ratio(figure.seconds, seconds),
-            bench.ratio(figure.peak_mb, peak),
-        )
-    show(console, table)
+        drawn.add_row(*bench.cells(figure, official))
+    show(console, drawn)
     source = "measured beside it" if official else "published figures (CLI 3.259, 2 cores)"
     console.print(f"Ratios are to the official engine, {source}; below 1 is faster or smaller.")
     console.print(bench.growth(measured))

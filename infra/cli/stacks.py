@@ -16,21 +16,21 @@ from infra.cli.echo import echo
 from infra.cli.failures import FAILED
 from infra.cli.render.cluster import show_cluster
 from infra.cli.render.progress import Progress
-from infra.cli.render.stacks import registries_line, show_findings, show_outcome, show_plan, show_planned, show_pools
+from infra.cli.render.stacks import show_findings, show_plan, show_planned, show_pools
 from infra.model.plan import Plan
 from infra.model.planned_capacity import outcomes
-from infra.operations.errors import Failure, Refusal
+from infra.operations.errors import Failure
 from infra.operations.fleet.status import coming_line
 from infra.operations.ports import Tone
-from infra.operations.session import Session, open_session
+from infra.operations.session import give_clusters, open_session
 from infra.operations.stacks import destroy, state
-from infra.operations.stacks.aftermath import Aftermath, Published, look_after
+from infra.operations.stacks.aftermath import Aftermath, look_after
 from infra.operations.stacks.apply import apply, plan_apply
 from infra.operations.stacks.nodes import nodes_now
 from infra.operations.stacks.pools import pools_now
 from infra.operations.stacks.preview import Planned, run_document
 from infra.operations.stacks.stack_file import declared
-from infra.preview.run_lines import drift
+from infra.preview.run_lines import drift, outcome, registries_line
 
 
 @click.command()
@@ -69,21 +69,12 @@ def up_command(call: Invocation, *, no_drain: bool, kube: Path | None) -> int:
     call.ask_before_google(f"Applying this plan for {call.stack}", session.cloud)
     progress = Progress(call.console, total=planned.changes, heard=planned.plan.diagnostics)
     run = apply(session, planned, progress, drains=not no_drain)
-    show_outcome(call.console, run, progress.seconds)
+    call.say(*outcome(run, progress.seconds))
     after = look_after(wanted.config, run, session.endpoint)
     _show_aftermath(call, after)
     told = {"outcomes": [each.to_json() for each in outcomes(run)]}
     more = planned.findings_json | told | after.to_json()
     return _end(call, run, progress.seconds, more, planned, failed=bool(run.failed or after.problems))
-
-
-def give_clusters(session: Session, kube: Path) -> None:
-    """Let the local cloud's clusters have the API server of a kubeconfig, as `cloud k8s use` does."""
-    if session.endpoint is None:
-        raise Refusal(f"--kube {kube} is for clusters of the local cloud: on Google Cloud, GKE has its own API servers")
-    from infra.operations.local.kubernetes import use  # on Google Cloud nothing local is loaded
-
-    session.say(f"the API server of every cluster is {use(kube, '')}")
 
 
 @click.command()
@@ -103,8 +94,7 @@ def refresh_command(call: Invocation) -> int:
     call.ask_before_google(f"Reading every resource of {call.stack}", session.cloud)
     progress = Progress(call.console, lines=False)
     run = state.refresh(session, progress)
-    for line in drift(run, progress.seconds):
-        call.say(line)
+    call.say(*drift(run, progress.seconds))
     pools, silent = pools_now(config, session.endpoint)
     call.say("")
     show_pools(call.console, call.stack, pools)
@@ -131,7 +121,7 @@ def adopt_command(call: Invocation) -> int:
     progress = Progress(call.console)
     run = state.adopt(session, progress)
     if run.steps or run.failed:
-        show_outcome(call.console, run, progress.seconds)
+        call.say(*outcome(run, progress.seconds))
     else:
         session.say(f"{call.stack}: nothing to adopt, in {progress.seconds:.1f} s", Tone.GOOD)
     return _end(call, run, progress.seconds)
@@ -162,19 +152,14 @@ def destroy_command(call: Invocation, *, no_drain: bool, exclude_protected: bool
     call.ask(f"Deleting {what} on {session.choice.cloud_name}")
     progress = Progress(call.console)
     run = destroy.destroy(session, plan, progress, drains=not no_drain, exclude_protected=exclude_protected)
-    show_outcome(call.console, run, progress.seconds)
+    call.say(*outcome(run, progress.seconds))
     return _end(call, run, progress.seconds)
 
 
 def _end(
-    call: Invocation,
-    run: Plan,
-    seconds: float,
-    more: Mapping[str, Any] = MappingProxyType({}),
-    planned: Planned | None = None,
-    *,
-    failed: bool | None = None,
-) -> int:
+    call: Invocation, run: Plan, seconds: float, more: Mapping[str, Any] = MappingProxyType({}),
+    planned: Planned | None = None, *, failed: bool | None = None,
+) -> int:  # fmt: skip
     """Print the object of a run that has ended; its exit code. failed: None where the run alone says it."""
     code = FAILED if (run.failed if failed is None else failed) else 0
     rows, phases = (planned.rows, planned.phases) if planned else ((), None)
@@ -184,28 +169,17 @@ def _end(
 
 def _show_aftermath(call: Invocation, after: Aftermath) -> None:
     """What is there after an apply."""
-    for problem in after.problems:
-        call.say(f"problem: {problem}", "bold red")
+    call.say(*(f"problem: {problem}" for problem in after.problems), style="bold red")
     if after.manifest is not None:
-        call.say(_manifest_line(after.manifest), "dim")
+        call.say(str(after.manifest), style="dim")
     if after.building:
         call.say(f"builds started, whose triggers have other steps now: {', '.join(after.building)}")
-    for rollout in after.rollouts:
-        call.say(coming_line(rollout))
-    call.say("")
+    call.say(*map(coming_line, after.rollouts), "")
     show_pools(call.console, after.config.stack, after.pools)
     if after.cluster is not None:
         show_cluster(call.console, after.cluster)
     if after.registries:
-        call.say("")
-        call.say(registries_line(after.registries))
-
-
-def _manifest_line(published: Published) -> str:
-    """Where the manifest is, and whether it is new."""
-    said = "published" if published.changed else "unchanged"
-    where = f"gs://{published.bucket}/{published.object}"
-    return f"manifest {said}: {where} (generation {published.generation})"
+        call.say("", registries_line(after.registries))
 
 
 @click.command()

@@ -99,8 +99,7 @@ def show(call: Invocation) -> None:
 
 def _show(call: Invocation, told: Story, cloud: str) -> None:
     call.say(Text.assemble((told.vm, "bold"), f"  of {told.stack} on {cloud}, at {told.at:%Y-%m-%d %H:%M:%S} UTC"))
-    for line in told.now:
-        call.say(f"  now: {line}")
+    call.say(*(f"  now: {line}" for line in told.now))
     for step in told.next:
         when = f" at {due(step.at, told.at)}, {ago(step.at, told.at)}" if step.at else ""
         call.say(f"  next{when}: {step.what}")

@@ -8,10 +8,9 @@ from infra.cli import options
 from infra.cli.call import Invocation, called
 from infra.cli.render.status import rollout_line
 from infra.operations.fleet import requests, rollout
-from infra.operations.fleet.drain import Released, drain, end_drain
+from infra.operations.fleet.drain import drain, end_drain
 from infra.operations.fleet.drained import still
 from infra.operations.fleet.looks import Fleet, open_fleet, stack_of
-from infra.preview.words import vms as in_words
 
 _about = options.each(options.stack_option, options.cloud_option, options.yes_option, options.json_option)
 _pool = click.argument("pool", metavar="POOL")
@@ -38,24 +37,16 @@ def drain_command(call: Invocation, *, subject: str, minutes: int | None, by: st
     call.ask_before_google(f"{'Ending the drain' if end else 'Draining'} of {subject}", fleet.session.cloud)
     if end:
         released = end_drain(fleet, subject)
-        for line in _released(released):
-            call.say(line)
+        call.say(*released.lines)
         return call.end(released.to_json())
     done = drain(fleet, subject, minutes=minutes, by=by)
     if done.left:
-        call.say(f"after {done.minutes} minutes these are not quiet: {still(done.left)}; the drain stands", "yellow")
+        call.say(
+            f"after {done.minutes} minutes these are not quiet: {still(done.left)}; the drain stands", style="yellow"
+        )
     else:
-        call.say(f"{subject} is drained; `./tidepool drain {subject} --end` ends it", "green")
+        call.say(f"{subject} is drained; `./tidepool drain {subject} --end` ends it", style="green")
     return call.end(done.to_json(), failed=bool(done.left))
-
-
-def _released(found: Released) -> list[str]:
-    if found.drained is not None:
-        others = f"; drained are {', '.join(found.drained)}" if found.drained else ""
-        return [f"{found.subject} is not drained{others}"]
-    working = in_words(found.vms) if found.vms else "none of its VMs yet"
-    kept = [f"another drain keeps {', '.join(found.kept)} from jobs"] if found.kept else []
-    return [f"the drain of {found.subject} has ended; jobs go to {working}", *kept]
 
 
 @click.group()

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pulumi
 import pulumi_gcp as gcp
 
+from infra.components import vpc
 from infra.model.grants import NODE_ROLES
 from infra.model.node import CLOUD_PLATFORM_SCOPE
 
@@ -90,46 +92,14 @@ class GkeCluster(pulumi.ComponentResource):
         self.register_outputs({"cluster_name": self.cluster_name, "endpoint": self.endpoint})
 
     def _network(self, args: ClusterArgs) -> tuple[gcp.compute.Network, gcp.compute.Subnetwork, gcp.compute.RouterNat]:
-        network = gcp.compute.Network(
-            args.network,
-            project=args.project,
-            name=args.network,
-            auto_create_subnetworks=False,
-            routing_mode="REGIONAL",
-            opts=pulumi.ResourceOptions(parent=self),
-        )
-        subnetwork = gcp.compute.Subnetwork(
-            args.network,
-            project=args.project,
-            name=args.network,
-            region=args.region,
-            network=network.id,
-            ip_cidr_range=args.nodes,
-            private_ip_google_access=True,
-            secondary_ip_ranges=[
-                gcp.compute.SubnetworkSecondaryIpRangeArgs(range_name=PODS, ip_cidr_range=args.pods),
-                gcp.compute.SubnetworkSecondaryIpRangeArgs(range_name=SERVICES, ip_cidr_range=args.services),
-            ],
-            opts=pulumi.ResourceOptions(parent=self),
-        )
-        router = gcp.compute.Router(
-            args.network,
-            project=args.project,
-            name=args.network,
-            region=args.region,
-            network=network.id,
-            opts=pulumi.ResourceOptions(parent=self),
-        )
-        nat = gcp.compute.RouterNat(
-            args.network,
-            project=args.project,
-            name=args.network,
-            region=args.region,
-            router=router.name,
-            nat_ip_allocate_option="AUTO_ONLY",
-            source_subnetwork_ip_ranges_to_nat="ALL_SUBNETWORKS_ALL_IP_RANGES",
-            opts=pulumi.ResourceOptions(parent=self),
-        )
+        network = vpc.network(self, args.project, args.network)
+        place: dict[str, Any] = {"parent": self, "project": args.project, "name": args.network, "region": args.region}
+        secondary = [
+            gcp.compute.SubnetworkSecondaryIpRangeArgs(range_name=PODS, ip_cidr_range=args.pods),
+            gcp.compute.SubnetworkSecondaryIpRangeArgs(range_name=SERVICES, ip_cidr_range=args.services),
+        ]
+        subnetwork = vpc.subnet(network, **place, cidr=args.nodes, secondary=secondary)
+        nat = vpc.way_out(network, **place)
         return network, subnetwork, nat
 
     def _roles(self, args: ClusterArgs) -> list[pulumi.Resource]:

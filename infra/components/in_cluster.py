@@ -17,9 +17,37 @@ import pulumi_kubernetes as kubernetes
 
 from infra.model.addons import Addon
 from infra.model.grants import FEDERATED
+from infra.model.group_objects import AFTER
+from infra.model.queue_objects import QUEUE_LABEL, TRAINER
 
-REPLACING: Final = {"LocalQueue": ["spec.clusterQueue"], "RoleBinding": ["roleRef"], "ClusterRoleBinding": ["roleRef"]}
-"""What an API server refuses to change: such an object is deleted and made anew, for its name stays."""
+REPLACING: Final = {
+    "LocalQueue": ["spec.clusterQueue"],
+    "RoleBinding": ["roleRef"],
+    "ClusterRoleBinding": ["roleRef"],
+    # The operator reads a cluster once.
+    "DaskCluster": ["metadata.labels", "spec"],
+    "DaskAutoscaler": ["spec.cluster"],
+    # Kueue refuses another count of replicas of a StatefulSet, and of both kinds another queue, shape or port.
+    "StatefulSet": [
+        "metadata.labels",
+        "spec.replicas",
+        "spec.template.spec.nodeSelector",
+        "spec.template.spec.containers[0].ports",
+        "spec.template.spec.containers[0].resources",
+    ],
+    "LeaderWorkerSet": [
+        "metadata.labels",
+        "spec.leaderWorkerTemplate.size",
+        "spec.leaderWorkerTemplate.workerTemplate.spec.nodeSelector",
+        "spec.leaderWorkerTemplate.workerTemplate.spec.containers[0].ports",
+        "spec.leaderWorkerTemplate.workerTemplate.spec.containers[0].resources",
+    ],
+}
+"""What is refused or not heeded when it changes: such an object is deleted and made anew, for its name stays."""
+IGNORED: Final = {"DaskCluster": ["spec.worker.replicas"]}
+"""What others change: whoever scales a cluster by hand; its autoscaler scales the worker group below it."""
+GOING_ALONG: Final = {"DaskAutoscaler": "DaskCluster"}
+"""Kinds whose objects go with another's object of their name, which owns them once its operator has seen both."""
 _MINUTES: Final = 600
 """Seconds that an operator's release may take: a node may have to be made for it first."""
 
@@ -97,7 +125,9 @@ class InCluster(pulumi.ComponentResource):
         made: Mapping[str, pulumi.Resource],
     ) -> pulumi.Resource:
         """It waits for those that it names alone: a namespace before what is in it, flavors before queues."""
-        replacing = REPLACING.get(body["kind"], [])
+        kind, told = body["kind"], body["metadata"]
+        replacing = REPLACING.get(kind, [])
+        owner = "/".join((GOING_ALONG.get(kind, ""), told.get("namespace", ""), told["name"]))
         needed = [made[name] for name in needs(body) if name in made]
         return pulumi.CustomResource(
             token(body),
@@ -109,6 +139,8 @@ class InCluster(pulumi.ComponentResource):
                 depends_on=[*releases, *needed],
                 replace_on_changes=replacing,
                 delete_before_replace=bool(replacing),
+                ignore_changes=IGNORED.get(kind),
+                replace_with=[made[owner]] if owner in made else None,
             ),
         )
 
@@ -158,11 +190,23 @@ def object_name(body: Mapping[str, Any]) -> str:
 def needs(body: Mapping[str, Any]) -> list[str]:
     """Names of the objects that this one names."""
     found = []
-    if namespace := body["metadata"].get("namespace"):
+    kind, told = body["kind"], body["metadata"]
+    namespace = told.get("namespace")
+    if namespace:
         found.append(f"Namespace/{namespace}")
-    if body["kind"] == "ClusterQueue":
+    if kind == "ClusterQueue":
         groups = body["spec"]["resourceGroups"]
         found += [f"ResourceFlavor/{flavor['name']}" for group in groups for flavor in group["flavors"]]
-    if body["kind"] == "LocalQueue":
+    if kind == "LocalQueue":
         found.append(f"ClusterQueue/{body['spec']['clusterQueue']}")
+    if queue := told.get("labels", {}).get(QUEUE_LABEL):
+        # Pods come at once: their policy, name and account are there before them.
+        beside = ("NetworkPolicy", "Service") if kind != "DaskCluster" else ()
+        found += [f"LocalQueue/{namespace}/{queue}", f"ServiceAccount/{namespace}/{TRAINER}"]
+        found += [f"{each}/{namespace}/{told['name']}" for each in beside]
+    if owner := GOING_ALONG.get(kind):
+        found.append(f"{owner}/{namespace}/{told['name']}")
+    if earlier := told.get("annotations", {}).get(AFTER):
+        kind, _, name = earlier.partition("/")
+        found.append(f"{kind}/{namespace}/{name}")
     return found

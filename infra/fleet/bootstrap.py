@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from infra.model import federation
+from infra.model.json_shape import JsonShape
 from infra.model.schema import StackConfig
 
 APIS: Final = (
@@ -186,12 +187,18 @@ Action = EnableApis | MakeBucket | MendBucket | MakeKeyRing | MakeKey | MakeAcco
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BootstrapStep:
+class BootstrapStep(JsonShape):
     """One line of the plan: what it is about, why, and what must be done; no action where it stands already."""
+
+    JSON = ("what", "why", "made")
 
     what: str
     why: str
     action: Action | None = None
+
+    @property
+    def made(self) -> bool:
+        return self.action is not None
 
 
 def plan(observed: Observed, wanted: Wanted) -> tuple[BootstrapStep, ...]:

@@ -21,7 +21,7 @@ from infra.model import names
 from infra.model.catalogue import AcceleratorType
 from infra.model.errors import ConfigError, Problem
 from infra.model.gke_shapes import NODE_POOL_LABEL, TPU_RESOURCE, GkeShape, gke_shape
-from infra.model.queue_objects import STORE, TRAINER
+from infra.model.queue_objects import FROM_STORE, TRAINER
 
 API_VERSION: Final = "jobset.x-k8s.io/v1alpha2"
 JOBSETS: Final = "/apis/jobset.x-k8s.io/v1alpha2"
@@ -193,7 +193,7 @@ def container(request: JobRequest, name: str, count: int, index: int) -> dict[st
         "args": list(request.entry_point.argv),
         "env": variables(request),
         "resources": {"requests": requests},
-        "envFrom": [{"configMapRef": {"name": STORE, "optional": True}}],
+        **FROM_STORE,
         "volumeMounts": [
             {"name": "shm", "mountPath": "/dev/shm"},  # noqa: S108 - the mount point that programs use
             *(

@@ -9,13 +9,16 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
+
+from pydantic import PlainValidator, TypeAdapter
 
 from infra.jobs.quantities import quantity
 from infra.model.catalogue import AcceleratorType, UnknownNameError
 from infra.model.errors import ConfigError, Problem
+from infra.model.json_shape import JsonShape
 from infra.model.secret_values import SECRET, secrets_in
 
 PREEMPTIONS: Final = 10_000
@@ -63,18 +66,28 @@ class ImportedCall:
 EntryPoint: TypeAlias = Command | ImportedCall
 
 
+def _type_told(told: object) -> AcceleratorType | None:
+    return AcceleratorType.parse(told) if isinstance(told, str) else None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resources:
+class Resources(JsonShape):
     """What one job runs on. cpu, memory and disk are of one pod, as Kubernetes quantities; empty where any will do.
 
     slice_counts: how many slices are allowed, ascending; one number unless the job is flexible.
     """
 
-    accelerator: AcceleratorType | None = None
+    JSON = ("accelerator=type_name", "slice_counts", "cpu", "memory", "disk")
+
+    accelerator: Annotated[AcceleratorType | None, PlainValidator(_type_told)] = None
     slice_counts: tuple[int, ...] = (1,)
     cpu: str = ""
     memory: str = ""
     disk: str = ""
+
+    @property
+    def type_name(self) -> str | None:
+        return self.accelerator.name if self.accelerator else None
 
     @classmethod
     def with_tpu(
@@ -129,7 +142,7 @@ class Retries:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobRequest:
+class JobRequest(JsonShape):
     """One job. ConfigError with every mistake where it is made.
 
     image: by digest, for a tag may be another program at the next restart. queue: the LocalQueue of its namespace,
@@ -138,6 +151,11 @@ class JobRequest:
     as the resources say unless it is given. secrets: variables by the names of secrets of Secret Manager that the job's
     team may read.
     """
+
+    JSON = (
+        *("name", "image", "namespace", "service_account", "queue", "priority", "time_limit", "checkpoint_signal"),
+        *("grace", "replicas", "entry_point", "environment", "secrets", "retries", "resources"),
+    )
 
     name: str
     entry_point: EntryPoint
@@ -171,35 +189,10 @@ class JobRequest:
         argv = self.entry_point.argv
         return (sys.executable, *argv[1:]) if isinstance(self.entry_point, ImportedCall) else argv
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain data, from which `of_json` makes the request again."""
-        accelerator = self.resources.accelerator
-        return {
-            **{name: getattr(self, name) for name in _PLAIN},
-            "entry_point": asdict(self.entry_point),
-            "environment": dict(self.environment),
-            "secrets": dict(self.secrets),
-            "retries": asdict(self.retries),
-            "resources": asdict(replace(self.resources, accelerator=None))
-            | {"accelerator": accelerator and accelerator.name, "slice_counts": list(self.resources.slice_counts)},
-        }
-
     @classmethod
     def of_json(cls, data: Mapping[str, Any]) -> JobRequest:
         """What `to_json` gave."""
-        resources = dict(data["resources"])
-        name = resources.pop("accelerator")
-        counts = tuple(resources.pop("slice_counts"))
-        accelerator = AcceleratorType.parse(name) if name else None
-        entry = data["entry_point"]
-        return cls(
-            **{name: data[name] for name in _PLAIN},
-            entry_point=Command(tuple(entry["argv"])) if "argv" in entry else ImportedCall(**entry),
-            environment=data["environment"],
-            secrets=data["secrets"],
-            retries=Retries(**data["retries"]),
-            resources=Resources(accelerator=accelerator, slice_counts=counts, **resources),
-        )
+        return _TOLD.validate_python(data)
 
     def _problems(self) -> Iterator[Problem]:
         def problem(where: str, value: object, rule: str, fix: str) -> Problem:
@@ -260,7 +253,4 @@ class JobRequest:
             yield problem("entry point", "", "the command is empty", "such as python train.py")
 
 
-_PLAIN: Final = (
-    "name", "image", "namespace", "service_account", "queue", "priority", "time_limit", "checkpoint_signal", "grace",
-    "replicas",
-)  # fmt: skip
+_TOLD: Final = TypeAdapter(JobRequest)

@@ -25,11 +25,14 @@ _CENT = Decimal("0.01")
 class Amount(JsonShape):
     """US dollars an hour while the VMs stand, and a month of the hours in which they do, in whole cents."""
 
+    JSON = ("usdPerHour=rounded_hour", "usdPerMonth=month")
+
     hour: Decimal = Decimal(0)
     month: Decimal = Decimal(0)
 
-    def to_json(self) -> dict[str, float]:
-        return {"usdPerHour": float(round(self.hour, 4)), "usdPerMonth": float(self.month)}
+    @property
+    def rounded_hour(self) -> Decimal:
+        return round(self.hour, 4)
 
     def __add__(self, other: Amount) -> Amount:
         return Amount(hour=self.hour + other.hour, month=self.month + other.month)

@@ -93,6 +93,7 @@ def guarded(config: StackConfig) -> tuple[Guarded, ...]:
     """Everything of a stack whose policy is worth a look; what is not made yet among it."""
     project = config.project
     found = [Guarded("bucket", config.bucket.name)]
+    found += [Guarded("bucket", bucket) for bucket in _checkpoints(config)]
     if config.builds:
         found.append(Guarded("bucket", names.build_log_bucket(config.bucket.name)))
     repositories = [
@@ -168,7 +169,18 @@ def _on_registry(thing: Guarded, config: StackConfig, stacks: Sequence[StackConf
         yield _READS, federation.IMAGE_BUILDER[0], ""
 
 
+def _checkpoints(config: StackConfig) -> Mapping[str, str]:
+    """The buckets that groups declare, with the team whose pods write there."""
+    return {
+        group.checkpoints.bucket: group.team
+        for group in config.groups
+        if group.image is not None and group.checkpoints.location is not None
+    }
+
+
 def _on_bucket(bucket: str, config: StackConfig) -> Iterator[Grant]:
+    if team := _checkpoints(config).get(bucket):
+        yield bucket_access.WRITER, f"team/{team}", ""
     if bucket == config.bucket.name:
         for part in bucket_access.parts(config):
             role = bucket_access.WRITER if part.writes else bucket_access.READER

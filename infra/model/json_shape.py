@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import date
 from decimal import Decimal
+from operator import attrgetter
 from typing import Any, ClassVar
 
 
@@ -27,8 +28,8 @@ def plain(value: Any) -> Any:
         return tell()
     if is_dataclass(value):
         return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): plain(each) for key, each in value.items()}
+    if isinstance(value, Mapping) or hasattr(type(value), "model_fields"):  # a model of pydantic's
+        return {str(key): plain(each) for key, each in dict(value).items()}
     if isinstance(value, tuple | list):
         return [plain(each) for each in value]
     if isinstance(value, date):
@@ -38,14 +39,20 @@ def plain(value: Any) -> Any:
 
 def told(shape: Any) -> dict[str, Any]:
     """What a shape tells, without what its own `to_json` may make of it."""
-    names = shape.JSON or [each.name for each in fields(shape)]
-    return {shape.JSON_KEY(name): plain(getattr(shape, name)) for name in names}
+    body: dict[str, Any] = {}
+    for said in shape.JSON or [each.name for each in fields(shape)]:
+        key, _, path = said.rpartition("=")
+        value = plain(attrgetter(path.removesuffix(".*"))(shape))
+        body |= value if path.endswith(".*") else {key or shape.JSON_KEY(path.rpartition(".")[2]): value}
+    return body
 
 
 class JsonShape:
     """A dataclass that tells itself as JSON.
 
-    JSON: fields and properties in the order in which they are told; empty for the fields, all of them.
+    JSON: fields and properties in the order in which they are told; empty for the fields, all of them. One of what a
+    field holds is told by its path (`place.zone`), another key stands before it (`account=wanted.deployer`), and `.*`
+    behind it tells what it has in its own place.
     """
 
     __slots__ = ()

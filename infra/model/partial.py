@@ -17,6 +17,7 @@ from infra.model.schema import (
     Cluster,
     Controller,
     CpuPool,
+    DaskClass,
     Exclusion,
     Fallback,
     FirestoreDecl,
@@ -38,6 +39,7 @@ from infra.model.schema import (
     SourceConnection,
     StackConfig,
     Team,
+    WorkerGroup,
 )
 
 M = TypeVar("M", bound=BaseModel)
@@ -84,6 +86,8 @@ _LISTS: Mapping[str, type[BaseModel]] = {
     "cpu_pools": CpuPool,
     "teams": Team,
     "exclusions": Exclusion,
+    "batch": DaskClass,
+    "groups": WorkerGroup,
 }
 _MAPPINGS: Mapping[str, type[BaseModel]] = {
     "registries": Registries,

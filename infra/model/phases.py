@@ -17,7 +17,6 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
-from typing import Any
 
 from infra.model.catalogue import AcceleratorType, CapacityKind
 from infra.model.fleet import Slot, pool_slots
@@ -85,10 +84,16 @@ class Bound:
 class Load(JsonShape):
     """Chips drawn on one limit, those of others included. peak: the most that a single pass could come to."""
 
+    JSON = ("limit", "chips", "before", "after", "peak", "why")
+
     bound: Bound
     before: int
     after: int
     peak: int
+
+    @property
+    def limit(self) -> str:
+        return str(self.bound)
 
     @property
     def chips(self) -> int:
@@ -109,10 +114,6 @@ class Load(JsonShape):
                 f"and a single pass could hold {self.peak} before it deletes"
             )
         return f"{self.bound}: {self.before} -> {self.after} of {self.chips} chips"
-
-    def to_json(self) -> dict[str, Any]:
-        counts = {"chips": self.chips, "before": self.before, "after": self.after, "peak": self.peak}
-        return {"limit": str(self.bound), **counts, "why": self.why}
 
 
 class Work(StrEnum):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from infra.model.catalogue import AcceleratorType, CapacityKind
+from infra.model.json_shape import JsonShape
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -54,8 +55,10 @@ class CapacityPlace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CapacityChange:
+class CapacityChange(JsonShape):
     """Slices, hosts and chips of one place before and after a plan."""
+
+    JSON = ("place.pool", "place.zone", "place.accelerator", "place.capacity", "sums.*")
 
     place: CapacityPlace
     before: int
@@ -69,15 +72,10 @@ class CapacityChange:
     def chips(self) -> tuple[int, int]:
         return self.before * self.place.shape.chips, self.after * self.place.shape.chips
 
-    def to_json(self) -> dict[str, Any]:
+    @property
+    def sums(self) -> dict[str, dict[str, int]]:
         counts = {"slices": (self.before, self.after), "hosts": self.hosts, "chips": self.chips}
-        return {
-            "pool": self.place.pool,
-            "zone": self.place.zone,
-            "accelerator": self.place.accelerator,
-            "capacity": self.place.capacity,
-            **{name: {"before": before, "after": after} for name, (before, after) in counts.items()},
-        }
+        return {name: {"before": before, "after": after} for name, (before, after) in counts.items()}
 
     @property
     def counts(self) -> str:
@@ -172,8 +170,10 @@ def _kind(scheduling: Mapping[str, Any]) -> CapacityKind:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PoolOutcome:
+class PoolOutcome(JsonShape):
     """The VMs of one pool and zone, or the node pools of one entry of slices, that a run was to change, by status."""
+
+    JSON = ("pool", "zone", "planned", "ended.*")
 
     pool: str
     zone: str
@@ -189,9 +189,9 @@ class PoolOutcome:
         """VMs that are not as planned; the next run does just these."""
         return self.planned - self.counts.get(Status.DONE, 0)
 
-    def to_json(self) -> dict[str, Any]:
-        ended = {status.value: self.counts.get(status, 0) for status in (Status.DONE, Status.FAILED, Status.SKIPPED)}
-        return {"pool": self.pool, "zone": self.zone, "planned": self.planned, **ended}
+    @property
+    def ended(self) -> dict[str, int]:
+        return {status.value: self.counts.get(status, 0) for status in (Status.DONE, Status.FAILED, Status.SKIPPED)}
 
 
 def outcomes(run: Plan) -> tuple[PoolOutcome, ...]:

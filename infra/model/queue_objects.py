@@ -20,10 +20,14 @@ from infra.model.schema.queues import Team
 KUEUE: Final = "kueue.x-k8s.io/v1beta2"
 TEAM_LABEL: Final = "tidepool/team"
 """On namespaces of teams, where Kueue manages jobs that name no queue too."""
+QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
+"""On what Kueue admits: the LocalQueue of its namespace through which."""
 TRAINER: Final = "trainer"
 """The service account of a team's pods."""
 STORE: Final = "tidepool-store"
 """The ConfigMap of a team's namespace that says where locks and statuses are kept."""
+FROM_STORE: Final = {"envFrom": [{"configMapRef": {"name": STORE, "optional": True}}]}
+"""Of a container: every variable of that map, and none where the stack has no store."""
 STORE_VARIABLE: Final = "TIDEPOOL_STORE"
 """What `infra.jobs.store.opened` reads in a pod."""
 SECRETS_STORE: Final = "secrets-store.csi.x-k8s.io/v1"
@@ -42,9 +46,13 @@ _RULES: Final = (
     ("kueue.x-k8s.io", ("workloads",), ("get", "list", "watch", "patch")),
     ("visibility.kueue.x-k8s.io", ("localqueues/pendingworkloads",), ("get",)),
     ("batch", ("jobs",), ("get", "list", "watch")),
+    ("apps", ("deployments", "statefulsets"), ("get", "list", "watch")),
+    ("leaderworkerset.x-k8s.io", ("leaderworkersets",), ("get", "list", "watch")),
+    ("kubernetes.dask.org", ("daskclusters", "daskautoscalers"), ("get", "list", "watch")),
     ("", ("pods", "pods/log", "events"), ("get", "list", "watch")),
 )
-"""What `./tidepool jobs` does in a namespace: submit, list, cancel (by its Workload) and explain."""
+"""What `./tidepool jobs` does in a namespace: submit, list, cancel (by its Workload) and explain; and a look at what
+stands there by declaration."""
 _CLUSTER_RULES: Final = (
     ("", ("nodes",), ("get", "list")),
     ("kueue.x-k8s.io", ("clusterqueues",), ("get", "list")),
@@ -60,18 +68,24 @@ def queue_objects(config: StackConfig, queues: Queues) -> tuple[dict[str, Any], 
 
 def store_settings(queues: Queues, url: Any) -> tuple[dict[str, Any], ...]:
     """What tells each team's pods where the stack's store is; jobs take every variable of it. url: known or not yet."""
-    return tuple(_object("v1", "ConfigMap", STORE, team.name, data={STORE_VARIABLE: url}) for team in queues.teams)
+    return tuple(kube_object("v1", "ConfigMap", STORE, team.name, data={STORE_VARIABLE: url}) for team in queues.teams)
 
 
 def _all(config: StackConfig, queues: Queues, shared: tuple[SharedQueue, ...]) -> Iterator[dict[str, Any]]:
     for name, value in queues.priorities.items():
-        yield _object(KUEUE, "WorkloadPriorityClass", name, value=value, description=f"{name}: {value}")
+        yield kube_object(KUEUE, "WorkloadPriorityClass", name, value=value, description=f"{name}: {value}")
     yield from _flavors(shared)
     for queue in shared:
         yield cluster_queue(queue, queues)
-    yield _object(f"{_RBAC}/v1", "ClusterRole", "tidepool-jobs", rules=_rules(_CLUSTER_RULES))
+    yield kube_object(f"{_RBAC}/v1", "ClusterRole", "tidepool-jobs", rules=_rules(_CLUSTER_RULES))
     for team in queues.teams:
         yield from _of_team(team, config, queues, shared)
+
+
+def in_queue(queue: str, priority: str | None) -> dict[str, str]:
+    """Labels by which Kueue admits an object through a LocalQueue of its namespace."""
+    labels = {QUEUE_LABEL: queue}
+    return labels | ({"kueue.x-k8s.io/priority-class": priority} if priority else {})
 
 
 def cluster_queue(queue: SharedQueue, queues: Queues) -> dict[str, Any]:
@@ -100,7 +114,7 @@ def cluster_queue(queue: SharedQueue, queues: Queues) -> dict[str, Any]:
         spec["cohortName"] = queue.cohort
     if queues.fair_sharing:
         spec["admissionScope"] = {"admissionMode": "UsageBasedAdmissionFairSharing"}
-    return _object(KUEUE, "ClusterQueue", queue.name, spec=spec)
+    return kube_object(KUEUE, "ClusterQueue", queue.name, spec=spec)
 
 
 def _amount(name: str, amount: str, queue: SharedQueue, queues: Queues) -> dict[str, str]:
@@ -115,26 +129,26 @@ def _flavors(shared: tuple[SharedQueue, ...]) -> Iterator[dict[str, Any]]:
             spec: dict[str, Any] = {"nodeLabels": dict(quota.node_labels)}
             taint = TPU_RESOURCE if quota.chips else BATCH_TAINT
             spec["tolerations"] = [{"key": taint, "operator": "Exists", "effect": "NoSchedule"}]
-            yield _object(KUEUE, "ResourceFlavor", quota.flavor, spec=spec)
+            yield kube_object(KUEUE, "ResourceFlavor", quota.flavor, spec=spec)
 
 
 def _of_team(
     team: Team, config: StackConfig, queues: Queues, shared: tuple[SharedQueue, ...]
 ) -> Iterator[dict[str, Any]]:
-    yield _object("v1", "Namespace", team.name, labels={TEAM_LABEL: team.name})
+    yield kube_object("v1", "Namespace", team.name, labels={TEAM_LABEL: team.name})
     told = {"iam.gke.io/gcp-service-account": team.account} if team.account else {}
-    yield _object("v1", "ServiceAccount", TRAINER, team.name, annotations=told)
+    yield kube_object("v1", "ServiceAccount", TRAINER, team.name, annotations=told)
     for name in queues_of(shared, team.name):
         weight = {"fairSharing": {"weight": str(team.weight)}} if queues.fair_sharing else {}
-        yield _object(KUEUE, "LocalQueue", name, team.name, spec={"clusterQueue": name, **weight})
-    yield _object(f"{_RBAC}/v1", "Role", "jobs", team.name, rules=_rules(_RULES))
+        yield kube_object(KUEUE, "LocalQueue", name, team.name, spec={"clusterQueue": name, **weight})
+    yield kube_object(f"{_RBAC}/v1", "Role", "jobs", team.name, rules=_rules(_RULES))
     subjects = [_subject(member) for member in team.members]
     if subjects:
         yield _binding("RoleBinding", "jobs", team.name, "Role", "jobs", subjects)
         yield _binding("ClusterRoleBinding", f"tidepool-jobs-{team.name}", "", "ClusterRole", "tidepool-jobs", subjects)
     redis = config.store.redis if config.store else None
     for name, spec in team_network.policies(redis.range if redis else None).items():
-        yield _object("networking.k8s.io/v1", "NetworkPolicy", name, team.name, spec=dict(spec))
+        yield kube_object("networking.k8s.io/v1", "NetworkPolicy", name, team.name, spec=dict(spec))
     for secret in secrets_of(config, team.name):
         yield _mounted(config.project, secret, team.name)
 
@@ -147,14 +161,14 @@ def _mounted(project: str, secret: str, team: str) -> dict[str, Any]:
     """
     listed = [{"resourceName": f"projects/{project}/secrets/{secret}/versions/latest", "path": SECRET_FILE}]
     spec = {"provider": "gke", "parameters": {"secrets": yaml.safe_dump(listed, sort_keys=False)}}
-    return _object(SECRETS_STORE, "SecretProviderClass", names.mount_name(secret), team, spec=spec)
+    return kube_object(SECRETS_STORE, "SecretProviderClass", names.mount_name(secret), team, spec=spec)
 
 
 def _binding(
     kind: str, name: str, namespace: str, role_kind: str, role: str, subjects: list[dict[str, str]]
 ) -> dict[str, Any]:
     reference = {"apiGroup": _RBAC, "kind": role_kind, "name": role}
-    return _object(f"{_RBAC}/v1", kind, name, namespace, roleRef=reference, subjects=subjects)
+    return kube_object(f"{_RBAC}/v1", kind, name, namespace, roleRef=reference, subjects=subjects)
 
 
 def _subject(member: str) -> dict[str, str]:
@@ -166,7 +180,7 @@ def _rules(rows: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]) -> li
     return [{"apiGroups": [group], "resources": list(what), "verbs": list(verbs)} for group, what, verbs in rows]
 
 
-def _object(
+def kube_object(
     version: str,
     kind: str,
     name: str,
@@ -176,6 +190,7 @@ def _object(
     annotations: dict[str, str] | None = None,
     **body: Any,
 ) -> dict[str, Any]:
+    """One object; namespace: empty where it has none."""
     metadata: dict[str, Any] = {"name": name}
     metadata |= {"namespace": namespace} if namespace else {}
     metadata |= {"labels": labels} if labels else {}

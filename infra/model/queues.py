@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from infra.model.capacity import FlexStart, OnDemand, Reserved, SliceCapacity, Spot
+from infra.model.gke_shapes import NODE_POOL_LABEL
+from infra.model.plain_machines import machine_size
 from infra.model.schema import CpuPool, Queues, Slices, StackConfig
 from infra.model.slices import entry_pools, node_pools
 
 CPU: Final = "cpu"
 """The queue of work without chips."""
-_GB_PER_CPU: Final = {"standard": 4.0, "highmem": 8.0, "highcpu": 1.0}
-_GB_PER_CPU_N1: Final = {"standard": 3.75, "highmem": 6.5, "highcpu": 0.9}
-"""Memory of general-purpose machines, https://cloud.google.com/compute/docs/general-purpose-machines, 2026-09."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,13 +125,11 @@ def capacity_labels(capacity: SliceCapacity) -> Mapping[str, str]:
 
 
 def _cpu_flavor(pool: CpuPool) -> FlavorQuota:
-    family, kind, cpus = pool.machine_type.split("-")
-    per_cpu = (_GB_PER_CPU_N1 if family == "n1" else _GB_PER_CPU).get(kind, 4.0)
-    nodes = pool.maximum * len(pool.zones)
+    nodes, machine = pool.maximum * len(pool.zones), machine_size(pool.machine_type)
     return FlavorQuota(
         flavor=f"cpu-{pool.name}",
-        node_labels={"cloud.google.com/gke-nodepool": pool.name},
+        node_labels={NODE_POOL_LABEL: pool.name},
         chips=0,
-        cpus=nodes * int(cpus),
-        memory_gb=int(nodes * int(cpus) * per_cpu),
+        cpus=nodes * machine.cpus // 1000,
+        memory_gb=nodes * machine.memory // 1000,
     )

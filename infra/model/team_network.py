@@ -11,9 +11,13 @@ from ipaddress import IPv4Network
 from typing import Any, Final
 
 REDIS_PORT: Final = 6379
+GROUP_LABEL: Final = "tidepool/group"
+"""On pods of a group, by its name. Each role of a group has a policy that says who may reach it."""
 _OWN: Final = {"podSelector": {}}
-"""Every pod of the namespace. Hosts of a slice, slices of a job and parts of a group find one another by headless
-services, on whatever ports libtpu, JAX and the program take."""
+"""Every pod of the namespace. Hosts of a slice and slices of a job find one another by headless services, on whatever
+ports libtpu, JAX and the program take."""
+_OF_NO_GROUP: Final = {"matchExpressions": [{"key": GROUP_LABEL, "operator": "DoesNotExist"}]}
+"""Policies add up: one of all pods would open those of groups to the namespace."""
 _DNS: Final = ("kube-dns", "node-local-dns")
 """GKE's name servers by the label of their pods; with dataplane V2 the cache on each node is a pod like any other
 (cloud.google.com/kubernetes-engine/docs/how-to/nodelocal-dns-cache, read 2026-11)."""
@@ -34,7 +38,8 @@ def policies(store: IPv4Network | None) -> Mapping[str, Mapping[str, Any]]:
     """
     found = {
         "nothing-else": _policy(),
-        "own-pods": _policy(ingress=[{"from": [_OWN]}], egress=[{"to": [_OWN]}]),
+        "own-pods": _policy(egress=[{"to": [_OWN]}]),
+        "from-own-pods": {**_policy(ingress=[{"from": [_OWN]}]), "podSelector": _OF_NO_GROUP},
         "names": _policy(egress=[{"to": [_of_system({"k8s-app": name}) for name in _DNS], "ports": _both(53)}]),
         "metadata": _policy(egress=[{"to": [{"ipBlock": {"cidr": _METADATA}}], "ports": _tcp(80)}]),
         # Of names a network policy knows nothing, so Google's APIs are allowed with all that is public and speaks TLS.

@@ -25,7 +25,7 @@ _STAND_INS: dict[str, Any] = {
     "owner": "not-known",
     "bucket": Bucket.model_construct(name="not-known", location="us"),
 }
-_LISTS = ("slices", "reservations", "quotas", "mirrors", "secrets", "freezes", "exceptions")
+_LISTS = ("slices", "batch", "groups", "reservations", "quotas", "mirrors", "secrets", "freezes", "exceptions")
 
 
 def whole(reading: Reading, earlier: StackConfig | None = None) -> StackConfig:

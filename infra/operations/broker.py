@@ -20,7 +20,7 @@ from infra.operations.ports import SILENT, CloudName, Teller
 from infra.operations.session import reached
 from infra.operations.stacks.stack_file import declared
 
-__all__ = ("GRANTED", "Broker", "broker", "line")
+__all__ = ("Broker", "broker", "line", "said")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,3 +66,10 @@ def _beside_local_cloud(stack: str, port: int, teller: Teller) -> Broker:
     url = reached(CloudName.LOCAL, teller) or ""
     made_up = local_settings(stack, url, f"http://127.0.0.1:{port}")
     return Broker(settings=settings.read(stack, made_up), cloud=CloudName.LOCAL, clock=cloud_clock(url))
+
+
+def said(facts: Mapping[str, Any]) -> str:
+    """One decision, as its line of the audit has it, for people."""
+    why = facts.get("runner") if facts["outcome"] == GRANTED else facts.get("detail", "")
+    parts = (facts["time"][:19], facts["outcome"], facts["status"], facts["reason"], facts.get("vm", "-"), why)
+    return " ".join(str(part) for part in parts if part)

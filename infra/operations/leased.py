@@ -89,7 +89,7 @@ def _taken(
                 lease.take()
             except LeaseTakenError as error:
                 if time.monotonic() >= until:
-                    raise Failure(f"{state}: {error}") from None
+                    raise Failure(f"{state}: {error}; run the same command again then") from None
                 if not told:
                     session.say(f"waiting: {error}")
                 told = True

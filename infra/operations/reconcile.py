@@ -166,6 +166,16 @@ def left(swept: Swept) -> list[str]:
     ]
 
 
+def outcome_words(outcome: ActionOutcome) -> str:
+    """What an action came to. Google's own words on a create are long, and belong to the VM's story."""
+    subject_ = subject(outcome.action)
+    came_to = "; begun, and not made yet" if outcome.is_begun else ""
+    if outcome.result is not Result.DONE:
+        why = f"{outcome.trouble.value} (`./tidepool why {subject_}`)" if outcome.trouble else outcome.text
+        came_to = f"; {outcome.result.value}: {why}"
+    return f"{verb(outcome.action)} {subject_}: {outcome.action.reason}{came_to}"
+
+
 def held_words(held: Held, now: datetime) -> str:
     until = f" until {due(held.until, now)}" if held.until else ""
     return f"{verb(held.action)} {subject(held.action)}: {held.why}{until}; {held.action.reason}"

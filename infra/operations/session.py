@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from infra.engines.choose import Choice, ChoiceError, CloudChoice, choose, choose_cloud, make_engine, observe
 from infra.engines.protocol import CloudName, Engine, EngineName, EngineRequest
@@ -125,3 +126,12 @@ def reached(cloud: CloudName, teller: Teller) -> str | None:
     from infra.operations.local.cloud import local_cloud  # on Google Cloud nothing local is loaded
 
     return local_cloud(workspace(), teller)
+
+
+def give_clusters(session: Session, kube: Path) -> None:
+    """Let the local cloud's clusters have the API server of a kubeconfig. Refusal on Google Cloud."""
+    if session.endpoint is None:
+        raise Refusal(f"--kube {kube} is for clusters of the local cloud: on Google Cloud, GKE has its own API servers")
+    from infra.operations.local.kubernetes import use  # on Google Cloud nothing local is loaded
+
+    session.say(f"the API server of every cluster is {use(kube, '')}")

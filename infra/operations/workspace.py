@@ -43,7 +43,7 @@ class Workspace:
             fix = f"{_HOME}: a folder of yours, which is made where it is missing"
             raise ConfigError([Problem(_HOME, f"{self.home}: {why}", "no folder for state and the local cloud", fix)])
 
-    def log_crash(self, error: Exception) -> Path:
+    def log_crash(self, error: BaseException) -> Path:
         """Write a traceback into a file of its own. OSError or ConfigError where it cannot be written."""
         self.make_home()
         self.logs.mkdir(exist_ok=True)

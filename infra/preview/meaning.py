@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any
 
 from infra.model.cost import Amount
 from infra.model.demand import Demands
@@ -82,14 +81,13 @@ class Words(JsonShape):
 class KeyChange(JsonShape):
     """One key of the stack file that differs: `pools[tpu-ci].trust`. Its value is None where it does not stand."""
 
+    JSON = ("key", "value.*")
+
     key: str
     value: Words
 
     def __str__(self) -> str:
         return f"{self.key} = {self.value.before or 'not declared'} -> {self.value.after or 'not declared'}"
-
-    def to_json(self) -> dict[str, Any]:
-        return {"key": self.key, **self.value.to_json()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,13 +187,15 @@ class Priced(StrEnum):
 class Bill(JsonShape):
     """What one pool in one zone costs on one side. `amount` is None unless the price is listed or there is no VM."""
 
+    JSON = ("priced", "capacity", "dollars.*")
+
     priced: Priced
     capacity: str | None
     amount: Amount | None
 
-    def to_json(self) -> dict[str, Any]:
-        dollars = self.amount.to_json() if self.amount else {"usdPerHour": None, "usdPerMonth": None}
-        return {"priced": self.priced, "capacity": self.capacity, **dollars}
+    @property
+    def dollars(self) -> Amount | Mapping[str, None]:
+        return self.amount or {"usdPerHour": None, "usdPerMonth": None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

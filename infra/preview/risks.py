@@ -20,6 +20,7 @@ from infra.preview.meaning import Facts, Risk, RiskKind
 from infra.preview.sentences import dollars
 from infra.preview.vms import PlaceChange
 from infra.preview.words import counted
+from infra.preview.work import work_changes
 from infra.rules.losing import CLUSTER, LET_GO, protected_losses
 
 # From what is let in least to what is let in most.
@@ -111,6 +112,12 @@ def _buffers(edit: Edit) -> Iterator[Risk]:
             if after > before and not place.after.accelerator.multi_host:
                 says += "; GKE makes nodes for a larger buffer once pods ask, or at `gcloud container clusters resize`"
             yield Risk(kind=RiskKind.IN_PLACE, subject=f"{place.pool} in {place.zone}", says=says)
+
+
+def _work(edit: Edit) -> Iterator[Risk]:
+    """Classes and groups that change: neither adds capacity, which the headline counts."""
+    for subject, says in work_changes(edit.base, edit.head):
+        yield Risk(kind=RiskKind.IN_PLACE, subject=subject, says=says)
 
 
 def _standing_cost(before: Slices, after: Slices) -> str:
@@ -286,4 +293,4 @@ def _not_known(edit: Edit) -> Iterator[Risk]:
         yield Risk(kind=RiskKind.NOT_KNOWN, subject="busy runners", says=says)
 
 
-_JUDGES = (_vms, _buffers, _labels, _freezes, _trust, _federation, _protection, _moved, _never_made, _not_known)
+_JUDGES = (_vms, _buffers, _work, _labels, _freezes, _trust, _federation, _protection, _moved, _never_made, _not_known)

@@ -146,6 +146,11 @@ def shown(value: Any) -> str:
     return text if len(text) <= MAX_VALUE else f"{text[: MAX_VALUE - 16]}... ({len(text):,} characters)"
 
 
+def number(count: int | None) -> str:
+    """A number; a question mark where nobody knows it."""
+    return "?" if count is None else f"{count:,}"
+
+
 def span(time: timedelta) -> str:
     """`40 s`, `5 min`, `3 h 10 min`, `2 d 4 h`: two units at most, and nothing below zero."""
     seconds = max(0, int(time.total_seconds()))

@@ -113,10 +113,15 @@ def declare(
         cluster, pools, told_of_cluster = declare_cluster(config, config.cluster, identities, ready)
         pulumi.export("cluster", told_of_cluster)
         if config.queues is not None:
-            from infra.program.queues import declare_queues  # loads pulumi_kubernetes, which other stacks do without
+            # It loads pulumi_kubernetes, which other stacks do without.
+            from infra.program.queues import declare_queues, unbuilt
 
+            if lacking := unbuilt(config):
+                pulumi.warn(lacking)
             store = declare_store(config, config.store, cluster, ready) if config.store else None
-            pulumi.export("queues", declare_queues(config, config.cluster, config.queues, cluster, pools, store))
+            told = declare_queues(config, config.cluster, config.queues, cluster, pools, store, ready)
+            for name, value in told.items():
+                pulumi.export(name, value)
 
     pulumi.export("pools", {pool.name: pool_output(config, pool) for pool in config.pools})
     pulumi.export("registries", registries(config, registry, reaches(config, identities, outside), ready))

@@ -103,7 +103,7 @@ def _named(view: ResourceView, _: ResourceContext) -> Iterator[Broken]:
         name = view.text(key)
         if name is not None and not holds(name):
             yield Broken(view.subject, f"{key} {_shortened(name)!r} is refused by Google", rule)
-    for key, value in view.table(LABELLED.get(view.type, "labels")).items() if view.type in LABELLED else ():
+    for key, value in view.table(LABELLED[view.type]).items() if view.type in LABELLED else ():
         if not names.is_label_key(str(key)):
             yield Broken(view.subject, f"label key {_shortened(str(key))!r} is refused", names.LABEL_KEY_RULE)
         if isinstance(value, str) and is_known(value) and not names.is_label_value(value):

@@ -32,11 +32,13 @@ LET_GO: Final = "set its deletion_protection: false and `up` first"
 def protected_losses(before: StackConfig, after: StackConfig) -> Iterator[str]:
     """What the engine holds protected and the edit drops, as people call it.
 
-    The resources are those that infra/components declare with protect: secrets, repositories, the fleet bucket, the
-    pool by which workflows are let in, and a cluster until an `up` with deletion_protection: false.
+    The resources are those that infra/components declare with protect: secrets, repositories, buckets, the pool by
+    which workflows are let in, and a cluster until an `up` with deletion_protection: false.
     """
     if before.bucket != after.bucket:
         yield f"bucket {before.bucket.name}"
+    for name in sorted(_checkpoints(before) - _checkpoints(after)):
+        yield f"bucket {name}"
     for name in sorted({each.name for each in before.secrets} - {each.name for each in after.secrets}):
         yield f"secret {name}"
     regions, repositories = _registries(before)
@@ -51,6 +53,15 @@ def protected_losses(before: StackConfig, after: StackConfig) -> Iterator[str]:
         kept = after.cluster
         if kept is None or (kept.name, kept.region) != (cluster.name, cluster.region):
             yield f"{CLUSTER}{cluster.name}"
+
+
+def _checkpoints(config: StackConfig) -> set[str]:
+    """Buckets that groups with an image declare; one that moves to another place is replaced."""
+    return {
+        f"{each.checkpoints.bucket} in {each.checkpoints.location}"
+        for each in config.groups
+        if each.image is not None and each.checkpoints.location is not None
+    }
 
 
 def _registries(config: StackConfig) -> tuple[set[str], set[str]]:
@@ -79,11 +90,10 @@ def _foreign(edit: Edit) -> Iterator[Broken]:
     if edit.before is None or edit.removed:
         return
     known = owners((edit.before, *edit.siblings_before)) or _hub_owner(edit.after)
-    served = {(pool.name, each.lower()) for pool in edit.before.pools for each in pool.serves}
     for pool in edit.after.pools:
         for repository in pool.serves:
             owner = repository.partition("/")[0]
-            if known and owner.lower() not in known and (pool.name, repository.lower()) not in served:
+            if known and owner.lower() not in known:
                 said = f"{owner} is new to the stacks: whoever can push to {repository} runs code there"
                 yield Broken(f"pools[{pool.name}].serves {repository}", said)
 

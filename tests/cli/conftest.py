@@ -120,10 +120,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Generator[Checkout]:
 @pytest.fixture(scope="module")
 def clouded(checkout: Checkout) -> Checkout:
     """The checkout with its cloud running."""
-    with checkout.start("cloud", "start", "--json") as process:
-        said, problems = process.communicate(timeout=60)
-    assert process.returncode == 0, problems
-    handle = json.loads(said)
+    handle = checkout.json("cloud", "start")
     os.kill(handle["pid"], 0)
     assert checkout.json("cloud", "status")["url"] == handle["url"]
     return checkout

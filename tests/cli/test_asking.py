@@ -15,10 +15,9 @@ import click
 import pytest
 
 from infra.cli.call import Invocation
-from infra.cli.stacks import give_clusters
 from infra.engines.protocol import CloudName
 from infra.operations.errors import Failure, Refusal
-from infra.operations.session import Session
+from infra.operations.session import Session, give_clusters
 from infra.operations.workspace import Workspace, workspace
 from tests.cli.conftest import Checkout
 

@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from infra.cli.app import cli
-from infra.cli.reconcile import _printer
 from infra.fleet.broker import settings
 from infra.fleet.broker.serve import wall_clock
+from infra.operations import broker
 from infra.operations.local import broker as local_broker
 
 if TYPE_CHECKING:
@@ -55,11 +55,9 @@ def test_beside_the_local_cloud_everything_is_made_up_and_made_twice_it_still_fi
     assert found.keys_url == f"{cloud.url}/oauth2/v3/certs"
 
 
-def test_a_decision_is_a_line_for_people_or_an_object_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_decision_is_a_line_for_people_or_an_object_for_programs() -> None:
     facts = {
         "time": "2026-11-21T08:00:00.123+00:00", "outcome": "refused", "status": 403, "reason": "draining", "vm": "a-0",
     }  # fmt: skip
-    _printer(as_json=False)(facts)
-    assert capsys.readouterr().out == "2026-11-21T08:00:00 refused 403 draining a-0\n"
-    _printer(as_json=True)(facts)
-    assert json.loads(capsys.readouterr().out) == facts
+    assert broker.said(facts) == "2026-11-21T08:00:00 refused 403 draining a-0"
+    assert json.loads(broker.line(facts)) == facts

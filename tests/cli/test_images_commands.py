@@ -226,7 +226,7 @@ def uses_detail(uses: list[dict[str, str]], kind: str) -> str:
         (("where", "latest"), "is not a digest"),
         (("where", "0" * 12), "0 recorded builds start with"),
         (("build", "levanter-base", "--trigger"), "is built by GitHub"),
-        (("build", "controller", "--image-for", "BASE_IMAGE"), "has no equals sign"),
+        (("build", "controller", "--image-for", "BASE_IMAGE"), "is not ARGUMENT=IMAGE"),
         (("build", "controller", "--trigger", "--revision", "a/b=c"), "not a/b"),
         (("build", IMAGE, "--trigger", "--revision", "marin-community/marin=main"), "is not a commit of 40"),
         (("plan",), "either --changed FILE..., or --base REF"),

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from infra.cli.render.cluster import show_cluster
 from infra.cli.render.progress import Progress
-from infra.cli.render.stacks import ended_line, pools_table, registries_line
+from infra.cli.render.stacks import pools_table
 from infra.model.catalogue import AcceleratorType, CapacityKind
 from infra.model.cluster_state import ClusterNow, NodesNow, SlicesNow
 from infra.model.fleet import CapacityRow
@@ -20,7 +20,7 @@ from infra.model.plan import Diagnostic, Op, StepEnded, StepStarted
 from infra.operations.stacks.pools import PoolState
 from infra.operations.stacks.state import without_services_own
 from infra.preview.plan_lines import describe
-from infra.preview.run_lines import drift, outcome
+from infra.preview.run_lines import drift, ended_line, outcome, registries_line
 from infra.preview.words import ranges, short_type
 from tests.cli import plans
 

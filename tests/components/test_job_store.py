@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from infra.model.grants import Guarded, Kind, guarded, strange
 from infra.program.stack import declare
 from tests.model.test_queues import stack
-from tests.program.fake_engine import Built, build
+from tests.program.fake_engine import Built, Registered, build
 
 ACCOUNT = "trainer@my-lab-tpus.iam.gserviceaccount.com"
 TEAMS = [{"name": "rl", "account": ACCOUNT}]
@@ -90,3 +91,21 @@ def test_secrets_of_a_team_are_read_by_its_account_alone() -> None:
         "secrets": "- resourceName: projects/my-lab-tpus/secrets/hf-token/versions/latest\n  path: value\n"
     }
     assert program.one("container/cluster:Cluster").inputs["secretManagerConfig"] == {"enabled": True}
+
+
+def test_what_teams_are_granted_is_what_drift_takes_for_declared() -> None:
+    secrets = [{"name": "hf-token", "readers": ["team/rl"]}]
+    program, config = made(None, secrets=secrets), stack(teams=TEAMS, secrets=secrets)
+    accounts: list[tuple[Kind, Registered, str]] = [
+        ("account", each, each.inputs["serviceAccountId"]) for each in program.of("serviceaccount/iAMMember:IAMMember")
+    ]
+    readers: list[tuple[Kind, Registered, str]] = [
+        ("secret", each, "projects/my-lab-tpus/secrets/{secretId}".format(**each.inputs))
+        for each in program.of("SecretIamMember")
+    ]
+    assert len(accounts) == len(readers) == 1
+    for kind, grant, name in (*accounts, *readers):
+        thing = Guarded(kind, name)
+        assert thing in guarded(config)
+        binding = {"role": grant.inputs["role"], "members": [grant.inputs["member"]]}
+        assert list(strange(thing, {"bindings": [binding]}, (config,))) == []

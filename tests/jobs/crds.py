@@ -1,7 +1,8 @@
 """Published custom resource definitions, by which rendered objects are validated as an API server would, and stricter.
 
-They are data of others and no part of this repository: TIDEPOOL_CRDS names a folder of them, one YAML file each, called
-GROUP_PLURAL.yaml as their projects publish them (JobSet 0.12, Kueue 0.19.2, LeaderWorkerSet 0.10).
+They are data of others and no part of this repository: TIDEPOOL_CRDS names folders of them as PATH names its own, one
+YAML file for each definition as their projects publish them (JobSet 0.12, Kueue 0.19.2, LeaderWorkerSet 0.10). Those of
+Dask are in the wheel of dask-kubernetes 2026.3, under operator/deployment/helm/dask-kubernetes-operator/crds.
 """
 
 from __future__ import annotations
@@ -17,30 +18,40 @@ from jsonschema import Draft202012Validator
 
 from tests.lacking import lacking
 
-FOLDER: Final = "TIDEPOOL_CRDS"
+FOLDERS: Final = "TIDEPOOL_CRDS"
+
+
+def published() -> tuple[dict[str, Any], ...]:
+    """Every definition of these folders; none where none is named."""
+    return _read(os.environ.get(FOLDERS, ""))
 
 
 def faults(body: Mapping[str, Any]) -> list[str]:
-    """What the object's own definition has against it, unknown fields too. `lacking` without a folder of CRDs."""
-    folder = os.environ.get(FOLDER)
-    if not folder:
-        lacking(f"{FOLDER} names no folder of custom resource definitions")
+    """What the object's own definition has against it, unknown fields too. `lacking` without that definition."""
     group, _, version = body["apiVersion"].partition("/")
-    schema = _schemas(Path(folder), group, version)[body["kind"]]
+    schema = _schemas(os.environ.get(FOLDERS, ""), group, version).get(body["kind"])
+    if schema is None:
+        lacking(f"{FOLDERS} names no folder with the definition of {body['kind']}.{group}")
     found = Draft202012Validator(schema).iter_errors(body)
     return sorted(f"{'/'.join(map(str, each.absolute_path))}: {each.message[:300]}" for each in found)
 
 
 @cache
-def _schemas(folder: Path, group: str, version: str) -> dict[str, dict[str, Any]]:
+def _read(folders: str) -> tuple[dict[str, Any], ...]:
+    paths = [path for folder in filter(None, folders.split(os.pathsep)) for path in sorted(Path(folder).glob("*.yaml"))]
+    return tuple(yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader) for path in paths)
+
+
+@cache
+def _schemas(folders: str, group: str, version: str) -> dict[str, dict[str, Any]]:
     """Strict schemas of a group's kinds."""
     schemas = {}
-    for path in sorted(folder.glob(f"{group}_*.yaml")):
-        definition = yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader)["spec"]
+    for definition in (each["spec"] for each in _read(folders) if each["spec"]["group"] == group):
         of_version = next((each for each in definition["versions"] if each["name"] == version), None)
         if of_version is not None:
             schema = _strict(of_version["schema"]["openAPIV3Schema"])
-            schema["properties"]["metadata"] = {"type": "object"}
+            # Every object has these, whether its definition says so or not.
+            schema["properties"] |= {"apiVersion": {}, "kind": {}, "metadata": {"type": "object"}}
             schemas[definition["names"]["kind"]] = schema
     return schemas
 

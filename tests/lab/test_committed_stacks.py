@@ -13,11 +13,14 @@ from infra.model.schema import (
     App,
     Bucket,
     Budget,
+    CheckpointBucket,
     Cleanup,
     Cluster,
     ClusterRanges,
     Controller,
     CpuPool,
+    CurriculumRole,
+    DaskClass,
     DataDisk,
     Exclusion,
     Fallback,
@@ -34,13 +37,16 @@ from infra.model.schema import (
     Registries,
     Repository,
     Reservation,
+    RolloutRole,
     RuleException,
     Runners,
     SecretDecl,
     Slices,
     StackConfig,
     SystemPool,
+    TrainRole,
     Trust,
+    WorkerGroup,
 )
 from infra.model.stack import load_stack, parse_stack, stack_names
 from tests.model.given import ROOT
@@ -147,6 +153,12 @@ def test_the_reference_explains_every_key_and_its_example_is_right() -> None:
         LockStore,
         FirestoreDecl,
         RedisDecl,
+        DaskClass,
+        WorkerGroup,
+        TrainRole,
+        RolloutRole,
+        CurriculumRole,
+        CheckpointBucket,
     )
     keys = {key for model in models for key in model.model_fields} - {"stack"}
     assert [key for key in sorted(keys) if f"`{key}`" not in document and f"{key}:" not in document] == []

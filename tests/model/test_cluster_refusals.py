@@ -197,7 +197,7 @@ def test_slices_draw_on_the_reservation_that_they_name() -> None:
 
 
 def test_slices_of_another_stack_count_against_the_same_quota() -> None:
-    other = sibling(stack="nightly", pools="[]\n", cluster=cluster(), slices=entry(number=1))
+    other = sibling(stack="nightly", pools="[]\n", cluster=cluster(name="second"), slices=entry(number=1))
     problem = the_refusal(text(entry(number=2), quotas=QUOTA), siblings=(other,))
     assert "nightly/v4-32-spot 1 x 16 = 16" in problem.rule
 
@@ -218,3 +218,11 @@ def test_account_of_a_quota_names_pools_and_slices_alike() -> None:
     config = parsed(text(entry(number=2), pools=vms, quotas=QUOTA))
     (account,) = ledger.accounts(config)
     assert account.sum_shown() == "ci/train-v4 2 x 4 = 8, ci/v4-32-spot 2 x 16 = 32, together 40 of 40 chips"
+
+
+def test_cluster_of_another_stack_is_refused_and_one_of_another_region_is_not() -> None:
+    other = sibling(stack="second", cluster=cluster(), slices=entry(accelerator="v4-8"), pools="[]\n")
+    problem = the_refusal(text(), siblings=(other,))
+    assert problem.rule == "stack second declares cluster train of project my-lab in us-central2"
+    of = cluster(region="us-central1", zones="[us-central1-a]")
+    assert parsed(text(entry(accelerator="v5p-8", zone="us-central1-a"), of=of), siblings=(other,)).cluster is not None

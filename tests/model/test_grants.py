@@ -11,6 +11,7 @@ from infra.model.bucket_access import only_below
 from infra.model.grants import Guarded, guarded, strange
 from infra.model.schema import StackConfig
 from tests.model.given import parse, stack_text
+from tests.model.test_queues import stack
 
 GITHUB = """
     repository: a-lab/code
@@ -165,3 +166,32 @@ def test_a_pool_of_another_stack_reads_the_registries_that_its_stack_names_and_n
 
 def test_registries_buckets_and_accounts_are_looked_at() -> None:
     assert {REGISTRY, BUCKET, DEPLOYER, CONTROLLER} <= set(guarded(CONFIG))
+
+
+TRAINER = Guarded("account", "projects/my-lab-tpus/serviceAccounts/trainer@my-lab-tpus.iam.gserviceaccount.com")
+"""The Google account of team rl, which the lab made and no stack."""
+
+
+@pytest.mark.parametrize(
+    ("role", "member", "strangers"),
+    [
+        (FEDERATED, "serviceAccount:my-lab-tpus.svc.id.goog[rl/trainer]", 0),
+        (FEDERATED, "serviceAccount:my-lab-tpus.svc.id.goog[pretraining/trainer]", 1),
+        (FEDERATED, "serviceAccount:my-lab-tpus.svc.id.goog[rl/default]", 1),
+        (FEDERATED, "serviceAccount:another-lab.svc.id.goog[rl/trainer]", 1),
+        (ACTS, "serviceAccount:my-lab-tpus.svc.id.goog[rl/trainer]", 1),
+        (LENT, "user:somebody@my-lab.org", 1),
+    ],
+)
+def test_a_teams_account_is_its_own_pods_and_nobody_elses(role: str, member: str, strangers: int) -> None:
+    config = stack()
+    assert TRAINER in guarded(config)
+    assert len(found(TRAINER, role, member, config=config)) == strangers
+
+
+def test_a_secret_that_names_a_team_is_opened_by_its_account_and_no_other_teams() -> None:
+    config = stack(secrets=[{"name": "hf", "readers": ["team/rl"]}, {"name": "other", "readers": []}])
+    reader = f"serviceAccount:{TRAINER.name.rpartition('/')[2]}"
+    hf, other = (Guarded("secret", f"projects/my-lab-tpus/secrets/{name}") for name in ("hf", "other"))
+    assert found(hf, OPENS, reader, config=config) == []
+    assert found(other, OPENS, reader, config=config) == [reader]

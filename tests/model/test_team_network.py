@@ -37,7 +37,8 @@ def allowed(specs: list[Mapping[str, Any]], way: str, peer: Peer, port: int, pro
 
     https://kubernetes.io/docs/concepts/services-networking/network-policies, 2026-11.
     """
-    assert all(spec["podSelector"] == {} for spec in specs), "every pod of the namespace"
+    outside = {"matchExpressions": [{"key": "tidepool/group", "operator": "DoesNotExist"}]}
+    assert all(spec["podSelector"] in ({}, outside) for spec in specs), "every pod of the namespace, or of no group"
     if not any(way in spec["policyTypes"] for spec in specs):
         return True
     rules = [rule for spec in specs if way in spec["policyTypes"] for rule in spec.get(way.lower(), [])]

@@ -18,6 +18,8 @@ from pulumi.runtime.mocks import MockCallArgs, MockResourceArgs
 from pulumi.runtime.stack import run_in_stack
 from pulumi.runtime.sync_await import _ensure_event_loop, _sync_await
 
+import infra.local.engine.program  # noqa: F401 - with it, no registration looks for its line of source
+
 PROJECT = "tidepool"
 
 
@@ -37,6 +39,7 @@ class Registered:
     delete_before_replace: bool
     ignore_changes: tuple[str, ...]
     replace_on_changes: tuple[str, ...]
+    replace_with: tuple[str, ...]
     create_timeout: str
 
 
@@ -118,6 +121,7 @@ class _Monitor(pulumi_mocks.MockMonitor):
             delete_before_replace=request.deleteBeforeReplace,
             ignore_changes=tuple(request.ignoreChanges),
             replace_on_changes=tuple(request.replaceOnChanges),
+            replace_with=tuple(request.replace_with),
             create_timeout=request.customTimeouts.create,
         )
         return response

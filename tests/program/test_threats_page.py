@@ -32,6 +32,7 @@ WALKERS = (
     "The author of a job, in its container",
     "The author of a fork",
     "The holder of one pool's account",
+    "The author of a training job, in its pod",
     "A writer without review",
     "The owner of a neighbouring repository",
     "The author of a name",

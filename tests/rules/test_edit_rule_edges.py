@@ -24,6 +24,7 @@ GOLDEN = Path(__file__).parent / "golden" / "edit-findings.txt"
 REGISTRIES = "regions: [us-central1, us-east1]\nrepositories: [{name: marin}, {name: tests}]\n"
 GITHUB = "repository: my-lab/tidepool\nenvironments: [apply]\n"
 SECRETS = "- {name: key, readers: []}\n- {name: other, readers: []}\n"
+QUOTA = "- {project: my-lab, zone: us-west4-a, generation: v5e, kind: preemptible, chips: 80}\n"
 SINKING = pool(name="tpu-ci", zones="{us-west4-a: 40}", capacity="preemptible")
 
 
@@ -53,6 +54,7 @@ EDITS: dict[str, Edit | tuple[Edit, Sequence[ResourceView]]] = {
     "a freeze": edit(config(freezes=FREEZE)),
     "a freeze that may change nothing": edit(config(freezes=FREEZE), changes=None),
     "a freeze that is overridden": edit(config(freezes=OVERRIDE)),
+    "a freeze whose override is over": edit(config(freezes=OVERRIDE.replace("until: 2026-11-22", "until: 2026-11-20"))),
     "a freeze whose time zone moves": edit(
         config(freezes=FREEZE.replace("America/Los_Angeles", "Asia/Tokyo")), before=config(freezes=FREEZE)
     ),
@@ -76,6 +78,10 @@ EDITS: dict[str, Edit | tuple[Edit, Sequence[ResourceView]]] = {
     ),
     "a service where nothing is declared": service(f"{HERE}/marin/service"),
     "a pool that sinks": edit(config(pools=SINKING, controller="every_minutes: 60\ngrace_minutes: 60\n")),
+    "a pool that sinks after one that does not": edit(
+        config(pools=pool(name="spot") + SINKING, controller="every_minutes: 60\ngrace_minutes: 60\n")
+    ),
+    "a swap in a quota that another stack declares": edit(config(), siblings=(sibling(quotas=QUOTA),)),
     "a stack whose file goes": edit(config(), before=config(), removed=True),
     "a stack that moves": edit(parse(text().replace("project: my-lab", "project: other-lab")), before=parse(text())),
     "a bucket that moves": edit(
@@ -98,12 +104,24 @@ EDITS: dict[str, Edit | tuple[Edit, Sequence[ResourceView]]] = {
         config(POOLS.replace("- name", "- serves: [Evil/repo, my-lab/code]\n  name")),
         before=config(POOLS.replace("- name", "- serves: [my-lab/code]\n  name")),
     ),
+    "a first repository of another owner than the hub's": edit(
+        config(POOLS.replace("- name", "- serves: [evil/code]\n  name"), github=GITHUB), before=config()
+    ),
     "a fleet that grows": edit(
         config(pool(name="tpu-ci", zones="{us-west4-a: 2000}")), before=config(pool(name="tpu-ci"))
     ),
     "a fleet that grows without a price": edit(
         config(pool(name="a", accelerator="tpu7x-8", zones="{us-central1-c: 100}", capacity="on-demand")),
         before=config(pool(name="tpu-ci", zones="{us-west4-a: 9}")),
+    ),
+    "a fleet of one chip that grows": edit(
+        config(pool(name="a", accelerator="v5litepod-1", zones="{us-west4-a: 66}")),
+        before=config(pool(name="a", accelerator="v5litepod-1")),
+    ),
+    "a fleet that grows for an hour a month": edit(
+        config(pool(name="a", zones="{us-west4-a: 200}")),
+        before=config(pool(name="a")),
+        window_hours={"a": 1.0},
     ),
     "an exception that is over": edit(config(exceptions=exception(day="2026-11-20"))),
     "an exception to an edit that is over": edit(config(exceptions=exception("growth", "chips", "2026-11-20"))),
@@ -113,6 +131,9 @@ EDITS: dict[str, Edit | tuple[Edit, Sequence[ResourceView]]] = {
     "the second of two exceptions, which meets nothing": (
         edit(config(exceptions=exception() + exception(subject="tpu-ci-us-west4-a-O"))),
         [DEFAULT],
+    ),
+    "an exception to an edit behind one of which nothing is known": edit(
+        config(exceptions=exception() + exception("growth", "chips")), before=config()
     ),
     "an exception to an edit that meets nothing": edit(
         config(exceptions=exception("growth", "chips")), before=config()
@@ -133,6 +154,12 @@ RIGHT: dict[str, Edit] = {
     "a cluster that comes": edit(of_cluster(), before=config()),
     "secrets and registries that come": edit(
         config(secrets=SECRETS, registries=REGISTRIES, github=GITHUB), before=config()
+    ),
+    "a first repository of the owner of the hub": edit(
+        config(POOLS.replace("- name", "- serves: [My-Lab/code]\n  name"), github=GITHUB), before=config()
+    ),
+    "a first repository where nobody names an owner": edit(
+        config(POOLS.replace("- name", "- serves: [evil/repo]\n  name")), before=config()
     ),
     "a repository that a pool served already": edit(
         config(POOLS.replace("- name", "- serves: [evil/REPO, my-lab/code]\n  name")),

@@ -243,6 +243,7 @@ def test_an_exception_without_a_type_covers_all_of_that_name_and_no_other(name: 
     for kind in ("tpu.V2Vm", "storage.Bucket"):
         finding = Finding("protected", Level.STOP, f"{other} ({kind})", "reason", "fix")
         assert covers(accepted, finding) == (name == other)
+    assert not covers(accepted, Finding("protected", Level.STOP, f"{name} (storage", "reason", "fix"))
 
 
 @pytest.mark.parametrize("subject", ["tpu-other-*", "tpu-ci", "*-0", f"{DEFAULT.name} (storage.Bucket)"])

@@ -1,4 +1,4 @@
-"""Nodes of a cluster write the project's logs and metrics, and nobody else has a role on the project."""
+"""Nodes write the project's logs and metrics, teams use one database, and nobody else has a role on the project."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from infra.rules.rule import ResourceContext
 from infra.rules.view import ResourceView
 from tests.model.given import parse
 from tests.model.test_cluster_refusals import text
+from tests.model.test_queues import stack
 
 NODES = "serviceAccount:tidepool-ci-nodes@my-lab.iam.gserviceaccount.com"
 OTHER = "serviceAccount:somebody@my-lab.iam.gserviceaccount.com"
@@ -28,3 +29,31 @@ def test_only_nodes_have_a_role_on_the_project(member: str, role: str, project: 
     inputs = {"member": member, "role": role, "project": project}
     view = ResourceView(type="gcp:projects/iAMMember:IAMMember", name="grant", inputs=inputs)
     assert bool(list(rule.judge(view, ResourceContext.of(parse(text()))))) is stops
+
+
+DATABASE = 'resource.name == "projects/my-lab-tpus/databases/tidepool-training"'
+TEAM = "serviceAccount:trainer@my-lab-tpus.iam.gserviceaccount.com"
+
+
+@pytest.mark.parametrize(
+    ("member", "role", "expression", "stops"),
+    [
+        (TEAM, "roles/datastore.user", DATABASE, False),
+        (TEAM, "roles/datastore.user", "", True),
+        (TEAM, "roles/datastore.user", DATABASE.replace("training", "other"), True),
+        (TEAM, "roles/datastore.owner", DATABASE, True),
+        (OTHER, "roles/datastore.user", DATABASE, True),
+    ],
+)
+def test_teams_use_the_database_of_their_stack_and_no_other(
+    member: str, role: str, expression: str, stops: bool
+) -> None:
+    (rule,) = (each for each in RESOURCE_RULES if each.id == "grant-on-one-resource")
+    given = {"condition": {"title": "only", "expression": expression}} if expression else {}
+    inputs = {"member": member, "role": role, "project": "my-lab-tpus", **given}
+    view = ResourceView(type="gcp:projects/iAMMember:IAMMember", name="grant", inputs=inputs)
+    teams = [{"name": "rl", "account": TEAM.partition(":")[2]}]
+    with_database = stack(store={"firestore": {"location": "nam5"}}, teams=teams)
+    assert bool(list(rule.judge(view, ResourceContext.of(with_database)))) is stops
+    without = stack(store={"redis": {"region": "us-central1"}}, teams=teams)
+    assert list(rule.judge(view, ResourceContext.of(without))), "a stack without a database grants nothing there"

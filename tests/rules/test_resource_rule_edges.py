@@ -153,6 +153,10 @@ WRONG: dict[str, tuple[ResourceView, set[str]]] = {
         resource(FIREWALL, {"sourceRanges": ["0.0.0.0/0"], "sourceTags": ["a"], "direction": "INGRESS"}),
         {"no-way-in"},
     ),
+    "a key among the labels of a cluster": (
+        resource("gcp:container/cluster:Cluster", {"resourceLabels": LABELS | {"Bad Key": "x"}}),
+        {"name-within-limits"},
+    ),
     "a description that is hidden": (trigger(description=HIDDEN), {"no-secret-in-metadata"}),
     "a hidden value below an annotation": (
         resource(JOB, {**job().inputs, "annotations": {"a": [HIDDEN]}}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime
 from functools import partial
@@ -12,65 +13,39 @@ from rich.text import Text
 
 from infra.cli import options
 from infra.cli.call import Invocation, called
-from infra.model.images.record import RecordOutcome
 from infra.model.images.spec import Image
 from infra.operations.errors import Refusal
 from infra.operations.images import builds
 from infra.operations.images.lab import Lab, at_work, declared
-
-_SAID = {
-    RecordOutcome.CURRENT: "recorded",
-    RecordOutcome.UNCHANGED: "recorded before",
-    RecordOutcome.OLDER: "kept in the history: the record names a build of newer sources",
-}
+from infra.preview.image_words import RECORD_WORDS, trigger_words
 
 
 @click.command()
 @click.argument("image")
 @click.option("--trigger", is_flag=True, help="Start the stack's trigger by a message, and wait for the record.")
 @click.option(
-    "--wait",
-    "minutes",
-    type=click.IntRange(min=0, max=24 * 60),
-    default=120,
-    show_default=True,
-    metavar="MINUTES",
+    "--wait", "minutes", type=click.IntRange(min=0, max=24 * 60), default=120, show_default=True, metavar="MINUTES",
     help="With --trigger: how long to wait; 0 waits for nothing.",
-)
+)  # fmt: skip
 @click.option(
-    "--revision",
-    "revisions",
-    multiple=True,
-    metavar="OWNER/NAME=COMMIT",
+    "--revision", "revisions", multiple=True, metavar="OWNER/NAME=COMMIT", callback=options.pairs,
     help="With --trigger: what to build of a repository, where not its branch's newest; may be repeated.",
-)
+)  # fmt: skip
 @click.option(
-    "--context",
-    type=options.A_FOLDER,
-    metavar="FOLDER",
+    "--context", type=options.A_FOLDER, metavar="FOLDER",
     help="A checkout of the repository that the image reads, where that is not this one.",
-)
+)  # fmt: skip
 @click.option(
-    "--image-for",
-    "given",
-    multiple=True,
-    metavar="ARGUMENT=IMAGE",
+    "--image-for", "given", multiple=True, metavar="ARGUMENT=IMAGE", callback=options.pairs,
     help="Build from this image in place of the pinned one, such as BASE_IMAGE=localhost/base; may be repeated.",
-)
+)  # fmt: skip
 @click.option("--no-cache", is_flag=True, help="Take no layer of an earlier build.")
 @options.each(options.cloud_option, options.yes_option, options.json_option)
 @called
 def build_command(
-    call: Invocation,
-    *,
-    image: str,
-    trigger: bool,
-    minutes: int,
-    revisions: tuple[str, ...],
-    context: Path | None,
-    given: tuple[str, ...],
-    no_cache: bool,
-) -> int | None:
+    call: Invocation, *, image: str, trigger: bool, minutes: int, revisions: Mapping[str, str], context: Path | None,
+    given: Mapping[str, str], no_cache: bool,
+) -> int | None:  # fmt: skip
     """Build IMAGE, and before it the images that it is built from, and run their smoke tests. Nothing is pushed.
 
     With --trigger the stack's own build of it is started, with all that belongs to it: pushed everywhere, recorded.
@@ -82,34 +57,26 @@ def build_command(
     lab = declared()
     wanted = lab.image(image)
     if trigger:
-        return _start(call, lab, wanted, minutes, _pairs("--revision", "OWNER/NAME=COMMIT", revisions))
+        return _start(call, lab, wanted, minutes, revisions)
     from infra.operations.local.images import build  # nothing local is loaded for a build in the cloud
 
-    images = _pairs("--image-for", "ARGUMENT=IMAGE", given)
     tell = partial(_tell, call)
-    builder, done = build(lab, wanted, context=context, given=images, cached=not no_cache, listen=tell)
+    builder, done = build(lab, wanted, context=context, given=given, cached=not no_cache, listen=tell)
     call.tell({"builder": builder, "builds": [asdict(each) for each in done]})
     return None
-
-
-def _pairs(option: str, form: str, pairs: tuple[str, ...]) -> dict[str, str]:
-    wrong = [each for each in pairs if "=" not in each]
-    if wrong:
-        raise Refusal(f"{option} takes {form}, and {wrong[0]!r} has no equals sign")
-    return dict(each.split("=", 1) for each in pairs)
 
 
 def _tell(call: Invocation, image: str, line: str) -> None:
     call.say(Text.assemble((image, "bold"), f": {line}") if image else Text(f"  {line}", style="dim"))
 
 
-def _start(call: Invocation, lab: Lab, image: Image, minutes: int, commits: dict[str, str]) -> int:
+def _start(call: Invocation, lab: Lab, image: Image, minutes: int, commits: Mapping[str, str]) -> int:
     """Start the stack's trigger; 1 where the record did not have the build in time."""
     trigger = builds.trigger(lab, image, commits)
     agree = partial(call.ask_before_google, f"Starting a build of {image.name}")
     with at_work(lab, call.cloud, call.teller, agree=agree) as work:
         started = trigger.start(work, minutes, call.teller.say)
-    call.say(_outcome(image.name, started.recorded is not None, minutes))
+    call.say(trigger_words(image.name, recorded=started.recorded is not None, minutes=minutes))
     recorded = started.recorded and started.recorded.model_dump(mode="json")
     found = {"topic": started.topic, "message": started.message, "builds": dict(started.builds)}
     return call.end(
@@ -117,25 +84,13 @@ def _start(call: Invocation, lab: Lab, image: Image, minutes: int, commits: dict
     )
 
 
-def _outcome(image: str, recorded: bool, minutes: int) -> Text:
-    if recorded:
-        return Text(f"{image} is recorded; `./tidepool images promote {image} --pool POOL` gives it to a pool")
-    if not minutes:
-        return Text(f"{image} is started")
-    return Text(f"{image} is not recorded after {minutes} minutes; the build goes on without this command", "yellow")
-
-
 @click.command()
 @click.argument("image")
 @click.option("--digest", metavar="SHA256", help="Refuse where the build that asks has other steps than these.")
 @click.option(
-    "--to",
-    "folder",
-    type=options.A_FOLDER,
-    required=True,
-    metavar="FOLDER",
+    "--to", "folder", type=options.A_FOLDER, required=True, metavar="FOLDER",
     help="Where a file a step is written, of assignments of the shell.",
-)
+)  # fmt: skip
 @click.option("--build", metavar="ID", help="Write down that this build began: cloudbuild/ID or github/RUN-ATTEMPT.")
 @click.option("--began", type=click.DateTime(["%Y-%m-%dT%H:%M:%SZ"]), help="When, in UTC; now, where not given.")
 @options.cloud_option
@@ -177,6 +132,6 @@ def record_command(call: Invocation, *, image: str, build_file: Path, sbom: Path
     finished = builds.finished(lab, image, build_file, {"sbom": sbom, "provenance": provenance})
     with at_work(lab, call.cloud, call.teller) as work:
         done = finished.record(work)
-    call.say(Text.assemble((f"{finished.image} ", "bold"), f"{finished.build.digest}: {_SAID[done.outcome]}"))
+    call.say(Text.assemble((f"{finished.image} ", "bold"), f"{finished.build.digest}: {RECORD_WORDS[done.outcome]}"))
     told = {"outcome": done.outcome.value, "current": done.current, "generation": done.generation}
     call.tell({"image": finished.image, **told, "build": done.build.model_dump(mode="json")})

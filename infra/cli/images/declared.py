@@ -14,6 +14,7 @@ from infra.cli.echo import echo, machines
 from infra.cli.render.console import show
 from infra.cli.render.images import findings_table, pins_table, rebuilds_table
 from infra.model.images.pins import PINS_FILE, RESOLVE
+from infra.model.json_shape import plain
 from infra.operations.errors import Refusal
 from infra.operations.images import builds, changes, pins
 from infra.operations.images.lab import declared
@@ -21,11 +22,9 @@ from infra.operations.images.lab import declared
 
 @click.command()
 @click.option(
-    "--changed",
-    multiple=True,
-    metavar="FILE...",
+    "--changed", multiple=True, metavar="FILE...",
     help="Files that change, from the repository's top; - reads their names, one a line.",
-)
+)  # fmt: skip
 @click.argument("more", nargs=-1, metavar="")
 @click.option("--repository", metavar="OWNER/NAME", help="Whose files they are; this project's where not given.")
 @click.option("--base", metavar="REF", help="Take the files that differ from this commit in this checkout, by git.")
@@ -53,10 +52,9 @@ def plan_command(
     else:
         count = f"{len(found.files)} files" if len(found.files) != 1 else "1 file"
         call.say(f"{count} of {found.repository}: no image is rebuilt")
-        for other in found.elsewhere:
-            call.say(f"in {other} such a change rebuilds images: --repository {other}")
+        call.say(*(f"in {other} such a change rebuilds images: --repository {other}" for other in found.elsewhere))
     if call.as_json:
-        echo(json.dumps(found.to_json(), indent=2))
+        echo(json.dumps(plain(found.images), indent=2))
 
 
 def _named(files: tuple[str, ...]) -> tuple[str, ...]:
@@ -71,11 +69,9 @@ def _named(files: tuple[str, ...]) -> tuple[str, ...]:
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--ask", is_flag=True, help="Ask the registries what is newer; write nothing.")
 @click.option(
-    "--check",
-    type=options.A_FILE_THERE,
-    metavar="FILE",
+    "--check", type=options.A_FILE_THERE, metavar="FILE",
     help="The same from what --ask --json printed on another machine.",
-)
+)  # fmt: skip
 @click.option("--resolve", is_flag=True, help="Ask and write: what is unresolved, or the entries that are named.")
 @options.json_option
 @called
@@ -92,10 +88,11 @@ def bases_command(call: Invocation, *, names: tuple[str, ...], ask: bool, check:
     table = pins.table(names, only_unresolved=resolve)
     if not (ask or check or resolve):
         return _list(call, table)
-    found = pins.check(table, check) if check else pins.ask(table, lambda name: call.say(f"asking for {name}", "dim"))
+    found = (
+        pins.check(table, check) if check else pins.ask(table, lambda name: call.say(f"asking for {name}", style="dim"))
+    )
     show(call.console, findings_table(found.findings))
-    for failure in found.failures:
-        call.say(failure, "red")
+    call.say(*found.failures, style="red")
     open_ones = found.differing
     if resolve:
         wrote = pins.write(table, found.findings)

@@ -12,9 +12,10 @@ from rich.text import Text
 
 from infra.cli import options
 from infra.cli.call import Invocation, called, called_aside
-from infra.cli.echo import echo
+from infra.cli.echo import answer
 from infra.cli.render.console import show
 from infra.cli.render.images import details, images_table, moved_lines, pools_table, uses_table
+from infra.model.json_shape import plain
 from infra.operations.errors import Failure
 from infra.operations.images import state
 from infra.operations.images.lab import at_work, declared
@@ -37,17 +38,14 @@ def list_command(call: Invocation, *, image: str | None) -> int:
         found = standing(work, wanted)
     now = datetime.now(UTC)
     if image:
-        for line in details(found[0], now):
-            call.say(line)
+        call.say(*details(found[0], now))
     else:
         show(call.console, images_table(found, now))
         call.say("")
         show(call.console, pools_table([each.state for each in found], now))
     problems = [problem for each in found for problem in each.problems]
-    for problem in problems:
-        call.say(f"problem: {problem}", "bold red")
-    for warning in warnings(lab, found, now.date()):
-        call.say(warning, "yellow")
+    call.say(*(f"problem: {problem}" for problem in problems), style="bold red")
+    call.say(*warnings(lab, found, now.date()), style="yellow")
     documents = [each.to_json(now) for each in found]
     return call.end({"record": record_of(lab), "images": documents, "problems": problems}, failed=bool(problems))
 
@@ -62,9 +60,7 @@ def current_command(call: Invocation, *, image: str) -> None:
     name = lab.image(image).name
     with at_work(lab, call.cloud, call.teller) as work:
         current = work.current(name)
-    call.tell({"image": name, "build": current.model_dump(mode="json")})
-    if not call.as_json:
-        echo(current.digest)
+    answer(call.as_json, {"image": name, "build": current.model_dump(mode="json")}, current.digest)
 
 
 @click.command()
@@ -107,8 +103,7 @@ def undo_command(call: Invocation, *, pool: str) -> None:
 def _end(call: Invocation, moved: Sequence[Moved]) -> None:
     """Print it; Failure where tags could not be tidied up, with everything else done."""
     for each in moved:
-        for line in moved_lines(each):
-            call.say(line)
+        call.say(*moved_lines(each))
     call.tell({"pools": [asdict(each) for each in moved]})
     problems = [each for each in moved if each.problem]
     if problems and not call.as_json:
@@ -135,8 +130,6 @@ def where_command(call: Invocation, *, digest: str) -> int:
         show(call.console, uses_table(found))
     else:
         call.say("nothing that answered names it")
-    for line in found.silent:
-        call.say(f"problem: {line}", "bold red")
-    uses = [asdict(each) for each in found.uses]
-    silent = list(found.silent)
-    return call.end({"digest": found.digest, "uses": uses, "problems": silent}, failed=bool(silent))
+    call.say(*(f"problem: {line}" for line in found.silent), style="bold red")
+    body = {"digest": found.digest, "uses": plain(found.uses), "problems": plain(found.silent)}
+    return call.end(body, failed=bool(found.silent))

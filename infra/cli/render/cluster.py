@@ -8,6 +8,7 @@ from rich.text import Text
 
 from infra.cli.render.console import indented, say, show, table
 from infra.model.cluster_state import MISSING, ClusterNow, NodesNow
+from infra.preview.words import number
 
 
 def show_cluster(console: Console, cluster: ClusterNow) -> None:
@@ -23,8 +24,8 @@ def show_cluster(console: Console, cluster: ClusterNow) -> None:
 
 def _table(cluster: ClusterNow) -> Table:
     """declared: slices where it is of slices, else nodes. zone: without the region, which all have alike."""
-    counted = ("declared", "standing", "free", "ready")
-    drawn = table("nodes", "zone", "type", *counted, "node pools", right=counted, folded=("nodes", "node pools"))
+    figures = ("declared", "standing", "free", "ready")
+    drawn = table("nodes", "zone", "type", *figures, "node pools", right=figures, folded=("nodes", "node pools"))
     for row in cluster.rows:
         zones = ", ".join(zone.removeprefix(f"{cluster.region}-") for zone in row.zones)
         drawn.add_row(row.name, zones, row.kind, *_counts(row), _state(row))
@@ -34,12 +35,8 @@ def _table(cluster: ClusterNow) -> Table:
 def _counts(row: NodesNow) -> tuple[str, str, str, str]:
     slices = row.slices
     declared = (slices.least, slices.most) if slices else (row.least, row.most)
-    standing, free = (_number(slices.standing), _number(slices.free)) if slices else ("-", "-")
-    return "-".join(map(str, dict.fromkeys(declared))), standing, free, f"{_number(row.ready)}/{_number(row.there)}"
-
-
-def _number(count: int | None) -> str:
-    return "?" if count is None else f"{count:,}"
+    standing, free = (number(slices.standing), number(slices.free)) if slices else ("-", "-")
+    return "-".join(map(str, dict.fromkeys(declared))), standing, free, f"{number(row.ready)}/{number(row.there)}"
 
 
 def _state(row: NodesNow) -> Text:

@@ -17,11 +17,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from infra.cli.echo import machines
 from infra.model.visible import visible
-
-__all__ = ("VisibleConsole", "indented", "is_live", "machines", "people", "say", "show", "table")
-
 
 HANG = 2
 """Columns by which what is broken off stands to the right of its line."""
@@ -40,9 +36,10 @@ def people(*, as_json: bool = False, quiet: bool = False) -> Console:
     return VisibleConsole(stderr=as_json, quiet=quiet, highlight=False, markup=False, emoji=False)
 
 
-def say(console: Console, line: str | Text) -> None:
-    """Print one line of text."""
-    console.print(line, soft_wrap=not console.is_terminal)
+def say(console: Console, *lines: str | Text) -> None:
+    """Print lines of text."""
+    for line in lines:
+        console.print(line, soft_wrap=not console.is_terminal)
 
 
 def indented(console: Console, line: Text) -> None:

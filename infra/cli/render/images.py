@@ -10,21 +10,10 @@ from rich.text import Text
 
 from infra.cli.render.console import table
 from infra.model.images.answers import PinFinding, PinOutcome
-from infra.model.images.cost import BuildCost
 from infra.model.images.pins import Base, Download
 from infra.model.images.rebuilds import Rebuild
-from infra.model.images.record import Build
-from infra.model.images.spec import Image
 from infra.operations.images.state import Found, ImageStanding, ImageState, Moved, PlaceState, place_in_short
-
-_ANSWERS = {
-    PinOutcome.SAME: "as pinned",
-    PinOutcome.RESOLVED: "now known",
-    PinOutcome.NEWER: "the tag names a newer image",
-    PinOutcome.CHANGED: "OTHER BYTES at the same address: look before anything is built from it",
-}
-SHORT = 12
-"""Hexadecimal digits of a digest that are shown where its whole length has no room."""
+from infra.preview.image_words import PIN_WORDS, SHORT, age, built, copied, cost_words, pinned, short, volume, when
 
 
 def images_table(found: Sequence[ImageStanding], now: datetime) -> Table:
@@ -82,7 +71,7 @@ def findings_table(findings: Iterable[PinFinding]) -> Table:
     for each in findings:
         style = "red" if each.outcome is PinOutcome.CHANGED else ""
         answered = pinned(each.answer.value) if each.differs else ""
-        drawn.add_row(each.answer.name, pinned(each.pinned), answered, _ANSWERS[each.outcome], style=style)
+        drawn.add_row(each.answer.name, pinned(each.pinned), answered, PIN_WORDS[each.outcome], style=style)
     return drawn
 
 
@@ -194,61 +183,3 @@ def _field(name: str, value: str | Text) -> Text:
 
 def _name(name: str) -> tuple[str, str]:
     return (f"  {name:<11}", "dim")
-
-
-_KILO, _MEGA = 1_000, 1_000_000
-
-
-def short(digest: str) -> str:
-    return digest.removeprefix("sha256:")[:SHORT]
-
-
-def age(now: datetime, then: datetime) -> str:
-    """`40 min`, `7 h`, `12 d`: whole units, rounded down."""
-    seconds = max(0, int((now - then).total_seconds()))
-    if seconds < 3600:
-        return f"{seconds // 60} min"
-    return f"{seconds // 3600} h" if seconds < 48 * 3600 else f"{seconds // 86400} d"
-
-
-def volume(count: int) -> str:
-    """Bytes for people: `165 MB`, below a megabyte `10.5 kB`, of none `nothing`."""
-    if count == 0:
-        return "nothing"
-    return f"{count / _MEGA:,.0f} MB" if count >= _MEGA else f"{count / _KILO:,.1f} kB"
-
-
-def when(image: Image) -> str:
-    when = image.when
-    said = []
-    if when.push:
-        said.append(f"a push to {when.push.branch}")
-    if when.schedule:
-        said.append(f"{when.schedule.cron} ({when.schedule.time_zone})")
-    if when.after:
-        said.append(f"after {when.after}")
-    return ", ".join(said) or "by hand"
-
-
-def built(build: Build, now: datetime) -> str:
-    return f"{build.built:%Y-%m-%d %H:%M} UTC, {age(now, build.built)} ago, by {build.build}"
-
-
-def cost_words(cost: BuildCost) -> str:
-    said = f"${cost.usd} for {max(1, cost.seconds // 60)} min on {cost.machine}"
-    return f"{said}; its {cost.times} times a month ${cost.usd_per_month}" if cost.times else said
-
-
-def copied(build: Build | None, place: str) -> str:
-    """What the build's copy to that place took; nothing is said of where it was pushed to."""
-    copied = build.copied.get(place) if build else None
-    if copied is None:
-        return ""
-    whole = copied.pushed + copied.mounted + copied.existing
-    return f", {volume(copied.pushed)} copied of {volume(whole)}" if whole else ", was there before the copy"
-
-
-def pinned(value: str) -> str:
-    """`sha256:` and the first digits, or `unresolved`."""
-    kind, colon, digits = value.rpartition(":")
-    return f"{kind}{colon}{digits[:SHORT]}"

@@ -21,8 +21,8 @@ from rich.text import Text
 
 from infra.cli.render.console import is_live, say
 from infra.model.plan import Diagnostic, Event, Status, Step, StepEnded, StepStarted
-from infra.preview.plan_lines import SIGNS, STYLES, remark
-from infra.preview.run_lines import WORDS
+from infra.preview.plan_lines import STYLES, remark
+from infra.preview.run_lines import WORDS, step_line
 from infra.preview.words import short_type
 
 MARGIN_ROWS = 4
@@ -45,14 +45,9 @@ class Progress:
     """
 
     def __init__(
-        self,
-        console: Console,
-        *,
-        total: int | None = None,
-        heard: Collection[Diagnostic] = (),
-        lines: bool = True,
+        self, console: Console, *, total: int | None = None, heard: Collection[Diagnostic] = (), lines: bool = True,
         clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._console = console
         self._total = total
         self._heard = heard
@@ -126,12 +121,4 @@ class Progress:
         if step.status is Status.FAILED:
             say(self._console, Text(f"FAILED {step.op.value} {step.name}: {step.error}", style="bold red"))
         elif self._lines:
-            say(self._console, _line(step))
-
-
-def _line(step: Step) -> Text:
-    what = f"{step.name} ({short_type(step.type)})"
-    if step.status is Status.SKIPPED:
-        return Text(f"  skipped {what}: {step.error or 'not begun'}")
-    took = "" if step.seconds is None else f" in {step.seconds:.1f} s"
-    return Text(f"{SIGNS[step.op]} {WORDS[step.op][1]} {what}{took}")
+            say(self._console, step_line(step))

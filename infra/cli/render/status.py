@@ -24,11 +24,13 @@ from infra.operations.fleet.status import (
     Unserved,
     amiss,
     drain_words,
-    to_come,
+    grouped_steps,
+    rollout_words,
+    sweep_words,
+    unapplied_words,
     unknown,
-    when_words,
 )
-from infra.preview.words import ago, clock, since, span, vms
+from infra.preview.words import ago, clock, number, since, span
 
 LATE: Final = timedelta(minutes=10)
 """A controller sweeps every two minutes: one that has not for this long is told loudly."""
@@ -68,12 +70,12 @@ def headline(status: FleetStatus, cloud: str) -> Text:
 
 
 def _pools(status: FleetStatus) -> Table:
-    counted = ("desired", "READY", "online", "busy", "queue")
-    drawn = table("pool", *counted, "oldest", "state", right=counted, folded=("pool", "state"))
+    figures = ("desired", "READY", "online", "busy", "queue")
+    drawn = table("pool", *figures, "oldest", "state", right=figures, folded=("pool", "state"))
     for pool in status.pools:
         queue = pool.queue
         oldest = span(status.at - queue.oldest) if queue.oldest else "?" if queue.waiting is None else "-"
-        counts = (str(pool.desired), *map(_number, (pool.ready, pool.online, pool.busy, queue.waiting)))
+        counts = (str(pool.desired), *map(number, (pool.ready, pool.online, pool.busy, queue.waiting)))
         drawn.add_row(pool.pool, *counts, oldest, _state(pool, _of(pool, status.rollouts)))
     return drawn
 
@@ -99,7 +101,7 @@ def _state(pool: PoolStatus, rollout: RolloutStatus | None) -> Text:
 def _sections(status: FleetStatus) -> Iterator[tuple[str, Sequence[Text]]]:
     """What there is to say below the table; a section without lines is left out."""
     now = status.at
-    yield from _section("Stack file", _unapplied(status))
+    yield from _section("Stack file", [Text(line, "" if "`" in line else "red") for line in unapplied_words(status)])
     yield from _section("Unhealthy", _troubles(status.unhealthy, now, "red"))
     yield from _section("Without owner", _troubles(status.orphans, now, "red"))
     yield from _section("To look at", _troubles(status.findings, now, "yellow"))
@@ -128,24 +130,6 @@ def _troubles(troubles: Iterable[FleetIssue], now: datetime, style: str) -> Iter
         yield Text.assemble((each.subject, style), f"  {each.reason}{when}")
 
 
-def _unapplied(status: FleetStatus) -> Iterator[Text]:
-    """How what is published differs from the stack file, and what to do about it."""
-    found = status.unapplied
-    if not found:
-        return
-    told = (
-        (found.missing, "declared and not published"),
-        (found.extra, "published and declared no more"),
-        (found.changed, "published otherwise than declared"),
-    )
-    for names, what in told:
-        if names:
-            yield Text(f"{vms(names)} {what}", style="red")
-    if found.settings:
-        yield Text(f"{', '.join(found.settings)} published otherwise than declared", style="red")
-    yield Text(f"`./tidepool preview {status.stack}` says what an `up` would change")
-
-
 def _unserved(jobs: Unserved, now: datetime) -> Text:
     many = f", {jobs.waiting} of them" if jobs.waiting > 1 else ""
     said = f"  {jobs.job} for {', '.join(jobs.labels)}{many}: {jobs.why} ({since(jobs.oldest, now)})"
@@ -164,22 +148,8 @@ def _is_told(rollout: RolloutStatus) -> bool:
 def rollout_line(rollout: RolloutStatus, now: datetime) -> Text:
     """One pool's rollout in a line."""
     style = {"steady": "green", "failed": "red", "undone": "yellow"}.get(rollout.stage, "cyan")
-    said = f"  {rollout.target}" if rollout.stage == "steady" else f"  {rollout.stable} -> {rollout.target}"
-    if rollout.stage in ("failed", "undone"):
-        said = f"  back to {rollout.stable}: {rollout.why}"
-    if rollout.under_way:
-        waits = f", waiting for {', '.join(rollout.waiting)}" if rollout.waiting else ""
-        said += f"; {rollout.proved} of {rollout.vms} proved{waits}"
-    if rollout.returning:
-        said += f"; {', '.join(rollout.returning)} on the way back"
-    if rollout.held:
-        said += f"; held by {', '.join(rollout.held)}"
-    if rollout.failed:
-        said += f"; failed on {', '.join(rollout.failed)}"
     paused = ("  paused", "yellow") if rollout.paused else ("", "")
-    return Text.assemble(
-        f"{rollout.pool}  ", (rollout.stage, style), paused, said, f" ({since(rollout.since, now)})", to_come(rollout)
-    )
+    return Text.assemble(f"{rollout.pool}  ", (rollout.stage, style), paused, f"  {rollout_words(rollout, now)}")
 
 
 def _sweep(status: FleetStatus) -> Iterator[Text]:
@@ -187,11 +157,8 @@ def _sweep(status: FleetStatus) -> Iterator[Text]:
     if sweep is None:
         yield Text("no sweep yet: nothing is known of the past, and nothing heals by itself", style="yellow")
         return
-    counts = {"done or begun": sweep.done, "deferred": sweep.deferred, "changed": sweep.changed, "left": sweep.left}
-    came = ", ".join(f"{count} {what}" for what, count in counts.items() if count) or "nothing done, some of it waits"
-    what = "nothing to do" if sweep.settled else came
-    late = now - sweep.at > LATE
-    yield Text(f"last sweep {clock(sweep.at, now)}, {ago(sweep.at, now)}: {what}", style="red" if late else "")
+    style = "red" if now - sweep.at > LATE else ""
+    yield Text(f"last sweep {clock(sweep.at, now)}, {ago(sweep.at, now)}: {sweep_words(sweep)}", style=style)
     if sweep.fuse:
         yield Text("the fuse is blown: nothing is deleted", style="red")
     if sweep.freeze:
@@ -206,19 +173,12 @@ def _next(steps: Sequence[Next], now: datetime) -> Iterator[Text]:
     if not steps:
         yield Text("next: nothing")
         return
-    alike: dict[tuple[str, str], list[str]] = {}
-    for each in steps:
-        alike.setdefault((when_words(each, now), each.what), []).append(each.subject)
-    for (when, what), subjects in [*alike.items()][:3]:
-        others = f" and {len(subjects) - 1} more" if len(subjects) > 1 else ""
-        yield Text(f"{when}: {subjects[0]}{others}  {what}")
-    if left := sum(len(subjects) for subjects in [*alike.values()][3:]):
+    alike = grouped_steps(steps, now)
+    for words, _ in alike[:3]:
+        yield Text(words)
+    if left := sum(count for _, count in alike[3:]):
         yield Text(f"and {left} more (--json has all)", style="dim")
 
 
 def _of(pool: PoolStatus, rollouts: Iterable[RolloutStatus]) -> RolloutStatus | None:
     return next((each for each in rollouts if each.pool == pool.pool), None)
-
-
-def _number(count: int | None) -> str:
-    return "?" if count is None else str(count)

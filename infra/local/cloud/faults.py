@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Annotated, Literal
 
@@ -19,6 +19,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 
 from infra.local.cloud.errors import CANONICAL, STRICT, ApiError, JsonObject, invalid, not_found, refusing
 from infra.local.cloud.store import Store
+from infra.model.json_shape import JsonShape
 
 FaultKind = Literal[
     "error", "rate", "slow", "lost", "unreachable", "missing", "lag",
@@ -50,7 +51,7 @@ def _canonical(status: str) -> str:
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
-class FaultRule:
+class FaultRule(JsonShape):
     """One fault.
 
     kind: `error` refuses with HTTP `code`; `rate` refuses what is more than `per_minute` requests of a project in a
@@ -111,9 +112,6 @@ class FaultRule:
             if rule.kind == kind and need not in body:
                 raise invalid(f"{kind} needs {need}: {meaning}.", field=need)
         return rule
-
-    def to_json(self) -> JsonObject:
-        return asdict(self)
 
     def as_error(self) -> ApiError:
         """What an `error` answers."""

@@ -8,7 +8,7 @@ does not limit.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 from typing import Literal
 
 from pydantic import Field
@@ -17,6 +17,7 @@ from pydantic.dataclasses import dataclass
 from infra.local.cloud.errors import STRICT, ApiError, JsonObject, invalid, not_found, refusing
 from infra.local.cloud.store import Store
 from infra.model.catalogue import region_of
+from infra.model.json_shape import JsonShape
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS holdings (
@@ -57,21 +58,20 @@ class Pot:
 
 
 @dataclass(frozen=True, slots=True, config=STRICT)
-class Limit:
+class Limit(JsonShape):
     """A declared limit: of the `reserved` pot a reservation, of the others a quota.
 
     held_elsewhere: chips that others hold of it. refuse: `request` answers 429 at once; `operation` answers 200 and
     lets the operation fail with code 8. Google does either.
     """
 
+    JSON = ("pot.*", "chips", "name", "held_elsewhere", "refuse")
+
     pot: Pot
     chips: int = Field(ge=0)
     name: str = ""
     held_elsewhere: int = Field(default=0, ge=0)
     refuse: Literal["request", "operation"] = "request"
-
-    def to_json(self) -> JsonObject:
-        return {**asdict(self.pot), **{key: value for key, value in asdict(self).items() if key != "pot"}}
 
     @classmethod
     def from_json(cls, body: JsonObject) -> Limit:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from infra.fleet.runner.supervisor.state import State, Waits
+from infra.model.json_shape import JsonShape
 
 JsonObject = dict[str, Any]
 
 
 @dataclass(slots=True, kw_only=True)
-class Disk:
+class Disk(JsonShape):
     """One making of a VM.
 
     life: which one. down: whether the machine runs. state: its supervisor's, or its boot's.
@@ -50,9 +51,6 @@ class Disk:
             return cls(life=body["life"], jit=body.get("jit", ""), drawn=True)
         told["state"] = State.from_json(told["state"])
         return cls(**told)
-
-    def to_json(self) -> JsonObject:
-        return asdict(self)
 
     def forget_runner(self) -> None:
         self.jit, self.number, self.ends = "", 0, None

@@ -20,6 +20,7 @@ from infra.model.fields.common import Day
 from infra.model.images.pins import PINS_FILE, UNRESOLVED, Base, Digest, PinName, Pins, Sha256, Source
 from infra.model.images.reading import WrittenFile, parsed
 from infra.model.images.spec import Version
+from infra.model.json_shape import JsonShape
 
 
 class PinOutcome(StrEnum):
@@ -45,8 +46,10 @@ class PinAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class PinFinding:
+class PinFinding(JsonShape):
     """An answer beside the entry that it is about."""
+
+    JSON = ("answer.name", "outcome", "pinned", "answered=answer.value", "answer.source", "answer.read")
 
     answer: PinAnswer
     pinned: str
@@ -55,17 +58,6 @@ class PinFinding:
     @property
     def differs(self) -> bool:
         return self.outcome is not PinOutcome.SAME
-
-    def to_json(self) -> dict[str, str]:
-        answer = self.answer
-        return {
-            "name": answer.name,
-            "outcome": self.outcome.value,
-            "pinned": self.pinned,
-            "answered": answer.value,
-            "source": answer.source,
-            "read": answer.read.isoformat(),
-        }
 
 
 def compare(pins: Pins, answers: Iterable[PinAnswer]) -> tuple[PinFinding, ...]:

@@ -11,10 +11,13 @@ from itertools import chain
 
 from infra.model.errors import Problem
 from infra.model.refusals import Subject
-from infra.model.rules import cluster, limits, pools, queues, running, sections
+from infra.model.rules import cluster, limits, pools, queues, running, sections, workloads
 from infra.model.schema import StackConfig
 
-_RULES = (*pools.RULES, *pools.LABELS, *cluster.RULES, *queues.RULES, *limits.RULES, *sections.RULES, *running.RULES)
+_RULES = (
+    *pools.RULES, *pools.LABELS, *cluster.RULES, *queues.RULES, *workloads.RULES, *limits.RULES, *sections.RULES,
+    *running.RULES,
+)  # fmt: skip
 
 
 def broken(config: StackConfig, siblings: Sequence[StackConfig], subject: Subject) -> list[Problem]:

@@ -184,6 +184,26 @@ def _maintenance(config: StackConfig, _: Sequence[StackConfig], subject: Subject
             yield Problem(where, str(each.end), f"the exclusion ends before it begins, on {each.start}", "a later day")
 
 
+def _of_one_stack(config: StackConfig, siblings: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+    """Two states of one cluster would take turns in changing it."""
+    mine = _identity(config)
+    if mine is None:
+        return
+    for other in siblings:
+        if _identity(other) == mine:
+            project, region, name = mine
+            rule = f"stack {other.stack} declares cluster {name} of project {project} in {region}"
+            yield Problem(subject(("cluster", "name")), name, rule, "another name, or slices in that stack's file")
+
+
+def _identity(config: StackConfig) -> tuple[str, str, str] | None:
+    """Project, region and name of the cluster, by which Google knows it; None without one."""
+    cluster = _cluster(config)
+    if cluster is None or not has(config, "project") or not has(cluster, "region", "name"):
+        return None
+    return config.project, cluster.region, cluster.name
+
+
 def _ranges(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
     cluster = _cluster(config)
     if cluster is None or not has(cluster, "ranges"):
@@ -232,5 +252,6 @@ RULES: tuple[Rule, ...] = (
     _cluster_zones,
     _cpu_pools,
     _maintenance,
+    _of_one_stack,
     _ranges,
 )

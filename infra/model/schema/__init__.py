@@ -33,17 +33,28 @@ from infra.model.schema.running import (
 )
 from infra.model.schema.stack import StackConfig
 from infra.model.schema.store import FirestoreDecl, LockStore, RedisDecl
+from infra.model.schema.workloads import (
+    CheckpointBucket,
+    CurriculumRole,
+    DaskClass,
+    RolloutRole,
+    TrainRole,
+    WorkerGroup,
+)
 
 __all__ = [
     "App",
     "Bucket",
     "Budget",
     "Builds",
+    "CheckpointBucket",
     "Cleanup",
     "Cluster",
     "ClusterRanges",
     "Controller",
     "CpuPool",
+    "CurriculumRole",
+    "DaskClass",
     "DataDisk",
     "DiskMode",
     "Exclusion",
@@ -64,6 +75,7 @@ __all__ = [
     "Registries",
     "Repository",
     "Reservation",
+    "RolloutRole",
     "RuleException",
     "RunMakers",
     "Runners",
@@ -74,5 +86,7 @@ __all__ = [
     "StackConfig",
     "SystemPool",
     "Team",
+    "TrainRole",
     "Trust",
+    "WorkerGroup",
 ]

@@ -24,6 +24,7 @@ from infra.model.schema.images import Builds, Mirror, Registries
 from infra.model.schema.queues import Queues
 from infra.model.schema.running import Bucket, Budget, Controller, Freeze, GitHub, RuleException, Runners, SecretDecl
 from infra.model.schema.store import LockStore
+from infra.model.schema.workloads import DaskClass, WorkerGroup
 
 
 class StackConfig(Section):
@@ -39,6 +40,8 @@ class StackConfig(Section):
     slices: tuple[Slices, ...] = ()
     queues: Annotated[Queues | None, WRITTEN] = None
     store: Annotated[LockStore | None, WRITTEN] = None
+    batch: tuple[DaskClass, ...] = ()
+    groups: tuple[WorkerGroup, ...] = ()
     reservations: tuple[Reservation, ...] = ()
     quotas: tuple[Quota, ...] = ()
     registries: Annotated[Registries | None, WRITTEN] = None

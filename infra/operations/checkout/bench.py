@@ -258,6 +258,14 @@ def ratio(ours: float, theirs: float | None) -> str:
     return "" if theirs is None else f"{ours / theirs:.2f}"
 
 
+def cells(figure: Figure, official: dict[tuple[str, int], Figure]) -> tuple[str, ...]:
+    """A figure in a table: case, engine, VMs, seconds, CPU seconds, peak MB, ms a VM, and two ratios."""
+    seconds, peak = beside(figure, official)
+    costs = f"{figure.seconds:.2f}", f"{figure.cpu_seconds:.2f}", f"{figure.peak_mb:.0f}", f"{figure.per_vm_ms:.1f}"
+    ratios = ratio(figure.seconds, seconds), ratio(figure.peak_mb, peak)
+    return figure.case, figure.engine, f"{figure.vms:,}", *costs, *ratios
+
+
 def growth(figures: Sequence[Figure]) -> str:
     """What one more VM costs in CPU at large sizes against what it costs at small ones: 1.0 is linear.
 

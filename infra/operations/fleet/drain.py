@@ -51,6 +51,16 @@ class Released(JsonShape):
     kept: tuple[str, ...] = ()
     drained: tuple[str, ...] | None = None
 
+    @property
+    def lines(self) -> list[str]:
+        """The same for people."""
+        if self.drained is not None:
+            others = f"; drained are {', '.join(self.drained)}" if self.drained else ""
+            return [f"{self.subject} is not drained{others}"]
+        working = in_words(self.vms) if self.vms else "none of its VMs yet"
+        kept = [f"another drain keeps {', '.join(self.kept)} from jobs"] if self.kept else []
+        return [f"the drain of {self.subject} has ended; jobs go to {working}", *kept]
+
 
 def drain(fleet: Fleet, subject: str, *, minutes: int | None = None, by: str | None = None) -> Drain:
     """Keep a pool or a VM from new jobs, and wait for those that run; the drain stands whatever comes of the wait.

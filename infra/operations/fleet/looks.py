@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -65,6 +65,21 @@ _PLACE: Final = r"[a-z]+-[a-z]+[0-9]+-[a-z0-9]+-[0-9]+"
 
 class UnknownSubject(Refusal):
     """No stack's pool, and no VM of one, has the name."""
+
+
+def swept_place(
+    stack: str, cloud: CloudName | None, teller: Teller, agree: Callable[[CloudName], None]
+) -> tuple[FleetPlace, LocalGuests | None]:
+    """Where the fleet of a stack is that shall be swept, and its guests on the local cloud.
+
+    The environment says it, as on Cloud Run, else the stack file; then `agree` is asked before its cloud is reached.
+    """
+    if cloud is not CloudName.LOCAL and (told := told_place(stack, os.environ)):
+        return told, None
+    config = stack_file(stack).config
+    session = open_cloud(cloud, teller)
+    agree(session.cloud)
+    return declared_place(config, session.endpoint), guests_at(session.endpoint)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

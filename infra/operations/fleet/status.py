@@ -15,7 +15,7 @@ from infra.fleet.google import GoogleError
 from infra.fleet.reports import read_report
 from infra.fleet.status.derive import status
 from infra.fleet.status.queue import Unserved
-from infra.fleet.status.shape import FleetIssue, FleetStatus, Next, PoolStatus, RolloutStatus
+from infra.fleet.status.shape import FleetIssue, FleetStatus, LastSweep, Next, PoolStatus, RolloutStatus
 from infra.fleet.status.story import Story, story
 from infra.fleet.wishes import DrainWish
 from infra.model import names, runner_names
@@ -28,7 +28,7 @@ from infra.operations.stacks.nodes import nodes_now
 from infra.operations.stacks.pools import GrantsSeen, policies_of
 from infra.operations.stacks.stack_file import known_stacks
 from infra.operations.workspace import workspace
-from infra.preview.words import ago, due, since
+from infra.preview.words import ago, due, since, vms
 
 __all__ = ("FleetIssue", "FleetStatus", "Next", "PoolStatus", "RolloutStatus", "Statuses", "Unserved")
 
@@ -190,3 +190,51 @@ def when_words(step: Next, now: datetime) -> str:
     if step.at:
         return f"{due(step.at, now)}, {ago(step.at, now)}"
     return "waiting" if step.waits else "next sweep"
+
+
+def grouped_steps(steps: Sequence[Next], now: datetime) -> list[tuple[str, int]]:
+    """What the controller does next, in a line for all that is done alike at one time, with how many those are."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for each in steps:
+        alike.setdefault((when_words(each, now), each.what), []).append(each.subject)
+    others = {key: f" and {len(subjects) - 1} more" if len(subjects) > 1 else "" for key, subjects in alike.items()}
+    return [(f"{key[0]}: {subjects[0]}{others[key]}  {key[1]}", len(subjects)) for key, subjects in alike.items()]
+
+
+def sweep_words(sweep: LastSweep) -> str:
+    """What a sweep came to."""
+    counts = {"done or begun": sweep.done, "deferred": sweep.deferred, "changed": sweep.changed, "left": sweep.left}
+    came = ", ".join(f"{count} {what}" for what, count in counts.items() if count) or "nothing done, some of it waits"
+    return "nothing to do" if sweep.settled else came
+
+
+def unapplied_words(status: FleetStatus) -> list[str]:
+    """How what is published differs from the stack file; the last line says what tells more."""
+    found = status.unapplied
+    if not found:
+        return []
+    told = (
+        (found.missing, "declared and not published"),
+        (found.extra, "published and declared no more"),
+        (found.changed, "published otherwise than declared"),
+    )
+    lines = [f"{vms(names)} {what}" for names, what in told if names]
+    lines += [f"{', '.join(found.settings)} published otherwise than declared"] if found.settings else []
+    return [*lines, f"`./tidepool preview {status.stack}` says what an `up` would change"]
+
+
+def rollout_words(rollout: RolloutStatus, now: datetime) -> str:
+    """How far one pool's rollout is, behind its stage."""
+    said = rollout.target if rollout.stage == "steady" else f"{rollout.stable} -> {rollout.target}"
+    if rollout.stage in ("failed", "undone"):
+        said = f"back to {rollout.stable}: {rollout.why}"
+    if rollout.under_way:
+        waits = f", waiting for {', '.join(rollout.waiting)}" if rollout.waiting else ""
+        said += f"; {rollout.proved} of {rollout.vms} proved{waits}"
+    lists = (
+        ("", rollout.returning, " on the way back"),
+        ("held by ", rollout.held, ""),
+        ("failed on ", rollout.failed, ""),
+    )
+    said += "".join(f"; {before}{', '.join(names)}{behind}" for before, names, behind in lists if names)
+    return f"{said} ({since(rollout.since, now)}){to_come(rollout)}"

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from infra.model.errors import ConfigError
 from infra.model.images.listings import filters, listing_file, listing_text, load_listing, sample
@@ -37,9 +36,6 @@ class Rebuilds:
     files: tuple[str, ...]
     images: tuple[Rebuild, ...]
     elsewhere: tuple[str, ...] = ()
-
-    def to_json(self) -> list[dict[str, Any]]:
-        return [asdict(each) for each in self.images]
 
 
 def by_files(lab: Lab, files: Sequence[str], repository: str | None = None) -> Rebuilds:

@@ -176,6 +176,6 @@ def others(endpoint: str | None, teller: Teller = SILENT) -> Reader:
     """Registries that are not Artifact Registry. Beside the local cloud one stands for all of them."""
     if endpoint is None:
         return OciRegistry(token=os.environ.get("GITHUB_TOKEN") or None)
-    from infra.operations.local.images import stand_in  # on Google Cloud nothing local is loaded
+    from infra.operations.local.registry import stand_in  # on Google Cloud nothing local is loaded
 
     return stand_in(endpoint, teller)

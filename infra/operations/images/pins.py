@@ -15,14 +15,17 @@ from typing import Any
 from infra.fleet.images.oci import OciRegistry, RegistryError, Resolver
 from infra.model.images.answers import PinAnswer, PinFinding, PinOutcome, answers_json, compare, parse_answers, written
 from infra.model.images.pins import PINS_FILE, Base, Download, Pins, load_pins
+from infra.model.json_shape import JsonShape
 from infra.model.yamlfile import decoded
 from infra.operations.errors import Refusal
 from infra.operations.workspace import workspace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class Table(JsonShape):
     """The pin table of a checkout, and the entries that an operation is about."""
+
+    JSON = ("bases", "downloads", "unresolved")
 
     root: Path
     pins: Pins
@@ -41,17 +44,12 @@ class Table:
         """Entries that builds refuse."""
         return self.pins.unresolved(self.chosen)
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "bases": {name: dict(base) | {"read": base.read.isoformat()} for name, base in self.bases.items()},
-            "downloads": {name: dict(each) | {"read": each.read.isoformat()} for name, each in self.downloads.items()},
-            "unresolved": list(self.unresolved),
-        }
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
+class Compared(JsonShape):
     """What was answered about a table. failures: why there is no answer, a line each."""
+
+    JSON = ("file.*", "findings", "failures")
 
     answers: tuple[PinAnswer, ...]
     findings: tuple[PinFinding, ...]
@@ -66,9 +64,10 @@ class Compared:
         """Downloads of a stated version with other bytes, which are never written."""
         return tuple(each for each in self.findings if each.outcome is PinOutcome.CHANGED)
 
-    def to_json(self) -> dict[str, Any]:
-        told = {"findings": [each.to_json() for each in self.findings], "failures": list(self.failures)}
-        return answers_json(self.answers) | told
+    @property
+    def file(self) -> dict[str, Any]:
+        """What `check` reads on another machine."""
+        return answers_json(self.answers)
 
 
 def table(names: Iterable[str] = (), *, only_unresolved: bool = False) -> Table:

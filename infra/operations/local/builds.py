@@ -39,7 +39,8 @@ def run_builds(fault: str | None) -> Iterator[tuple[Mapping[str, Any], BuildOutc
 
     fault: a step whose tools fail, `STEP[:REGION]`.
     """
-    with running() as control, _at_work():
+    control = running()
+    with _at_work():
         queue = _queue(control)
         while (ran := queue.run_next(fault)) is not None:
             yield ran
@@ -85,7 +86,8 @@ def run_jobs(
     )
 
     def runs() -> Iterator[tuple[str, BuildOutcome]]:
-        with running() as control, _at_work():
+        control = running()
+        with _at_work():
             yield from _queue(control).run_jobs(
                 found, started.images, run=str(now), commits={repository: pushed}, now=now, fault=fault
             )
@@ -115,6 +117,17 @@ def jobs_command(repository: str, files: Iterable[str], commit: str = "") -> str
     changed = [part for each in files for part in ("--changed", each)]
     more = ["--commit", commit] if commit else []
     return shlex.join(["./tidepool", "cloud", "builds", "jobs", repository, *changed, *more])
+
+
+def failed(done: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Those of builds or jobs, as JSON has them, that did not succeed."""
+    return [each for each in done if each["status"] != StepStatus.SUCCESS]
+
+
+def build_again(done: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """The commands that try again the builds that failed."""
+    again = [f"./tidepool images build {each['images'][0]} --trigger --wait 0 --cloud local" for each in failed(done)]
+    return (*again, "./tidepool cloud builds run") if again else ()
 
 
 def next_commands(done: Mapping[str, Any]) -> Iterator[str]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Final
 
 from infra.local.cloud import daemon
-from infra.local.cloud.control import CloudClock, Control, ControlError
+from infra.local.cloud.control import CloudClock, Control
 from infra.local.cloud.daemon import Handle
-from infra.operations.errors import Failure
 from infra.operations.ports import Teller, Tone
 from infra.operations.workspace import Workspace, workspace
 
@@ -23,12 +21,11 @@ _OTHER_CODE: Final = (
 def local_cloud(place: Workspace, teller: Teller) -> str:
     """Root URL of the local cloud of this home, started where it is not running."""
     place.make_home()
-    with refusing():
-        if found := daemon.running(place.home):
-            if not found.current:
-                teller.say(_OTHER_CODE.format(pid=found.pid), Tone.WARNING)
-            return found.url
-        started = daemon.ensure_running(place.home)
+    if found := daemon.running(place.home):
+        if not found.current:
+            teller.say(_OTHER_CODE.format(pid=found.pid), Tone.WARNING)
+        return found.url
+    started = daemon.ensure_running(place.home)
     teller.say(f"started the local cloud at {started.url} (pid {started.pid})", Tone.QUIET)
     return started.url
 
@@ -42,26 +39,14 @@ def start() -> Handle:
     """Start it in the background; one that runs already is left as it is."""
     place = workspace()
     place.make_home()
-    with refusing():
-        return daemon.ensure_running(place.home)
+    return daemon.ensure_running(place.home)
 
 
 def stop() -> bool:
     """End it; whether it ran."""
-    with refusing():
-        return daemon.stop(workspace().home)
+    return daemon.stop(workspace().home)
 
 
 def status() -> dict[str, Any]:
     """Whether it runs, where, and what it holds."""
-    with refusing():
-        return daemon.status(workspace().home)
-
-
-@contextmanager
-def refusing() -> Generator[None]:
-    """Let a refusal of the cloud end the operation with the cloud's own words."""
-    try:
-        yield
-    except (ControlError, daemon.DaemonError) as error:
-        raise Failure(str(error)) from None
+    return daemon.status(workspace().home)

@@ -9,7 +9,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
-from typing import Any, Final, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from infra.local.cloud import daemon
 from infra.local.cloud.build_control import BuildControl
@@ -25,9 +25,11 @@ from infra.model.catalogue import AcceleratorType, UnknownNameError
 from infra.model.errors import meant
 from infra.model.stack import pulumi_values, stack_names
 from infra.operations.errors import Failure, Refusal
-from infra.operations.local.broker import LocalGuests
-from infra.operations.local.cloud import refusing
 from infra.operations.workspace import workspace
+from infra.preview.words import span
+
+if TYPE_CHECKING:
+    from infra.operations.local.broker import LocalGuests
 
 __all__ = ("CONCLUSIONS", "FAULTS")
 
@@ -43,35 +45,37 @@ STRIKES: Final[Mapping[str, str]] = {
 """Of faults that befall guests: when. One that is idle goes on until then."""
 
 
-@contextmanager
-def running() -> Generator[BuildControl]:
-    """The control surface of this checkout's cloud. Raises Failure where it does not run, and for what it refuses."""
+def running() -> BuildControl:
+    """The control surface of this checkout's cloud. Raises Failure where it does not run; it raises what it refuses."""
     home = workspace().home
-    with refusing():
-        handle = daemon.running(home)
-        if handle is None:
-            raise Failure(f"the local cloud of {home} does not run; start it with `./tidepool cloud start`")
-        yield BuildControl(handle.url)
+    handle = daemon.running(home)
+    if handle is None:
+        raise Failure(f"the local cloud of {home} does not run; start it with `./tidepool cloud start`")
+    return BuildControl(handle.url)
 
 
-@contextmanager
-def running_github() -> Generator[GitHubControl]:
+def running_github() -> GitHubControl:
     """The GitHub beside it, in the same way."""
-    with running() as control:
-        yield GitHubControl(control.url)
+    return GitHubControl(running().url)
 
 
 @contextmanager
 def running_guests() -> Generator[Guests]:
     """The guests of its VMs, for this operation alone, in the same way."""
-    with running() as control, LocalGuests(home=workspace().home, url=control.url).turn() as found:
+    with _guests(running().url).turn() as found:
         yield found
 
 
 def advance_clock(seconds: float) -> None:
     """Move its clock, and let the guests of its VMs live meanwhile."""
-    with running() as control:
-        LocalGuests(home=workspace().home, url=control.url).advance(seconds)
+    _guests(running().url).advance(seconds)
+
+
+def _guests(url: str) -> LocalGuests:
+    # With a broker and Google's clients, which take longer to import than most of these operations.
+    from infra.operations.local.broker import LocalGuests
+
+    return LocalGuests(home=workspace().home, url=url)
 
 
 def stack_project() -> str:
@@ -89,10 +93,21 @@ def fail(kind: str, *, lasting: float | None, **rule: Any) -> None:
     given = {key: value for key, value in rule.items() if value is not None}
     if (zone := given.get("zone")) and not any(fnmatchcase(each, zone) for each in _places()):
         raise Refusal(f"{zone} is not a zone or region.{meant(zone, ZONES)} A fault there would strike nothing")
-    with running() as cloud:
-        if lasting is not None:
-            given["until"] = cloud.clock()["seconds"] + lasting
-        cloud.fail(kind, **given)  # ty: ignore[invalid-argument-type] - one of FAULTS
+    cloud = running()
+    if lasting is not None:
+        given["until"] = cloud.clock()["seconds"] + lasting
+    cloud.fail(kind, **given)  # ty: ignore[invalid-argument-type] - one of FAULTS
+
+
+def limit(
+    zone: str, generation: str, chips: int | None, capacity: Any, project: str | None, name: str, held_elsewhere: int
+) -> None:
+    """Declare how many chips a zone or a region gives of a generation; None lifts the limit."""
+    pot = {"project": project or stack_project(), "zone": zone, "generation": generation, "capacity": capacity}
+    if chips is None:
+        running().lift(**pot)
+    else:
+        running().limit(**pot, chips=chips, name=name, held_elsewhere=held_elsewhere)
 
 
 def _places() -> set[str]:
@@ -110,8 +125,7 @@ def requests(limit: int, *, failed: bool) -> list[dict[str, Any]]:
     """The last requests, oldest first. failed: those alone that were refused; a look for a record that nobody has
     written, as every sweep does for wishes, is none.
     """
-    with running() as cloud:
-        entries = cloud.log(limit=100_000 if failed else limit)
+    entries = running().log(limit=100_000 if failed else limit)
     return [each for each in entries if _was_refused(each)][-limit:] if failed else entries
 
 
@@ -127,8 +141,7 @@ def add_node(vm: str, zone: str, managed: str | None, accelerator: str, capacity
         "labels": _labels(managed),
         "schedulingConfig": {} if capacity == "on-demand" else {capacity: True},
     }
-    with running() as control:
-        return control.add_node(f"projects/{project or stack_project()}/locations/{zone}/nodes/{vm}", body)
+    return running().add_node(f"projects/{project or stack_project()}/locations/{zone}/nodes/{vm}", body)
 
 
 def owner(node: Mapping[str, Any]) -> str | None:
@@ -142,8 +155,7 @@ def owner(node: Mapping[str, Any]) -> str | None:
 def queue_job(repository: str, labels: Sequence[str], name: str, seconds: float | None) -> dict[str, Any]:
     """A workflow run with one job, and the VM that has taken it. seconds: None until it is ended."""
     lasting = {} if seconds is None else {"seconds": seconds}
-    with running_github() as github:
-        queued = github.queue_job(repository, labels, name=name, **lasting)
+    queued = running_github().queue_job(repository, labels, name=name, **lasting)
     with running_guests() as guests:
         taken = [vm.id for vm, disk in guests.settle().vms.values() if disk.number == queued["id"]]
     return {**queued, "vm": next(iter(taken), None)}
@@ -153,8 +165,7 @@ def jobs(*, ended_too: bool) -> tuple[list[dict[str, Any]], datetime]:
     """Jobs, the oldest first, each with the VM that runs it or ran it; and the cloud's time."""
     with running_guests() as guests:
         now = datetime.fromtimestamp(guests.settle().now, tz=UTC)
-    with running_github() as github:
-        every = github.jobs()
+    every = running_github().jobs()
     return [{**each, "vm": _vm_of(each)} for each in every if ended_too or each["status"] != "completed"], now
 
 
@@ -168,6 +179,20 @@ def guest_json(vm: Vm, disk: Disk) -> dict[str, Any]:
     said = ("phase", "reason", "image", "bundle", "runner", "job", "obeyed")
     more = {key: getattr(disk, key) or None for key in said}
     return {"vm": vm.id, "stack": vm.stack, "pool": vm.pool, "state": vm.state, **more, "job_id": disk.number or None}
+
+
+def standing(job: Mapping[str, Any], now: datetime) -> str:
+    """Where a job of `jobs` runs, or ran, or how long it has waited."""
+    if job["status"] == "completed":
+        return f"{job['conclusion']} on {job['vm']}"
+    if job["status"] == "queued":
+        return f"waits for {span(now - datetime.fromisoformat(job['created_at']))}"
+    return f"runs on {job['vm']} for {span(now - datetime.fromisoformat(job['started_at']))}"
+
+
+def doing(disk: Disk) -> str:
+    """What a guest runs, or why it runs nothing."""
+    return f"job {disk.number}, {disk.job}" if disk.job else disk.reason or disk.runner
 
 
 def _was_refused(entry: Mapping[str, Any]) -> bool:

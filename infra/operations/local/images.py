@@ -1,4 +1,4 @@
-"""Images beside the local cloud: the registry that stands for every other, and builds on this machine.
+"""Builds of images on this machine.
 
 Owns the order of a build here: parents first, each child from what was just built, then its smoke test. Nothing is
 pushed.
@@ -10,15 +10,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
-from infra.fleet.images.oci import NoRegistry, OciRegistry, Reader
 from infra.local.builds.builders import Builder, BuildError, Built, local_builder, order
-from infra.local.cloud.control import Control
-from infra.local.registry import ended
 from infra.model.images.spec import SMOKE_TEST, Image
 from infra.model.images.steps import parent_argument
 from infra.operations.errors import Failure
 from infra.operations.images.lab import Lab
-from infra.operations.ports import Teller, Tone
 
 Listener: TypeAlias = Callable[[str, str], None]
 """Is told of a build: the image and what became of it, or no image and a line that the builder printed."""
@@ -26,21 +22,6 @@ _ELSEWHERE = (
     "where no registry is reached, docs/images.md says how to build from a stand-in: Trying a recipe without a registry"
 )
 _MEGA = 1_000_000
-
-
-def stand_in(url: str, teller: Teller) -> Reader:
-    """The registry that stands for all others beside the local cloud; one without answers where none runs.
-
-    It ends with that cloud's process. The cloud is told, or it would take each question for an outage to be waited out.
-    """
-    control = Control(url)
-    address = control.registry()["address"]
-    if address and ended(address):
-        control.forget_registry()
-        said = "the registry beside the local cloud has ended, and what was pushed to it is gone; builds push anew"
-        teller.say(said, Tone.WARNING)
-        return NoRegistry()
-    return OciRegistry(stand_in=f"http://{address}") if address else NoRegistry()
 
 
 def build(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,17 +15,14 @@ from infra.operations.errors import Refusal
 from infra.operations.local.control import running
 
 
-@contextmanager
-def running_clusters() -> Generator[KubernetesControl]:
-    """The clusters of this checkout's cloud. Raises Failure where it does not run, and for what it refuses."""
-    with running() as control:
-        yield KubernetesControl(control.url)
+def running_clusters() -> KubernetesControl:
+    """The clusters of this checkout's cloud. Raises Failure where it does not run; it raises for what it refuses."""
+    return KubernetesControl(running().url)
 
 
 def config_of(cluster: str) -> dict[str, Any]:
     """The kubeconfig of a cluster, by its name, or of the only one. Raises Refusal."""
-    with running_clusters() as control:
-        served = control.clusters()
+    served = running_clusters().clusters()
     fitting = [each for each in served if not cluster or cluster in (each["cluster"], _bare(each))]
     if len(fitting) != 1:
         known = ", ".join(map(_bare, served)) or "none"
@@ -43,10 +39,9 @@ def say(kind: str, name: str, cluster: str, namespace: str, sets: Sequence[str],
         for part in above:
             inside = inside.setdefault(part, {})
         inside[last] = _value(value)
-    with running_clusters() as control:
-        return control.tell_status(
-            kind, name, cluster=cluster, namespace=namespace, status=status, conditions=dict(map(_pair, conditions))
-        )
+    return running_clusters().tell_status(
+        kind, name, cluster=cluster, namespace=namespace, status=status, conditions=dict(map(_pair, conditions))
+    )
 
 
 def use(config: Path, cluster: str) -> str:
@@ -61,8 +56,7 @@ def use(config: Path, cluster: str) -> str:
     if urlsplit(server).scheme != "https":
         raise Refusal(f"{config} names {server}; GKE's clusters are reached by https")
     endpoint = server.removeprefix("https://").rstrip("/")
-    with running_clusters() as control:
-        control.tell_control_plane(endpoint, certificate, cluster=cluster)
+    running_clusters().tell_control_plane(endpoint, certificate, cluster=cluster)
     return endpoint
 
 

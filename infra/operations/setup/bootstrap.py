@@ -9,7 +9,6 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
 
 from infra.engines.protocol import CloudName
 from infra.fleet.bootstrap import BootstrapStep, Wanted, actions, next_commands, pin_commands, plan
@@ -17,6 +16,7 @@ from infra.fleet.bootstrap_calls import BootstrapProject
 from infra.fleet.google import GoogleError, clients
 from infra.model import names
 from infra.model.errors import ConfigError, Problem
+from infra.model.json_shape import JsonShape
 from infra.model.schema import StackConfig
 from infra.model.stack import load_stack, stack_names
 from infra.operations.errors import Failure
@@ -28,11 +28,16 @@ __all__ = ("BootstrapStep",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bootstrap:
+class Bootstrap(JsonShape):
     """What a project needs. steps: one each, with its action where it lacks it. endpoint: None on Google.
 
     pins: what pins a repository that is let in by its name alone. next: the commands that follow, in this checkout.
     """
+
+    JSON = (
+        *("wanted.project", "cloud", "wanted.bucket", "wanted.key"),
+        *("account=wanted.deployer", "steps", "next", "pins"),
+    )
 
     wanted: Wanted
     cloud: CloudName
@@ -44,18 +49,6 @@ class Bootstrap:
     @property
     def lacking(self) -> int:
         return len(actions(self.steps))
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "project": self.wanted.project,
-            "cloud": self.cloud.value,
-            "bucket": self.wanted.bucket,
-            "key": self.wanted.key,
-            "account": self.wanted.deployer,
-            "steps": [{"what": step.what, "why": step.why, "made": step.action is not None} for step in self.steps],
-            "next": list(self.next),
-            "pins": list(self.pins),
-        }
 
 
 def plan_bootstrap(

@@ -11,8 +11,10 @@ import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
+from typing import Any
 
 from infra.engines.choose import Choice, ChoiceError, Machine, choose, observe
+from infra.model.json_shape import plain
 from infra.tools import install
 
 VERSION_SECONDS = 20.0
@@ -35,6 +37,11 @@ class Diagnosis:
     findings: tuple[Installed, ...]
     choice: Choice | None
     refusal: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        engine, cloud = (self.choice.engine.value, self.choice.cloud.value) if self.choice else (None, None)
+        chosen = {"engine": engine, "cloud": cloud, "reason": self.choice.reason if self.choice else self.refusal}
+        return {"choice": chosen, "findings": plain(self.findings)}
 
 
 def diagnose() -> Diagnosis:

@@ -40,6 +40,10 @@ class Published(JsonShape):
     bundle: str | None
     changed: bool
 
+    def __str__(self) -> str:
+        said = "published" if self.changed else "unchanged"
+        return f"manifest {said}: gs://{self.bucket}/{self.object} (generation {self.generation})"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aftermath(JsonShape):

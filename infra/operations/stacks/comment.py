@@ -1,15 +1,20 @@
-"""The comment of a pull request, in two steps, so that the one that reads a stranger's files has no token, and the one
-that has a token reads no stranger's files."""
+"""What is posted at GitHub: the issue of a stack's drift, and the comment of a pull request.
+
+The comment is made in two steps, so that the one that reads a stranger's files has no token, and the one that has a
+token reads no stranger's files.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from infra.github import labels, sticky
-from infra.github.artifact import Artifact, cut, harmless
-from infra.github.client import PostingPlace
+from infra.github import drift, labels, sticky
+from infra.github.artifact import Artifact, UntrustedError, cut, harmless, read
+from infra.github.client import PostingPlace, connect
 from infra.github.sticky import Posted
 from infra.model.errors import ConfigError
 from infra.operations.errors import Failure, Refusal
@@ -21,6 +26,9 @@ from infra.operations.workspace import workspace
 from infra.preview.comment import Preview, comment
 from infra.preview.meaning import Facts
 from infra.rules.book import stops
+
+TOKEN = "GITHUB_TOKEN"  # noqa: S105 - a variable's name
+"""The one way for a token to come in: an argument shows in lists of processes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +50,32 @@ class PostedComment:
 
     pull: int
     posted: Posted
+
+
+def posting_place(repository: str, api: str) -> PostingPlace:
+    """The repository, with the token of the environment. Raises Refusal without one, PostError as `connect` does."""
+    token = os.environ.get(TOKEN, "")
+    if not token:
+        raise Refusal(f"{TOKEN} is not set; docs/github.md says which permissions its token needs")
+    return connect(api=api, repository=repository, token=token)
+
+
+def written_artifact(path: Path) -> Artifact:
+    """What `write_comment` left behind. Raises Failure for one that is not believed."""
+    try:
+        return read(path)
+    except UntrustedError as refusal:
+        raise Failure(f"{refusal}; nothing was posted") from None
+
+
+def recorded_drift(stack: str, path: Path) -> drift.Drift:
+    """How the cloud differs, by what `preview STACK --refresh --json` printed into a file."""
+    try:
+        return drift.drift_of(stack, json.loads(path.read_bytes()))
+    except json.JSONDecodeError:
+        raise Refusal(f"{path} holds no JSON; make it with `./tidepool preview {stack} --refresh --json`") from None
+    except drift.PlanError as unfit:
+        raise Failure(f"{path}: {unfit}; the issue was left as it is") from None
 
 
 def write_comment(

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from infra.engines.standing import nodes_in
 from infra.fleet.google import Api, GoogleError, clients
 from infra.fleet.policies import GrantsSeen, grants_seen
 from infra.model.fleet import CapacityRow, capacity
+from infra.model.json_shape import JsonShape
 from infra.model.names import vm_name
 from infra.model.schema import StackConfig
 from infra.model.stack import siblings
@@ -33,11 +33,13 @@ NodeStates = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PoolState:
+class PoolState(JsonShape):
     """What is declared of a pool in one zone, and how many VMs stand in which state.
 
     ended: names of those in `ENDED`.
     """
+
+    JSON = ("row.*", "states")
 
     row: CapacityRow
     states: Mapping[str, int]
@@ -55,9 +57,6 @@ class PoolState:
         """`2 READY`, or `1 READY, 1 PREEMPTED`; empty where no slice is declared."""
         states = sorted(self.states.items(), key=lambda state: (state[0] != READY, state[0]))
         return ", ".join(f"{count} {state}" for state, count in states)
-
-    def to_json(self) -> dict[str, Any]:
-        return {**asdict(self.row), "states": dict(self.states)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

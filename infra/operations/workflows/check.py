@@ -25,6 +25,7 @@ from infra.operations.workflows.scene import (
     plans_here,
     read_files,
     scene,
+    spec_of,
     standing_here,
     standing_there,
 )
@@ -37,7 +38,7 @@ from workflows.coverage import missing
 from workflows.legacy import names, overdue
 from workflows.legacy.text import suffixed_file
 from workflows.read import WorkflowFile, read
-from workflows.spec import Spec, load_spec
+from workflows.spec import Spec
 from workflows.spec.rules import SHARED_FILES
 from workflows.standing import FileState, Off, compare
 from workflows.triggering import listed, triggers
@@ -94,13 +95,13 @@ def check_here() -> Checked:
     return _checked(troubles, len(wanted))
 
 
-def check_checkout(target: Path, name: str) -> Checked:
+def check_checkout(target: Path, name: str | None) -> Checked:
     """What stands in a consumer's checkout against its specification."""
     try:
         here = scene()
     except ConfigError as error:
         return _unmade(error)
-    spec = load_spec(here.root, name, here.world)
+    spec = spec_of(here.root, here.world, name)
     stands = standing_there(target)
     legacy = spec.declared.legacy
     files, wanted = for_checkout(spec, here.world, legacy=legacy is not None and has_legacy(stands))
@@ -108,7 +109,7 @@ def check_checkout(target: Path, name: str) -> Checked:
     known = {f"{FOLDER}/{file}" for file in (*(kept.file for kept in spec.declared.kept), *SHARED_FILES)}
     if legacy is not None:
         known |= {f"{FOLDER}/{suffixed_file(old.file)}" for old in legacy.workflows}
-    write = f"{WRITE} --spec {name} --target {target}"
+    write = f"{WRITE} --spec {spec.name} --target {target}"
     troubles = [*_of_files(compare(wanted, stands, write=write, known=known)), *_kept(spec, stands)]
     if legacy is not None:
         troubles += [_problem("legacy", each) for each in overdue(stands, legacy, datetime.now(UTC).date())]

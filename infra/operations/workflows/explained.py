@@ -9,8 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from infra.model.yamlfile import decoded
 from infra.operations.errors import Refusal
-from infra.operations.workflows.scene import refuse_problems, scene
+from infra.operations.workflows.scene import refuse_problems, scene, spec_of
 from infra.operations.workspace import workspace
 from workflows import coverage
 from workflows.collected import ENDING, FOLDER, Test, UnreadableFileError, load_collected, read_checkout, written
@@ -18,7 +19,7 @@ from workflows.coverage import Coverage
 from workflows.generate import Generated
 from workflows.spec import Spec, load_spec, spec_names
 from workflows.triggering import listed, triggers
-from workflows.world import load_world
+from workflows.world import Newer, load_actions, load_world, read_actions
 
 OWN = "own"
 _HOW = (
@@ -93,13 +94,13 @@ def coverages(name: str | None) -> Iterator[tuple[Spec, Coverage]]:
             raise Refusal(f"{each} has no list of tests; {FOLDER / each}{ENDING} would be it (docs/workflows.md)")
 
 
-def write_list(checkout: Path, name: str) -> tuple[str, int]:
+def write_list(checkout: Path, name: str | None) -> tuple[str, int]:
     """Write the list of tests of a specification anew from the files of a checkout: its path, and how many there are.
 
     Refusal for a file that cannot be read, and for a checkout without a test or a commit.
     """
     root = workspace().root
-    spec = load_spec(root, name, load_world(root))
+    spec = spec_of(root, load_world(root), name)
     folders = sorted({path for job in coverage.selections(spec) for path in job.paths})
     try:
         collected = read_checkout(checkout, [each for each in folders if not _inside(each, folders)])
@@ -109,9 +110,10 @@ def write_list(checkout: Path, name: str) -> tuple[str, int]:
         raise Refusal(f"{checkout} has no test below {', '.join(folders)}")
     day = datetime.now(UTC).date().isoformat()
     source = f"source: https://github.com/{spec.declared.repository}/tree/{_commit(checkout)}"
-    path = root / FOLDER / f"{name}{ENDING}"
-    path.write_text(written(collected, (f"The tests of {spec.declared.repository}.", source, f"read: {day}", *_HOW)))
-    return f"{FOLDER / name}{ENDING}", len(collected.tests)
+    (root / FOLDER / f"{spec.name}{ENDING}").write_text(
+        written(collected, (f"The tests of {spec.declared.repository}.", source, f"read: {day}", *_HOW))
+    )
+    return f"{FOLDER / spec.name}{ENDING}", len(collected.tests)
 
 
 def _inside(folder: str, others: list[str]) -> bool:
@@ -129,6 +131,12 @@ def _commit(checkout: Path) -> str:
         said = done.stderr.strip().partition("\n")[0]
         raise Refusal(f"{checkout} is not a checkout with a commit, which the list names; commit there first ({said})")
     return done.stdout.strip()
+
+
+def newer_actions(file: Path) -> tuple[Newer, ...]:
+    """What another table of actions has newer than ours, a tag that moved among it."""
+    offered = read_actions(decoded(file.read_bytes(), str(file)), str(file))
+    return tuple(load_actions(workspace().root).newer(offered))
 
 
 def coverage_document(covered: Coverage) -> dict[str, Any]:

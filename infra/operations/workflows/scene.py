@@ -14,19 +14,21 @@ from typing import TYPE_CHECKING
 from infra.model.demand import FILE as DEMAND_FILE
 from infra.model.errors import ConfigError
 from infra.model.stack import PLANS
-from infra.operations.errors import Failure
+from infra.operations.errors import Failure, Refusal
 from infra.operations.workspace import workspace
 from workflows.composite import FOLDER
 from workflows.coverage import PROJECT, Checkout, project
 from workflows.generate import Generated, generate
 from workflows.legacy import COMPARISON, comparison
 from workflows.outputs import COPIES, LABELS, Outputs, label_file, outputs
-from workflows.spec import Spec
+from workflows.spec import Spec, load_spec, spec_names
 from workflows.world import ACTIONS, World, load_world
 
 if TYPE_CHECKING:
     from infra.engines.plans import StackPlans
 
+DEFAULT_SPEC = "marin"
+"""The monorepo's, which a checkout is of where nothing else is said and there are others beside it."""
 _NOT_ITS = frozenset((".git", ".venv", "node_modules", "__pycache__"))
 
 
@@ -44,6 +46,18 @@ def scene() -> GeneratedHere:
     root = workspace().root
     world = load_world(root)
     return GeneratedHere(root=root, world=world, outputs=outputs(root, world))
+
+
+def spec_of(root: Path, world: World, name: str | None) -> Spec:
+    """The specification of that name; where none is named, the only one or the default. Refusal where that is none."""
+    names = spec_names(root)
+    chosen = name or (names[0] if len(names) == 1 else DEFAULT_SPEC)
+    if not name and chosen not in names:
+        there = (
+            f"one of {', '.join(names)}" if names else "workflows/spec has none: write workflows/spec/NAME.yaml first"
+        )
+        raise Refusal(f"say which specification with --spec NAME: {there}")
+    return load_spec(root, chosen, world)
 
 
 def plans_here(here: GeneratedHere) -> StackPlans:

@@ -16,12 +16,13 @@ from infra.operations.workflows.scene import (
     put,
     refuse_problems,
     scene,
+    spec_of,
     standing_here,
     standing_there,
 )
 from workflows.legacy import back, keep
 from workflows.outputs import COPIES
-from workflows.spec import load_spec, spec_names
+from workflows.spec import spec_names
 from workflows.standing import GENERATED, FileState, compare
 
 
@@ -53,10 +54,10 @@ def write_here(spec: str | None) -> Wrote:
     return _write(here.root, wanted, _orphans(wanted, stands))
 
 
-def write_checkout(target: Path, name: str, *, legacy: bool) -> Wrote:
+def write_checkout(target: Path, name: str | None, *, legacy: bool) -> Wrote:
     """The files of a specification into its repository. legacy: the old ones are kept beside them."""
     here = scene()
-    spec = load_spec(here.root, name, here.world)
+    spec = spec_of(here.root, here.world, name)
     stands = standing_there(target)
     kept = legacy or (has_legacy(stands) and spec.declared.legacy is not None)
     _, wanted = for_checkout(spec, here.world, legacy=kept)
@@ -72,10 +73,10 @@ def write_checkout(target: Path, name: str, *, legacy: bool) -> Wrote:
     return _write(target, wanted, removed)
 
 
-def write_back(target: Path, name: str) -> Wrote:
+def write_back(target: Path, name: str | None) -> Wrote:
     """The old files of a checkout in the place of the new ones."""
     here = scene()
-    spec = load_spec(here.root, name, here.world)
+    spec = spec_of(here.root, here.world, name)
     if spec.declared.legacy is None:
         rule = "the specification does not say which old workflows are kept, and up to which day"
         raise ConfigError([Problem(spec.file, "", rule, "a section `legacy`")])

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from infra.engines.choose import observe
-from tests.engines.live.live_stacks import COMMITTED, SMALL, write_small, write_synthetic
+from tests.engines.live.live_stacks import CLUSTER, COMMITTED, SMALL, write_cluster, write_small, write_synthetic
 from tests.engines.live.live_worlds import Yard
 from tests.engines.live.rows import Base
 from tests.lacking import lacking
@@ -37,12 +37,12 @@ def brought_up(yard: Yard) -> Callable[[str], Base]:
     """The worlds in which a stack stands: the committed ones share theirs, since two of them read the third's state."""
     made: dict[str, Base] = {}
 
+    alone = {SMALL: write_small, CLUSTER: write_cluster}
+
     def base(stack: str) -> Base:
-        name = SMALL if stack == SMALL else "committed"
-        if name not in made and stack == SMALL:
-            made[name] = Base(yard, (SMALL,), write_small)
-        elif name not in made:
-            made[name] = Base(yard, COMMITTED, write_synthetic)
+        name = stack if stack in alone else "committed"
+        if name not in made:
+            made[name] = Base(yard, (stack,), alone[stack]) if name in alone else Base(yard, COMMITTED, write_synthetic)
         return made[name]
 
     return base

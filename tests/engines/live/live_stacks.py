@@ -11,6 +11,7 @@ from tests.synthetic_lab import lend
 
 COMMITTED: Final = ("ci", "nightly", "training")
 SMALL: Final = "small"
+CLUSTER: Final = "cluster"
 FIRST: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "nightly": (("us-central1-b: 0", "us-central1-b: 2"),),
     "training": (("us-central2-b: 0", "us-central2-b: 2"),),
@@ -32,6 +33,33 @@ config:
     - {name: spare, accelerator: v6e-8, zones: {europe-west4-a: 2}, capacity: preemptible, trust: member}
 """
 
+CLUSTER_STACK: Final = """\
+config:
+  gcp:project: my-lab
+  gcp:addPulumiAttributionLabel: "false"
+  tidepool:owner: lab
+  tidepool:bucket: {name: my-lab-cluster, location: us}
+  tidepool:reservations:
+    - {name: lab, project: my-lab, zone: us-central1-c, generation: tpu7x, chips: 16}
+  tidepool:quotas:
+    - {project: my-lab, zone: us-central1-a, generation: v5p, kind: preemptible, chips: 16}
+  tidepool:cluster:
+    name: train
+    region: us-central1
+    zones: [us-central1-a]
+    maintenance: {days: [SA, SU], start: "09:00", hours: 8}
+    system: {machine_type: n2-standard-8}
+  tidepool:slices:
+    - {accelerator: v5p-16, zone: us-central1-a, capacity: spot, number: 2}
+    - {accelerator: v6e-8, zone: us-central1-b, capacity: on-demand, buffer: 1, maximum: 3}
+    - {accelerator: v6e-16, zone: us-central1-b, capacity: spot, buffer: 1, maximum: 2}
+    - {accelerator: v5litepod-16, zone: us-central1-a, capacity: {flex-start: 24h}, buffer: 0, maximum: 1}
+    - {accelerator: tpu7x-16, zone: us-central1-c, capacity: on-demand, number: 1}
+"""
+"""A cluster with slices of each kind of capacity, of one host and several, and of the shape that a workload policy
+places; nothing in it, so that no other provider is needed."""
+
+_SMALL_SLICES = "    - {accelerator: v5p-8, zone: us-central1-a, capacity: spot, number: 2}"
 _CI_POOL = """\
     - name: tpu-v6e
       accelerator: v6e-8
@@ -71,6 +99,15 @@ EDITS: Final[Mapping[str, Mapping[str, tuple[tuple[str, str], ...]]]] = {
         "another accelerator": (("accelerator: v4-32", "accelerator: v4-16"),),
         "what is protected goes": ((_SECRET, ""),),
     },
+    CLUSTER: {
+        "one slice more": (("buffer: 1, maximum: 2", "buffer: 1, maximum: 3"),),
+        "one slice fewer": (("buffer: 1, maximum: 2", "buffer: 1, maximum: 1"),),
+        "one slice more of one host": (("buffer: 1, maximum: 3", "buffer: 1, maximum: 4"),),
+        "one slice more that always stands": (("buffer: 1, maximum: 2", "buffer: 2, maximum: 2"),),
+        "another kind of capacity": (("capacity: on-demand, buffer", "capacity: spot, buffer"),),
+        "slices of a reservation": (("capacity: on-demand, number: 1}", "capacity: {reserved: lab}, number: 2}"),),
+        "swap": (("capacity: spot, number: 2}", f"capacity: spot, number: 1}}\n{_SMALL_SLICES}"),),
+    },
     SMALL: {
         "one more": (("europe-west4-a: 2", "europe-west4-a: 3"),),
         "one fewer": (("europe-west4-a: 2", "europe-west4-a: 1"),),
@@ -94,7 +131,14 @@ FULL: Final[Mapping[str, Mapping[str, Any]]] = {
         "chips": 12,
         "capacity": "reserved",
         "name": "lab",
-    }
+    },
+    CLUSTER: {
+        "project": "my-lab",
+        "zone": "us-central1-a",
+        "generation": "v5p",
+        "chips": 16,
+        "capacity": "preemptible",
+    },
 }
 
 
@@ -104,6 +148,10 @@ def write_synthetic(root: Path) -> None:
     for stack, edits in FIRST.items():
         (root / "stacks" / f"Pulumi.{stack}.yaml").write_text(edited(stack, *edits))
     assert text_of("ci") == (root / "stacks" / "Pulumi.ci.yaml").read_text()
+
+
+def write_cluster(root: Path) -> None:
+    (root / "stacks" / f"Pulumi.{CLUSTER}.yaml").write_text(CLUSTER_STACK)
 
 
 def write_small(root: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Final
 
 from tests.engines.live import acts, kills
 from tests.engines.live.acts import Act
-from tests.engines.live.live_stacks import COMMITTED, SMALL
+from tests.engines.live.live_stacks import CLUSTER, COMMITTED, SMALL
 
 WITH_VMS: Final = (*COMMITTED, SMALL)
 
@@ -49,6 +49,27 @@ ROWS: Final = (
     _edit("one more", *WITH_VMS),
     _edit("one fewer", *WITH_VMS),
     _edit("another accelerator", *COMMITTED),
+    *(
+        _edit(name, CLUSTER)
+        for name in (
+            "one slice more",
+            "one slice fewer",
+            "one slice more of one host",
+            "one slice more that always stands",
+            "another kind of capacity",
+        )
+    ),
+    Row(
+        name="slices of a reservation",
+        stacks=(CLUSTER,),
+        acts=(acts.edit("slices of a reservation"), acts.preview),
+        settled=False,
+    ),
+    Row(
+        name="a swap of node pools inside a full limit",
+        stacks=(CLUSTER,),
+        acts=(acts.full, acts.edit("swap"), acts.phased),
+    ),
     _edit("another label", "ci"),
     _edit("a zone goes", "ci"),
     _edit("a pool goes", "ci"),

@@ -38,11 +38,12 @@ CENTRAL_SLICES = (
 class Stack:
     """One stack at a cloud, whose slices are edited."""
 
-    def __init__(self, root: Path, cloud: TestCloud, of: str) -> None:
-        self._backend, self._cloud, self._of = Backend(root), cloud, of
+    def __init__(self, root: Path, cloud: TestCloud, of: str, name: str = "training") -> None:
+        self._backend, self._cloud, self._of, self._name = Backend(root), cloud, of, name
 
     def config(self, *slices: str) -> StackConfig:
-        return parse(stack_text(cluster=self._of, slices="".join(slices), pools="[]\n"), stack="training")
+        text = stack_text(cluster=self._of, slices="".join(slices), pools="[]\n")
+        return parse(text.replace("my-lab-ci", f"my-lab-{self._name}"), stack=self._name)
 
     def nodes(self, *slices: str) -> ClusterNow:
         found = nodes_now(self.config(*slices), self._cloud.url)
@@ -54,7 +55,7 @@ class Stack:
         google = {"gcp": GoogleProvider(self._cloud.url, "my-lab")}
         values = {"gcp:project": "my-lab"}
         return Engine(
-            self._backend, "tidepool", "training", values, lambda: declare(config), google, lambda: PASSPHRASE, "local"
+            self._backend, "tidepool", self._name, values, lambda: declare(config), google, lambda: PASSPHRASE, "local"
         )
 
     def changes(self, *slices: str) -> list[tuple[str, str]]:
@@ -135,3 +136,16 @@ def test_what_the_clusters_api_does_not_say_is_unknown(
     found = stack.nodes(*V4_SLICES)
     assert found.problems == ("nodes are not known: GET /api/v1/nodes failed: no answer",)
     assert (found.troubles, found.known, found.rows[0].pools) == ((), False, {"RUNNING": 2})
+
+
+def test_slices_of_another_region_are_a_further_stack(tmp_path: Path, cloud: TestCloud) -> None:
+    """A cluster's node pools are in its region, so v4 and the generations of other regions are never in one."""
+    first = Stack(tmp_path, cloud, V4)
+    second = Stack(tmp_path, cloud, CENTRAL, name="training-central1")
+    first.changes(*V4_SLICES)
+    assert ("create", "train") in second.changes(*CENTRAL_SLICES), "under the same name, in its own region"
+    assert (first.changes(*V4_SLICES), second.changes(*CENTRAL_SLICES)) == ([], [])
+    assert [stack.nodes(*of).region for stack, of in ((first, V4_SLICES), (second, CENTRAL_SLICES))] == [
+        "us-central2",
+        "us-central1",
+    ]

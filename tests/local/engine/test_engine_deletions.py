@@ -149,7 +149,7 @@ def test_what_needs_a_resource_that_failed_is_not_deleted_however_far_it_is_from
     plan = world.up(continue_on_error=True)
     assert set(world.cloud.things) == {"vm/a", "vm/b", "vm/far"}
     for name in ("b", "far"):
-        assert step(plan, name).error == "not attempted: it depends on what failed"
+        assert step(plan, name).error == "not attempted: it depends on a resource that failed"
 
 
 def test_what_is_protected_is_told_as_a_deletion_that_was_refused_also_where_the_cloud_would_keep_it(

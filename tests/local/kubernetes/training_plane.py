@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from infra.local.cloud import daemon
 from infra.local.cloud.kubernetes.control import kubeconfig
 from infra.local.kubernetes.reach import ClusterApi
 from infra.local.kubernetes.releases import definitions
 from tests.cli.conftest import Checkout
-from tests.jobs.crds import FOLDER
+from tests.jobs.crds import FOLDERS, published
 from tests.lacking import lacking
 from tests.local.kubernetes.real_control_plane import real_control_plane
 from tests.synthetic_lab import lend
@@ -65,12 +62,12 @@ def training_plane(folder: Path, training: str) -> Generator[TrainingPlane]:
 
 
 def published_definitions() -> list[dict[str, Any]]:
-    """Of JobSet, Kueue and LeaderWorkerSet as they are published, and open ones of the Dask operator."""
-    named = os.environ.get(FOLDER)
-    if not named:
-        lacking(f"{FOLDER} names no folder of custom resource definitions")
-    texts = (path.read_text(encoding="utf-8") for path in sorted(Path(named).glob("*.yaml")))
-    return [*(yaml.load(text, yaml.CSafeLoader) for text in texts), *definitions("dask-kubernetes-operator")]
+    """Of JobSet, Kueue and LeaderWorkerSet as they are published, and of the Dask operator, where need be open ones."""
+    found = {each["metadata"]["name"]: each for each in published()}
+    if not found:
+        lacking(f"{FOLDERS} names no folder of custom resource definitions")
+    dask = {each["metadata"]["name"]: each for each in definitions("dask-kubernetes-operator")}
+    return list((dask | found).values())
 
 
 def everything_is_taken(plane: TrainingPlane) -> None:

@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl, unquote
 from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.errors import ApiError
 from infra.local.cloud.faults import FaultTarget
-from infra.local.cloud.kubernetes import clusters, deletes, discovery, kinds, pods, verbs
+from infra.local.cloud.kubernetes import clusters, deletes, discovery, pods, verbs
 from infra.local.cloud.kubernetes.keyspace import Keyspace
 from infra.local.cloud.kubernetes.status import StatusError
 from infra.local.cloud.kubernetes.verbs import KubernetesCall
@@ -84,7 +84,7 @@ class KubernetesApi:
         namespace = ""
         if len(rest) > 2 and rest[0] == "namespaces" and rest[2] not in ("status", "finalize"):
             namespace, rest = rest[1], rest[2:]
-        kind = kinds.find(keyspace, group, version, rest[0]) if rest and head in ("api", "apis") else None
+        kind = keyspace.kind_at(group, version, rest[0]) if rest and head in ("api", "apis") else None
         if kind is None or len(rest) > 3:
             raise StatusError(404, "the server could not find the requested resource")
         name, subresource = _pair(rest[1:])

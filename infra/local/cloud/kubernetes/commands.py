@@ -122,7 +122,7 @@ def _object(keyspace: Keyspace, said: JsonObject) -> tuple[Kind, JsonObject]:
     sort, name = str(said["kind"]), str(said["name"])
     fitting = [
         kind
-        for kind in kinds.every(keyspace)
+        for kind in keyspace.kinds()
         if sort.lower() in (kind.kind.lower(), kind.plural, kind.resource, kind.singular, *kind.short)
     ]
     for kind in fitting:

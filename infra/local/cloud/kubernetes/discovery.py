@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from infra.local.cloud.kubernetes import kinds
 from infra.local.cloud.kubernetes.keyspace import Keyspace
 from infra.local.cloud.kubernetes.kinds import Kind
 
@@ -21,7 +20,7 @@ _VERBS: Final = ["create", "delete", "deletecollection", "get", "list", "patch",
 
 def answer(keyspace: Keyspace, parts: list[str]) -> JsonObject | None:
     """What stands at a path of discovery, by its parts; None where that is no such path."""
-    served = list(kinds.every(keyspace))
+    served = list(keyspace.kinds())
     match parts:
         case ["version"]:
             major, minor, _ = VERSION.removeprefix("v").split(".")

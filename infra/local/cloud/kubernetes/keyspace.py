@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from infra.local.cloud.cloud import Cloud
-from infra.local.cloud.kubernetes.kinds import Kind
+from infra.local.cloud.kubernetes import kinds
+from infra.local.cloud.kubernetes.kinds import DEFINITIONS, Kind, of_definition, of_kind
 
 JsonObject = dict[str, Any]
 ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
@@ -66,6 +67,20 @@ class Keyspace:
     def all(self) -> Iterator[JsonObject]:
         """Every object of the cluster."""
         return (found.body for found in self._store.each(self._objects))
+
+    def kind_at(self, group: str, version: str, plural: str) -> Kind | None:
+        """The kind behind a path, None where the cluster serves no such thing."""
+        if found := kinds.at(group, version, plural):
+            return found
+        definition = self.find(of_kind(DEFINITIONS), "", f"{plural}.{group}")
+        served = of_definition(definition) if definition else iter(())
+        return next((kind for kind in served if kind.version == version), None)
+
+    def kinds(self) -> Iterator[Kind]:
+        """All kinds that the cluster serves."""
+        yield from kinds.builtin()
+        for definition in self.each(of_kind(DEFINITIONS)):
+            yield from of_definition(definition)
 
     def put(self, kind: Kind, entity: JsonObject, before: JsonObject | None) -> JsonObject:
         """Write an object; the answer is it with its revision."""

@@ -8,13 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from infra.local.cloud.kubernetes import shapes
 from infra.local.cloud.kubernetes.shapes import Shape
-
-if TYPE_CHECKING:
-    from infra.local.cloud.kubernetes.keyspace import Keyspace
 
 JsonObject = dict[str, Any]
 
@@ -120,22 +117,6 @@ def of_definition(definition: JsonObject) -> Iterator[Kind]:
         )
 
 
-def custom(keyspace: Keyspace) -> Iterator[Kind]:
-    """The kinds of all definitions of a cluster."""
-    for definition in keyspace.each(of_kind(DEFINITIONS)):
-        yield from of_definition(definition)
-
-
-def find(keyspace: Keyspace, group: str, version: str, plural: str) -> Kind | None:
-    """The kind behind a path, None where the cluster serves no such thing."""
-    if found := _by_place().get((group, version, plural)):
-        return found
-    definition = keyspace.find(of_kind(DEFINITIONS), "", f"{plural}.{group}")
-    served = of_definition(definition) if definition else iter(())
-    return next((kind for kind in served if kind.version == version), None)
-
-
-def every(keyspace: Keyspace) -> Iterator[Kind]:
-    """All kinds that a cluster serves."""
-    yield from builtin()
-    yield from custom(keyspace)
+def at(group: str, version: str, plural: str) -> Kind | None:
+    """The built-in kind behind a path, None where there is none."""
+    return _by_place().get((group, version, plural))

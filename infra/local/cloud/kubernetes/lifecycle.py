@@ -145,7 +145,7 @@ class Lifecycle:
         return next((found for found in self._each() if found[1]["metadata"]["uid"] == uid), None)
 
     def _each(self) -> Iterator[tuple[Kind, JsonObject]]:
-        known = {(kind.group, kind.kind): kind for kind in kinds.every(self.keyspace)}
+        known = {(kind.group, kind.kind): kind for kind in self.keyspace.kinds()}
         for entity in list(self.keyspace.all()):
             group = entity["apiVersion"].rpartition("/")[0]
             if (group, entity["kind"]) in known:

@@ -1,0 +1,179 @@
+"""`./tidepool workflows`: write the workflow files that are generated, and say what is wrong with those that stand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+from rich.text import Text
+
+from infra.cli import options
+from infra.cli.call import Invocation, called
+from infra.cli.render.console import below, show, table
+from infra.operations.errors import Refusal
+from infra.operations.workflows.check import WorkflowTrouble, check_checkout, check_here
+from infra.operations.workflows.explained import (
+    OWN,
+    FileTold,
+    coverage_document,
+    coverages,
+    explained,
+    newer_actions,
+    write_list,
+)
+from infra.operations.workflows.pin import NEWEST, pin_actions
+from infra.operations.workflows.scene import DEFAULT_SPEC
+from infra.operations.workflows.write import Wrote, write_back, write_checkout, write_here
+from workflows.coverage import Coverage
+from workflows.spec import Spec
+from workflows.world import TABLE
+
+_COMMANDS = ("./tidepool ", "git ")
+"""How what is to be run begins; all else is to be written."""
+
+
+@click.command(name="workflows", short_help="Write and check the workflow files that are generated.")
+@click.option("--write", "action", flag_value="write", help="Write what is generated; remove what has no source.")
+@click.option("--check", "action", flag_value="check", help="Say what is stale, edited, stray, faulty or does not fit.")
+@click.option("--coverage", "action", flag_value="coverage", help="Say which tests no job runs, or two jobs run.")
+@click.option("--explain", metavar="FILE", help="Say which line made which job of a file, and where it runs.")
+@click.option(
+    "--newer", type=options.A_FILE_THERE, metavar="FILE", help="Say which actions of another table are newer than ours."
+)
+@click.option(
+    "--pin-actions", "pin", is_flag=False, flag_value=NEWEST, metavar="[COMMIT]",
+    help="Pin our own actions, all at COMMIT or each at its newest.",
+)  # fmt: skip
+@click.option(
+    "--read-tests", "tests", type=options.A_FOLDER_THERE, metavar="CHECKOUT",
+    help="Write the list of tests from a checkout's files.",
+)  # fmt: skip
+@click.option("--spec", metavar="NAME", help=f"One of workflows/spec; else the only one, or {DEFAULT_SPEC}.")
+@click.option("--target", type=options.A_FOLDER, metavar="FOLDER", help="The consumer's checkout, not the copies here.")
+@click.option("--legacy", is_flag=True, help="With --write --target: keep the old files beside the new for a while.")
+@click.option("--back", is_flag=True, help="With --write --target: the old files again, without the new ones.")
+@options.json_option
+@called
+def command(
+    call: Invocation, *, action: str | None, explain: str | None, newer: Path | None, pin: str | None,
+    tests: Path | None, spec: str | None, target: Path | None, legacy: bool, back: bool,
+) -> int:  # fmt: skip
+    """Workflow files are generated from workflows/spec/*.yaml, the stacks and images/images.yaml: those of
+    this repository, and those of each specification's, of which copies stand in workflows/generated.
+
+    \b
+    ./tidepool workflows --write                  the files here, the copies, and the plans of stacks
+    ./tidepool workflows --write --target FOLDER  marin's, into its repository
+    ./tidepool workflows --check                  files, faults, the fleet, tests
+
+    Exit code 0 when all is well, 1 when --check, --coverage or --newer finds something, 2 for wrong usage or a mistake
+    in what the files are made from.
+    """
+    if sum(bool(each) for each in (action, explain, newer, pin, tests)) != 1:
+        raise Refusal(
+            "say one of --write, --check, --explain FILE, --coverage, --newer FILE, --pin-actions, --read-tests"
+        )
+    if (legacy or back) and (action != "write" or target is None or (legacy and back)):
+        raise Refusal("--legacy and --back go with --write --target FOLDER, one of them")
+    if target is not None and action not in {"write", "check"}:
+        raise Refusal("--target goes with --write and --check")
+    if action == "check" and target is not None and not target.is_dir():
+        raise Refusal(f"--target {target}: there is no such folder; give the consumer's checkout")
+    if pin is not None:
+        moved, wrote = pin_actions(pin)
+        call.say(*(f"pinned {name} at {commit}" for name, commit in moved.items()))
+        return _wrote(call, wrote)
+    if explain is not None:
+        return _explained(call, explained(explain, spec))
+    if newer is not None:
+        return _newer(call, newer)
+    if tests is not None:
+        file, count = write_list(tests, spec)
+        call.say(f"wrote {file}: {count} tests; ./tidepool workflows --coverage")
+        return call.end({"file": file, "tests": count})
+    if action == "coverage":
+        return _covered(call, coverages(spec))
+    if action == "check":
+        return _checked(call, target, spec)
+    if target is None:
+        return _wrote(call, write_here(spec))
+    return _wrote(call, write_back(target, spec) if back else write_checkout(target, spec, legacy=legacy))
+
+
+def _wrote(call: Invocation, wrote: Wrote) -> int:
+    if wrote.made_folder:
+        call.say(f"made the folder {wrote.root}, which was not there")
+    call.say(*(f"removed {path}" for path in wrote.removed), *(f"wrote {path}" for path in wrote.written))
+    call.say(f"{len(wrote.written)} written, {len(wrote.removed)} removed, {wrote.same} as they were")
+    return call.end(asdict(wrote) | {"root": str(wrote.root)})
+
+
+def _checked(call: Invocation, target: Path | None, spec: str | None) -> int:
+    checked = check_checkout(target, spec) if target else check_here()
+    for each in checked.troubles:
+        _show_trouble(call, each)
+    stopping = checked.stops
+    warned = len(checked.troubles) - stopping
+    more = f", {warned} to know of" if warned else ""
+    said = f"{stopping} to mend{more}" if stopping else f"{checked.files} generated files: nothing to mend{more}"
+    call.say(said, style="bold red" if stopping else "bold green")
+    return call.end({"findings": [asdict(each) for each in checked.troubles]}, failed=bool(stopping))
+
+
+def _show_trouble(call: Invocation, each: WorkflowTrouble) -> None:
+    style = "red" if each.stops else "yellow"
+    below(call.console, Text.assemble((each.subject, "bold"), "  ", (f"[{each.state}]", style)), by=0)
+    for why in each.why:
+        below(call.console, why)
+    below(call.console, f"{'run' if each.mend.startswith(_COMMANDS) else 'write'}: {each.mend}", style="dim")
+
+
+def _explained(call: Invocation, files: Iterable[FileTold]) -> int:
+    for each in files:
+        made = "this repository's own" if each.of == OWN else f"of the specification {each.of}"
+        told = f"  {each.name}, {made}; on {', '.join(each.events)}"
+        below(call.console, Text.assemble((each.path, "bold"), told), by=0)
+        for job in each.jobs:
+            below(call.console, Text.assemble((job.id, "bold"), f"  {job.source}"))
+            below(call.console, job.says, by=4, style="dim")
+            limit = f", {job.timeout_minutes:g} minutes at most" if job.timeout_minutes else ""
+            for line in (f"on {', '.join(job.runs_on)}{limit}", *job.why.splitlines()):
+                below(call.console, line, by=4)
+    return call.end({"files": [asdict(each) for each in files]})
+
+
+def _newer(call: Invocation, file: Path) -> int:
+    found = newer_actions(file)
+    call.say(*map(str, found))
+    call.say(f"take them over in {TABLE}, then ./tidepool workflows --write" if found else f"{TABLE} has the newest")
+    return call.end({"newer": [each.to_json() for each in found]}, failed=bool(found))
+
+
+def _covered(call: Invocation, found: Iterable[tuple[Spec, Coverage]]) -> int:
+    specs = {}
+    complete = True
+    for spec, covered in found:
+        specs[spec.name] = coverage_document(covered)
+        complete &= covered.complete
+        _show_coverage(call, spec, covered)
+    return call.end({"specs": specs}, failed=not complete)
+
+
+def _show_coverage(call: Invocation, spec: Spec, covered: Coverage) -> None:
+    drawn = table("tests", "job", "markers", right=("tests",), folded=("job", "markers"))
+    for job, count in covered.by_job:
+        drawn.add_row(str(count), str(job), job.markers.text, style="" if count else "yellow")
+    for gap, count in covered.by_gap:
+        drawn.add_row(str(count), f"nowhere, on purpose ({gap.package})", gap.markers.text, style="dim")
+    call.say(f"{spec.name}: {covered.tests} tests of {spec.declared.repository}", style="bold")
+    show(call.console, drawn)
+    for job, count in covered.by_job:
+        if not count and job.empty_because:
+            said = f"{job} selects no test of the list yet ({job.empty_because}): pytest fails by its exit code 5"
+            call.say(f"{said}: {job.line}", style="yellow")
+    findings = tuple(covered.findings())
+    call.say(*findings, style="red")
+    if not findings:
+        call.say("every test runs in one job, or is left out on purpose", style="green")

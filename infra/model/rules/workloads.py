@@ -1,0 +1,234 @@
+"""Rules of Dask classes and groups: whose namespace and nodes they use, and that what they ask for can ever be had.
+
+A class that fits no node, or a group whose gangs fit no flavor, waits for ever: Kueue and the scheduler say so only of
+the running cluster, so it is refused here, with the numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from infra.model.dask import SCHEDULER, worker_size
+from infra.model.errors import Problem
+from infra.model.fields.workloads import TASKS_IN_FLIGHT
+from infra.model.gke_shapes import gke_shape
+from infra.model.groups import can_be_admitted, chips_of, gangs
+from infra.model.partial import has
+from infra.model.plain_machines import MachineSize, room_for_pods
+from infra.model.queues import shared_queues
+from infra.model.refusals import Subject, shown
+from infra.model.rules.common import Rule, repeats, right
+from infra.model.schema import Cluster, CpuPool, DaskClass, Queues, Slices, StackConfig, Team, WorkerGroup
+from infra.model.slices import entry_pools
+from infra.model.yamlfile import YamlPath
+
+_TWO_PROCESSES: Final = "tpu7x"
+"""A VM of this generation has two NUMA nodes with a process on each, and a role serves one port a VM."""
+
+
+def _work_has_queues(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+    for section in ("batch", "groups"):
+        if getattr(config, section) and has(config, "queues") and config.queues is None:
+            rule = "the stack declares no queues, through which it would get nodes"
+            yield Problem(subject((section,)), "", rule, f"tidepool:queues with its team, or no tidepool:{section}")
+
+
+def _names_once(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+    for section in ("batch", "groups"):
+        listed = [getattr(each, "name", None) for each in getattr(config, section)]
+        yield from repeats(listed, subject, (section,), f"the name is listed twice in {section}", "name")
+
+
+def _teams_and_priorities(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+    queues = _queues(config)
+    if queues is None or not has(queues, "teams", "priorities"):
+        return
+    teams = [team.name for team in queues.teams if has(team, "name")]
+    for path, each in _work(config):
+        if has(each, "team") and each.team not in teams:
+            rule = "tidepool:queues has no team of this name, whose namespace it would be"
+            yield Problem(subject((*path, "team")), shown(each.team), rule, f"one of {', '.join(teams)}")
+        if has(each, "priority") and each.priority is not None and each.priority not in queues.priorities:
+            rule, fix = "tidepool:queues has no priority of this name", f"one of {', '.join(queues.priorities)}"
+            yield Problem(subject((*path, "priority")), shown(each.priority), rule, fix)
+
+
+def _work(config: StackConfig) -> Iterator[tuple[YamlPath, DaskClass | WorkerGroup]]:
+    for section in ("batch", "groups"):
+        for index, each in enumerate(getattr(config, section)):
+            yield (section, index), each
+
+
+def _cpu_pools(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+    """A CPU pool is the only place without chips that takes them."""
+    cluster = _cluster(config)
+    if cluster is None or not has(cluster, "cpu_pools"):
+        return
+    there = {pool.name: pool for _, pool in right(cluster.cpu_pools) if has(pool, "name", "machine_type")}
+    chips = {pool.name for entry in config.slices if has(entry, *Slices.model_fields) for pool in entry_pools(entry)}
+    fix = f"one of {', '.join(there)}" if there else "an entry of tidepool:cluster.cpu_pools first"
+    for path, pool, size, what in _on_cpus(config):
+        if pool in chips:
+            rule = f"{pool} is a node pool of TPU slices, whose chips only jobs and groups use"
+            yield Problem(subject((*path, "pool")), shown(pool), rule, fix)
+        elif pool not in there:
+            yield Problem(subject((*path, "pool")), shown(pool), "the cluster has no CPU pool of this name", fix)
+        elif size is not None:
+            machine = there[pool].machine_type
+            room = room_for_pods(machine)
+            if not room.holds(size):
+                rule = f"{what} asks {size}; a node of {pool} ({machine}) has {room} for pods"
+                yield Problem(subject(path), "", rule, "less, or a pool of larger machines")
+
+
+def _on_cpus(config: StackConfig) -> Iterator[tuple[YamlPath, str, MachineSize | None, str]]:
+    """What goes to CPU pools: where it is said, the pool, the largest pod where that is right, and what it is."""
+    for index, each in enumerate(config.batch):
+        if has(each, "pool"):
+            sized = has(each, "memory", "cpus", "tasks")
+            worker = worker_size(each) if sized else None
+            said = f"a worker of {each.tasks} tasks at once" if sized and each.tasks > 1 else "a worker"
+            yield ("batch", index), each.pool, worker, said
+    for index, group in enumerate(config.groups):
+        if has(group, "curriculum"):
+            declared = group.curriculum
+            size = MachineSize(declared.cpus, declared.memory)
+            yield ("groups", index, "curriculum"), declared.pool, size, "the curriculum"
+
+
+def _limits_of_classes(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+    cluster = _cluster(config)
+    listed = right(cluster.cpu_pools) if cluster is not None and has(cluster, "cpu_pools") else ()
+    pools = {pool.name: pool for _, pool in listed if has(pool, *CpuPool.model_fields)}
+    for index, each in enumerate(config.batch):
+        path = ("batch", index)
+        if not has(each, "minimum", "maximum", "tasks"):
+            continue
+        if each.minimum > each.maximum:
+            rule = "the minimum is larger than the maximum"
+            yield Problem(subject((*path, "minimum")), str(each.minimum), rule, f"at most {each.maximum}")
+        if each.maximum * each.tasks > TASKS_IN_FLIGHT:
+            rule = f"{each.maximum} workers of {each.tasks} tasks have {each.maximum * each.tasks:,} tasks in flight"
+            rule += f", and one scheduler is for {TASKS_IN_FLIGHT:,}"
+            fix = f"at most {TASKS_IN_FLIGHT // each.tasks}, or a second class"
+            yield Problem(subject((*path, "maximum")), str(each.maximum), rule, fix)
+        elif has(each, *DaskClass.model_fields) and each.pool in pools:
+            most = _most_workers(each, pools[each.pool])
+            if 0 < most < each.maximum:
+                pool = pools[each.pool]
+                rule = f"{pool.maximum * len(pool.zones)} nodes of {pool.name} hold {most} such workers of "
+                rule += f"{worker_size(each)} beside their scheduler"
+                fix = f"at most {most}, or a larger maximum of the pool"
+                yield Problem(subject((*path, "maximum")), str(each.maximum), rule, fix)
+
+
+def _most_workers(declared: DaskClass, pool: CpuPool) -> int:
+    """How many fit on the pool's nodes when it has all of them, one of which has the scheduler."""
+    room, worker = room_for_pods(pool.machine_type), worker_size(declared)
+    beside = MachineSize(max(0, room.cpus - SCHEDULER.cpus), max(0, room.memory - SCHEDULER.memory))
+    nodes = pool.maximum * len(pool.zones)
+    return (nodes - 1) * room.holds(worker) + beside.holds(worker)
+
+
+def _groups_have_slices(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+    there, teams = (
+        {entry.accelerator.name for entry in config.slices if has(entry, "accelerator")},
+        _teams(config) or {},
+    )
+    for index, group in enumerate(config.groups):
+        team = teams.get(group.team) if has(group, "team") else None
+        for role in ("train", "rollout"):
+            if not has(group, role):
+                continue
+            accelerator, where = getattr(group, role).accelerator, subject(("groups", index, role, "accelerator"))
+            fix = f"one of {', '.join(sorted(there))}" if there else "an entry of tidepool:slices first"
+            if accelerator.name not in there:
+                yield Problem(where, shown(accelerator.name), "a group uses slices that the stack declares", fix)
+            elif accelerator.generation.name == _TWO_PROCESSES:
+                rule = "two processes drive a VM of tpu7x, and a role of a group is one"
+                yield Problem(where, shown(accelerator.name), rule, "slices of another generation, or a job")
+            elif team is not None and team.accelerators and accelerator not in team.accelerators:
+                rule = f"team {team.name} may use {', '.join(each.name for each in team.accelerators)} alone"
+                yield Problem(where, shown(accelerator.name), rule, "one of these, or more accelerators of the team")
+
+
+def _groups_can_start(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+    """A group stands until it is taken out of the file, so that all of them together have to fit as well."""
+    if _teams(config) is None or not all(has(entry, *Slices.model_fields) for entry in config.slices):
+        return
+    shared = _queues_of_slices(config)
+    asking = [(index, group) for index, group in enumerate(config.groups) if has(group, "name", "train", "rollout")]
+    late = set()
+    for index, group in asking:
+        for queue in dict.fromkeys(gang.queue for gang in gangs(group) if gang.queue in shared):
+            asked = [gang for gang in gangs(group) if gang.queue == queue]
+            if not can_be_admitted(shared[queue], asked):
+                late.add(queue)
+                rule = f"it asks {sum(gang.chips for gang in asked)} chips of {queue}"
+                rule += f" ({', '.join(f'{gang.role} {gang.chips}' for gang in asked)}), each of these of one kind of "
+                rule += f"capacity, and the queue has {_offer(shared[queue])}: it would wait for ever"
+                yield Problem(subject(("groups", index)), group.name, rule, "fewer slices, or more of tidepool:slices")
+    for queue, chips in chips_of(group for _, group in asking).items():
+        if queue in shared and queue not in late and chips > sum(shared[queue].values()):
+            rule = f"all groups together ask {chips} chips of {queue}, and its queue has {_offer(shared[queue])}"
+            yield Problem(subject(("groups",)), f"{chips} chips", rule, "fewer slices, or more of tidepool:slices")
+
+
+def _queues_of_slices(config: StackConfig) -> Mapping[str, Mapping[str, int]]:
+    """Chips by flavor of every accelerator type that the stack declares slices of, those of which it has none too."""
+    shaped = tuple(entry for entry in config.slices if gke_shape(entry.accelerator) is not None)
+    found: dict[str, Mapping[str, int]] = {entry.accelerator.name: {} for entry in shaped}
+    everyone = Queues(teams=(Team(name="everyone"),))
+    for queue in shared_queues(config.model_copy(update={"cluster": None, "slices": shaped}), everyone):
+        found[queue.name] = {quota.flavor: quota.chips for quota in queue.quotas}
+    return found
+
+
+def _offer(flavors: Mapping[str, int]) -> str:
+    return " and ".join(f"{chips} of {name}" for name, chips in flavors.items()) or "none"
+
+
+def _checkpoints(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+    teams = _teams(config) or {}
+    declared: set[str] = {config.bucket.name} if has(config, "bucket") and has(config.bucket, "name") else set()
+    for index, group in enumerate(config.groups):
+        if not has(group, "checkpoints") or group.checkpoints.location is None:
+            continue
+        name, where = group.checkpoints.bucket, ("groups", index, "checkpoints")
+        if name in declared:
+            rule = "the stack declares a bucket of this name already"
+            yield Problem(subject((*where, "bucket")), shown(name), rule, "another name, or no location")
+        declared.add(name)
+        team = teams.get(group.team) if has(group, "team") else None
+        if team is not None and team.account is None:
+            rule = f"team {group.team} has no account that could write to it"
+            yield Problem(subject(where), shown(name), rule, f"account of the team {group.team}, or no location")
+
+
+def _queues(config: StackConfig) -> Queues | None:
+    return config.queues if has(config, "queues") else None
+
+
+def _teams(config: StackConfig) -> Mapping[str, Team] | None:
+    """The teams by name; None where one of them could not be read."""
+    queues = _queues(config)
+    if queues is None or not has(queues, "teams") or not all(has(team, *Team.model_fields) for team in queues.teams):
+        return None
+    return {team.name: team for team in queues.teams}
+
+
+def _cluster(config: StackConfig) -> Cluster | None:
+    return config.cluster if has(config, "cluster") else None
+
+
+RULES: Final[tuple[Rule, ...]] = (
+    _work_has_queues,
+    _names_once,
+    _teams_and_priorities,
+    _cpu_pools,
+    _limits_of_classes,
+    _groups_have_slices,
+    _groups_can_start,
+    _checkpoints,
+)

@@ -1,0 +1,41 @@
+"""What an edit of Dask classes and groups means. Neither makes capacity: both use what the stack declares elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TypeVar
+
+from infra.model.groups import chips_of
+from infra.model.schema import DaskClass, StackConfig, WorkerGroup
+
+T = TypeVar("T", DaskClass, WorkerGroup)
+
+
+def work_changes(base: StackConfig, head: StackConfig) -> Iterator[tuple[str, str]]:
+    """The subject and the sentence of each class and group that differs."""
+    for name, was, becomes in _pairs(
+        {each.name: each for each in base.batch}, {each.name: each for each in head.batch}
+    ):
+        yield f"batch[{name}]", f"class {name} has {_workers(was)} -> {_workers(becomes)}; it makes no capacity"
+    for name, old, new in _pairs({each.name: each for each in base.groups}, {each.name: each for each in head.groups}):
+        before, after = _chips(old), _chips(new)
+        held = [f"{before.get(queue, 0)} -> {after.get(queue, 0)} chips of {queue}" for queue in sorted(before | after)]
+        says = f"group {name} holds {', '.join(held)} out of the slices that the stack declares; it makes no capacity"
+        yield f"groups[{name}]", says
+
+
+def _pairs(before: Mapping[str, T], after: Mapping[str, T]) -> Iterator[tuple[str, T | None, T | None]]:
+    for name in sorted(before.keys() | after.keys()):
+        if before.get(name) != after.get(name):
+            yield name, before.get(name), after.get(name)
+
+
+def _workers(declared: DaskClass | None) -> str:
+    if declared is None or declared.image is None:
+        return "no workers"
+    return f"{declared.minimum} to {declared.maximum} workers on pool {declared.pool}"
+
+
+def _chips(group: WorkerGroup | None) -> dict[str, int]:
+    """Those that it is given; none while it has no image."""
+    return {} if group is None else dict(chips_of([group])) if group.image else dict.fromkeys(chips_of([group]), 0)

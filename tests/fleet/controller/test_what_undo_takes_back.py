@@ -1,0 +1,148 @@
+"""What `undo` takes back of a pool's rollout, what the next sweep leaves out, and what is remembered of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+import pytest
+
+from infra.fleet.controller.rollout import not_tried, undoable
+from infra.fleet.versions import PartKind, PoolVersion, Rollout, Stage, TakenBack, VersionPart
+from infra.fleet.wishes import Undone, Wishes
+from tests.fleet.controller.given_fleet import START, fleet, minutes
+from tests.fleet.controller.rolled_pool import POOL, Pool, taken_back, target
+
+A, B, C = target("a", "1"), target("b", "1"), target("b", "2")
+IMAGE, BUNDLE = VersionPart(PartKind.IMAGE, "sha256:b"), VersionPart(PartKind.BUNDLE, "2")
+NOBODY = Wishes()
+UNDONE = taken_back("image sha256:b")
+ELSEWHERE = Wishes(undone={"other": UNDONE.undone[POOL]}, redone={"other": START})
+
+
+def rollout(
+    stable: PoolVersion,
+    aim: PoolVersion | None = None,
+    stage: Stage = Stage.STEADY,
+    *,
+    previous: PoolVersion | None = None,
+    bad: tuple[TakenBack, ...] = (),
+) -> Rollout:
+    return Rollout(stable=stable, target=aim or stable, stage=stage, since=START, previous=previous, bad=bad)
+
+
+FAILED = rollout(A, stage=Stage.FAILED, bad=(IMAGE,))
+
+
+@pytest.mark.parametrize(
+    ("course", "promoted", "wishes", "taken"),
+    [
+        (rollout(A, B, Stage.CANARY), B, NOBODY, {IMAGE}),
+        (rollout(A), B, NOBODY, {IMAGE}),
+        (rollout(A), C, NOBODY, {IMAGE, BUNDLE}),
+        (FAILED, B, NOBODY, {IMAGE}),
+        (FAILED, C, NOBODY, {IMAGE}),
+        (FAILED, C, Wishes(redone={POOL: START}), {IMAGE, BUNDLE}),
+        (FAILED, C, Wishes(redone={POOL: START + minutes(1)}), {IMAGE}),
+        (rollout(B, previous=A), B, NOBODY, {IMAGE}),
+        (rollout(C, previous=A), C, NOBODY, {IMAGE, BUNDLE}),
+        (rollout(B, previous=A), B, ELSEWHERE, {IMAGE}),
+        (rollout(B, stage=Stage.UNDONE, previous=A), B, NOBODY, set()),
+        (rollout(B), B, NOBODY, set()),
+        (rollout(A, B, Stage.CANARY), B, UNDONE, set()),
+        (rollout(B, previous=A), B, UNDONE, set()),
+        (rollout(A, stage=Stage.UNDONE), B, UNDONE, set()),
+        (rollout(A, stage=Stage.UNDONE), C, UNDONE, {BUNDLE}),
+    ],
+)
+def test_undo_takes_back_what_failed_else_what_is_new_else_what_was_rolled_out_last(
+    course: Rollout, promoted: PoolVersion, wishes: Wishes, taken: set[VersionPart]
+) -> None:
+    assert undoable(course, promoted, wishes, POOL) == taken
+
+
+@pytest.mark.parametrize(
+    ("course", "promoted", "wishes", "left_out"),
+    [
+        (rollout(A), C, NOBODY, set()),
+        (rollout(A), C, UNDONE, {IMAGE}),
+        (rollout(A), C, ELSEWHERE, set()),
+        (rollout(A), C, taken_back("image sha256:b", over=True), set()),
+        (FAILED, C, NOBODY, {IMAGE}),
+        (FAILED, C, taken_back("bundle 2"), {IMAGE, BUNDLE}),
+        (FAILED, C, ELSEWHERE, {IMAGE}),
+        (FAILED, C, Wishes(redone={POOL: START}), set()),
+        (FAILED, target("c", "2"), taken_back("bundle 2"), {BUNDLE}),
+        (rollout(A), C, taken_back("sha256:b|1"), {IMAGE}),
+    ],
+)
+def test_a_sweep_leaves_out_of_the_target_what_people_took_back_and_what_failed(
+    course: Rollout, promoted: PoolVersion, wishes: Wishes, left_out: set[VersionPart]
+) -> None:
+    assert not_tried(course, promoted, wishes, POOL) == left_out
+
+
+def rolled_out() -> Pool:
+    """A pool of two VMs that has rolled out B in place of A."""
+    pool = Pool(fleet(2), A)
+    pool.sweeps(3)
+    pool.target = B
+    pool.sweeps(8)
+    assert (pool.stage, pool.rollout.stable, pool.rollout.previous) == ("steady", B, A)
+    return pool
+
+
+def test_what_was_rolled_out_and_undone_has_nothing_before_it() -> None:
+    pool = rolled_out()
+    pool.wishes = UNDONE
+    now = pool.now
+    pool.sweep()
+    assert (pool.rollout.stable.key, pool.rollout.previous) == (A.key, None)
+    assert (pool.stage, pool.rollout.since, pool.rollout.obeyed) == ("undone", now, (START,))
+    assert (pool.rollout.target.key, pool.rollout.why) == (A.key, "it was undone")
+
+
+def test_a_stage_stands_since_the_sweep_that_began_it() -> None:
+    pool = rolled_out()
+    pool.target, pool.now = target("c", "1"), START + minutes(90)
+    pool.sweep()
+    assert (pool.stage, pool.rollout.since, pool.rollout.target.key) == ("canary", START + minutes(90), pool.target.key)
+    pool.target = B
+    pool.sweep()
+    assert (pool.stage, pool.rollout.since, pool.rollout.target.key) == ("steady", START + minutes(92), B.key)
+
+
+def test_what_failed_is_told_while_something_else_is_under_way() -> None:
+    pool = rolled_out()
+    pool.target, pool.bad = target("c", "1"), "c"
+    pool.sweeps(30)
+    assert pool.stage == "failed"
+    pool.target = target("c", "2")
+    pool.sweep()
+    (found,) = pool.decided().findings
+    assert found.reason == (
+        "image c was rolled back: its canary failed; promote or publish another one, "
+        "or `./tidepool rollout redo tpu-ci` tries it again"
+    )
+
+
+def test_a_canary_that_is_undone_leaves_what_was_before_what_is_proved() -> None:
+    pool = rolled_out()
+    pool.target = target("c", "1")
+    pool.sweep()
+    assert pool.stage == "canary"
+    pool.wishes = taken_back("image sha256:c")
+    pool.sweep()
+    assert (pool.stage, pool.rollout.stable.key, pool.rollout.previous) == ("undone", B.key, A)
+
+
+def test_a_whole_version_that_was_undone_and_wished_again_at_once_goes_back_in_what_was_new_in_it() -> None:
+    def back(at: datetime) -> PoolVersion:
+        pool = rolled_out()
+        pool.wishes = Wishes(undone={POOL: (Undone(B.key, at, over=True),)})
+        pool.memory = replace(pool.memory, rollouts={POOL: replace(pool.rollout, obeyed=(START,))})
+        pool.sweep()
+        return pool.rollout.stable
+
+    assert back(START + minutes(1)).key == A.key
+    assert back(START).key == B.key, "a sweep has obeyed it"

@@ -1,0 +1,65 @@
+"""An edit of Dask classes and groups, told by what they use: neither makes capacity."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from infra.preview.meaning import Meaning, RiskKind
+from infra.preview.sentences import headline
+from infra.rules.losing import protected_losses
+from tests.model.given import stack_text
+from tests.model.workloads import CLUSTER, CODE, MATH, SLICES, TEAMS, TRANSFORM, stack
+from tests.preview.two_versions import meaning
+
+
+def text(batch: Any = (), groups: Any = ()) -> str:
+    sections = {"cluster": CLUSTER, "slices": SLICES, "queues": {"teams": TEAMS}}
+    sections |= {key: list(value) for key, value in {"batch": batch, "groups": groups}.items() if value}
+    written = {key: yaml.safe_dump(value, sort_keys=False) for key, value in sections.items()}
+    return stack_text(pools="[]\n", **written)
+
+
+def told(found: Meaning) -> dict[str, str]:
+    return {each.subject: each.says for each in found.risks if each.kind is RiskKind.IN_PLACE}
+
+
+def test_a_group_is_told_by_the_chips_that_it_holds_and_makes_no_capacity() -> None:
+    found = meaning(text(groups=[CODE]), text(groups=[CODE, MATH]))
+    assert headline(found) == "ci: no capacity changes; different: groups"
+    assert told(found) == {
+        "groups[math]": "group math holds 0 -> 16 chips of v4-32, 0 -> 12 chips of v4-8 out of the slices that the "
+        "stack declares; it makes no capacity"
+    }
+    assert not any(line.chips.delta for line in found.ledger)
+    assert not any(pool.chips.delta for pool in found.pools)
+
+
+def test_a_group_without_an_image_holds_nothing_yet() -> None:
+    later = {key: value for key, value in MATH.items() if key != "image"}
+    said = told(meaning(text(), text(groups=[later])))["groups[math]"]
+    assert said.startswith("group math holds 0 -> 0 chips of v4-32, 0 -> 0 chips of v4-8")
+
+
+def test_a_class_is_told_by_its_workers() -> None:
+    found = meaning(text(batch=[TRANSFORM]), text(batch=[TRANSFORM | {"maximum": 30}]))
+    assert told(found) == {
+        "batch[transform]": "class transform has 2 to 40 workers on pool batch -> 2 to 30 workers on pool batch; it "
+        "makes no capacity"
+    }
+    gone = told(meaning(text(batch=[TRANSFORM]), text()))
+    assert gone["batch[transform]"].startswith("class transform has 2 to 40 workers on pool batch -> no workers")
+
+
+def test_a_class_with_a_mistake_is_not_told_as_lost() -> None:
+    found = meaning(text(batch=[TRANSFORM]), text(batch=[TRANSFORM | {"memory": "lots"}]))
+    assert told(found) == {}
+    assert not headline(found).endswith("nothing changed")
+
+
+def test_a_checkpoint_bucket_that_leaves_the_file_is_a_protected_loss() -> None:
+    elsewhere = MATH | {"checkpoints": {"bucket": "my-lab-tpus-math", "location": "us"}}
+    for after in ([CODE], [CODE, elsewhere], [CODE, MATH | {"checkpoints": {"bucket": "somebody-elses"}}]):
+        assert list(protected_losses(stack(), stack(groups=after))) == ["bucket my-lab-tpus-math in us-central2"]
+    assert list(protected_losses(stack(groups=[CODE]), stack(groups=[]))) == [], "it is somebody else's"
