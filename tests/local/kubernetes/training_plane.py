@@ -62,13 +62,12 @@ def training_plane(folder: Path, training: str) -> Generator[TrainingPlane]:
 
 
 def published_definitions() -> list[dict[str, Any]]:
-    """As their projects publish them, and open ones of the Dask operator where its own are not among them."""
-    found = list(published())
+    """Of JobSet, Kueue and LeaderWorkerSet as they are published, and of the Dask operator, where need be open ones."""
+    found = {each["metadata"]["name"]: each for each in published()}
     if not found:
         lacking(f"{FOLDERS} names no folder of custom resource definitions")
-    names = {each["metadata"]["name"] for each in found}
-    dask = definitions("dask-kubernetes-operator")
-    return [*found, *(each for each in dask if each["metadata"]["name"] not in names)]
+    dask = {each["metadata"]["name"]: each for each in definitions("dask-kubernetes-operator")}
+    return list((dask | found).values())
 
 
 def everything_is_taken(plane: TrainingPlane) -> None:
