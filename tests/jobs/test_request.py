@@ -111,3 +111,20 @@ def test_a_request_survives_its_way_through_json() -> None:
     assert JobRequest.of_json(json.loads(json.dumps(full.to_json()))) == full
     plain = JobRequest(name="noop", entry_point=Command(("true",)), image=IMAGE)
     assert JobRequest.of_json(plain.to_json()) == plain
+
+
+@pytest.mark.parametrize(
+    ("part", "told", "named"),
+    [
+        ("secrets", {"HF_TOKEN": {"name": "hf", "key": "value"}}, "secrets.HF_TOKEN"),
+        ("environment", {"RUN_ID": ["of-nobody-elses-business"]}, "environment.RUN_ID"),
+        ("resources", {"accelerator": {"name": "v4-8"}}, "resources.accelerator"),
+    ],
+)
+def test_a_request_of_another_version_is_refused_by_the_part_that_cannot_be_read(
+    part: str, told: object, named: str
+) -> None:
+    with pytest.raises(ConfigError) as refused:
+        JobRequest.of_json({**request().to_json(), part: told})
+    assert [each.subject for each in refused.value.problems] == [named]
+    assert "of-nobody-elses-business" not in str(refused.value), "it may be a secret"
