@@ -112,7 +112,7 @@ def jobs_command() -> None:
 )  # fmt: skip
 @click.option(
     "--secret", "secrets", metavar="NAME=SECRET", multiple=True, callback=options.pairs,
-    help="A variable from a Secret of the namespace; may be repeated.",
+    help="A variable from a secret of Secret Manager; may be repeated.",
 )  # fmt: skip
 @click.option("--queue", default="", help="LocalQueue of the namespace; without one the job starts at once.")
 @click.option("--priority", default="", help="A priority class of Kueue.")
