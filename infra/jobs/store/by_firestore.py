@@ -45,7 +45,7 @@ class FirestoreStore:
         if not found.exists:
             return Entry(value=None, version=ABSENT, age=timedelta(), now=now)
         written = found.update_time
-        value = decoded(key, found.get("value"))
+        value = decoded(key, (found.to_dict() or {}).get("value"))
         return Entry(value=value, version=written.rfc3339(), age=max(timedelta(), now - written), now=now)
 
     def swap(self, key: str, version: str, value: Value | None) -> bool:
