@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -220,6 +221,34 @@ def test_a_block_whose_lock_was_lost_says_so_at_its_end() -> None:
     found = status(told, KEY)
     assert found is not None
     assert (found.holder, found.value) == ("thief", {"kept": True}), "what is another's is not given back"
+
+
+def test_a_block_that_was_paused_past_its_lease_says_so_at_its_end() -> None:
+    now = [NOON]
+    paused = pytest.raises(LockLostError, match="the lease ran out before the end")
+    with paused, held(Lock(store=MemoryStore(lambda: now[0]), key=KEY)):
+        now[0] += timedelta(hours=1)
+
+
+@pytest.mark.parametrize("silent", [1.0, 3600.0])
+def test_a_block_whose_store_falls_silent_ends_well_only_within_its_lease(silent: float) -> None:
+    told, ticks = Told(), [0.0]
+    lost = pytest.raises(LockLostError) if silent > LEASE else nullcontext()
+    with lost, held(Lock(store=told, key=KEY, lease=timedelta(seconds=LEASE), ticks=lambda: ticks[0])):
+        told.failures = 1
+        ticks[0] += silent
+
+
+def test_a_lock_that_is_given_back_by_a_write_whose_answer_was_lost_was_held_until_then() -> None:
+    faulty = Faulty(MemoryStore(lambda: NOON), losses=0)
+    mine = Lock(store=faulty, key=KEY)
+    mine.take()
+    faulty.losses = 1
+    with pytest.raises(StoreError):
+        mine.give_back()
+    assert mine.give_back()
+    assert Lock(store=faulty, key=KEY).take() > mine.token
+    assert not mine.give_back()
 
 
 def test_what_a_block_raises_is_what_comes_out_of_it() -> None:
