@@ -112,6 +112,21 @@ def test_a_job_that_was_preempted_in_its_queue_says_so_while_it_waits(client: Gk
     assert waits.says == "a job of higher priority took its quota; no quota"
 
 
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        ("Deactivated", ""),
+        ("DeactivatedDueToRequeuingLimitExceeded", "too often its pods did not start in time; "),
+    ],
+)
+def test_a_job_that_kueue_stopped_says_what_for(client: GkeClient, cluster: Cluster, reason: str, said: str) -> None:
+    job = client.submit(request())
+    workload(cluster, condition("Evicted", "True", reason), active=False)
+    waits = job.state().waiting
+    assert waits is not None
+    assert (waits.reason, waits.says) == ("Deactivated", f"{said}the job is stopped until somebody activates it")
+
+
 def test_a_job_with_quota_waits_for_its_admission_checks(client: GkeClient, cluster: Cluster) -> None:
     job = client.submit(request())
     body = workload(cluster, condition("QuotaReserved"))
