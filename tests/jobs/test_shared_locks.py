@@ -10,11 +10,13 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from infra.jobs.store.by_firestore import FirestoreStore
 from infra.jobs.store.entries import LARGEST_VALUE, LONGEST_KEY, Entry, SharedStore, StoreError, Value
 from infra.jobs.store.locks import Lock, LockLostError, LockTakenError, held, status, statuses
 from infra.jobs.store.memory import MemoryStore
@@ -302,6 +304,15 @@ def test_a_store_whose_client_is_not_installed_is_refused_without_its_password(m
     with pytest.raises(StoreError, match="redis: its client is not installed") as refused:
         open_store("redis://:hunter2@cache:6379")
     assert "hunter2" not in str(refused.value)
+
+
+@pytest.mark.parametrize("key", [".", "..", "__run__", "_run/1"])
+def test_no_key_is_a_name_that_firestore_keeps_for_itself(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FIRESTORE_EMULATOR_HOST", "127.0.0.1:9")
+    store = FirestoreStore("my-lab", "locks")
+    name = store._document(key).id
+    store.close()
+    assert (name[0], unquote(name)) == ("%", key)
 
 
 def test_training_code_that_locks_loads_no_client_and_nothing_else_of_the_project() -> None:
