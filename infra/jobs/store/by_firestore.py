@@ -1,8 +1,8 @@
 """The store on Firestore in native mode: a document a key, written under a precondition on its update time.
 
 Names of documents are keys in percent encoding, for a name may have no slash, and some are Firestore's own. Values
-stand as JSON text, because a map of Firestore takes no list within a list. FIRESTORE_EMULATOR_HOST leads Google's client
-to an emulator.
+stand as JSON text, because a map of Firestore takes no list within a list. FIRESTORE_EMULATOR_HOST leads Google's
+client to an emulator.
 """
 
 from __future__ import annotations
