@@ -223,7 +223,9 @@ class JobRequest(JsonShape):
         for name in self.secrets.keys() & self.environment.keys():
             yield problem(f"environment {name}", name, "the variable has both a value and a secret", "one of them")
         for name, value in (*self.environment.items(), *self.secrets.items()):
-            if found := secrets_in(value):
+            if not isinstance(value, str):
+                yield problem(f"environment {name}", "", f"{type(value).__name__} is not text", "text, such as '7'")
+            elif found := secrets_in(value):
                 rule = f"it holds {found[0]}, and whoever may look at the job sees it"
                 yield problem(f"environment {name}", SECRET, rule, f"--secret {name}=NAME, of Secret Manager")
             elif name in self.secrets and not _SECRET_NAME.fullmatch(value):

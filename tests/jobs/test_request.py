@@ -79,6 +79,13 @@ def test_what_would_have_no_effect_or_no_value_is_refused() -> None:
     assert refused(**both).keys() == {"environment HF_TOKEN"}
 
 
+@pytest.mark.parametrize("where", ["environment", "secrets"])
+@pytest.mark.parametrize("value", [7, {"name": "hf"}])
+def test_a_variable_that_is_not_text_is_refused_by_its_name(where: str, value: object) -> None:
+    with pytest.raises(ConfigError, match=rf"environment RUN_ID\n.*: {type(value).__name__} is not text"):
+        request(**{where: {"RUN_ID": value}})
+
+
 def test_an_image_is_named_by_digest_because_a_tag_may_change_between_restarts() -> None:
     assert "tag" in refused(image="train:latest")["image"]
     assert "64 hexadecimal digits" in refused(image="train@sha256:0a0a")["image"]
