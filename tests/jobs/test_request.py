@@ -83,7 +83,7 @@ def test_what_would_have_no_effect_or_no_value_is_refused() -> None:
 @pytest.mark.parametrize("value", [7, {"name": "hf"}])
 def test_a_variable_that_is_not_text_is_refused_by_its_name(where: str, value: object) -> None:
     with pytest.raises(ConfigError, match=rf"environment RUN_ID\n.*: {type(value).__name__} is not text"):
-        request(**{where: {"RUN_ID": value}})
+        request("llama", **{where: {"RUN_ID": value}})
 
 
 def test_an_image_is_named_by_digest_because_a_tag_may_change_between_restarts() -> None:
