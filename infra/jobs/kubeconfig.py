@@ -64,6 +64,10 @@ def _read(path: Path) -> dict[str, Any]:
         raise _no_kubeconfig(path, "the file is not YAML") from None
     if not isinstance(found, dict):
         raise _no_kubeconfig(path, "the file is not a kubeconfig: a mapping of clusters, users and contexts")
+    for name in _LISTS:
+        entries = found.get(name) or []
+        if not isinstance(entries, list) or not all(isinstance(each, dict) and "name" in each for each in entries):
+            raise _no_kubeconfig(path, f"{name} is not a list of entries with a name each")
     return found
 
 

@@ -32,6 +32,7 @@ from infra.jobs.request import ImportedCall, JobRequest
 SliceState = Callable[[int, int], tuple[Outcome, str] | None]
 """What is known of the machine of a slice after it ended: slice and attempt, both from 0; None where it is well."""
 _LOOK: Final = 0.02
+_RECORD: Final = "job.json"
 
 
 @dataclass(slots=True)
@@ -77,17 +78,15 @@ class LocalClient:
         return job
 
     def jobs(self) -> tuple[JobState, ...]:
-        found = [read_state(path) for path in self.folder.glob("*/job.json")]
+        found = [read_state(path) for path in self.folder.glob(f"*/{_RECORD}")]
         return tuple(sorted(found, key=lambda each: each.created, reverse=True))
 
-    def job(self, name: str) -> LocalJob:
+    def job(self, name: str) -> RecordedJob:
         if name in self.running:
             return self.running[name]
-        path = self.folder / name / "job.json"
-        if not path.is_file():
+        if not (self.folder / name / _RECORD).is_file():
             raise JobError(f"there is no job {name} on this machine")
-        request = JobRequest.of_json(json.loads(path.read_text())["request"])
-        return LocalJob(path.parent, request, read_state(path), self.machine)
+        return RecordedJob(self.folder / name)
 
 
 class _NoProgramError(Exception):
@@ -99,22 +98,17 @@ class _NoProgramError(Exception):
 
 
 @dataclass(slots=True)
-class LocalJob:
-    """One job; `stands` is written by the thread that runs it alone."""
+class RecordedJob:
+    """A job of another command, by what it leaves in its folder."""
 
     folder: Path
-    request: JobRequest
-    stands: JobState
-    machine: SliceState
-    thread: threading.Thread | None = None
-    cancelled: threading.Event = field(default_factory=threading.Event)
 
     @property
     def name(self) -> str:
-        return self.request.name
+        return self.folder.name
 
     def state(self) -> JobState:
-        return self.stands
+        return read_state(self.folder / _RECORD)
 
     def logs(self, tail: int) -> Iterator[str]:
         for path in sorted(self.folder.glob("*.log")):
@@ -122,12 +116,29 @@ class LocalJob:
                 yield f"{path.stem.partition('-')[2]} {line}"
 
     def cancel(self) -> None:
-        if self.stands.phase is JobPhase.ENDED:
-            return
-        if self.thread is None:
+        if self.state().phase is not JobPhase.ENDED:
             raise JobError(f"{self.name} runs in the command that submitted it; press Ctrl-C there")
-        self.cancelled.set()
-        self.thread.join()
+
+
+@dataclass(slots=True)
+class LocalJob(RecordedJob):
+    """A job of this process; `stands` is written by the thread that runs it alone."""
+
+    request: JobRequest
+    stands: JobState
+    machine: SliceState
+    thread: threading.Thread | None = None
+    cancelled: threading.Event = field(default_factory=threading.Event)
+
+    def state(self) -> JobState:
+        return self.stands
+
+    def cancel(self) -> None:
+        if self.thread is None:
+            RecordedJob.cancel(self)
+        elif self.stands.phase is not JobPhase.ENDED:
+            self.cancelled.set()
+            self.thread.join()
 
     def run(self, attempt: Callable[[int], list[Finding]]) -> None:
         """Attempt after attempt, until one succeeds or a budget is used up."""
@@ -190,7 +201,7 @@ class LocalJob:
     def record(self) -> None:
         """Leave what is known for later commands."""
         body = {"request": self.request.to_json(), "state": STATES.dump_python(self.stands, mode="json")}
-        path = self.folder / "job.json"
+        path = self.folder / _RECORD
         path.with_suffix(".new").write_text(json.dumps(body, indent=1))
         path.with_suffix(".new").replace(path)
 

@@ -19,7 +19,7 @@ from infra.jobs.evidence import Finding
 from infra.jobs.jobset import REQUEST
 from infra.jobs.outcomes import Outcome
 from infra.jobs.rayjob import JOBS, ray_job
-from infra.jobs.request import JobRequest
+from infra.jobs.request import JobRequest, recorded
 from infra.model.errors import OutsideError
 
 Machine = Callable[[str], tuple[Outcome, str] | None]
@@ -105,19 +105,19 @@ class RayJob:
 def ray_state(body: Mapping[str, Any], machine: Machine) -> JobState:
     """How one submission stands."""
     status = body["status"]
-    request = JobRequest.of_json(json.loads(body["metadata"][REQUEST]))
+    request, unread = recorded(body["metadata"][REQUEST])
     last = None if status in _PHASES else _ended(body, machine)
-    accelerator = request.resources.accelerator
+    accelerator = request.resources.accelerator if request else None
     began = body.get("start_time")
     return JobState(
-        name=request.name,
+        name=_name(body),
         backend="ray",
         phase=_PHASES.get(status, JobPhase.ENDED),
         outcome=last.outcome if last else None,
         accelerator=accelerator.name if accelerator else "",
         created=datetime.fromtimestamp(began / 1000, UTC).isoformat(timespec="seconds") if began else "",
         last=last,
-        because=(last.because,) if last else (),
+        because=(*((last.because,) if last else ()), *unread),
     )
 
 

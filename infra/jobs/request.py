@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Annotated, Any, Final, TypeAlias
 
-from pydantic import PlainValidator, TypeAdapter
+from pydantic import PlainValidator, TypeAdapter, ValidationError
 
 from infra.jobs.quantities import quantity
 from infra.model.catalogue import AcceleratorType, UnknownNameError
@@ -67,7 +67,7 @@ EntryPoint: TypeAlias = Command | ImportedCall
 
 
 def _type_told(told: object) -> AcceleratorType | None:
-    return AcceleratorType.parse(told) if isinstance(told, str) else None
+    return None if told is None else AcceleratorType.parse(str(told))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,8 +191,16 @@ class JobRequest(JsonShape):
 
     @classmethod
     def of_json(cls, data: Mapping[str, Any]) -> JobRequest:
-        """What `to_json` gave."""
-        return _TOLD.validate_python(data)
+        """What `to_json` gave. ConfigError names each part that another version of this project wrote otherwise."""
+        try:
+            return _TOLD.validate_python(data)
+        except ValidationError as error:
+            # Without what stands there, which may be a secret.
+            found = error.errors(include_input=False, include_url=False)
+            raise ConfigError(
+                Problem(".".join(map(str, each["loc"])) or "request", "", each["msg"], "submit the job again")
+                for each in found
+            ) from None
 
     def _problems(self) -> Iterator[Problem]:
         def problem(where: str, value: object, rule: str, fix: str) -> Problem:
@@ -215,7 +223,9 @@ class JobRequest(JsonShape):
         for name in self.secrets.keys() & self.environment.keys():
             yield problem(f"environment {name}", name, "the variable has both a value and a secret", "one of them")
         for name, value in (*self.environment.items(), *self.secrets.items()):
-            if found := secrets_in(value):
+            if not isinstance(value, str):
+                yield problem(f"environment {name}", "", f"{type(value).__name__} is not text", "text, such as '7'")
+            elif found := secrets_in(value):
                 rule = f"it holds {found[0]}, and whoever may look at the job sees it"
                 yield problem(f"environment {name}", SECRET, rule, f"--secret {name}=NAME, of Secret Manager")
             elif name in self.secrets and not _SECRET_NAME.fullmatch(value):
@@ -254,3 +264,14 @@ class JobRequest(JsonShape):
 
 
 _TOLD: Final = TypeAdapter(JobRequest)
+
+
+def recorded(text: str) -> tuple[JobRequest | None, tuple[str, ...]]:
+    """The request that a job has with it, as JSON text; else None, and why it cannot be read, for people."""
+    try:
+        return JobRequest.of_json(json.loads(text)), ()
+    except ConfigError as error:
+        why = "; ".join(f"{each.subject}: {each.rule}" for each in error.problems)
+    except ValueError:
+        why = "it is not JSON"
+    return None, (f"another version of Tidepool wrote its request, which cannot be read ({why})",)

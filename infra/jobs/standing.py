@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -11,7 +10,7 @@ from infra.jobs.client import JobPhase, JobState
 from infra.jobs.evidence import Body, Finding, condition, holds, weightiest
 from infra.jobs.jobset import CANCELLED, INTERRUPTED, REQUEST
 from infra.jobs.outcomes import Attempts, Outcome
-from infra.jobs.request import JobRequest, Retries
+from infra.jobs.request import JobRequest, Retries, recorded
 from infra.jobs.waiting import TOO_LONG, eviction, unknown_to_kueue, waiting
 
 BACKEND: Final = "gke"
@@ -41,7 +40,7 @@ class Evidence:
 def state(seen: Evidence) -> JobState:
     """How the job stands, and why."""
     jobset = seen.jobset
-    request = asked(jobset)
+    request, unread = asked(jobset)
     phase, outcome = _phase(seen)
     last = weightiest([each for each in seen.found if each.outcome is not Outcome.SUCCESS]) or _of_jobs(seen)
     waits = None
@@ -69,14 +68,14 @@ def state(seen: Evidence) -> JobState:
         created=jobset["metadata"].get("creationTimestamp", ""),
         waiting=waits,
         last=last,
-        because=tuple(_because(seen, last, attempts, request.retries if request else None)),
+        because=(*_because(seen, last, attempts, request.retries if request else None), *unread),
     )
 
 
-def asked(jobset: Body) -> JobRequest | None:
-    """The request that a JobSet was made of; None of one that others made."""
+def asked(jobset: Body) -> tuple[JobRequest | None, tuple[str, ...]]:
+    """The request that a JobSet was made of, None of one that others made; and why one cannot be read."""
     text = jobset["metadata"].get("annotations", {}).get(REQUEST)
-    return JobRequest.of_json(json.loads(text)) if text else None
+    return recorded(text) if text else (None, ())
 
 
 def _phase(seen: Evidence) -> tuple[JobPhase, Outcome | None]:

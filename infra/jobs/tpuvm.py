@@ -94,5 +94,5 @@ def _problems(request: JobRequest, pool_node: NodeSpec) -> list[Problem]:
             Problem(subject, asked, f"the pool has {pool_node.accelerator_type}", "another pool, or that type")
         )
     if request.queue or request.secrets:
-        found.append(Problem(subject, "queue or secrets", "a TPU VM has neither queues nor Secrets of Kubernetes", gke))
+        found.append(Problem(subject, "queue or secrets", "a TPU VM has no queue and mounts no secrets", gke))
     return found

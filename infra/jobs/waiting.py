@@ -13,6 +13,7 @@ from typing import Any, Final
 from infra.jobs.evidence import Body, condition, holds
 from infra.jobs.quantities import quantity
 
+_STOPPED: Final = "Deactivated"
 TOO_LONG: Final = "MaximumExecutionTimeExceeded"
 _EVICTED: Final = {
     "Preempted": "a job of higher priority took its quota",
@@ -21,7 +22,7 @@ _EVICTED: Final = {
     "ClusterQueueStopped": "its cluster queue was stopped",
     "LocalQueueStopped": "its queue was stopped",
     "NodeFailures": "one of its nodes failed",
-    "Deactivated": "it was deactivated",
+    _STOPPED: "it was deactivated",
     TOO_LONG: "its time limit is over",
     "RequeuingLimitExceeded": "too often its pods did not start in time",
 }
@@ -122,10 +123,10 @@ def eviction(workload: Body) -> str:
 
 
 def _reason(workload: Body) -> tuple[str, str]:
-    if not workload["spec"].get("active", True):
-        return "Deactivated", "the job is stopped until somebody activates it"
     evicted = eviction(workload)
     before = f"{_EVICTED.get(evicted, evicted)}; " if evicted else ""
+    if not workload["spec"].get("active", True):
+        return _STOPPED, f"{'' if evicted == _STOPPED else before}the job is stopped until somebody activates it"
     if holds(workload, "QuotaReserved"):
         return "AdmissionChecks", f"{before}it has quota and waits for {_checks(workload)}"
     reserved: Mapping[str, Any] = condition(workload, "QuotaReserved") or {}

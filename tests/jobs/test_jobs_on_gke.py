@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from infra.jobs.client import JobError, JobPhase, wait
 from infra.jobs.gke import GONE_WITHIN, GkeClient
-from infra.jobs.jobset import JOBSETS, jobset
+from infra.jobs.jobset import JOBSETS, REQUEST, jobset
 from infra.jobs.kube import Kube, KubeError
 from infra.jobs.outcomes import Attempts, Outcome
 from infra.jobs.request import Retries
@@ -109,6 +110,21 @@ def test_a_job_that_was_preempted_in_its_queue_says_so_while_it_waits(client: Gk
     waits = job.state().waiting
     assert waits is not None
     assert waits.says == "a job of higher priority took its quota; no quota"
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        ("Deactivated", ""),
+        ("DeactivatedDueToRequeuingLimitExceeded", "too often its pods did not start in time; "),
+    ],
+)
+def test_a_job_that_kueue_stopped_says_what_for(client: GkeClient, cluster: Cluster, reason: str, said: str) -> None:
+    job = client.submit(request())
+    workload(cluster, condition("Evicted", "True", reason), active=False)
+    waits = job.state().waiting
+    assert waits is not None
+    assert (waits.reason, waits.says) == ("Deactivated", f"{said}the job is stopped until somebody activates it")
 
 
 def test_a_job_with_quota_waits_for_its_admission_checks(client: GkeClient, cluster: Cluster) -> None:
@@ -333,6 +349,22 @@ def test_a_job_without_a_workload_says_whether_its_queue_is_there(client: GkeCli
 def test_a_job_that_is_not_there_is_named_with_where(client: GkeClient) -> None:
     with pytest.raises(JobError, match=r"no job gone in namespace default of a test's cluster"):
         client.job("gone").state()
+
+
+@pytest.mark.parametrize("written", ["older", "[", "7"])
+def test_a_job_whose_request_cannot_be_read_is_listed_explained_and_cancelled(
+    client: GkeClient, cluster: Cluster, written: str
+) -> None:
+    job = client.submit(request())
+    older = json.dumps(request().to_json() | {"secrets": {"HF_TOKEN": {"name": "hf", "key": "value"}}})
+    cluster.objects[AT]["metadata"]["annotations"][REQUEST] = older if written == "older" else written
+    (listed,) = client.jobs()
+    assert (listed.name, listed.replicas, listed.queue, listed.accelerator) == ("llama", 2, "v4-32", "")
+    (why,) = job.state().because
+    assert "another version of Tidepool wrote its request, which cannot be read" in why
+    assert ("secrets.HF_TOKEN: Input should be a valid string" in why) == (written == "older")
+    job.cancel()
+    assert job.state().outcome is Outcome.CANCELLED
 
 
 def test_a_refusal_of_the_api_keeps_its_words(client: GkeClient, cluster: Cluster) -> None:

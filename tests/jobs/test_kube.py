@@ -164,7 +164,15 @@ def test_without_a_kubeconfig_there_is_no_cluster(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [(None, "no such file"), ("{ no: [", "not YAML"), ("- a", "mapping"), ("\0", "not YAML")]
+    ("text", "said"),
+    [
+        (None, "no such file"),
+        ("{ no: [", "not YAML"),
+        ("- a", "mapping"),
+        ("\0", "not YAML"),
+        ("users: {u: 1}", "users is not a list"),
+        ("contexts: [{context: {}}]", "contexts is not a list of entries with a name"),
+    ],
 )
 def test_a_file_that_is_named_and_is_no_kubeconfig_is_refused(tmp_path: Path, text: str | None, said: str) -> None:
     path = tmp_path / "config"

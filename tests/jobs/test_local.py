@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -75,8 +76,22 @@ def test_a_later_command_lists_a_job_reads_its_log_and_says_why(tmp_path: Path) 
     assert later.job("bad").state() == job.state()
     assert job.state().because == ("slice 0: its program ended with exit code 3",)
     assert list(later.job("bad").logs(1)) == ["0 two"]
+    later.job("bad").cancel()
     with pytest.raises(JobError, match="no job good"):
         later.job("good")
+
+
+def test_a_job_of_another_command_is_not_cancelled_and_its_request_need_not_be_read(tmp_path: Path) -> None:
+    job = LocalClient(tmp_path / "jobs").submit(endless(tmp_path))
+    started(tmp_path)
+    record = tmp_path / "jobs" / job.name / "job.json"
+    record.write_text(json.dumps(json.loads(record.read_text()) | {"request": {"name": job.name}}))
+    later = LocalClient(tmp_path / "jobs").job(job.name)
+    assert later.state().phase is JobPhase.RUNNING
+    with pytest.raises(JobError, match="runs in the command that submitted it"):
+        later.cancel()
+    job.cancel()
+    assert later.state().outcome is Outcome.CANCELLED
 
 
 def test_a_program_that_is_not_there_is_an_error(tmp_path: Path) -> None:

@@ -79,6 +79,13 @@ def test_what_would_have_no_effect_or_no_value_is_refused() -> None:
     assert refused(**both).keys() == {"environment HF_TOKEN"}
 
 
+@pytest.mark.parametrize("where", ["environment", "secrets"])
+@pytest.mark.parametrize("value", [7, {"name": "hf"}])
+def test_a_variable_that_is_not_text_is_refused_by_its_name(where: str, value: object) -> None:
+    with pytest.raises(ConfigError, match=rf"environment RUN_ID\n.*: {type(value).__name__} is not text"):
+        request("llama", **{where: {"RUN_ID": value}})
+
+
 def test_an_image_is_named_by_digest_because_a_tag_may_change_between_restarts() -> None:
     assert "tag" in refused(image="train:latest")["image"]
     assert "64 hexadecimal digits" in refused(image="train@sha256:0a0a")["image"]
@@ -111,3 +118,20 @@ def test_a_request_survives_its_way_through_json() -> None:
     assert JobRequest.of_json(json.loads(json.dumps(full.to_json()))) == full
     plain = JobRequest(name="noop", entry_point=Command(("true",)), image=IMAGE)
     assert JobRequest.of_json(plain.to_json()) == plain
+
+
+@pytest.mark.parametrize(
+    ("part", "told", "named"),
+    [
+        ("secrets", {"HF_TOKEN": {"name": "hf", "key": "value"}}, "secrets.HF_TOKEN"),
+        ("environment", {"RUN_ID": ["of-nobody-elses-business"]}, "environment.RUN_ID"),
+        ("resources", {"accelerator": {"name": "v4-8"}}, "resources.accelerator"),
+    ],
+)
+def test_a_request_of_another_version_is_refused_by_the_part_that_cannot_be_read(
+    part: str, told: object, named: str
+) -> None:
+    with pytest.raises(ConfigError) as refused:
+        JobRequest.of_json({**request().to_json(), part: told})
+    assert [each.subject for each in refused.value.problems] == [named]
+    assert "of-nobody-elses-business" not in str(refused.value), "it may be a secret"

@@ -6,14 +6,17 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from infra.jobs.store.by_firestore import FirestoreStore
 from infra.jobs.store.entries import LARGEST_VALUE, LONGEST_KEY, Entry, SharedStore, StoreError, Value
 from infra.jobs.store.locks import Lock, LockLostError, LockTakenError, held, status, statuses
 from infra.jobs.store.memory import MemoryStore
@@ -222,6 +225,34 @@ def test_a_block_whose_lock_was_lost_says_so_at_its_end() -> None:
     assert (found.holder, found.value) == ("thief", {"kept": True}), "what is another's is not given back"
 
 
+def test_a_block_that_was_paused_past_its_lease_says_so_at_its_end() -> None:
+    now = [NOON]
+    paused = pytest.raises(LockLostError, match="the lease ran out before the end")
+    with paused, held(Lock(store=MemoryStore(lambda: now[0]), key=KEY)):
+        now[0] += timedelta(hours=1)
+
+
+@pytest.mark.parametrize("silent", [1.0, 3600.0])
+def test_a_block_whose_store_falls_silent_ends_well_only_within_its_lease(silent: float) -> None:
+    told, ticks = Told(), [0.0]
+    lost = pytest.raises(LockLostError) if silent > LEASE else nullcontext()
+    with lost, held(Lock(store=told, key=KEY, lease=timedelta(seconds=LEASE), ticks=lambda: ticks[0])):
+        told.failures = 1
+        ticks[0] += silent
+
+
+def test_a_lock_that_is_given_back_by_a_write_whose_answer_was_lost_was_held_until_then() -> None:
+    faulty = Faulty(MemoryStore(lambda: NOON), losses=0)
+    mine = Lock(store=faulty, key=KEY)
+    mine.take()
+    faulty.losses = 1
+    with pytest.raises(StoreError):
+        mine.give_back()
+    assert mine.give_back()
+    assert Lock(store=faulty, key=KEY).take() > mine.token
+    assert not mine.give_back()
+
+
 def test_what_a_block_raises_is_what_comes_out_of_it() -> None:
     with pytest.raises(KeyError), held(Lock(store=MemoryStore(), key=KEY)):
         raise KeyError
@@ -258,11 +289,30 @@ def test_a_value_that_no_store_takes_is_refused(value: Value) -> None:
         MemoryStore().swap(KEY, "", value)
 
 
-@pytest.mark.parametrize("url", ["", "memcached://x", "firestore://my-lab", "firestore:///"])
+@pytest.mark.parametrize(
+    "url", ["", "memcached://x", "firestore://my-lab", "firestore:///", "redis://:hunter2@cache:x"]
+)
 def test_no_store_is_opened_where_none_is_named(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TIDEPOOL_STORE", url)
-    with pytest.raises(StoreError, match="redis://HOST:PORT or firestore://PROJECT/DATABASE"):
+    with pytest.raises(StoreError, match="redis://HOST:PORT or firestore://PROJECT/DATABASE") as refused:
         open_store()
+    assert "hunter2" not in str(refused.value)
+
+
+def test_a_store_whose_client_is_not_installed_is_refused_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "infra.jobs.store.by_redis", None)
+    with pytest.raises(StoreError, match="redis: its client is not installed") as refused:
+        open_store("redis://:hunter2@cache:6379")
+    assert "hunter2" not in str(refused.value)
+
+
+@pytest.mark.parametrize("key", [".", "..", "__run__", "_run/1"])
+def test_no_key_is_a_name_that_firestore_keeps_for_itself(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FIRESTORE_EMULATOR_HOST", "127.0.0.1:9")
+    store = FirestoreStore("my-lab", "locks")
+    name = store._document(key).id
+    store.close()
+    assert (name[0], unquote(name)) == ("%", key)
 
 
 def test_training_code_that_locks_loads_no_client_and_nothing_else_of_the_project() -> None:

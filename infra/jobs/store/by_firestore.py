@@ -1,7 +1,8 @@
 """The store on Firestore in native mode: a document a key, written under a precondition on its update time.
 
-Names of documents are keys in percent encoding, for a name may hold no slash. Values stand as JSON text, because a map
-of Firestore takes no list within a list. FIRESTORE_EMULATOR_HOST leads Google's client to an emulator.
+Names of documents are keys in percent encoding, for a name may have no slash, and some are Firestore's own. Values
+stand as JSON text, because a map of Firestore takes no list within a list. FIRESTORE_EMULATOR_HOST leads Google's
+client to an emulator.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class FirestoreStore:
         if not found.exists:
             return Entry(value=None, version=ABSENT, age=timedelta(), now=now)
         written = found.update_time
-        value = decoded(key, found.get("value"))
+        value = decoded(key, (found.to_dict() or {}).get("value"))
         return Entry(value=value, version=written.rfc3339(), age=max(timedelta(), now - written), now=now)
 
     def swap(self, key: str, version: str, value: Value | None) -> bool:
@@ -65,7 +66,7 @@ class FirestoreStore:
         return True
 
     def keys(self, prefix: str = "") -> Iterator[str]:
-        begin = quote(prefix, safe="")
+        begin = _name(prefix)
         asked = self._all.order_by(FieldPath.document_id()).select([])
         if begin:
             asked = asked.start_at({FieldPath.document_id(): begin}).end_at({FieldPath.document_id(): begin + _LAST})
@@ -78,7 +79,14 @@ class FirestoreStore:
         self._client.close()
 
     def _document(self, key: str) -> Any:
-        return self._all.document(quote(checked_key(key), safe=""))
+        return self._all.document(_name(checked_key(key)))
 
     def _at(self, version: str) -> Any:
         return self._client.write_option(last_update_time=DatetimeWithNanoseconds.from_rfc3339(version).timestamp_pb())
+
+
+def _name(key: str) -> str:
+    """Of a key's document, or how the names of a prefix's begin. Never `.`, `..` or `__x__`, which Firestore refuses
+    (firebase.google.com/docs/firestore/quotas, 2026-11)."""
+    name = quote(key, safe="")
+    return f"%{ord(name[0]):02X}{name[1:]}" if name.startswith((".", "_")) else name

@@ -96,23 +96,29 @@ class Lock:
         """Write the key's status and renew. LockLostError where it is held no more, and then nothing is written."""
         self._change(lambda entry: self._kept(entry) | {"value": dict(value)})
 
-    def give_back(self) -> None:
-        """End it where it is still held. The status stays, and so does the token, which the next one exceeds."""
-        with suppress(LockLostError):
-            self._change(lambda entry: self._kept(entry) | {"holder": ""})
-        self._until = float("-inf")
+    def give_back(self) -> bool:
+        """End it; whether it was held until then. The status stays, and the token, which the next one exceeds."""
+        try:
+            self._change(self._ended)
+        except LockLostError:
+            return False
+        finally:
+            self._until = float("-inf")
+        return True
 
     @property
     def is_sure(self) -> bool:
         """Whether it is held for sure, without asking: the lease counts from before the last call that renewed it."""
         return self.ticks() < self._until
 
-    def _change(self, decide: Callable[[Entry], Mapping[str, Any]]) -> None:
-        """Swap in what is decided of the key as it stands, again where another write came first."""
+    def _change(self, decide: Callable[[Entry], Mapping[str, Any] | None]) -> None:
+        """Swap in what is decided of the key as it stands, again where another write came first; nothing for None."""
         for _ in range(_ATTEMPTS):
             began = self.ticks()
             entry = self.store.read(self.key)
             wanted = decide(entry)
+            if wanted is None:
+                return
             if self.store.swap(self.key, entry.version, wanted):
                 self.token = wanted["token"]
                 self._until = began + self.lease.total_seconds()
@@ -137,6 +143,11 @@ class Lock:
             raise LockLostError(f"{self.key}: {why}; take it again, and look at its status before going on")
         return {**_body(entry), "seconds": self.lease.total_seconds()}
 
+    def _ended(self, entry: Entry) -> Mapping[str, Any] | None:
+        if _token(entry) == self.token and _body(entry).get("holder") == "":
+            return None  # by a write whose answer was lost
+        return self._kept(entry) | {"holder": ""}
+
 
 @contextmanager
 def held(lock: Lock) -> Generator[Lock]:
@@ -153,11 +164,14 @@ def held(lock: Lock) -> Generator[Lock]:
     finally:
         over.set()
         renewing.join()
+        kept = lock.is_sure
         # It ends by itself, and what the block came to is not lost over it.
         with suppress(StoreError):
-            lock.give_back()
+            kept = lock.give_back()
     if lost:
         raise lost[0]
+    if not kept:  # and no renewal has met that: the program was paused, or the store did not answer
+        raise LockLostError(f"{lock.key}: the lease ran out before the end; look at its status before going on")
 
 
 def _renew(lock: Lock, over: threading.Event, lost: list[LockLostError]) -> None:

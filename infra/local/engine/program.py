@@ -1,8 +1,8 @@
 """Running a Pulumi program in this process, against a monitor object instead of a gRPC channel.
 
 Owns the SDK's settings, its event loop, the threads in which it calls the monitor, and how many registrations are under
-way in it at once. Leaves no trace: settings, config
-and root stack live in a context of their own, so that one process can run many programs.
+way in it at once. Settings, config and root stack live in a context of their own, so that one process can run many
+programs.
 """
 
 from __future__ import annotations

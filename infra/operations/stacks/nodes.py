@@ -62,11 +62,13 @@ def _seen(google: Clients, cluster: Cluster) -> ClusterSeen:
 
 
 def _place(google: Clients, cluster: Mapping[str, Any]) -> KubePlace:
-    """The API of a cluster, asked as whoever runs."""
-    authority = base64.b64decode(cluster["masterAuth"]["clusterCaCertificate"]).decode()
+    """The API of a cluster, asked as whoever runs. Raises GoogleError for one that is made and has no address yet."""
+    authority = cluster.get("masterAuth", {}).get("clusterCaCertificate")
+    if not (authority and cluster.get("endpoint")):
+        raise GoogleError("reaching the API of the cluster", "GKE tells no address of it yet")
     return KubePlace(
         server=f"https://{cluster['endpoint']}",
-        tls=ssl.create_default_context(cadata=authority),
+        tls=ssl.create_default_context(cadata=base64.b64decode(authority).decode()),
         token=google.token,
     )
 
