@@ -64,12 +64,12 @@ def _store_has_teams(config: StackConfig, _: Sequence[StackConfig], subject: Sub
     if not has(config, "store", "queues") or config.store is None:
         return
     if config.queues is None:
-        rule = "jobs of teams use the store, and the stack declares no team"
+        rule = "the stack declares a store and no team whose jobs use it"
         yield Problem(subject(("store",)), "", rule, "tidepool:queues, or no store")
     elif has(config.store, "firestore") and config.store.firestore is not None and has(config.queues, "teams"):
         for index, team in right(config.queues.teams):
             if has(team, "account") and team.account is None:
-                rule = "its pods reach Firestore as a Google account, and this team has none"
+                rule = "the team has no Google account, as which its pods would reach Firestore"
                 yield Problem(
                     subject(("queues", "teams", index)), "", rule, "account: beside its name, or store: redis"
                 )
@@ -80,8 +80,8 @@ def _one_store(config: StackConfig, _: Sequence[StackConfig], subject: Subject) 
     if store is None or not has(store, "redis", "firestore"):
         return
     if (store.redis is None) == (store.firestore is None):
-        said = "redis, firestore" if store.redis else ""
-        yield Problem(subject(("store",)), said, "a stack has one store", "redis: or firestore:, one of them")
+        said, rule = ("redis, firestore", "two stores are declared") if store.redis else ("", "no service is named")
+        yield Problem(subject(("store",)), said, rule, "redis: or firestore:, one of them")
 
 
 def _store_range(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
@@ -91,14 +91,14 @@ def _store_range(config: StackConfig, _: Sequence[StackConfig], subject: Subject
         return
     where = subject(("store", "redis", "range"))
     if redis.range.prefixlen != _OF_REDIS:
-        rule = "Memorystore takes a range of eight addresses"
+        rule = f"the range has {redis.range.num_addresses:,} addresses, and Memorystore takes eight"
         yield Problem(where, str(redis.range), rule, f"such as {redis.range.network_address}/{_OF_REDIS}")
     cluster = config.cluster if has(config, "cluster") else None
     if cluster is None or not has(cluster, "ranges"):
         return
     for name in ("nodes", "pods", "services"):
         if redis.range.overlaps(getattr(cluster.ranges, name)):
-            rule = f"it overlaps with the cluster's range of {name}, {getattr(cluster.ranges, name)}"
+            rule = f"the range overlaps with the cluster's range of {name}, {getattr(cluster.ranges, name)}"
             yield Problem(where, str(redis.range), rule, "another range")
 
 
