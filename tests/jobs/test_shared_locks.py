@@ -258,11 +258,12 @@ def test_a_value_that_no_store_takes_is_refused(value: Value) -> None:
         MemoryStore().swap(KEY, "", value)
 
 
-@pytest.mark.parametrize("url", ["", "memcached://x", "firestore://my-lab", "firestore:///"])
+@pytest.mark.parametrize("url", ["", "memcached://:hunter2@x", "firestore://my-lab", "firestore:///"])
 def test_no_store_is_opened_where_none_is_named(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TIDEPOOL_STORE", url)
-    with pytest.raises(StoreError, match="redis://HOST:PORT or firestore://PROJECT/DATABASE"):
+    with pytest.raises(StoreError, match="redis://HOST:PORT or firestore://PROJECT/DATABASE") as error:
         open_store()
+    assert "hunter2" not in str(error.value)
 
 
 def test_training_code_that_locks_loads_no_client_and_nothing_else_of_the_project() -> None:

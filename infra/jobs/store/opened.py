@@ -26,7 +26,8 @@ def open_store(url: str | None = None) -> SharedStore:
             return FirestoreStore(*rest.split("/"))
     except ImportError as error:
         raise StoreError(
-            f"{named}: its client is not installed ({error}); install redis or google-cloud-firestore"
+            f"the client of {scheme} is not installed ({error}); install redis or google-cloud-firestore"
         ) from None
-    what = f"{named!r} names no store" if named else f"{VARIABLE} is not set"
+    # The address is not repeated: it may hold a password.
+    what = "the address names no store" if named else f"{VARIABLE} is not set"
     raise StoreError(f"{what}: redis://HOST:PORT or firestore://PROJECT/DATABASE")
