@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, PrivateAttr, TypeAdapter, ValidationError
 
@@ -70,38 +70,38 @@ class UnsureStack(StackConfig):
 _HIDE_LIMITS = frozenset(("project", "reservations", "quotas"))
 _HIDE_CHIPS = _HIDE_LIMITS | {"pools", "slices"}
 
-# Fields whose parts are saved one by one: a list keeps its length and order, a mapping what is right in it.
-_LISTS: Mapping[str, type[BaseModel]] = {
-    "pools": Pool,
-    "fallback": Fallback,
-    "reservations": Reservation,
-    "quotas": Quota,
-    "repositories": Repository,
-    "mirrors": Mirror,
-    "secrets": SecretDecl,
-    "freezes": Freeze,
-    "exceptions": RuleException,
-    "connections": SourceConnection,
-    "slices": Slices,
-    "cpu_pools": CpuPool,
-    "teams": Team,
-    "exclusions": Exclusion,
-    "batch": DaskClass,
-    "groups": WorkerGroup,
-}
-_MAPPINGS: Mapping[str, type[BaseModel]] = {
-    "registries": Registries,
-    "builds": Builds,
-    "runners": Runners,
-    "app": App,
-    "controller": Controller,
-    "cluster": Cluster,
-    "queues": Queues,
-    "store": LockStore,
-    "redis": RedisDecl,
-    "firestore": FirestoreDecl,
-    "maintenance": Maintenance,
-}
+_SAVED_IN_PARTS: frozenset[type[BaseModel]] = frozenset(
+    (
+        App,
+        Builds,
+        Cluster,
+        Controller,
+        CpuPool,
+        DaskClass,
+        Exclusion,
+        Fallback,
+        FirestoreDecl,
+        Freeze,
+        LockStore,
+        Maintenance,
+        Mirror,
+        Pool,
+        Queues,
+        Quota,
+        RedisDecl,
+        Registries,
+        Repository,
+        Reservation,
+        RuleException,
+        Runners,
+        SecretDecl,
+        Slices,
+        SourceConnection,
+        Team,
+        WorkerGroup,
+    )
+)
+"""Sections of which what is right is kept; a list of them keeps its length and order."""
 
 
 def has(thing: BaseModel, *fields: str) -> bool:
@@ -163,11 +163,20 @@ def _partial(model: type[M], raw: object) -> M:
 
 
 def _field(model: type[BaseModel], name: str, value: Any) -> Any:
-    if name in _LISTS:
-        return tuple(_partial(_LISTS[name], item) for item in value) if isinstance(value, list) else ()
-    if name in _MAPPINGS and isinstance(value, Mapping):
-        return _partial(_MAPPINGS[name], value)
+    part, is_list = _part(model, name)
+    if part is not None and is_list:
+        return tuple(_partial(part, item) for item in value) if isinstance(value, list) else ()
+    if part is not None and isinstance(value, Mapping):
+        return _partial(part, value)
     return _checked(model, name, value)
+
+
+@cache
+def _part(model: type[BaseModel], name: str) -> tuple[type[BaseModel] | None, bool]:
+    """The section of a field that is saved in parts, and whether the field is a list of such."""
+    annotation = model.model_fields[name].annotation
+    within = {annotation, *get_args(annotation)}
+    return next(iter(_SAVED_IN_PARTS & within), None), get_origin(annotation) is tuple
 
 
 def _checked(model: type[BaseModel], name: str, value: Any) -> Any:

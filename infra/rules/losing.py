@@ -112,7 +112,8 @@ def _grows(edit: Edit) -> Iterator[Broken]:
 
 
 def _chips(config: StackConfig) -> int:
-    return sum(pool.slices * pool.accelerator.chips for pool in config.pools)
+    """Of all that an edit may bring: the VMs of pools, and slices of the cluster at their most."""
+    return sum(each.slices * each.accelerator.chips for each in (*config.pools, *config.slices))
 
 
 RULES: Final = (

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -74,8 +75,9 @@ def build(names: Iterable[str]) -> list[str]:
 def _build(name: str) -> None:
     with tempfile.TemporaryDirectory(dir=BIN, prefix=f".{name}-") as folder:
         built = Path(folder) / name
+        package = (PACKAGES | CONTROL_PLANE)[name]
         done = subprocess.run(
-            ["go", "build", "-trimpath", "-o", str(built), (PACKAGES | CONTROL_PLANE)[name]],
+            ["go", "build", "-trimpath", f"-ldflags={_linked(name)}", "-o", str(built), package],
             cwd=_module(name), check=False, capture_output=True, text=True,
             env={**os.environ, "GOFLAGS": "-mod=readonly"},
         )  # fmt: skip
@@ -102,6 +104,15 @@ def _module(name: str) -> Path:
     return MODULE / "kubernetes" if name in CONTROL_PLANE else MODULE
 
 
+def _linked(name: str) -> str:
+    """What the linker is told. Kubernetes knows its version by this alone, and Kueue refuses a server without one."""
+    if name not in CONTROL_PLANE:
+        return ""
+    version = re.search(r"\bk8s\.io/kubernetes (v\S+)", (_module(name) / "go.mod").read_text())
+    return f"-X k8s.io/component-base/version.gitVersion={version[1]}" if version else ""
+
+
 def _pins(name: str) -> str:
     module = _module(name)
-    return hashlib.sha256((module / "go.mod").read_bytes() + (module / "go.sum").read_bytes()).hexdigest()
+    pinned = (module / "go.mod").read_bytes() + (module / "go.sum").read_bytes() + _linked(name).encode()
+    return hashlib.sha256(pinned).hexdigest()

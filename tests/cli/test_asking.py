@@ -70,7 +70,7 @@ def _up_until_vms_are_being_made(checkout: Checkout, stop: signal.Signals) -> tu
 def test_ctrl_c_waits_for_what_is_under_way_and_the_next_run_goes_on(clouded: Checkout) -> None:
     code, said, problems = _up_until_vms_are_being_made(clouded, signal.SIGINT)
     assert code == 130
-    assert "warning: stopping: nothing new is begun" in said
+    assert "warning: stopping: waiting for what is under way, starting nothing new" in said
     assert problems == "Interrupted. Whatever had begun is recorded; `./tidepool up ci` goes on from there.\n"
     made = clouded.json("cloud", "status")["nodes"]
     assert set(made) == {"READY"}
@@ -85,7 +85,7 @@ def test_an_end_by_a_service_manager_is_heard_as_ctrl_c(clouded: Checkout) -> No
     clouded.edit("ci", "        us-east1-c: 2\n", "        us-east1-c: 4\n")
     code, said, problems = _up_until_vms_are_being_made(clouded, signal.SIGTERM)
     assert (code, problems.partition(".")[0]) == (130, "Interrupted")
-    assert "warning: stopping: nothing new is begun" in said
+    assert "warning: stopping: waiting for what is under way, starting nothing new" in said
     assert set(clouded.json("cloud", "status")["nodes"]) == {"READY"}
     clouded.path("ci").write_text(good)
     clouded.ok("up", "ci", "--no-drain")

@@ -101,6 +101,12 @@ def over_budget(before: Stack, after: Stack) -> bool:
     return budget is not None and cost > Decimal(budget["usd_per_month"]) and dollars(before)[0] <= cost
 
 
+def grown(before: Stack, after: Stack) -> bool:
+    """Whether an edit adds over 256 chips, or over 64 and more than three times those before (docs/rules.md)."""
+    was, becomes = chips(before).total(), chips(after).total()
+    return becomes - was > 256 or (was > 0 and becomes > 4 * was and becomes - was > 64)
+
+
 def frozen(before: Stack, after: Stack, today: date) -> bool:
     """Whether an edit of the fleet falls into a window of either version that nobody has overridden."""
     if all(before[key] == after[key] for key in ("pools", "reservations", "quotas")):

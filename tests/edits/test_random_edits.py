@@ -109,6 +109,7 @@ class Life:
             any(recount.exceeded(after, others)),
             recount.over_budget(before, after),
             recount.frozen(before, after, NOON.date()),
+            recount.grown(before, after),
         )
         assert meaning.stops == any(stops), (stops, [str(each) for each in meaning.findings])
         if not meaning.stops and not any(recount.exceeded(before, others)):

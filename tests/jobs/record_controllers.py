@@ -8,7 +8,6 @@ own client, and writes one file a scenario. Without `TIDEPOOL_KUEUE` it records 
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import tempfile
@@ -22,7 +21,7 @@ from infra.jobs.evidence import condition, holds
 from infra.jobs.request import Retries
 from infra.model.addons import addons
 from tests.jobs.queued_plane import POOLS, TEAM, QueuedPlane, now, place, running_plane, until
-from tests.jobs.recording import FOLDER
+from tests.jobs.recording import FOLDER, written
 from tests.local.kubernetes.operators import KUEUE
 from tests.model.test_queues import stack
 
@@ -44,7 +43,7 @@ def waiting(plane: QueuedPlane) -> None:
     jobs = []
     for name in ("first", "second", "third"):
         jobs.append(plane.submit(name, 2))
-        until(lambda name=name: condition(plane.workload(name), "QuotaReserved") is not None, f"Kueue has seen {name}")
+        until(lambda name=name: bool(plane.workload(name)), f"Kueue has seen {name}")
         time.sleep(1.1)  # Kueue orders by creation times, which have whole seconds.
     plane.runs(jobs[0])
     until(lambda: [place(each) for each in jobs[1:]] == [0, 1], "both have a place")
@@ -218,8 +217,7 @@ def main(names: list[str]) -> None:
                 plane.seen("stuck")
                 sys.stderr.write(f"{name}: {error}\n")
             about = {"about": SCENARIOS[name].__doc__, "versions": versions, "recorded": now()[:10]}
-            said = json.dumps(about | {"moments": plane.moments}, indent=1, sort_keys=True)
-            (FOLDER / f"{name}.json").write_text(said + "\n", encoding="utf-8")
+            (FOLDER / f"{name}.json").write_text(written(about | {"moments": plane.moments}), encoding="utf-8")
             sys.stdout.write(f"{name}: {', '.join(plane.moments)}\n")
             plane.clear()
 

@@ -33,6 +33,21 @@ _STATUS_LEFT_OUT: Final = (
 )  # fmt: skip
 
 
+_LABELS_LEFT_OUT: Final = (
+    "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name", "controller-uid", "job-name",
+    "jobset.sigs.k8s.io/global-replicas", "jobset.sigs.k8s.io/group-name", "jobset.sigs.k8s.io/group-replicas",
+    "jobset.sigs.k8s.io/job-global-index", "jobset.sigs.k8s.io/job-group-index", "jobset.sigs.k8s.io/job-key",
+    "jobset.sigs.k8s.io/jobset-uid", "jobset.sigs.k8s.io/replicatedjob-replicas", "jobset.sigs.k8s.io/priority",
+    "kubernetes.io/hostname", "node.kubernetes.io/instance-type", "topology.kubernetes.io/zone",
+)  # fmt: skip
+_CONDITION: Final = ("type", "status", "reason", "message", "lastTransitionTime")
+_CONDITIONS_LEFT_OUT: Final = (
+    "Initialized", "PodScheduled", "ContainersReady", "PodReadyToStartContainers", "MemoryPressure", "DiskPressure",
+    "PIDPressure", "NetworkUnavailable",
+)  # fmt: skip
+"""What kwok says for a kubelet."""
+
+
 def moment(api: ClusterApi, namespace: str) -> dict[str, Any]:
     """Everything by which jobs of a namespace are explained, as it stands now."""
     batch, core = f"/apis/batch/v1/namespaces/{namespace}/jobs", f"/api/v1/namespaces/{namespace}/pods"
@@ -65,11 +80,29 @@ def trimmed(body: Mapping[str, Any]) -> dict[str, Any]:
         kept["containers"] = [{"name": each["name"]} for each in spec["containers"]]
     if "podSets" in spec:
         kept["podSets"] = [{name: each[name] for name in ("name", "count")} for each in spec["podSets"]]
-    return {
-        "metadata": {name: body["metadata"][name] for name in _METADATA if name in body["metadata"]},
-        "spec": kept,
-        "status": {name: value for name, value in status.items() if name not in _STATUS_LEFT_OUT},
+    told = {name: body["metadata"][name] for name in _METADATA if name in body["metadata"]}
+    told["labels"] = {name: value for name, value in told.get("labels", {}).items() if name not in _LABELS_LEFT_OUT}
+    told["annotations"] = {
+        name: value for name, value in told.get("annotations", {}).items() if name.startswith("tidepool/")
     }
+    said = {name: value for name, value in status.items() if name not in _STATUS_LEFT_OUT}
+    said["conditions"] = [
+        {name: value for name, value in each.items() if name in _CONDITION}
+        for each in said.get("conditions", ())
+        if each["type"] not in _CONDITIONS_LEFT_OUT
+    ]
+    return {"metadata": told, "spec": kept, "status": said}
+
+
+def written(recorded: Mapping[str, Any]) -> str:
+    """As it stands in its file: one object a line."""
+    lines = []
+    for name, objects in recorded["moments"].items():
+        rows = ",\n".join(f"{json.dumps(at)}: {json.dumps(body, sort_keys=True)}" for at, body in objects.items())
+        lines.append(f"{json.dumps(name)}: {{\n{rows}\n}}")
+    moments = ",\n".join(lines)
+    about = json.dumps({name: value for name, value in recorded.items() if name != "moments"})
+    return f'{about[:-1]}, "moments": {{\n{moments}\n}}}}\n'
 
 
 def load(scenario: str) -> dict[str, Any]:

@@ -179,3 +179,8 @@ def test_comment_counts_node_pools_that_go_with_their_chips() -> None:
     assert "## ci: -1 slice, -16 chips" in said
     assert "deletes 1 node pool (16 chips)" in said
     assert "A job that runs on one of these node pools is lost." in said
+
+
+def test_slices_that_grow_as_only_a_slip_of_a_digit_would_are_held() -> None:
+    found = meaning(slices("buffer: 1, maximum: 6"), slices("buffer: 1, maximum: 60"))
+    assert [(each.rule, each.subject) for each in found.findings if each.rule == "growth"] == [("growth", "chips")]

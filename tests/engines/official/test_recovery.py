@@ -93,7 +93,7 @@ def test_what_the_cloud_has_is_adopted_and_what_it_lacks_is_forgotten() -> None:
     ]
     assert state.in_flight == []
     assert "an earlier run was killed" in said[0]
-    assert said[-1].endswith("since the cloud does not have them: tpu-ci-us-west4-a-4")
+    assert said[-1].endswith("since they do not exist in the cloud: tpu-ci-us-west4-a-4")
 
 
 @pytest.mark.parametrize("count", range(5))

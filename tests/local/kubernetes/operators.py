@@ -18,7 +18,7 @@ from typing import Any, Final
 import urllib3
 import yaml
 
-from infra.local.kubernetes.reach import ApiRefusedError, ClusterApi
+from infra.local.kubernetes.reach import ApiRefusedError, ClusterApi, UnreachableError
 from infra.model.addons import kueue_values
 from infra.model.schema import StackConfig
 from tests.lacking import lacking
@@ -139,5 +139,5 @@ def _answers(api: ClusterApi) -> bool:
     """Whether the place in a queue can be asked."""
     try:
         return api.find("/apis/visibility.kueue.x-k8s.io/v1beta2") is not None
-    except ApiRefusedError:
+    except (ApiRefusedError, UnreachableError):
         return False

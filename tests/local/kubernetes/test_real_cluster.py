@@ -53,6 +53,11 @@ def tpu_node(name: str) -> dict[str, Any]:
     }
 
 
+def test_the_server_knows_which_version_it_is(real: LocalCluster) -> None:
+    """Kueue does not start beside one that says none."""
+    assert client.VersionApi(real.core.api_client).get_code().git_version.startswith("v1.36.")
+
+
 def until(holds: Callable[[], bool]) -> None:
     deadline = time.monotonic() + _PATIENCE
     while not holds():

@@ -167,7 +167,7 @@ def test_labels_are_secret_where_the_provider_adds_to_them() -> None:
 
 
 def test_an_id_of_another_form_is_refused_with_the_right_one() -> None:
-    with pytest.raises(ProviderError, match="it has the form projects/"):
+    with pytest.raises(ProviderError, match="which has the form projects/"):
         PROVIDER.read(VM, "zones/us-west4-a/instances/tpu-ci-0", {})
 
 

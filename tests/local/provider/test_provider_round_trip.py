@@ -639,6 +639,29 @@ LIVES = [
         change={"labels": {"team": "core"}},
         shows={"addressType": "EXTERNAL", "networkTier": "PREMIUM"},
     ),
+    Life(
+        "gcp:redis/instance:Instance",
+        f"projects/{PROJECT}/locations/us-central1/instances/locks",
+        {
+            "name": "locks",
+            "region": "us-central1",
+            "tier": "STANDARD_HA",
+            "memorySizeGb": 5,
+            "redisVersion": "REDIS_7_2",
+            "authorizedNetwork": NETWORK,
+            "reservedIpRange": "10.9.0.0/29",
+            "redisConfigs": {"maxmemory-policy": "noeviction"},
+        },
+        needs=(THE_NETWORK,),
+        change={"memorySizeGb": 8},
+        shows={"port": 6379},
+    ),
+    Life(
+        "gcp:firestore/database:Database",
+        f"projects/{PROJECT}/databases/locks",
+        {"name": "locks", "locationId": "us-central1", "type": "FIRESTORE_NATIVE", "deletionPolicy": "DELETE"},
+        change={"pointInTimeRecoveryEnablement": "POINT_IN_TIME_RECOVERY_ENABLED"},
+    ),
 ]
 
 

@@ -1,0 +1,67 @@
+"""What the real controllers of Kueue and JobSet answered, as `jobs list` and `jobs why` read it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+
+from infra.jobs.client import JobPhase, JobState
+from infra.jobs.gke import GkeClient
+from infra.jobs.kube import Kube
+from infra.jobs.outcomes import Attempts, Outcome
+from tests.jobs.cluster import running_cluster
+from tests.jobs.queued_plane import TEAM
+from tests.jobs.recording import load, play, pools_by_slice
+
+At = Callable[[str, str], GkeClient]
+
+
+@pytest.fixture
+def at() -> Iterator[At]:
+    """A client of the cluster as it was in a scenario at a moment."""
+    with running_cluster() as cluster:
+        client = GkeClient(Kube(replace(cluster.place, namespace=TEAM)))
+
+        def played(scenario: str, name: str) -> GkeClient:
+            play(cluster, load(scenario), name)
+            return client
+
+        yield played
+
+
+def listed(client: GkeClient) -> dict[str, JobState]:
+    return {each.name: each for each in client.jobs()}
+
+
+def test_an_admitted_job_has_one_pod_a_vm_and_one_slice_a_pool() -> None:
+    placed = pools_by_slice(load("success")["moments"]["running"], "llama")
+    assert sorted(len(hosts) for hosts in placed.values()) == [4, 4]
+    assert [len(set(hosts.values())) for hosts in placed.values()] == [1, 1]
+    assert len({pool for hosts in placed.values() for pool in hosts.values()}) == 2
+
+
+def test_a_job_runs_and_then_is_a_success(at: At) -> None:
+    running = at("success", "running").job("llama").state()
+    assert (running.phase, running.attempts, running.because) == (JobPhase.RUNNING, Attempts(), ())
+    client = at("success", "ended")
+    assert client.job("llama").state().outcome is Outcome.SUCCESS
+    assert listed(client)["llama"].outcome is Outcome.SUCCESS
+
+
+def test_jobs_that_wait_are_told_their_place_by_kueue(at: At) -> None:
+    client = at("waiting", "two wait")
+    waits = [client.job(name).state().waiting for name in ("second", "third")]
+    assert [each and (each.queue, each.place) for each in waits] == [("v4-32", 0), ("v4-32", 1)]
+    assert waits[0] is not None
+    assert "insufficient unused quota for google.com/tpu in flavor v4-32-spot, 16 more needed" in waits[0].says
+    assert {name: state.phase for name, state in listed(client).items() if name != "first"} == {
+        "second": JobPhase.WAITING, "third": JobPhase.WAITING,
+    }  # fmt: skip
+
+
+def test_a_job_of_more_slices_than_its_queue_may_have_says_so(at: At) -> None:
+    waits = at("too_large", "waiting").job("huge").state().waiting
+    assert waits is not None
+    assert "insufficient quota" in waits.says
