@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from infra.model.errors import Problem
@@ -46,6 +46,34 @@ def _teams_use_what_is_there(config: StackConfig, _: Sequence[StackConfig], subj
                 at = subject(("queues", "teams", index, "accelerators", place))
                 fix = f"one of {', '.join(sorted(there))}" if there else "an entry of tidepool:slices first"
                 yield Problem(at, shown(accelerator.name), "the stack declares no slices of this accelerator", fix)
+
+
+def _accounts_are_of_one_stack(
+    config: StackConfig, siblings: Sequence[StackConfig], subject: Subject
+) -> Iterator[Problem]:
+    """Google knows pods by project, namespace and service account, and not by cluster
+    (cloud.google.com/kubernetes-engine/docs/concepts/workload-identity, read 2026-11)."""
+    mine = _accounts_of_teams(config)
+    for other in siblings:
+        theirs = _accounts_of_teams(other)
+        if not mine or not theirs or config.project != other.project:
+            continue
+        for name in sorted(mine.keys() & theirs.keys()):
+            index, account = mine[name]
+            if shared := account or theirs[name][1]:
+                rule = (
+                    f"stack {other.stack} has a team of this name in {other.project}, and pods of both act as {shared}"
+                )
+                fix = "another name for one of them, or neither with an account"
+                yield Problem(subject(("queues", "teams", index, "name")), name, rule, fix)
+
+
+def _accounts_of_teams(config: StackConfig) -> Mapping[str, tuple[int, str | None]]:
+    """Place and account of each team, by its name."""
+    queues = _queues(config)
+    if queues is None or not has(config, "project") or not has(queues, "teams"):
+        return {}
+    return {team.name: (index, team.account) for index, team in right(queues.teams) if has(team, "name", "account")}
 
 
 def _reclaim_of_what_is_lent(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
@@ -106,6 +134,7 @@ RULES: Final[tuple[Rule, ...]] = (
     _queues_have_a_cluster,
     _teams_once,
     _teams_use_what_is_there,
+    _accounts_are_of_one_stack,
     _reclaim_of_what_is_lent,
     _store_has_teams,
     _one_store,
