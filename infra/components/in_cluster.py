@@ -150,7 +150,9 @@ class InCluster(pulumi.ComponentResource):
             service_account_id=each.account,
             role=FEDERATED,
             member=each.pods,
-            opts=pulumi.ResourceOptions(parent=self),
+            # Google knows a grant by its account, role and member: the delete of one whose account is spelled in
+            # another way would take the new one away.
+            opts=pulumi.ResourceOptions(parent=self, delete_before_replace=True),
         )
 
 

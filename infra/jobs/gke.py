@@ -19,6 +19,7 @@ from infra.jobs.request import JobRequest
 from infra.jobs.standing import Evidence, state
 from infra.jobs.waiting import free_slices, no_queue
 from infra.model.gke_shapes import TPU_RESOURCE
+from infra.model.queue_objects import QUEUE_LABEL
 
 KUEUE: Final = "/apis/kueue.x-k8s.io/v1beta2"
 VISIBILITY: Final = "/apis/visibility.kueue.x-k8s.io/v1beta2"
@@ -244,4 +245,4 @@ def _owned(workloads: Sequence[Body], owner: Body) -> Body | None:
 
 
 def _queue(found: Body) -> str:
-    return found["metadata"].get("labels", {}).get("kueue.x-k8s.io/queue-name", "")
+    return found["metadata"].get("labels", {}).get(QUEUE_LABEL, "")

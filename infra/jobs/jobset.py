@@ -21,7 +21,7 @@ from infra.model import names
 from infra.model.catalogue import AcceleratorType
 from infra.model.errors import ConfigError, Problem
 from infra.model.gke_shapes import NODE_POOL_LABEL, TPU_RESOURCE, GkeShape, gke_shape
-from infra.model.queue_objects import FROM_STORE, TRAINER
+from infra.model.queue_objects import FROM_STORE, TRAINER, in_queue
 
 API_VERSION: Final = "jobset.x-k8s.io/v1alpha2"
 JOBSETS: Final = "/apis/jobset.x-k8s.io/v1alpha2"
@@ -68,9 +68,7 @@ def jobset(request: JobRequest) -> dict[str, Any]:
         raise ConfigError([Problem(f"job {request.name}: image", "", rule, "--image IMAGE@sha256:...")])
     labels = {JOB: request.name}
     if request.queue:
-        labels["kueue.x-k8s.io/queue-name"] = request.queue
-        if request.priority:
-            labels["kueue.x-k8s.io/priority-class"] = request.priority
+        labels |= in_queue(request.queue, request.priority)
         if request.time_limit is not None:
             labels["kueue.x-k8s.io/max-exec-time-seconds"] = str(request.time_limit)
     return {

@@ -12,6 +12,7 @@ from infra.jobs.jobset import CANCELLED, INTERRUPTED, REQUEST
 from infra.jobs.outcomes import Attempts, Outcome
 from infra.jobs.request import JobRequest, Retries, recorded
 from infra.jobs.waiting import TOO_LONG, eviction, unknown_to_kueue, waiting
+from infra.model.queue_objects import QUEUE_LABEL
 
 BACKEND: Final = "gke"
 _JOB_REASONS: Final = {
@@ -44,7 +45,7 @@ def state(seen: Evidence) -> JobState:
     phase, outcome = _phase(seen)
     last = weightiest([each for each in seen.found if each.outcome is not Outcome.SUCCESS]) or _of_jobs(seen)
     waits = None
-    queue = jobset["metadata"].get("labels", {}).get("kueue.x-k8s.io/queue-name", "")
+    queue = jobset["metadata"].get("labels", {}).get(QUEUE_LABEL, "")
     if phase is JobPhase.WAITING and seen.workload is not None:
         waits = waiting(seen.workload, seen.pending)
     elif phase is JobPhase.WAITING and queue:

@@ -98,9 +98,9 @@ class NodesNow(JsonShape):
         if self.slices is not None:
             standing, least = self.slices.standing, self.slices.least
             if standing is not None and standing < least:
-                yield f"{self.where}: {standing} of {least} slices stand that always shall{self._by_hand}"
+                yield f"{self.where}: {standing} of {least} slices stand; {least} must always stand{self._by_hand}"
         elif self.ready is not None and self.ready < self.least:
-            yield f"{self.where}: {self.ready} of {self.least} nodes are ready that always shall"
+            yield f"{self.where}: {self.ready} of {self.least} nodes are ready; {self.least} must always be"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +122,7 @@ class ClusterNow(JsonShape):
         if self.state == MISSING:
             return (f"cluster {self.name} is not there",)
         own = () if self.state in {RUNNING, UNKNOWN, *ON_THE_WAY} else (f"cluster {self.name} is {self.state}",)
-        strays = (f"node pool {name} is ours and not declared" for name in self.strays)
+        strays = (f"node pool {name} has a label of Tidepool's and is not declared" for name in self.strays)
         return (*own, *(trouble for row in self.rows for trouble in row.troubles), *strays)
 
     @property

@@ -171,11 +171,7 @@ def _on_registry(thing: Guarded, config: StackConfig, stacks: Sequence[StackConf
 
 def _checkpoints(config: StackConfig) -> Mapping[str, str]:
     """The buckets that groups declare, with the team whose pods write there."""
-    return {
-        group.checkpoints.bucket: group.team
-        for group in config.groups
-        if group.image is not None and group.checkpoints.location is not None
-    }
+    return {own.bucket: group.team for group in config.groups if (own := group.own_bucket) is not None}
 
 
 def _on_bucket(bucket: str, config: StackConfig) -> Iterator[Grant]:

@@ -221,8 +221,9 @@ def _kind(group: WorkerGroup) -> str:
 
 def _container(group: WorkerGroup, role: str, command: tuple[str, ...], port: int | None) -> dict[str, Any]:
     first = f"{_named(group, TRAIN)}-0.{host(group, TRAIN)}"
-    told = {
-        "TIDEPOOL_CHECKPOINTS": f"gs://{group.checkpoints.bucket}/{group.name}",
+    kept = group.checkpoints
+    told = {"TIDEPOOL_CHECKPOINTS": f"gs://{kept.bucket}/{group.name}"} if kept else {}
+    told |= {
         "TIDEPOOL_CURRICULUM": f"{host(group, CURRICULUM)}:{group.curriculum.port}",
         "TIDEPOOL_WEIGHTS": f"grpc://{first}:{group.train.port}",
     }

@@ -6,22 +6,17 @@ accelerator type holds (`infra.model.catalogue`) nor how capacity is printed.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from infra.model.catalogue import AcceleratorType, CapacityKind
 from infra.model.json_shape import JsonShape
+from infra.model.plan import Plan, Status, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from infra.model.fleet import CapacityRow
-    from infra.model.plan import Plan, Step
-from collections import Counter
-from collections.abc import Mapping
-
-from infra.model.plan import Plan, Status
 
 VM_TYPE = "gcp:tpu/v2Vm:V2Vm"
 POOL_TYPE = "tidepool:runner_pool:RunnerPool"

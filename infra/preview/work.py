@@ -1,4 +1,7 @@
-"""What an edit of Dask classes and groups means. Neither makes capacity: both use what the stack declares elsewhere."""
+"""What an edit of Dask classes and groups means, and of the store of jobs' locks.
+
+Neither classes nor groups make capacity: both use what the stack declares elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
 from infra.model.groups import chips_of
-from infra.model.schema import DaskClass, StackConfig, WorkerGroup
+from infra.model.schema import DaskClass, LockStore, StackConfig, WorkerGroup
 
 T = TypeVar("T", DaskClass, WorkerGroup)
 
@@ -22,6 +25,26 @@ def work_changes(base: StackConfig, head: StackConfig) -> Iterator[tuple[str, st
         held = [f"{before.get(queue, 0)} -> {after.get(queue, 0)} chips of {queue}" for queue in sorted(before | after)]
         says = f"group {name} holds {', '.join(held)} out of the slices that the stack declares; it makes no capacity"
         yield f"groups[{name}]", says
+
+
+def store_lost(base: StackConfig, head: StackConfig) -> str:
+    """What becomes of a store that is not kept, as a sentence; empty where it stays, or there was none."""
+    was, becomes = _fixed(base.store), _fixed(head.store)
+    if not was or was == becomes:
+        return ""
+    changed = [f"{key} {was[key]} -> {becomes[key]}" for key in was if key in becomes and was[key] != becomes[key]]
+    what = f"replaced ({', '.join(changed)})" if becomes else "deleted"
+    return f"the store is {what}: every lock and status in it is lost"
+
+
+def _fixed(store: LockStore | None) -> Mapping[str, str]:
+    """What Google cannot change of it: with another value of one, it is another store."""
+    if store is None:
+        return {}
+    if (redis := store.redis) is not None:
+        said = {"region": redis.region, "range": str(redis.range), "replicated": str(redis.replicated).lower()}
+        return {"service": "redis", **said}
+    return {"service": "firestore", "location": store.firestore.location} if store.firestore is not None else {}
 
 
 def _pairs(before: Mapping[str, T], after: Mapping[str, T]) -> Iterator[tuple[str, T | None, T | None]]:

@@ -36,9 +36,7 @@ def declare_queues(
     buckets = [
         Checkpoints(f"checkpoints-{group.name}", CheckpointsArgs(**_bucket(config, each), account=account), ready)
         for group in config.groups
-        if group.image is not None
-        and (each := group.checkpoints).location is not None
-        and (account := accounts[group.team]) is not None
+        if (each := group.own_bucket) is not None and (account := accounts[group.team]) is not None
     ]
     args = InClusterArgs(
         cluster=cluster.name,
@@ -67,10 +65,10 @@ def declare_queues(
     told: dict[str, Mapping[str, Any]] = {
         "queues": {team.name: list(queues_of(shared, team.name)) for team in queues.teams}
     }
-    if config.batch:
-        told["batch"] = {each.name: _class_output(each) for each in config.batch}
-    if config.groups:
-        told["groups"] = {each.name: _group_output(each) for each in config.groups}
+    if batch := [each for each in config.batch if each.image is not None]:
+        told["batch"] = {each.name: _class_output(each) for each in batch}
+    if groups := [each for each in config.groups if each.image is not None]:
+        told["groups"] = {each.name: _group_output(each) for each in groups}
     return told
 
 

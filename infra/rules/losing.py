@@ -57,11 +57,7 @@ def protected_losses(before: StackConfig, after: StackConfig) -> Iterator[str]:
 
 def _checkpoints(config: StackConfig) -> set[str]:
     """Buckets that groups with an image declare; one that moves to another place is replaced."""
-    return {
-        f"{each.checkpoints.bucket} in {each.checkpoints.location}"
-        for each in config.groups
-        if each.image is not None and each.checkpoints.location is not None
-    }
+    return {f"{own.bucket} in {own.location}" for each in config.groups if (own := each.own_bucket) is not None}
 
 
 def _registries(config: StackConfig) -> tuple[set[str], set[str]]:

@@ -65,6 +65,7 @@ def test_pods_may_act_as_their_teams_account_and_no_other(made: Built) -> None:
     (grant,) = [each for each in made.of("serviceaccount/iAMMember:IAMMember") if each.name == "rl-trainer"]
     assert grant.inputs["member"] == "serviceAccount:my-lab-tpus.svc.id.goog[rl/trainer]"
     assert grant.inputs["serviceAccountId"].endswith("/trainer@my-lab-tpus.iam.gserviceaccount.com")
+    assert grant.delete_before_replace, "deleted last, an account spelled in another way would take the new grant away"
 
 
 def test_outputs_say_which_queues_each_team_has(made: Built) -> None:

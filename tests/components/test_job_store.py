@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from infra.jobs.store.opened import VARIABLE
 from infra.model.grants import Guarded, Kind, guarded, strange
 from infra.program.stack import declare
 from tests.model.test_queues import stack
@@ -53,7 +54,7 @@ def test_no_password_of_a_store_is_ever_in_the_state(redis: Built) -> None:
 def test_pods_of_each_team_are_told_where_the_store_is(redis: Built, firestore: Built) -> None:
     for program, scheme in ((redis, "redis://"), (firestore, "firestore://my-lab-tpus/tidepool-training")):
         (told,) = [each for each in program.of("ConfigMap") if each.name == "ConfigMap/rl/tidepool-store"]
-        assert told.inputs["data"]["TIDEPOOL_STORE"].startswith(scheme)
+        assert told.inputs["data"][VARIABLE].startswith(scheme)
 
 
 def test_an_edited_address_never_leaves_pods_without_one(redis: Built) -> None:

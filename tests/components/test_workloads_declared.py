@@ -93,5 +93,6 @@ def test_what_has_no_image_is_told_and_not_declared() -> None:
     built = build(lambda: declare(config), stack="training")
     assert not built.of("DaskCluster")
     assert not built.of("StatefulSet")
+    assert not {"batch", "groups"} & built.outputs.keys(), "nobody listens there"
     assert "nothing is declared of batch[transform], groups[math]" in unbuilt(config)
     assert unbuilt(stack()) == ""

@@ -290,7 +290,7 @@ def test_a_value_that_no_store_takes_is_refused(value: Value) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["", "memcached://x", "firestore://my-lab", "firestore:///", "redis://:hunter2@cache:x"]
+    "url", ["", "memcached://:hunter2@x", "firestore://my-lab", "firestore:///", "redis://:hunter2@cache:x"]
 )
 def test_no_store_is_opened_where_none_is_named(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TIDEPOOL_STORE", url)
@@ -301,7 +301,7 @@ def test_no_store_is_opened_where_none_is_named(url: str, monkeypatch: pytest.Mo
 
 def test_a_store_whose_client_is_not_installed_is_refused_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "infra.jobs.store.by_redis", None)
-    with pytest.raises(StoreError, match="redis: its client is not installed") as refused:
+    with pytest.raises(StoreError, match="the client of redis is not installed") as refused:
         open_store("redis://:hunter2@cache:6379")
     assert "hunter2" not in str(refused.value)
 

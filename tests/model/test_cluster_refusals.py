@@ -226,3 +226,30 @@ def test_cluster_of_another_stack_is_refused_and_one_of_another_region_is_not() 
     assert problem.rule == "stack second declares cluster train of project my-lab in us-central2"
     of = cluster(region="us-central1", zones="[us-central1-a]")
     assert parsed(text(entry(accelerator="v5p-8", zone="us-central1-a"), of=of), siblings=(other,)).cluster is not None
+
+
+def team(name: str = "rl", account: str = "") -> str:
+    said = f", account: {account}@my-lab.iam.gserviceaccount.com" if account else ""
+    return f"{{teams: [{{name: {name}{said}}}]}}\n"
+
+
+@pytest.mark.parametrize(("mine", "theirs"), [("trainer", ""), ("", "trainer"), ("trainer", "trainer")])
+def test_teams_of_two_stacks_whose_pods_google_cannot_tell_apart_are_refused(mine: str, theirs: str) -> None:
+    elsewhere = {"cluster": cluster(name="second"), "slices": entry(accelerator="v4-8"), "pools": "[]\n"}
+    other = sibling(stack="second", queues=team(account=theirs), **elsewhere)
+    problem = the_refusal(text(queues=team(account=mine)), siblings=(other,))
+    assert problem.subject.endswith("queues.teams[0].name")
+    assert problem.rule == (
+        "stack second has a team of this name in my-lab, and pods of both act as trainer@my-lab.iam.gserviceaccount.com"
+    )
+
+
+def test_teams_of_two_stacks_that_share_no_google_account_may_have_one_name() -> None:
+    elsewhere = {"cluster": cluster(name="second"), "slices": entry(accelerator="v4-8"), "pools": "[]\n"}
+    trainer = team(account="trainer")
+    for mine, theirs in (
+        (team(), sibling(stack="second", queues=team(), **elsewhere)),
+        (trainer, sibling(stack="second", queues=team("data", "trainer"), **elsewhere)),
+        (trainer, sibling(stack="second", project="another-lab", queues=trainer, **elsewhere)),
+    ):
+        assert parsed(text(queues=mine), siblings=(theirs,)).queues is not None

@@ -69,7 +69,7 @@ def test_each_ready_node_of_one_host_is_a_slice(config: StackConfig) -> None:
 
 def test_buffer_without_its_nodes_is_told(config: StackConfig) -> None:
     found, *_ = standing(config, large_0=3)
-    assert found.troubles == ("v4-32-spot us-central2-b: 0 of 1 slices stand that always shall",)
+    assert found.troubles == ("v4-32-spot us-central2-b: 0 of 1 slices stand; 1 must always stand",)
 
 
 def test_one_host_slices_below_their_buffer_are_told_with_what_makes_them(config: StackConfig) -> None:
@@ -77,7 +77,7 @@ def test_one_host_slices_below_their_buffer_are_told_with_what_makes_them(config
     given = {name: counts for name, counts in nodes(config).items() if "2x2x1" not in name}
     found, *_ = seen(config, ClusterSeen(state=RUNNING, pools=pools(config), nodes=given))
     (trouble,) = found.troubles
-    assert trouble.startswith("v4-8-spot us-central2-b: 0 of 1 slices stand that always shall; ")
+    assert trouble.startswith("v4-8-spot us-central2-b: 0 of 1 slices stand; 1 must always stand; ")
     assert trouble.endswith("`gcloud container clusters resize`")
 
 
@@ -98,7 +98,7 @@ def test_pools_that_gke_lacks_or_could_not_make_are_told(config: StackConfig) ->
 def test_system_pool_without_ready_nodes_is_told(config: StackConfig) -> None:
     given = {**nodes(config), "system": (1, 0)}
     found, *_ = seen(config, ClusterSeen(state=RUNNING, pools=pools(config), nodes=given))
-    assert found.troubles == ("system us-central2-b: 0 of 1 nodes are ready that always shall",)
+    assert found.troubles == ("system us-central2-b: 0 of 1 nodes are ready; 1 must always be",)
 
 
 def test_cluster_that_is_not_there_is_told_alone(config: StackConfig) -> None:
@@ -113,7 +113,7 @@ def test_node_pool_of_ours_that_nobody_declares_is_told(config: StackConfig) -> 
         config,
         ClusterSeen(state=RUNNING, pools=pools(config), nodes=nodes(config), strays=(*declared, left)),
     )
-    assert found.troubles == (f"node pool {left} is ours and not declared",)
+    assert found.troubles == (f"node pool {left} has a label of Tidepool's and is not declared",)
 
 
 def test_what_nobody_said_is_unknown_and_no_trouble(config: StackConfig) -> None:

@@ -269,6 +269,8 @@ def test_the_learner_is_evicted_by_nobody_who_asks_and_actors_a_slice_at_a_time(
 def test_nothing_is_declared_of_what_has_no_image() -> None:
     without = [{key: value for key, value in each.items() if key != "image"} for each in (TRANSFORM, MATH)]
     assert objects(stack(batch=without[:1], groups=without[1:])) == ()
+    without[1].pop("checkpoints")
+    assert objects(stack(groups=without[1:], batch=[])) == (), "its bucket is asked for with its image"
 
 
 def test_names_of_objects_are_unique() -> None:
@@ -381,6 +383,19 @@ def test_a_group_on_slices_that_may_be_none_is_refused() -> None:
 )  # fmt: skip
 def test_what_cannot_work_is_refused_where_it_stands(batch: Any, groups: Any, where: str) -> None:
     assert list(refused(batch=[batch], groups=[groups])) == [where]
+
+
+def test_a_group_with_an_image_says_where_its_checkpoints_are() -> None:
+    without = {key: value for key, value in MATH.items() if key != "checkpoints"}
+    assert refused(groups=[without]) == {
+        "groups[0].checkpoints": ": the group has an image and no bucket for its checkpoints"
+    }
+
+
+def test_slices_that_nobody_declares_are_told_as_missing() -> None:
+    elsewhere = MATH | {"train": MATH["train"] | {"accelerator": "v5p-8"}}
+    (said,) = refused(groups=[elsewhere]).values()
+    assert said == '"v5p-8": the stack declares no slices of this accelerator'
 
 
 def test_a_team_uses_what_its_queues_are_for() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import yaml
 
 from infra.preview.meaning import Meaning, RiskKind
@@ -14,8 +15,9 @@ from tests.model.workloads import CLUSTER, CODE, MATH, SLICES, TEAMS, TRANSFORM,
 from tests.preview.two_versions import meaning
 
 
-def text(batch: Any = (), groups: Any = ()) -> str:
-    sections = {"cluster": CLUSTER, "slices": SLICES, "queues": {"teams": TEAMS}}
+def text(batch: Any = (), groups: Any = (), store: Any = None) -> str:
+    sections: dict[str, Any] = {"cluster": CLUSTER, "slices": SLICES, "queues": {"teams": TEAMS}}
+    sections |= {"store": store} if store else {}
     sections |= {key: list(value) for key, value in {"batch": batch, "groups": groups}.items() if value}
     written = {key: yaml.safe_dump(value, sort_keys=False) for key, value in sections.items()}
     return stack_text(pools="[]\n", **written)
@@ -63,3 +65,30 @@ def test_a_checkpoint_bucket_that_leaves_the_file_is_a_protected_loss() -> None:
     for after in ([CODE], [CODE, elsewhere], [CODE, MATH | {"checkpoints": {"bucket": "somebody-elses"}}]):
         assert list(protected_losses(stack(), stack(groups=after))) == ["bucket my-lab-tpus-math in us-central2"]
     assert list(protected_losses(stack(groups=[CODE]), stack(groups=[]))) == [], "it is somebody else's"
+
+
+REDIS = {"region": "us-central1", "replicated": True}
+
+
+@pytest.mark.parametrize(
+    ("after", "kind", "what"),
+    [
+        ({"redis": REDIS | {"replicated": False}}, RiskKind.REPLACE, "replaced (replicated true -> false)"),
+        ({"redis": REDIS | {"range": "10.9.0.0/29"}}, RiskKind.REPLACE, "replaced (range 10.33.0.0/29 -> 10.9.0.0/29)"),
+        (None, RiskKind.DELETE, "deleted"),
+    ],
+)
+def test_a_store_that_an_edit_replaces_or_deletes_is_told_with_what_is_lost(
+    after: Any, kind: RiskKind, what: str
+) -> None:
+    found = meaning(text(store={"redis": REDIS}), text(store=after))
+    assert [(each.kind, each.says) for each in found.risks if each.subject == "store"] == [
+        (kind, f"the store is {what}: every lock and status in it is lost")
+    ]
+
+
+def test_a_larger_store_is_the_same_store() -> None:
+    found = meaning(text(store={"redis": REDIS}), text(store={"redis": REDIS | {"memory_gb": 5}}))
+    assert not [each for each in found.risks if each.subject == "store"]
+    added = meaning(text(), text(store={"redis": REDIS}))
+    assert not [each for each in added.risks if each.subject == "store"]

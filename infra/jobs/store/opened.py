@@ -26,10 +26,10 @@ def open_store(url: str | None = None) -> SharedStore:
             return FirestoreStore(*rest.split("/"))
     except ImportError as error:
         raise StoreError(
-            f"{scheme}: its client is not installed ({error}); install redis or google-cloud-firestore"
+            f"the client of {scheme} is not installed ({error}); install redis or google-cloud-firestore"
         ) from None
     except ValueError:  # a port that is not a number
         pass
-    # Without the URL, which may have a password.
-    what = "the URL names no store" if named else f"{VARIABLE} is not set"
+    # The address is not repeated: it may hold a password.
+    what = "the address names no store" if named else f"{VARIABLE} is not set"
     raise StoreError(f"{what}: redis://HOST:PORT or firestore://PROJECT/DATABASE")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from infra.model.errors import Problem
@@ -48,6 +48,34 @@ def _teams_use_what_is_there(config: StackConfig, _: Sequence[StackConfig], subj
                 yield Problem(at, shown(accelerator.name), "the stack declares no slices of this accelerator", fix)
 
 
+def _accounts_are_of_one_stack(
+    config: StackConfig, siblings: Sequence[StackConfig], subject: Subject
+) -> Iterator[Problem]:
+    """Google knows pods by project, namespace and service account, and not by cluster
+    (cloud.google.com/kubernetes-engine/docs/concepts/workload-identity, read 2026-11)."""
+    mine = _accounts_of_teams(config)
+    for other in siblings:
+        theirs = _accounts_of_teams(other)
+        if not mine or not theirs or config.project != other.project:
+            continue
+        for name in sorted(mine.keys() & theirs.keys()):
+            index, account = mine[name]
+            if shared := account or theirs[name][1]:
+                rule = (
+                    f"stack {other.stack} has a team of this name in {other.project}, and pods of both act as {shared}"
+                )
+                fix = "another name for one of them, or neither with an account"
+                yield Problem(subject(("queues", "teams", index, "name")), name, rule, fix)
+
+
+def _accounts_of_teams(config: StackConfig) -> Mapping[str, tuple[int, str | None]]:
+    """Place and account of each team, by its name."""
+    queues = _queues(config)
+    if queues is None or not has(config, "project") or not has(queues, "teams"):
+        return {}
+    return {team.name: (index, team.account) for index, team in right(queues.teams) if has(team, "name", "account")}
+
+
 def _reclaim_of_what_is_lent(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
     queues = _queues(config)
     if (
@@ -64,12 +92,12 @@ def _store_has_teams(config: StackConfig, _: Sequence[StackConfig], subject: Sub
     if not has(config, "store", "queues") or config.store is None:
         return
     if config.queues is None:
-        rule = "jobs of teams use the store, and the stack declares no team"
+        rule = "the stack declares a store and no team whose jobs use it"
         yield Problem(subject(("store",)), "", rule, "tidepool:queues, or no store")
     elif has(config.store, "firestore") and config.store.firestore is not None and has(config.queues, "teams"):
         for index, team in right(config.queues.teams):
             if has(team, "account") and team.account is None:
-                rule = "its pods reach Firestore as a Google account, and this team has none"
+                rule = "the team has no Google account, as which its pods would reach Firestore"
                 yield Problem(
                     subject(("queues", "teams", index)), "", rule, "account: beside its name, or store: redis"
                 )
@@ -80,8 +108,8 @@ def _one_store(config: StackConfig, _: Sequence[StackConfig], subject: Subject) 
     if store is None or not has(store, "redis", "firestore"):
         return
     if (store.redis is None) == (store.firestore is None):
-        said = "redis, firestore" if store.redis else ""
-        yield Problem(subject(("store",)), said, "a stack has one store", "redis: or firestore:, one of them")
+        said, rule = ("redis, firestore", "two stores are declared") if store.redis else ("", "no service is named")
+        yield Problem(subject(("store",)), said, rule, "redis: or firestore:, one of them")
 
 
 def _store_range(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
@@ -91,14 +119,14 @@ def _store_range(config: StackConfig, _: Sequence[StackConfig], subject: Subject
         return
     where = subject(("store", "redis", "range"))
     if redis.range.prefixlen != _OF_REDIS:
-        rule = "Memorystore takes a range of eight addresses"
+        rule = f"the range has {redis.range.num_addresses:,} addresses, and Memorystore takes eight"
         yield Problem(where, str(redis.range), rule, f"such as {redis.range.network_address}/{_OF_REDIS}")
     cluster = config.cluster if has(config, "cluster") else None
     if cluster is None or not has(cluster, "ranges"):
         return
     for name in ("nodes", "pods", "services"):
         if redis.range.overlaps(getattr(cluster.ranges, name)):
-            rule = f"it overlaps with the cluster's range of {name}, {getattr(cluster.ranges, name)}"
+            rule = f"the range overlaps with the cluster's range of {name}, {getattr(cluster.ranges, name)}"
             yield Problem(where, str(redis.range), rule, "another range")
 
 
@@ -106,6 +134,7 @@ RULES: Final[tuple[Rule, ...]] = (
     _queues_have_a_cluster,
     _teams_once,
     _teams_use_what_is_there,
+    _accounts_are_of_one_stack,
     _reclaim_of_what_is_lent,
     _store_has_teams,
     _one_store,

@@ -84,8 +84,9 @@ def _claims(config: StackConfig) -> Iterator[tuple[tuple[str, ...], YamlPath]]:
             logs = names.build_log_bucket(config.bucket.name)
             yield ("bucket", "all projects", logs), ("bucket", "name")
     for index, group in enumerate(config.groups):
-        if has(group, "checkpoints") and group.checkpoints.location is not None:
-            yield ("bucket", "all projects", group.checkpoints.bucket), ("groups", index, "checkpoints", "bucket")
+        said = group.checkpoints if has(group, "checkpoints") else None
+        if said is not None and said.location is not None:
+            yield ("bucket", "all projects", said.bucket), ("groups", index, "checkpoints", "bucket")
     if not has(config, "project"):
         return
     for index, secret in enumerate(config.secrets):

@@ -30,7 +30,7 @@ _TWO_PROCESSES: Final = "tpu7x"
 def _work_has_queues(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
     for section in ("batch", "groups"):
         if getattr(config, section) and has(config, "queues") and config.queues is None:
-            rule = "the stack declares no queues, through which it would get nodes"
+            rule = f"the stack declares {section} and no queues to admit its pods"
             yield Problem(subject((section,)), "", rule, f"tidepool:queues with its team, or no tidepool:{section}")
 
 
@@ -144,9 +144,9 @@ def _groups_have_slices(config: StackConfig, _: Sequence[StackConfig], subject: 
             accelerator, where = getattr(group, role).accelerator, subject(("groups", index, role, "accelerator"))
             fix = f"one of {', '.join(sorted(there))}" if there else "an entry of tidepool:slices first"
             if accelerator.name not in there:
-                yield Problem(where, shown(accelerator.name), "a group uses slices that the stack declares", fix)
+                yield Problem(where, shown(accelerator.name), "the stack declares no slices of this accelerator", fix)
             elif accelerator.generation.name == _TWO_PROCESSES:
-                rule = "two processes drive a VM of tpu7x, and a role of a group is one"
+                rule = "a VM of tpu7x needs two processes, and a role of a group starts one"
                 yield Problem(where, shown(accelerator.name), rule, "slices of another generation, or a job")
             elif team is not None and team.accelerators and accelerator not in team.accelerators:
                 rule = f"team {team.name} may use {', '.join(each.name for each in team.accelerators)} alone"
@@ -193,9 +193,17 @@ def _checkpoints(config: StackConfig, _: Sequence[StackConfig], subject: Subject
     teams = _teams(config) or {}
     declared: set[str] = {config.bucket.name} if has(config, "bucket") and has(config.bucket, "name") else set()
     for index, group in enumerate(config.groups):
-        if not has(group, "checkpoints") or group.checkpoints.location is None:
+        if not has(group, "checkpoints", "image"):
             continue
-        name, where = group.checkpoints.bucket, ("groups", index, "checkpoints")
+        said, where = group.checkpoints, ("groups", index, "checkpoints")
+        if said is None:
+            if group.image is not None:
+                rule = "the group has an image and no bucket for its checkpoints"
+                yield Problem(subject(where), "", rule, "checkpoints: {bucket: NAME}")
+            continue
+        if said.location is None:
+            continue
+        name = said.bucket
         if name in declared:
             rule = "the stack declares a bucket of this name already"
             yield Problem(subject((*where, "bucket")), shown(name), rule, "another name, or no location")

@@ -81,7 +81,7 @@ class CheckpointBucket(Section):
 class WorkerGroup(Section):
     """Programs that learn from one another's rollouts: one learner, its actors, and what picks their lessons.
 
-    They use slices of the stack and make no capacity.
+    They use slices of the stack and make no capacity. checkpoints: needed once there is an image.
     """
 
     name: WorkName
@@ -90,5 +90,11 @@ class WorkerGroup(Section):
     train: TrainRole
     rollout: RolloutRole
     curriculum: CurriculumRole
-    checkpoints: CheckpointBucket
+    checkpoints: Annotated[CheckpointBucket | None, WRITTEN] = None
     priority: Annotated[PriorityName | None, WRITTEN] = None
+
+    @property
+    def own_bucket(self) -> CheckpointBucket | None:
+        """The bucket that the stack makes for it; None for somebody else's, and while the group has no image."""
+        said = self.checkpoints if self.image is not None else None
+        return said if said is not None and said.location is not None else None

@@ -119,7 +119,7 @@ def test_how_nodes_stand_is_asked_of_gke_and_of_the_cluster(tmp_path: Path, clou
     assert [row.ready for row in found.rows] == [4, 1, 1, 0]
     fewer = large.replace("maximum: 2", "maximum: 1")
     assert stack.nodes(fewer, small).troubles == (
-        "node pool ct4p-hightpu-4t-2x2x4-b-spot-1 is ours and not declared",
+        "node pool ct4p-hightpu-4t-2x2x4-b-spot-1 has a label of Tidepool's and is not declared",
     ), "as long as the edit is not applied"
 
 
