@@ -65,3 +65,23 @@ def test_a_job_of_more_slices_than_its_queue_may_have_says_so(at: At) -> None:
     waits = at("too_large", "waiting").job("huge").state().waiting
     assert waits is not None
     assert "insufficient quota" in waits.says
+
+
+def test_a_job_that_gave_its_quota_to_a_higher_priority_waits_and_then_goes_on_uncounted(at: At) -> None:
+    stands = listed(at("outranked", "the high one runs"))
+    assert {name: each.phase for name, each in stands.items()} == {"high": JobPhase.RUNNING, "low": JobPhase.WAITING}
+    waits = stands["low"].waiting
+    assert waits is not None
+    assert (waits.place, waits.says.partition(";")[0]) == (0, "a job of higher priority took its quota")
+    later = listed(at("outranked", "the low one goes on"))
+    assert (later["high"].outcome, later["low"].phase) == (Outcome.SUCCESS, JobPhase.RUNNING)
+    assert later["low"].attempts == Attempts(), "Kueue's preemption is no restart of JobSet"
+
+
+def test_a_program_that_fails_is_restarted_as_often_as_it_may_and_then_is_an_error(at: At) -> None:
+    again = at("failing", "begun again").job("bad").state()
+    assert (again.phase, again.attempts) == (JobPhase.RUNNING, Attempts(failures=1))
+    assert again.because == ("restarted after 1 of 1 failures",)
+    ended = at("failing", "ended").job("bad").state()
+    assert (ended.phase, ended.outcome) == (JobPhase.ENDED, Outcome.ERROR)
+    assert ended.because[0] == "slice 0 host 0: its program ended with exit code 2"
