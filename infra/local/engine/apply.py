@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from infra.local.engine import checkpoint
 from infra.local.engine.goal import ProgramAnswer
-from infra.local.engine.planner import agreed_outputs
+from infra.local.engine.planner import agreed
 from infra.local.engine.provider import CancelledError, PartialCreateError, PartialUpdateError, ProviderError
 from infra.local.engine.run import Stopwatch, now
 from infra.model.errors import EngineError
@@ -115,7 +115,7 @@ class Apply:
                 new.type,
                 old.id,
                 reveal(old.inputs),
-                reveal(agreed_outputs(new, old)),
+                reveal(agreed(old.outputs, new)),
                 reveal(new.inputs),
                 new.timeouts.get("update"),
                 run.cancel,

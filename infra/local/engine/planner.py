@@ -151,16 +151,16 @@ def kept(goal: Goal, old: ResourceState) -> dict[str, Any]:
     return inputs
 
 
-def agreed_outputs(new: ResourceState, old: ResourceState) -> dict[str, Any]:
+def agreed(read: Mapping[str, Any], declared: ResourceState) -> dict[str, Any]:
     """What the cloud has, with what `ignore_changes` names as the program's inputs have it.
 
     A provider is told of these names and finds no difference below them, whatever was read.
     """
-    outputs: Any = old.outputs
-    for pattern in new.ignore_changes:
-        for place in paths.expand(paths.parse(pattern), outputs, new.inputs):
-            outputs = paths.put(outputs, place, paths.get(new.inputs, place))
-    return outputs
+    found: Any = read
+    for pattern in declared.ignore_changes:
+        for place in paths.expand(paths.parse(pattern), found, declared.inputs):
+            found = paths.put(found, place, paths.get(declared.inputs, place))
+    return found
 
 
 def decide(
@@ -184,7 +184,7 @@ def decide(
         op = Op.REPLACE if old is not None and deleted_for else Op.CREATE
         return Decision(op=op, new=new, old=old, reasons=deleted_for)
     new = goal_state(goal, checked_inputs(goal, provider, old), reference, old)
-    outputs = agreed_outputs(new, old)
+    outputs = agreed(old.outputs, new)
     result = provider.diff(goal.type, old.id, reveal(old.inputs), reveal(outputs), reveal(new.inputs))
     detailed = {path: _forced(path, how, goal.replace_on_changes) for path, how in result.detailed.items()}
     reasons = forced + tuple(sorted(path for path, how in detailed.items() if how.replaces))

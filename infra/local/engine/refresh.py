@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from infra.local.engine.planner import Decision, step_of
+from infra.local.engine.planner import Decision, agreed, step_of
 from infra.local.engine.provider import DiffResult, PropertyDiff, ProviderError
 from infra.local.engine.run import StoppedError, Stopwatch, now
 from infra.local.engine.values import secret_places, with_secrets
@@ -73,8 +73,9 @@ def _refresh_one(run: EngineRun, registry: Providers, state: ResourceState, cloc
     run.note(replace(fresh, modified=now()))
     if quiet:
         return
+    inputs, outputs = (agreed(each, state) for each in (found.inputs, found.outputs))
     detailed = _seen_from_the_state(
-        provider.diff(state.type, found.id, found.inputs, found.outputs, reveal(state.inputs))
+        provider.diff(state.type, found.id, reveal(inputs), reveal(outputs), reveal(state.inputs))
     )
     step = Decision(op=Op.UPDATE, new=fresh, old=state, detailed=detailed).step()
     run.ended(step if detailed else _step(state, Op.SAME), clock.seconds)

@@ -108,8 +108,11 @@ def test_what_is_read_below_an_ignored_name_is_no_difference_and_is_not_sent(wor
     world.run(vm(labels={"owner": "x"}, opts=options))
     world.cloud.things["vm/a"]["size"] = "of another"
     assert not ops(world.run(vm(labels={"owner": "x"}, opts=options), refresh=True))
+    world.cloud.things["vm/a"]["size"] = "of a third"
+    assert not ops(world.refresh())
+    assert world.state["a"]["outputs"]["size"] == "of a third", "it is noted all the same"
     world.run(vm(labels={"owner": "y"}, opts=options))
-    assert world.cloud.things["vm/a"]["size"] == "of another"
+    assert world.cloud.things["vm/a"]["size"] == "of a third"
 
 
 @pytest.mark.parametrize("pattern", ["labels", "labels.owner", "*"])
