@@ -45,7 +45,7 @@ REPLACING: Final = {
 }
 """What is refused or not heeded when it changes: such an object is deleted and made anew, for its name stays."""
 IGNORED: Final = {"DaskCluster": ["spec.worker.replicas"]}
-"""What others change: whoever scales a cluster by hand; its autoscaler scales the worker group below it."""
+"""What others than the program may change: a cluster can be scaled by hand, and is not scaled back by an `up`."""
 GOING_ALONG: Final = {"DaskAutoscaler": "DaskCluster"}
 """Kinds whose objects go with another's object of their name, which owns them once its operator has seen both."""
 _MINUTES: Final = 600

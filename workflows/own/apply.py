@@ -144,7 +144,7 @@ def apply(around: OrderedWorld) -> Job:
         purpose=Purpose.APPLY,
         needs=["plan"],
         condition=context("needs.plan.outputs.steps").differs("0") & needed.one_of((AT_ONCE, AFTER_APPROVAL)),
-        why="Without an environment GitHub would ask nobody for approval.",
+        why="Without an environment GitHub asks for no approval.",
         runs_on=Hosted(),
         timeout_minutes=_minutes(around),
         environment=needed,
