@@ -118,7 +118,19 @@ def test_uv_is_used_where_it_is_present(machine: Machine) -> None:
     _, record, _ = machine.start()
     assert any(line.startswith("uv venv") for line in record)
     assert [line.split()[0] for line in installs(record)] == ["uv", "uv"]
-    assert "--only-binary :all: --require-hashes" in installs(record)[0]
+    assert all("--no-deps --only-binary :all: --require-hashes" in line for line in installs(record))
+
+
+def test_each_lock_is_installed_by_itself(machine: Machine) -> None:
+    """The bench's lock leaves out what the tool's lock holds, so an installer that looks for the hashes of dependencies
+    refuses it: uv 0.13 does."""
+    _, with_pip, _ = machine.start()
+    machine.install("uv", FAKE_UV)
+    machine.write_lock("requirements.lock", "second")
+    machine.write_lock("requirements-bench.lock", "second")
+    _, with_uv, _ = machine.start()
+    assert len(installs(with_pip)) == len(installs(with_uv)) == 2
+    assert all("--no-deps" in line for line in [*installs(with_pip), *installs(with_uv)])
 
 
 def test_a_failed_installation_is_said_and_tried_again_at_the_next_start(machine: Machine) -> None:
