@@ -178,19 +178,6 @@ def test_a_destroy_foretold_says_what_goes_and_not_the_provider_that_nobody_decl
     assert {each.op for each in foretold.steps} == {Op.DELETE}
 
 
-def test_everything_goes_though_what_nothing_needs_is_done_first(world: World) -> None:
-    def program() -> None:
-        Vm("first")
-        Vm("user", net=Net("net", fixed="n").link)
-        Vm("last")
-
-    world.run(program)
-    plan = world.destroy(parallel=1)
-    assert not plan.failed
-    assert not world.cloud.things
-    assert {name for name, op in ops(plan).items() if op == "delete"} >= {"first", "user", "net", "last", "tidepool-ci"}
-
-
 def test_what_was_deleted_for_a_replacement_that_failed_is_forgotten_with_all_that_it_needs(world: World) -> None:
     def program(size: str) -> None:
         Vm("a", size=size, net=Net("net", fixed="n").link)
