@@ -8,7 +8,7 @@ from typing import NoReturn
 import pytest
 from rich.console import Console
 
-from infra.cli.render.status import show_status
+from infra.cli.render.console import say
 from infra.fleet.draining import DrainState, VmStanding
 from infra.fleet.google import clients
 from infra.fleet.records import Records
@@ -16,6 +16,7 @@ from infra.fleet.status.derive import status
 from infra.local.cloud.github.control import GitHubControl
 from infra.model import names
 from infra.model.stack import load_stack
+from infra.operations.fleet.status_words import status_shown
 from tests.cli.conftest import Checkout
 from tests.fleet.controller.given_fleet import fleet, nodes, seen, served, sweeps
 from tests.fleet.status.given_scene import scene
@@ -58,7 +59,7 @@ def test_on_a_terminal_of_80_columns_long_reasons_are_folded(capsys: pytest.Capt
     memory = sweeps(desired, lost, 2)[-1].memory
     for width in (80, 120):
         console = Console(force_terminal=True, width=width, highlight=False, markup=False, emoji=False)
-        show_status(console, status(scene(desired, lost, memory=memory)), "the local cloud")
+        say(console, *status_shown(status(scene(desired, lost, memory=memory)), "the local cloud"))
         drawn = capsys.readouterr().out
         assert "PREEMPTED" in drawn
         assert max(len(line) for line in re.sub("\x1b[^m]*m", "", drawn).splitlines()) <= width

@@ -10,7 +10,7 @@ from infra.fleet.status.derive import coming
 from infra.fleet.versions import PartKind, PoolVersion, Rollout, Stage, VersionPart
 from infra.model import names
 from infra.model.manifest import manifest
-from infra.operations.fleet.status import coming_line
+from infra.operations.fleet.status_words import coming_line
 from tests.fleet.controller.given_fleet import START
 from tests.model.given import parse, pool, stack_text
 

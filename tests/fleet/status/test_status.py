@@ -6,7 +6,6 @@ import json
 from dataclasses import replace
 from datetime import timedelta
 
-from infra.cli.render.status import _sections, rollout_line
 from infra.fleet.controller.memory import EMPTY
 from infra.fleet.controller.observed import KNOWN, unknown
 from infra.fleet.reports import Phase, ReportSeen
@@ -26,6 +25,7 @@ from infra.fleet.versions import (
 from infra.fleet.wishes import DrainWish, Undone, Wishes
 from infra.model.offers import Offer
 from infra.model.schema import Trust
+from infra.operations.fleet.status_words import rollout_line, sections
 from tests.fleet.controller.given_fleet import (
     AWAY,
     HOME,
@@ -222,7 +222,7 @@ def test_a_zone_that_somebody_gave_up_is_told_until_it_is_taken_back() -> None:
     desired = fleet(3)
     found = status(scene(desired, seen(desired, wishes=Wishes(lost={HOME: "ada"}))))
     assert found.to_json()["lost"] == [{"zone": HOME, "by": "ada"}]
-    (given_up,) = [lines for title, lines in _sections(found) if title == "Given up"]
+    (given_up,) = [lines for title, lines in sections(found) if title == "Given up"]
     assert [str(line) for line in given_up] == [f"{HOME}  by ada; `./tidepool zone found {HOME}` takes it back"]
     assert status(scene(desired)).to_json()["lost"] == []
 
@@ -241,7 +241,7 @@ def test_a_rollout_says_what_no_sweep_has_begun_yet_and_what_none_will_begin_by_
         memory = replace(EMPTY, rollouts={"tpu-ci": rollout})
         observed = replace(seen(fleet(3)), targets={"tpu-ci": target}, wishes=wishes)
         (found,) = status(scene(fleet(3), observed, memory=memory)).rollouts
-        return rollout_line(found, START).plain.partition("; ")[2]
+        return str(rollout_line(found, START)).partition("; ")[2]
 
     assert told(proved, rollout, Wishes()) == ""
     assert told(new, rollout, Wishes()) == f"bundle {'b' * 12} begins with the next sweep"
@@ -264,7 +264,7 @@ def test_a_rollout_says_what_holds_it_and_who_goes_back() -> None:
     rollout = replace(rollout, returning={vm: back}, held=(f"the job of {vm}",))
     memory = replace(EMPTY, rollouts={"tpu-ci": rollout})
     (found,) = status(scene(fleet(3), seen(fleet(3)), memory=memory)).rollouts
-    assert f"; {vm} on the way back; held by the job of {vm}" in rollout_line(found, START).plain
+    assert f"; {vm} on the way back; held by the job of {vm}" in str(rollout_line(found, START))
     assert (found.to_json()["returning"], found.to_json()["held"]) == ([vm], [f"the job of {vm}"])
 
 
