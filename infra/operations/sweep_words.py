@@ -88,7 +88,7 @@ def left(swept: Swept) -> list[str]:
 
 
 def outcome_words(outcome: ActionOutcome) -> str:
-    """What an action came to. Google's own words on a create are long, and belong to the VM's story."""
+    """What an action came to. Google's own words on a create are long, and belong to the VM's timeline."""
     subject_ = subject(outcome.action)
     came_to = "; begun, and not made yet" if outcome.is_begun else ""
     if outcome.result is not Result.DONE:

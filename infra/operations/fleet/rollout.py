@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from infra.engines.protocol import CloudName
-from infra.fleet import wishes
+from infra.fleet import operator_requests
 from infra.fleet.controller.rollout import not_tried, undoable
 from infra.fleet.status.derive import rollouts
 from infra.fleet.status.shape import RolloutStatus
@@ -75,13 +75,13 @@ def rollout_pools(
 
 def pause(pools: RolloutPools) -> Steered:
     """Let no more VMs get what is new."""
-    request(pools.fleet, lambda body: wishes.paused(body, pools.names))
+    request(pools.fleet, lambda body: operator_requests.paused(body, pools.names))
     return _steered("paused", pools)
 
 
 def resume(pools: RolloutPools) -> Steered:
     """Go on with what was paused."""
-    request(pools.fleet, lambda body: wishes.resumed(body, pools.names))
+    request(pools.fleet, lambda body: operator_requests.resumed(body, pools.names))
     return _steered("resumed", pools)
 
 
@@ -97,7 +97,7 @@ def undo(pools: RolloutPools) -> Steered:
     if not course.undoable:
         raise Refusal(f"{pool} has nothing to go back to: it runs what it ran from the start")
     now = fleet.place.clock()
-    request(fleet, lambda body: wishes.undone(body, pool, course.undoable, now))
+    request(fleet, lambda body: operator_requests.undone(body, pool, course.undoable, now))
     without = f"{pool} ran no image before; on Google Cloud a VM without one takes no job"
     lines = (without,) if course.leaves_no_image else ()
     return _steered("undone", pools, *lines, f"taken back: {_said(course.undoable)}")
@@ -110,7 +110,7 @@ def redo(pools: RolloutPools) -> Steered:
     if not course.taken_back:
         return _unchanged(f"{course.target.in_short} of {pool} was not taken back")
     again, since = course.taken_back, course.rollout.since
-    request(fleet, lambda body: wishes.redone(body, pool, again, since))
+    request(fleet, lambda body: operator_requests.redone(body, pool, again, since))
     return _steered("redone", pools, f"tried again: {_said(again)}")
 
 
@@ -147,15 +147,17 @@ def _course(fleet: Fleet, pool: str) -> _Course:
     rollout, observed = scene.memory.rollouts.get(pool), scene.observed
     if rollout is None:
         raise Failure(f"{pool} has no rollout yet: the controller has not swept yet. `./tidepool reconcile` sweeps now")
-    if observed is None or observed.targets is None or not observed.wishes_source.known:
-        silent = [each for each in (observed.targets_source, observed.wishes_source) if each.reason] if observed else []
+    if observed is None or observed.targets is None or not observed.requests_source.known:
+        silent = (
+            [each for each in (observed.targets_source, observed.requests_source) if each.reason] if observed else []
+        )
         raise Failure(f"what {pool} should run is unknown" + "".join(f": {each.reason}" for each in silent))
     target = observed.targets[pool]
     return _Course(
         rollout=rollout,
         target=target,
-        undoable=undoable(rollout, target, observed.wishes, pool),
-        taken_back=not_tried(rollout, target, observed.wishes, pool),
+        undoable=undoable(rollout, target, observed.requests, pool),
+        taken_back=not_tried(rollout, target, observed.requests, pool),
     )
 
 

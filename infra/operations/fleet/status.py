@@ -15,7 +15,7 @@ from infra.fleet.google import GoogleError
 from infra.fleet.reports import read_report
 from infra.fleet.status.derive import status
 from infra.fleet.status.shape import FleetStatus
-from infra.fleet.status.story import Story, story
+from infra.fleet.status.timeline import VmTimeline, timeline
 from infra.model import names, runner_names
 from infra.model.errors import ConfigError
 from infra.model.fleet import slots
@@ -93,8 +93,8 @@ def _grants(fleet: Fleet | FleetStatus) -> GrantsSeen:
     return policies_of(fleet.config, fleet.place.endpoint)
 
 
-def why(vm: str, *, stack: str | None = None, cloud: CloudName | None = None, teller: Teller = SILENT) -> Story:
-    """The story of a VM, or of a runner's VM; nothing is changed.
+def why(vm: str, *, stack: str | None = None, cloud: CloudName | None = None, teller: Teller = SILENT) -> VmTimeline:
+    """The timeline of a VM, or of a runner's VM; nothing is changed.
 
     Raises Refusal for a name that is of no VM here, GoogleError where the fleet's records do not answer.
     """
@@ -112,10 +112,10 @@ def why(vm: str, *, stack: str | None = None, cloud: CloudName | None = None, te
     with fleet.place.records() as records:
         report = read_report(records, pool, vm)
         binding = records.body(names.binding_object(fleet.stack, vm))
-    return story(vm, scene, report, binding)
+    return timeline(vm, scene, report, binding)
 
 
-def _seen(vm: str, stack: str | None, cloud: CloudName | None, teller: Teller) -> Story | None:
+def _seen(vm: str, stack: str | None, cloud: CloudName | None, teller: Teller) -> VmTimeline | None:
     """What is known of a VM whose name is of no pool, as of somebody else's in a zone of ours; None if none is seen."""
     for name in fleets_declared(stack):
         try:
@@ -123,7 +123,7 @@ def _seen(vm: str, stack: str | None, cloud: CloudName | None, teller: Teller) -
         except GoogleError:
             continue
         if scene.observed and any(node.name == vm for node in scene.observed.nodes):
-            return story(vm, scene, None, None)
+            return timeline(vm, scene, None, None)
     return None
 
 

@@ -10,10 +10,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
+from infra.fleet.operator_requests import DrainRequest
 from infra.fleet.status.queue import Unserved
 from infra.fleet.status.shape import FleetIssue, FleetStatus, LastSweep, Next, PoolStatus, RolloutStatus
-from infra.fleet.status.story import API, BROKER, CONTROLLER, VM, Story
-from infra.fleet.wishes import DrainWish
+from infra.fleet.status.timeline import API, BROKER, CONTROLLER, VM, VmTimeline
 from infra.preview.cluster_lines import cluster_shown
 from infra.preview.toned import Cell, Shown, TextTable, Tone, TonedLine, lines_toned, text_table, toned
 from infra.preview.words import ago, clock, due, number, since, span, vms
@@ -167,17 +167,17 @@ def _next(steps: Sequence[Next], now: datetime) -> Iterator[TonedLine]:
         yield toned((f"and {left} more (--json has all)", Tone.QUIET))
 
 
-def timeline_shown(told: Story, cloud: str) -> Iterator[Shown]:
+def timeline_shown(told: VmTimeline, cloud: str) -> Iterator[Shown]:
     """One VM's timeline, below how it stands now and what comes next."""
     yield toned((told.vm, Tone.HEADING), f"  of {told.stack} on {cloud}, at {told.at:%Y-%m-%d %H:%M:%S} UTC")
     yield from (f"  now: {line}" for line in told.now)
     for step in told.next:
         when = f" at {due(step.at, told.at)}, {ago(step.at, told.at)}" if step.at else ""
         yield f"  next{when}: {step.what}"
-    if not told.story:
+    if not told.lines:
         yield "no timeline: it was never made, or the controller no longer remembers it"
-    width = max((len(ago(line.at, told.at)) for line in told.story), default=0)
-    for line in told.story:
+    width = max((len(ago(line.at, told.at)) for line in told.lines), default=0)
+    for line in told.lines:
         when = f"{line.at:%m-%d %H:%M:%S}  {ago(line.at, told.at):>{width}}  "
         yield toned(when, (f"{line.source:<10}", _SOURCES[line.source]), f"  {line.what}")
 
@@ -200,7 +200,7 @@ def unknown(status: FleetStatus) -> list[FleetIssue]:
     return [*status.unknown, *queues]
 
 
-def drain_words(drain: DrainWish, now: datetime) -> str:
+def drain_words(drain: DrainRequest, now: datetime) -> str:
     return f"{drain.subject}  by {drain.by}, {since(drain.since, now)}, waits {drain.minutes} min for running jobs"
 
 

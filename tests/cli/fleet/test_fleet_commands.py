@@ -108,7 +108,7 @@ def test_once_its_job_is_over_a_drained_vm_takes_no_other_until_the_drain_ends(s
     assert _job(standing), "it took the job that waited"
 
 
-def test_ending_a_drain_that_nobody_wished_is_well_and_a_strange_name_is_refused(standing: Checkout) -> None:
+def test_ending_a_drain_that_nobody_requested_is_well_and_a_strange_name_is_refused(standing: Checkout) -> None:
     said = standing.ok("drain", "tpu-v5p", "--end").output
     assert "tpu-v5p is not drained\n" in said
     assert standing.json("drain", "tpu-v5p", "--end")["vms"] == []
@@ -117,7 +117,7 @@ def test_ending_a_drain_that_nobody_wished_is_well_and_a_strange_name_is_refused
     assert "there is no pool or VM named tpu-v9. Did you mean 'tpu-v4'? Pools are " in refused.output
 
 
-def test_a_vms_story_is_told_from_its_making_to_its_job(standing: Checkout) -> None:
+def test_a_vms_timeline_is_told_from_its_making_to_its_job(standing: Checkout) -> None:
     told = standing.json("why", V4)
     said = [line["what"] for line in told["story"]]
     order = [
@@ -135,7 +135,7 @@ def test_a_vms_story_is_told_from_its_making_to_its_job(standing: Checkout) -> N
     assert "a VM is POOL-ZONE-INDEX" in standing.run("why", "tpu-v4").output
 
 
-def test_the_story_of_somebody_elses_vm_says_that_it_is_left_alone(standing: Checkout) -> None:
+def test_the_timeline_of_somebody_elses_vm_says_that_it_is_left_alone(standing: Checkout) -> None:
     standing.ok("cloud", "node", "add", "research", "--zone", "us-west4-a")
     told = standing.json("why", "research")
     assert told["now"][:2] == ["not declared", "READY in us-west4-a, HEALTHY"]
