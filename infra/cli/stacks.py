@@ -14,23 +14,24 @@ from infra.cli import options
 from infra.cli.call import Invocation, called, called_aside
 from infra.cli.echo import echo
 from infra.cli.failures import FAILED
-from infra.cli.render.cluster import show_cluster
 from infra.cli.render.progress import Progress
-from infra.cli.render.stacks import show_findings, show_plan, show_planned, show_pools
+from infra.cli.render.stacks import show_plan, show_planned
 from infra.model.plan import Plan
 from infra.model.planned_capacity import outcomes
 from infra.operations.errors import Failure
-from infra.operations.fleet.status import coming_line
-from infra.operations.ports import Tone
 from infra.operations.session import give_clusters, open_session
 from infra.operations.stacks import destroy, state
-from infra.operations.stacks.aftermath import Aftermath, look_after
+from infra.operations.stacks.aftermath import look_after
 from infra.operations.stacks.apply import apply, plan_apply
 from infra.operations.stacks.nodes import nodes_now
 from infra.operations.stacks.pools import pools_now
 from infra.operations.stacks.preview import Planned, run_document
 from infra.operations.stacks.stack_file import declared
-from infra.preview.run_lines import drift, outcome, registries_line
+from infra.operations.stacks.stack_words import aftermath_shown, pools_shown
+from infra.preview.cluster_lines import cluster_shown
+from infra.preview.plan_lines import describe_findings
+from infra.preview.run_lines import drift, outcome
+from infra.preview.toned import Tone
 
 
 @click.command()
@@ -61,7 +62,7 @@ def up_command(call: Invocation, *, no_drain: bool, kube: Path | None) -> int:
         give_clusters(session, kube)
     planned = plan_apply(session, wanted, drains=not no_drain)
     show_planned(call.console, planned)
-    show_findings(call.console, planned.findings)
+    call.say(*describe_findings(planned.findings))
     if planned.stopped:
         if planned.findings and not call.as_json:
             session.say("nothing was changed: mend the findings above that stop it, or except them in the stack file")
@@ -71,7 +72,7 @@ def up_command(call: Invocation, *, no_drain: bool, kube: Path | None) -> int:
     run = apply(session, planned, progress, drains=not no_drain)
     call.say(*outcome(run, progress.seconds))
     after = look_after(wanted.config, run, session.endpoint)
-    _show_aftermath(call, after)
+    call.say(*aftermath_shown(after))
     told = {"outcomes": [each.to_json() for each in outcomes(run)]}
     more = planned.findings_json | told | after.to_json()
     return _end(call, run, progress.seconds, more, planned, failed=bool(run.failed or after.problems))
@@ -96,10 +97,8 @@ def refresh_command(call: Invocation) -> int:
     run = state.refresh(session, progress)
     call.say(*drift(run, progress.seconds))
     pools, silent = pools_now(config, session.endpoint)
-    call.say("")
-    show_pools(call.console, call.stack, pools)
-    if cluster := nodes_now(config, session.endpoint):
-        show_cluster(call.console, cluster)
+    cluster = nodes_now(config, session.endpoint)
+    call.say("", *pools_shown(call.stack, pools), *(cluster_shown(cluster) if cluster else ()))
     more = {"pools": [pool.to_json() for pool in pools], "cluster": cluster.to_json() if cluster else None}
     return _end(call, run, progress.seconds, more, failed=bool(run.failed or silent))
 
@@ -165,21 +164,6 @@ def _end(
     rows, phases = (planned.rows, planned.phases) if planned else ((), None)
     call.tell(run_document(run, rows, phases, seconds=seconds, code=code) | dict(more))
     return code
-
-
-def _show_aftermath(call: Invocation, after: Aftermath) -> None:
-    """What is there after an apply."""
-    call.say(*(f"problem: {problem}" for problem in after.problems), style="bold red")
-    if after.manifest is not None:
-        call.say(str(after.manifest), style="dim")
-    if after.building:
-        call.say(f"builds started, whose triggers have other steps now: {', '.join(after.building)}")
-    call.say(*map(coming_line, after.rollouts), "")
-    show_pools(call.console, after.config.stack, after.pools)
-    if after.cluster is not None:
-        show_cluster(call.console, after.cluster)
-    if after.registries:
-        call.say("", registries_line(after.registries))
 
 
 @click.command()

@@ -243,7 +243,7 @@ def removals_object(stack: str) -> str:
     return f"{BROKER_PREFIX}{stack}/removals.json"
 
 
-def wishes_object(stack: str) -> str:
+def requests_object(stack: str) -> str:
     """The object that says what people want of a stack's fleet: what is drained, which rollouts rest."""
     return f"{CONTROL_PREFIX}{stack}/wishes.json"
 

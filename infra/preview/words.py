@@ -184,3 +184,12 @@ def due(at: datetime, now: datetime) -> str:
 def since(at: datetime | None, now: datetime) -> str:
     """`since 12:03, 5 min`; where nobody knows it, nothing."""
     return f"since {clock(at, now)}, {span(now - at)}" if at else ""
+
+
+def ended_words(stack: str, names: Sequence[str]) -> str:
+    """What VMs that have ended mean, and the command that makes them again."""
+    what = f"{names[0]} gives" if len(names) == 1 else f"{len(names)} VMs give"
+    again = "it" if len(names) == 1 else "them"
+    return (
+        f"{what} no capacity until the controller makes {again} again, which up does not: ./tidepool reconcile {stack}"
+    )
