@@ -38,7 +38,7 @@ _MISSING: Final = 404
 
 
 @dataclass(slots=True)
-class Entry:
+class Keeping:
     """One operation while it works. `ran` is handed what became of it, also of the part before a failure."""
 
     applied: Applied
@@ -61,12 +61,12 @@ class Entry:
 
 
 @contextmanager
-def kept(config: StackConfig, session: Session, verb: Verb) -> Generator[Entry]:
+def kept(config: StackConfig, session: Session, verb: Verb) -> Generator[Keeping]:
     """Keep an operation in the history of its stack; what cannot be kept there is told, and stops nothing.
 
     A first `up` makes the bucket, so that its entry is written at its end alone.
     """
-    entry = Entry(_begun(config.stack, session, verb))
+    entry = Keeping(_begun(config.stack, session, verb))
     _write(config, session, entry.applied, may_lack=True)
     try:
         yield entry
