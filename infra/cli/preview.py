@@ -33,10 +33,13 @@ from infra.preview.meaning import Meaning
 @click.option(
     "--facts", type=options.A_FILE, help="With markdown: a JSON file of what other rooms know, as for explain."
 )
+@click.option("--save", type=options.A_FILE, help="Write the plan to FILE, for `up --plan FILE`.")
 @options.each(options.place_options, options.refresh_option, options.work_options, options.yes_option)
 @options.format_options
 @called
-def preview_command(call: Invocation, *, source: Path | None, base: str | None, facts: Path | None) -> int:
+def preview_command(
+    call: Invocation, *, source: Path | None, base: str | None, facts: Path | None, save: Path | None
+) -> int:
     """Say what up would change, resource by resource and in VMs and chips. Nothing is changed. With --refresh also
     which grants stand in policies of registries, buckets, accounts and secrets that no stack declares.
 
@@ -45,6 +48,7 @@ def preview_command(call: Invocation, *, source: Path | None, base: str | None, 
     """
     # Engines and Google's clients, which an explanation needs not.
     from infra.cli.render.stacks import show_findings, show_grants, show_planned
+    from infra.operations.stacks import saved
     from infra.operations.stacks.findings import recorded
     from infra.operations.stacks.pools import policies_of
     from infra.operations.stacks.preview import judged, preview
@@ -67,8 +71,10 @@ def preview_command(call: Invocation, *, source: Path | None, base: str | None, 
                 show_grants(call.console, seen)
                 granted = {"grants": plain(seen)}
     show_findings(call.console, planned.findings)
+    if save is not None:
+        saved.save(planned, save)
     if planned.changes and not planned.stopped:
-        call.say(f"next: ./tidepool up {call.stack}", style="dim")
+        call.say(f"next: ./tidepool up {call.stack}{f' --plan {save}' if save else ''}", style="dim")
     if call.form is Form.MARKDOWN:
         echo(comment(Preview(stack=call.stack, plan=planned.plan, meaning=meaning, findings=planned.findings)))
     return call.end(planned.to_json() | granted, failed=planned.stopped)
