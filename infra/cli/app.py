@@ -50,6 +50,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
     },
     "The clouds": {
         "cloud": Entry("infra.cli.cloud", "Drive the local Google Cloud: start, stop, preempt, fail, ..."),
+        "init": Entry("infra.cli.init", "Write the files of another lab, from a few questions."),
         "bootstrap": Entry("infra.cli.bootstrap", "Prepare a Google Cloud project for its first deploy."),
     },
     "This checkout": {
