@@ -35,10 +35,13 @@ from infra.preview.toned import Tone
 @click.option(
     "--facts", type=options.A_FILE, help="With markdown: a JSON file of what other rooms know, as for explain."
 )
+@click.option("--save", type=options.A_FILE, help="Write the plan to FILE, for `up --plan FILE`.")
 @options.each(options.place_options, options.refresh_option, options.work_options, options.yes_option)
 @options.format_options
 @called
-def preview_command(call: Invocation, *, source: Path | None, base: str | None, facts: Path | None) -> int:
+def preview_command(
+    call: Invocation, *, source: Path | None, base: str | None, facts: Path | None, save: Path | None
+) -> int:
     """Say what up would change, resource by resource and in VMs and chips. Nothing is changed. With --refresh also
     which grants stand in policies of registries, buckets, accounts and secrets that no stack declares.
 
@@ -47,6 +50,7 @@ def preview_command(call: Invocation, *, source: Path | None, base: str | None, 
     """
     # Engines and Google's clients, which an explanation needs not.
     from infra.cli.render.stacks import show_planned
+    from infra.operations.stacks import saved
     from infra.operations.stacks.findings import recorded
     from infra.operations.stacks.pools import policies_of
     from infra.operations.stacks.preview import judged, preview
@@ -70,8 +74,10 @@ def preview_command(call: Invocation, *, source: Path | None, base: str | None, 
                 call.say(*grants_shown(seen))
                 granted = {"grants": plain(seen)}
     call.say(*describe_findings(planned.findings))
+    if save is not None:
+        saved.save(planned, save)
     if planned.changes and not planned.stopped:
-        call.say(f"next: ./tidepool up {call.stack}", tone=Tone.QUIET)
+        call.say(f"next: ./tidepool up {call.stack}{f' --plan {save}' if save else ''}", tone=Tone.QUIET)
     if call.form is Form.MARKDOWN:
         echo(comment(Preview(stack=call.stack, plan=planned.plan, meaning=meaning, findings=planned.findings)))
     return call.end(planned.to_json() | granted, failed=planned.stopped)
