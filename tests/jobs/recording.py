@@ -54,6 +54,9 @@ def moment(api: ClusterApi, namespace: str) -> dict[str, Any]:
     listed = (
         f"{JOBSETS}/namespaces/{namespace}/jobsets", batch, core, f"{KUEUE}/namespaces/{namespace}/workloads",
         f"{KUEUE}/namespaces/{namespace}/localqueues", f"{KUEUE}/clusterqueues", "/api/v1/nodes",
+        f"/apis/apps/v1/namespaces/{namespace}/deployments", f"/apis/apps/v1/namespaces/{namespace}/statefulsets",
+        f"/apis/leaderworkerset.x-k8s.io/v1/namespaces/{namespace}/leaderworkersets",
+        f"/apis/kubernetes.dask.org/v1/namespaces/{namespace}/daskclusters",
     )  # fmt: skip
     objects = {
         f"{path}/{each['metadata']['name']}": trimmed(each)

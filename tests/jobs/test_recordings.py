@@ -85,3 +85,22 @@ def test_a_program_that_fails_is_restarted_as_often_as_it_may_and_then_is_an_err
     ended = at("failing", "ended").job("bad").state()
     assert (ended.phase, ended.outcome) == (JobPhase.ENDED, Outcome.ERROR)
     assert ended.because[0] == "slice 0 host 0: its program ended with exit code 2"
+
+
+def test_a_spot_vm_that_is_taken_with_notice_is_named_and_the_gang_begins_again(at: At) -> None:
+    told = at("preempted", "told to end").job("llama").state()
+    assert told.last is not None
+    assert (told.last.outcome, told.last.because) == (Outcome.PREEMPTED, "spot node v4-32-a-0 is being taken")
+    again = at("preempted", "without the node").job("llama").state()
+    assert (again.phase, again.attempts) == (JobPhase.STARTING, Attempts(preemptions=1))
+    assert again.because[-1] == "restarted after 1 of 10000 interruptions"
+    later = at("preempted", "running again").job("llama").state()
+    assert (later.phase, later.last, later.attempts) == (JobPhase.RUNNING, None, Attempts(preemptions=1))
+
+
+def test_a_spot_vm_that_is_gone_without_a_word_is_a_preemption_too(at: At) -> None:
+    found = at("vanished", "found without its node").job("llama").state()
+    assert found.last is not None
+    assert (found.last.outcome, found.last.because) == (Outcome.PREEMPTED, "spot node v4-32-a-0 is gone")
+    again = at("vanished", "running again").job("llama").state()
+    assert (again.phase, again.attempts) == (JobPhase.RUNNING, Attempts(preemptions=1))

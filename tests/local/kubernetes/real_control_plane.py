@@ -149,11 +149,11 @@ def _stages(*, completes: bool) -> list[Path]:
 
 
 @contextmanager
-def running(folder: Path, name: str, command: list[str]) -> Generator[None]:
+def running(folder: Path, name: str, command: list[str], **variables: str) -> Generator[None]:
     """A program with its log, NAME.log; it is told to end afterwards."""
     with (folder / f"{name}.log").open("wb") as log:
         # etcd 3.4 cannot tell how far a watch is, which lists that are streamed need.
-        environ = {**os.environ, "KUBE_FEATURE_WatchListClient": "false"}
+        environ = {**os.environ, "KUBE_FEATURE_WatchListClient": "false", **variables}
         process = subprocess.Popen(command, stdout=log, stderr=log, cwd=folder, env=environ)
         try:
             yield
