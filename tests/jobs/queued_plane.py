@@ -85,15 +85,14 @@ class QueuedPlane:
     def seen(self, name: str) -> None:
         self.moments[name] = moment(self.api, TEAM)
 
-    def caught(self, name: str, disruption: str) -> None:
-        """Keep the first moment in which a pod is disrupted for this reason: its controllers soon take it away."""
+    def caught(self, name: str, shows: Callable[[Mapping[str, Any]], bool]) -> None:
+        """Keep the first moment in which a pod shows this: its controllers soon take it away."""
 
         def seen() -> bool:
             self.seen(name)
-            pods = (each for at, each in self.moments[name].items() if "/pods/" in at)
-            return any((condition(each, "DisruptionTarget") or {}).get("reason") == disruption for each in pods)
+            return any(shows(each) for at, each in self.moments[name].items() if "/pods/" in at)
 
-        until(seen, f"a pod is disrupted by {disruption}")
+        until(seen, f"a pod shows what {name!r} is")
 
     def pods(self, name: str) -> list[dict[str, Any]]:
         at = f"/api/v1/namespaces/{TEAM}/pods"
@@ -185,6 +184,16 @@ class QueuedPlane:
 
     def nodes(self) -> list[dict[str, Any]]:
         return [{"apiVersion": "v1", "kind": "Node", **node} for node in self.lab.nodes]
+
+
+def disrupted(reason: str) -> Callable[[Mapping[str, Any]], bool]:
+    """Whether a pod was disrupted for this reason."""
+    return lambda pod: (condition(pod, "DisruptionTarget") or {}).get("reason") == reason
+
+
+def ended(pod: Mapping[str, Any]) -> bool:
+    """Whether its program has failed."""
+    return pod["status"].get("phase") == "Failed"
 
 
 def until(said: Callable[[], bool], what: str) -> None:

@@ -20,7 +20,17 @@ from infra.jobs.client import JobPhase
 from infra.jobs.evidence import condition, holds
 from infra.jobs.request import Retries
 from infra.model.addons import addons
-from tests.jobs.queued_plane import POOLS, TEAM, QueuedPlane, now, place, running_plane, until
+from tests.jobs.queued_plane import (
+    POOLS,
+    TEAM,
+    QueuedPlane,
+    disrupted,
+    ended,
+    now,
+    place,
+    running_plane,
+    until,
+)
 from tests.jobs.recording import FOLDER, written
 from tests.jobs.synthetic import xpk_jobset
 from tests.local.kubernetes.operators import KUEUE
@@ -82,7 +92,7 @@ def preempted(plane: QueuedPlane) -> None:
     plane.runs(job)
     node = plane.pods("llama")[0]["spec"]["nodeName"]
     plane.shuts_down(node, "llama")
-    plane.caught("told to end", "TerminationByKubelet")
+    plane.caught("told to end", disrupted("TerminationByKubelet"))
     plane.api.call("DELETE", f"/api/v1/nodes/{node}")
     until(lambda: plane.jobset("llama")["status"].get("restarts", 0) == 1, "JobSet has restarted it")
     until(lambda: len(plane.pods("llama")) > 0, "pods are made again")
@@ -98,7 +108,7 @@ def vanished(plane: QueuedPlane) -> None:
     plane.runs(job)
     node = plane.pods("llama")[0]["spec"]["nodeName"]
     plane.api.call("DELETE", f"/api/v1/nodes/{node}")
-    plane.caught("found without its node", "DeletionByPodGC")
+    plane.caught("found without its node", disrupted("DeletionByPodGC"))
     until(lambda: plane.jobset("llama")["status"].get("restarts", 0) == 1, "JobSet has restarted it")
     plane.rejoin(node)
     plane.runs(job, restarts=1)
@@ -109,9 +119,12 @@ def drained(plane: QueuedPlane) -> None:
     """An upgrade evicts a pod."""
     job = plane.submit("llama", 1)
     plane.runs(job)
-    name = plane.pods("llama")[0]["metadata"]["name"]
+    pod = plane.pods("llama")[0]
+    name = pod["metadata"]["name"]
     body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": TEAM}}
     plane.api.call("POST", f"/api/v1/namespaces/{TEAM}/pods/{name}/eviction", body)
+    plane.ends(pod, 143)
+    plane.caught("told to end", disrupted("EvictionByEvictionAPI"))
     plane.runs(job, restarts=1)
     plane.seen("running again")
 
@@ -134,6 +147,7 @@ def tpu_busy(plane: QueuedPlane) -> None:
     job = plane.submit("llama", 1)
     plane.runs(job)
     plane.ends(plane.pods("llama")[2], 170)
+    plane.caught("found in use", ended)
     plane.runs(job, restarts=1)
     plane.seen("running again")
 
@@ -194,7 +208,7 @@ def of_xpk(plane: QueuedPlane) -> None:
     plane.seen("running")
     node = plane.pods("maxtext")[0]["spec"]["nodeName"]
     plane.shuts_down(node, "maxtext")
-    plane.caught("told to end", "TerminationByKubelet")
+    plane.caught("told to end", disrupted("TerminationByKubelet"))
     plane.api.call("DELETE", f"/api/v1/nodes/{node}")
     plane.rejoin(node)
     plane.runs(job, restarts=1)

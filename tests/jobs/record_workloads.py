@@ -28,45 +28,52 @@ _SLICES: Final = [
     {"accelerator": "v4-32", "zone": "us-central2-b", "capacity": "spot", "buffer": 1, "maximum": 1},
     {"accelerator": "v4-8", "zone": "us-central2-b", "capacity": "on-demand", "number": 3},
 ]
-_BATCH: Final = {"name": "batch", "machine_type": "n2-standard-16", "zones": ["us-central2-b"], "maximum": 2}
+_POOLS: Final = [
+    {"name": "batch", "machine_type": "n2-standard-16", "zones": ["us-central2-b"], "maximum": 1},
+    {"name": "dask", "machine_type": "n2-highmem-8", "zones": ["us-central2-b"], "maximum": 2},
+]
 _QUEUES: Final = {"teams": [{"name": TEAM}], "preemption": "lower-priority"}
+_DASK: Final = "dask.org/cluster-name"
+_WORKER_OF_FIRST: Final = "dask.org/cluster-name=transform,dask.org/component=worker"
+_LEARNER: Final = f"{ROLE_LABEL}={TRAIN}"
+_CLASS: Final = TRANSFORM | {"team": TEAM, "pool": "dask", "tasks": 2}
 
 
 def work_lab() -> Lab:
-    """A class of two workers, and a group of a learner on v4-32 and three actors on v4-8; room for no more."""
+    """Two classes, of whose nine pods the quota has room for eight; a group of a learner on v4-32 and three actors on
+    v4-8, which takes every slice."""
     config = stack(
-        batch=[TRANSFORM | {"team": TEAM}],
-        groups=[MATH | {"team": TEAM, "priority": "low"}],
+        batch=[_CLASS | {"minimum": 2, "maximum": 2}, _CLASS | {"name": "late", "minimum": 5, "maximum": 5}],
+        groups=[MATH | {"team": TEAM, "priority": "low", "checkpoints": {"bucket": "somebody-elses"}}],
         slices=_SLICES,
-        cluster=CLUSTER | {"cpu_pools": [_BATCH]},
+        cluster=CLUSTER | {"cpu_pools": _POOLS},
         queues=_QUEUES,
     )
     nodes = [
         *slice_nodes("v4-32", "v4-32-a"),
         *(node for number in range(3) for node in slice_nodes("v4-8", f"v4-8-{number}", spot=False)),
-        *(cpu_node(f"batch-{number}", "batch", 16, 64) for number in range(2)),
+        cpu_node("batch-0", "batch", 16, 64),
+        *(cpu_node(f"dask-{number}", "dask", 8, 64) for number in range(2)),
     ]
     return Lab(config=config, nodes=nodes, operators=(running_lws, running_dask))
 
 
 def dask_class(plane: QueuedPlane) -> None:
-    """A class comes up, asks for more workers than its quota has, and loses a node."""
-    (declared,) = plane.lab.config.batch
-    for body in dask_objects(declared):
-        plane.make(body)
-    named = {"dask.org/cluster-name": declared.name}
-    until(lambda: (_running(plane, **named), len(_workers(plane))) == (3, 2), "scheduler and workers run")
-    plane.seen("running")
-    at = f"/apis/kubernetes.dask.org/v1/namespaces/{TEAM}/daskworkergroups/{declared.name}-default"
-    plane.api.call("PATCH", at, {"spec": {"worker": {"replicas": 4}}}, content="application/merge-patch+json")
-    until(lambda: _waiting(plane) == 1 and _running(plane, **named) == 4, "one of four waits")
-    plane.seen("one of four waits")
-    node = next(each["spec"]["nodeName"] for each in _workers(plane) if each["spec"].get("nodeName"))
+    """A class comes up; another one has quota for four of its five workers; a node is lost and comes again."""
+    for declared, running in zip(plane.lab.config.batch, (3, 8), strict=True):
+        for body in dask_objects(declared):
+            plane.make(body)
+        until(lambda running=running: _running(plane, _DASK) == running, f"{declared.name} runs")
+        if running == 3:
+            plane.seen("the first runs")
+    until(lambda: _waiting(plane) == 1, "a worker waits")
+    plane.seen("a worker of the second waits")
+    node = _pods(plane, _WORKER_OF_FIRST)[0]["spec"]["nodeName"]
     plane.api.call("DELETE", f"/api/v1/nodes/{node}")
-    until(lambda: _running(plane, **named) < 4, "the workers of the node are gone")
+    until(lambda: _running(plane, _DASK) == 4, "its pods are gone")
     plane.seen("a node is gone")
     plane.rejoin(node)
-    until(lambda: _running(plane, **named) == 4, "as many run again")
+    until(lambda: _running(plane, _DASK) == 8, "as many run again")
     plane.seen("running again")
 
 
@@ -77,42 +84,35 @@ def group(plane: QueuedPlane) -> None:
     for body in group_objects(declared):
         plane.make(body)
     wanted = {CURRICULUM: 1, TRAIN: 4, ROLLOUT: 3}
-    until(lambda: {role: _running(plane, **{ROLE_LABEL: role}) for role in wanted} == wanted, "every role runs")
+    until(lambda: {role: _running(plane, f"{ROLE_LABEL}={role}") for role in wanted} == wanted, "every role runs")
     plane.seen("running")
     urgent = plane.submit("urgent", 1, resources=Resources.with_tpu("v4-32"), priority="high")
     plane.runs(urgent)
-    until(lambda: _running(plane, **{ROLE_LABEL: TRAIN}) == 0 and _waiting(plane) == 1, "the learner waits")
+    until(lambda: _running(plane, _LEARNER) == 0 and _waiting(plane) == 1, "the learner waits")
     plane.seen("the learner waits")
     for pod in plane.pods("urgent"):
         plane.ends(pod, 0)
-    until(lambda: _running(plane, **{ROLE_LABEL: TRAIN}) == 4, "the learner goes on")
+    until(lambda: _running(plane, _LEARNER) == 4, "the learner goes on")
     plane.seen("the learner goes on")
-    node = _pods(plane, **{ROLE_LABEL: TRAIN})[1]["spec"]["nodeName"]
+    node = _pods(plane, _LEARNER)[1]["spec"]["nodeName"]
     plane.api.call("DELETE", f"/api/v1/nodes/{node}")
-    until(lambda: _running(plane, **{ROLE_LABEL: TRAIN}) < 4, "the slice is broken")
+    until(lambda: _running(plane, _LEARNER) < 4, "the slice is broken")
     plane.seen("a VM is gone")
     plane.rejoin(node)
-    until(lambda: _running(plane, **{ROLE_LABEL: TRAIN}) == 4, "the learner goes on")
+    until(lambda: _running(plane, _LEARNER) == 4, "the learner goes on")
     plane.seen("running again")
 
 
 SCENARIOS: Final[Mapping[str, Callable[[QueuedPlane], None]]] = {each.__name__: each for each in (dask_class, group)}
 
 
-def _pods(plane: QueuedPlane, **labels: str) -> list[dict[str, Any]]:
-    selector = ",".join(f"{name}={value}" for name, value in labels.items())
+def _pods(plane: QueuedPlane, selector: str) -> list[dict[str, Any]]:
     return plane.api.call("GET", f"/api/v1/namespaces/{TEAM}/pods", query={"labelSelector": selector})["items"]
 
 
-def _running(plane: QueuedPlane, **labels: str) -> int:
-    found = _pods(plane, **labels)
-    return sum(
-        each["status"].get("phase") == "Running" and "deletionTimestamp" not in each["metadata"] for each in found
-    )
-
-
-def _workers(plane: QueuedPlane) -> list[dict[str, Any]]:
-    return _pods(plane, **{"dask.org/component": "worker"})
+def _running(plane: QueuedPlane, selector: str) -> int:
+    stay = [each for each in _pods(plane, selector) if "deletionTimestamp" not in each["metadata"]]
+    return sum(each["status"].get("phase") == "Running" for each in stay)
 
 
 def _waiting(plane: QueuedPlane) -> int:

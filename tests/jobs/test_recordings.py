@@ -104,3 +104,21 @@ def test_a_spot_vm_that_is_gone_without_a_word_is_a_preemption_too(at: At) -> No
     assert (found.last.outcome, found.last.because) == (Outcome.PREEMPTED, "spot node v4-32-a-0 is gone")
     again = at("vanished", "running again").job("llama").state()
     assert (again.phase, again.attempts) == (JobPhase.RUNNING, Attempts(preemptions=1))
+
+
+def test_a_preemption_that_may_not_be_tried_again_ends_the_job(at: At) -> None:
+    client = at("no_retry", "ended")
+    ended = client.job("once").state()
+    assert (ended.phase, ended.outcome, ended.attempts) == (JobPhase.ENDED, Outcome.PREEMPTED, Attempts())
+    assert ended.because == ("slice 0 host 0: spot node v4-32-a-1 is being taken",)
+    assert listed(client)["once"].outcome is Outcome.PREEMPTED
+
+
+def test_a_job_that_ran_and_one_that_waited_are_cancelled_alike(at: At) -> None:
+    client = at("cancelled", "ended")
+    for name in ("runs", "waits"):
+        state = client.job(name).state()
+        assert (state.phase, state.outcome, state.waiting) == (JobPhase.ENDED, Outcome.CANCELLED, None), name
+        assert state.because[0].startswith("cancelled at 20"), name
+    assert {each.outcome for each in listed(client).values()} == {Outcome.CANCELLED}
+    assert not [path for path in load("cancelled")["moments"]["ended"] if "/pods/" in path], "no slice is held on"
