@@ -193,7 +193,8 @@ def without_queue(plane: QueuedPlane) -> None:
 
 def without_room(plane: QueuedPlane) -> None:
     """A job has quota, and no nodes yet."""
-    plane.api.call("DELETE", f"/api/v1/nodes/{POOLS[2]}-0")
+    for host in range(4):
+        plane.api.call("DELETE", f"/api/v1/nodes/{POOLS[2]}-{host}")
     first, second = plane.submit("first", 2), plane.submit("second", 1)
     plane.runs(first)
     until(lambda: second.state().phase is JobPhase.STARTING, "it starts")

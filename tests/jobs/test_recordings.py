@@ -122,3 +122,29 @@ def test_a_job_that_ran_and_one_that_waited_are_cancelled_alike(at: At) -> None:
         assert state.because[0].startswith("cancelled at 20"), name
     assert {each.outcome for each in listed(client).values()} == {Outcome.CANCELLED}
     assert not [path for path in load("cancelled")["moments"]["ended"] if "/pods/" in path], "no slice is held on"
+
+
+@pytest.mark.parametrize(
+    ("scenario", "moment", "outcome", "because"),
+    [
+        ("drained", "told to end", Outcome.MAINTENANCE, "slice 0 host 0: node v4-32-a-0 was drained"),
+        ("tpu_busy", "found in use", Outcome.FAILED, "slice 0 host 2: the TPU of its VM stayed in use"),
+    ],
+)
+def test_what_a_machine_does_to_a_job_counts_as_no_failure(
+    at: At, scenario: str, moment: str, outcome: Outcome, because: str
+) -> None:
+    told = at(scenario, moment).job("llama").state()
+    assert told.last is not None
+    assert (told.last.outcome, told.because) == (outcome, (because,))
+    again = at(scenario, "running again").job("llama").state()
+    assert (again.phase, again.attempts) == (JobPhase.RUNNING, Attempts(preemptions=1))
+
+
+def test_a_job_of_a_team_that_names_no_queue_says_what_to_do(at: At) -> None:
+    client = at("without_queue", "submitted")
+    stray = client.job("stray").state()
+    assert stray.waiting is not None
+    assert (stray.phase, stray.waiting.reason) == (JobPhase.WAITING, "NoQueue")
+    assert "submit it with --queue" in stray.waiting.says, "Kueue says of it that no LocalQueue of an empty name exists"
+    assert listed(client)["stray"].waiting == stray.waiting

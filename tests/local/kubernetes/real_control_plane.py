@@ -88,6 +88,7 @@ def _serve(folder: Path, program: Path, store: str, ends: ExitStack) -> dict[str
         "--token-auth-file", str(folder / "tokens.csv"), "--authorization-mode=RBAC", "--endpoint-reconciler-type=none",
         # etcd 3.4 cannot tell how far a watch is: each of kwok's would end at once, and begin again ever later.
         "--feature-gates=WatchList=false",
+        "--allow-privileged=true",  # as on GKE
         *proxy,
     ]))  # fmt: skip
     certificate = folder / "certificates" / "apiserver.crt"
