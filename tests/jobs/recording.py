@@ -42,7 +42,7 @@ _LABELS_LEFT_OUT: Final = (
 )  # fmt: skip
 _CONDITION: Final = ("type", "status", "reason", "message", "lastTransitionTime")
 _CONDITIONS_LEFT_OUT: Final = (
-    "Initialized", "PodScheduled", "ContainersReady", "PodReadyToStartContainers", "MemoryPressure", "DiskPressure",
+    "Initialized", "ContainersReady", "PodReadyToStartContainers", "MemoryPressure", "DiskPressure",
     "PIDPressure", "NetworkUnavailable",
 )  # fmt: skip
 """What kwok says for a kubelet."""
@@ -92,7 +92,7 @@ def trimmed(body: Mapping[str, Any]) -> dict[str, Any]:
     said["conditions"] = [
         {name: value for name, value in each.items() if name in _CONDITION}
         for each in said.get("conditions", ())
-        if each["type"] not in _CONDITIONS_LEFT_OUT
+        if each["type"] not in _CONDITIONS_LEFT_OUT and (each["type"], each["status"]) != ("PodScheduled", "True")
     ]
     return {"metadata": told, "spec": kept, "status": said}
 

@@ -148,3 +148,32 @@ def test_a_job_of_a_team_that_names_no_queue_says_what_to_do(at: At) -> None:
     assert (stray.phase, stray.waiting.reason) == (JobPhase.WAITING, "NoQueue")
     assert "submit it with --queue" in stray.waiting.says, "Kueue says of it that no LocalQueue of an empty name exists"
     assert listed(client)["stray"].waiting == stray.waiting
+
+
+def test_a_job_that_xpk_submitted_is_explained_as_one_of_ours(at: At) -> None:
+    placed = pools_by_slice(load("of_xpk")["moments"]["running"], "maxtext")
+    assert sorted(len(hosts) for hosts in placed.values()) == [4, 4]
+    assert len({pool for hosts in placed.values() for pool in hosts.values()}) == 2
+    told = at("of_xpk", "told to end").job("maxtext").state()
+    assert told.because == ("slice 0 host 0: spot node v4-32-b-0 is being taken",)
+    again = at("of_xpk", "running again").job("maxtext").state()
+    assert (again.phase, again.attempts) == (JobPhase.RUNNING, Attempts(failures=1)), "its policy counts every restart"
+    assert at("of_xpk", "ended").job("maxtext").state().outcome is Outcome.SUCCESS
+
+
+def test_a_job_past_its_time_limit_is_an_error_and_not_one_that_waits(at: At) -> None:
+    client = at("out_of_time", "ended")
+    slow = client.job("slow").state()
+    assert (slow.phase, slow.outcome, slow.waiting) == (JobPhase.ENDED, Outcome.ERROR, None)
+    assert slow.because == ("the job: its time limit is over",)
+    assert listed(client)["slow"].outcome is Outcome.ERROR
+
+
+def test_a_job_with_quota_and_no_nodes_says_that_it_waits_for_them(at: At) -> None:
+    client = at("without_room", "starting")
+    assert {name: each.phase for name, each in listed(client).items()} == {
+        "first": JobPhase.RUNNING, "second": JobPhase.STARTING,
+    }  # fmt: skip
+    second = client.job("second").state()
+    assert second.waiting is None, "it has its quota"
+    assert second.because == ("1 pod has no node yet: GKE makes nodes when it has room",)
