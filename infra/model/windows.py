@@ -39,12 +39,8 @@ class Interval:
     start: datetime
     end: datetime
 
-    def meets(self, begin: datetime, end: datetime) -> bool:
-        """Whether it has an instant in common with [begin, end], which may be one instant."""
-        return self.start <= end and begin < self.end
-
     def within(self, begin: datetime, end: datetime) -> Interval:
-        """Its part in [begin, end), which it meets."""
+        """Its part in [begin, end), with which it has an instant in common."""
         return Interval(max(self.start, begin), min(self.end, end))
 
     @property
@@ -66,9 +62,9 @@ def openings(window: Window, begin: datetime, end: datetime) -> tuple[Interval, 
     return tuple(each for each in _intervals(*_key(window), begin, end) if each.start < end and begin < each.end)
 
 
-def is_open(window: Window, begin: datetime, end: datetime) -> bool:
-    """Whether it is open at any instant of [begin, end], which may be one instant."""
-    return any(each.meets(begin, end) for each in openings(window, begin, end + timedelta(minutes=1)))
+def is_open(window: Window, now: datetime) -> bool:
+    """Whether it is open at an instant."""
+    return any(each.start <= now < each.end for each in openings(window, now, now + timedelta(minutes=1)))
 
 
 def open_hours(window: Window, begin: datetime, end: datetime) -> Decimal:

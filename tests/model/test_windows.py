@@ -69,6 +69,16 @@ def numbers(least: int, most: int) -> st.SearchStrategy[frozenset[int] | None]:
     return st.none() | st.frozensets(st.integers(least, most), min_size=1, max_size=3)
 
 
+LENGTHS = {2: 29, 4: 30, 6: 30, 9: 30, 11: 30}
+
+
+def comes_round(cron: Cron) -> bool:
+    """Not on the 30th of February alone."""
+    if cron.days is None or cron.weekdays is not None:
+        return True
+    return min(cron.days) <= max(LENGTHS.get(month, 31) for month in cron.months or {1})
+
+
 CRONS = st.builds(
     Cron,
     minute=st.sampled_from((0, 15, 30, 59)),
@@ -76,7 +86,7 @@ CRONS = st.builds(
     days=st.none() | st.frozensets(st.sampled_from((1, 8, 28, 29, 30, 31)), min_size=1, max_size=3),
     months=numbers(1, 12),
     weekdays=numbers(0, 6),
-)
+).filter(comes_round)
 
 
 def changes_of_clocks(zone: str, year: int) -> Iterator[date]:
