@@ -107,8 +107,8 @@ class Desired:
     """The fleet of one stack as it shall be. groups: whether runners are an organisation's, in groups.
 
     bundle: SHA-256 (hexadecimal) of the start-up bundle, None where the manifest names none. run_zones: where VMs that
-    workflows make for runs may be left. windows: those of each pool. closed: slots of windows that are not open: of what
-    a manifest says all of them, until `by_hour.at` is asked.
+    workflows make for runs may be left. windows: those of each pool. closed: slots of windows that are not open; of
+    what a manifest says all of them, until `by_hour.at` is asked.
     """
 
     stack: str

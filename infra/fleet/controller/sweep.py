@@ -140,7 +140,7 @@ class Sweeper:
             desired, record = self._desired()
             remembered = Remembered.read(self.records, self.stack, lease.holder)
             memory = remembered.memory
-            desired = by_hour.at(desired, self.clock(), memory.starts)
+            desired = by_hour.at(desired, self.clock(), memory)
             observed = self.observer.observe(desired, memory)
             observed = replace(observed, epoch=epoch(record.generation, lease.commanded))
             if record.generation != lease.applied:

@@ -73,7 +73,7 @@ def look(
         except manifests.ManifestError as error:
             return Scene(stack=stack, at=clock(), manifest=manifest, problems=(str(error),))
         memory = _memory(records, stack, problems)
-        desired = by_hour.at(desired, clock(), memory.starts)
+        desired = by_hour.at(desired, clock(), memory)
         sweep = _record(records, names.sweep_object(stack), problems)
         lease = _record(records, names.lease_object(stack), problems)
     seen = observer.observe(desired, memory)
