@@ -22,6 +22,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "refresh": Entry("infra.cli.stacks", "Take over into the state what the cloud says."),
         "adopt": Entry("infra.cli.stacks", "Take into the state the VMs that stand and that it lacks."),
         "destroy": Entry("infra.cli.stacks", "Delete all that a stack has made."),
+        "calendar": Entry("infra.cli.preview", "Show the next seven days: VMs, chips, limits and dollars."),
         "config": Entry("infra.cli.preview", "Print what a stack file says."),
         "output": Entry("infra.cli.stacks", "Print a stack's outputs."),
         "manifest": Entry("infra.cli.status", "Show the desired fleet in the fleet bucket."),
