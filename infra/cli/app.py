@@ -24,6 +24,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "destroy": Entry("infra.cli.stacks", "Delete all that a stack has made."),
         "history": Entry("infra.cli.history", "Say what was applied to a stack, when and by whom."),
         "diff": Entry("infra.cli.history", "Say what differs between two applies of a stack."),
+        "calendar": Entry("infra.cli.preview", "Show the next seven days: VMs, chips, limits and dollars."),
         "config": Entry("infra.cli.preview", "Print what a stack file says."),
         "output": Entry("infra.cli.stacks", "Print a stack's outputs."),
         "manifest": Entry("infra.cli.status", "Show the desired fleet in the fleet bucket."),
