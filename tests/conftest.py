@@ -27,6 +27,7 @@ END_TO_END = (
     "cli",
     "engines",
     "fleet/broker/test_whole_path.py",
+    "fleet/runs/test_whole_runs.py",
     "fleet/simulation",
     "fleet/test_runner_boot.py",
     "fleet/test_runner_docker.py",
