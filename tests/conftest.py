@@ -53,8 +53,6 @@ END_TO_END = (
     "workflows/test_collecting.py",
     "workflows/test_hub_scripts.py",
     "workflows/test_job_shell.py",
-    "workflows/test_vm_shell.py",
-    "workflows/test_vm_tests_shell.py",
 )
 """Folders and modules whose tests start processes or carry a whole stack: all that is not here is a unit test."""
 

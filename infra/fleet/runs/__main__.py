@@ -1,8 +1,8 @@
 """`python -m infra.fleet.runs run|delete`: what generated workflows run, as a job of GitHub's that has no checkout.
 
-Told by the environment: REQUEST (`infra.model.runs.RunRequest` as JSON), RUN_ID and ATTEMPT; IMAGE and COMMIT where
+Told by the environment: RUN_ID; of a run REQUEST (`infra.model.runs.RunRequest` as JSON), ATTEMPT; IMAGE and COMMIT where
 the request leaves them open; RESULTS, the folder for what comes back. Puts out `ended`, success or failure where the
-command decided it and nothing else, and `reason`. docs/runs.md has the reasons.
+command decided it and nothing else, `reason`, and `result`, the file of a suite. docs/runs.md has the reasons.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from infra.fleet.runs.ports import RunPorts
 from infra.fleet.runs.run import Run, RunEnd, delete_all
 from infra.fleet.runs.signals import cancellable
 from infra.model.errors import ConfigError
+from infra.model.run_records import Ceilings
 from infra.model.runs import RunRequest, read_request
 from infra.model.visible import visible
 
@@ -36,18 +37,18 @@ MOST_RESULT: Final = 4_000_000
 
 def main(verb: str, told: Mapping[str, str], say: Callable[[str], None]) -> int:
     """The exit code: 0 where the command ended well, or nothing of the run is left."""
-    try:
-        request = requested(told)
-    except ConfigError as error:
-        say(f"::error::{error}")
-        return 2
     endpoint = told.get(GOOGLE_ENDPOINT) or None
     if endpoint is not None and not is_safe(endpoint):
         say(f"::error::{GOOGLE_ENDPOINT} is {endpoint}, and only loopback may take the place of Google")
         return 2
     try:
-        with clients(request.project, endpoint, hurried=True, seconds=CALL_SECONDS) as google:
-            return _done(verb, request, told, say, google)
+        request = None if verb == "delete" else requested(told)
+        project = request.project if request else told["PROJECT"]
+        with clients(project, endpoint, hurried=True, seconds=CALL_SECONDS) as google:
+            return _deleted(told, say, google) if request is None else _done(request, told, say, google)
+    except ConfigError as error:
+        say(f"::error::{error}")
+        return 2
     except GoogleError as error:
         say(f"::error::{error}")
         return 1
@@ -60,40 +61,54 @@ def requested(told: Mapping[str, str]) -> RunRequest:
     return request.model_copy(update={key: value for key, value in open_keys.items() if value})
 
 
-def _done(verb: str, request: RunRequest, told: Mapping[str, str], say: Callable[[str], None], google: Clients) -> int:
+def _ports(
+    request: RunRequest | None, told: Mapping[str, str], say: Callable[[str], None], google: Clients
+) -> RunPorts:
+    """request: None where only VMs are deleted, which needs no bucket."""
+    hosts, bucket, ceilings, stack = 1, "", Ceilings(0, 0), ""
+    if request is not None:
+        hosts, bucket, ceilings, stack = request.hosts, request.bucket, request.ceilings, request.stack
+
     def log(host: int, piece: bytes) -> None:
         """Behind a mark, so that no line of what ran is taken for a command of the runner's."""
         for line in piece.decode(errors="replace").replace("\r", "\n").splitlines():
-            say(f"{host if request.hosts > 1 else ''}| {visible(line)}")
+            say(f"{host if hosts > 1 else ''}| {visible(line)}")
 
-    poll = float(told.get("POLL_SECONDS", POLL))
-    ports = RunPorts(
+    return RunPorts(
         vms=GoogleTpuVms(google),
-        objects=BucketObjects(google, request.bucket),
-        ledger=BucketLedger(Records(google=google, bucket=request.bucket), request.ceilings, request.stack),
+        objects=BucketObjects(google, bucket),
+        ledger=BucketLedger(Records(google=google, bucket=bucket), ceilings, stack),
         clock=time.time,
         sleep=time.sleep,
         tell=lambda line: say(visible(line)),
         log=log,
-        poll=poll,
+        poll=float(told.get("POLL_SECONDS", POLL)),
     )
-    if verb == "delete":
-        left = delete_all(request, told["RUN_ID"], ports, until=time.time() + request.times.delete)
-        if left:
-            say(f"::error::not deleted: {left}. The label tidepool-expires says when the controller does")
-        return 1 if left else 0
+
+
+def _deleted(told: Mapping[str, str], say: Callable[[str], None], google: Clients) -> int:
+    """PROJECT, ZONES (with spaces between) and DELETE_SECONDS say where and for how long."""
+    until = time.time() + float(told["DELETE_SECONDS"])
+    left = delete_all(told["ZONES"].split(), told["RUN_ID"], _ports(None, told, say, google), until=until)
+    if left:
+        say(f"::error::not deleted: {left}. The label tidepool-expires says when the controller does")
+    return 1 if left else 0
+
+
+def _done(request: RunRequest, told: Mapping[str, str], say: Callable[[str], None], google: Clients) -> int:
+    ports = _ports(request, told, say, google)
     folder = Path(told.get("RESULTS", "results"))
     run = Run(request=request, run=told["RUN_ID"], attempt=int(told.get("ATTEMPT", "1")), ports=ports, into=folder)
     with cancellable():
         ended = run.whole()
     _tell(ended, say)
-    if request.suite:
-        _write_result(request, ended, folder, f"{told['RUN_ID']}-{told.get('ATTEMPT', '1')}")
+    run_name = f"{told['RUN_ID']}-{told.get('ATTEMPT', '1')}"
+    result = _write_result(request, ended, folder, run_name) if request.suite else ""
     if output := told.get("GITHUB_OUTPUT"):
         with Path(output).open("a", encoding="utf-8") as file:
             if Reason(ended.reason).of_the_command:
                 file.write(f"ended={'success' if ended.reason == Reason.DONE else 'failure'}\n")
-            file.write(f"reason={ended.reason}\n")
+            file.write(f"reason={ended.reason}\nresult={result}\n")
     return 0 if ended.done else 1
 
 
@@ -105,8 +120,8 @@ def _tell(ended: RunEnd, say: Callable[[str], None]) -> None:
     say(json.dumps(ended.to_json()))
 
 
-def _write_result(request: RunRequest, ended: RunEnd, folder: Path, run: str) -> None:
-    """What the suite wrote, with what the VM does not decide; also where none came, once there was a VM."""
+def _write_result(request: RunRequest, ended: RunEnd, folder: Path, run: str) -> str:
+    """The file with what the suite wrote and what the VM does not decide, once there was a VM; else none."""
     said, path = {}, folder / "out" / _RESULT
     if path.is_file():
         try:
@@ -116,7 +131,7 @@ def _write_result(request: RunRequest, ended: RunEnd, folder: Path, run: str) ->
             said = {}
         path.unlink()
     if not ended.vm_seconds and not said:
-        return
+        return ""
     known: dict[str, Any] = {
         "version": 1,
         "suite": request.suite,
@@ -128,7 +143,9 @@ def _write_result(request: RunRequest, ended: RunEnd, folder: Path, run: str) ->
     }
     whole = {"seconds": 0, "tests": {}, "coverage": None} | said | known
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{request.suite}.json").write_text(json.dumps(whole, separators=(",", ":")), encoding="utf-8")
+    path = folder / f"{request.suite}.json"
+    path.write_text(json.dumps(whole, separators=(",", ":")), encoding="utf-8")
+    return str(path)
 
 
 if __name__ == "__main__":

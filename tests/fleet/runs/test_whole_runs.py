@@ -332,7 +332,7 @@ class Job:
         self.folder.mkdir(exist_ok=True)
         told = {
             "REQUEST": request.model_dump_json(), "RUN_ID": "7", "ATTEMPT": "1", "COMMIT": "f" * 40,
-            "POLL_SECONDS": "0.1",
+            "POLL_SECONDS": "0.1", "PROJECT": request.project, "ZONES": " ".join(request.zones), "DELETE_SECONDS": "30",
             "RESULTS": str(self.folder / "results"), "GITHUB_OUTPUT": str(self.folder / "output"),
             "TIDEPOOL_GOOGLE_ENDPOINT": lab.cloud.url, "PATH": os.environ["PATH"], "HOME": str(self.folder),
         }  # fmt: skip
@@ -382,7 +382,8 @@ def test_a_jobs_result_says_what_the_vm_does_not_decide(lab: Lab) -> None:
     result = json.loads((job.folder / "results" / "tpu.json").read_text())
     assert (result["ok"], result["run"], result["suite"], result["commit"]) == (False, "7-1", "tpu", "f" * 40)
     assert (result["seconds"], result["tests"]["t"]["outcome"]) == (2, "failed")
-    assert (job.folder / "output").read_text() == "ended=failure\nreason=failed\n"
+    result = job.folder / "results" / "tpu.json"
+    assert (job.folder / "output").read_text() == f"ended=failure\nreason=failed\nresult={result}\n"
 
 
 @pytest.mark.parametrize("sent", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.heavy)], ids=str)
@@ -392,7 +393,7 @@ def test_a_job_that_is_ended_deletes_its_vm_first(lab: Lab, sent: signal.Signals
     job.process.send_signal(sent)
     job.until("vmSeconds")
     assert job.end() == 1
-    assert (lab.nodes, (job.folder / "output").read_text()) == ({}, "reason=cancelled\n")
+    assert (lab.nodes, (job.folder / "output").read_text().partition("=")[2].partition("\n")[0]) == ({}, "cancelled")
 
 
 def test_a_job_that_is_killed_leaves_its_vm_to_the_clean_up_of_its_run(lab: Lab) -> None:
