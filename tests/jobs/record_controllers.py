@@ -12,8 +12,9 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
+from types import FunctionType
 from typing import Final
 
 from infra.jobs.client import JobPhase
@@ -220,7 +221,7 @@ def of_xpk(plane: QueuedPlane) -> None:
     plane.seen("ended")
 
 
-SCENARIOS: Final[Mapping[str, Callable[[QueuedPlane], None]]] = {
+SCENARIOS: Final[Mapping[str, FunctionType]] = {
     each.__name__: each
     for each in (
         success, waiting, too_large, outranked, preempted, vanished, drained, failing, tpu_busy, no_retry, cancelled,
@@ -233,7 +234,7 @@ WITHOUT_KUEUE: Final = ("success", "preempted", "failing", "drained", "tpu_busy"
 """What JobSet alone answers."""
 
 
-def keep(plane: QueuedPlane, scenario: Callable[[QueuedPlane], None], versions: Mapping[str, str]) -> None:
+def keep(plane: QueuedPlane, scenario: FunctionType, versions: Mapping[str, str]) -> None:
     """Let a scenario happen and write its file. One that does not end has a last moment `stuck`."""
     plane.moments = {}
     try:

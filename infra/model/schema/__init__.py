@@ -30,6 +30,7 @@ from infra.model.schema.running import (
     RuleException,
     RunMakers,
     Runners,
+    Runs,
     SecretDecl,
 )
 from infra.model.schema.stack import StackConfig
@@ -80,6 +81,7 @@ __all__ = [
     "RuleException",
     "RunMakers",
     "Runners",
+    "Runs",
     "RuntimeOverride",
     "SecretDecl",
     "Slices",
