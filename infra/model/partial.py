@@ -66,6 +66,7 @@ _SAVED_IN_PARTS: frozenset[type[BaseModel]] = frozenset(
         schema.Reservation,
         schema.RuleException,
         schema.Runners,
+        schema.Runs,
         schema.SecretDecl,
         schema.Slices,
         schema.SourceConnection,

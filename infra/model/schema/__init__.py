@@ -29,6 +29,7 @@ from infra.model.schema.running import (
     RuleException,
     RunMakers,
     Runners,
+    Runs,
     SecretDecl,
 )
 from infra.model.schema.stack import StackConfig
@@ -79,6 +80,7 @@ __all__ = [
     "RuleException",
     "RunMakers",
     "Runners",
+    "Runs",
     "RuntimeOverride",
     "SecretDecl",
     "Slices",

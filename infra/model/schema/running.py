@@ -19,7 +19,7 @@ from infra.model.fields.common import (
     Subject,
     TimeZone,
 )
-from infra.model.fields.fleet import GitHubRepository
+from infra.model.fields.fleet import Accelerator, GitHubRepository, Zone
 from infra.model.fields.images import InstallationId
 from infra.model.fields.running import (
     AppId,
@@ -32,7 +32,10 @@ from infra.model.fields.running import (
     Reader,
     Replacements,
     RepositoryId,
+    RunMinutes,
     RunnerGroup,
+    RunsADay,
+    RunsAtOnce,
     ServiceImage,
     ServiceRegion,
     Share,
@@ -59,6 +62,22 @@ class RunMakers(Section):
     repository_id: Annotated[RepositoryId | None, WRITTEN] = None
     pool: ResourceName
     workflows: tuple[WorkflowFile, ...]
+
+
+class Runs(Section):
+    """TPU VMs that are made for one run each and deleted after it: as which pool, of which types, where, how many.
+
+    pool: of this stack; it says their trust, account, network and runtime, and how they are obtained where nobody says
+        it. per_day, at_once: the most that may be made in a day (UTC), and stand at one time. time_to_live_minutes: the
+        longest that one may stand, from when it is asked for.
+    """
+
+    pool: ResourceName
+    accelerators: tuple[Accelerator, ...]
+    zones: tuple[Zone, ...]
+    per_day: RunsADay
+    at_once: RunsAtOnce
+    time_to_live_minutes: RunMinutes
 
 
 class GitHub(Section):
