@@ -7,9 +7,10 @@ Writing and posting are two commands, because two jobs run them: `write` reads w
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -42,8 +43,8 @@ def _full_commit(_: click.Context, __: click.Parameter, value: str) -> str:
     return value
 
 
-def _repository(_: click.Context, __: click.Parameter, value: str) -> str:
-    if not _REPOSITORY.fullmatch(value):
+def _repository(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    if value is not None and not _REPOSITORY.fullmatch(value):
         raise Refusal(f"--repository {value!r} is not of the form OWNER/NAME")
     return value
 
@@ -56,17 +57,21 @@ def _plans(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> Ma
     return found
 
 
-place_options = options.each(
-    click.option(
-        "--repository", metavar="OWNER/NAME", envvar="GITHUB_REPOSITORY", required=True, callback=_repository,
-        help="Where; GITHUB_REPOSITORY is heard.",
-    ),
-    click.option(
-        "--api", envvar="GITHUB_API_URL", default=PUBLIC_API, show_default=True,
-        help="GitHub's REST API, or a server's; GITHUB_API_URL is heard.",
-    ),
-    options.json_option,
-)  # fmt: skip
+def repository_option(*, required: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Which repository at which API."""
+    return options.each(
+        click.option(
+            "--repository", metavar="OWNER/NAME", envvar="GITHUB_REPOSITORY", required=required, callback=_repository,
+            help="Where; GITHUB_REPOSITORY is heard.",
+        ),
+        click.option(
+            "--api", envvar="GITHUB_API_URL", default=PUBLIC_API, show_default=True,
+            help="GitHub's REST API, or a server's; GITHUB_API_URL is heard.",
+        ),
+    )  # fmt: skip
+
+
+place_options = options.each(repository_option(required=True), options.json_option)
 
 
 @click.group()

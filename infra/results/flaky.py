@@ -82,7 +82,7 @@ def _mixed(runs: Iterable[SuiteRun]) -> set[tuple[str, str]]:
 def split(
     suite: str, failed: Sequence[str], quarantine: Iterable[Quarantined], today: date
 ) -> tuple[list[str], list[Quarantined], list[Quarantined]]:
-    """What failed and counts; entries that excuse a failure of these; entries that are over, whether it failed or not."""
+    """What failed and counts; entries that excuse a failure of these; entries that are over, failed or not."""
     entries = [each for each in quarantine if each.suite == suite]
     expired = [each for each in entries if each.expires < today]
     holds = {each.test: each for each in entries if each.expires >= today}

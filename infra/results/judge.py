@@ -1,4 +1,4 @@
-"""What is found of a run beside those before it: broken tests, a slower suite, less coverage, flaky tests, what is next.
+"""What is found of a run beside those before it: broken tests, a slower suite, less coverage, flaky tests; what next.
 
 Pure: runs in, findings out. Owns which runs are compared with one another and what counts as a finding. Does not own
 the statistics of durations (`infra.results.timing`) nor of flaky tests (`infra.results.flaky`).

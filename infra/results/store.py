@@ -7,15 +7,15 @@ rebuilds it, and two writers who race lose nothing but the time of a rebuild.
 
 from __future__ import annotations
 
+import fcntl
 import json
-import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from infra.results.suite_run import ResultsError, SuiteRun, read_run
+from infra.results.suite_run import ResultsError, SuiteRun, document, read_run
 
 INDEX: Final = "index.json"
 RUNS: Final = "runs/"
@@ -34,8 +34,8 @@ class Objects(Protocol):
         """An object, None where there is none."""
         ...
 
-    def write(self, name: str, content: bytes) -> None:
-        """Write it, whatever stood there."""
+    def update(self, name: str, decide: Callable[[bytes | None], bytes]) -> None:
+        """Replace it by what `decide` makes of what stands there, so that no other writer's change is lost."""
         ...
 
     def names(self, prefix: str) -> Iterator[str]:
@@ -57,14 +57,20 @@ class Folder:
         path = self.root / name
         return path.read_bytes() if path.is_file() else None
 
-    def write(self, name: str, content: bytes) -> None:
-        """Whole or not at all: a file beside it takes its place."""
+    def update(self, name: str, decide: Callable[[bytes | None], bytes]) -> None:
+        """One writer at a time; whole or not at all, as a file beside it takes its place."""
         path = self.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as beside:
-            beside.write(content)
-        Path(beside.name).chmod(0o644)
-        os.replace(beside.name, path)  # noqa: PTH105 - atomic, over what is there
+        with (self.root / ".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            known = self.read(name)
+            content = decide(known)
+            if content == known:
+                return
+            with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as beside:
+                beside.write(content)
+            Path(beside.name).chmod(0o644)
+            Path(beside.name).replace(path)
 
     def names(self, prefix: str) -> Iterator[str]:
         start = self.root / prefix
@@ -83,15 +89,18 @@ class Store:
 
         Raises ResultsError for another content under the same suite, day and id.
         """
-        known, content = self.objects.read(run.object_name), run.content()
-        if known is not None and known != content:
-            raise ResultsError(
-                f"run {run.run} of {run.suite} is kept already in {self.objects.said} with another content; "
-                "give this one another id with --run"
-            )
-        if known is None:
-            self.objects.write(run.object_name, content)
-        self._write_index([*(each for each in self._index() if each["object"] != run.object_name), _line(run)])
+        content, known = run.content(), self.objects.read(run.object_name)
+
+        def once(standing: bytes | None) -> bytes:
+            if standing not in (None, content):
+                raise ResultsError(
+                    f"run {run.run} of {run.suite} is kept already in {self.objects.said} with another content; "
+                    "give this one another id with --run"
+                )
+            return content
+
+        self.objects.update(run.object_name, once)
+        self.objects.update(INDEX, lambda standing: _written([*_without(_lines(standing), run), _line(run)]))
         return known is None
 
     def suites(self) -> tuple[str, ...]:
@@ -120,23 +129,33 @@ class Store:
                 if run.object_name != name:
                     raise ResultsError(f"{name} holds the run of {run.object_name}; move it there and rebuild again")
                 lines.append(_line(run))
-        self._write_index(lines)
+        self.objects.update(INDEX, lambda _: _written(lines))
         return len(lines)
 
     def _index(self) -> list[dict[str, Any]]:
         content = self.objects.read(INDEX)
         if content is None:
             self.rebuild()
-            content = self.objects.read(INDEX) or b'{"runs": []}'
-        try:
-            return list(json.loads(content)["runs"])
-        except (ValueError, KeyError, TypeError):
-            raise ResultsError(f"{INDEX} in {self.objects.said} cannot be read; `results publish --rebuild`") from None
+            content = self.objects.read(INDEX)
+        return _lines(content)
 
-    def _write_index(self, lines: Sequence[dict[str, Any]]) -> None:
-        ordered = sorted(lines, key=lambda each: (each["at"], each["object"]))
-        body = ",\n".join(f"    {json.dumps(each)}" for each in ordered)
-        self.objects.write(INDEX, f'{{\n  "version": 1,\n  "runs": [\n{body}\n  ]\n}}\n'.encode())
+
+def _lines(content: bytes | None) -> list[dict[str, Any]]:
+    if content is None:
+        return []
+    try:
+        return [{name: each[name] for name in ("object", *_TOLD)} for each in json.loads(content)["runs"]]
+    except (ValueError, KeyError, TypeError):
+        raise ResultsError(f"{INDEX} cannot be read; make it anew with `results publish --rebuild`") from None
+
+
+def _without(lines: Sequence[dict[str, Any]], run: SuiteRun) -> Iterator[dict[str, Any]]:
+    return (each for each in lines if each["object"] != run.object_name)
+
+
+def _written(lines: Iterable[dict[str, Any]]) -> bytes:
+    ordered = sorted(lines, key=lambda each: (each["at"], each["object"]))
+    return document({"version": 1, "runs": ordered})
 
 
 def _line(run: SuiteRun) -> dict[str, Any]:

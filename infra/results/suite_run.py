@@ -6,10 +6,12 @@ Owns the document and its reading. Does not own what it is made of (`infra.resul
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
 
@@ -114,7 +116,12 @@ class SuiteRun(_Shape):
 
     def content(self) -> bytes:
         """The document; equal runs give equal bytes."""
-        return (self.model_dump_json(indent=2, exclude_defaults=False) + "\n").encode()
+        return document(self.model_dump(mode="json"))
+
+
+def document(body: Mapping[str, Any]) -> bytes:
+    """JSON as it is kept, so that a person reads it and two versions can be compared."""
+    return (json.dumps(body, indent=2, sort_keys=True) + "\n").encode()
 
 
 def read_run(content: bytes, name: str) -> SuiteRun:

@@ -3,19 +3,18 @@
 Owns the replay of a series of green runs of one suite on one kind of machine, oldest first. Does not own which runs
 belong to one series (`infra.results.judge`).
 
-How it decides. The latest three to eight runs are compared with the runs before them, in logarithms, so that 20 % is the
-same distance at every duration. The density of those before is estimated by kernels of Student's t, which have heavy
-tails: one outlier proves nothing, and two usual durations (a warm and a cold cache) are two peaks and no spread. A
-change is told where the latest runs are `EVIDENCE` times more likely under a shift of 20 % or more than under one of
-at most `TOLERATED`. By Markov's inequality runs that are as those before reach that in fewer than 1 of `EVIDENCE`
-windows, whatever the form of their noise, as far as the density is known. Figures: docs/results.md, made by
-`./tidepool results bench`.
+How it decides. The latest three to eight runs are compared with the runs before them, in logarithms, so that 20 % is
+the same distance at every duration. The density of those before is estimated by kernels of Student's t, which have
+heavy tails: one outlier proves nothing, and two usual durations (a warm and a cold cache) are two peaks and no spread.
+A change is told where the latest runs are `EVIDENCE` times more likely under a shift of 20 % or more than under one of
+at most `TOLERATED`, the likeliest that there is. How often that is wrong, and how soon a step is found, is measured
+(`infra.results.bench`, docs/results.md).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
@@ -25,9 +24,9 @@ from scipy import stats
 
 SLOWER: Final = 0.20
 """The share by which a suite is slower, before anybody is told."""
-TOLERATED: Final = 0.05
+TOLERATED: Final = 0.03
 """What belongs to a suite that did not change: slow drift, a machine that is a little slower."""
-EVIDENCE: Final = 300.0
+EVIDENCE: Final = 20.0
 """How many times more likely a change must be than none."""
 LEAST: Final = 8
 """Runs of a baseline."""
@@ -42,9 +41,11 @@ SETTLED: Final = 20
 
 _SHARPEST: Final = 0.01
 """The smallest kernel: no clock of a virtual machine tells more than 1 %."""
+_SHORTEST: Final = 1e-3
+"""Seconds: what is shorter is as long as this."""
 _FREEDOM: Final = 3
 """Of the kernels' Student's t: the fewest whole degrees that have a variance."""
-_SHIFTS: Final = np.log(np.geomspace(1 + SLOWER, 4.0, 12))
+_SHIFTS: Final = np.log(np.geomspace(1 + SLOWER, 4.0, 8))
 _NO_SHIFTS: Final = np.log(np.linspace(1.0, 1 + TOLERATED, 4))
 
 Logs = NDArray[np.float64]
@@ -90,61 +91,86 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """Runs from `start` on are one level. before: the level that was left, while people are told of it."""
+    """Runs from `start` on are one level. before: the runs of the level that was left, while people are told of it."""
 
     start: int
-    change: Change = Change.NONE
     before: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Decided:
+    """One verdict without its figures. before, latest: where its baseline is, and what is compared with it."""
+
+    before: slice
+    latest: slice
+    change: Change = Change.NONE
+    since: int | None = None
+    began: bool = False
 
 
 def replay(seconds: Sequence[float]) -> list[Verdict]:
     """The verdict after each run of a series, oldest first."""
-    logs = np.log(np.maximum(np.asarray(seconds, dtype=float), 1e-3))
-    level, verdicts = _Level(0), []
-    for at in range(len(logs)):
-        level, verdict = _next(logs, level, at)
-        verdicts.append(verdict)
-    return verdicts
+    logs = _logs(seconds)
+    return [_measured(logs, at, each) for at, each in enumerate(_decided(logs))]
 
 
 def latest(seconds: Sequence[float]) -> Verdict | None:
     """The verdict after the last run; None of an empty series."""
-    return replay(seconds)[-1] if seconds else None
+    logs = _logs(seconds)
+    return _measured(logs, len(logs) - 1, _decided(logs)[-1]) if len(logs) else None
 
 
-def _next(logs: Logs, level: _Level, at: int) -> tuple[_Level, Verdict]:
-    """The level and the verdict once the run at this place is known."""
+def told(seconds: Sequence[float]) -> list[tuple[Change, bool]]:
+    """After each run, what is told, and whether for the first time; without figures, which take most of the time."""
+    return [(each.change, each.began) for each in _decided(_logs(seconds))]
+
+
+def _logs(seconds: Sequence[float]) -> Logs:
+    return np.log(np.maximum(np.asarray(seconds, dtype=float), _SHORTEST))
+
+
+def _measured(logs: Logs, at: int, each: _Decided) -> Verdict:
+    usual, late = _usual(logs[each.before]), logs[each.latest]
+    ratio = None if usual is None else float(np.exp(np.median(late))) / usual.median
+    return Verdict(at=at, change=each.change, since=each.since, began=each.began, usual=usual, ratio=ratio)
+
+
+def _decided(logs: Logs) -> list[_Decided]:
+    level, decided = _Level(0), []
+    for at in range(len(logs)):
+        level, each = _next(logs, level, at)
+        decided.append(each)
+    return decided
+
+
+def _next(logs: Logs, level: _Level, at: int) -> tuple[_Level, _Decided]:
+    """The level and what is told once the run at this place is known."""
     if level.before is not None:
-        level, verdict = _told_on(logs, level, at)
-        if verdict is not None:
-            return level, verdict
+        level, still = _told_on(logs, level, at)
+        if still is not None:
+            return level, still
     begin, end = max(level.start, at + 1 - LATEST_OF_NOISY - MOST), at + 1
     found = _changed(logs[begin:end])
     if found is None:
-        usual = _usual(logs[max(level.start, end - MOST) : end])
-        return level, Verdict(at=at, usual=usual, ratio=_ratio(logs[max(begin, end - LATEST) : end], usual))
+        return level, _Decided(slice(max(level.start, end - MOST), end), slice(max(begin, end - LATEST), end))
     change, place = found
     since = begin + place
-    usual = _usual(logs[begin:since])
-    changed = _Level(since, change, (begin, since))
-    told = Verdict(at=at, change=change, since=since, began=True, usual=usual, ratio=_ratio(logs[since:end], usual))
+    decided = _Decided(slice(begin, since), slice(since, end), change, since, began=True)
     # What became faster is good news once, and the new level from there on.
-    return (changed if change is Change.SLOWER else replace(changed, before=None)), told
+    return _Level(since, (begin, since) if change is Change.SLOWER else None), decided
 
 
-def _told_on(logs: Logs, level: _Level, at: int) -> tuple[_Level, Verdict | None]:
+def _told_on(logs: Logs, level: _Level, at: int) -> tuple[_Level, _Decided | None]:
     """Of a suite that was told to be slower: still, or None where it went back or the new level is the usual one."""
     assert level.before is not None, "only asked of a level that was told"
-    begin, since = level.before
-    old, new = logs[begin:since], logs[level.start : at + 1]
+    old, new = logs[slice(*level.before)], logs[level.start : at + 1]
     recent = new[-LATEST:]
     if len(recent) == LATEST and np.median(recent) - np.median(old) < np.log(1 + SLOWER / 2):
         # Back: what was slow in between belongs to neither level.
         return _Level(at + 1 - LATEST), None
     if len(new) >= SETTLED:
         return _Level(level.start), None
-    usual = _usual(old)
-    return level, Verdict(at=at, change=level.change, since=level.start, usual=usual, ratio=_ratio(new, usual))
+    return level, _Decided(slice(*level.before), slice(level.start, at + 1), Change.SLOWER, level.start)
 
 
 def _changed(logs: Logs) -> tuple[Change, int] | None:
@@ -152,11 +178,14 @@ def _changed(logs: Logs) -> tuple[Change, int] | None:
     found: list[tuple[float, Change, int]] = []
     for size in range(LATEST, min(LATEST_OF_NOISY, len(logs) - LEAST) + 1):
         place = len(logs) - size
-        density = _Density(logs[:place][-MOST:])
-        for change, sign in ((Change.SLOWER, 1.0), (Change.FASTER, -1.0)):
-            evidence = density.evidence(logs[place:], sign)
-            if evidence > np.log(EVIDENCE):
-                found.append((evidence / size, change, place))
+        seen, late = logs[:place][-MOST:], logs[place:]
+        moved = float(np.median(late) - np.median(seen))
+        if abs(moved) <= np.log(1 + TOLERATED):
+            continue
+        change = Change.SLOWER if moved > 0 else Change.FASTER
+        evidence = _Density(seen).evidence(late, np.sign(moved))
+        if evidence > np.log(EVIDENCE):
+            found.append((evidence / size, change, place))
     if not found:
         return None
     _, change, place = max(found, key=lambda each: each[0])
@@ -196,7 +225,3 @@ def _usual(logs: Logs) -> Usual | None:
         runs=len(logs),
         drift=float(np.expm1(slope * (len(logs) - 1)) * 100),
     )
-
-
-def _ratio(logs: Logs, usual: Usual | None) -> float | None:
-    return None if usual is None or not len(logs) else float(np.exp(np.median(logs))) / usual.median
