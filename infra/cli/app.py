@@ -40,7 +40,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "smoke": Entry("infra.cli.jobs", "Check this machine, a cluster and a TPU with four small jobs."),
     },
     "Tests": {
-        "results": Entry("infra.cli.results", "Keep results of test runs, and tell what became slower, broken or flaky."),
+        "results": Entry("infra.cli.results", "Keep results of test runs, and tell what is broken or slower."),
         "cost": Entry("infra.cli.cost", "Say what a month costs: by run, suite and pool, and to its end."),
     },
     "Workflow files": {

@@ -7,10 +7,9 @@ Writing and posting are two commands, because two jobs run them: `write` reads w
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -20,7 +19,6 @@ from infra.cli.echo import echo
 from infra.cli.render.console import people
 from infra.cli.render.stacks import show_findings
 from infra.github import artifact, drift
-from infra.github.client import PUBLIC_API
 from infra.model.stepset import why_approval
 from infra.operations.errors import Refusal
 from infra.operations.stacks.comment import (
@@ -33,19 +31,12 @@ from infra.operations.stacks.comment import (
 from infra.operations.stacks.explain import read_facts
 from infra.operations.stacks.findings import recorded_steps, reviewed_digest
 
-_REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 def _full_commit(_: click.Context, __: click.Parameter, value: str) -> str:
     if not _COMMIT.fullmatch(value):
         raise Refusal(f"--head {value!r} is not a commit: 40 digits of 0-9 and a-f")
-    return value
-
-
-def _repository(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    if value is not None and not _REPOSITORY.fullmatch(value):
-        raise Refusal(f"--repository {value!r} is not of the form OWNER/NAME")
     return value
 
 
@@ -57,21 +48,7 @@ def _plans(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> Ma
     return found
 
 
-def repository_option(*, required: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Which repository at which API."""
-    return options.each(
-        click.option(
-            "--repository", metavar="OWNER/NAME", envvar="GITHUB_REPOSITORY", required=required, callback=_repository,
-            help="Where; GITHUB_REPOSITORY is heard.",
-        ),
-        click.option(
-            "--api", envvar="GITHUB_API_URL", default=PUBLIC_API, show_default=True,
-            help="GitHub's REST API, or a server's; GITHUB_API_URL is heard.",
-        ),
-    )  # fmt: skip
-
-
-place_options = options.each(repository_option(required=True), options.json_option)
+place_options = options.each(options.repository_option(required=True), options.json_option)
 
 
 @click.group()

@@ -13,12 +13,11 @@ import click
 from infra.cli import options
 from infra.cli.call import Invocation, called
 from infra.cli.echo import columns
-from infra.cli.pulls import repository_option
 from infra.operations import results as operation
 from infra.operations.errors import Refusal
 from infra.operations.results import STORE, ResultsPlace, RunFacts, RunFiles
 from infra.operations.stacks.comment import posting_place
-from infra.results.words import lines
+from infra.results.lines import lines
 
 _FILES = click.Path(exists=True, dir_okay=False, path_type=Path)
 _suite = click.argument("suite", metavar="SUITE")
@@ -26,7 +25,7 @@ _main = click.option("--main", default="main", show_default=True, help="The bran
 _store = options.each(
     click.option(
         "--store", default="", envvar=STORE, metavar="PLACE",
-        help=f"gs://BUCKET or a folder; {STORE} is heard. Without it the bucket of tidepool:results, else a folder here.",
+        help=f"gs://BUCKET or a folder; {STORE} is heard. Without it what tidepool:results says, else a folder here.",
     ),
     options.cloud_option,
     options.json_option,
@@ -111,7 +110,7 @@ def reuse(
 @click.option("--badges", type=click.Path(file_okay=False, path_type=Path), help="Write badges (SVG) to this folder.")
 @click.option("--post", is_flag=True, help="Post to GitHub: the issue of the main branch, or comment and status.")
 @_main
-@repository_option(required=False)
+@options.repository_option(required=False)
 @_store
 @called
 def report(

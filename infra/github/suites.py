@@ -1,4 +1,4 @@
-"""What GitHub shows of a suite's run: one issue while it is broken, and on a pull request one comment and one status."""
+"""What GitHub shows of a suite's run: one issue while it is broken, and on a pull request a comment and a status."""
 
 from __future__ import annotations
 

@@ -123,18 +123,19 @@ def month_bounds(month: str) -> tuple[datetime, datetime]:
 
 def month_cost(
     stack: str, month: str, usages: Iterable[Usage], now: datetime, *, priced: str,
-    budget: Decimal | None = None, expected: Callable[[datetime, datetime], Decimal] | None = None,
+    budget: Decimal | None = None, standing: Decimal = Decimal(0),
 ) -> MonthCost:  # fmt: skip
     """What a month cost up to `now`, and what it will.
 
-    expected: what is declared to stand between two moments costs; None for a forecast that goes on as in the last
-    seven days of this month, or as long as it is old.
+    standing: US dollars an hour of the VMs that are declared to stand. The forecast has them for the rest of the month,
+    and runs as in the last seven days of this month, or in as many as it is old.
     """
     start, end = month_bounds(month)
     until = min(max(now, start), end)
     cut = [clipped for each in usages if (clipped := _within(each, start, until)) is not None]
     total = _line("total", cut)
-    ahead = expected or _as_lately(cut, start, until)
+    hours = Decimal(str((end - until).total_seconds())) / _HOUR
+    ahead = hours * (standing + _lately([each for each in cut if each.run], start, until))
     return MonthCost(
         stack=stack,
         month=month,
@@ -144,7 +145,7 @@ def month_cost(
         suites=_by(cut, lambda each: each.suite),
         pools=_by(cut, lambda each: each.pool),
         budget=budget,
-        forecast=None if now >= end else total.usd + ahead(until, end),
+        forecast=None if now >= end else total.usd + ahead,
         priced=priced,
     )
 
@@ -173,9 +174,9 @@ def _line(key: str, usages: Sequence[Usage]) -> Line:
     )
 
 
-def _as_lately(usages: Sequence[Usage], start: datetime, until: datetime) -> Callable[[datetime, datetime], Decimal]:
+def _lately(usages: Sequence[Usage], start: datetime, until: datetime) -> Decimal:
+    """US dollars an hour in the last seven days."""
     since = max(start, until - timedelta(days=7))
-    days = Decimal(str((until - since).total_seconds()))
-    lately = _line("", [clipped for each in usages if (clipped := _within(each, since, until)) is not None]).usd
-    a_second = lately / days if days else Decimal(0)
-    return lambda begin, end: a_second * Decimal(str((end - begin).total_seconds()))
+    hours = Decimal(str((until - since).total_seconds())) / _HOUR
+    spent = _line("", [clipped for each in usages if (clipped := _within(each, since, until)) is not None]).usd
+    return spent / hours if hours else Decimal(0)

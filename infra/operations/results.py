@@ -31,7 +31,7 @@ from infra.operations.stacks.stack_file import known_stacks, stack_file
 from infra.operations.workspace import workspace
 from infra.pages import health
 from infra.pages.badge import badge
-from infra.results import cache, words
+from infra.results import cache, markdown
 from infra.results.bench import Figures, figures
 from infra.results.board import board
 from infra.results.flaky import Quarantined
@@ -195,9 +195,9 @@ def post(github: PostingPlace, told: Report, *, main: str = "main") -> Posted:
     run = told.run
     text = SuiteText(
         suite=run.suite,
-        title=words.issue_title(told),
-        markdown=words.markdown(told),
-        status=words.status_text(told),
+        title=markdown.issue_title(told),
+        markdown=markdown.markdown(told),
+        status=markdown.status_text(told),
         failed=told.failed,
         link=run.link,
     )
@@ -214,7 +214,7 @@ def write_outputs(told: Report, summary: Path | None, badges: Path | None) -> li
     """Add to a job's summary, and write the badges of a suite: how it ended, and its coverage."""
     if summary is not None:
         with summary.open("a", encoding="utf-8") as file:
-            file.write(words.markdown(told))
+            file.write(markdown.markdown(told))
     if badges is None:
         return []
     badges.mkdir(parents=True, exist_ok=True)

@@ -20,6 +20,7 @@ WIDE, NARROW = 820, 300
 """Pixels of the plot, without axes."""
 _HEIGHT: Final = 180
 _ROW: Final = 30
+_NARROW_DAYS: Final = 30
 _STATES: Final = {"passed": LIGHT.good, "flaky": LIGHT.warning, "failed": LIGHT.bad}
 _MARKS: Final = {"passed": "square", "flaky": "triangle-up", "failed": "cross"}
 _COORDINATES: Final = re.compile(r'(\bid="|url\(#|href="#)([A-Za-z][\w-]*)')
@@ -40,18 +41,20 @@ def _svg(chart: alt.TopLevelMixin, key: str) -> str:
 
 
 def health(board: Board) -> Callable[[int], alt.TopLevelMixin]:
-    """A row a suite, a mark a day: its shape says how the day ended as its colour does."""
+    """A row a suite, a mark a day: its shape says how the day ended as its colour does. Narrow, the latest 30 days."""
     rows = [
         {"suite": each.suite, "day": day.day.isoformat(), "state": day.state}
         for each in board.suites
         for day in each.days
     ]
     names = sorted({each["suite"] for each in rows})
+    lately = sorted({each["day"] for each in rows})[-_NARROW_DAYS:]
     states = list(_STATES)
 
     def draw(width: int) -> alt.TopLevelMixin:
-        base: Any = alt.Chart(alt.Data(values=rows), width=width, height=_ROW * max(len(names), 1))
-        return base.mark_point(filled=True, size=90 if width == WIDE else 36, opacity=1).encode(
+        shown = rows if width == WIDE else [each for each in rows if each["day"] in lately]
+        base: Any = alt.Chart(alt.Data(values=shown), width=width, height=_ROW * max(len(names), 1))
+        return base.mark_point(filled=True, size=90 if width == WIDE else 60, opacity=1).encode(
             x=alt.X("day:T", title=None, axis=_time(width)),
             y=alt.Y("suite:N", title=None, sort=names, axis=alt.Axis(labelLimit=90, grid=True)),
             color=alt.Color(

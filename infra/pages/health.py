@@ -14,7 +14,7 @@ from infra.model.visible import visible
 from infra.pages import charts
 from infra.pages.theme import LIGHT, dark_rules, variables
 from infra.results.board import Board, Sample, SuiteBoard
-from infra.results.words import duration, headline
+from infra.results.lines import duration, headline
 
 _STYLE: Final = """
 *{box-sizing:border-box}
@@ -33,7 +33,7 @@ figure{margin:0}figcaption{color:var(--muted);font-size:13px}
 svg{max-width:100%;height:auto}.narrow{display:none}
 table{border-collapse:collapse;width:100%;font-size:14px}
 th,td{border-bottom:1px solid var(--line);padding:6px 10px 6px 0;text-align:left;vertical-align:top;
-overflow-wrap:anywhere}
+min-width:84px;overflow-wrap:anywhere}
 th{color:var(--muted);font-weight:600;overflow-wrap:normal}td.number,th.number{text-align:right}
 .scroll{overflow-x:auto}
 .state{color:var(--tone);font-weight:600;white-space:nowrap}
@@ -41,8 +41,12 @@ th{color:var(--muted);font-weight:600;overflow-wrap:normal}td.number,th.number{t
 .pair{display:grid;grid-template-columns:1fr;gap:4px}
 details{margin:6px 0}summary{color:var(--muted);cursor:pointer;font-size:13px}
 @media(max-width:700px){.wide{display:none}.narrow{display:block}body{padding:12px}
-td{min-width:84px}}
+.stacked thead{position:absolute;left:-9999px}.stacked tr,.stacked td{display:block;border:0;padding:1px 0}
+.stacked tr{border-bottom:1px solid var(--line);padding:8px 0}
+.stacked td::before{content:attr(data-label) ": ";color:var(--muted)}.stacked td.number{text-align:left}}
 """
+_NARROW_COLUMNS: Final = 3
+"""As many fit side by side on a telephone."""
 
 
 def page(board: Board) -> str:
@@ -161,14 +165,18 @@ def _rows(
     def cell(tag: str, at: int, text: str) -> str:
         scope = ' scope="col"' if tag == "th" else ""
         kind = ' class="number"' if at in numbers else ""
-        return f"<{tag}{scope}{kind}>{_text(text)}</{tag}>"
+        label = escape(head[at], quote=True)
+        named = f' role="cell" data-label="{label}"' if tag == "td" else ' role="columnheader"'
+        return f"<{tag}{scope}{kind}{named}>{_text(text)}</{tag}>"
 
     def row(tag: str, cells: Sequence[str]) -> str:
-        return f"<tr>{''.join(cell(tag, at, text) for at, text in enumerate(cells))}</tr>"
+        return f'<tr role="row">{"".join(cell(tag, at, text) for at, text in enumerate(cells))}</tr>'
 
     body = "".join(row("td", each) for each in rows)
     region = f'class="scroll" role="region" aria-label="{escape(label, quote=True)}" tabindex="0"'
-    return f"<div {region}><table><thead>{row('th', head)}</thead><tbody>{body}</tbody></table></div>"
+    # Stacked by CSS on a telephone, where a browser would forget that it is a table: the roles say it.
+    stacked = ' class="stacked"' if len(head) > _NARROW_COLUMNS else ""
+    return f'<div {region}><table role="table"{stacked}><thead>{row("th", head)}</thead><tbody>{body}</tbody></table></div>'
 
 
 def _state(suite: SuiteBoard) -> tuple[str, str]:

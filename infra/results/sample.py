@@ -1,7 +1,7 @@
 """Made-up results of a lab, seeded: 75 nights of three suites, for pictures and tests. No run of it was ever run.
 
-`slow` becomes 25 % slower on its sixty-first night, has a flaky test and loses coverage; `tpu` is quiet; `cpu` is broken
-on two nights.
+`slow` becomes 25 % slower on its sixty-first night, has a flaky test and loses coverage; `tpu` is quiet; `cpu` is
+broken on two nights.
 """
 
 from __future__ import annotations

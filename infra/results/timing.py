@@ -26,7 +26,7 @@ SLOWER: Final = 0.20
 """The share by which a suite is slower, before anybody is told."""
 TOLERATED: Final = 0.03
 """What belongs to a suite that did not change: slow drift, a machine that is a little slower."""
-EVIDENCE: Final = 20.0
+EVIDENCE: Final = 5.0
 """How many times more likely a change must be than none."""
 LEAST: Final = 8
 """Runs of a baseline."""
@@ -35,7 +35,8 @@ MOST: Final = 40
 LATEST: Final = 3
 """Latest runs that are compared at least. One run alone, or two, are never a change."""
 LATEST_OF_NOISY: Final = 8
-"""And at most: what three runs of a noisy suite cannot prove, eight may."""
+"""And at most: what three runs of a noisy suite cannot prove, five or eight may."""
+_WINDOWS: Final = (LATEST, 5, LATEST_OF_NOISY)
 SETTLED: Final = 20
 """Runs after which a new level is the usual one."""
 
@@ -155,6 +156,7 @@ def _next(logs: Logs, level: _Level, at: int) -> tuple[_Level, _Decided]:
         return level, _Decided(slice(max(level.start, end - MOST), end), slice(max(begin, end - LATEST), end))
     change, place = found
     since = begin + place
+    begin = max(begin, since - MOST)
     decided = _Decided(slice(begin, since), slice(since, end), change, since, began=True)
     # What became faster is good news once, and the new level from there on.
     return _Level(since, (begin, since) if change is Change.SLOWER else None), decided
@@ -175,21 +177,21 @@ def _told_on(logs: Logs, level: _Level, at: int) -> tuple[_Level, _Decided | Non
 
 def _changed(logs: Logs) -> tuple[Change, int] | None:
     """Whether the latest of these runs are another level, and where it begins."""
-    found: list[tuple[float, Change, int]] = []
-    for size in range(LATEST, min(LATEST_OF_NOISY, len(logs) - LEAST) + 1):
+    for size in _WINDOWS:
         place = len(logs) - size
+        if place < LEAST:
+            return None
         seen, late = logs[:place][-MOST:], logs[place:]
         moved = float(np.median(late) - np.median(seen))
         if abs(moved) <= np.log(1 + TOLERATED):
             continue
-        change = Change.SLOWER if moved > 0 else Change.FASTER
-        evidence = _Density(seen).evidence(late, np.sign(moved))
-        if evidence > np.log(EVIDENCE):
-            found.append((evidence / size, change, place))
-    if not found:
-        return None
-    _, change, place = max(found, key=lambda each: each[0])
-    return change, place
+        density = _Density(seen)
+        if density.evidence(late, np.sign(moved)) <= np.log(EVIDENCE):
+            continue
+        begins = place + density.begins(late, moved)
+        if len(logs) - begins >= LATEST:
+            return (Change.SLOWER if moved > 0 else Change.FASTER), begins
+    return None
 
 
 class _Density:
@@ -206,6 +208,12 @@ class _Density:
         shifted, unmoved = likely[: len(_SHIFTS)], likely[len(_SHIFTS) :]
         best = shifted.max()
         return float(best + np.log(np.mean(np.exp(shifted - best))) - unmoved.max())
+
+    def begins(self, latest: Logs, moved: float) -> int:
+        """From which of these runs on a shift by `moved` explains them best: the change point."""
+        each = np.array([self._likelihoods(run[None], np.array([moved, 0.0])) for run in latest])
+        gains = np.cumsum((each[:, 0] - each[:, 1])[::-1])[::-1]
+        return int(np.argmax(gains))
 
     def _likelihoods(self, logs: Logs, shifts: Logs) -> Logs:
         """Of these durations together, under each shift; up to a factor that is the same for all."""
