@@ -42,6 +42,10 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "jobs": Entry("infra.cli.jobs", "Submit training jobs, and say what state they are in and why."),
         "smoke": Entry("infra.cli.jobs", "Check this machine, a cluster and a TPU with four small jobs."),
     },
+    "Tests": {
+        "results": Entry("infra.cli.results", "Keep results of test runs, and tell what is broken or slower."),
+        "cost": Entry("infra.cli.cost", "Say what a month costs: by run, suite and pool, and to its end."),
+    },
     "Workflow files": {
         "workflows": Entry("infra.cli.workflows", "Write and check the workflow files that are generated.")
     },

@@ -19,6 +19,7 @@ from infra.model.schema.fleet import (
 from infra.model.schema.gke import Cluster, ClusterRanges, CpuPool, Exclusion, Maintenance, Slices, SystemPool
 from infra.model.schema.images import Builds, Cleanup, Mirror, MirrorCleanup, Registries, Repository, SourceConnection
 from infra.model.schema.queues import Queues, Team
+from infra.model.schema.results import QuarantineEntry, Results, ResultsBucket, Suite
 from infra.model.schema.running import (
     App,
     Bucket,
@@ -70,6 +71,7 @@ __all__ = [
     "Mirror",
     "MirrorCleanup",
     "Pool",
+    "QuarantineEntry",
     "Queues",
     "Quota",
     "QuotaKind",
@@ -77,6 +79,8 @@ __all__ = [
     "Registries",
     "Repository",
     "Reservation",
+    "Results",
+    "ResultsBucket",
     "RolloutRole",
     "RuleException",
     "RunMakers",
@@ -87,6 +91,7 @@ __all__ = [
     "Slices",
     "SourceConnection",
     "StackConfig",
+    "Suite",
     "SystemPool",
     "Team",
     "TrainRole",
