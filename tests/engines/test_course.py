@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
@@ -101,7 +101,7 @@ class Lab:
         begun: bool,
         returning: Collection[str] = (),
         makes_room: bool = False,
-    ) -> Iterator[None]:
+    ) -> Generator[None]:
         self.held.append((begun, sorted(leaving), sorted(staying), sorted(returning), makes_room))
         if begun and self.refuses:
             raise HeldBackError(self.refuses)

@@ -32,7 +32,7 @@ Told = tuple[RiskKind, str, str, tuple[str, ...]]
 
 
 def told(before: str, after: str, **facts: Any) -> list[Told]:
-    known = {"busy": {}, "labels_used": {}, **facts}
+    known: dict[str, Any] = {"busy": {}, "labels_used": {}, **facts}
     return [(each.kind, each.subject, each.says, each.names) for each in meaning(before, after, **known).risks]
 
 

@@ -27,9 +27,9 @@ from infra.fleet.controller.keys import (
 from infra.fleet.controller.memory import EMPTY, SILENT, Backoff, UnreadableMemoryError
 from infra.fleet.controller.observed import KNOWN, RunnerSeen, Trouble, unknown
 from infra.fleet.controller.outcomes import ActionOutcome, intended, learned
-from infra.fleet.status.story import remembered_as
+from infra.fleet.operator_requests import OperatorRequests
+from infra.fleet.status.timeline import remembered_as
 from infra.fleet.versions import PartKind, PoolVersion, VersionPart
-from infra.fleet.wishes import Wishes
 from infra.model.catalogue import CapacityKind
 from tests.fleet.controller.given_fleet import HOME, START, SWEEP, fleet, node, nodes, seen
 from tests.fleet.controller.living_fleet import World
@@ -86,7 +86,7 @@ def test_keys_are_read_as_they_are_written() -> None:
     assert BackoffKey.parse(str(backoff)) == backoff
     finding = FindingKey.unknown(SourceName(SourceKind.GITHUB, "repos/a-lab/code"))
     assert (FindingKey.parse(str(finding)), str(finding)) == (finding, "unknown github repos/a-lab/code")
-    assert str(SourceName(SourceKind.WISHES)) == "wishes"
+    assert str(SourceName(SourceKind.REQUESTS)) == "wishes"
 
 
 def test_waits_that_people_end_are_over_and_how_often_it_failed_stays() -> None:
@@ -118,7 +118,9 @@ def test_a_zone_is_given_up_by_a_word_of_people_and_its_silence(
 ) -> None:
     finding = FindingKey.unknown(SourceName(SourceKind.ZONE, HOME))
     memory = replace(EMPTY, reported={} if silent is None else {finding: START - silent})
-    sight = seen(fleet(1), zones={HOME: KNOWN if answers else unknown("503")}, wishes=Wishes(lost={lost: "ada"}))
+    sight = seen(
+        fleet(1), zones={HOME: KNOWN if answers else unknown("503")}, requests=OperatorRequests(lost={lost: "ada"})
+    )
     assert memory.is_given_up(HOME, sight, START) is given_up
 
 
@@ -143,7 +145,7 @@ def test_a_flood_of_strange_names_does_not_make_it_grow_without_end() -> None:
     assert len(json.dumps(memory.to_json())) < 250_000
 
 
-def test_first_orders_of_a_large_fleet_push_no_story_out() -> None:
+def test_first_orders_of_a_large_fleet_push_no_timeline_out() -> None:
     desired = fleet(50)
     targets = {"tpu-ci": PoolVersion(images={"us-west4": "r@sha256:a"})}
     decision = decide(desired, seen(desired, targets=targets), EMPTY, START)

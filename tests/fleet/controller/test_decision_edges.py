@@ -36,7 +36,7 @@ from infra.fleet.controller.memory import EMPTY, LAG, SILENT, Backoff, Creating,
 from infra.fleet.controller.observed import CreateEnded, Trouble, unknown
 from infra.fleet.controller.rules import fallbacks
 from infra.fleet.controller.sorting import is_ours, sort
-from infra.fleet.wishes import DrainWish, Wishes
+from infra.fleet.operator_requests import DrainRequest, OperatorRequests
 from infra.model.catalogue import CapacityKind
 from tests.fleet.controller.given_fleet import (
     AWAY,
@@ -80,8 +80,8 @@ def known(at: datetime = START, *, created: str = MADE, state: str = "READY") ->
 def drains(minutes_left: float) -> Decision:
     """A sweep while somebody's drain of the pool ends in so many minutes."""
     desired = fleet(2)
-    wish = DrainWish(subject="tpu-ci", by="up", since=START, minutes=60, until=START + minutes(minutes_left))
-    return decide(desired, seen(desired, wishes=Wishes(drains=(wish,))), EMPTY, START)
+    request = DrainRequest(subject="tpu-ci", by="up", since=START, minutes=60, until=START + minutes(minutes_left))
+    return decide(desired, seen(desired, requests=OperatorRequests(drains=(request,))), EMPTY, START)
 
 
 def test_a_drain_is_obeyed_until_the_minute_in_which_it_is_over() -> None:
@@ -199,7 +199,7 @@ def test_of_more_vms_than_are_remembered_those_last_seen_stay() -> None:
 
 def test_of_more_suspects_than_are_remembered_the_youngest_stay() -> None:
     ages = {RunnerKey("orgs/a-lab", number): minutes(number) for number in range(MAX_ENTRIES + 1)}
-    suspects = {key: Suspect(since=START - ago) for key, ago in ages.items()}
+    suspects: dict[OrphanKey | RunnerKey, Suspect] = {key: Suspect(since=START - ago) for key, ago in ages.items()}
     desired = fleet(1)
     deaf = seen(desired, runners=(), github=unknown("502"))
     kept = decide(desired, deaf, Memory(suspects=suspects), START).memory.suspects
@@ -217,7 +217,7 @@ def given_up(silent: timedelta, *, lost: str = AWAY) -> set[str]:
         vms={GONE: VmMemory(seen=START, tried={HOME: START, AWAY: START})},
         zones={HOME: START, AWAY: START},
     )
-    observed = seen(desired, zones={HOME: DARK, AWAY: DARK}, wishes=Wishes(lost={lost: "ada"}))
+    observed = seen(desired, zones={HOME: DARK, AWAY: DARK}, requests=OperatorRequests(lost={lost: "ada"}))
     kept = decide(desired, observed, memory, START).memory
     found = {key.zone for key in kept.nodes if key.name == GONE}
     assert {each.node.zone for each in kept.suspects if isinstance(each, OrphanKey)} == found

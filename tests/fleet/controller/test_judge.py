@@ -16,8 +16,8 @@ from infra.fleet.controller.memory import EMPTY, Creating, Memory, ScopeMemory, 
 from infra.fleet.controller.notice import HEARD, noticed
 from infra.fleet.controller.observed import KNOWN, NodeSeen, Observed, unknown
 from infra.fleet.controller.sorting import sort
+from infra.fleet.operator_requests import DrainRequest, OperatorRequests
 from infra.fleet.reports import Phase, ReportSeen
-from infra.fleet.wishes import DrainWish, Wishes
 from infra.model.catalogue import CapacityKind
 from tests.fleet.controller.given_fleet import (
     AWAY,
@@ -56,8 +56,8 @@ def report(vm: str, phase: Phase, at: datetime = START, **given: Any) -> dict[st
     return {vm: ReportSeen(vm=vm, pool="tpu-ci", phase=phase, at=at, reason="no chips", **given)}
 
 
-def drain(subject: str) -> DrainWish:
-    return DrainWish(subject=subject, by="ada", since=START, minutes=60)
+def drain(subject: str) -> DrainRequest:
+    return DrainRequest(subject=subject, by="ada", since=START, minutes=60)
 
 
 def told(vm: str, drained: datetime | None) -> Memory:
@@ -104,12 +104,12 @@ def test_only_a_vm_that_stands_and_serves_away_goes_home(
     runners = served(FLEET) if runs else ()
     found = judge(seen(FLEET, nodes=(there,), runners=runners, zones=BOTH), memory=told(ZERO.name, drained))
     assert found.slot(ZERO).rule.id == row
-    kept = replace(found.observed, wishes=Wishes(drains=(drain(ZERO.pool),)))
+    kept = replace(found.observed, requests=OperatorRequests(drains=(drain(ZERO.pool),)))
     assert judge(kept, memory=told(ZERO.name, drained)).slot(ZERO).rule.id != "slot-serving-away", "people drain it"
 
 
 @pytest.mark.parametrize(
-    ("subject", "known", "wished"),
+    ("subject", "known", "asked"),
     [
         (ZERO.name, True, True),
         (ZERO.pool, True, True),
@@ -118,12 +118,12 @@ def test_only_a_vm_that_stands_and_serves_away_goes_home(
         ("", False, True),
     ],
 )
-def test_a_vm_is_wished_drained_by_its_name_its_pool_or_where_nobody_can_say(
-    subject: str, known: bool, wished: bool
+def test_a_vm_is_asked_to_drain_by_its_name_its_pool_or_where_nobody_can_say(
+    subject: str, known: bool, asked: bool
 ) -> None:
-    wishes = Wishes(drains=(drain(subject),) if subject else ())
-    observed = sight(wishes=wishes, wishes_source=KNOWN if known else DARK)
-    assert judge(observed).wished_to_drain(ZERO) is wished
+    requests = OperatorRequests(drains=(drain(subject),) if subject else ())
+    observed = sight(requests=requests, requests_source=KNOWN if known else DARK)
+    assert judge(observed).asked_to_drain(ZERO) is asked
 
 
 def test_a_vm_serves_while_a_runner_of_it_is_online_and_it_was_not_told_to_take_no_job() -> None:
@@ -240,7 +240,7 @@ def test_a_runner_is_known_by_its_scope_and_number_and_a_source_by_what_is_asked
     assert runner("a", number=4).key == RunnerKey("orgs/a-lab", 4)
     names = {"repos/a-lab/gone": unknown("404")}
     observed = seen(FLEET, zones={HOME: KNOWN}, left=names, scopes={"orgs/a-lab": KNOWN}, operations={AWAY: DARK})
-    always = {SourceKind.GITHUB, SourceKind.REPORTS, SourceKind.WISHES, SourceKind.POINTER}
+    always = {SourceKind.GITHUB, SourceKind.REPORTS, SourceKind.REQUESTS, SourceKind.POINTER}
     named = {
         SourceName(SourceKind.ZONE, HOME),
         SourceName(SourceKind.OPERATIONS, AWAY),
