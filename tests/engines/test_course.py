@@ -400,7 +400,7 @@ def away(
     scheduling: Mapping[str, bool] | None = None,
 ) -> Away:
     plan = Plan(stack="ci", engine="fake", cloud="local", steps=steps)
-    node = {"acceleratorType": "v5litepod-4", "state": state, "labels": {"tidepool-pool": "a"}}
+    node: dict[str, Any] = {"acceleratorType": "v5litepod-4", "state": state, "labels": {"tidepool-pool": "a"}}
     node |= {"schedulingConfig": scheduling} if scheduling else {}
     return Away(plan, *((each, "us-east1-c") for each in at), stuck=stuck, node=node)
 
