@@ -12,7 +12,6 @@ from tests.model.demanding import asking, demand, fleet, member
 from tests.model.given import pool, stack_text
 from tests.preview.two_versions import meaning
 
-
 MORE = Counts(8, 12)
 
 
