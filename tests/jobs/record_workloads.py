@@ -129,7 +129,7 @@ def main(names: list[str]) -> None:
             tempfile.TemporaryDirectory(prefix="tidepool-record-") as folder,
             running_plane(Path(folder), lab=lab) as plane,
         ):
-            keep(plane, SCENARIOS[name], versions)
+            keep(plane, name, SCENARIOS[name], versions)
 
 
 if __name__ == "__main__":
