@@ -42,11 +42,15 @@ Operator = Callable[[Path, Path], AbstractContextManager[None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lab:
-    """What a stack declares, the nodes that it has, and which controllers are there beside JobSet's and Kueue's."""
+    """What a stack declares, the nodes that it has, and which controllers are there beside JobSet's and Kueue's.
+
+    patience: Kueue's with pods that are not ready, where it is not the stack's.
+    """
 
     config: StackConfig
     nodes: Sequence[Mapping[str, Any]]
     operators: tuple[Operator, ...] = ()
+    patience: str = ""
 
 
 def spot_lab() -> Lab:
@@ -225,7 +229,7 @@ def running_plane(folder: Path, *, queued: bool = True, lab: Lab | None = None) 
         for operator in lab.operators:
             ends.enter_context(operator(folder, path))
         if queued:
-            ends.enter_context(running_kueue(folder, path, lab.config))
+            ends.enter_context(running_kueue(folder, path, lab.config, lab.patience))
         place = place_of(said | {"contexts": _within(said)}, said["current-context"], path)
         plane = QueuedPlane(ClusterApi(str(path)), GkeClient(Kube(place)), queued, lab)
         for body in objects(lab.config):
