@@ -175,16 +175,26 @@ class QueuedPlane:
 
     def rejoin(self, name: str) -> None:
         """Let a node that was taken come again."""
-        self.make(next(each for each in self.nodes() if each["metadata"]["name"] == name))
+        self._join([each for each in self.nodes() if each["metadata"]["name"] == name])
 
     def join(self) -> None:
-        nodes = self.nodes()
-        for node in nodes:
-            self.make(node)
+        """Let every node come, and wait until all are well."""
+        self._join(nodes := self.nodes())
         until(
             lambda: sum(holds(each, "Ready") for each in self.api.call("GET", "/api/v1/nodes")["items"]) == len(nodes),
             "nodes",
         )
+
+    def _join(self, nodes: Sequence[Mapping[str, Any]]) -> None:
+        """kwok forgets a node whose lease is collected after a new one of its name has come."""
+        names = {each["metadata"]["name"] for each in nodes}
+        leases = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+        until(
+            lambda: not names & {each["metadata"]["name"] for each in self.api.call("GET", leases)["items"]},
+            f"leases of {', '.join(sorted(names))} are gone",
+        )
+        for node in nodes:
+            self.make(node)
 
     def nodes(self) -> list[dict[str, Any]]:
         return [{"apiVersion": "v1", "kind": "Node", **node} for node in self.lab.nodes]
