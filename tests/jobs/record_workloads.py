@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import FunctionType
 from typing import Any, Final
 
 from infra.jobs.client import JobPhase
@@ -121,7 +122,7 @@ def impatient_lab() -> Lab:
     return replace(spot_lab(), nodes=(), patience="20s")
 
 
-SCENARIOS: Final[Mapping[str, tuple[Callable[[QueuedPlane], None], Callable[[], Lab]]]] = {
+SCENARIOS: Final[Mapping[str, tuple[FunctionType, Callable[[], Lab]]]] = {
     "dask_class": (dask_class, work_lab),
     "group": (group, work_lab),
     "without_nodes": (without_nodes, impatient_lab),
