@@ -6,8 +6,9 @@ What they say reaches a command as one `infra.cli.call.Invocation`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -61,7 +62,18 @@ class StackName(click.ParamType):
 
 
 class NearChoice(click.Choice):
-    """A choice that a mistyped word gets its nearest one of."""
+    """A choice that a mistyped word gets its nearest one of.
+
+    known: gives the choices once they are needed; what knows them may be slow to load.
+    """
+
+    def __init__(self, known: Callable[[], Sequence[str]]) -> None:
+        self.known = known
+        self.case_sensitive = True
+
+    @cached_property
+    def choices(self) -> tuple[str, ...]:
+        return tuple(self.known())
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         try:
