@@ -17,7 +17,7 @@ from infra.cli.render.stacks import show_planned
 from infra.model import json_shape
 from infra.model.errors import ConfigError
 from infra.operations.errors import EngineError, Refusal
-from infra.operations.stacks import explain, findings, pools, stack_file, stack_words
+from infra.operations.stacks import explain, findings, pools, saved, stack_file, stack_words
 from infra.operations.stacks import preview as previews
 from infra.preview import comment as comments
 from infra.preview import markdown, plan_lines, text
@@ -35,10 +35,13 @@ from infra.preview.toned import Tone
 @click.option(
     "--facts", type=options.A_FILE, help="With markdown: a JSON file of what other rooms know, as for explain."
 )
+@click.option("--save", type=options.A_FILE, help="Write the plan to FILE, for `up --plan FILE`.")
 @options.each(options.place_options, options.refresh_option, options.work_options, options.yes_option)
 @options.format_options
 @called
-def preview_command(call: Invocation, *, source: Path | None, base: str | None, facts: Path | None) -> int:
+def preview_command(
+    call: Invocation, *, source: Path | None, base: str | None, facts: Path | None, save: Path | None
+) -> int:
     """Say what up would change, resource by resource and in VMs and chips. Nothing is changed. With --refresh also
     which grants stand in policies of registries, buckets, accounts and secrets that no stack declares.
 
@@ -62,8 +65,10 @@ def preview_command(call: Invocation, *, source: Path | None, base: str | None, 
                 call.say(*stack_words.grants_shown(seen))
                 granted = {"grants": json_shape.plain(seen)}
     call.say(*plan_lines.describe_findings(planned.findings))
+    if save is not None:
+        saved.save(planned, save)
     if planned.changes and not planned.stopped:
-        call.say(f"next: ./tidepool up {call.stack}", tone=Tone.QUIET)
+        call.say(f"next: ./tidepool up {call.stack}{f' --plan {save}' if save else ''}", tone=Tone.QUIET)
     if call.form is Form.MARKDOWN:
         echo(
             comments.comment(

@@ -24,6 +24,7 @@ from infra.operations.stacks import aftermath, destroy, nodes, stack_file, stack
 from infra.operations.stacks import apply as applying
 from infra.operations.stacks import pools as pool_states
 from infra.operations.stacks import preview as previews
+from infra.operations.stacks import saved as saved_plans
 from infra.preview import cluster_lines, plan_lines, run_lines
 from infra.preview.toned import Tone
 
@@ -34,9 +35,10 @@ from infra.preview.toned import Tone
 @click.option(
     "--kube", type=options.A_FILE_THERE, metavar="KUBECONFIG", help="An API server for the local cloud's clusters."
 )
+@click.option("--plan", "saved", type=options.A_FILE_THERE, help="Do what `preview --save` has written, or nothing.")
 @options.each(options.yes_option, options.json_option)
 @called
-def up_command(call: Invocation, *, no_drain: bool, kube: Path | None) -> int:
+def up_command(call: Invocation, *, no_drain: bool, kube: Path | None, saved: Path | None) -> int:
     """Make the cloud as the stack file says: show the plan, apply it, and show how every pool stands. The manifest
     and the start-up bundle are its first resources, so that the fleet bucket has them also when a part failed; where
     VMs come and others go, the manifest declares both until the others do.
@@ -46,7 +48,8 @@ def up_command(call: Invocation, *, no_drain: bool, kube: Path | None) -> int:
     quota has no room for both, the VMs that give chips back go before, under the same confirmation (docs/phases.md).
     One pool's failure keeps no other from being applied; the next run does only what is missing.
 
-    The local cloud is started where it does not run, and left running. On Google Cloud the plan is asked about first.
+    The local cloud is started where it does not run, and left running. On Google Cloud the plan is asked about first,
+    unless --plan says what was agreed on: then nothing is done where another resource or value would change.
     Exit code 0 when all is done, 1 when something failed or a rule stops it (docs/rules.md), 2 when the stack file is
     invalid and nothing was changed.
     """
@@ -61,7 +64,10 @@ def up_command(call: Invocation, *, no_drain: bool, kube: Path | None) -> int:
         if planned.findings and not call.as_json:
             session.say("nothing was changed: mend the findings above that stop it, or except them in the stack file")
         return call.end(planned.to_json(), failed=True)
-    call.ask_before_google(f"Applying this plan for {call.stack}", session.cloud)
+    if saved is not None:
+        saved_plans.insist_on(saved, planned)
+    else:
+        call.ask_before_google(f"Applying this plan for {call.stack}", session.cloud)
     progress = Progress(call.console, total=planned.changes, heard=planned.plan.diagnostics)
     run = applying.apply(session, planned, progress, drains=not no_drain)
     call.say(*run_lines.outcome(run, progress.seconds))

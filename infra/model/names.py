@@ -35,6 +35,7 @@ IMAGES_PREFIX = "images/"
 BROKER_PREFIX = "broker/"
 CONTROL_PREFIX = "control/"
 REPORTS_PREFIX = "reports/"
+HISTORY_PREFIX = "history/"
 
 IN_USE_PREFIX = "in-use-"
 """Tags that keep an image from clean-up; registries name it in `keep_tag_prefixes`."""
@@ -206,6 +207,16 @@ def report_object(pool: str, vm: str) -> str:
 def reports_prefix(pool: str) -> str:
     """Where the VMs of a pool report."""
     return f"{REPORTS_PREFIX}{pool}/"
+
+
+def applied_prefix(stack: str) -> str:
+    """What was applied to a stack, an object an operation."""
+    return f"{HISTORY_PREFIX}{stack}/"
+
+
+def applied_object(stack: str, operation: str) -> str:
+    """One operation on a stack."""
+    return f"{applied_prefix(stack)}{operation}.json"
 
 
 def lease_object(stack: str) -> str:

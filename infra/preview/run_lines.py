@@ -9,19 +9,8 @@ from rich.text import Text
 
 from infra.model.plan import Op, Plan, Status, Step
 from infra.model.planned_capacity import outcomes
-from infra.preview.plan_lines import SIGNS, STYLES, remark
-from infra.preview.words import change_lines, short_type
-
-WORDS = {
-    Op.CREATE: ("creating", "created"),
-    Op.UPDATE: ("updating", "updated"),
-    Op.REPLACE: ("replacing", "replaced"),
-    Op.DELETE: ("deleting", "deleted"),
-    Op.RETAIN: ("retaining", "retained"),
-    Op.READ: ("reading", "read"),
-    Op.ADOPT: ("adopting", "adopted"),
-    Op.SAME: ("checking", "unchanged"),
-}
+from infra.preview.plan_lines import STYLES, remark
+from infra.preview.words import SIGNS, WORDS, change_lines, short_type
 
 
 def outcome(run: Plan, seconds: float) -> Iterator[Text]:

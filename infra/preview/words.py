@@ -15,10 +15,31 @@ from typing import Any, TypeVar
 
 from infra.model.names import is_node_pool
 from infra.model.phases import Phases
-from infra.model.plan import Diagnostic, PropertyChange, Step
+from infra.model.plan import Diagnostic, Op, PropertyChange, Step
 from infra.model.planned_capacity import VM_TYPE
 from infra.model.planned_records import is_record
 from infra.model.property_paths import parse, render_below
+
+SIGNS = {
+    Op.CREATE: "+",
+    Op.ADOPT: "<",
+    Op.UPDATE: "~",
+    Op.REPLACE: "!",
+    Op.DELETE: "-",
+    Op.RETAIN: "o",
+    Op.READ: ">",
+    Op.SAME: "=",
+}
+WORDS = {
+    Op.CREATE: ("creating", "created"),
+    Op.UPDATE: ("updating", "updated"),
+    Op.REPLACE: ("replacing", "replaced"),
+    Op.DELETE: ("deleting", "deleted"),
+    Op.RETAIN: ("retaining", "retained"),
+    Op.READ: ("reading", "read"),
+    Op.ADOPT: ("adopting", "adopted"),
+    Op.SAME: ("checking", "unchanged"),
+}
 
 MAX_VALUE = 48
 K = TypeVar("K", bound=Hashable)

@@ -92,7 +92,7 @@ class Progress:
         now = self._clock()
         for each in working[:room]:
             rows.add_row(
-                Text(f"  {run_lines.WORDS[each.step.op][0]}", style=plan_lines.STYLES[each.step.op]),
+                Text(f"  {words.WORDS[each.step.op][0]}", style=plan_lines.STYLES[each.step.op]),
                 Text(each.step.name, overflow="fold"),
                 Text(words.short_type(each.step.type), style="dim", no_wrap=True),
                 Text(f"{now - each.since:.0f} s", justify="right"),
