@@ -52,7 +52,7 @@ def stop() -> Answer:
 def status() -> Answer:
     """Say whether it runs, where, and how many TPU VMs are in which state."""
     found = process.status()
-    return found, control.status_lines(found)
+    return found, process.status_lines(found)
 
 
 @command.command()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-import yaml
 
 from infra.cli import options
 from infra.cli.answers import Answer, answered
@@ -63,7 +62,7 @@ def kubeconfig(*, cluster: str) -> None:
     ./tidepool cloud k8s kubeconfig > FILE
     KUBECONFIG=FILE kubectl get nodes
     """
-    echo(yaml.safe_dump(clusters.config_of(cluster), sort_keys=False).rstrip())
+    echo(clusters.as_yaml(clusters.config_of(cluster)))
 
 
 @k8s.command()
@@ -87,7 +86,7 @@ def status(
     ./tidepool cloud k8s status deploy curriculum -n rl --set readyReplicas=1 --set availableReplicas=1
     """
     said = clusters.say(kind, name, cluster, namespace, sets, conditions)
-    shown = yaml.safe_dump({"status": said.get("status", {})}, sort_keys=False).rstrip()
+    shown = clusters.as_yaml({"status": said.get("status", {})})
     return said, shown
 
 

@@ -33,7 +33,7 @@ _COMMANDS: Final = "infra.cli"
 
 
 class _AtFirstUse(PathFinder):
-    """Finds this project's modules as `PathFinder` does, but for commands and packages to be run at their first use."""
+    """Finds this project's modules as `PathFinder` does, but for commands, to be run at their first use."""
 
     @classmethod
     def find_spec(
@@ -42,7 +42,7 @@ class _AtFirstUse(PathFinder):
         if fullname.partition(".")[0] not in {"infra", "workflows"} or fullname.startswith(_COMMANDS):
             return None
         spec = super().find_spec(fullname, path, target)
-        if spec is not None and spec.loader is not None and spec.submodule_search_locations is None:
+        if spec is not None and spec.loader is not None:
             spec.loader = LazyLoader(spec.loader)
         return spec
 

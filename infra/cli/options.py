@@ -55,7 +55,7 @@ class StackName(click.ParamType):
     name = "stack"
 
     def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str:  # noqa: ARG002 - click's
-        from infra.model.stack import stack_names  # loads the model, which a start does without
+        from infra.model.stack_text import stack_names  # loads the model, which a start does without
 
         there = stack_names(workspace().root)
         return f"Stacks are {', '.join(there)}" if there else "There is no stacks/Pulumi.STACK.yaml yet"

@@ -17,7 +17,7 @@ from infra.cli.render.stacks import show_planned
 from infra.model import json_shape
 from infra.model.errors import ConfigError
 from infra.operations.errors import EngineError, Refusal
-from infra.operations.stacks import explain, findings, pools, saved, stack_file, stack_words
+from infra.operations.stacks import configured, explain, findings, pools, saved, stack_file, stack_words
 from infra.operations.stacks import preview as previews
 from infra.preview import comment as comments
 from infra.preview import markdown, plan_lines, text
@@ -136,7 +136,7 @@ def config_command(call: Invocation, *, path: str) -> None:
       ./tidepool config ci gcp:project
       ./tidepool config ci tidepool:controller.region
     """
-    value = stack_file.configured(call.stack, path)
+    value = configured.configured(call.stack, path)
     lines = (("", value),) if path else ((f"{key}: ", each) for key, each in value.items())
     told = (f"{prefix}{each if isinstance(each, str) else json.dumps(each)}" for prefix, each in lines)
     answer(call.as_json, {"stack": call.stack, "path": path, "value": value}, *told)

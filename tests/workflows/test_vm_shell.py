@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from infra.model.stack import load_stack, stack_names
+from infra.model.stack import load_stack
+from infra.model.stack_text import stack_names
 from tests.synthetic_lab import the_lab
 from tests.workflows.sandbox.generated import DIGEST, VARIABLES, Asked, jobs
 from tests.workflows.sandbox.programs import START, Programs

@@ -12,7 +12,7 @@ import click
 
 from infra.cli import options
 from infra.cli.call import Invocation, called
-from infra.model.images.spec import Image
+from infra.model.images import spec
 from infra.operations.errors import Refusal
 from infra.operations.images import builds
 from infra.operations.images import lab as labs
@@ -70,7 +70,7 @@ def _tell(call: Invocation, image: str, line: str) -> None:
     call.say(toned((image, Tone.HEADING), f": {line}") if image else toned((f"  {line}", Tone.QUIET)))
 
 
-def _start(call: Invocation, lab: labs.Lab, image: Image, minutes: int, commits: Mapping[str, str]) -> int:
+def _start(call: Invocation, lab: labs.Lab, image: spec.Image, minutes: int, commits: Mapping[str, str]) -> int:
     """Start the stack's trigger; 1 where the record did not have the build in time."""
     trigger = builds.trigger(lab, image, commits)
     agree = partial(call.ask_before_google, f"Starting a build of {image.name}")

@@ -18,7 +18,8 @@ from infra.model import names
 from infra.model.errors import ConfigError, Problem
 from infra.model.json_shape import JsonShape
 from infra.model.schema import StackConfig
-from infra.model.stack import load_stack, stack_names
+from infra.model.stack import load_stack
+from infra.model.stack_text import stack_names
 from infra.operations.errors import Failure
 from infra.operations.ports import SILENT, Teller
 from infra.operations.session import cloud_without_engine, reached
