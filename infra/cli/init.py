@@ -57,7 +57,7 @@ def init_command(call: Invocation, **given: Any) -> int:
     away what only the present lab needs. Asks what no flag says; git must have everything that goes. Then previews the
     new stack on the local cloud, and says what a person must still do at Google and GitHub (docs/next-lab.md).
     """
-    planned = labs.plan_lab(workspace().root, labs.Answers(**_asked(given)))
+    planned = labs.plan_lab(workspace().root, labs.LabAnswers(**_asked(given)))
     call.say(*(f"+ {path}" for path in planned.written))
     call.say(*(f"- {path}" for path in _folded(planned.removes)))
     call.ask(f"Writing {len(planned.written)} files and removing {len(planned.removes)}, all of which git has")

@@ -15,6 +15,8 @@ from typing import Any, Final, TypeVar
 import click
 
 from infra.model.errors import meant
+from infra.model.names import GITHUB
+from infra.operations.errors import Refusal
 from infra.operations.ports import DEFAULT_PARALLEL, CloudName, EngineName
 from infra.operations.workspace import workspace
 
@@ -55,7 +57,7 @@ class StackName(click.ParamType):
     name = "stack"
 
     def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str:  # noqa: ARG002 - click's
-        from infra.model.stack_text import stack_names  # loads the model, which a start does without
+        from infra.model.stack_text import stack_names  # reads YAML, which a start does without
 
         there = stack_names(workspace().root)
         return f"Stacks are {', '.join(there)}" if there else "There is no stacks/Pulumi.STACK.yaml yet"
@@ -164,3 +166,26 @@ work_options = each(
     ),
 )
 refresh_option = click.option("--refresh", is_flag=True, help="First read every resource from its cloud.")
+
+
+_REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
+
+
+def _repository(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    if value is not None and not _REPOSITORY.fullmatch(value):
+        raise Refusal(f"--repository {value!r} is not of the form OWNER/NAME")
+    return value
+
+
+def repository_option(*, required: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Which repository at which API."""
+    return each(
+        click.option(
+            "--repository", metavar="OWNER/NAME", envvar="GITHUB_REPOSITORY", required=required, callback=_repository,
+            help="Where; GITHUB_REPOSITORY is heard.",
+        ),
+        click.option(
+            "--api", envvar="GITHUB_API_URL", default=GITHUB, show_default=True,
+            help="GitHub's REST API, or a server's; GITHUB_API_URL is heard.",
+        ),
+    )  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Generator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 
 import click
@@ -17,8 +18,10 @@ from infra.cli.render.stacks import show_planned
 from infra.model import json_shape
 from infra.model.errors import ConfigError
 from infra.operations.errors import EngineError, Refusal
+from infra.operations.stacks import calendar as calendars
 from infra.operations.stacks import configured, explain, findings, pools, saved, stack_file, stack_words
 from infra.operations.stacks import preview as previews
+from infra.preview import calendar as calendar_words
 from infra.preview import comment as comments
 from infra.preview import markdown, plan_lines, text
 from infra.preview import meaning as meanings
@@ -122,6 +125,22 @@ def explain_command(call: Invocation, *, base: str, head: str | None, facts: Pat
     if call.form is not Form.JSON:
         echo(markdown.render(meaning) if call.form is Form.MARKDOWN else text.render(meaning))
     return call.end(meaning.to_json(), failed=meaning.stops)
+
+
+@click.command()
+@click.argument("stacks", metavar="[STACK]...", nargs=-1)
+@click.option("--from", "day", type=click.DateTime(["%Y-%m-%d"]), help="The first day, in UTC.  [default: today]")
+@click.option("--svg", type=options.A_FILE, help="Also draw it into this file: chips by the hour, limits, dollars.")
+@options.json_option
+@called
+def calendar_command(call: Invocation, *, stacks: tuple[str, ...], day: datetime | None, svg: Path | None) -> int:
+    """Show the next seven days of STACK, of all stacks where none is named: which VMs stand when, by the windows of
+    pools (docs/nightly.md), chips against limits, and dollars by list prices. Times are UTC. No cloud is asked.
+    """
+    week = calendars.calendar(stacks, day.date() if day else None)
+    if svg:
+        svg.write_text(calendars.calendar_picture(week), encoding="utf-8")
+    return call.end(week.to_json(), *calendar_words.lines(week, call.console.width))
 
 
 @click.command()

@@ -17,7 +17,7 @@ SLOW = (
     "pulumi", "pydantic", "starlette", "urllib3",
 )  # fmt: skip
 """Packages and modules that take long to load."""
-DEFAULTS_ELSEWHERE = {"infra.cli.jobs", "infra.cli.pulls"}
+DEFAULTS_ELSEWHERE = {"infra.cli.jobs", "infra.cli.results", "infra.cli.run_on"}
 """Modules of commands whose options have defaults that other rooms own."""
 LOADED = f"""
 import json, sys, types
