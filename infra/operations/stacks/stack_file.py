@@ -10,9 +10,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from infra.model.bounds import Bound, limits
 from infra.model.demand import Demands, load_demands
 from infra.model.errors import ConfigError, Problem
-from infra.model.phases import Bound, limits
 from infra.model.schema import StackConfig
 from infra.model.stack import Reading, load_stack, siblings
 from infra.model.stack_text import stack_names
