@@ -68,7 +68,7 @@ def waiting(plane: QueuedPlane) -> None:
 
 def too_large(plane: QueuedPlane) -> None:
     """A job of more slices than its queue may ever have."""
-    plane.submit("huge", 4)
+    plane.put("huge", 4)
     until(lambda: condition(plane.workload("huge"), "QuotaReserved") is not None, "Kueue has seen it")
     plane.seen("waiting")
 
@@ -187,7 +187,7 @@ def out_of_time(plane: QueuedPlane) -> None:
 
 def without_queue(plane: QueuedPlane) -> None:
     """In a namespace of a team a job that names no queue does not start."""
-    plane.submit("stray", 1, queue="")
+    plane.put("stray", 1, queue="")
     time.sleep(5)
     plane.seen("submitted")
 
