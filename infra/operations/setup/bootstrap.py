@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from itertools import chain
 
 from infra.engines.protocol import CloudName
-from infra.fleet.bootstrap import BootstrapStep, Wanted, actions, next_commands, pin_commands, plan
+from infra.fleet.bootstrap import actions, next_commands, pin_commands, plan
 from infra.fleet.bootstrap_calls import BootstrapProject
+from infra.fleet.bootstrap_steps import BootstrapStep, Wanted
 from infra.fleet.google import GoogleError, clients
 from infra.model import names
 from infra.model.errors import ConfigError, Problem
