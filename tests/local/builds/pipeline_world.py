@@ -21,7 +21,8 @@ from infra.model.images.github import build_jobs
 from infra.model.images.pins import Pins, load_pins
 from infra.model.images.places import places
 from infra.model.images.reading import WrittenFile, parsed
-from infra.model.images.record import EMPTY, Build, Record, built
+from infra.model.images.record import built
+from infra.model.images.record_documents import EMPTY, Build, Record
 from infra.model.images.spec import SPEC_FILE, ImageSpec
 from infra.model.images.steps import bootstrap, build_steps
 from infra.model.images.told import steps_digest, told_files
