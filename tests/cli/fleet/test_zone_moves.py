@@ -136,6 +136,7 @@ def test_one_up_makes_waits_drains_and_deletes(fleet: Checkout, monkeypatch: pyt
 def test_what_never_serves_takes_nobodys_place(fleet: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
     fleet.edit("ci", "europe-west4-a: 1", "us-east5-b: 1")
     who_serves(monkeypatch, lambda slot: "us-east5" not in slot.name)
+    monkeypatch.setattr("infra.operations.stacks.holding.EVERY", 120)
     failed = fleet.run("up", "ci")
     assert failed.exit_code == 1
     assert "only the VMs to delete serve" in " ".join(failed.output.split())
