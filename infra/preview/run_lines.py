@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
 from infra.model.plan import Op, Plan, Status, Step
 from infra.model.planned_capacity import outcomes
-from infra.preview.plan_lines import SIGNS, STYLES, remark
-from infra.preview.words import change_lines, short_type
-
-WORDS = {
-    Op.CREATE: ("creating", "created"),
-    Op.UPDATE: ("updating", "updated"),
-    Op.REPLACE: ("replacing", "replaced"),
-    Op.DELETE: ("deleting", "deleted"),
-    Op.RETAIN: ("retaining", "retained"),
-    Op.READ: ("reading", "read"),
-    Op.ADOPT: ("adopting", "adopted"),
-    Op.SAME: ("checking", "unchanged"),
-}
+from infra.preview.plan_lines import STYLES, remark
+from infra.preview.words import SIGNS, WORDS, change_lines, short_type
 
 
 def outcome(run: Plan, seconds: float) -> Iterator[Text]:
@@ -65,6 +54,17 @@ def drift(run: Plan, seconds: float) -> Iterator[Text]:
     yield from _errors(run)
 
 
+def destroy_lines(kept: Sequence[str], jobs: Sequence[object], unknown: str) -> Iterator[str]:
+    """What a destroy leaves, and which jobs it ends. unknown: why these are not known; empty where they are."""
+    if kept:
+        yield f"kept, with what they need: {', '.join(kept)}"
+    if jobs:
+        yield f"{len(jobs)} {'job that has' if len(jobs) == 1 else 'jobs that have'} not ended would end:"
+        yield from (f"  {job}" for job in jobs)
+    if unknown:
+        yield f"jobs in the cluster are not known, and would end: {unknown}"
+
+
 def _errors(run: Plan) -> Iterator[Text]:
     """Errors that no failed resource has told already."""
     told = {step.urn for step in run.steps if step.status is Status.FAILED}
@@ -97,22 +97,3 @@ def step_line(step: Step) -> Text:
         return Text(f"  skipped {what}: {step.error or 'not begun'}")
     took = "" if step.seconds is None else f" in {step.seconds:.1f} s"
     return Text(f"{SIGNS[step.op]} {WORDS[step.op][1]} {what}{took}")
-
-
-def ended_line(stack: str, names: Sequence[str]) -> Text:
-    """What VMs that have ended mean, and the command that makes them again."""
-    what = f"{names[0]} gives" if len(names) == 1 else f"{len(names)} VMs give"
-    again = "it" if len(names) == 1 else "them"
-    return Text(
-        f"{what} no capacity until the controller makes {again} again, which up does not: ./tidepool reconcile {stack}",
-        style="yellow",
-    )
-
-
-def registries_line(repositories: Mapping[str, Sequence[str]]) -> Text:
-    """The regions that have registries, and the repositories in each."""
-    names = sorted({name for region in repositories.values() for name in region})
-    return Text.assemble(
-        ("registries ", "bold"),
-        f"in {len(repositories)} regions: {', '.join(repositories)} (each has {', '.join(names)})",
-    )
