@@ -21,13 +21,12 @@ NEW = ["tpu-ci-us-central1-a-0", "tpu-ci-us-central1-a-1"]
 
 
 @pytest.fixture(scope="module")
-def fleet(clouded: Checkout) -> Checkout:
+def fleet(upped: Checkout) -> Checkout:
     """The ci stack, every runner online, and an edit that moves a third of a pool."""
-    clouded.ok("up", "ci")
-    clouded.ok("reconcile", "ci")
-    clouded.ok("cloud", "clock", "--advance", "10m")
-    clouded.edit("ci", "us-east1-c: 2", "us-central1-a: 2")
-    return clouded
+    upped.ok("reconcile", "ci")
+    upped.ok("cloud", "clock", "--advance", "10m")
+    upped.edit("ci", "us-east1-c: 2", "us-central1-a: 2")
+    return upped
 
 
 def online(fleet: Checkout) -> set[str]:
