@@ -33,9 +33,7 @@ from infra.preview.meaning import Meaning
     help="Ask no engine: read what `pulumi preview --json --show-sames` has printed.",
 )  # fmt: skip
 @click.option("--base", metavar="REF|FILE", help="With markdown: the stack file's version before.  [default: HEAD]")
-@click.option(
-    "--facts", type=options.A_FILE, help="With markdown: a JSON file of what other rooms know, as for explain."
-)
+@click.option("--facts", type=options.A_FILE, help="With markdown: a JSON file of facts, as for explain.")
 @options.each(options.place_options, options.refresh_option, options.work_options, options.yes_option)
 @options.format_options
 @called
@@ -96,11 +94,7 @@ def _telling_failures(call: Invocation, base: str | None, facts: Path | None) ->
 @options.stack_argument
 @click.option("--base", metavar="REF|FILE", default="HEAD", show_default=True, help="The version before.")
 @click.option("--head", metavar="REF|FILE", help="The version after; the working tree where not given.")
-@click.option(
-    "--facts",
-    type=options.A_FILE,
-    help="A JSON file of what other rooms know: busy runners, stale files, labels used, window hours.",
-)
+@click.option("--facts", type=options.A_FILE, help="A JSON file: busy runners, stale files, labels used, window hours.")
 @options.format_options
 @called
 def explain_command(call: Invocation, *, base: str, head: str | None, facts: Path | None) -> int:

@@ -22,13 +22,7 @@ from infra.github import artifact, drift
 from infra.github.client import PUBLIC_API
 from infra.model.stepset import why_approval
 from infra.operations.errors import Refusal
-from infra.operations.stacks.comment import (
-    post_comment,
-    posting_place,
-    recorded_drift,
-    write_comment,
-    written_artifact,
-)
+from infra.operations.stacks.comment import post_comment, posting_place, recorded_drift, write_comment, written_artifact
 from infra.operations.stacks.explain import read_facts
 from infra.operations.stacks.findings import recorded_steps, reviewed_digest
 

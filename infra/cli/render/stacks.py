@@ -32,7 +32,7 @@ def show_planned(console: Console, planned: Planned) -> None:
     away = planned.away
     say(console, *(f"at a fallback: {vm}, where it is deleted" for vm in away.leaving))
     say(console, *(f"at a fallback: {vm}, where it is changed" for vm in away.changing))
-    strays = (f"neither declared nor in the state: {vm}, whose chips count while it stands" for vm in away.strays)
+    strays = (f"{vm.whose}: {vm}, whose chips count while it stands" for vm in away.strays)
     say(console, *strays, *describe_phases(planned.phases))
 
 
