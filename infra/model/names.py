@@ -35,6 +35,7 @@ IMAGES_PREFIX = "images/"
 BROKER_PREFIX = "broker/"
 CONTROL_PREFIX = "control/"
 REPORTS_PREFIX = "reports/"
+HISTORY_PREFIX = "history/"
 
 IN_USE_PREFIX = "in-use-"
 """Tags that keep an image from clean-up; registries name it in `keep_tag_prefixes`."""
@@ -208,6 +209,16 @@ def reports_prefix(pool: str) -> str:
     return f"{REPORTS_PREFIX}{pool}/"
 
 
+def applied_prefix(stack: str) -> str:
+    """What was applied to a stack, an object an operation."""
+    return f"{HISTORY_PREFIX}{stack}/"
+
+
+def applied_object(stack: str, operation: str) -> str:
+    """One operation on a stack."""
+    return f"{applied_prefix(stack)}{operation}.json"
+
+
 def lease_object(stack: str) -> str:
     """The object that says who acts on a stack's fleet."""
     return f"{CONTROL_PREFIX}{stack}/lease.json"
@@ -243,7 +254,7 @@ def removals_object(stack: str) -> str:
     return f"{BROKER_PREFIX}{stack}/removals.json"
 
 
-def wishes_object(stack: str) -> str:
+def requests_object(stack: str) -> str:
     """The object that says what people want of a stack's fleet: what is drained, which rollouts rest."""
     return f"{CONTROL_PREFIX}{stack}/wishes.json"
 
