@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
-from infra.model.partial import counted
-from infra.model.schema import Pool, StackConfig
+from infra.model.schema import StackConfig
 from infra.model.week import DAYS, Standing, standing
 from infra.preview.meaning import Counts, WindowWeek, Words
 
@@ -32,8 +31,8 @@ def weeks(before: StackConfig, after: StackConfig, today: datetime) -> Iterator[
 
 def _by_window(config: StackConfig, begin: datetime) -> dict[tuple[str, str, str], list[Standing]]:
     found: dict[tuple[str, str, str], list[Standing]] = {}
-    for pool in counted(config):
-        for each in standing(config, pool, begin, begin + timedelta(days=DAYS)) if isinstance(pool, Pool) else ():
+    for pool in config.pools:
+        for each in standing(config, pool, begin, begin + timedelta(days=DAYS)):
             if each.window is not None:
                 found.setdefault((each.pool, each.zone, each.window), []).append(each)
     return found

@@ -50,6 +50,14 @@ def test_an_edit_of_a_window_shows_the_week_before_and_after() -> None:
     assert edit.to_json()["week"][0]["openings"] == {"before": 8, "after": 8}
 
 
+def test_a_window_with_a_mistake_counts_as_before_and_the_mistake_is_told() -> None:
+    broken = WINDOWS.replace("4h", "9d")
+    edit = meaning(stack_text(pools=pool(windows=WINDOWS)), stack_text(pools=pool(windows=broken)))
+    (line,) = edit.week
+    assert line.hours[0] == line.hours[1]
+    assert any("at most 7 days" in finding.reason for finding in edit.findings)
+
+
 def test_money_of_an_edit_counts_the_hours_of_windows() -> None:
     edit = meaning(stack_text(pools=pool()), stack_text(pools=pool(windows=WINDOWS)))
     (line,) = edit.money.lines
