@@ -43,8 +43,7 @@ def sweep(fleet: Checkout) -> dict[str, list[str]]:
 @pytest.fixture(scope="module")
 def fleet(clouded: Checkout) -> Checkout:
     """The nightly stack, made at noon of a day: nothing stands."""
-    file = clouded.root / "stacks" / f"Pulumi.{STACK}.yaml"
-    file.write_text(file.read_text().replace("      trust: fork\n", f"      trust: fork\n{WINDOW}"))
+    clouded.edit(STACK, "      trust: fork\n", f"      trust: fork\n{WINDOW}")
     clouded.ok("up", "ci")
     clouded.ok("up", STACK)
     now = clock(clouded)
