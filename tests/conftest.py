@@ -27,6 +27,7 @@ END_TO_END = (
     "cli",
     "engines",
     "fleet/broker/test_whole_path.py",
+    "fleet/runs/test_whole_runs.py",
     "fleet/simulation",
     "fleet/test_runner_boot.py",
     "fleet/test_runner_docker.py",
@@ -52,8 +53,6 @@ END_TO_END = (
     "workflows/test_collecting.py",
     "workflows/test_hub_scripts.py",
     "workflows/test_job_shell.py",
-    "workflows/test_vm_shell.py",
-    "workflows/test_vm_tests_shell.py",
 )
 """Folders and modules whose tests start processes or carry a whole stack: all that is not here is a unit test."""
 

@@ -36,10 +36,15 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "zone": Entry("infra.cli.steer", "Give up a zone that does not come back, or take that back."),
         "broker": Entry("infra.cli.reconcile", "Serve the token broker, which registers the fleet's runners."),
     },
+    "Runs": {"run-on": Entry("infra.cli.run_on", "Run one command on a TPU VM that is made for it, and delete it.")},
     "Images": {"images": Entry("infra.cli.images", "Say what images are, build them, and give them to pools.")},
     "Training": {
         "jobs": Entry("infra.cli.jobs", "Submit training jobs, and say what state they are in and why."),
         "smoke": Entry("infra.cli.jobs", "Check this machine, a cluster and a TPU with four small jobs."),
+    },
+    "Tests": {
+        "results": Entry("infra.cli.results", "Keep results of test runs, and tell what is broken or slower."),
+        "cost": Entry("infra.cli.cost", "Say what a month costs: by run, suite and pool, and to its end."),
     },
     "Workflow files": {
         "workflows": Entry("infra.cli.workflows", "Write and check the workflow files that are generated.")

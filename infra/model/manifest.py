@@ -171,14 +171,17 @@ def _docker_paths(config: StackConfig) -> dict[str, str]:
 
 
 def _run_zones(config: StackConfig, siblings: Sequence[StackConfig]) -> list[str]:
-    """Where workflows that the stack lets in may make VMs for runs: as any pool of the project, of other stacks too.
+    """Where VMs for runs may stand: in the zones of `runs`, and where workflows that the stack lets in may make them.
 
-    Those pools need have no VM of their own, nor their stacks a controller.
+    These make them as any pool of the project, of other stacks too: those pools need have no VM of their own, nor
+    their stacks a controller.
     """
+    own = set(config.runs.zones) if config.runs else set[str]()
     if config.github is None or not config.github.run_makers:
-        return []
-    stacks = (each for each in (config, *siblings) if each.project == config.project)
-    return sorted({zone for each in stacks for pool in each.pools for zone in pool.zones})
+        return sorted(own)
+    stacks = [each for each in (config, *siblings) if each.project == config.project]
+    declared = {zone for each in stacks if each.runs for zone in each.runs.zones}
+    return sorted(own | declared | {zone for each in stacks for pool in each.pools for zone in pool.zones})
 
 
 def _limit(limit: Reservation | Quota, siblings: Sequence[StackConfig]) -> dict[str, Any]:

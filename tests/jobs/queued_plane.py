@@ -17,9 +17,9 @@ from typing import Any, Final
 from infra.jobs.client import JobPhase
 from infra.jobs.evidence import condition, holds
 from infra.jobs.gke import GkeClient, GkeJob
-from infra.jobs.jobset import JOBSETS
+from infra.jobs.jobset import JOBSETS, jobset
 from infra.jobs.kube import Kube, place_of
-from infra.jobs.request import Resources
+from infra.jobs.request import JobRequest, Resources
 from infra.local.cloud.kubernetes.control import kubeconfig
 from infra.local.kubernetes.reach import ClusterApi
 from infra.model.queue_objects import KUEUE as QUEUES
@@ -70,12 +70,21 @@ class QueuedPlane:
     moments: dict[str, Any] = field(default_factory=dict)
 
     def submit(self, name: str, slices: int = 1, **more: Any) -> GkeJob:
+        return self.client.submit(self.request(name, slices, **more))
+
+    def put(self, name: str, slices: int = 1, **more: Any) -> GkeJob:
+        """The same past what `submit` refuses, as kubectl does it."""
+        body = jobset(self.request(name, slices, **more))
+        self.client.kube.create(f"{JOBSETS}/namespaces/{TEAM}/jobsets", body)
+        return self.client.job(name)
+
+    def request(self, name: str, slices: int, **more: Any) -> JobRequest:
         given: dict[str, Any] = {
             "resources": Resources.with_tpu("v4-32", slices, cpu="200", memory="300Gi"),
             "grace": 1,
             "queue": "v4-32" if self.queued else "",
         }
-        return self.client.submit(request(name, namespace=TEAM, **given | more))
+        return request(name, namespace=TEAM, **given | more)
 
     def take(self, body: Mapping[str, Any]) -> GkeJob:
         """A JobSet that somebody else wrote."""
@@ -103,7 +112,7 @@ class QueuedPlane:
         return self.api.find(f"{JOBSETS}/namespaces/{TEAM}/jobsets/{name}") or {}
 
     def workload(self, name: str) -> Mapping[str, Any]:
-        found = self.client.workloads(TEAM)
+        found = self.client.kueue.workloads(TEAM)
         return next((each for each in found if each["metadata"]["name"].startswith(f"jobset-{name}-")), {})
 
     def runs(self, job: GkeJob, restarts: int = 0) -> None:
@@ -156,7 +165,7 @@ class QueuedPlane:
         for each in self.api.call("GET", at)["items"]:
             self.api.call("DELETE", f"{at}/{each['metadata']['name']}", {"propagationPolicy": "Foreground"})
         until(lambda: not self.api.call("GET", at)["items"], "jobs are gone")
-        until(lambda: not self.client.workloads(TEAM), "workloads are gone")
+        until(lambda: not self.client.kueue.workloads(TEAM), "workloads are gone")
         until(lambda: not self.api.call("GET", f"/api/v1/namespaces/{TEAM}/pods")["items"], "pods are gone")
         for each in self.api.call("GET", "/api/v1/nodes")["items"]:
             self.api.call("DELETE", f"/api/v1/nodes/{each['metadata']['name']}")

@@ -12,8 +12,9 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
+from types import FunctionType
 from typing import Final
 
 from infra.jobs.client import JobPhase
@@ -67,7 +68,7 @@ def waiting(plane: QueuedPlane) -> None:
 
 def too_large(plane: QueuedPlane) -> None:
     """A job of more slices than its queue may ever have."""
-    plane.submit("huge", 4)
+    plane.put("huge", 4)
     until(lambda: condition(plane.workload("huge"), "QuotaReserved") is not None, "Kueue has seen it")
     plane.seen("waiting")
 
@@ -186,7 +187,7 @@ def out_of_time(plane: QueuedPlane) -> None:
 
 def without_queue(plane: QueuedPlane) -> None:
     """In a namespace of a team a job that names no queue does not start."""
-    plane.submit("stray", 1, queue="")
+    plane.put("stray", 1, queue="")
     time.sleep(5)
     plane.seen("submitted")
 
@@ -220,7 +221,7 @@ def of_xpk(plane: QueuedPlane) -> None:
     plane.seen("ended")
 
 
-SCENARIOS: Final[Mapping[str, Callable[[QueuedPlane], None]]] = {
+SCENARIOS: Final[Mapping[str, FunctionType]] = {
     each.__name__: each
     for each in (
         success, waiting, too_large, outranked, preempted, vanished, drained, failing, tpu_busy, no_retry, cancelled,
@@ -233,7 +234,7 @@ WITHOUT_KUEUE: Final = ("success", "preempted", "failing", "drained", "tpu_busy"
 """What JobSet alone answers."""
 
 
-def keep(plane: QueuedPlane, scenario: Callable[[QueuedPlane], None], versions: Mapping[str, str]) -> None:
+def keep(plane: QueuedPlane, scenario: FunctionType, versions: Mapping[str, str]) -> None:
     """Let a scenario happen and write its file. One that does not end has a last moment `stuck`."""
     plane.moments = {}
     try:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
+from types import FunctionType
 from typing import Any, Final
 
 from infra.jobs.evidence import holds
@@ -103,7 +104,7 @@ def group(plane: QueuedPlane) -> None:
     plane.seen("running again")
 
 
-SCENARIOS: Final[Mapping[str, Callable[[QueuedPlane], None]]] = {each.__name__: each for each in (dask_class, group)}
+SCENARIOS: Final[Mapping[str, FunctionType]] = {each.__name__: each for each in (dask_class, group)}
 
 
 def _pods(plane: QueuedPlane, selector: str) -> list[dict[str, Any]]:

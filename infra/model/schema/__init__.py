@@ -19,6 +19,7 @@ from infra.model.schema.fleet import (
 from infra.model.schema.gke import Cluster, ClusterRanges, CpuPool, Exclusion, Maintenance, Slices, SystemPool
 from infra.model.schema.images import Builds, Cleanup, Mirror, MirrorCleanup, Registries, Repository, SourceConnection
 from infra.model.schema.queues import Queues, Team
+from infra.model.schema.results import QuarantineEntry, Results, ResultsBucket, Suite
 from infra.model.schema.running import (
     App,
     Bucket,
@@ -30,6 +31,7 @@ from infra.model.schema.running import (
     RuleException,
     RunMakers,
     Runners,
+    Runs,
     SecretDecl,
 )
 from infra.model.schema.stack import StackConfig
@@ -69,6 +71,7 @@ __all__ = [
     "Mirror",
     "MirrorCleanup",
     "Pool",
+    "QuarantineEntry",
     "Queues",
     "Quota",
     "QuotaKind",
@@ -76,15 +79,19 @@ __all__ = [
     "Registries",
     "Repository",
     "Reservation",
+    "Results",
+    "ResultsBucket",
     "RolloutRole",
     "RuleException",
     "RunMakers",
     "Runners",
+    "Runs",
     "RuntimeOverride",
     "SecretDecl",
     "Slices",
     "SourceConnection",
     "StackConfig",
+    "Suite",
     "SystemPool",
     "Team",
     "TrainRole",
