@@ -12,7 +12,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from infra.jobs.client import Clock, JobError, JobPhase, JobState, RealClock
-from infra.jobs.evidence import Body, findings, holds, place_in_gang
+from infra.jobs.evidence import Body, findings, holds, place_in_gang, without_node
 from infra.jobs.jobset import CANCELLED, JOB, JOBSETS, jobset
 from infra.jobs.kube import Kube, KubeError
 from infra.jobs.request import JobRequest
@@ -193,6 +193,7 @@ class GkeJob:
             pending=self.client.pending(self.namespace, queue) if queue else None,
             queues=self.client.queues(self.namespace) if queue else None,
             found=findings(pods, nodes, {}),
+            without_node=without_node(pods),
         )
         return state(seen)
 

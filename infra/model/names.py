@@ -37,6 +37,7 @@ IMAGES_PREFIX = "images/"
 BROKER_PREFIX = "broker/"
 CONTROL_PREFIX = "control/"
 REPORTS_PREFIX = "reports/"
+HISTORY_PREFIX = "history/"
 RUNS_PREFIX = "runs/"
 RUN_DAYS_PREFIX = f"{RUNS_PREFIX}days/"
 RUN_WORK_PREFIX = f"{RUNS_PREFIX}work/"
@@ -226,6 +227,16 @@ def reports_prefix(pool: str) -> str:
     return f"{REPORTS_PREFIX}{pool}/"
 
 
+def applied_prefix(stack: str) -> str:
+    """What was applied to a stack, an object an operation."""
+    return f"{HISTORY_PREFIX}{stack}/"
+
+
+def applied_object(stack: str, operation: str) -> str:
+    """One operation on a stack."""
+    return f"{applied_prefix(stack)}{operation}.json"
+
+
 def run_day_object(day: date) -> str:
     """The object that counts the VMs that runs made on one day (UTC). Who makes them writes it, and no VM."""
     return f"{RUN_DAYS_PREFIX}{day.isoformat()}.json"
@@ -276,7 +287,7 @@ def removals_object(stack: str) -> str:
     return f"{BROKER_PREFIX}{stack}/removals.json"
 
 
-def wishes_object(stack: str) -> str:
+def requests_object(stack: str) -> str:
     """The object that says what people want of a stack's fleet: what is drained, which rollouts rest."""
     return f"{CONTROL_PREFIX}{stack}/wishes.json"
 

@@ -74,6 +74,7 @@ _SAVED_IN_PARTS: frozenset[type[BaseModel]] = frozenset(
         schema.SourceConnection,
         schema.Suite,
         schema.Team,
+        schema.Window,
         schema.WorkerGroup,
     )
 )
@@ -88,7 +89,7 @@ def has(thing: BaseModel, *fields: str) -> bool:
 def counted(config: StackConfig) -> Iterator[Pool | Slices]:
     """All that holds chips and whose name, accelerator, zones and capacity were right by themselves."""
     for pool in config.pools:
-        if has(pool, "name", "zones", "accelerator", "capacity"):
+        if has(pool, "name", "zones", "accelerator", "capacity", "windows"):
             yield pool
     for entry in config.slices:
         if has(entry, *Slices.model_fields):

@@ -70,7 +70,8 @@ class RunRequest(_Part):
     places: in the order in which they are tried, each `rounds` times. zones: wherever runs may have a VM.
     contained: whether the command has no way to the VM's identity. source: the repository (owner/name) and commit that
         the VM fetches itself; else the tree that its client sends, if any. install: a line of shell before the command.
-    results: paths below the tree that come back. per_day, at_once: the stack's ceilings.
+    carried: files of this project, by their paths, that the VM gets beside the tree. results: paths below the tree, or
+        in `out` beside it, that come back. per_day, at_once: the stack's ceilings.
     """
 
     version: Literal[1] = 1
@@ -93,6 +94,7 @@ class RunRequest(_Part):
     repository: str = ""
     commit: str = ""
     install: str = ""
+    carried: tuple[str, ...] = ()
     results: tuple[str, ...] = ()
     suite: str = ""
     times: RunTimes
@@ -101,8 +103,8 @@ class RunRequest(_Part):
     def ceilings(self) -> Ceilings:
         return Ceilings(per_day=self.per_day, at_once=self.at_once)
 
-    def told(self, vm: str, run: str, *, tree: bool) -> dict[str, Any]:
-        """What the VM is told. run: number and attempt. tree: whether its client sends one."""
+    def told(self, vm: str, run: str, *, tree: bool, carried: Mapping[str, str]) -> dict[str, Any]:
+        """What the VM is told. run: number and attempt. tree: whether its client sends one. carried: texts by name."""
 
         def meant(text: str) -> str:
             return text.replace(RUN, run).replace(COMMIT, self.commit)
@@ -121,6 +123,7 @@ class RunRequest(_Part):
             "repository": self.repository,
             "commit": self.commit,
             "tree": tree,
+            "carried": dict(carried),
             "install": self.install,
             "results": list(self.results),
             "limit": self.times.limit,

@@ -89,7 +89,7 @@ RULES: Final = (
         id="forks-isolated",
         level=Level.STOP,
         reason="Any pull request runs there: whatever the VM can reach or write, a stranger can.",
-        fix="an account of its own, no external IP, no secret; roles that read, but for its reports, the work of its runs and the broker",
+        fix="an account of its own, no external IP, no secret; roles that read, but for reports, runs and the broker",
         check=_isolated,
     ),
 )

@@ -56,7 +56,7 @@ class GoogleTpuVms:
     def create(self, zone: str, name: str, node: Mapping[str, Any]) -> str:
         request = self._nodes.create(parent=self._parent(zone), nodeId=name, body=dict(node))
         try:
-            return str(execute(request, f"creating {name} in {zone}")["name"])
+            return str(execute(request, f"creating {name} in {zone}", retries=0)["name"])
         except GoogleError as error:
             raise NoVmError(
                 obstacle(tpu_api.trouble_of_answer(error.status, error.reason), error.reason), str(error)

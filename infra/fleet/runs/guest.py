@@ -158,6 +158,8 @@ class Run:
         self.isolate()
         TREE.mkdir(parents=True)
         (WORK / "out").mkdir()
+        for name, text in self.told["carried"].items():
+            (WORK / name).write_text(text, encoding="utf-8")
         own(WORK)
         if self.told["repository"]:
             self.fetch_commit()

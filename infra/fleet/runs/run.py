@@ -11,7 +11,7 @@ import contextlib
 import io
 import json
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
@@ -29,6 +29,7 @@ from infra.model.runs import MOST_METADATA, RunPlace, RunRequest
 ISOLATION: Final = "tidepool-isolation"
 TOLD: Final = "tidepool-run"
 _HERE: Final = Path(__file__).parent
+_ROOT: Final = _HERE.parents[2]
 _RESULTS: Final = "results.tar.gz"
 MOST_RESULTS: Final = 1 << 30
 """Bytes of all results together, unpacked."""
@@ -196,7 +197,9 @@ class Run:
             self.ports.sleep(self.ports.poll)
 
     def _node(self, place: RunPlace) -> dict[str, Any]:
-        told = json.dumps(self.request.told(self.vm, f"{self.run}-{self.attempt}", tree=self.tree is not None))
+        carried = {Path(each).name: (_ROOT / each).read_text(encoding="utf-8") for each in self.request.carried}
+        run, tree = f"{self.run}-{self.attempt}", self.tree is not None
+        told = json.dumps(self.request.told(self.vm, run, tree=tree, carried=carried))
         if len(told.encode()) > MOST_METADATA:
             raise RunError(
                 f"what the VM is told has more than {MOST_METADATA} bytes; shorten the command or its variables"
@@ -268,7 +271,7 @@ class Run:
     def delete(self) -> str:
         """Delete every VM of the run in every zone that runs may use, until none is left; what is, in words."""
         until = self.ports.clock() + self.request.times.delete
-        return delete_all(self.request, self.run, self.ports, until=until)
+        return delete_all(self.request.zones, self.run, self.ports, until=until)
 
     def _end(self, ended: Ended, left: str, *, claimed: bool) -> RunEnd:
         now = int(self.ports.clock())
@@ -302,15 +305,15 @@ class Run:
             self.ports.sleep(min(left, self.ports.poll))
 
 
-def delete_all(request: RunRequest, run: str, ports: RunPorts, *, until: float) -> str:
-    """Delete every VM with the run's label, of any attempt, wherever runs may have one; what is left, in words.
+def delete_all(zones: Iterable[str], run: str, ports: RunPorts, *, until: float) -> str:
+    """Delete every VM with the run's label, of any attempt, in these zones; what is left, in words.
 
     Run twice it changes nothing. Every zone is looked at once in any case.
     """
     while True:
         nodes: dict[str, tuple[Mapping[str, Any], ...]] = {}
         silent: list[str] = []
-        for zone in request.zones:
+        for zone in zones:
             try:
                 nodes[zone] = tuple(ports.vms.listed(zone))
             except RunError:

@@ -14,6 +14,7 @@ from infra.model.schema.fleet import (
     Reservation,
     RuntimeOverride,
     Trust,
+    Window,
 )
 from infra.model.schema.gke import Cluster, ClusterRanges, CpuPool, Exclusion, Maintenance, Slices, SystemPool
 from infra.model.schema.images import Builds, Cleanup, Mirror, MirrorCleanup, Registries, Repository, SourceConnection
@@ -95,5 +96,6 @@ __all__ = [
     "Team",
     "TrainRole",
     "Trust",
+    "Window",
     "WorkerGroup",
 ]
