@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
@@ -33,6 +34,11 @@ def test_the_sums_of_the_second_design_are_what_its_own_price_gives() -> None:
     )  # fmt: skip
     assert round(hour * 730, 2) == Decimal("467.20")
     assert round(hour * 730 / (30 * run)) == 292
+    listed = vm_cost("v6e-1", "us-central1-b", SPOT, Decimal(300))
+    assert listed is not None
+    assert (round(listed, 4), round(35 * listed, 2), round(730 * PRICE, 2)) == (
+        Decimal("0.0453"), Decimal("1.59"), Decimal("397.12"),
+    )  # fmt: skip
 
 
 def test_a_vm_costs_its_seconds_at_the_list_price_of_its_chips() -> None:
@@ -75,7 +81,7 @@ def test_the_forecast_has_runs_as_lately_and_what_is_declared_to_stand() -> None
 
 def test_what_has_no_price_is_told_and_in_no_sum() -> None:
     odd = usage(1)
-    body = [odd, Usage(**{name: getattr(odd, name) for name in Usage.__dataclass_fields__} | {"zone": "mars-a"})]
+    body = [odd, replace(odd, zone="mars-a")]
     found = month_cost("nightly", "2026-11", body, datetime(2026, 12, 1, tzinfo=UTC), priced="x")
     assert (found.total.unpriced, found.total.usd) == (300, pytest.approx(PRICE / 12))
 

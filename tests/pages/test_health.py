@@ -13,7 +13,7 @@ from infra.pages.health import page
 from infra.results.board import Board, board
 from infra.results.sample import NOW, QUARANTINE, sample_runs
 from infra.results.suite_run import Outcome
-from tests.results.given import ended, made
+from tests.results.result_runs import ended, made
 
 
 class Seen(HTMLParser):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -49,19 +50,18 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return work
 
 
-def run(*arguments: str, code: int = 0, **environ: str) -> dict[str, Any]:
+def run(*arguments: str, code: int = 0, environ: Mapping[str, str] | None = None) -> dict[str, Any]:
     done = CliRunner().invoke(cli, ["results", *arguments, "--json"], env=environ, prog_name="tidepool")
     assert done.exit_code == code, done.output
     return json.loads(done.stdout)
 
 
-def publish(desk: Path, number: int, *outcomes: str, name: str = "t.a", **more: str) -> dict[str, Any]:
+def publish(desk: Path, number: int, *outcomes: str, name: str = "t.a") -> dict[str, Any]:
     cases = "".join(f'<testcase name="{name}" time="1">{outcome}</testcase>' for outcome in outcomes or ("",))
     (desk.parent / "junit.xml").write_text(f'<testsuite>{cases}<testcase name="t.b" time="1"/></testsuite>')
-    given = [f"--{key}={value}" for key, value in more.items()]
     return run(
         "publish", "tpu", "--run", str(number), "--hardware", "v6e-1", "--branch", "main",
-        "--junit", str(desk.parent / "junit.xml"), *given,
+        "--junit", str(desk.parent / "junit.xml"),
     )  # fmt: skip
 
 
@@ -101,10 +101,10 @@ def test_an_unchanged_tree_reuses_a_pass_says_so_and_runs_anew_after_an_edit_of_
 def test_a_report_is_posted_as_an_issue_of_the_main_branch(desk: Path, lab: Lab) -> None:
     environ = {"GITHUB_TOKEN": TOKEN, "GITHUB_API_URL": lab.control.api, "GITHUB_REPOSITORY": REPO}
     publish(desk, 1, '<failure message="boom"/>')
-    told = run("report", "tpu", "--post", code=1, **environ)
+    told = run("report", "tpu", "--post", code=1, environ=environ)
     assert told["posted"]["issue"].startswith("created #")
     publish(desk, 2)
-    assert run("report", "tpu", "--post", **environ)["posted"]["issue"].startswith("closed #")
+    assert run("report", "tpu", "--post", environ=environ)["posted"]["issue"].startswith("closed #")
 
 
 def test_hostile_results_are_refused_in_one_sentence(desk: Path) -> None:
