@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from infra.model.errors import ConfigError
-from infra.model.stack import pulumi_values, stack_from_pulumi
+from infra.model.grants import Guarded, guarded, strange
+from infra.model.stack import load_stack, pulumi_values, stack_from_pulumi
 from tests.program.stacks import built, text_of
+from tests.synthetic_lab import the_lab
 
 RESULTS = """
   tidepool:results:
@@ -39,11 +41,18 @@ def test_results_have_a_bucket_that_forgets_and_that_nobody_deletes() -> None:
     assert bucket.protect
 
 
-def test_who_makes_vms_for_runs_writes_results_and_nobody_else_does() -> None:
+def test_who_makes_vms_for_runs_writes_results_and_such_a_grant_is_no_strangers() -> None:
     declared = built("nightly", nightly(RESULTS))
     grants = [each.inputs for each in declared.of("BucketIAMMember") if each.inputs["bucket"] == "lab-results"]
-    assert {each["role"] for each in grants} <= {"roles/storage.objectUser", "roles/storage.legacyBucketReader"}
-    assert all("run-" in each["member"] for each in grants)
+    assert {each["role"] for each in grants} == {"roles/storage.objectUser", "roles/storage.legacyBucketReader"}
+    ci = load_stack(the_lab(), "ci")
+    config = stack_from_pulumi(pulumi_values(nightly(RESULTS)), project="tidepool", stack="nightly", siblings=[ci])
+    thing = Guarded("bucket", "lab-results")
+    assert thing in guarded(config)
+    bindings = [{"role": each["role"], "members": [each["member"]]} for each in grants]
+    assert list(strange(thing, {"bindings": bindings}, [ci, config])) == []
+    other = {"bindings": [{"role": "roles/storage.objectUser", "members": ["user:eve@lab.org"]}]}
+    assert len(list(strange(thing, other, [ci, config]))) == 1
 
 
 def test_a_budget_watches_what_carries_the_stacks_label_and_tells_its_channels() -> None:
