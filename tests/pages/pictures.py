@@ -15,7 +15,7 @@ from typing import Final
 
 from infra.pages.health import page
 from infra.results.board import board
-from infra.results.sample import NOW, QUARANTINE, sample_runs
+from tests.pages.sample_results import NOW, QUARANTINE, sample_runs
 
 FOLDER: Final = Path(__file__).resolve().parents[2] / "docs" / "pictures"
 SIZES: Final = {"results-wide.png": (1440, 1500, ()), "results-narrow.png": (375, 1500, ("preferredColorScheme=0",))}
