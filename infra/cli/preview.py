@@ -35,9 +35,7 @@ from infra.preview.toned import Tone
     help="Ask no engine: read what `pulumi preview --json --show-sames` has printed.",
 )  # fmt: skip
 @click.option("--base", metavar="REF|FILE", help="With markdown: the stack file's version before.  [default: HEAD]")
-@click.option(
-    "--facts", type=options.A_FILE, help="With markdown: a JSON file of what other rooms know, as for explain."
-)
+@click.option("--facts", type=options.A_FILE, help="With markdown: a JSON file of facts, as for explain.")
 @click.option("--save", type=options.A_FILE, help="Write the plan to FILE, for `up --plan FILE`.")
 @options.each(options.place_options, options.refresh_option, options.work_options, options.yes_option)
 @options.format_options
@@ -104,11 +102,7 @@ def _telling_failures(call: Invocation, base: str | None, facts: Path | None) ->
 @options.stack_argument
 @click.option("--base", metavar="REF|FILE", default="HEAD", show_default=True, help="The version before.")
 @click.option("--head", metavar="REF|FILE", help="The version after; the working tree where not given.")
-@click.option(
-    "--facts",
-    type=options.A_FILE,
-    help="A JSON file of what other rooms know: busy runners, stale files, labels used, window hours.",
-)
+@click.option("--facts", type=options.A_FILE, help="A JSON file: busy runners, stale files, labels used, window hours.")
 @options.format_options
 @called
 def explain_command(call: Invocation, *, base: str, head: str | None, facts: Path | None) -> int:

@@ -168,6 +168,31 @@ class LedgerLine(CamelShape):
         return f"{line} of {after:,} chips" if before == after else f"{line} of {Counts(before, after)} chips"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowWeek(JsonShape):
+    """What one window of a pool adds in one zone within seven days. hours: in which its VMs stand, one by one.
+
+    usd: of these days by list prices, 0 on a side that lacks it, None where no price is published. starts: the first.
+    """
+
+    JSON = ("pool", "zone", "window", "openings", "hours", "chipHours=chip_hours", "usd", "starts")
+
+    pool: str
+    zone: str
+    window: str
+    openings: Counts
+    hours: tuple[Decimal, Decimal]
+    chip_hours: tuple[Decimal, Decimal]
+    usd: tuple[Decimal | None, Decimal | None]
+    starts: Words
+
+    @property
+    def changed(self) -> bool:
+        """Whether the days differ in anything but hours that nobody pays."""
+        sides = (self.hours, self.chip_hours, self.usd, (self.starts.before, self.starts.after))
+        return self.openings.delta != 0 or any(before != after for before, after in sides)
+
+
 class RiskKind(StrEnum):
     """What may go wrong, the worst first; also the order in which risks are told."""
 
@@ -204,7 +229,8 @@ class Meaning(JsonShape):
     base, head: whether the stack exists before and after. sections: the keys of the stack file that differ. keys: the
     same down to single values; none where the stack is new or removed, nor of Pulumi's own settings.
     stale: None where nobody could say. waits: how long jobs wait for a runner where the edit changes that, and who
-    leaves room for whom; None where nobody said what workflows ask.
+    leaves room for whom; None where nobody said what workflows ask. week: what windows add in the seven days to come,
+    before and after.
     """
 
     JSON = (
@@ -215,6 +241,7 @@ class Meaning(JsonShape):
         "pools",
         "ledger",
         "money",
+        "week",
         "risks",
         "order",
         "stale",
@@ -236,6 +263,7 @@ class Meaning(JsonShape):
     findings: tuple[Finding, ...] = field(default=())
     waits: tuple[str, ...] | None = None
     keys: tuple[KeyChange, ...] = ()
+    week: tuple[WindowWeek, ...] = ()
 
     @property
     def changed(self) -> bool:

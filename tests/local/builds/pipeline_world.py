@@ -107,7 +107,8 @@ class Recorder:
                     return 409, f"{place} lacks {build.digest}"
             self.record, outcome = built(self.record, name, build)
             self.writes.append(name)
-            return 200, f"{outcome}\n"
+            current = self.record.images[name].current.digest
+            return 200, json.dumps({"outcome": outcome, "current": current}, indent=2)
 
     def close(self) -> None:
         self.server.shutdown()
