@@ -27,12 +27,13 @@ END_TO_END = (
     "cli",
     "engines",
     "fleet/broker/test_whole_path.py",
+    "fleet/runs/test_whole_runs.py",
     "fleet/simulation",
     "fleet/test_runner_boot.py",
     "fleet/test_runner_docker.py",
     "fleet/test_runner_slice.py",
     "fleet/test_runner_supervisor.py",
-    "fleet/test_runner_walls.py",
+    "fleet/test_runner_isolation.py",
     "fleet/test_service.py",
     "jobs/test_enter.py",
     "jobs/test_former_launcher.py",
@@ -52,8 +53,6 @@ END_TO_END = (
     "workflows/test_collecting.py",
     "workflows/test_hub_scripts.py",
     "workflows/test_job_shell.py",
-    "workflows/test_vm_shell.py",
-    "workflows/test_vm_tests_shell.py",
 )
 """Folders and modules whose tests start processes or carry a whole stack: all that is not here is a unit test."""
 

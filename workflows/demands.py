@@ -83,7 +83,7 @@ def asked(file: Asking, world: World) -> Iterator[Demand]:
     accounts = {each.account: each.pool.name for each in world.pools()}
     images = {image.name for image in world.images.images}
     for job, spec in mapping(file.data.get("jobs")).items():
-        vm = next((accounts[each] for _, each in texts(spec.get("env"), ()) if each in accounts), None)
+        vm = next((pool for account, pool in accounts.items() if _names(spec, account)), None)
         if vm is None and _hosted(listed(spec.get("runs-on"))):
             continue
         started = legs_started(file.data, job, file.repository)
@@ -142,6 +142,11 @@ def _uses(images: ImageSpec) -> Iterator[ImageUse]:
             regions=registry.regions if registry else None,
             pools=tuple(sorted(image.used_by.pools)),
         )
+
+
+def _names(spec: Mapping[str, Any], account: str) -> bool:
+    """Whether a job's variables name an account, by itself or in a document."""
+    return any(each == account or f'"{account}"' in each for _, each in texts(spec.get("env"), ()))
 
 
 def _hosted(labels: tuple[str, ...]) -> bool:

@@ -1,8 +1,7 @@
-"""A TPU VM made for one run: the job that makes it, follows what it runs and deletes it, and the one that makes sure.
+"""A TPU VM made for one run: the job that runs a command on it, and the one that makes sure that it is gone.
 
-Owns both jobs; their scripts are `workflows/shell/vm_*.sh`. The VM has no way in, as no VM of the fleet has: it is told
-by metadata what to run, and says in its guest attributes how that ended
-(https://cloud.google.com/sdk/gcloud/reference/compute/tpus/tpu-vm/get-guest-attributes, read 2026-11-21).
+Owns both jobs. What they do is `infra.fleet.runs`, the same code that `./tidepool run-on` calls: the actions run-on and
+run-delete run it from the commit at which they are pinned.
 """
 
 from __future__ import annotations
@@ -12,10 +11,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from infra.model import names
-from infra.model.catalogue import AcceleratorType, CapacityKind
+from infra.model.catalogue import AcceleratorType
+from infra.model.errors import ConfigError, Problem
 from infra.model.facts import mirror_locations
-from infra.model.fleet import vm_labels
 from infra.model.images.steps import MINUTE
+from infra.model.runs import RunRequest, RunTimes, is_contained, over_lifetime, run_places
 from infra.model.schema import StackConfig
 from workflows import steps
 from workflows.builders import (
@@ -40,55 +40,49 @@ DELETE_MINUTES: Final = 15
 SPARE_MINUTES: Final = 5
 """Everything else of the job."""
 CLEAN_UP: Final = "clean-up"
-ENDED: Final = context("steps.follow.outputs.ended")
+ENDED: Final = context("steps.run.outputs.ended")
 """How the command ended, success or failure; empty where that is not known, as of a VM that was taken back."""
 RECORDED: Final = context("steps.image.outputs.image")
 """The image that `recorded` found."""
 
-_FLAGS = {
-    CapacityKind.ON_DEMAND: "",
-    CapacityKind.SPOT: "--spot",
-    CapacityKind.PREEMPTIBLE: "--preemptible",
-    CapacityKind.RESERVED: "--reserved",
-}
-_POLL_SECONDS = 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Boot:
-    """A start-up script, and the action that makes a VM with it."""
-
-    text: str
-    action: str
+PYTHON: Final = "3.12"
+"""Of what runs the project's code, as on the machines that GitHub hosts."""
+RESULTS: Final = template(context("runner.temp"), "/results")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VmRun:
     """One command on a VM of its own.
 
-    shape: the pool as which it is made; accelerator: what it has, of the pool's generation. image: with its digest.
-    secrets: of Secret Manager by variable; the VM's account reads them. before: steps that come first, such as the one
-    that finds the image; while_there: between its end and the VM's, and at_last after both. boot: the start-up script,
-    where it is not the one that runs an image of the lab's own. timeout_minutes: of the command; create_minutes: of all
-    tries to make the VM; ready_minutes: from there to a command that runs. outputs: of the job.
+    shape: the pool as which it is made; accelerator: what it has, of the pool's generation. image: with its digest,
+    empty where a step before finds it. command, env: `{run}` and `{commit}` stand in them for the run and the commit.
+    secrets: of Secret Manager by variable; the VM's account reads them. repository: what the VM fetches at `commit`.
+    install: a line of shell before the command. carried: files of this project that the VM gets. results: what comes
+    back, for the suite. before: steps that come first,
+    such as the one that finds the image; at_last: after the VM is deleted. timeout_minutes: of the command;
+    create_minutes: of all tries to make the VM; ready_minutes: from there to a command that runs. outputs: of the job.
     """
 
     job: str
     name: str
     shape: StackPool
     accelerator: AcceleratorType
-    image: Value
+    image: str
     command: tuple[str, ...]
     account: str
     why: str
     timeout_minutes: int
-    env: Mapping[str, str | Expression] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict)
     secrets: Mapping[str, str] = field(default_factory=dict)
-    boot: Boot | None = None
+    repository: str = ""
+    commit: Expression | None = None
+    install: str = ""
+    carried: tuple[str, ...] = ()
+    results: tuple[str, ...] = ()
+    suite: str = ""
     needs: tuple[str, ...] = ()
     only: Expression | None = None
     before: tuple[Step, ...] = ()
-    while_there: tuple[Step, ...] = ()
     at_last: tuple[Step, ...] = ()
     outputs: Mapping[str, Expression] = field(default_factory=dict)
     attempts: int = 3
@@ -104,16 +98,25 @@ class VmRun:
         return self.create_minutes + following + self.delete_minutes + self.spare_minutes
 
     @property
-    def lifetime_seconds(self) -> int:
-        """After how long anybody may delete the VM: both jobs are over by then, whatever became of them."""
-        return (self.minutes + self.delete_minutes + self.spare_minutes) * MINUTE
+    def times(self) -> RunTimes:
+        """Both jobs are over when the VM's time to live is, whatever became of them."""
+        delete = self.delete_minutes - 1
+        both = self.minutes + self.delete_minutes + self.spare_minutes
+        named = self.create_minutes + self.ready_minutes + self.timeout_minutes + delete
+        return RunTimes(
+            create=self.create_minutes * MINUTE,
+            ready=self.ready_minutes * MINUTE,
+            limit=self.timeout_minutes * MINUTE,
+            delete=delete * MINUTE,
+            spare=(both - named) * MINUTE,
+        )
 
 
 def jobs(run: VmRun, world: World) -> tuple[Job, Job]:
     """The job that runs, and the one that deletes what the first could not, as where its machine was lost."""
-    project = run.shape.stack.project
     permissions = Permissions.of(steps.IDENTITY)
-    signed_in = (steps.google(world, run.account), steps.gcloud(world, project))
+    signed_in = (steps.google(world, run.account), steps.uv(world, PYTHON, cached=False))
+    told = _told(run)
     working = Job(
         id=run.job,
         name=run.name,
@@ -123,14 +126,12 @@ def jobs(run: VmRun, world: World) -> tuple[Job, Job]:
         purpose=Purpose.CLEANUP,
         needs=run.needs,
         condition=_after(run.needs, run.only),
-        env=_told(run),
+        env=told,
         outputs=run.outputs,
         steps=[
             *signed_in,
             *run.before,
-            _create(run, world),
-            _follow(run, world),
-            *run.while_there,
+            _run(run, world),
             _delete(run, world, condition=always()),
             *run.at_last,
         ],
@@ -145,7 +146,7 @@ def jobs(run: VmRun, world: World) -> tuple[Job, Job]:
         timeout_minutes=run.delete_minutes + run.spare_minutes,
         permissions=permissions,
         purpose=Purpose.CLEANUP,
-        env={key: value for key, value in _told(run).items() if key in ("RUN_ID", "ZONES")},
+        env={key: value for key, value in told.items() if key != "REQUEST"},
         steps=[*signed_in, _delete(run, world)],
         why="On another machine, since the first one may be gone. The run's label says which VMs are its.",
     )
@@ -159,22 +160,6 @@ def _after(needs: tuple[str, ...], only: Expression | None) -> Expression | None
         well = context(f"needs.{job}.result").equals("success")
         found = well if found is None else found & well
     return always() & not_cancelled() & found if found and needs else found
-
-
-def boot(world: World, file: str, *carried: str) -> str:
-    """A start-up script: how all of them begin, what is carried along, and then the file of workflows/shell."""
-    isolation = printing("isolation", world.isolation)
-    return "\n".join(("#!/bin/bash", isolation, world.scripts["vm_first.sh"], *carried, world.scripts[file]))
-
-
-def printing(name: str, content: str) -> str:
-    """A shell function that prints a file: nothing of this project is on the machine."""
-    return f"{name}() {{\n  cat <<'END_OF_FILE'\n{content}END_OF_FILE\n}}\n"
-
-
-def _lines(variables: Mapping[str, str | Expression]) -> Value:
-    """NAME=VALUE, a line each."""
-    return template(*(part for key, value in sorted(variables.items()) for part in (f"{key}=", value, "\n")))
 
 
 def account(stack: StackConfig, repository: str, shape: StackPool) -> str:
@@ -199,78 +184,75 @@ def mirrored(world: World, shape: StackPool, place: str) -> str:
 
 def _told(run: VmRun) -> dict[str, Value]:
     """What every step of the job knows."""
-    stack, pool = run.shape.stack, run.shape.pool
+    request = _request(run)
     return {
         "RUN_ID": context("github.run_id"),
-        "RUN": template(context("github.run_id"), "-", context("github.run_attempt")),
-        "NAME": template(f"{pool.name}-run-", context("github.run_id"), "-", context("github.run_attempt")),
-        "ZONES": " ".join(pool.zones),
-        "ACCELERATOR": run.accelerator.name,
-        "HOSTS": run.accelerator.hosts,
-        "RUNTIME": pool.runtime_version,
-        "CAPACITY": _FLAGS[pool.capacity.kind],
-        "ADDRESS": "" if pool.external_ip else "--internal-ips",
-        "NETWORK": names.network_path(stack.project, stack.stack),
-        "SUBNETWORKS": f"projects/{stack.project}",
-        "SUBNETWORK": names.network_name(stack.stack),
-        "ACCOUNT": run.shape.account,
-        "LABELS": ",".join(f"{key}={value}" for key, value in sorted(_labels(run).items())),
-        "LIMIT": run.timeout_minutes * MINUTE,
+        "PROJECT": request.project,
+        "ZONES": " ".join(request.zones),
+        "DELETE_SECONDS": request.times.delete,
+        "REQUEST": request.model_dump_json(indent=1, exclude_defaults=True),
     }
 
 
-def _labels(run: VmRun) -> dict[str, str]:
-    """The lab's own and the owner's; not those by which the fleet would take the VM for one of a pool."""
-    own = vm_labels(run.shape.stack, run.shape.pool)
-    return {key: value for key, value in own.items() if key not in ("tidepool-managed", "tidepool-pool")}
-
-
-def _made_as(run: VmRun) -> str:
-    pool = run.shape.pool
-    zones = ", ".join(pool.zones)
-    said = f"{run.accelerator.name}, {pool.capacity}, {zones}"
-    return f"Made as pool {pool.name} of stack {run.shape.stack.stack} says: {said}."
-
-
-def _create(run: VmRun, world: World) -> Step:
-    begins = run.boot or Boot(text=boot(world, "vm_boot.sh"), action="vm_create")
-    tries = run.attempts * len(run.shape.pool.zones)
-    pauses = (run.attempts - 1) * MINUTE
-    return steps.script(
-        world,
-        "vm_create.sh",
-        name=f"Create a {run.accelerator.name}",
-        step_id="create",
-        timeout_minutes=run.create_minutes,
-        action=begins.action,
-        outputs=("zone", "made"),
-        carried=("BOOT",),
-        env={
-            "IMAGE": run.image,
-            "BOOT": begins.text,
-            "COMMAND": "\n".join(run.command),
-            "VM_ENV": _lines(run.env),
-            "VM_SECRETS": "".join(f"{key} {value}\n" for key, value in sorted(run.secrets.items())),
-            "ATTEMPTS": run.attempts,
-            "TRY_SECONDS": (run.create_minutes * MINUTE - pauses) // tries - MINUTE,
-            "PAUSE_SECONDS": MINUTE,
-            "LIFETIME": run.lifetime_seconds,
-        },
+def _request(run: VmRun) -> RunRequest:
+    """The run as one document; ConfigError where the pool's stack does not let runs have it."""
+    stack, pool = run.shape.stack, run.shape.pool
+    runs, times = stack.runs, run.times
+    problem = over_lifetime(stack, times) if runs else ""
+    if runs is None or runs.pool != pool.name:
+        problem = f"its runs make VMs as pool {runs.pool}" if runs else "it declares no runs"
+    if problem or runs is None:
+        where = f"stacks/Pulumi.{stack.stack}.yaml tidepool:runs"
+        raise ConfigError(
+            [Problem(where, pool.name, problem, f"tidepool:runs with pool: {pool.name}, or another pool")]
+        )
+    return RunRequest(
+        stack=stack.stack,
+        project=stack.project,
+        bucket=stack.bucket.name,
+        pool=pool.name,
+        accelerator=run.accelerator.name,
+        hosts=run.accelerator.hosts,
+        places=run_places(stack, run.accelerator),
+        zones=runs.zones,
+        rounds=run.attempts,
+        per_day=runs.per_day,
+        at_once=runs.at_once,
+        command=run.command,
+        image=run.image,
+        env=dict(sorted(run.env.items())),
+        secrets=dict(sorted(run.secrets.items())),
+        contained=is_contained(pool),
+        repository=run.repository,
+        install=run.install,
+        carried=run.carried,
+        results=run.results,
+        suite=run.suite,
+        times=times,
     )
 
 
-def _follow(run: VmRun, world: World) -> Step:
+def _made_as(run: VmRun) -> str:
+    stack, pool = run.shape.stack, run.shape.pool
+    zones = ", ".join(stack.runs.zones) if stack.runs else ""
+    said = f"{run.accelerator.name}, {pool.capacity}, {zones}"
+    return f"Made as pool {pool.name} of stack {stack.stack} says: {said}."
+
+
+def _run(run: VmRun, world: World) -> Step:
+    """Make the VM, run the command, bring back, delete. What the run step is cut off in, the next ones delete."""
     return steps.script(
         world,
-        "vm_follow.sh",
-        name="Follow what it runs",
-        step_id="follow",
-        outputs=("ended",),
-        timeout_minutes=run.ready_minutes + run.timeout_minutes + run.spare_minutes - 1,
+        "run_on.sh",
+        name=f"Run on a {run.accelerator.name}",
+        step_id="run",
+        outputs=("ended", "reason", "result"),
+        timeout_minutes=run.minutes - run.delete_minutes - 1,
         env={
-            "ZONE": context("steps.create.outputs.zone"),
-            "READY_SECONDS": run.ready_minutes * MINUTE,
-            "POLL_SECONDS": _POLL_SECONDS,
+            "ATTEMPT": context("github.run_attempt"),
+            "COMMIT": run.commit or "",
+            "IMAGE": "" if run.image else RECORDED,
+            "RESULTS": RESULTS,
         },
     )
 
@@ -278,12 +260,12 @@ def _follow(run: VmRun, world: World) -> Step:
 def _delete(run: VmRun, world: World, *, condition: Expression | None = None) -> Step:
     return steps.script(
         world,
-        "vm_delete.sh",
+        "run_delete.sh",
         name="Delete it",
         condition=condition,
         finishes=True,
         timeout_minutes=run.delete_minutes,
-        env={"ROUNDS": run.delete_minutes - run.spare_minutes, "PAUSE_SECONDS": MINUTE // 2},
+        env={},
     )
 
 

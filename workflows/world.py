@@ -7,6 +7,7 @@ own. Leaves finding new releases to whoever writes that file, the content of our
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
@@ -31,6 +32,10 @@ ACTIONS = "actions"
 """The folder of this project's own actions: its path is part of their names."""
 ISOLATION = Path("infra/fleet/runner/isolation.sh")
 TABLE = Path("workflows/actions.yaml")
+_HERE = Path(__file__).parents[1]
+RUNS_CODE = ("run_delete.sh", "run_on.sh")
+"""Shell files that run CODE, by its paths in a checkout: the commit at which their actions are pinned has it."""
+CODE = ("infra/fleet/runs/*.py", "infra/model/runs.py", "infra/model/run_records.py")
 _NAME = re.compile(r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+")
 _VERSION = re.compile(r"v?(0|[1-9][0-9]*)(\.(0|[1-9][0-9]*)){0,2}")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -104,9 +109,19 @@ def load_world(root: Path, stacks: Mapping[str, StackConfig] | None = None) -> W
         pins=load_pins(root),
         actions=load_actions(root),
         first_step=bootstrap(root),
-        scripts={path.name: path.read_text(encoding="utf-8") for path in sorted((root / SHELL).glob("*.sh"))},
+        scripts={path.name: _script(path) for path in sorted((root / SHELL).glob("*.sh"))},
         isolation=(root / ISOLATION).read_text(encoding="utf-8"),
     )
+
+
+def _script(path: Path) -> str:
+    """A shell file; of one that runs code of this project with a digest of it, so that its action is pinned anew."""
+    text = path.read_text(encoding="utf-8")
+    if path.name not in RUNS_CODE:
+        return text
+    code = sorted(each for pattern in CODE for each in _HERE.glob(pattern))
+    digest = hashlib.sha256(b"".join(each.read_bytes() for each in code)).hexdigest()
+    return f"# Digest of that code: {digest[:16]}\n{text}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,9 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "refresh": Entry("infra.cli.stacks", "Take over into the state what the cloud says."),
         "adopt": Entry("infra.cli.stacks", "Take into the state the VMs that stand and that it lacks."),
         "destroy": Entry("infra.cli.stacks", "Delete all that a stack has made."),
+        "history": Entry("infra.cli.history", "Say what was applied to a stack, when and by whom."),
+        "diff": Entry("infra.cli.history", "Say what differs between two applies of a stack."),
+        "calendar": Entry("infra.cli.preview", "Show the next seven days: VMs, chips, limits and dollars."),
         "config": Entry("infra.cli.preview", "Print what a stack file says."),
         "output": Entry("infra.cli.stacks", "Print a stack's outputs."),
         "manifest": Entry("infra.cli.status", "Show the desired fleet in the fleet bucket."),
@@ -33,10 +36,15 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "zone": Entry("infra.cli.steer", "Give up a zone that does not come back, or take that back."),
         "broker": Entry("infra.cli.reconcile", "Serve the token broker, which registers the fleet's runners."),
     },
+    "Runs": {"run-on": Entry("infra.cli.run_on", "Run one command on a TPU VM that is made for it, and delete it.")},
     "Images": {"images": Entry("infra.cli.images", "Say what images are, build them, and give them to pools.")},
     "Training": {
         "jobs": Entry("infra.cli.jobs", "Submit training jobs, and say what state they are in and why."),
         "smoke": Entry("infra.cli.jobs", "Check this machine, a cluster and a TPU with four small jobs."),
+    },
+    "Tests": {
+        "results": Entry("infra.cli.results", "Keep results of test runs, and tell what is broken or slower."),
+        "cost": Entry("infra.cli.cost", "Say what a month costs: by run, suite and pool, and to its end."),
     },
     "Workflow files": {
         "workflows": Entry("infra.cli.workflows", "Write and check the workflow files that are generated.")
@@ -48,6 +56,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
     },
     "The clouds": {
         "cloud": Entry("infra.cli.cloud", "Drive the local Google Cloud: start, stop, preempt, fail, ..."),
+        "init": Entry("infra.cli.init", "Write the files of another lab, from a few questions."),
         "bootstrap": Entry("infra.cli.bootstrap", "Prepare a Google Cloud project for its first deploy."),
     },
     "This checkout": {

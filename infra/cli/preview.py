@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Generator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 
 import click
@@ -16,11 +17,15 @@ from infra.cli.options import Form
 from infra.model.errors import ConfigError
 from infra.model.json_shape import plain
 from infra.operations.errors import EngineError, Refusal
+from infra.operations.stacks.calendar import calendar, calendar_picture
 from infra.operations.stacks.explain import explain_edit, explain_working_tree, read_facts
 from infra.operations.stacks.stack_file import configured
 from infra.preview import markdown, text
+from infra.preview.calendar import lines as calendar_lines
 from infra.preview.comment import Preview, comment
 from infra.preview.meaning import Meaning
+from infra.preview.plan_lines import describe_findings
+from infra.preview.toned import Tone
 
 
 @click.command()
@@ -33,10 +38,13 @@ from infra.preview.meaning import Meaning
 @click.option(
     "--facts", type=options.A_FILE, help="With markdown: a JSON file of what other rooms know, as for explain."
 )
+@click.option("--save", type=options.A_FILE, help="Write the plan to FILE, for `up --plan FILE`.")
 @options.each(options.place_options, options.refresh_option, options.work_options, options.yes_option)
 @options.format_options
 @called
-def preview_command(call: Invocation, *, source: Path | None, base: str | None, facts: Path | None) -> int:
+def preview_command(
+    call: Invocation, *, source: Path | None, base: str | None, facts: Path | None, save: Path | None
+) -> int:
     """Say what up would change, resource by resource and in VMs and chips. Nothing is changed. With --refresh also
     which grants stand in policies of registries, buckets, accounts and secrets that no stack declares.
 
@@ -44,11 +52,13 @@ def preview_command(call: Invocation, *, source: Path | None, base: str | None, 
     stack file is invalid.
     """
     # Engines and Google's clients, which an explanation needs not.
-    from infra.cli.render.stacks import show_findings, show_grants, show_planned
+    from infra.cli.render.stacks import show_planned
+    from infra.operations.stacks import saved
     from infra.operations.stacks.findings import recorded
     from infra.operations.stacks.pools import policies_of
     from infra.operations.stacks.preview import judged, preview
     from infra.operations.stacks.stack_file import declared
+    from infra.operations.stacks.stack_words import grants_shown
 
     granted = {}
     with _telling_failures(call, base, facts) as meaning:
@@ -64,11 +74,13 @@ def preview_command(call: Invocation, *, source: Path | None, base: str | None, 
             show_planned(call.console, planned)
             if call.refresh:
                 seen = policies_of(wanted.config, session.endpoint)
-                show_grants(call.console, seen)
+                call.say(*grants_shown(seen))
                 granted = {"grants": plain(seen)}
-    show_findings(call.console, planned.findings)
+    call.say(*describe_findings(planned.findings))
+    if save is not None:
+        saved.save(planned, save)
     if planned.changes and not planned.stopped:
-        call.say(f"next: ./tidepool up {call.stack}", style="dim")
+        call.say(f"next: ./tidepool up {call.stack}{f' --plan {save}' if save else ''}", tone=Tone.QUIET)
     if call.form is Form.MARKDOWN:
         echo(comment(Preview(stack=call.stack, plan=planned.plan, meaning=meaning, findings=planned.findings)))
     return call.end(planned.to_json() | granted, failed=planned.stopped)
@@ -114,6 +126,22 @@ def explain_command(call: Invocation, *, base: str, head: str | None, facts: Pat
     if call.form is not Form.JSON:
         echo(markdown.render(meaning) if call.form is Form.MARKDOWN else text.render(meaning))
     return call.end(meaning.to_json(), failed=meaning.stops)
+
+
+@click.command()
+@click.argument("stacks", metavar="[STACK]...", nargs=-1)
+@click.option("--from", "day", type=click.DateTime(["%Y-%m-%d"]), help="The first day, in UTC.  [default: today]")
+@click.option("--svg", type=options.A_FILE, help="Also draw it into this file: chips by the hour, limits, dollars.")
+@options.json_option
+@called
+def calendar_command(call: Invocation, *, stacks: tuple[str, ...], day: datetime | None, svg: Path | None) -> int:
+    """Show the next seven days of STACK, of all stacks where none is named: which VMs stand when, by the windows of
+    pools (docs/nightly.md), chips against limits, and dollars by list prices. Times are UTC. No cloud is asked.
+    """
+    week = calendar(stacks, day.date() if day else None)
+    if svg:
+        svg.write_text(calendar_picture(week), encoding="utf-8")
+    return call.end(week.to_json(), *calendar_lines(week, call.console.width))
 
 
 @click.command()

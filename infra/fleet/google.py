@@ -8,6 +8,7 @@ A client holds one connection and is not safe to share between threads (httplib2
 
 from __future__ import annotations
 
+import http.client
 import json
 from dataclasses import dataclass, field
 from enum import Enum
@@ -162,19 +163,20 @@ def clients(project: str, endpoint: str | None, *, hurried: bool = False, second
     return Clients(project=project, endpoint=None, credentials=credentials, hurried=hurried, seconds=seconds)
 
 
-def execute(request: Any, doing: str) -> Any:
+def execute(request: Any, doing: str, *, retries: int = RETRIES) -> Any:
     """Send a request of a discovery client and return its answer.
 
-    doing: what it is for, as in `reading gs://bucket/name`; it opens the error's text.
+    doing: what it is for, as in `reading gs://bucket/name`; it opens the error's text. retries: fewer where the caller
+    itself decides what follows on a refusal.
     Raises GoogleError for every refusal (`status` says which) and where no answer comes.
     """
     try:
-        return request.execute(num_retries=RETRIES)
+        return request.execute(num_retries=retries)
     except HttpError as error:
         raise GoogleError(
             doing, f"{error.reason or 'no reason given'} ({error.status_code})", status=error.status_code
         ) from None
-    except (GoogleAuthError, httplib2.HttpLib2Error, OSError) as error:
+    except (GoogleAuthError, http.client.HTTPException, httplib2.HttpLib2Error, OSError) as error:
         raise GoogleError(doing, f"no answer from the service: {error}") from None
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from infra.jobs.client import Clock, JobError, JobPhase, JobState, RealClock
-from infra.jobs.evidence import Body, findings, holds, place_in_gang
+from infra.jobs.evidence import Body, findings, holds, place_in_gang, without_node
 from infra.jobs.jobset import CANCELLED, JOB, JOBSETS, jobset
 from infra.jobs.kube import Kube, KubeError
 from infra.jobs.kueue import KUEUE, Kueue
@@ -138,6 +138,7 @@ class GkeJob:
             pending=self.client.kueue.pending(self.namespace, queue) if queue else None,
             queues=self.client.kueue.queues(self.namespace),
             found=findings(pods, nodes, {}),
+            without_node=without_node(pods),
         )
         return state(seen)
 

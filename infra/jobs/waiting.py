@@ -122,6 +122,8 @@ def eviction(workload: Body) -> str:
 def _reason(workload: Body) -> tuple[str, str]:
     evicted = eviction(workload)
     before = f"{_EVICTED.get(evicted, evicted)}; " if evicted else ""
+    if not workload["spec"].get("queueName"):
+        return "NoQueue", "it names no queue, and nothing starts without one here: cancel it and submit it with --queue"
     if not workload["spec"].get("active", True):
         return _STOPPED, f"{'' if evicted == _STOPPED else before}the job is stopped until somebody activates it"
     if holds(workload, "QuotaReserved"):

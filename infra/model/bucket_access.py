@@ -6,7 +6,7 @@ and what it does not have is a grant by hand (`infra.model.grants`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from infra.model import federation, names
@@ -29,13 +29,14 @@ class Part(NamedTuple):
     writes: bool
 
 
-def parts(config: StackConfig) -> Iterator[Part]:
+def parts(config: StackConfig, siblings: Sequence[StackConfig] = ()) -> Iterator[Part]:
     """Every access that a stack gives, or may give once its images are made by workflows.
 
     Every pool reads the start-up bundle, forks' too: there is no secret in it. Manifests are not theirs. A VM writes
     its pool's reports and nothing else. What builds images writes their record, and nothing that a VM reads; what makes
     VMs for runs reads it, and so does the controller, which tells of builds that left none. The controller reads of
-    the broker which machine is which VM.
+    the broker which machine is which VM. VMs for runs are given and leave their work below a prefix of their own, and
+    only those that make them write what is counted of them.
     """
     for pool in config.pools:
         yield Part(f"pool/{pool.name}", names.RUNNER_PREFIX, writes=False)
@@ -53,6 +54,10 @@ def parts(config: StackConfig) -> Iterator[Part]:
     yield Part(federation.IMAGE_BUILDER[0], names.IMAGES_PREFIX, writes=True)
     for maker in federation.run_makers(config):
         yield Part(maker.key, names.IMAGES_PREFIX, writes=False)
+    if config.runs is not None:
+        yield Part(f"pool/{config.runs.pool}", names.run_work_prefix(config.runs.pool), writes=True)
+        for maker in federation.makers_as(config.runs.pool, config.project, (config, *siblings)):
+            yield Part(maker.key, names.RUNS_PREFIX, writes=True)
 
 
 def only_below(bucket: str, prefix: str) -> str:

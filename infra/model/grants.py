@@ -140,7 +140,7 @@ def _declared(thing: Guarded, config: StackConfig, stacks: Sequence[StackConfig]
         case "registry":
             found = _on_registry(thing, config, stacks)
         case "bucket":
-            found = _on_bucket(thing.name, config)
+            found = _on_bucket(thing.name, config, stacks)
         case "secret":
             found = _on_secret(thing, config)
         case "account":
@@ -174,7 +174,12 @@ def _checkpoints(config: StackConfig) -> Mapping[str, str]:
     return {own.bucket: group.team for group in config.groups if (own := group.own_bucket) is not None}
 
 
-def _on_bucket(bucket: str, config: StackConfig) -> Iterator[Grant]:
+def _on_bucket(bucket: str, config: StackConfig, stacks: Sequence[StackConfig]) -> Iterator[Grant]:
+    for owner in stacks:
+        if owner.runs and owner.bucket.name == bucket:
+            below = bucket_access.only_below(bucket, names.RUNS_PREFIX)
+            makers = federation.makers_as(owner.runs.pool, owner.project, [config])
+            yield from ((bucket_access.WRITER, maker.key, below) for maker in makers)
     if team := _checkpoints(config).get(bucket):
         yield bucket_access.WRITER, f"team/{team}", ""
     if bucket == config.bucket.name:

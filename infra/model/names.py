@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from datetime import date
 
 # RFC 1035 as Compute Engine and Cloud TPU check it: lower case, a letter first, no hyphen at the end.
 MAX_RESOURCE_NAME = 63
@@ -22,6 +23,7 @@ _MAX_POOL_ID = 32
 _MAX_TRIGGER_NAME = 64
 _MAX_RUN_NAME = 49
 _MAX_METRIC_NAME = 100
+_MOST_ATTEMPTS = 1000
 MAX_GKE_NAME = 40
 """Of a GKE cluster and of a node pool."""
 
@@ -35,6 +37,10 @@ IMAGES_PREFIX = "images/"
 BROKER_PREFIX = "broker/"
 CONTROL_PREFIX = "control/"
 REPORTS_PREFIX = "reports/"
+HISTORY_PREFIX = "history/"
+RUNS_PREFIX = "runs/"
+RUN_DAYS_PREFIX = f"{RUNS_PREFIX}days/"
+RUN_WORK_PREFIX = f"{RUNS_PREFIX}work/"
 
 IN_USE_PREFIX = "in-use-"
 """Tags that keep an image from clean-up; registries name it in `keep_tag_prefixes`."""
@@ -154,6 +160,19 @@ def run_maker_account_id(stack: str, repository: str, pool: str) -> str:
     return _hashed(f"{stack}/{repository.lower()}/{pool}", pool, _MAX_ACCOUNT_ID, use="run-")
 
 
+def run_vm_name(pool: str, run: str, attempt: int) -> str:
+    """The VM that one attempt of a run makes as a pool: no two runs, attempts or pools share a name.
+
+    run: letters and digits alone, so that the last three words say which run it is; a long pool's name gives way to
+    its end and a hash. ValueError for another one.
+    """
+    if not re.fullmatch(r"[a-z0-9]{1,32}", run) or not 0 < attempt < _MOST_ATTEMPTS:
+        raise ValueError(f"{run!r}, attempt {attempt}: a run is 1 to 32 of a-z and 0-9, an attempt 1 to 999")
+    use = f"-run-{run}-{attempt}"
+    most = MAX_RESOURCE_NAME - len(use)
+    return f"{pool if len(pool) <= most else _hashed(pool, pool, most)}{use}"
+
+
 def federation_pool_id(stack: str) -> str:
     """The workload identity pool of a stack: 4 to 32 lower-case letters, digits and hyphens."""
     plain = f"tidepool-{stack}"
@@ -208,6 +227,31 @@ def reports_prefix(pool: str) -> str:
     return f"{REPORTS_PREFIX}{pool}/"
 
 
+def applied_prefix(stack: str) -> str:
+    """What was applied to a stack, an object an operation."""
+    return f"{HISTORY_PREFIX}{stack}/"
+
+
+def applied_object(stack: str, operation: str) -> str:
+    """One operation on a stack."""
+    return f"{applied_prefix(stack)}{operation}.json"
+
+
+def run_day_object(day: date) -> str:
+    """The object that counts the VMs that runs made on one day (UTC). Who makes them writes it, and no VM."""
+    return f"{RUN_DAYS_PREFIX}{day.isoformat()}.json"
+
+
+def run_work_prefix(pool: str) -> str:
+    """Below it VMs that are made for runs as a pool are given and leave their work, by the pool's account."""
+    return f"{RUN_WORK_PREFIX}{pool}/"
+
+
+def run_vm_prefix(pool: str, vm: str) -> str:
+    """Below it is what one VM for a run is given, says and brings back; no other VM ever has its name."""
+    return f"{run_work_prefix(pool)}{vm}/"
+
+
 def lease_object(stack: str) -> str:
     """The object that says who acts on a stack's fleet."""
     return f"{CONTROL_PREFIX}{stack}/lease.json"
@@ -243,7 +287,7 @@ def removals_object(stack: str) -> str:
     return f"{BROKER_PREFIX}{stack}/removals.json"
 
 
-def wishes_object(stack: str) -> str:
+def requests_object(stack: str) -> str:
     """The object that says what people want of a stack's fleet: what is drained, which rollouts rest."""
     return f"{CONTROL_PREFIX}{stack}/wishes.json"
 

@@ -167,6 +167,8 @@ def waiting_words(state: JobState) -> list[str]:
     """Where a job waits, and for what; nothing of one that does not."""
     if (waits := state.waiting) is None:
         return []
+    if not waits.queue:
+        return [f"waits: {waits.says}"]
     ahead = "its place is unknown" if waits.place is None else f"{waits.place} ahead of it"
     whole = "" if waits.cluster_place is None else f", {waits.cluster_place} in all queues together"
     where = f"in queue {waits.queue}, {ahead}{whole}" if waits.queue else "without a queue"

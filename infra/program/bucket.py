@@ -6,7 +6,7 @@ declares to `infra.program.records`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pulumi
 
@@ -21,6 +21,8 @@ FORGOTTEN = {names.REPORTS_PREFIX: 30, names.BROKER_PREFIX: 400}
 
 A VM that lives writes its report every few minutes. Which VM a machine is, is written once, and must outlast it.
 """
+OF_RUNS = {names.RUN_WORK_PREFIX: 14, names.RUN_DAYS_PREFIX: 400}
+"""The same of a stack with runs: what a year cost is told by the days."""
 
 
 def fleet_bucket(
@@ -28,9 +30,16 @@ def fleet_bucket(
     identities: Identities,
     image_builder: pulumi.Input[str] | None,
     run_makers: Mapping[str, pulumi.Input[str]],
+    siblings: Sequence[StackConfig] = (),
 ) -> FleetBucketArgs:
-    """image_builder: None where a stack has none. run_makers: by key, members that make VMs for runs."""
-    outside = {federation.IMAGE_BUILDER[0]: image_builder, **run_makers}
+    """image_builder: None where a stack has none. run_makers: by key, members that make VMs for runs.
+
+    siblings: other stacks, which may let in workflows that make VMs as a pool of this one.
+    """
+    elsewhere = {
+        maker.key: f"serviceAccount:{maker.email}" for each in siblings for maker in federation.run_makers(each)
+    }
+    outside = {federation.IMAGE_BUILDER[0]: image_builder, **elsewhere, **run_makers}
 
     def member(key: str) -> pulumi.Input[str] | None:
         return outside[key] if key in outside else identities.member(key)
@@ -42,9 +51,9 @@ def fleet_bucket(
         labels=labels(config),
         access=[
             PrefixAccess(name=grantee(part.key), member=found, prefix=part.prefix, writes=part.writes)
-            for part in bucket_access.parts(config)
+            for part in bucket_access.parts(config, siblings)
             if (found := member(part.key)) is not None
         ],
-        forgotten=FORGOTTEN,
+        forgotten=FORGOTTEN | (OF_RUNS if config.runs else {}),
         listers={key: identities.member(key) for key in bucket_access.LISTERS},
     )

@@ -1,4 +1,4 @@
-"""Which subnetworks a stack has: one for each region that a pool may use or a repository stands in."""
+"""Which subnetworks a stack has: one for each region that a pool or a run may use or a repository stands in."""
 
 from __future__ import annotations
 
@@ -13,6 +13,10 @@ def network_args(config: StackConfig) -> NetworkArgs:
     """A region is in use where a pool may have VMs or a repository stands: taking a zone out moves no network."""
     pool_regions = {region_of(zone) for pool in config.pools for zone in pool.reach}
     inward = {region_of(zone) for pool in config.pools if not pool.external_ip for zone in pool.reach}
+    if config.runs is not None:
+        run_regions = {region_of(zone) for zone in config.runs.zones}
+        pool_regions |= run_regions
+        inward |= set() if config.pool(config.runs.pool).external_ip else run_regions
     registry_regions = set(config.registries.regions) if config.registries else set()
     return NetworkArgs(
         project=config.project,

@@ -19,7 +19,7 @@ from infra.rules.view import ResourceView
 
 TRUST_LABEL: Final = "tidepool-trust"
 _READING_ROLES: Final = frozenset(("roles/artifactregistry.reader", "roles/storage.objectViewer"))
-_REPORTING_ROLE: Final = "roles/storage.objectUser"
+_WRITING_ROLE: Final = "roles/storage.objectUser"
 _CALLING_ROLE: Final = "roles/run.invoker"
 _SERVICE_GRANT: Final = "gcp:cloudrunv2/serviceIamMember:ServiceIamMember"
 _SECRET_MODULES: Final = frozenset(("secretmanager", "kms"))
@@ -59,19 +59,21 @@ def _grant(view: ResourceView, around: ResourceContext) -> Iterator[Broken]:
         role = view.text("role")
         if module_of(view) in _SECRET_MODULES:
             yield Broken(view.subject, f"fork pool {pool} may read a secret", "remove the reader")
-        elif role is None or role in _READING_ROLES or _own_reports(view, role, pool):
+        elif role is None or role in _READING_ROLES or _own_place(view, role, pool):
             continue
         elif not _declared_broker(view, role, around.config):
             fix = f"one of {', '.join(sorted(_READING_ROLES))}"
             yield Broken(view.subject, f"fork pool {pool} is granted {role}, which does more than read", fix)
 
 
-def _own_reports(view: ResourceView, role: str, pool: str) -> bool:
-    """Whether it is the place where the pool's VMs tell how they are: jobs there have no way to the VM's account."""
-    below = (
-        rf'resource\.name\.startsWith\("projects/_/buckets/[^/"]+/objects/{re.escape(names.reports_prefix(pool))}"\)'
-    )
-    return role == _REPORTING_ROLE and re.fullmatch(below, view.text("condition", "expression") or "") is not None
+def _own_place(view: ResourceView, role: str, pool: str) -> bool:
+    """Whether it is where the pool's VMs tell how they are, or leave the work of their runs.
+
+    Jobs and commands there have no way to the VM's account.
+    """
+    own = "|".join(re.escape(each) for each in (names.reports_prefix(pool), names.run_work_prefix(pool)))
+    below = rf'resource\.name\.startsWith\("projects/_/buckets/[^/"]+/objects/({own})"\)'
+    return role == _WRITING_ROLE and re.fullmatch(below, view.text("condition", "expression") or "") is not None
 
 
 def _declared_broker(view: ResourceView, role: str, config: StackConfig) -> bool:
@@ -87,7 +89,7 @@ RULES: Final = (
         id="forks-isolated",
         level=Level.STOP,
         reason="Any pull request runs there: whatever the VM can reach or write, a stranger can.",
-        fix="an account of its own, no external IP, no secret; roles that read, but for its reports and the broker",
+        fix="an account of its own, no external IP, no secret; roles that read, but for reports, runs and the broker",
         check=_isolated,
     ),
 )

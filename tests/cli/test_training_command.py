@@ -5,6 +5,7 @@ The tests of this module run in order on one cluster.
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import Any
 
 import pytest
@@ -36,7 +37,7 @@ config:
 
 
 @pytest.fixture(scope="module")
-def training(checkout: Checkout, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+def training(checkout: Checkout, tmp_path_factory: pytest.TempPathFactory) -> Generator[Checkout]:
     """The stack up, and a kubeconfig of its cluster."""
     checkout.path("training").write_text(STACK)
     checkout.ok("up", "training")

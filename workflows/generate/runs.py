@@ -64,7 +64,7 @@ def _vm_jobs(spec: Spec, run: TpuRun, placed: OnVm, world: World) -> tuple[Job, 
             name=run.job,
             shape=placed.shape,
             accelerator=placed.shape.pool.accelerator,
-            image=vm.RECORDED,
+            image="",
             command=run.command,
             account=vm.account(stack, spec.declared.repository, placed.shape),
             why=placed.why,
@@ -72,6 +72,7 @@ def _vm_jobs(spec: Spec, run: TpuRun, placed: OnVm, world: World) -> tuple[Job, 
             env=run.env,
             secrets=run.secrets,
             before=(
+                steps.gcloud(world, placed.shape.stack.project),
                 vm.recorded(
                     world, record=f"gs://{bucket}/{names.images_record_object()}", image=run.image, place=place
                 ),

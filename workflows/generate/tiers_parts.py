@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from infra.model import runs
 from infra.model.errors import ConfigError, Problem
-from infra.model.images.steps import MINUTE
 from workflows import steps, vm
 from workflows.builders import (
     Access,
@@ -75,7 +75,7 @@ class Parts:
 
 def run_suite() -> str:
     """Shell that prints what runs a suite."""
-    return vm.printing("run_suite", shipped("run_suite"))
+    return f"run_suite() {{\n  cat <<'END_OF_FILE'\n{shipped('run_suite')}END_OF_FILE\n}}\n"
 
 
 def result_of(suite: str) -> Template:
@@ -186,7 +186,7 @@ def on_tpu(
     only: where they start at all, None for wherever the workflow does.
     """
     tests, stack = parts.tiers.on_tpu, parts.world.stacks[parts.spec.declared.stack]
-    there = always() & context("steps.create.outputs.zone").differs("")
+    there = always() & context("steps.run.outputs.result").differs("")
     ready = _ready_minutes(parts)
     return vm.jobs(
         vm.VmRun(
@@ -203,34 +203,19 @@ def on_tpu(
                 **steps.TPU_ENV,
                 **_alone(parts),
                 **tests.env,
-                "REPOSITORY": parts.spec.declared.repository,
-                "COMMIT": commit,
-                "RUN": "{run}",
+                "COMMIT": runs.COMMIT,
+                "RUN": runs.RUN,
                 "SUITE": suite,
                 "COVER": tests.cover,
-                "INSTALL": " && ".join(tests.install),
-                "INSTALL_SECONDS": str((ready - 1) * MINUTE),
             },
-            boot=vm.Boot(text=vm.boot(parts.world, "vm_tests.sh", run_suite()), action="vm_create_for_tests"),
+            repository=parts.spec.declared.repository,
+            commit=commit,
+            install=" && ".join(tests.install),
+            carried=("workflows/scripts/run_suite.py",),
+            results=("out/result.json",),
+            suite=suite,
             needs=needs,
             only=only,
-            while_there=(
-                steps.script(
-                    parts.world,
-                    "vm_result.sh",
-                    name="Read the result",
-                    condition=there,
-                    finishes=True,
-                    timeout_minutes=1,
-                    env={
-                        "ZONE": context("steps.create.outputs.zone"),
-                        "MADE": context("steps.create.outputs.made"),
-                        "OUTCOME": context("steps.follow.outcome"),
-                        "SUITE": suite,
-                        "COMMIT": commit,
-                    },
-                ),
-            ),
             at_last=(uploaded(parts, f"results-{suite}", RESULTS, there),),
             outputs={"ended": vm.ENDED},
             attempts=1,

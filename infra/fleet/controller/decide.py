@@ -40,7 +40,7 @@ V = TypeVar("V")
 
 def decide(desired: Desired, observed: Observed, memory: Memory, now: datetime) -> Decision:
     """What to do now. now: with a time zone. The memory of the answer is to be written before anything is done."""
-    observed = replace(observed, wishes=observed.wishes.at(now))
+    observed = replace(observed, requests=observed.requests.at(now))
     fleet = sort(desired, observed)
     memory = _without_lost(_with_clock(memory, now), desired, observed, now)
     memory = noticed(memory, desired, observed, fleet, now)
@@ -77,7 +77,7 @@ def decide(desired: Desired, observed: Observed, memory: Memory, now: datetime) 
         waiting=tuple(sorted(proposed.waiting, key=lambda each: (each.subject, each.rule))),
         findings=findings,
         pools={pool: _figures(judge, pool, proposed.unhealthy) for pool in desired.pools},
-        memory=_bounded(remembered, frozenset(slot.name for slot in desired.slots), now),
+        memory=_bounded(remembered, frozenset(slot.name for slot in desired.possible), now),
         fuse_blown=blown is not None,
         frozen=limits.frozen(desired, now),
     )
@@ -116,7 +116,7 @@ def _without_lost(memory: Memory, desired: Desired, observed: Observed, now: dat
 
     Such a zone is watched for as long as any other in which nothing is known any more.
     """
-    gone = {z for z in observed.wishes.lost if z not in desired.zones and memory.is_given_up(z, observed, now)}
+    gone = {z for z in observed.requests.lost if z not in desired.zones and memory.is_given_up(z, observed, now)}
     if not gone:
         return memory
     return replace(
@@ -171,6 +171,7 @@ def _bounded(memory: Memory, slots: frozenset[str], now: datetime) -> Memory:
         listed={zone: each for zone, each in memory.listed.items() if zone in memory.zones},
         pools=pools,
         scopes=_scopes(memory.scopes, pools, now),
+        starts={pool: each for pool, each in memory.starts.items() if pool in pools},
         rollouts={pool: rollout for pool, rollout in memory.rollouts.items() if pool in pools},
         reported=_newest(memory.reported, memory.reported),
         events=memory.events[-MAX_EVENTS:],

@@ -40,7 +40,7 @@ class ShapeError(Exception):
 
 def nodes(google: Clients, project: str, zone: str) -> list[NodeSeen]:
     """Every TPU VM of a zone. Raises ShapeError and GoogleError."""
-    return [_node(zone, node) for node in _nodes(google, f"projects/{project}/locations/{zone}")]
+    return [_node(zone, node) for node in raw_nodes(google, f"projects/{project}/locations/{zone}")]
 
 
 def ended(google: Clients, project: str, zone: str, creating: Mapping[str, Creating]) -> list[CreateEnded]:
@@ -48,7 +48,8 @@ def ended(google: Clients, project: str, zone: str, creating: Mapping[str, Creat
     return list(_ended(zone, creating, _operations(google, f"projects/{project}/locations/{zone}")))
 
 
-def _nodes(google: Clients, parent: str) -> Iterable[Mapping[str, Any]]:
+def raw_nodes(google: Clients, parent: str) -> Iterable[Mapping[str, Any]]:
+    """Every TPU VM of a zone, `projects/P/locations/Z`, as the API has it. Raises ShapeError and GoogleError."""
     api = google.api(Api.TPU).projects().locations().nodes()
     request = api.list(parent=parent, pageSize=_PAGE)
     while request is not None:
@@ -129,6 +130,11 @@ def trouble_of_answer(status: int | None, text: str) -> Trouble:
     if status == _TOO_MANY:
         return Trouble.STOCKOUT if "no more capacity" in text.lower() else Trouble.QUOTA
     return Trouble.REFUSED
+
+
+def is_request_limit(text: str) -> bool:
+    """Whether a refusal counts requests in time: it is over by itself, and nobody has to free anything."""
+    return _RATE.search(text) is not None
 
 
 def taken(

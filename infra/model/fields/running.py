@@ -66,6 +66,9 @@ ServiceImage = Annotated[
 EmailAddress = Annotated[
     StrictStr, matching(r"[^@\s]+@[^@\s]+\.[^@\s]+", "an e-mail address", "such as tpu-alerts@my-lab.org")
 ]
+RunsADay = Annotated[int, between(0, 10_000, "VMs that runs make in a day", "a number such as 12")]
+RunsAtOnce = Annotated[int, between(0, 1000, "VMs for runs at one time", "a number such as 3")]
+RunMinutes = Annotated[int, between(5, DAY, "minutes for which a VM for a run may stand", "such as 60")]
 Reader = Annotated[
     StrictStr,
     matching(

@@ -19,8 +19,9 @@ from infra.model.fields.common import (
     Subject,
     TimeZone,
 )
-from infra.model.fields.fleet import GitHubRepository
+from infra.model.fields.fleet import Accelerator, GitHubRepository, Zone
 from infra.model.fields.images import InstallationId
+from infra.model.fields.results import BillingAccount, Threshold
 from infra.model.fields.running import (
     AppId,
     BootMinutes,
@@ -32,7 +33,10 @@ from infra.model.fields.running import (
     Reader,
     Replacements,
     RepositoryId,
+    RunMinutes,
     RunnerGroup,
+    RunsADay,
+    RunsAtOnce,
     ServiceImage,
     ServiceRegion,
     Share,
@@ -59,6 +63,22 @@ class RunMakers(Section):
     repository_id: Annotated[RepositoryId | None, WRITTEN] = None
     pool: ResourceName
     workflows: tuple[WorkflowFile, ...]
+
+
+class Runs(Section):
+    """TPU VMs that are made for one run each and deleted after it: as which pool, of which types, where, how many.
+
+    pool: of this stack; it says their trust, account, network and runtime, and how they are obtained where nobody says
+        it. per_day, at_once: the most that may be made in a day (UTC), and stand at one time. time_to_live_minutes: the
+        longest that one may stand, from when it is asked for.
+    """
+
+    pool: ResourceName
+    accelerators: tuple[Accelerator, ...]
+    zones: tuple[Zone, ...]
+    per_day: RunsADay
+    at_once: RunsAtOnce
+    time_to_live_minutes: RunMinutes
 
 
 class GitHub(Section):
@@ -135,9 +155,16 @@ class Freeze(Span):
 
 
 class Budget(Section):
-    """What the stack may cost by list prices; reserved chips are paid already and count for nothing here."""
+    """What the stack may cost by list prices; reserved chips are paid already and count for nothing here.
+
+    billing_account: Google watches what is billed there too, None where only the rules do. thresholds: shares at which
+        people are told, of what is billed and of what Google forecasts. notify: their e-mail addresses.
+    """
 
     usd_per_month: Dollars
+    billing_account: Annotated[BillingAccount | None, WRITTEN] = None
+    thresholds: tuple[Threshold, ...] = (0.5, 0.9, 1.0)
+    notify: tuple[EmailAddress, ...] = ()
 
 
 class RuleException(Section):

@@ -22,7 +22,18 @@ from infra.model.schema.fleet import Pool, Quota, Reservation
 from infra.model.schema.gke import Cluster, Slices
 from infra.model.schema.images import Builds, Mirror, Registries
 from infra.model.schema.queues import Queues
-from infra.model.schema.running import Bucket, Budget, Controller, Freeze, GitHub, RuleException, Runners, SecretDecl
+from infra.model.schema.results import Results
+from infra.model.schema.running import (
+    Bucket,
+    Budget,
+    Controller,
+    Freeze,
+    GitHub,
+    RuleException,
+    Runners,
+    Runs,
+    SecretDecl,
+)
 from infra.model.schema.store import LockStore
 from infra.model.schema.workloads import DaskClass, WorkerGroup
 
@@ -52,6 +63,8 @@ class StackConfig(Section):
     github: Annotated[GitHub | None, WRITTEN] = None
     runners: Annotated[Runners, WRITTEN] = Field(default_factory=Runners)
     controller: Annotated[Controller, WRITTEN] = Field(default_factory=Controller)
+    runs: Annotated[Runs | None, WRITTEN] = None
+    results: Annotated[Results | None, WRITTEN] = None
     freezes: tuple[Freeze, ...] = ()
     budget: Annotated[Budget | None, WRITTEN] = None
     exceptions: tuple[RuleException, ...] = ()

@@ -24,6 +24,7 @@ from infra.fleet.broker.serve import server_config, service
 from infra.fleet.broker.service import Service
 from infra.local.cloud.github.control import GitHubControl
 from infra.local.guests.guests import Guests, Look
+from infra.local.guests.runs import RunGuests
 from infra.local.guests.surroundings import GuestControl
 from infra.model.errors import ConfigError
 from infra.operations.errors import Failure, Refusal
@@ -126,19 +127,30 @@ class LocalGuests:
 
     def settle(self) -> Look:
         """Let every guest do what it had time for."""
+        self.settle_runs()
         with self.turn() as guests:
             return guests.settle()
+
+    def settle_runs(self) -> None:
+        """The same for VMs of one run alone, which have no broker."""
+        with one_at_a_time(self._lock):
+            RunGuests(GuestControl(self.url), self.home / "cloud" / "runs").settle()
 
     def advance(self, seconds: float) -> None:
         """Move the cloud's clock, and let the guests live meanwhile."""
         with self.turn() as guests:
             guests.advance(seconds)
+        self.settle_runs()
+
+    @property
+    def _lock(self) -> Path:
+        return self.home / "cloud" / "guests.lock"
 
     @contextmanager
     def turn(self) -> Generator[Guests]:
         """The guests, for this command alone; their brokers are served for as long."""
         brokers = Brokers(self.url)
-        with one_at_a_time(self.home / "cloud" / "guests.lock"):
+        with one_at_a_time(self._lock):
             try:
                 yield Guests(GuestControl(self.url), brokers.address)
             finally:

@@ -1,0 +1,152 @@
+"""`python -m infra.fleet.runs run|delete`: what generated workflows run, as a job of GitHub's that has no checkout.
+
+Told by the environment: RUN_ID; of a run REQUEST (`infra.model.runs.RunRequest` as JSON), ATTEMPT; IMAGE and COMMIT
+where the request leaves them open; RESULTS, the folder for what comes back. Puts out `ended`, success or failure where
+the command decided it and nothing else, `reason`, and `result`, the file of a suite. docs/runs.md has the reasons.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from infra.fleet.broker.settings import GOOGLE_ENDPOINT, is_safe
+from infra.fleet.google import Clients, GoogleError, clients
+from infra.fleet.records import Records
+from infra.fleet.runs.cloud import BucketLedger, BucketObjects, GoogleTpuVms
+from infra.fleet.runs.decide import Reason
+from infra.fleet.runs.ports import RunPorts
+from infra.fleet.runs.run import Run, RunEnd, delete_all
+from infra.fleet.runs.signals import cancellable
+from infra.model.errors import ConfigError
+from infra.model.run_records import Ceilings
+from infra.model.runs import RunRequest, read_request
+from infra.model.visible import visible
+
+POLL: Final = 5.0
+CALL_SECONDS: Final = 15.0
+_RESULT: Final = "result.json"
+MOST_RESULT: Final = 4_000_000
+"""Bytes of it that are read."""
+
+
+def main(verb: str, told: Mapping[str, str], say: Callable[[str], None]) -> int:
+    """The exit code: 0 where the command ended well, or nothing of the run is left."""
+    endpoint = told.get(GOOGLE_ENDPOINT) or None
+    if endpoint is not None and not is_safe(endpoint):
+        say(f"::error::{GOOGLE_ENDPOINT} is {endpoint}, and only loopback may take the place of Google")
+        return 2
+    try:
+        request = None if verb == "delete" else requested(told)
+        project = request.project if request else told["PROJECT"]
+        with clients(project, endpoint, hurried=True, seconds=CALL_SECONDS) as google:
+            return _deleted(told, say, google) if request is None else _done(request, told, say, google)
+    except ConfigError as error:
+        say(f"::error::{error}")
+        return 2
+    except GoogleError as error:
+        say(f"::error::{error}")
+        return 1
+
+
+def requested(told: Mapping[str, str]) -> RunRequest:
+    """The request with what only the job knows; ConfigError where it is none."""
+    request = read_request(told.get("REQUEST", ""))
+    open_keys = {"image": told.get("IMAGE", ""), "commit": told.get("COMMIT", "")}
+    return request.model_copy(update={key: value for key, value in open_keys.items() if value})
+
+
+def _ports(
+    request: RunRequest | None, told: Mapping[str, str], say: Callable[[str], None], google: Clients
+) -> RunPorts:
+    """request: None where only VMs are deleted, which needs no bucket."""
+    hosts, bucket, ceilings, stack = 1, "", Ceilings(0, 0), ""
+    if request is not None:
+        hosts, bucket, ceilings, stack = request.hosts, request.bucket, request.ceilings, request.stack
+
+    def log(host: int, piece: bytes) -> None:
+        """Behind a mark, so that no line of what ran is taken for a command of the runner's."""
+        for line in piece.decode(errors="replace").replace("\r", "\n").splitlines():
+            say(f"{host if hosts > 1 else ''}| {visible(line)}")
+
+    return RunPorts(
+        vms=GoogleTpuVms(google),
+        objects=BucketObjects(google, bucket),
+        ledger=BucketLedger(Records(google=google, bucket=bucket), ceilings, stack),
+        clock=time.time,
+        sleep=time.sleep,
+        tell=lambda line: say(visible(line)),
+        log=log,
+        poll=float(told.get("POLL_SECONDS", POLL)),
+    )
+
+
+def _deleted(told: Mapping[str, str], say: Callable[[str], None], google: Clients) -> int:
+    """PROJECT, ZONES (with spaces between) and DELETE_SECONDS say where and for how long."""
+    until = time.time() + float(told["DELETE_SECONDS"])
+    left = delete_all(told["ZONES"].split(), told["RUN_ID"], _ports(None, told, say, google), until=until)
+    if left:
+        say(f"::error::not deleted: {left}. The label tidepool-expires says when the controller does")
+    return 1 if left else 0
+
+
+def _done(request: RunRequest, told: Mapping[str, str], say: Callable[[str], None], google: Clients) -> int:
+    ports = _ports(request, told, say, google)
+    folder = Path(told.get("RESULTS", "results"))
+    run = Run(request=request, run=told["RUN_ID"], attempt=int(told.get("ATTEMPT", "1")), ports=ports, into=folder)
+    with cancellable():
+        ended = run.whole()
+    _tell(ended, say)
+    run_name = f"{told['RUN_ID']}-{told.get('ATTEMPT', '1')}"
+    result = _write_result(request, ended, folder, run_name) if request.suite else ""
+    if output := told.get("GITHUB_OUTPUT"):
+        with Path(output).open("a", encoding="utf-8") as file:
+            if Reason(ended.reason).of_the_command:
+                file.write(f"ended={'success' if ended.reason == Reason.DONE else 'failure'}\n")
+            file.write(f"reason={ended.reason}\nresult={result}\n")
+    return 0 if ended.done else 1
+
+
+def _tell(ended: RunEnd, say: Callable[[str], None]) -> None:
+    mark = "" if ended.done else "::error::"
+    say(f"{mark}{ended.reason}: {visible(ended.says)}")
+    if ended.left:
+        say(f"::error::not deleted: {ended.left}. The label tidepool-expires says when the controller does")
+    say(json.dumps(ended.to_json()))
+
+
+def _write_result(request: RunRequest, ended: RunEnd, folder: Path, run: str) -> str:
+    """The file with what the suite wrote and what the VM does not decide, once there was a VM; else none."""
+    said, path = {}, folder / "out" / _RESULT
+    if path.is_file():
+        try:
+            found = json.loads(path.read_bytes()[:MOST_RESULT])
+            said = found if isinstance(found, dict) else {}
+        except (ValueError, RecursionError):
+            said = {}
+        path.unlink()
+    if not ended.vm_seconds and not said:
+        return ""
+    known: dict[str, Any] = {
+        "version": 1,
+        "suite": request.suite,
+        "commit": request.commit,
+        "run": run,
+        "at": int(time.time()),
+        "ok": ended.reason == Reason.DONE,
+        "vm_seconds": ended.vm_seconds,
+    }
+    whole = {"seconds": 0, "tests": {}, "coverage": None} | said | known
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{request.suite}.json"
+    path.write_text(json.dumps(whole, separators=(",", ":")), encoding="utf-8")
+    return str(path)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1] if len(sys.argv) > 1 else "run", os.environ, lambda line: print(line, flush=True)))  # noqa: T201 - a job's log

@@ -1,0 +1,195 @@
+"""The ports of a run on Google, and on the local cloud, which serves the same APIs.
+
+Owns the calls, and what a create's refusal is called. Does not own what follows (`decide`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from googleapiclient.http import MediaInMemoryUpload
+
+from infra.fleet.controller import tpu_api
+from infra.fleet.controller.observed import Trouble
+from infra.fleet.google import Api, Clients, GoogleError, execute
+from infra.fleet.records import ABSENT, ATTEMPTS, Records
+from infra.fleet.runs.decide import Obstacle
+from infra.fleet.runs.ports import NoVmError, RunError
+from infra.model import names
+from infra.model.run_records import (
+    Ceilings,
+    RunVmRecord,
+    day_body,
+    day_records,
+    ended_late,
+    over_ceiling,
+    with_record,
+)
+
+_MISSING: Final = 404
+_GONE: Final = (403, _MISSING)
+"""Who may not list a bucket is told 403 of an object that is not there."""
+_OBSTACLES: Final = {
+    Trouble.STOCKOUT: Obstacle.STOCKOUT,
+    Trouble.QUOTA: Obstacle.QUOTA,
+    Trouble.OUTAGE: Obstacle.OUTAGE,
+    Trouble.REFUSED: Obstacle.REFUSED,
+}
+
+
+def obstacle(trouble: Trouble, text: str) -> Obstacle:
+    """What a create's failure means to a run."""
+    if trouble is Trouble.OUTAGE and tpu_api.is_request_limit(text):
+        return Obstacle.REQUEST_LIMIT
+    return _OBSTACLES[trouble]
+
+
+@dataclass(frozen=True, slots=True)
+class GoogleTpuVms:
+    """`infra.fleet.runs.ports.TpuVms` by the TPU API v2."""
+
+    google: Clients
+
+    def create(self, zone: str, name: str, node: Mapping[str, Any]) -> str:
+        request = self._nodes.create(parent=self._parent(zone), nodeId=name, body=dict(node))
+        try:
+            return str(execute(request, f"creating {name} in {zone}", retries=0)["name"])
+        except GoogleError as error:
+            raise NoVmError(
+                obstacle(tpu_api.trouble_of_answer(error.status, error.reason), error.reason), str(error)
+            ) from None
+
+    def check(self, operation: str) -> None:
+        request = self.google.api(Api.TPU).projects().locations().operations().get(name=operation)
+        try:
+            found = execute(request, f"asking for {operation}")
+        except GoogleError:
+            return  # a create's operation is forgotten, or does not answer: the node itself says whether it is there
+        if (error := found.get("error")) and found.get("done"):
+            text = str(error.get("message", ""))
+            raise NoVmError(obstacle(tpu_api.trouble_of_operation(int(error.get("code", 0)), text), text), text)
+
+    def node(self, zone: str, name: str) -> Mapping[str, Any] | None:
+        try:
+            return execute(self._nodes.get(name=self._name(zone, name)), f"looking at {name} in {zone}")
+        except GoogleError as error:
+            if error.status == _MISSING:
+                return None
+            raise RunError(str(error)) from None
+
+    def delete(self, zone: str, name: str) -> None:
+        try:
+            execute(self._nodes.delete(name=self._name(zone, name)), f"deleting {name} in {zone}")
+        except GoogleError as error:
+            if error.status != _MISSING:
+                raise RunError(str(error)) from None
+
+    def listed(self, zone: str) -> Sequence[Mapping[str, Any]]:
+        try:
+            return tuple(tpu_api.raw_nodes(self.google, self._parent(zone)))
+        except (GoogleError, tpu_api.ShapeError) as error:
+            raise RunError(str(error)) from None
+
+    @property
+    def _nodes(self) -> Any:
+        return self.google.api(Api.TPU).projects().locations().nodes()
+
+    def _parent(self, zone: str) -> str:
+        return f"projects/{self.google.project}/locations/{zone}"
+
+    def _name(self, zone: str, name: str) -> str:
+        return f"{self._parent(zone)}/nodes/{name}"
+
+
+@dataclass(frozen=True, slots=True)
+class BucketObjects:
+    """`infra.fleet.runs.ports.Objects` of one fleet bucket."""
+
+    google: Clients
+    bucket: str
+
+    def get(self, name: str) -> bytes | None:
+        request = self.google.api(Api.STORAGE).objects().get_media(bucket=self.bucket, object=name)
+        try:
+            return execute(request, f"reading gs://{self.bucket}/{name}")
+        except GoogleError as error:
+            if error.status in _GONE:
+                return None
+            raise RunError(str(error)) from None
+
+    def put(self, name: str, content: bytes) -> None:
+        media = MediaInMemoryUpload(content, mimetype="application/octet-stream")
+        request = self.google.api(Api.STORAGE).objects().insert(bucket=self.bucket, name=name, media_body=media)
+        try:
+            execute(request, f"writing gs://{self.bucket}/{name}")
+        except GoogleError as error:
+            raise RunError(str(error)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class BucketLedger:
+    """`infra.fleet.runs.ports.Ledger` in a fleet bucket, a record a day (`infra.model.run_records`)."""
+
+    records: Records
+    ceilings: Ceilings
+    stack: str
+
+    def claim(self, record: RunVmRecord) -> str:
+        now = record.asked
+        before = self._day(_day(now) - timedelta(days=1))[0]
+        said = ""
+
+        def decide(today: tuple[RunVmRecord, ...]) -> tuple[RunVmRecord, ...]:
+            nonlocal said
+            settled = tuple(ended_late(each, now) for each in today)
+            said = over_ceiling(self.ceilings, settled, (*before, *settled), now, stack=self.stack)
+            return settled if said else with_record(settled, record)
+
+        self._change(_day(now), decide)
+        return said
+
+    def keep(self, record: RunVmRecord) -> None:
+        self._change(_day(record.asked), lambda today: with_record(today, record))
+
+    def days(self, first: datetime, last: datetime) -> tuple[RunVmRecord, ...]:
+        """The VMs that were asked for from one day to another, both included."""
+        count = (last.date() - first.date()).days
+        return tuple(each for after in range(count + 1) for each in self._day(first + timedelta(days=after))[0])
+
+    def _change(self, day: datetime, decide: Callable[[tuple[RunVmRecord, ...]], tuple[RunVmRecord, ...]]) -> None:
+        """Read, decide, write where nobody else wrote meanwhile; else again."""
+        name, tries, why = names.run_day_object(day.date()), ATTEMPTS * 4, "other clients changed it each time"
+        for _ in range(tries):
+            found, generation = self._day(day)
+            wanted = decide(found)
+            if wanted == found:
+                return
+            try:
+                if self.records.replace(name, day_body(wanted), generation=generation) is not None:
+                    return
+            except GoogleError as error:
+                why = error.reason
+                if error.status in _GONE:
+                    raise RunError(
+                        f"{error}; `./tidepool up {self.stack}` makes the bucket and the grants on it"
+                    ) from None
+        raise RunError(f"gs://{self.records.bucket}/{name} could not be written in {tries} tries: {why}")
+
+    def _day(self, day: datetime) -> tuple[tuple[RunVmRecord, ...], int]:
+        name = names.run_day_object(day.date())
+        try:
+            record = self.records.read(name)
+            return (day_records(record.body), record.generation) if record else ((), ABSENT)
+        except GoogleError as error:
+            if error.status in _GONE:
+                return (), ABSENT
+            raise RunError(str(error)) from None
+        except ValueError as error:
+            raise RunError(f"gs://{self.records.bucket}/{name}: {error}") from None
+
+
+def _day(seconds: int) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)

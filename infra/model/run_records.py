@@ -1,0 +1,126 @@
+"""What is remembered of each VM that a run made: one JSON object a VM, in the record of the day on which it was asked.
+
+Owns the shape of the day's record (version 1, `names.run_day_object`), the ceilings that are counted by it, and for how
+long a VM stood. Whoever makes VMs for runs writes it with the generation that was read, so that of two that ask at once
+one sees the other. After a kill -9 nobody writes for that client: its VM counts until its time to live is over, at
+which the controller deletes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from infra.model.catalogue import CapacityKind
+
+VERSION: Final = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunVmRecord:
+    """One VM of one run. Times are UNIX seconds.
+
+    vm: its name, which no other VM ever has. asked: when it was claimed. expires: when its time to live is over.
+    start: when it was READY, from when Google bills it; None before, and for ever where none was to be had. end: when
+    it was deleted; None while it stands, and where the client was killed. zone, capacity: of the last attempt.
+    reason: how the run ended, as `run-on --json` says it; empty while it goes on.
+    """
+
+    vm: str
+    run: str
+    suite: str
+    stack: str
+    pool: str
+    accelerator: str
+    zone: str
+    capacity: CapacityKind
+    asked: int
+    expires: int
+    start: int | None = None
+    end: int | None = None
+    reason: str = ""
+
+    @property
+    def had_vm(self) -> bool:
+        """Whether there was a VM: a run that found no capacity counts against no ceiling of the day."""
+        return self.start is not None or self.end is None
+
+    def stands(self, now: int) -> bool:
+        """Whether it stands at a time, or may."""
+        return self.end is None and now < self.expires
+
+    def vm_seconds(self, now: int) -> int:
+        """For how long it has been billed by now; of one that nobody ended, until its time to live at most."""
+        if self.start is None:
+            return 0
+        return max(0, (min(now, self.expires) if self.end is None else self.end) - self.start)
+
+    def to_json(self) -> dict[str, Any]:
+        """As a line of the record has it."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> RunVmRecord:
+        """Raises ValueError for what is none; keys that another version wrote are left out."""
+        known: dict[str, Any] = {each.name: body[each.name] for each in fields(cls) if each.name in body}
+        try:
+            known["capacity"] = CapacityKind(known["capacity"])
+            return cls(**known)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"the record of a VM for a run cannot be read: {type(error).__name__} {error}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Ceilings:
+    """The most VMs that runs may make in a day (UTC), and have standing at one time."""
+
+    per_day: int
+    at_once: int
+
+
+def day_records(body: Mapping[str, Any] | None) -> tuple[RunVmRecord, ...]:
+    """The VMs of a day's record, None where there is none; ValueError for one that cannot be read."""
+    if body is None:
+        return ()
+    if body.get("version") != VERSION or not isinstance(body.get("vms"), list):
+        raise ValueError(f"the record of a day's runs has version {body.get('version')!r}, and this reads {VERSION}")
+    return tuple(RunVmRecord.from_json(each) for each in body["vms"])
+
+
+def day_body(records: Iterable[RunVmRecord]) -> dict[str, Any]:
+    """A day's record, its VMs in the order in which they were asked for."""
+    ordered = sorted(records, key=lambda each: (each.asked, each.vm))
+    return {"version": VERSION, "vms": [each.to_json() for each in ordered]}
+
+
+def with_record(records: Iterable[RunVmRecord], changed: RunVmRecord) -> tuple[RunVmRecord, ...]:
+    """With this one in the place of that of the same VM."""
+    return (*(each for each in records if each.vm != changed.vm), changed)
+
+
+def over_ceiling(
+    ceilings: Ceilings, today: Iterable[RunVmRecord], standing: Iterable[RunVmRecord], now: int, *, stack: str
+) -> str:
+    """Why one more VM may not be made, empty where it may. standing: of the days of which one may still stand."""
+    made = sum(each.had_vm for each in today)
+    there = sorted(each.vm for each in standing if each.stands(now))
+    if made >= ceilings.per_day:
+        day = datetime.fromtimestamp(now, UTC).date()
+        return (
+            f"runs of stack {stack} have made {made} VMs on {day} (UTC), and may make {ceilings.per_day} a day; wait "
+            f"for the next day, or raise runs.per_day in stacks/Pulumi.{stack}.yaml"
+        )
+    if len(there) >= ceilings.at_once:
+        return (
+            f"{len(there)} VMs stand for runs of stack {stack} ({', '.join(there)}), and {ceilings.at_once} may at "
+            f"once; wait until one is deleted, or raise runs.at_once in stacks/Pulumi.{stack}.yaml"
+        )
+    return ""
+
+
+def ended_late(record: RunVmRecord, now: int) -> RunVmRecord:
+    """A VM whose client is gone and whose time is over, as having stood until then."""
+    lost = record.end is None and now >= record.expires
+    return replace(record, end=record.expires, reason=record.reason or "client-lost") if lost else record

@@ -1,0 +1,205 @@
+"""Run one command on a TPU VM that is made for it and deleted after it.
+
+Owns what a stack file makes of an order, what is sent as the tree, and on which cloud. How a run goes is
+`infra.fleet.runs`.
+"""
+
+from __future__ import annotations
+
+import io
+import secrets
+import subprocess
+import tarfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from infra.fleet.google import clients
+from infra.fleet.records import Records
+from infra.fleet.runs.cloud import BucketLedger, BucketObjects, GoogleTpuVms
+from infra.fleet.runs.ports import RunPorts
+from infra.fleet.runs.run import Run, RunEnd
+from infra.fleet.runs.signals import cancellable
+from infra.model.catalogue import AcceleratorType, UnknownNameError
+from infra.model.runs import RunRequest, RunTimes, is_contained, made_as, over_lifetime, run_places
+from infra.model.schema import StackConfig
+from infra.operations.errors import Refusal
+from infra.operations.fleet.looks import guests_at
+from infra.operations.ports import SILENT, CloudName, Teller, Tone
+from infra.operations.session import CloudSession, open_cloud
+from infra.operations.stacks.stack_file import known_stacks, stack_file
+
+__all__ = ("RunEnd", "RunOrder", "run_on")
+
+LIMIT: Final = 600
+CREATE, READY, DELETE, SPARE = 900, 1200, 600, 300
+MOST_TREE: Final = 256 << 20
+"""Bytes of a tree, packed."""
+CALL_SECONDS: Final = 15.0
+_POLL, _LOCAL_POLL = 5.0, 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOrder:
+    """What somebody wants run. limit: seconds of the command.
+
+    stack: empty for the one whose runs may have the accelerator. zones, kinds: empty for the stack's. image: empty for
+    the VM's own system. tree: a folder that is sent, None for nothing. results: paths below it that come back to
+    `into`. run: letters and digits, empty for a new one.
+    """
+
+    accelerator: str
+    command: tuple[str, ...]
+    stack: str = ""
+    zones: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    image: str = ""
+    env: Mapping[str, str] = field(default_factory=dict)
+    tree: Path | None = None
+    results: tuple[str, ...] = ()
+    into: Path = Path("run-results")
+    limit: int = LIMIT
+    rounds: int = 3
+    suite: str = ""
+    run: str = ""
+
+
+def run_on(
+    order: RunOrder,
+    *,
+    cloud: CloudName | None = None,
+    teller: Teller = SILENT,
+    log: Callable[[int, bytes], None] = lambda _host, _piece: None,
+    agree: Callable[[str, CloudName], None] = lambda _what, _cloud: None,
+) -> RunEnd:
+    """Run it, and how it ended; the VM is deleted whatever happens.
+
+    log: gets each piece of what the command prints, with the number of its host. agree: is asked before anything is
+    made. ConfigError and Refusal for what cannot be asked for, GoogleError without credentials.
+    """
+    config = _config(order)
+    request = run_request(config, order)
+    tree = None if order.tree is None else packed(order.tree)
+    session = open_cloud(cloud, teller)
+    agree(f"making a {order.accelerator} of stack {config.stack} for one run", session.cloud)
+    run = order.run or secrets.token_hex(5)
+    with clients(request.project, session.endpoint, hurried=True, seconds=CALL_SECONDS) as google, cancellable():
+        ports = RunPorts(
+            vms=GoogleTpuVms(google),
+            objects=BucketObjects(google, request.bucket),
+            ledger=BucketLedger(Records(google=google, bucket=request.bucket), request.ceilings, request.stack),
+            clock=_clock(session),
+            sleep=_sleep(session),
+            tell=lambda line: teller.say(line, Tone.QUIET),
+            log=log,
+            poll=_POLL if session.endpoint is None else _LOCAL_POLL,
+        )
+        into = order.into if order.results else None
+        return Run(request=request, run=run, attempt=1, ports=ports, tree=tree, into=into).whole()
+
+
+def run_request(config: StackConfig, order: RunOrder) -> RunRequest:
+    """What an order is by a stack file; ConfigError and Refusal for what the stack does not let runs have."""
+    accelerator, pool = _accelerator(order.accelerator), made_as(config)
+    places = run_places(config, accelerator, order.zones, order.kinds)
+    times = RunTimes(create=CREATE, ready=READY, limit=order.limit, delete=DELETE, spare=SPARE)
+    if too_long := over_lifetime(config, times):
+        raise Refusal(f"--limit {order.limit}s: {too_long}")
+    runs = config.runs
+    if runs is None:
+        raise ValueError("made_as says so")
+    return RunRequest(
+        stack=config.stack,
+        project=config.project,
+        bucket=config.bucket.name,
+        pool=pool.name,
+        accelerator=accelerator.name,
+        hosts=accelerator.hosts,
+        places=places,
+        zones=runs.zones,
+        rounds=order.rounds,
+        per_day=runs.per_day,
+        at_once=runs.at_once,
+        command=order.command,
+        image=order.image,
+        env=dict(order.env),
+        contained=is_contained(pool),
+        results=order.results,
+        suite=order.suite,
+        times=times,
+    )
+
+
+def _config(order: RunOrder) -> StackConfig:
+    """The stack that is named, or the one whose runs may have such a VM."""
+    if order.stack:
+        return stack_file(order.stack).config
+    _accelerator(order.accelerator)
+    having = {stack: runs for stack in known_stacks() if (runs := stack_file(stack).config.runs) is not None}
+    may = [stack for stack, runs in having.items() if order.accelerator in [each.name for each in runs.accelerators]]
+    if len(may) == 1:
+        return stack_file(may[0]).config
+    if may:
+        raise Refusal(f"runs of {', '.join(may)} may make a {order.accelerator}; say which with --stack")
+    known = f"stacks with runs: {', '.join(having)}" if having else "declare tidepool:runs (docs/runs.md)"
+    raise Refusal(f"runs of no stack may make a {order.accelerator}; {known}")
+
+
+def _accelerator(name: str) -> AcceleratorType:
+    try:
+        return AcceleratorType.parse(name)
+    except UnknownNameError as error:
+        nearest = f"; did you mean {', '.join(error.nearest)}?" if error.nearest else ""
+        raise Refusal(f"{name!r} is not an accelerator type of the catalogue{nearest}") from None
+
+
+def packed(tree: Path) -> bytes:
+    """A folder as `tar.gz`: what git tracks or would track there, or everything where it is no work tree of git.
+
+    Refusal for one that is too large, or is none.
+    """
+    if not tree.is_dir():
+        raise Refusal(f"--tree {tree}: there is no such folder")
+    listed = subprocess.run(
+        ["git", "-C", str(tree), "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        capture_output=True,
+        check=False,
+    )
+    if listed.returncode == 0:
+        names = sorted({each.decode() for each in listed.stdout.split(b"\0") if each})
+    else:
+        names = sorted(str(path.relative_to(tree)) for path in tree.rglob("*") if not path.is_dir())
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w:gz") as archive:
+        for name in names:
+            if (tree / name).is_symlink() or (tree / name).exists():
+                archive.add(tree / name, name, recursive=False)
+            if content.tell() > MOST_TREE:
+                raise Refusal(
+                    f"--tree {tree}: it has more than {MOST_TREE >> 20} MiB packed; ignore what is not needed"
+                )
+    return content.getvalue()
+
+
+def _clock(session: CloudSession) -> Callable[[], float]:
+    if session.endpoint is None:
+        return time.time
+    from infra.operations.local.cloud import cloud_clock  # on Google Cloud nothing local is loaded
+
+    clock = cloud_clock(session.endpoint)
+    return lambda: clock().timestamp()
+
+
+def _sleep(session: CloudSession) -> Callable[[float], None]:
+    """Real time; on the local cloud guests of VMs for runs live meanwhile, for they do only where somebody looks."""
+    guests = guests_at(session.endpoint)
+    if guests is None:
+        return time.sleep
+
+    def sleep(seconds: float) -> None:
+        guests.settle_runs()
+        time.sleep(seconds)
+
+    return sleep

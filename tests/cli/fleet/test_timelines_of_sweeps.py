@@ -1,0 +1,70 @@
+"""What `reconcile` and `why` tell of VMs that go and come: what is begun, what is over, and in which order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Checkout
+
+POOL, ZONE = "tpu-ci", "us-west4-a"
+VM = f"{POOL}-{ZONE}-0"
+
+
+@pytest.fixture(scope="module")
+def standing(clouded: Checkout) -> Checkout:
+    """The ci stack, made and swept, every runner online."""
+    clouded.ok("up", "ci")
+    clouded.ok("reconcile", "ci")
+    clouded.ok("cloud", "clock", "--advance", "2m")
+    return clouded
+
+
+def told(fleet: Checkout) -> tuple[list[str], dict[str, Any]]:
+    timeline = fleet.json("why", VM)
+    return [line["what"] for line in timeline["story"]], timeline
+
+
+def test_what_a_lost_vm_said_last_is_no_news_of_it(standing: Checkout) -> None:
+    assert any(line.startswith("it says idle (at ") for line in told(standing)[1]["now"])
+    standing.ok("cloud", "preempt", VM)
+    now = told(standing)[1]["now"]
+    assert not [line for line in now if line.startswith("it says")]
+    (last,) = [line for line in now if line.startswith("it last said idle (at ")]
+    assert last.endswith("; it is PREEMPTED now")
+
+
+def test_a_create_that_google_has_taken_is_begun_and_told_to_have_failed_once_it_has(standing: Checkout) -> None:
+    """It goes on from the test above: the VM is preempted."""
+    standing.ok("cloud", "fail", "stockout", "--zone", ZONE)
+    begun = standing.run("reconcile", "ci").stdout
+    assert "1 recreate begun" in begun
+    assert f"recreate {VM}: " in begun
+    assert "; begun, and not made yet" in begun
+    standing.ok("cloud", "clock", "--advance", "2m")
+    standing.run("reconcile", "ci")
+    assert any(f"could not be made in {ZONE}: stockout" in line for line in told(standing)[0])
+    standing.ok("cloud", "fail", "--mend-all")
+
+
+def test_in_one_second_a_decision_comes_before_the_vm_that_it_makes(standing: Checkout) -> None:
+    standing.ok("reconcile", "ci", "--retry")
+    standing.ok("cloud", "clock", "--advance", "1m")
+    standing.ok("reconcile", "ci")
+    said, timeline = told(standing)
+    made = next(place for place, line in enumerate(said) if line.startswith("created in "))
+    decided = max(place for place, line in enumerate(said[:made]) if line.startswith(("recreate: ", "create: ")))
+    assert timeline["story"][decided]["at"][:19] == timeline["story"][made]["at"][:19], "of one second"
+    assert not said[made + 1].startswith(("recreate: ", "create: ")), "what the VM says itself comes after"
+
+
+def test_sweeps_stop_where_only_googles_limit_stands_in_the_way_and_say_so(standing: Checkout) -> None:
+    """Last in this module: the limit stays."""
+    standing.ok("cloud", "limit", ZONE, "v5e", "0")
+    standing.ok("cloud", "preempt", VM)
+    ended = standing.run("reconcile", "ci", "--until-settled", "--every", "600")
+    assert ended.exit_code == 1
+    said = ended.stderr.splitlines()
+    assert said[0] == "error: more sweeps change nothing; a person or time does; what is left:"
+    assert said[1].startswith(f"  {VM}: it is declared and does not exist; quota of {ZONE}/v5litepod-4/preemptible, 2 ")

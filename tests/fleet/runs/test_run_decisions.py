@@ -1,0 +1,160 @@
+"""What follows in a run: the next place after each obstacle, how a run ended, and which VMs are its own to delete."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from infra.fleet.controller.observed import Trouble
+from infra.fleet.runs import decide
+from infra.fleet.runs.cloud import obstacle
+from infra.fleet.runs.decide import Ended, GiveUp, HostStatus, LeftVm, Obstacle, Reason, Tried, TryPlace
+from infra.model.run_labels import RunVm
+
+PLACES = 3
+
+
+def after(*told: tuple[int, Obstacle], rounds: int = 2, until: float = 10_000.0) -> TryPlace | GiveUp:
+    """What follows on these attempts, one a second."""
+    tried = [Tried(place, found, f"{found} at {place}", float(at)) for at, (place, found) in enumerate(told, 1)]
+    return decide.next_attempt(PLACES, rounds, tried, now=0.0, until=until)
+
+
+def test_places_are_tried_in_their_order() -> None:
+    assert after() == TryPlace(0, 0.0)
+
+
+def test_a_stockout_leads_to_the_next_place_at_once() -> None:
+    assert after((0, Obstacle.STOCKOUT)) == TryPlace(1, 1.0)
+    assert after((0, Obstacle.STOCKOUT), (1, Obstacle.STOCKOUT)) == TryPlace(2, 2.0)
+
+
+def test_a_stockout_everywhere_leads_to_another_round_after_a_pause_and_then_to_the_end() -> None:
+    everywhere = [(place, Obstacle.STOCKOUT) for place in range(PLACES)]
+    assert after(*everywhere) == TryPlace(0, 3.0 + decide.PAUSE)
+    assert after(*everywhere, (0, Obstacle.STOCKOUT)) == TryPlace(1, 4.0)
+    found = after(*everywhere, *everywhere)
+    assert found == GiveUp(Reason.STOCKOUT, "no VM after 6 attempts (3 places, 2 rounds): stockout at 2")
+
+
+def test_a_quota_is_not_tried_again() -> None:
+    quota = [(0, Obstacle.QUOTA), (1, Obstacle.STOCKOUT), (2, Obstacle.STOCKOUT)]
+    assert after(*quota) == TryPlace(1, 3.0 + decide.PAUSE)
+    assert after(*((place, Obstacle.QUOTA) for place in range(PLACES)), rounds=9) == GiveUp(
+        Reason.QUOTA, "no VM after 3 attempts (3 places, 9 rounds): quota at 2"
+    )
+
+
+def test_a_limit_of_requests_is_waited_for_and_costs_no_attempt() -> None:
+    limited = [(0, Obstacle.REQUEST_LIMIT)] * 20
+    assert after(*limited, rounds=1) == TryPlace(0, 20.0 + decide.REQUEST_LIMIT)
+    assert after(*limited, rounds=1, until=21.0) == GiveUp(
+        Reason.REQUEST_LIMIT, "no VM after 20 attempts (the time for it is over): request-limit at 0"
+    )
+
+
+def test_an_outage_is_tried_again_later_each_time_and_then_the_next_place() -> None:
+    outage = (0, Obstacle.OUTAGE)
+    assert after(outage) == TryPlace(0, 1.0 + decide.OUTAGE)
+    assert after(outage, outage) == TryPlace(0, 2.0 + 2 * decide.OUTAGE)
+    assert after(outage, outage, outage) == TryPlace(1, 3.0)
+
+
+def test_a_request_that_google_refuses_is_not_sent_again() -> None:
+    assert after((0, Obstacle.STOCKOUT), (1, Obstacle.REFUSED)) == GiveUp(Reason.REFUSED, "refused at 1")
+
+
+@given(st.data())
+def test_whatever_google_answers_attempts_end_and_none_begins_late(data: st.DataObject) -> None:
+    places, rounds, until = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 3)), 3600.0
+    tried: list[Tried] = []
+    now = 0.0
+    for _ in range(2000):
+        found = decide.next_attempt(places, rounds, tried, now=now, until=until)
+        if isinstance(found, GiveUp):
+            assert found.reason.value in {each.obstacle.value for each in tried}
+            return
+        assert 0 <= found.place < places
+        assert found.after <= until
+        closed = {each.place for each in tried if each.obstacle is Obstacle.QUOTA}
+        assert found.place not in closed or tried[-1].obstacle is Obstacle.REQUEST_LIMIT
+        now = max(now, found.after) + data.draw(st.floats(0.1, 30.0))
+        tried.append(Tried(found.place, data.draw(st.sampled_from(Obstacle)), "said", now))
+    pytest.fail("it never ends")
+
+
+@pytest.mark.parametrize(
+    ("trouble", "text", "wanted"),
+    [
+        (Trouble.STOCKOUT, "There is no more capacity in the zone", Obstacle.STOCKOUT),
+        (Trouble.QUOTA, "Quota limit 'TPUV6EPerProjectPerZone' has been exceeded.", Obstacle.QUOTA),
+        (Trouble.OUTAGE, "Quota exceeded for 'Requests per minute'", Obstacle.REQUEST_LIMIT),
+        (Trouble.OUTAGE, "The service is currently unavailable.", Obstacle.OUTAGE),
+        (Trouble.REFUSED, "Invalid runtime version", Obstacle.REFUSED),
+    ],
+)
+def test_obstacles_are_told_apart_by_what_google_says(trouble: Trouble, text: str, wanted: Obstacle) -> None:
+    assert obstacle(trouble, text) is wanted
+
+
+# The end of a run.
+
+RUNNING, DONE = HostStatus("running"), HostStatus("ended", 0)
+
+
+def ended(*hosts: HostStatus | None, state: str | None = "READY", now: float = 0.0) -> Ended | None:
+    return decide.ended(state, hosts, now=now, ready_by=100.0, over_by=200.0)
+
+
+def test_a_run_goes_on_while_its_hosts_do() -> None:
+    assert ended(RUNNING, None, now=99.0) is None
+    assert ended(RUNNING, DONE, now=199.0) is None
+
+
+@pytest.mark.parametrize(
+    ("hosts", "state", "now", "reason"),
+    [
+        ((DONE, DONE), "READY", 0.0, Reason.DONE),
+        ((DONE, DONE), "PREEMPTED", 0.0, Reason.DONE),
+        ((RUNNING, HostStatus("ended", 3)), "READY", 0.0, Reason.FAILED),
+        ((RUNNING, HostStatus("ended", 71)), "READY", 0.0, Reason.FAILED),
+        ((HostStatus("ended", 124),), "READY", 0.0, Reason.TIMED_OUT),
+        ((HostStatus("not-begun", None, "no image"),), "READY", 0.0, Reason.NOT_STARTED),
+        ((HostStatus("not-installed", None, "pip"),), "READY", 0.0, Reason.NOT_INSTALLED),
+        ((RUNNING,), "PREEMPTED", 0.0, Reason.TAKEN_BACK),
+        ((RUNNING,), None, 0.0, Reason.TAKEN_BACK),
+        ((DONE, RUNNING), "TERMINATED", 0.0, Reason.TAKEN_BACK),
+        ((RUNNING, None), "READY", 100.0, Reason.NOT_READY),
+        ((RUNNING, RUNNING), "READY", 200.0, Reason.TIMED_OUT),
+    ],
+)
+def test_how_a_run_ended_is_told_by_its_hosts_and_its_vm(
+    hosts: tuple[HostStatus | None, ...], state: str | None, now: float, reason: Reason
+) -> None:
+    found = ended(*hosts, state=state, now=now)
+    assert found is not None
+    assert found.reason is reason
+
+
+# What is left.
+
+
+def node(name: str, state: str = "READY", **labels: str) -> dict[str, object]:
+    return {"name": f"projects/p/locations/z/nodes/{name}", "state": state, "labels": labels}
+
+
+@given(
+    st.dictionaries(st.sampled_from(["tidepool-run", "tidepool-managed", "team"]), st.sampled_from(["1", "2", "true"]))
+)
+def test_only_vms_with_the_runs_own_labels_are_deleted(labels: dict[str, str]) -> None:
+    listed = {"z": [node("mine", **RunVm(run="1", expires=5).labels()), node("other", **labels)]}
+    assert decide.left(listed, "1") == (LeftVm("z", "mine", "READY"),), "without an end it is nobody's to delete"
+
+
+def test_what_is_being_deleted_is_waited_for_and_not_asked_again() -> None:
+    labels = RunVm(run="1", expires=5).labels()
+    vms = decide.left({"a": [node("one", **labels)], "b": [node("two", "DELETING", **labels)]}, "1")
+    assert [each.name for each in decide.to_delete(vms)] == ["one"]
+    said = decide.not_deleted(vms, ["c"])
+    assert said == "one in a (READY), two in b (DELETING), c could not be listed"

@@ -1,0 +1,449 @@
+"""Whole runs over real HTTP: the VM's own program on a simulated guest, obstacles, cancels, kills, and the janitor."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import tarfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from infra.fleet.google import Api, Clients, clients, execute
+from infra.fleet.records import Records
+from infra.fleet.runs.cloud import BucketLedger, BucketObjects, GoogleTpuVms
+from infra.fleet.runs.ports import RunPorts
+from infra.fleet.runs.run import CancelledError, Run, RunEnd
+from infra.local.cloud.control import CloudClock
+from infra.local.guests.runs import RunGuests
+from infra.local.guests.surroundings import GuestControl
+from infra.model import names
+from infra.model.catalogue import AcceleratorType
+from infra.model.manifest import manifest
+from infra.model.run_records import RunVmRecord, day_records
+from infra.model.runs import RunRequest, RunTimes, run_places
+from infra.model.schema import StackConfig
+from tests.fleet.controller.test_sweeps import Lab as FleetLab
+from tests.fleet.declared_records import end_up
+from tests.model.given import parse, pool, stack_text
+
+if TYPE_CHECKING:
+    from infra.local.cloud.testing import TestCloud
+
+ROOT = Path(__file__).parents[3]
+A, B = "us-central1-b", "us-east5-a"
+NIGHTS = pool(name="nights", accelerator="v6e-1", zones=f"{{{A}: 0}}", capacity="spot", trust="fork")
+RUNS = f"{{pool: nights, accelerators: [v6e-1], zones: [{A}, {B}], per_day: 3, at_once: 2, time_to_live_minutes: 60}}"
+TIMES = RunTimes(create=600, ready=600, limit=600, delete=30, spare=60)
+
+
+def packed(**files: str) -> bytes:
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w:gz") as archive:
+        for name, text in files.items():
+            told = tarfile.TarInfo(name)
+            told.size = len(text)
+            archive.addfile(told, io.BytesIO(text.encode()))
+    return content.getvalue()
+
+
+@dataclass
+class Lab:
+    """A stack's bucket on a local cloud, and runs on it. said: what people are told. log: what commands printed."""
+
+    cloud: TestCloud
+    config: StackConfig
+    google: Clients
+    folder: Path
+    said: list[str] = field(default_factory=list)
+    log: list[str] = field(default_factory=list)
+    slept: list[float] = field(default_factory=list)
+    pace: float = 1.0
+    meanwhile: Callable[[Lab], object] = lambda _: None
+
+    @property
+    def guests(self) -> RunGuests:
+        return RunGuests(GuestControl(self.cloud.url), self.folder / "guests")
+
+    def request(self, *command: str, **given: Any) -> RunRequest:
+        places = run_places(self.config, AcceleratorType.parse("v6e-1"), (), given.pop("kinds", ()))
+        plain = [
+            place.model_copy(
+                update={"node": {k: v for k, v in place.node.items() if k not in ("networkConfig", "serviceAccount")}}
+            )
+            for place in places
+        ]
+        usual: dict[str, Any] = {
+            "stack": "ci", "project": self.config.project, "bucket": self.config.bucket.name, "pool": "nights",
+            "accelerator": "v6e-1", "places": plain, "zones": (A, B), "per_day": 3, "at_once": 2, "contained": True,
+            "command": command or ("true",), "times": TIMES, "suite": "tpu",
+        }  # fmt: skip
+        return RunRequest(**usual | given)
+
+    def run(self, request: RunRequest, run: str = "7", **given: Any) -> RunEnd:
+        return Run(request=request, run=run, attempt=1, ports=self.ports(request), **given).whole()
+
+    def ports(self, request: RunRequest) -> RunPorts:
+        clock = CloudClock(self.cloud.control)
+        return RunPorts(
+            vms=GoogleTpuVms(self.google),
+            objects=BucketObjects(self.google, request.bucket),
+            ledger=BucketLedger(Records(google=self.google, bucket=request.bucket), request.ceilings, request.stack),
+            clock=lambda: clock().timestamp(),
+            sleep=self.sleep,
+            tell=self.said.append,
+            log=lambda _, piece: self.log.append(piece.decode()),
+            poll=5.0,
+        )
+
+    def sleep(self, seconds: float) -> None:
+        """A moment of real time, in which the guest works, and as much of the cloud's as was asked for."""
+        self.slept.append(seconds)
+        self.cloud.control.advance(seconds * self.pace)
+        self.guests.settle()
+        self.meanwhile(self)
+        time.sleep(0.05)
+
+    @property
+    def nodes(self) -> dict[str, str]:
+        return {node["name"].rpartition("/")[2]: node["state"] for node in self.cloud.control.nodes()}
+
+    def records(self) -> dict[str, RunVmRecord]:
+        day = datetime.fromtimestamp(self.cloud.control.clock()["seconds"], UTC).date()
+        body = Records(google=self.google, bucket=self.config.bucket.name).body(names.run_day_object(day))
+        return {each.vm: each for each in day_records(body)}
+
+
+@pytest.fixture
+def lab(cloud: TestCloud, tmp_path: Path) -> Iterator[Lab]:
+    config = parse(stack_text(pools=NIGHTS, runs=RUNS))
+    with clients(config.project, cloud.url) as google:
+        body = {"name": config.bucket.name, "location": "us"}
+        execute(google.api(Api.STORAGE).buckets().insert(project=config.project, body=body), "making a bucket")
+        made = Lab(cloud, config, google, tmp_path)
+        yield made
+        for node in cloud.control.nodes():
+            cloud.control.remove_node(node["name"])
+        made.guests.settle()
+
+
+def test_a_command_runs_in_a_copy_of_the_tree_and_brings_back_its_results(lab: Lab, tmp_path: Path) -> None:
+    lines = (
+        "cat sub/a.txt", 'echo "run $RUN as $WHO"', "mkdir r", "echo x >r/one.xml", "ln -s /etc/passwd r/two.xml",
+        'echo y >"$TIDEPOOL_OUT/z"',
+    )  # fmt: skip
+    script = "\n".join(lines)
+    request = lab.request(
+        "sh", "-c", script, env={"RUN": "{run}", "WHO": "me"}, results=("r/*.xml", "out/z", "missing")
+    )  # fmt: skip
+    ended = lab.run(request, tree=packed(**{"sub/a.txt": "of the tree\n"}), into=tmp_path / "back")
+    assert (ended.reason, ended.code, ended.left) == ("done", 0, ""), (ended, lab.log)
+    assert "".join(lab.log) == "of the tree\nrun 7-1 as me\n"
+    assert ended.results == ("out/z", "r/one.xml"), "a link brings back nothing"
+    assert (tmp_path / "back" / "r" / "one.xml").read_text() == "x\n"
+    assert lab.nodes == {}
+    (record,) = lab.records().values()
+    assert (record.vm, record.zone, record.capacity, record.suite, record.reason) == (
+        "nights-run-7-1", A, "spot", "tpu", "done"
+    )  # fmt: skip
+    assert record.end is not None
+    assert record.start is not None
+    assert record.end - record.start == ended.vm_seconds > 0
+
+
+def test_the_exit_code_of_the_command_is_told(lab: Lab) -> None:
+    ended = lab.run(lab.request("sh", "-c", "echo no; exit 3"))
+    assert (ended.reason, ended.code, ended.says) == ("failed", 3, "the command ended with exit code 3")
+    assert (lab.nodes, lab.log) == ({}, ["no\n"])
+
+
+def test_a_command_that_takes_too_long_is_ended_on_the_vm(lab: Lab) -> None:
+    lab.pace, limit = 0.05, TIMES.model_copy(update={"limit": 1})
+    ended = lab.run(lab.request("sh", "-c", "trap 'echo asked; exit 1' TERM; sleep 60 & wait", times=limit))
+    assert (ended.reason, lab.nodes) == ("timed-out", {})
+    assert lab.log[:1] in (["asked\n"], ["Terminated\nasked\n"])
+
+
+def test_what_cannot_be_installed_is_told_apart_from_a_command_that_fails(lab: Lab) -> None:
+    ended = lab.run(lab.request("echo", "never", install="echo no such package; exit 1"))
+    assert (ended.reason, lab.log) == ("not-installed", ["no such package\nwhat installs for the command failed\n"])
+
+
+def test_a_tree_that_was_lost_lets_nothing_begin(lab: Lab) -> None:
+    assert lab.run(lab.request("echo", "never"), tree=b"no archive").reason == "not-started"
+    assert "never" not in "".join(lab.log)
+
+
+# Obstacles.
+
+
+def test_zones_and_kinds_are_tried_in_turn_and_what_came_of_each_is_told(lab: Lab) -> None:
+    lab.cloud.control.fail("stockout", zone=A)
+    lab.cloud.control.limit(project=lab.config.project, zone=B, generation="v6e", chips=0, capacity="preemptible")
+    ended = lab.run(lab.request("true", kinds=("spot", "on-demand")))
+    assert (ended.reason, ended.zone, ended.capacity) == ("done", B, "on-demand"), lab.said
+    told = [line.split(":")[0:2] for line in lab.said if ": " in line and not line.startswith("asking")]
+    assert [(place, what.strip()) for place, what in told] == [
+        (f"{A} spot", "stockout"), (f"{B} spot", "quota"), (f"{A} on-demand", "stockout"),
+    ]  # fmt: skip
+
+
+def test_a_stockout_everywhere_is_a_reason_of_its_own_and_counts_for_no_vm(lab: Lab) -> None:
+    lab.cloud.control.fail("stockout")
+    ended = lab.run(lab.request("true", rounds=2))
+    assert ended.reason == "stockout"
+    assert ended.says.startswith("no VM after 4 attempts (2 places, 2 rounds): ")
+    assert (ended.done, lab.nodes, [each.had_vm for each in lab.records().values()]) == (False, {}, [False])
+
+
+def test_a_request_that_is_wrong_is_not_sent_to_another_zone(lab: Lab) -> None:
+    lab.cloud.control.fail("error", method="tpu.projects.locations.nodes.create", code=400, message="Invalid runtime")
+    ended = lab.run(lab.request("true"))
+    assert (ended.reason, len([line for line in lab.said if line.startswith("asking")])) == ("refused", 1)
+
+
+def test_a_limit_of_requests_is_waited_for_at_the_same_place(lab: Lab) -> None:
+    lab.cloud.control.fail(
+        "error", method="tpu.projects.locations.nodes.create", code=429, count=2,
+        message="Quota exceeded for quota metric 'Create requests' and limit 'Create requests per minute'",
+    )  # fmt: skip
+    ended = lab.run(lab.request("true"))
+    assert (ended.reason, ended.zone) == ("done", A), lab.said
+    assert sum(lab.slept) >= 120
+
+
+def test_a_create_whose_answer_is_lost_is_still_the_runs_own(lab: Lab) -> None:
+    lab.cloud.control.fail("lost", method="tpu.projects.locations.nodes.create", count=1)
+    ended = lab.run(lab.request("true"))
+    assert (ended.reason, lab.nodes) == ("done", {}), lab.said
+
+
+def test_a_vm_that_google_takes_back_gives_no_result(lab: Lab) -> None:
+    def preempt(lab: Lab) -> None:
+        if "".join(lab.log) == "begun\n":
+            lab.log.append("taken\n")
+            lab.cloud.control.preempt("nights-run-7-1")
+
+    lab.meanwhile = preempt
+    ended = lab.run(lab.request("sh", "-c", "echo begun; sleep 60"))
+    assert (ended.reason, ended.code, lab.nodes) == ("taken-back", None, {})
+
+
+# Ceilings.
+
+
+def test_runs_over_the_ceiling_of_a_day_make_nothing(lab: Lab) -> None:
+    for run in ("1", "2", "3"):
+        assert lab.run(lab.request(), run).done
+    ended = lab.run(lab.request(), "4")
+    assert ended.reason == "ceiling"
+    assert ended.says.startswith("runs of stack ci have made 3 VMs on 2026-11-21 (UTC), and may make 3 a day")
+    assert len(lab.records()) == 3
+    assert lab.run(lab.request(per_day=4), "4").done
+
+
+def test_two_that_ask_at_once_never_pass_the_ceiling_together(lab: Lab) -> None:
+    asked = [names.run_vm_name("nights", str(number), 1) for number in range(8)]
+    said: list[str] = []
+
+    def claim(vm: str) -> None:
+        request = lab.request()
+        with clients(lab.config.project, lab.cloud.url) as google:
+            ledger = BucketLedger(Records(google=google, bucket=request.bucket), request.ceilings, "ci")
+            now = int(lab.cloud.control.clock()["seconds"])
+            place = request.places[0]
+            said.append(
+                ledger.claim(
+                    RunVmRecord(
+                        vm=vm, run=vm, suite="", stack="ci", pool="nights", accelerator="v6e-1", zone=place.zone,
+                        capacity=place.capacity, asked=now, expires=now + 60,
+                    )
+                )
+            )  # fmt: skip
+
+    threads = [threading.Thread(target=claim, args=[vm]) for vm in asked]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(map(bool, said)) == [False, False, *[True] * 6]
+    assert len(lab.records()) == 2
+
+
+# Ends that nobody planned.
+
+
+def test_a_cancelled_run_leaves_no_vm(lab: Lab) -> None:
+    def cancel(lab: Lab) -> None:
+        if lab.log and not lab.said[-1].startswith("deleting"):
+            lab.meanwhile = lambda _: None
+            raise CancelledError
+
+    lab.meanwhile = cancel
+    ended = lab.run(lab.request("sh", "-c", "echo begun; sleep 60"))
+    assert (ended.reason, lab.nodes) == ("cancelled", {})
+    assert [each.reason for each in lab.records().values()] == ["cancelled"]
+
+
+def test_a_mistake_of_our_own_leaves_no_vm_either(lab: Lab) -> None:
+    def fail(lab: Lab) -> None:
+        if lab.log:
+            lab.meanwhile = lambda _: None
+            raise ZeroDivisionError
+
+    lab.meanwhile = fail
+    with pytest.raises(ZeroDivisionError):
+        lab.run(lab.request("sh", "-c", "echo begun; sleep 60"))
+    assert lab.nodes == {}
+
+
+def test_a_delete_that_google_refuses_is_asked_for_until_it_is_done(lab: Lab) -> None:
+    lab.cloud.control.fail("error", method="tpu.projects.locations.nodes.delete", code=400, count=3)
+    assert lab.run(lab.request()).left == ""
+    assert lab.nodes == {}
+
+
+def test_what_cannot_be_deleted_is_told_with_its_zone(lab: Lab) -> None:
+    lab.cloud.control.fail("error", method="tpu.projects.locations.nodes.delete", code=400)
+    ended = lab.run(lab.request())
+    assert (ended.reason, ended.done, ended.left) == ("done", False, f"nights-run-7-1 in {A} (READY)")
+    assert lab.records()["nights-run-7-1"].end is None, "it stands, and counts"
+
+
+# The job of a generated workflow: the same code as a process, ended and killed.
+
+
+class Job:
+    """`python -m infra.fleet.runs` as GitHub's runner starts it, while guests live."""
+
+    def __init__(self, lab: Lab, request: RunRequest, *verb: str) -> None:
+        self.lab = lab
+        self.folder = lab.folder / "job"
+        self.folder.mkdir(exist_ok=True)
+        told = {
+            "REQUEST": request.model_dump_json(), "RUN_ID": "7", "ATTEMPT": "1", "COMMIT": "f" * 40,
+            "POLL_SECONDS": "0.1", "PROJECT": request.project, "ZONES": " ".join(request.zones), "DELETE_SECONDS": "30",
+            "RESULTS": str(self.folder / "results"), "GITHUB_OUTPUT": str(self.folder / "output"),
+            "TIDEPOOL_GOOGLE_ENDPOINT": lab.cloud.url, "PATH": os.environ["PATH"], "HOME": str(self.folder),
+        }  # fmt: skip
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "infra.fleet.runs", *(verb or ("run",))],
+            env=told, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
+        self.lines: list[str] = []
+
+    def until(self, wanted: str) -> None:
+        """Let guests live until it says so."""
+        reader = threading.Thread(target=self._read, daemon=True)
+        reader.start()
+        deadline = time.monotonic() + 60
+        while not any(wanted in line for line in self.lines):
+            assert time.monotonic() < deadline, self.lines
+            assert self.process.poll() is None or any(wanted in line for line in self.lines), self.lines
+            self.step()
+
+    def _read(self) -> None:
+        for line in self.process.stdout or ():
+            self.lines.append(line.rstrip("\n"))
+
+    def step(self) -> None:
+        self.lab.cloud.control.advance(1)
+        self.lab.guests.settle()
+        time.sleep(0.05)
+
+    def end(self) -> int:
+        deadline = time.monotonic() + 60
+        while self.process.poll() is None:
+            assert time.monotonic() < deadline, self.lines
+            self.step()
+        if self.process.stdout and not self.process.stdout.closed:
+            time.sleep(0.1)
+            self.process.stdout.close()
+        return self.process.returncode
+
+
+def test_a_jobs_result_says_what_the_vm_does_not_decide(lab: Lab) -> None:
+    said = json.dumps({"ok": True, "run": "forged", "tests": {"t": {"seconds": 1, "outcome": "failed"}}, "seconds": 2})
+    script = f"echo '{said}' >\"$TIDEPOOL_OUT/result.json\"; echo '::error::forged'; exit 1"
+    job = Job(lab, lab.request("sh", "-c", script, results=("out/result.json",)))
+    job.until("vmSeconds")
+    assert job.end() == 1
+    assert "| ::error::forged" in job.lines
+    result = json.loads((job.folder / "results" / "tpu.json").read_text())
+    assert (result["ok"], result["run"], result["suite"], result["commit"]) == (False, "7-1", "tpu", "f" * 40)
+    assert (result["seconds"], result["tests"]["t"]["outcome"]) == (2, "failed")
+    result = job.folder / "results" / "tpu.json"
+    assert (job.folder / "output").read_text() == f"ended=failure\nreason=failed\nresult={result}\n"
+
+
+@pytest.mark.parametrize("sent", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.heavy)], ids=str)
+def test_a_job_that_is_ended_deletes_its_vm_first(lab: Lab, sent: signal.Signals) -> None:
+    job = Job(lab, lab.request("sh", "-c", "echo begun; sleep 60"))
+    job.until("| begun")
+    job.process.send_signal(sent)
+    job.until("vmSeconds")
+    assert job.end() == 1
+    assert (lab.nodes, (job.folder / "output").read_text().partition("=")[2].partition("\n")[0]) == ({}, "cancelled")
+
+
+def test_a_job_that_is_killed_leaves_its_vm_to_the_clean_up_of_its_run(lab: Lab) -> None:
+    job = Job(lab, lab.request("sh", "-c", "echo begun; sleep 60"))
+    job.until("| begun")
+    job.process.kill()
+    assert job.end() == -signal.SIGKILL
+    assert lab.nodes == {"nights-run-7-1": "READY"}
+    assert Job(lab, lab.request(), "delete").end() == 0
+    assert lab.nodes == {}
+
+
+def test_a_vm_whose_client_was_killed_goes_with_its_time_to_live_and_no_other_vm_does(lab: Lab) -> None:
+    """The controller's sweep is the janitor, in every zone that runs may use."""
+    fleet = FleetLab.__new__(FleetLab)
+    lab.cloud.control.fail("stockout", zone=A)
+    job = Job(lab, lab.request("sh", "-c", "echo begun; sleep 600"))
+    job.until("| begun")
+    job.process.kill()
+    job.end()
+    lab.cloud.control.mend()
+    zone = f"projects/{lab.config.project}/locations/{B}/nodes"
+    plain = {"acceleratorType": "v6e-1", "runtimeVersion": "v2-alpha-tpuv6e"}
+    lab.cloud.control.add_node(f"{zone}/research", plain)
+    lab.cloud.control.add_node(f"{zone}/unlabelled", plain | {"labels": {"tidepool-run": "7"}})
+    sweep = _janitor(fleet, lab)
+    node = next(each for each in lab.cloud.control.nodes() if each["name"].endswith("nights-run-7-1"))
+    left = int(node["labels"]["tidepool-expires"]) - lab.cloud.control.clock()["seconds"]
+    sweep()
+    lab.cloud.control.advance(left - 60)
+    sweep()
+    assert "nights-run-7-1" in lab.nodes, "its time is not over"
+    lab.cloud.control.advance(60)
+    sweep()
+    lab.cloud.control.advance(60)
+    assert lab.nodes == {"research": "READY", "unlabelled": "READY"}
+    lab.guests.settle()
+    assert not list((lab.folder / "guests").glob("*")), "what ran on it ended with it"
+
+
+def _janitor(fleet: FleetLab, lab: Lab) -> Callable[[], Any]:
+    """The controller of the stack, whose manifest declares no VM."""
+    fleet.cloud, fleet.config, fleet.google = lab.cloud, lab.config, lab.google
+    from infra.fleet.controller.github import RunnerApi
+    from infra.local.cloud.github.control import GitHubControl
+
+    fleet.github = GitHubControl(lab.cloud.url)
+    fleet.records = Records(google=lab.google, bucket=lab.config.bucket.name)
+    fleet.api = RunnerApi(api=fleet.github.api, token=lambda _: "none")
+    document = manifest(lab.config, bundle="ab" * 32, startup_script="#!/bin/sh")
+    fleet.records.update(names.manifest_object(lab.config.stack), lambda _: document)
+    end_up(fleet.records, lab.config.stack)
+    return lambda: fleet.sweeper().sweep()
