@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
 from infra.model.groups import chips_of
-from infra.model.schema import DaskClass, LockStore, StackConfig, WorkerGroup
+from infra.model.schema import DaskClass, StackConfig, WorkerGroup
 
 T = TypeVar("T", DaskClass, WorkerGroup)
 
@@ -29,22 +29,12 @@ def work_changes(base: StackConfig, head: StackConfig) -> Iterator[tuple[str, st
 
 def store_lost(base: StackConfig, head: StackConfig) -> str:
     """What becomes of a store that is not kept, as a sentence; empty where it stays, or there was none."""
-    was, becomes = _fixed(base.store), _fixed(head.store)
+    was, becomes = (each.store.identity if each.store else {} for each in (base, head))
     if not was or was == becomes:
         return ""
     changed = [f"{key} {was[key]} -> {becomes[key]}" for key in was if key in becomes and was[key] != becomes[key]]
     what = f"replaced ({', '.join(changed)})" if becomes else "deleted"
     return f"the store is {what}: every lock and status in it is lost"
-
-
-def _fixed(store: LockStore | None) -> Mapping[str, str]:
-    """What Google cannot change of it: with another value of one, it is another store."""
-    if store is None:
-        return {}
-    if (redis := store.redis) is not None:
-        said = {"region": redis.region, "range": str(redis.range), "replicated": str(redis.replicated).lower()}
-        return {"service": "redis", **said}
-    return {"service": "firestore", "location": store.firestore.location} if store.firestore is not None else {}
 
 
 def _pairs(before: Mapping[str, T], after: Mapping[str, T]) -> Iterator[tuple[str, T | None, T | None]]:
