@@ -33,7 +33,7 @@ END_TO_END = (
     "fleet/test_runner_docker.py",
     "fleet/test_runner_slice.py",
     "fleet/test_runner_supervisor.py",
-    "fleet/test_runner_walls.py",
+    "fleet/test_runner_isolation.py",
     "fleet/test_service.py",
     "jobs/test_enter.py",
     "jobs/test_former_launcher.py",

@@ -23,7 +23,7 @@ MOST_WAITING = 100
 """Places of a queue with `queue: max`."""
 
 
-class Fate(StrEnum):
+class RunEnd(StrEnum):
     RAN = "runs"
     REPLACED = "is cancelled while it waits"
     CUT_OFF = "is cancelled while it runs"
@@ -54,7 +54,7 @@ class GroupResult:
     """How an arrival ended; `began` is None of one that never ran, `by` who cancelled it."""
 
     name: str
-    fate: Fate
+    end: RunEnd
     began: float | None = None
     by: str = ""
 
@@ -94,7 +94,7 @@ def outcomes(arrivals: Iterable[Arrival]) -> tuple[GroupResult, ...]:
     told = sorted(arrivals, key=lambda each: each.at)
     for each in told:
         if each.group is None:
-            found[each.name] = GroupResult(each.name, Fate.RAN, each.at)
+            found[each.name] = GroupResult(each.name, RunEnd.RAN, each.at)
             continue
         queue = queues.setdefault(each.group.name, _Queue())
         _until(queue, each.at, found)
@@ -106,15 +106,15 @@ def outcomes(arrivals: Iterable[Arrival]) -> tuple[GroupResult, ...]:
 
 def _comes(queue: _Queue, new: Arrival, wanted: Group, found: dict[str, GroupResult]) -> None:
     if wanted.cancels or wanted.most == 1:
-        found.update({each.name: GroupResult(each.name, Fate.REPLACED, by=new.name) for each in queue.waiting})
+        found.update({each.name: GroupResult(each.name, RunEnd.REPLACED, by=new.name) for each in queue.waiting})
         queue.waiting = []
     if wanted.cancels and queue.running:
-        found[queue.running.name] = GroupResult(queue.running.name, Fate.CUT_OFF, queue.began, new.name)
+        found[queue.running.name] = GroupResult(queue.running.name, RunEnd.CUT_OFF, queue.began, new.name)
         queue.running = None
     if queue.running is None:
         queue.running, queue.began = new, new.at
     elif len(queue.waiting) >= wanted.most:
-        found[new.name] = GroupResult(new.name, Fate.REFUSED)
+        found[new.name] = GroupResult(new.name, RunEnd.REFUSED)
     else:
         queue.waiting.append(new)
 
@@ -123,6 +123,6 @@ def _until(queue: _Queue, now: float, found: dict[str, GroupResult]) -> None:
     """What ends by then, and who comes next each time."""
     while queue.running and queue.began + queue.running.lasts <= now:
         ended = queue.began + queue.running.lasts
-        found[queue.running.name] = GroupResult(queue.running.name, Fate.RAN, queue.began)
+        found[queue.running.name] = GroupResult(queue.running.name, RunEnd.RAN, queue.began)
         queue.running = queue.waiting.pop(0) if queue.waiting else None
         queue.began = ended

@@ -84,7 +84,7 @@ insist_on_branch() {
   retry 5 fetched "$history" "$4" --filter=tree:0 origin "refs/heads/$2" || refuse "the history of $1 was not fetched"
   git -C "$history" rev-list --first-parent FETCH_HEAD >"$history/commits"
   if ! grep -qxF "$3" "$history/commits"; then
-    refuse "$3 is no first parent of $2 in $1, and only those are built from. Next: merge it, then build the merge's commit"
+    refuse "$3 is not a first parent of $2 in $1, and only those are built from. Next: merge it, then build the merge's commit"
   fi
   rm -rf "$history"
 }
@@ -92,7 +92,7 @@ insist_on_branch() {
 checkout() {
   folder=$1 repository=$2 branch=$3 revision=$4 tree=$WORKSPACE/$1
   case $revision in
-    *[!0-9a-f]*) refuse "the revision of $repository is no commit: $revision" ;;
+    *[!0-9a-f]*) refuse "the revision of $repository is not a commit: $revision" ;;
   esac
   token=$(read_token "$repository") || refuse "the connection gives no token to read $repository"
   if [ -n "$revision" ]; then insist_on_branch "$repository" "$branch" "$revision" "$token"; fi

@@ -22,6 +22,8 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "refresh": Entry("infra.cli.stacks", "Take over into the state what the cloud says."),
         "adopt": Entry("infra.cli.stacks", "Take into the state the VMs that stand and that it lacks."),
         "destroy": Entry("infra.cli.stacks", "Delete all that a stack has made."),
+        "history": Entry("infra.cli.history", "Say what was applied to a stack, when and by whom."),
+        "diff": Entry("infra.cli.history", "Say what differs between two applies of a stack."),
         "config": Entry("infra.cli.preview", "Print what a stack file says."),
         "output": Entry("infra.cli.stacks", "Print a stack's outputs."),
         "manifest": Entry("infra.cli.status", "Show the desired fleet in the fleet bucket."),
@@ -49,6 +51,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
     },
     "The clouds": {
         "cloud": Entry("infra.cli.cloud", "Drive the local Google Cloud: start, stop, preempt, fail, ..."),
+        "init": Entry("infra.cli.init", "Write the files of another lab, from a few questions."),
         "bootstrap": Entry("infra.cli.bootstrap", "Prepare a Google Cloud project for its first deploy."),
     },
     "This checkout": {

@@ -9,7 +9,8 @@ from rich.text import Text
 
 from infra.cli import options
 from infra.cli.call import Invocation, called
-from infra.operations.setup.bootstrap import apply_bootstrap, plan_bootstrap
+from infra.cli.render.console import drawn
+from infra.operations.setup.bootstrap import apply_bootstrap, plan_bootstrap, plan_lines
 
 
 @click.command()
@@ -30,11 +31,7 @@ def bootstrap_command(call: Invocation, **wanted: Any) -> None:
     It shows its plan first, may be run again at any time, and deletes nothing. docs/first-deploy.md walks through it.
     """
     planned = plan_bootstrap(call.stack, **wanted, cloud=call.cloud, teller=call.teller)
-    for step in planned.steps:
-        sign, style = ("=", "dim") if step.action is None else ("+", "green")
-        _print(call, Text.assemble((f"{sign} {step.what}", style), (f"  ({step.why})", "dim")))
-    made = planned.lacking
-    _print(call, Text(f"{made} to make, {len(planned.steps) - made} there already", style="bold"))
+    _print(call, *map(drawn, plan_lines(planned)))
     if planned.lacking:
         call.ask_before_google(f"Preparing {planned.wanted.project}", planned.cloud)
     for step in apply_bootstrap(planned):

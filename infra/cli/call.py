@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property, partial, wraps
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
@@ -15,21 +15,13 @@ from rich.text import Text
 from infra.cli.echo import echo, machines, works_on
 from infra.cli.failures import FAILED
 from infra.cli.options import Form
-from infra.cli.render.console import people, say
+from infra.cli.render.console import drawn, people, say
 from infra.operations.errors import Failure, Refusal
-from infra.operations.ports import DEFAULT_PARALLEL, CloudName, EngineName, Tone
+from infra.operations.ports import DEFAULT_PARALLEL, CloudName, EngineName
+from infra.preview.toned import Shown, Tone, toned
 
 if TYPE_CHECKING:
     from infra.operations.session import CloudSession, Session
-
-_STYLES: Final = {
-    Tone.PLAIN: "",
-    Tone.QUIET: "dim",
-    Tone.WORKING: "cyan",
-    Tone.GOOD: "green",
-    Tone.WARNING: "yellow",
-    Tone.PROBLEM: "bold red",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +31,7 @@ class ConsoleTeller:
     console: Console
 
     def say(self, line: str, tone: Tone = Tone.PLAIN) -> None:
-        say(self.console, Text(line, style=_STYLES[tone]))
+        say(self.console, drawn(toned((line, tone))))
 
     def works_on(self, cloud: CloudName, said: str) -> None:
         """Says it once, however many stacks a command is about."""
@@ -89,9 +81,10 @@ class Invocation:
 
         return open_cloud(self.cloud, self.teller)
 
-    def say(self, *lines: str | Text, style: str = "") -> None:
-        """Tell people; style: of what has none of its own."""
-        say(self.console, *(Text(line, style=style) if style and isinstance(line, str) else line for line in lines))
+    def say(self, *shown: Shown | Text, tone: Tone = Tone.PLAIN) -> None:
+        """Tell people, in lines and tables; tone: of lines that have none of their own."""
+        said = (drawn(toned((each, tone))) if isinstance(each, str) else each for each in shown)
+        say(self.console, *said)
 
     def ask(self, what: str) -> None:
         """Ask before `what`; Refusal without a terminal, Failure on a no."""

@@ -7,12 +7,12 @@ from typing import Any
 import click
 
 from infra.cli import cloud_builds, cloud_fleet, cloud_kubernetes, options
-from infra.cli.echo import answer
+from infra.cli.answers import Answer, answered
 from infra.cli.options import Duration
 from infra.operations.local import cloud as process
 from infra.operations.local import control
 from infra.operations.local.control import FAULTS, running
-from infra.preview.run_lines import ended_line
+from infra.preview.words import ended_words
 
 STACK_LABEL = "tidepool-stack"
 
@@ -33,47 +33,47 @@ for _each in (
 
 
 @command.command()
-@options.json_option
-def start(*, as_json: bool) -> None:
+@answered
+def start() -> Answer:
     """Start it in the background; one that runs already is left as it is."""
     handle = process.start()
-    answer(as_json, {"url": handle.url, "pid": handle.pid}, f"the local cloud runs at {handle.url} (pid {handle.pid})")
+    return {"url": handle.url, "pid": handle.pid}, f"the local cloud runs at {handle.url} (pid {handle.pid})"
 
 
 @command.command()
-@options.json_option
-def stop(*, as_json: bool) -> None:
+@answered
+def stop() -> Answer:
     """End it. What it holds stays for the next start."""
     stopped = process.stop()
-    answer(as_json, {"stopped": stopped}, "stopped" if stopped else "it was not running")
+    return {"stopped": stopped}, "stopped" if stopped else "it was not running"
 
 
 @command.command()
-@options.json_option
-def status(*, as_json: bool) -> None:
+@answered
+def status() -> Answer:
     """Say whether it runs, where, and how many TPU VMs are in which state."""
     found = process.status()
-    answer(as_json, found, *control.status_lines(found))
+    return found, control.status_lines(found)
 
 
 @command.command()
 @click.argument("vm", metavar="VM-NAME")
-@options.json_option
-def preempt(*, vm: str, as_json: bool) -> None:
+@answered
+def preempt(*, vm: str) -> Answer:
     """Take a spot or preemptible TPU VM away, as Google does; it stays listed as PREEMPTED."""
     node = running().preempt(vm)
     stack = node.get("labels", {}).get(STACK_LABEL)
-    answer(as_json, node, f"{vm} is {node['state']}", *([str(ended_line(stack, [vm]))] if stack else []))
+    return node, [f"{vm} is {node['state']}", *([ended_words(stack, [vm])] if stack else [])]
 
 
 @command.command()
 @click.argument("vm", metavar="VM-NAME")
 @click.option("--for", "seconds", type=Duration(), help="How long, in cloud time; 10m when left out.")
-@options.json_option
-def maintain(*, vm: str, seconds: float | None, as_json: bool) -> None:
+@answered
+def maintain(*, vm: str, seconds: float | None) -> Answer:
     """Begin a maintenance event of a TPU VM."""
     node = running().maintain(vm, seconds)
-    answer(as_json, node, f"{vm} is under maintenance: {node.get('health', node['state'])}")
+    return node, f"{vm} is under maintenance: {node.get('health', node['state'])}"
 
 
 @command.command()
@@ -95,10 +95,8 @@ def maintain(*, vm: str, seconds: float | None, as_json: bool) -> None:
 @click.option("--for", "lasting", type=Duration(), help="How long, in cloud time.")
 @click.option("--mend", type=int, metavar="ID", help="Remove this fault.")
 @click.option("--mend-all", is_flag=True, help="Remove every fault.")
-@options.json_option
-def fail(
-    *, kind: str | None, lasting: float | None, mend: int | None, mend_all: bool, as_json: bool, **rule: Any
-) -> None:
+@answered
+def fail(*, kind: str | None, lasting: float | None, mend: int | None, mend_all: bool, **rule: Any) -> Answer:
     """Let requests go wrong; without a KIND, list what is going wrong.
 
     \b
@@ -129,14 +127,14 @@ def fail(
     lines = control.fault_lines(faults) or ["nothing goes wrong on purpose"]
     if kind is not None and kind in control.STRIKES:
         lines += [f"{kind} strikes a guest {control.STRIKES[kind]}"]
-    answer(as_json, {"faults": faults}, *lines)
+    return {"faults": faults}, lines
 
 
 @command.command()
 @click.option("--advance", type=Duration(), help="Move the cloud's time forward: 90s, 24h, ...")
 @click.option("--compression", type=click.FloatRange(min=0, min_open=True), help="Divide operation delays by this.")
-@options.json_option
-def clock(*, advance: float | None, compression: float | None, as_json: bool) -> None:
+@answered
+def clock(*, advance: float | None, compression: float | None) -> Answer:
     """Say what time it is in the cloud, or move it. What becomes due happens: 24 h end a preemptible VM."""
     cloud = running()
     if compression is not None:
@@ -146,21 +144,21 @@ def clock(*, advance: float | None, compression: float | None, as_json: bool) ->
     now = cloud.clock()
     now["compression"] = cloud.status()["compression"]
     said = f"{now['time']} ({now['offset']:.0f} s ahead; operation delays divided by {now['compression']:g})"
-    answer(as_json, now, said)
+    return now, said
 
 
 @command.command()
 @click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="How many.")
 @click.option("--failed", is_flag=True, help="Only those that were refused; a record that is not there yet is none.")
-@options.json_option
-def log(*, limit: int, failed: bool, as_json: bool) -> None:
+@answered
+def log(*, limit: int, failed: bool) -> Answer:
     """Show the last requests, oldest first. No body, query or header is ever kept."""
     entries = control.requests(limit, failed=failed)
     lines = (
         f"{entry['status']} {entry['verb']:<6} {entry['path']} {entry['milliseconds']:.1f} ms {entry['error']}".rstrip()
         for entry in entries
     )
-    answer(as_json, {"entries": entries}, *lines)
+    return {"entries": entries}, lines
 
 
 @command.command()
@@ -175,11 +173,11 @@ def log(*, limit: int, failed: bool, as_json: bool) -> None:
 @click.option("--name", default="", help="Name of a reservation.")
 @click.option("--held-elsewhere", type=click.IntRange(0), default=0, help="Chips of it that others hold.")
 @click.option("--lift", is_flag=True, help="Remove the limit of ZONE and GENERATION.")
-@options.json_option
+@answered
 def limit(
     *, zone: str | None, generation: str | None, chips: int | None, capacity: Any, project: str | None, name: str,
-    held_elsewhere: int, lift: bool, as_json: bool,
-) -> None:  # fmt: skip
+    held_elsewhere: int, lift: bool,
+) -> Answer:  # fmt: skip
     """Declare how many chips a zone, or a region, gives of a generation; without arguments, list the limits.
 
     A quota of 8 preemptible v5e chips: ./tidepool cloud limit us-west4-a v5e 8
@@ -194,4 +192,4 @@ def limit(
         f"{each['held'] + each['held_elsewhere']} of {each['chips']} chips held"
         for each in limits
     ]
-    answer(as_json, {"limits": limits}, *(lines or ["no limits are declared"]))
+    return {"limits": limits}, lines or ["no limits are declared"]

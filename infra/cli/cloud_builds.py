@@ -9,10 +9,10 @@ from typing import Any
 import click
 
 from infra.cli import options
+from infra.cli.answers import Answer, answered
 from infra.cli.call import Invocation, called
 from infra.cli.echo import answer, echo
 from infra.cli.failures import FAILED
-from infra.cli.render.console import below
 from infra.operations.local import builds as work
 from infra.operations.local.control import running
 
@@ -49,11 +49,8 @@ def push(
     done = {**control.push(repository, files, **ref, commit=commit), "github": jobs and asdict(jobs)}
     done["next"] = list(work.next_commands(done))
     call.tell(done)
-    if call.as_json:
-        return
-    for line in work.pushed_lines(done):
-        bare = line.lstrip()
-        below(call.console, bare, by=len(line) - len(bare))
+    if not call.as_json:
+        call.say(*work.pushed_lines(done))
 
 
 @click.group(short_help="Run builds of images on this machine.")
@@ -62,12 +59,12 @@ def builds() -> None:
 
 
 @builds.command(name="list")
-@options.json_option
-def list_builds(*, as_json: bool) -> None:
+@answered
+def list_builds() -> Answer:
     """Say which builds there are and how they ended, the newest last."""
     found = running().builds()
     lines = [f"{each['status']:<14} {each['id']}  {' '.join(work.images_of(each))}" for each in found]
-    answer(as_json, {"builds": found}, *(lines or ["no build was started"]))
+    return {"builds": found}, lines or ["no build was started"]
 
 
 @builds.command()

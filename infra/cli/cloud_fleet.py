@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from infra.cli import options
-from infra.cli.echo import answer, columns
+from infra.cli.answers import Answer, answered
+from infra.cli.echo import columns
 from infra.cli.options import Duration
 from infra.operations.local import control
 
@@ -28,10 +28,10 @@ def node() -> None:
     show_default=True,
 )  # fmt: skip
 @click.option("--project", help="Whose; the project of the stack files when left out.")
-@options.json_option
+@answered
 def add_node(
-    *, vm: str, zone: str, managed: str | None, accelerator: str, capacity: str, project: str | None, as_json: bool
-) -> None:
+    *, vm: str, zone: str, managed: str | None, accelerator: str, capacity: str, project: str | None
+) -> Answer:
     """A TPU VM that is READY at once and runs nothing.
 
     \b
@@ -39,25 +39,25 @@ def add_node(
     somebody's, which it reports:              cloud node add research --zone us-west4-a
     """
     made = control.add_node(vm, zone, managed, accelerator, capacity, project)
-    answer(as_json, made, f"{vm} is {made['state']} in {zone}, {'of ' + managed if managed else 'not managed'}")
+    return made, f"{vm} is {made['state']} in {zone}, {'of ' + managed if managed else 'not managed'}"
 
 
 @node.command(name="list")
-@options.json_option
-def list_nodes(*, as_json: bool) -> None:
+@answered
+def list_nodes() -> Answer:
     """Every TPU VM that stands, whoever made it."""
     nodes = sorted(control.running().nodes(), key=lambda each: each["name"].rpartition("/")[2])
     lines = columns(("VM", "zone", "accelerator", "state", "of"), [_row(each) for each in nodes])
-    answer(as_json, {"nodes": nodes}, *(lines or ["no TPU VM stands"]))
+    return {"nodes": nodes}, lines or ["no TPU VM stands"]
 
 
 @node.command(name="remove")
 @click.argument("vm", metavar="VM-NAME")
-@options.json_option
-def remove_node(*, vm: str, as_json: bool) -> None:
+@answered
+def remove_node(*, vm: str) -> Answer:
     """A TPU VM is gone at once, and no operation says so."""
     control.running().remove_node(vm)
-    answer(as_json, {"removed": vm}, f"{vm} is gone")
+    return {"removed": vm}, f"{vm} is gone"
 
 
 @click.group(short_help="Add runners to the local GitHub, or let it lose one.")
@@ -70,25 +70,25 @@ def runner() -> None:
 @click.argument("name")
 @click.option("--online", is_flag=True, help="As if its program were connected.")
 @click.option("--label", "labels", multiple=True, help="A label of it; again for more.")
-@options.json_option
-def add_runner(*, place: str, name: str, online: bool, labels: tuple[str, ...], as_json: bool) -> None:
+@answered
+def add_runner(*, place: str, name: str, online: bool, labels: tuple[str, ...]) -> Answer:
     """A registration of a repository, or of an organisation, with no VM behind it.
 
     A ghost of ours, which the controller removes: cloud runner add marin-community/marin tpu-ci-us-west4-a-7-0a1b2c
     """
     status = "online" if online else "offline"
     made = control.running_github().add_runner(place, name, status=status, labels=list(labels))
-    answer(as_json, made, f"{name} is {status} at {place}")
+    return made, f"{name} is {status} at {place}"
 
 
 @runner.command(name="lose")
 @click.argument("vm", metavar="VM-NAME")
-@options.json_option
-def lose_runner(*, vm: str, as_json: bool) -> None:
+@answered
+def lose_runner(*, vm: str) -> Answer:
     """GitHub forgets the registration of a VM, whose runner goes on listening and hears nothing."""
     with control.running_guests() as guests:
         lost = guests.lose_runner(vm)
-    answer(as_json, {"vm": vm, "runner": lost}, f"GitHub knows no {lost} any more, and {vm} does not know")
+    return {"vm": vm, "runner": lost}, f"GitHub knows no {lost} any more, and {vm} does not know"
 
 
 @click.group(short_help="List jobs, queue some for the VMs' runners, and end them.")
@@ -101,18 +101,18 @@ def job() -> None:
 @click.argument("labels", metavar="LABEL...", nargs=-1, required=True)
 @click.option("--for", "seconds", type=Duration(), help="How long it runs, in cloud time; until `job end` if left out.")
 @click.option("--name", default="Tests", show_default=True)
-@options.json_option
-def queue_job(*, repository: str, labels: tuple[str, ...], seconds: float | None, name: str, as_json: bool) -> None:
+@answered
+def queue_job(*, repository: str, labels: tuple[str, ...], seconds: float | None, name: str) -> Answer:
     """A workflow run with one job, such as: cloud job queue marin-community/marin tpu-ci --for 10m"""
     queued = control.queue_job(repository, labels, name, seconds)
     where = f"runs on {queued['vm']}" if queued["vm"] else f"waits for a runner with {', '.join(labels)}"
-    answer(as_json, queued, f"job {queued['id']} {where}")
+    return queued, f"job {queued['id']} {where}"
 
 
 @job.command(name="list")
 @click.option("--all", "ended_too", is_flag=True, help="Also those that have ended.")
-@options.json_option
-def list_jobs(*, ended_too: bool, as_json: bool) -> None:
+@answered
+def list_jobs(*, ended_too: bool) -> Answer:
     """Jobs that wait or run, the oldest first, each with the number that `job end` takes."""
     jobs, now = control.jobs(ended_too=ended_too)
     rows = [
@@ -120,23 +120,23 @@ def list_jobs(*, ended_too: bool, as_json: bool) -> None:
         for each in jobs
     ]
     lines = columns(("job", "repository", "name", "labels", "now"), rows)
-    answer(as_json, {"jobs": jobs}, *(lines or ["no job waits or runs"]))
+    return {"jobs": jobs}, lines or ["no job waits or runs"]
 
 
 @job.command(name="end")
 @click.argument("number", type=int)
 @click.option("--conclusion", type=click.Choice(control.CONCLUSIONS), default="success", show_default=True)
-@options.json_option
-def end_job(*, number: int, conclusion: str, as_json: bool) -> None:
+@answered
+def end_job(*, number: int, conclusion: str) -> Answer:
     """A running job ends now; its VM cleans up and registers again."""
     with control.running_guests() as guests:
         guests.end_job(number, conclusion)
-    answer(as_json, {"job": number, "conclusion": conclusion}, f"job {number} ended: {conclusion}")
+    return {"job": number, "conclusion": conclusion}, f"job {number} ended: {conclusion}"
 
 
 @click.command(short_help="Let the guests of VMs live until now, and say what each does.")
-@options.json_option
-def guests(*, as_json: bool) -> None:
+@answered
+def guests() -> Answer:
     """Let the guests of all VMs live until now, and say what each does.
 
     A guest boots, registers with the real broker, takes jobs, and writes the report that a VM would. `reconcile`,
@@ -145,7 +145,7 @@ def guests(*, as_json: bool) -> None:
     found = control.guests_now()
     rows = [(vm.id, vm.state if disk.down else disk.phase, control.doing(disk)) for vm, disk in found]
     lines = columns(("VM", "is", "why, or what it runs"), rows)
-    answer(as_json, {"guests": [control.guest_json(*entry) for entry in found]}, *(lines or ["no VM has a guest"]))
+    return {"guests": [control.guest_json(*entry) for entry in found]}, lines or ["no VM has a guest"]
 
 
 def _row(node: Mapping[str, Any]) -> tuple[str, ...]:

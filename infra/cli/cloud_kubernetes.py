@@ -8,7 +8,8 @@ import click
 import yaml
 
 from infra.cli import options
-from infra.cli.echo import answer, columns, echo
+from infra.cli.answers import Answer, answered
+from infra.cli.echo import columns, echo
 from infra.operations.local import kubernetes as clusters
 from infra.operations.local.kubernetes import running_clusters
 
@@ -27,31 +28,31 @@ def k8s() -> None:
 
 
 @k8s.command(name="list")
-@options.json_option
-def list_clusters(*, as_json: bool) -> None:
+@answered
+def list_clusters() -> Answer:
     """List the clusters, each with the address of its API."""
     found = running_clusters().clusters()
     rows = [(each["cluster"], str(each["objects"]), f"https://{each['host']}") for each in found]
     lines = columns(("cluster", "objects", "server"), rows)
-    answer(as_json, {"clusters": found}, *(lines or ["no clusters"]))
+    return {"clusters": found}, lines or ["no clusters"]
 
 
 @k8s.command()
 @click.argument("name", metavar="projects/P/locations/L/clusters/C")
-@options.json_option
-def begin(*, name: str, as_json: bool) -> None:
+@answered
+def begin(*, name: str) -> Answer:
     """Serve a cluster without the GKE API; `end` forgets it."""
     made = running_clusters().begin_cluster(name)
-    answer(as_json, made, f"{name} answers at https://{made['host']}")
+    return made, f"{name} answers at https://{made['host']}"
 
 
 @k8s.command()
 @_cluster
-@options.json_option
-def end(*, cluster: str, as_json: bool) -> None:
+@answered
+def end(*, cluster: str) -> Answer:
     """Forget a cluster of `begin`, and all that is in it."""
     running_clusters().end_cluster(cluster)
-    answer(as_json, {"ended": cluster}, "the cluster is gone")
+    return {"ended": cluster}, "the cluster is gone"
 
 
 @k8s.command()
@@ -76,11 +77,10 @@ def kubeconfig(*, cluster: str) -> None:
 )  # fmt: skip
 @_namespace
 @_cluster
-@options.json_option
+@answered
 def status(
-    *, kind: str, name: str, sets: tuple[str, ...], conditions: tuple[str, ...], namespace: str, cluster: str,
-    as_json: bool,
-) -> None:  # fmt: skip
+    *, kind: str, name: str, sets: tuple[str, ...], conditions: tuple[str, ...], namespace: str, cluster: str
+) -> Answer:
     """Set the status of an object, as its controller would.
 
     \b
@@ -89,17 +89,17 @@ def status(
     """
     said = clusters.say(kind, name, cluster, namespace, sets, conditions)
     shown = yaml.safe_dump({"status": said.get("status", {})}, sort_keys=False).rstrip()
-    answer(as_json, said, shown)
+    return said, shown
 
 
 @k8s.command()
 @click.argument("name")
 @_cluster
-@options.json_option
-def preempt(*, name: str, cluster: str, as_json: bool) -> None:
+@answered
+def preempt(*, name: str, cluster: str) -> Answer:
     """Preempt a node with its pods. Its node pool creates it again at the next request."""
     running_clusters().remove_kube_node(name, cluster=cluster)
-    answer(as_json, {"preempted": name}, f"{name} is gone, and its pods")
+    return {"preempted": name}, f"{name} is gone, and its pods"
 
 
 @k8s.command()
@@ -107,21 +107,21 @@ def preempt(*, name: str, cluster: str, as_json: bool) -> None:
 @click.argument("text")
 @_namespace
 @_cluster
-@options.json_option
-def log(*, pod: str, text: str, namespace: str, cluster: str, as_json: bool) -> None:
+@answered
+def log(*, pod: str, text: str, namespace: str, cluster: str) -> Answer:
     """Add a line to the log of a pod."""
     running_clusters().say_log(pod, f"{text}\n", namespace=namespace, cluster=cluster)
-    answer(as_json, {"pod": pod, "text": text}, f"the log of {pod} has the line")
+    return {"pod": pod, "text": text}, f"the log of {pod} has the line"
 
 
 @k8s.command()
 @click.argument("config", type=options.A_FILE_THERE)
 @click.option("--cluster", default="", metavar="projects/P/locations/L/clusters/C", help="Every cluster if not given.")
-@options.json_option
-def use(*, config: Path, cluster: str, as_json: bool) -> None:
+@answered
+def use(*, config: Path, cluster: str) -> Answer:
     """Use the API server of a kubeconfig for clusters: what `up` declares in them goes there.
 
     That server is to take the token `local`, which stands for Google's.
     """
     endpoint = clusters.use(config, cluster)
-    answer(as_json, {"endpoint": endpoint}, f"the API server of {cluster or 'every cluster'} is {endpoint}")
+    return {"endpoint": endpoint}, f"the API server of {cluster or 'every cluster'} is {endpoint}"

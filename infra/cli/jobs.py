@@ -9,7 +9,6 @@ from functools import cached_property, partial, wraps
 from typing import Any
 
 import click
-from rich.text import Text
 
 from infra.cli import options
 from infra.cli.call import Invocation, called
@@ -30,8 +29,9 @@ from infra.operations.errors import Refusal
 from infra.operations.jobs import JobBackend, open_jobs, rendered, state_json, state_row, waiting_words
 from infra.operations.smoke import STEPS, SmokeOrder, smoke
 from infra.operations.workspace import workspace
+from infra.preview.toned import Tone, toned
 
-_STYLES = {"success": "green", "cancelled": "dim", JobPhase.RUNNING: "cyan"}
+_TONES = {"success": Tone.GOOD, "cancelled": Tone.QUIET, JobPhase.RUNNING: Tone.WORKING}
 _name = click.argument("name", metavar="NAME")
 
 
@@ -240,9 +240,9 @@ def smoke_command(call: Invocation, place: JobPlace, **order: str) -> int:
     done = []
     for step in smoke(SmokeOrder(**order), workspace().home / "jobs", lambda: place.jobs):
         done.append(step)
-        mark = Text("passed", "green") if step.passed else Text("FAILED", "bold red")
+        mark = ("passed", Tone.GOOD) if step.passed else ("FAILED", Tone.PROBLEM)
         said = f"  {step.said}" if step.said else ""
-        call.say(Text.assemble(f"{step.name:8}", mark, f"  {step.seconds:.1f} s", said))
+        call.say(toned(f"{step.name:8}", mark, f"  {step.seconds:.1f} s", said))
     steps = [{"step": each.name, "passed": each.passed, "seconds": each.seconds, "said": each.said} for each in done]
     return call.end({"steps": steps}, failed=not done[-1].passed)
 
@@ -264,7 +264,8 @@ def _tell(call: Invocation, state: JobState, more: str = "") -> None:
     if call.as_json:
         return
     stands = state.outcome or state.phase
-    call.say(Text.assemble((state.name, "bold"), " ", (stands, _STYLES.get(stands, "yellow")), f" on {state.backend}"))
+    tone = _TONES.get(stands, Tone.WARNING)
+    call.say(toned((state.name, Tone.HEADING), " ", (stands, tone), f" on {state.backend}"))
     call.say(*(f"  {line}" for line in (*waiting_words(state), *state.because)))
     if more and state.phase is not JobPhase.ENDED:
-        call.say(f"  {more}", style="dim")
+        call.say(f"  {more}", tone=Tone.QUIET)

@@ -21,6 +21,8 @@ from infra.operations.stacks.stack_file import configured
 from infra.preview import markdown, text
 from infra.preview.comment import Preview, comment
 from infra.preview.meaning import Meaning
+from infra.preview.plan_lines import describe_findings
+from infra.preview.toned import Tone
 
 
 @click.command()
@@ -33,10 +35,13 @@ from infra.preview.meaning import Meaning
 @click.option(
     "--facts", type=options.A_FILE, help="With markdown: a JSON file of what other rooms know, as for explain."
 )
+@click.option("--save", type=options.A_FILE, help="Write the plan to FILE, for `up --plan FILE`.")
 @options.each(options.place_options, options.refresh_option, options.work_options, options.yes_option)
 @options.format_options
 @called
-def preview_command(call: Invocation, *, source: Path | None, base: str | None, facts: Path | None) -> int:
+def preview_command(
+    call: Invocation, *, source: Path | None, base: str | None, facts: Path | None, save: Path | None
+) -> int:
     """Say what up would change, resource by resource and in VMs and chips. Nothing is changed. With --refresh also
     which grants stand in policies of registries, buckets, accounts and secrets that no stack declares.
 
@@ -44,11 +49,13 @@ def preview_command(call: Invocation, *, source: Path | None, base: str | None, 
     stack file is invalid.
     """
     # Engines and Google's clients, which an explanation needs not.
-    from infra.cli.render.stacks import show_findings, show_grants, show_planned
+    from infra.cli.render.stacks import show_planned
+    from infra.operations.stacks import saved
     from infra.operations.stacks.findings import recorded
     from infra.operations.stacks.pools import policies_of
     from infra.operations.stacks.preview import judged, preview
     from infra.operations.stacks.stack_file import declared
+    from infra.operations.stacks.stack_words import grants_shown
 
     granted = {}
     with _telling_failures(call, base, facts) as meaning:
@@ -64,11 +71,13 @@ def preview_command(call: Invocation, *, source: Path | None, base: str | None, 
             show_planned(call.console, planned)
             if call.refresh:
                 seen = policies_of(wanted.config, session.endpoint)
-                show_grants(call.console, seen)
+                call.say(*grants_shown(seen))
                 granted = {"grants": plain(seen)}
-    show_findings(call.console, planned.findings)
+    call.say(*describe_findings(planned.findings))
+    if save is not None:
+        saved.save(planned, save)
     if planned.changes and not planned.stopped:
-        call.say(f"next: ./tidepool up {call.stack}", style="dim")
+        call.say(f"next: ./tidepool up {call.stack}{f' --plan {save}' if save else ''}", tone=Tone.QUIET)
     if call.form is Form.MARKDOWN:
         echo(comment(Preview(stack=call.stack, plan=planned.plan, meaning=meaning, findings=planned.findings)))
     return call.end(planned.to_json() | granted, failed=planned.stopped)

@@ -16,8 +16,7 @@ import click
 from infra.cli import options
 from infra.cli.call import Invocation, called
 from infra.cli.echo import echo
-from infra.cli.render.console import people
-from infra.cli.render.stacks import show_findings
+from infra.cli.render.console import people, say
 from infra.github import artifact, drift
 from infra.github.client import PUBLIC_API
 from infra.model.stepset import why_approval
@@ -31,6 +30,7 @@ from infra.operations.stacks.comment import (
 )
 from infra.operations.stacks.explain import read_facts
 from infra.operations.stacks.findings import recorded_steps, reviewed_digest
+from infra.preview.plan_lines import describe_findings
 
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -105,7 +105,7 @@ def write(
     written = write_comment(stacks, base, head, read_facts(facts), plans)
     for each in written.previews:
         if each.plan is not None:
-            show_findings(people(as_json=True), each.findings)
+            say(people(as_json=True), *describe_findings(each.findings))
     made = written.artifact
     artifact.write(out, made)
     names = [each.stack for each in written.previews]

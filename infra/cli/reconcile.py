@@ -1,58 +1,40 @@
 """`./tidepool reconcile` and `broker`: by hand what `infra.fleet.service` does on Cloud Run.
 
-Owns what is asked before the first sweep, and how sweeps and the broker's decisions are told: where only changes are
-asked for, what stood in the sweep before is not said again. How many sweeps there are is `infra.operations.reconcile`;
-where they happen, `infra.operations.fleet.looks`.
+Owns what is asked before the first sweep. How many sweeps there are is `infra.operations.reconcile`, what is told of
+them `infra.operations.sweep_words`; where they happen, `infra.operations.fleet.looks`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 
 import click
-from rich.console import Console
-from rich.text import Text
 
 from infra.cli import options
 from infra.cli.call import Invocation, called, called_aside
 from infra.cli.echo import echo, machines, works_on
 from infra.cli.failures import FAILED
-from infra.cli.render.console import indented, say
 from infra.operations import broker
 from infra.operations.errors import Failure, Interruption
 from infra.operations.fleet.looks import swept_place
 from infra.operations.ports import CloudName
-from infra.operations.reconcile import (
-    EVERY,
-    Result,
-    Swept,
-    UnsettledError,
-    Unswept,
-    held_words,
-    outcome_words,
-    reconcile,
-    summary,
-    unsettled,
-    waiting_words,
-)  # fmt: skip
-from infra.preview.words import clock, span
+from infra.operations.reconcile import EVERY, UnsettledError, Unswept, reconcile
+from infra.operations.sweep_words import SweepNews, unsettled
+from infra.preview.toned import Tone
 
 
 @click.command()
 @options.each(options.stack_argument, options.cloud_option)
 @click.option("--watch", is_flag=True, help="Sweep again and again, until interrupted.")
 @click.option(
-    "--until-settled",
-    is_flag=True,
+    "--until-settled", is_flag=True,
     help="Sweep until nothing is left to do, and say what changes. On the local cloud its clock is moved.",
-)
+)  # fmt: skip
 @click.option(
-    "--retry",
-    is_flag=True,
+    "--retry", is_flag=True,
     help="In the first sweep that can begin, make again what could not be made, though it has to wait.",
-)
+)  # fmt: skip
 @click.option("--every", type=click.FloatRange(1), default=EVERY, show_default=True, help="Seconds between two sweeps.")
 @options.each(options.yes_option, options.json_option)
 @click.option(
@@ -84,8 +66,7 @@ def reconcile_command(
     agree = partial(call.ask_before_google, f"Reconciling the fleet of {stack}")
     place, guests = swept_place(stack, call.cloud, call.teller, agree)
     works_on(CloudName.GOOGLE if place.endpoint is None else CloudName.LOCAL)
-    last = None
-    teller = SweepTeller(console=call.console, only_changes=until_settled)
+    last, news = None, SweepNews(only_changes=until_settled)
     try:
         for last in reconcile(
             stack, place, watch=watch, until_settled=until_settled, retry=retry, every=every, guests=guests,
@@ -93,11 +74,11 @@ def reconcile_command(
         ):  # fmt: skip
             if isinstance(last, Unswept):
                 if watch:
-                    call.say(last.reason, style="yellow")
+                    call.say(last.reason, tone=Tone.WARNING)
             elif as_json:
                 machines(last.to_json())
             elif not log:
-                teller.tell(last)
+                call.say(*news.of(last))
     except UnsettledError as error:
         raise Failure(unsettled(error)) from None
     except KeyboardInterrupt as error:
@@ -105,7 +86,7 @@ def reconcile_command(
     if last is None or isinstance(last, Unswept):
         return FAILED
     if until_settled and not (as_json or log):
-        teller.settled(last)
+        call.say(news.settled(last))
     return FAILED if last.failed else 0
 
 
@@ -131,49 +112,3 @@ def serve(call: Invocation, *, host: str, port: int) -> None:
     call.say(f"the broker of {call.stack} on {ready.cloud.said} listens at {at}")
     told = broker.line if call.as_json else broker.said
     ready.serve(lambda facts: echo(told(facts)), host=host, port=port)
-
-
-@dataclass(slots=True, kw_only=True)
-class SweepTeller:
-    """Tells sweeps in the order in which they are. only_changes: what the one before said is not said again."""
-
-    console: Console
-    only_changes: bool
-    _count: int = 0
-    _first: Swept | None = None
-    _said: set[str] = field(default_factory=set)
-    _serving: frozenset[str] | None = None
-
-    def tell(self, swept: Swept) -> None:
-        serving, standing = swept.serving, list(_standing(swept))
-        lines = [*_done(swept)]
-        if self.only_changes and serving is not None and self._serving is not None:
-            lines += [Text(f"serves {vm}", style="green") for vm in sorted(serving - self._serving)]
-        lines += [line for line in standing if not (self.only_changes and line.plain in self._said)]
-        self._said = {line.plain for line in standing}
-        self._serving = serving if serving is not None else self._serving
-        if lines or not self.only_changes or self._first is None:
-            say(self.console, f"{swept.at:%Y-%m-%d %H:%M:%S} {summary(swept)}")
-        for line in lines:
-            indented(self.console, line)
-        self._count += 1
-        self._first = self._first or swept
-
-    def settled(self, swept: Swept) -> None:
-        """The last line, where nothing is left. Times are the cloud's."""
-        took = swept.at - (self._first or swept).at
-        sweeps = "1 sweep" if self._count == 1 else f"{self._count} sweeps"
-        say(self.console, f"settled after {sweeps}, {span(took)} of the cloud's clock")
-
-
-def _done(swept: Swept) -> Iterator[Text]:
-    for outcome in swept.outcomes:
-        yield Text(outcome_words(outcome), style="red" if outcome.result is Result.FAILED else "")
-
-
-def _standing(swept: Swept) -> Iterator[Text]:
-    decision, now = swept.decision, swept.at
-    yield from (Text(f"held {held_words(each, now)}", style="yellow") for each in decision.held)
-    yield from (Text(f"waiting {waiting_words(each, now)}", style="dim") for each in decision.waiting)
-    for finding in decision.findings:
-        yield Text(f"stands {finding.subject}: {finding.reason} (since {clock(finding.since, now)})", style="dim")

@@ -11,6 +11,7 @@ import click
 from infra.cli import options
 from infra.cli.call import Invocation, called
 from infra.cli.echo import echo
+from infra.operations.ports import Tone
 from infra.operations.run_on import LIMIT, RunOrder, run_on
 
 
@@ -70,8 +71,9 @@ def command(call: Invocation, *, no_tree: bool, tree: Path, limit: float, argv: 
     if not call.as_json:
         told = f"{ended.reason}: {ended.says}"
         stood = f"{ended.vm} stood for {ended.vm_seconds} s in {ended.zone}, {ended.capacity}"
-        call.say(told, stood, *ended.results, style="" if ended.done else "red")
+        call.say(told, stood, *ended.results, tone=Tone.PLAIN if ended.done else Tone.PROBLEM)
         if ended.left:
-            call.say(f"not deleted: {ended.left}; the controller does once its time to live is over", style="bold red")
+            left = f"not deleted: {ended.left}; the controller does once its time to live is over"
+            call.say(left, tone=Tone.PROBLEM)
     sys.stdout.flush()
     return call.end(ended.to_json(), failed=not ended.done)

@@ -8,15 +8,15 @@ from functools import partial
 from pathlib import Path
 
 import click
-from rich.text import Text
 
 from infra.cli import options
 from infra.cli.call import Invocation, called
 from infra.cli.echo import echo, machines
 from infra.cli.failures import FAILED
-from infra.cli.render.console import people, show, table
+from infra.cli.render.console import people, say
 from infra.operations.checkout import bench, checks, lock
-from infra.operations.setup.doctor import diagnose
+from infra.operations.checkout.figures import figures_shown
+from infra.operations.setup.doctor import diagnose, diagnosis_shown
 from infra.tools import install
 
 
@@ -30,18 +30,8 @@ def doctor_command(call: Invocation) -> None:
     """
     found = diagnose()
     call.tell(found.to_json())
-    if call.as_json:
-        return
-    drawn = table("present", "name", "meaning", folded=("meaning",))
-    drawn.show_header = False
-    for finding in found.findings:
-        mark = Text("yes", style="green") if finding.present else Text("no", style="yellow")
-        # The home folder as people write it.
-        what = f"{finding.found.replace(str(Path.home()), '~')}: " if finding.found else ""
-        drawn.add_row(mark, finding.name, Text(f"{what}{finding.meaning}"))
-    show(call.console, drawn)
-    so = f"commands use {found.choice}" if found.choice else f"up, preview and the like refuse: {found.refusal}"
-    call.say(f"\nWith this, {so}.")
+    if not call.as_json:
+        call.say(*diagnosis_shown(found, str(Path.home())))
 
 
 @click.command()
@@ -95,17 +85,7 @@ def bench_command(*, sizes: Sequence[int], runs: int, as_json: bool) -> None:
     if as_json:
         machines({"figures": [asdict(figure) for figure in measured]})
         return
-    console = people()
-    official = {(figure.case, figure.vms): figure for figure in measured if figure.engine == "pulumi"}
-    counted = ("VMs", "seconds", "CPU s", "peak MB", "ms/VM", "time ratio", "memory ratio")
-    drawn = table("case", "engine", *counted, right=counted)
-    drawn.title = "Previews and applies"
-    for figure in measured:
-        drawn.add_row(*bench.cells(figure, official))
-    show(console, drawn)
-    source = "measured beside it" if official else "published figures (CLI 3.259, 2 cores)"
-    console.print(f"Ratios are to the official engine, {source}; below 1 is faster or smaller.")
-    console.print(bench.growth(measured))
+    say(people(), *figures_shown(measured))
 
 
 @click.command()

@@ -14,23 +14,25 @@ from infra.cli import options
 from infra.cli.call import Invocation, called, called_aside
 from infra.cli.echo import echo
 from infra.cli.failures import FAILED
-from infra.cli.render.cluster import show_cluster
 from infra.cli.render.progress import Progress
-from infra.cli.render.stacks import show_findings, show_plan, show_planned, show_pools
+from infra.cli.render.stacks import show_plan, show_planned
 from infra.model.plan import Plan
 from infra.model.planned_capacity import outcomes
 from infra.operations.errors import Failure
-from infra.operations.fleet.status import coming_line
-from infra.operations.ports import Tone
 from infra.operations.session import give_clusters, open_session
 from infra.operations.stacks import destroy, state
-from infra.operations.stacks.aftermath import Aftermath, look_after
+from infra.operations.stacks.aftermath import look_after
 from infra.operations.stacks.apply import apply, plan_apply
 from infra.operations.stacks.nodes import nodes_now
 from infra.operations.stacks.pools import pools_now
 from infra.operations.stacks.preview import Planned, run_document
+from infra.operations.stacks.saved import insist_on
 from infra.operations.stacks.stack_file import declared
-from infra.preview.run_lines import drift, outcome, registries_line
+from infra.operations.stacks.stack_words import aftermath_shown, pools_shown
+from infra.preview.cluster_lines import cluster_shown
+from infra.preview.plan_lines import describe_findings
+from infra.preview.run_lines import drift, outcome
+from infra.preview.toned import Tone
 
 
 @click.command()
@@ -39,9 +41,10 @@ from infra.preview.run_lines import drift, outcome, registries_line
 @click.option(
     "--kube", type=options.A_FILE_THERE, metavar="KUBECONFIG", help="An API server for the local cloud's clusters."
 )
+@click.option("--plan", "saved", type=options.A_FILE_THERE, help="Do what `preview --save` has written, or nothing.")
 @options.each(options.yes_option, options.json_option)
 @called
-def up_command(call: Invocation, *, no_drain: bool, kube: Path | None) -> int:
+def up_command(call: Invocation, *, no_drain: bool, kube: Path | None, saved: Path | None) -> int:
     """Make the cloud as the stack file says: show the plan, apply it, and show how every pool stands. The manifest
     and the start-up bundle are its first resources, so that the fleet bucket has them also when a part failed; where
     VMs come and others go, the manifest declares both until the others do.
@@ -51,7 +54,8 @@ def up_command(call: Invocation, *, no_drain: bool, kube: Path | None) -> int:
     quota has no room for both, the VMs that give chips back go before, under the same confirmation (docs/phases.md).
     One pool's failure keeps no other from being applied; the next run does only what is missing.
 
-    The local cloud is started where it does not run, and left running. On Google Cloud the plan is asked about first.
+    The local cloud is started where it does not run, and left running. On Google Cloud the plan is asked about first,
+    unless --plan says what was agreed on: then nothing is done where another resource or value would change.
     Exit code 0 when all is done, 1 when something failed or a rule stops it (docs/rules.md), 2 when the stack file is
     invalid and nothing was changed.
     """
@@ -61,17 +65,20 @@ def up_command(call: Invocation, *, no_drain: bool, kube: Path | None) -> int:
         give_clusters(session, kube)
     planned = plan_apply(session, wanted, drains=not no_drain)
     show_planned(call.console, planned)
-    show_findings(call.console, planned.findings)
+    call.say(*describe_findings(planned.findings))
     if planned.stopped:
         if planned.findings and not call.as_json:
             session.say("nothing was changed: mend the findings above that stop it, or except them in the stack file")
         return call.end(planned.to_json(), failed=True)
-    call.ask_before_google(f"Applying this plan for {call.stack}", session.cloud)
+    if saved is not None:
+        insist_on(saved, planned)
+    else:
+        call.ask_before_google(f"Applying this plan for {call.stack}", session.cloud)
     progress = Progress(call.console, total=planned.changes, heard=planned.plan.diagnostics)
     run = apply(session, planned, progress, drains=not no_drain)
     call.say(*outcome(run, progress.seconds))
     after = look_after(wanted.config, run, session.endpoint)
-    _show_aftermath(call, after)
+    call.say(*aftermath_shown(after))
     told = {"outcomes": [each.to_json() for each in outcomes(run)]}
     more = planned.findings_json | told | after.to_json()
     return _end(call, run, progress.seconds, more, planned, failed=bool(run.failed or after.problems))
@@ -96,10 +103,8 @@ def refresh_command(call: Invocation) -> int:
     run = state.refresh(session, progress)
     call.say(*drift(run, progress.seconds))
     pools, silent = pools_now(config, session.endpoint)
-    call.say("")
-    show_pools(call.console, call.stack, pools)
-    if cluster := nodes_now(config, session.endpoint):
-        show_cluster(call.console, cluster)
+    cluster = nodes_now(config, session.endpoint)
+    call.say("", *pools_shown(call.stack, pools), *(cluster_shown(cluster) if cluster else ()))
     more = {"pools": [pool.to_json() for pool in pools], "cluster": cluster.to_json() if cluster else None}
     return _end(call, run, progress.seconds, more, failed=bool(run.failed or silent))
 
@@ -165,21 +170,6 @@ def _end(
     rows, phases = (planned.rows, planned.phases) if planned else ((), None)
     call.tell(run_document(run, rows, phases, seconds=seconds, code=code) | dict(more))
     return code
-
-
-def _show_aftermath(call: Invocation, after: Aftermath) -> None:
-    """What is there after an apply."""
-    call.say(*(f"problem: {problem}" for problem in after.problems), style="bold red")
-    if after.manifest is not None:
-        call.say(str(after.manifest), style="dim")
-    if after.building:
-        call.say(f"builds started, whose triggers have other steps now: {', '.join(after.building)}")
-    call.say(*map(coming_line, after.rollouts), "")
-    show_pools(call.console, after.config.stack, after.pools)
-    if after.cluster is not None:
-        show_cluster(call.console, after.cluster)
-    if after.registries:
-        call.say("", registries_line(after.registries))
 
 
 @click.command()

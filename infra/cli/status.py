@@ -6,20 +6,16 @@ import json
 import time
 
 import click
-from rich.text import Text
 
 from infra.cli import options
 from infra.cli.call import Invocation, called, called_aside
 from infra.cli.echo import echo, machines
 from infra.cli.render.console import is_live
-from infra.cli.render.status import show_status
 from infra.operations.fleet.looks import published_manifest
-from infra.operations.fleet.status import Statuses, Story, why
+from infra.operations.fleet.status import Statuses, why
+from infra.operations.fleet.status_words import status_shown, timeline_shown
 from infra.operations.session import cloud_without_engine
 from infra.operations.stacks.stack_file import stack_file
-from infra.preview.words import ago, due
-
-_STYLES = {"controller": "cyan", "vm": "green", "broker": "magenta", "tpu api": "blue"}
 
 
 @click.command()
@@ -51,8 +47,7 @@ def status_command(call: Invocation, *, watch: bool, every: float) -> None:
             if watch and is_live(call.console):
                 call.console.clear()
             for each in found:
-                call.say("")
-                show_status(call.console, each, cloud_without_engine(call.cloud).cloud.said)
+                call.say("", *status_shown(each, cloud_without_engine(call.cloud).cloud.said))
         if not watch:
             return
         time.sleep(every)
@@ -68,10 +63,10 @@ def why_command(call: Invocation, *, vm: str) -> None:
 
     It reads what the controller remembers, the VM's own report and the broker's record, and changes nothing.
     """
-    story = why(vm, stack=call.within, cloud=call.cloud, teller=call.teller)
-    call.end(story.to_json())
+    told = why(vm, stack=call.within, cloud=call.cloud, teller=call.teller)
+    call.end(told.to_json())
     if not call.as_json:
-        _show(call, story, cloud_without_engine(call.cloud).cloud.said)
+        call.say(*timeline_shown(told, cloud_without_engine(call.cloud).cloud.said))
 
 
 @click.group()
@@ -95,17 +90,3 @@ def show(call: Invocation) -> None:
         machines({"generation": record.generation, "manifest": record.body})
     else:
         echo(json.dumps(record.body, indent=2))
-
-
-def _show(call: Invocation, told: Story, cloud: str) -> None:
-    call.say(Text.assemble((told.vm, "bold"), f"  of {told.stack} on {cloud}, at {told.at:%Y-%m-%d %H:%M:%S} UTC"))
-    call.say(*(f"  now: {line}" for line in told.now))
-    for step in told.next:
-        when = f" at {due(step.at, told.at)}, {ago(step.at, told.at)}" if step.at else ""
-        call.say(f"  next{when}: {step.what}")
-    if not told.story:
-        call.say("no timeline: it was never made, or the controller no longer remembers it")
-    width = max((len(ago(line.at, told.at)) for line in told.story), default=0)
-    for line in told.story:
-        when = f"{line.at:%m-%d %H:%M:%S}  {ago(line.at, told.at):>{width}}  "
-        call.say(Text.assemble(when, (f"{line.source:<10}", _STYLES[line.source]), f"  {line.what}"))

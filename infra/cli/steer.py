@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import click
 
 from infra.cli import options
 from infra.cli.call import Invocation, called
-from infra.cli.render.status import rollout_line
 from infra.operations.fleet import requests, rollout
 from infra.operations.fleet.drain import drain, end_drain
 from infra.operations.fleet.drained import still
 from infra.operations.fleet.looks import Fleet, open_fleet, stack_of
+from infra.operations.fleet.status_words import rollout_line
+from infra.preview.toned import Tone
 
 _about = options.each(options.stack_option, options.cloud_option, options.yes_option, options.json_option)
 _pool = click.argument("pool", metavar="POOL")
@@ -41,11 +44,10 @@ def drain_command(call: Invocation, *, subject: str, minutes: int | None, by: st
         return call.end(released.to_json())
     done = drain(fleet, subject, minutes=minutes, by=by)
     if done.left:
-        call.say(
-            f"after {done.minutes} minutes these are not quiet: {still(done.left)}; the drain stands", style="yellow"
-        )
+        said = f"after {done.minutes} minutes these are not quiet: {still(done.left)}; the drain stands"
+        call.say(said, tone=Tone.WARNING)
     else:
-        call.say(f"{subject} is drained; `./tidepool drain {subject} --end` ends it", style="green")
+        call.say(f"{subject} is drained; `./tidepool drain {subject} --end` ends it", tone=Tone.GOOD)
     return call.end(done.to_json(), failed=bool(done.left))
 
 
@@ -76,9 +78,7 @@ def status(call: Invocation, *, pool: str | None) -> None:
 @called
 def pause(call: Invocation, *, pool: str | None) -> None:
     """Let no more VMs of POOL, or of every pool, get what is new. Those that have it keep it."""
-    asked = _asked(call, "Pausing rollouts", pool)
-    asked.pause()
-    _answer(call, asked, "paused")
+    _steer(call, "Pausing rollouts", pool, rollout.pause)
 
 
 @rollout_command.command()
@@ -87,9 +87,7 @@ def pause(call: Invocation, *, pool: str | None) -> None:
 @called
 def resume(call: Invocation, *, pool: str | None) -> None:
     """Go on with what was paused. What went back stays back: `rollout redo` tries it again."""
-    asked = _asked(call, "Resuming rollouts", pool)
-    asked.resume()
-    _answer(call, asked, "resumed")
+    _steer(call, "Resuming rollouts", pool, rollout.resume)
 
 
 @rollout_command.command()
@@ -102,14 +100,7 @@ def undo(call: Invocation, *, pool: str) -> None:
     That image or bundle is not rolled out again until `rollout redo`; of one that went back by itself nobody is alerted
     any more. To take a promotion itself back there is `images undo`.
     """
-    asked = _asked(call, "Undoing the rollout", pool)
-    undone = rollout.undo(asked.fleet, pool)
-    if not undone.changed:
-        _answer(call, asked, None, f"{undone.parts} of {pool} was taken back already")
-        return
-    if undone.leaves_no_image:
-        call.say(f"{pool} ran no image before; on Google Cloud a VM without one takes no job")
-    _answer(call, asked, "undone", f"taken back: {undone.parts}")
+    _steer(call, "Undoing the rollout", pool, rollout.undo)
 
 
 @rollout_command.command()
@@ -118,31 +109,19 @@ def undo(call: Invocation, *, pool: str) -> None:
 @called
 def redo(call: Invocation, *, pool: str) -> None:
     """Try again in POOL what was undone or went back by itself, behind a canary, as it is promoted or published."""
-    asked = _asked(call, "Redoing the rollout", pool)
-    redone = rollout.redo(asked.fleet, pool)
-    if redone.changed:
-        _answer(call, asked, "redone", f"tried again: {redone.parts}")
-    else:
-        _answer(call, asked, None, f"{redone.parts} of {pool} was not taken back")
+    _steer(call, "Redoing the rollout", pool, rollout.redo)
 
 
-def _asked(call: Invocation, what: str, pool: str | None) -> rollout.Steered:
-    """The fleet, and the pools of it that are meant."""
-    found = rollout.steered(pool, call.within, call.cloud, call.teller)
-    fleet = found.fleet
+def _steer(
+    call: Invocation, what: str, pool: str | None, steer: Callable[[rollout.RolloutPools], rollout.Steered]
+) -> None:
+    """Ask for a change of the pools' rollouts, and say what follows."""
+    pools = rollout.rollout_pools(pool, call.within, call.cloud, call.teller)
+    fleet = pools.fleet
     call.ask_before_google(f"{what} of {pool or f'every pool of {fleet.stack}'}", fleet.session.cloud)
-    return found
-
-
-def _answer(call: Invocation, asked: rollout.Steered, what: str | None, said: str = "") -> None:
-    """what: None where what is asked for stands already, which is well."""
-    if what is None:
-        call.say(f"{said}; nothing to do")
-    else:
-        if said:
-            call.say(said)
-        call.say(f"{what}: {', '.join(asked.pools)}; the controller obeys at its next sweep")
-    call.end({"stack": asked.fleet.stack, "pools": list(asked.pools), "wish": what})
+    done = steer(pools)
+    call.say(*done.lines)
+    call.end({"stack": fleet.stack, "pools": list(pools.names), "wish": done.request})
 
 
 @click.group()
@@ -163,9 +142,7 @@ def lost(call: Invocation, *, zone: str) -> None:
     VMs of a zone that answers stay. If the zone comes back with VMs whose slots were made elsewhere, one of each two
     takes no more jobs, and is deleted once it has none.
     """
-    fleet = _fleet(call, zone, f"Giving up {zone}")
-    requests.give_up_zone(fleet, zone)
-    _zone_is(call, fleet, zone, "lost")
+    _request(call, zone, "lost", f"Giving up {zone}", requests.give_up_zone)
 
 
 @zone_command.command()
@@ -174,17 +151,12 @@ def lost(call: Invocation, *, zone: str) -> None:
 @called
 def found(call: Invocation, *, zone: str) -> None:
     """Make VMs in ZONE again. Those at fallbacks come home as after a stockout."""
-    fleet = _fleet(call, zone, f"Taking back that {zone} is lost")
-    requests.take_back_zone(fleet, zone)
-    _zone_is(call, fleet, zone, "found")
+    _request(call, zone, "found", f"Taking back that {zone} is lost", requests.take_back_zone)
 
 
-def _fleet(call: Invocation, zone: str, what: str) -> Fleet:
+def _request(call: Invocation, zone: str, what: str, doing: str, request: Callable[[Fleet, str], object]) -> None:
     fleet = requests.fleet_in(zone, call.within, call.cloud, call.teller)
-    call.ask_before_google(f"{what} for {fleet.stack}", fleet.session.cloud)
-    return fleet
-
-
-def _zone_is(call: Invocation, fleet: Fleet, zone: str, what: str) -> None:
+    call.ask_before_google(f"{doing} for {fleet.stack}", fleet.session.cloud)
+    request(fleet, zone)
     call.say(f"{zone} is {what} for {fleet.stack}; the controller obeys at its next sweep")
     call.end({"stack": fleet.stack, "zone": zone, "wish": what})

@@ -7,15 +7,12 @@ from dataclasses import asdict
 from pathlib import Path
 
 import click
-from rich.text import Text
 
 from infra.cli import options
 from infra.cli.call import Invocation, called
-from infra.cli.render.console import below, show, table
 from infra.operations.errors import Refusal
-from infra.operations.workflows.check import WorkflowTrouble, check_checkout, check_here
+from infra.operations.workflows.check import check_checkout, check_here
 from infra.operations.workflows.explained import (
-    OWN,
     FileTold,
     coverage_document,
     coverages,
@@ -25,13 +22,9 @@ from infra.operations.workflows.explained import (
 )
 from infra.operations.workflows.pin import NEWEST, pin_actions
 from infra.operations.workflows.scene import DEFAULT_SPEC
+from infra.operations.workflows.workflow_words import checked_shown, coverage_shown, explained_shown
 from infra.operations.workflows.write import Wrote, write_back, write_checkout, write_here
-from workflows.coverage import Coverage
-from workflows.spec import Spec
 from workflows.world import TABLE
-
-_COMMANDS = ("./tidepool ", "git ")
-"""How what is to be run begins; all else is to be written."""
 
 
 @click.command(name="workflows", short_help="Write and check the workflow files that are generated.")
@@ -94,7 +87,7 @@ def command(
         call.say(f"wrote {file}: {count} tests; ./tidepool workflows --coverage")
         return call.end({"file": file, "tests": count})
     if action == "coverage":
-        return _covered(call, coverages(spec))
+        return _covered(call, spec)
     if action == "check":
         return _checked(call, target, spec)
     if target is None:
@@ -112,35 +105,13 @@ def _wrote(call: Invocation, wrote: Wrote) -> int:
 
 def _checked(call: Invocation, target: Path | None, spec: str | None) -> int:
     checked = check_checkout(target, spec) if target else check_here()
-    for each in checked.troubles:
-        _show_trouble(call, each)
-    stopping = checked.stops
-    warned = len(checked.troubles) - stopping
-    more = f", {warned} to know of" if warned else ""
-    said = f"{stopping} to mend{more}" if stopping else f"{checked.files} generated files: nothing to mend{more}"
-    call.say(said, style="bold red" if stopping else "bold green")
-    return call.end({"findings": [asdict(each) for each in checked.troubles]}, failed=bool(stopping))
-
-
-def _show_trouble(call: Invocation, each: WorkflowTrouble) -> None:
-    style = "red" if each.stops else "yellow"
-    below(call.console, Text.assemble((each.subject, "bold"), "  ", (f"[{each.state}]", style)), by=0)
-    for why in each.why:
-        below(call.console, why)
-    below(call.console, f"{'run' if each.mend.startswith(_COMMANDS) else 'write'}: {each.mend}", style="dim")
+    call.say(*checked_shown(checked))
+    return call.end({"findings": [asdict(each) for each in checked.troubles]}, failed=bool(checked.stops))
 
 
 def _explained(call: Invocation, files: Iterable[FileTold]) -> int:
     for each in files:
-        made = "this repository's own" if each.of == OWN else f"of the specification {each.of}"
-        told = f"  {each.name}, {made}; on {', '.join(each.events)}"
-        below(call.console, Text.assemble((each.path, "bold"), told), by=0)
-        for job in each.jobs:
-            below(call.console, Text.assemble((job.id, "bold"), f"  {job.source}"))
-            below(call.console, job.says, by=4, style="dim")
-            limit = f", {job.timeout_minutes:g} minutes at most" if job.timeout_minutes else ""
-            for line in (f"on {', '.join(job.runs_on)}{limit}", *job.why.splitlines()):
-                below(call.console, line, by=4)
+        call.say(*explained_shown(each))
     return call.end({"files": [asdict(each) for each in files]})
 
 
@@ -151,29 +122,9 @@ def _newer(call: Invocation, file: Path) -> int:
     return call.end({"newer": [each.to_json() for each in found]}, failed=bool(found))
 
 
-def _covered(call: Invocation, found: Iterable[tuple[Spec, Coverage]]) -> int:
-    specs = {}
-    complete = True
-    for spec, covered in found:
-        specs[spec.name] = coverage_document(covered)
-        complete &= covered.complete
-        _show_coverage(call, spec, covered)
-    return call.end({"specs": specs}, failed=not complete)
-
-
-def _show_coverage(call: Invocation, spec: Spec, covered: Coverage) -> None:
-    drawn = table("tests", "job", "markers", right=("tests",), folded=("job", "markers"))
-    for job, count in covered.by_job:
-        drawn.add_row(str(count), str(job), job.markers.text, style="" if count else "yellow")
-    for gap, count in covered.by_gap:
-        drawn.add_row(str(count), f"nowhere, on purpose ({gap.package})", gap.markers.text, style="dim")
-    call.say(f"{spec.name}: {covered.tests} tests of {spec.declared.repository}", style="bold")
-    show(call.console, drawn)
-    for job, count in covered.by_job:
-        if not count and job.empty_because:
-            said = f"{job} selects no test of the list yet ({job.empty_because}): pytest fails by its exit code 5"
-            call.say(f"{said}: {job.line}", style="yellow")
-    findings = tuple(covered.findings())
-    call.say(*findings, style="red")
-    if not findings:
-        call.say("every test runs in one job, or is left out on purpose", style="green")
+def _covered(call: Invocation, spec: str | None) -> int:
+    found = list(coverages(spec))
+    for each, covered in found:
+        call.say(*coverage_shown(each, covered))
+    specs = {each.name: coverage_document(covered) for each, covered in found}
+    return call.end({"specs": specs}, failed=not all(covered.complete for _, covered in found))

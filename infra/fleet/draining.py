@@ -1,6 +1,6 @@
-"""Keeping VMs from new jobs, and waiting for those that run: the wish, the orders, and how far each VM is.
+"""Keeping VMs from new jobs, and waiting for those that run: the request, the orders, and how far each VM is.
 
-A wish alone would be obeyed at the controller's next sweep; the orders are written at once as well, so that a drain
+A request alone would be obeyed at the controller's next sweep; the orders are written at once as well, so that a drain
 needs no controller. Owns both writes and what counts as quiet. Does not own who drains and for how long.
 """
 
@@ -12,16 +12,16 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
-from infra.fleet import wishes
+from infra.fleet import operator_requests
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.memory import Memory
 from infra.fleet.controller.observed import Observed
 from infra.fleet.controller.rules import DEAD
 from infra.fleet.controller.vm_records import order
 from infra.fleet.github_lists import RunningJob
+from infra.fleet.operator_requests import DrainRequest
 from infra.fleet.records import ABSENT, Records
 from infra.fleet.reports import Phase, ReportSeen, read_report, report_seen
-from infra.fleet.wishes import DrainWish
 from infra.model import names
 
 SETTLE: Final = timedelta(minutes=3)
@@ -49,39 +49,41 @@ class VmStanding:
     why: str = ""
 
 
-def begin(records: Records, stack: str, drains: Sequence[DrainWish], vms: Iterable[str]) -> None:
-    """Wish these drains and order them. Raises GoogleError."""
-    records.update(names.wishes_object(stack), lambda body: wishes.with_drains(body, drains))
+def begin(records: Records, stack: str, drains: Sequence[DrainRequest], vms: Iterable[str]) -> None:
+    """Ask for these drains and order them. Raises GoogleError."""
+    records.update(names.requests_object(stack), lambda body: operator_requests.with_drains(body, drains))
     for vm in vms:
         order(records, vm, drain=True)
 
 
 def end(records: Records, stack: str, subjects: Collection[str], vms: Iterable[str]) -> None:
-    """Wish them no more, and let these VMs take jobs. Raises GoogleError."""
-    records.update(names.wishes_object(stack), lambda body: wishes.without_drains(body, subjects))
+    """Withdraw them, and let these VMs take jobs. Raises GoogleError."""
+    records.update(names.requests_object(stack), lambda body: operator_requests.without_drains(body, subjects))
     for vm in vms:
         order(records, vm, drain=False)
 
 
-def end_own(records: Records, stack: str, own: Sequence[DrainWish], pool_of: Mapping[str, str], now: datetime) -> None:
+def end_own(
+    records: Records, stack: str, own: Sequence[DrainRequest], pool_of: Mapping[str, str], now: datetime
+) -> None:
     """End these drains alone, and let those VMs take jobs that nobody else drains. Raises GoogleError."""
-    records.update(names.wishes_object(stack), lambda body: wishes.without_these(body, own))
-    others = {wish.subject for wish in wishes.wished(records, stack).at(now).drains}
-    for vm in (wish.subject for wish in own):
+    records.update(names.requests_object(stack), lambda body: operator_requests.without_these(body, own))
+    others = {request.subject for request in operator_requests.requested(records, stack).at(now).drains}
+    for vm in (request.subject for request in own):
         if not others & {vm, pool_of.get(vm, "")}:
             order(records, vm, drain=False)
 
 
 def released(
-    vms: Iterable[str], pool_of: Mapping[str, str], drains: Iterable[DrainWish], ended: str, memory: Memory
+    vms: Iterable[str], pool_of: Mapping[str, str], drains: Iterable[DrainRequest], ended: str, memory: Memory
 ) -> tuple[str, ...]:
     """Which of these VMs may take jobs once the drain of `ended` is over.
 
     Not those that another drain is about, nor those that the controller drained before, on their way home.
     """
     drains = tuple(drains)
-    others = {wish.subject for wish in drains if wish.subject != ended}
-    since = next((wish.since for wish in drains if wish.subject == ended), None)
+    others = {request.subject for request in drains if request.subject != ended}
+    since = next((request.since for request in drains if request.subject == ended), None)
     found = []
     for vm in vms:
         known = memory.vms.get(vm)

@@ -40,6 +40,7 @@ REPORTS_PREFIX = "reports/"
 RUNS_PREFIX = "runs/"
 RUN_DAYS_PREFIX = f"{RUNS_PREFIX}days/"
 RUN_WORK_PREFIX = f"{RUNS_PREFIX}work/"
+HISTORY_PREFIX = "history/"
 
 IN_USE_PREFIX = "in-use-"
 """Tags that keep an image from clean-up; registries name it in `keep_tag_prefixes`."""
@@ -241,6 +242,16 @@ def run_vm_prefix(pool: str, vm: str) -> str:
     return f"{run_work_prefix(pool)}{vm}/"
 
 
+def applied_prefix(stack: str) -> str:
+    """What was applied to a stack, an object an operation."""
+    return f"{HISTORY_PREFIX}{stack}/"
+
+
+def applied_object(stack: str, operation: str) -> str:
+    """One operation on a stack."""
+    return f"{applied_prefix(stack)}{operation}.json"
+
+
 def lease_object(stack: str) -> str:
     """The object that says who acts on a stack's fleet."""
     return f"{CONTROL_PREFIX}{stack}/lease.json"
@@ -276,7 +287,7 @@ def removals_object(stack: str) -> str:
     return f"{BROKER_PREFIX}{stack}/removals.json"
 
 
-def wishes_object(stack: str) -> str:
+def requests_object(stack: str) -> str:
     """The object that says what people want of a stack's fleet: what is drained, which rollouts rest."""
     return f"{CONTROL_PREFIX}{stack}/wishes.json"
 

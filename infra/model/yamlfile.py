@@ -225,7 +225,7 @@ class _Reader:
         for key_node, value_node in node.value:
             line = key_node.start_mark.line + 1
             if not isinstance(key_node, yaml.ScalarNode):
-                self._refuse(line, path, "a key that is no text", "the key is not text", "a plain key")
+                self._refuse(line, path, "a key that is not text", "the key is not text", "a plain key")
                 continue
             if id(key_node) in self._seen:
                 # The mark is the anchor's; the value's own line is the nearest.
@@ -241,7 +241,7 @@ class _Reader:
             self._seen.add(id(key_node))
             if not key_node.style and _resolved(key_node) != _RESOLVER.DEFAULT_SCALAR_TAG:
                 rule = "YAML readers differ on keys that are not text"
-                self._refuse(line, (*path, key_node.value), "a key that is no text", rule, f'"{key_node.value}"')
+                self._refuse(line, (*path, key_node.value), "a key that is not text", rule, f'"{key_node.value}"')
             elif key_node.tag != _untagged(key_node):
                 tag = key_node.tag.replace(_CORE_TAGS, "!!")
                 self._refuse(line, (*path, key_node.value), tag, "a tag on a key, and keys carry none", "the plain key")

@@ -7,23 +7,12 @@ Its result is what it returns; what it says meanwhile is for people alone. Engin
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from enum import Enum, auto
 from typing import Final, Protocol, TypeAlias
 
 from infra.engines.protocol import DEFAULT_PARALLEL, CloudName, EngineName, Listener
+from infra.preview.toned import Tone
 
 __all__ = ("DEFAULT_PARALLEL", "SILENT", "UNWATCHED", "CloudName", "EngineName", "Silent", "Teller", "Tone", "Watch")
-
-
-class Tone(Enum):
-    """How a line is meant; how that looks is for whoever shows it."""
-
-    PLAIN = auto()
-    QUIET = auto()
-    WORKING = auto()
-    GOOD = auto()
-    WARNING = auto()
-    PROBLEM = auto()
 
 
 class Teller(Protocol):

@@ -1,6 +1,7 @@
 """Bring a fleet to its manifest, as its controller does: one sweep, or one after another.
 
-Owns how many sweeps there are, and when they end. What a sweep does is `infra.fleet.controller`. One sweep:
+Owns how many sweeps there are, and when they end. What a sweep does is `infra.fleet.controller`, what is told of it
+`infra.operations.sweep_words`. One sweep:
 
     fleet = open_fleet("ci")
     for swept in reconcile("ci", fleet.place, guests=guests_at(fleet.place.endpoint)):
@@ -14,30 +15,17 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Final, Protocol
 
 from infra.fleet.controller.act import CALL_SECONDS
-from infra.fleet.controller.actions import Held, Waiting, subject, verb
-from infra.fleet.controller.events import Result
-from infra.fleet.controller.outcomes import ActionOutcome
-from infra.fleet.controller.sweep import NO_SWEEP, Sweeper, Swept, summary
+from infra.fleet.controller.sweep import NO_SWEEP, Sweeper, Swept
 from infra.fleet.google import clients
 from infra.fleet.place import FleetPlace
 from infra.fleet.sweep_log import SweepLog
 from infra.operations.errors import Failure
-from infra.preview.words import due
-
-__all__ = (
-    "EVERY", "ActionOutcome", "Held", "Result", "Swept", "UnsettledError", "Unswept", "Waiting", "reconcile", "subject",
-    "summary", "sweeps", "verb",
-)  # fmt: skip
 
 MOST_SWEEPS: Final = 500
 """After so many on the local cloud, something never ends."""
-
-_SHOWN: Final = 10
-"""Lines of what is left, so that a fleet that is held as a whole still fits a screen."""
 EVERY: Final = 120.0
 """Seconds between two sweeps."""
 
@@ -144,43 +132,3 @@ def _check_that_sweeps_help(swept: Swept | None, number: int) -> None:
         raise UnsettledError("more sweeps change nothing; a person or time does", swept)
     if number >= MOST_SWEEPS:
         raise UnsettledError(f"the fleet is not settled after {number} sweeps", swept)
-
-
-def unsettled(error: UnsettledError) -> str:
-    """Why it ends, and all that is left."""
-    if error.swept is None:
-        return str(error)
-    lines = left(error.swept)
-    more = [f"and {len(lines) - _SHOWN} more (--json has all)"] if len(lines) > _SHOWN else []
-    return "\n  ".join([f"{error}; what is left:", *lines[:_SHOWN], *more])
-
-
-def left(swept: Swept) -> list[str]:
-    """What keeps a fleet from being settled, a line for each thing; what cannot be asked comes first."""
-    decision, now = swept.decision, swept.at
-    unknown = [f"{each.subject} is unknown: {each.reason}" for each in decision.findings if each.rule == "unknown"]
-    return [
-        *unknown,
-        *(held_words(each, now) for each in decision.held),
-        *(waiting_words(each, now) for each in decision.waiting),
-    ]
-
-
-def outcome_words(outcome: ActionOutcome) -> str:
-    """What an action came to. Google's own words on a create are long, and belong to the VM's story."""
-    subject_ = subject(outcome.action)
-    came_to = "; begun, and not made yet" if outcome.is_begun else ""
-    if outcome.result is not Result.DONE:
-        why = f"{outcome.trouble.value} (`./tidepool why {subject_}`)" if outcome.trouble else outcome.text
-        came_to = f"; {outcome.result.value}: {why}"
-    return f"{verb(outcome.action)} {subject_}: {outcome.action.reason}{came_to}"
-
-
-def held_words(held: Held, now: datetime) -> str:
-    until = f" until {due(held.until, now)}" if held.until else ""
-    return f"{verb(held.action)} {subject(held.action)}: {held.why}{until}; {held.action.reason}"
-
-
-def waiting_words(waiting: Waiting, now: datetime) -> str:
-    until = f" (until {due(waiting.until, now)})" if waiting.until else ""
-    return f"{waiting.subject}: {waiting.reason}{until}"

@@ -1,16 +1,18 @@
-"""Words about images: digests in short, ages, sizes, what begins a build, what it cost and what its copies took."""
+"""Words about images: digests in short, ages, sizes, what begins a build, what it cost; tables of what is declared."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from rich.text import Text
-
-from infra.model.images.answers import PinOutcome
+from infra.model.images.answers import PinFinding, PinOutcome
 from infra.model.images.cost import BuildCost
+from infra.model.images.pins import Base, Download
+from infra.model.images.rebuilds import Rebuild
 from infra.model.images.record import Build, RecordOutcome
 from infra.model.images.spec import Image
+from infra.preview.toned import TextTable, Tone, TonedLine, text_table, toned
 
 SHORT: Final = 12
 """Hexadecimal digits of a digest that are shown where its whole length has no room."""
@@ -83,10 +85,43 @@ def pinned(value: str) -> str:
     return f"{kind}{colon}{digits[:SHORT]}"
 
 
-def trigger_words(image: str, *, recorded: bool, minutes: int) -> Text:
+def trigger_words(image: str, *, recorded: bool, minutes: int) -> TonedLine:
     """What has become of a build that was started in the cloud. minutes: for how long it was waited for."""
     if recorded:
-        return Text(f"{image} is recorded; `./tidepool images promote {image} --pool POOL` gives it to a pool")
+        return toned(f"{image} is recorded; `./tidepool images promote {image} --pool POOL` gives it to a pool")
     if not minutes:
-        return Text(f"{image} is started")
-    return Text(f"{image} is not recorded after {minutes} minutes; the build goes on without this command", "yellow")
+        return toned(f"{image} is started")
+    said = f"{image} is not recorded after {minutes} minutes; the build goes on without this command"
+    return toned((said, Tone.WARNING))
+
+
+def rebuilds_table(found: Sequence[Rebuild]) -> TextTable:
+    """One row an image that is rebuilt, in the order in which they are."""
+    rows = (
+        (str(number), each.image, each.builder.value, str(len(each.targets)), each.reason)
+        for number, each in enumerate(found, start=1)
+    )
+    return text_table(("", "image", "builder", "places", "why"), rows, right=("", "places"), folded=("why",))
+
+
+def pins_table(bases: Mapping[str, Base], downloads: Mapping[str, Download]) -> TextTable:
+    """One row an entry of the pin table."""
+    titles = ("entry", "what", "pinned", "read")
+    images = [
+        (name, f"{base.image}:{base.tag}", pinned(base.digest), base.read.isoformat()) for name, base in bases.items()
+    ]
+    files = [(name, each.version, pinned(each.sha256), each.read.isoformat()) for name, each in downloads.items()]
+    return text_table(titles, images + files, folded=titles)
+
+
+def findings_table(findings: Iterable[PinFinding]) -> TextTable:
+    """One row an entry: what is pinned, and what is there today."""
+    titles = ("entry", "pinned", "today", "")
+    return text_table(titles, map(_finding_row, findings), folded=titles)
+
+
+def _finding_row(each: PinFinding) -> tuple[TonedLine, ...]:
+    tone = Tone.PROBLEM if each.outcome is PinOutcome.CHANGED else Tone.PLAIN
+    answered = pinned(each.answer.value) if each.differs else ""
+    cells = (each.answer.name, pinned(each.pinned), answered, PIN_WORDS[each.outcome])
+    return tuple(toned((cell, tone)) for cell in cells)

@@ -15,7 +15,7 @@ from infra.model.phases import Phase, Phases, Work
 from infra.model.plan import UNCHANGING, Diagnostic, Op, Plan, Step
 from infra.model.planned_capacity import VM_TYPE, capacity, chips_of, holds_slices
 from infra.model.planned_records import record_changes
-from infra.preview.words import change_lines, counted, grouped, ranges, short_type, told, vms, why_phases
+from infra.preview.words import SIGNS, change_lines, counted, grouped, ranges, short_type, told, vms, why_phases
 from infra.rules.finding import Finding, Level
 
 STYLES = {
@@ -27,16 +27,6 @@ STYLES = {
     Op.RETAIN: "yellow",
     Op.READ: "cyan",
     Op.SAME: "dim",
-}
-SIGNS = {
-    Op.CREATE: "+",
-    Op.ADOPT: "<",
-    Op.UPDATE: "~",
-    Op.REPLACE: "!",
-    Op.DELETE: "-",
-    Op.RETAIN: "o",
-    Op.READ: ">",
-    Op.SAME: "=",
 }
 CHANGING = tuple(op for op in STYLES if op not in UNCHANGING)
 _LEVELS = {Level.STOP: "bold red", Level.WARN: "yellow"}

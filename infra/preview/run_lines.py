@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 
 from rich.text import Text
 
 from infra.model.plan import Op, Plan, Status, Step
 from infra.model.planned_capacity import outcomes
-from infra.preview.plan_lines import SIGNS, STYLES, remark
-from infra.preview.words import change_lines, short_type
-
-WORDS = {
-    Op.CREATE: ("creating", "created"),
-    Op.UPDATE: ("updating", "updated"),
-    Op.REPLACE: ("replacing", "replaced"),
-    Op.DELETE: ("deleting", "deleted"),
-    Op.RETAIN: ("retaining", "retained"),
-    Op.READ: ("reading", "read"),
-    Op.ADOPT: ("adopting", "adopted"),
-    Op.SAME: ("checking", "unchanged"),
-}
+from infra.preview.plan_lines import STYLES, remark
+from infra.preview.words import SIGNS, WORDS, change_lines, short_type
 
 
 def outcome(run: Plan, seconds: float) -> Iterator[Text]:
@@ -97,22 +86,3 @@ def step_line(step: Step) -> Text:
         return Text(f"  skipped {what}: {step.error or 'not begun'}")
     took = "" if step.seconds is None else f" in {step.seconds:.1f} s"
     return Text(f"{SIGNS[step.op]} {WORDS[step.op][1]} {what}{took}")
-
-
-def ended_line(stack: str, names: Sequence[str]) -> Text:
-    """What VMs that have ended mean, and the command that makes them again."""
-    what = f"{names[0]} gives" if len(names) == 1 else f"{len(names)} VMs give"
-    again = "it" if len(names) == 1 else "them"
-    return Text(
-        f"{what} no capacity until the controller makes {again} again, which up does not: ./tidepool reconcile {stack}",
-        style="yellow",
-    )
-
-
-def registries_line(repositories: Mapping[str, Sequence[str]]) -> Text:
-    """The regions that have registries, and the repositories in each."""
-    names = sorted({name for region in repositories.values() for name in region})
-    return Text.assemble(
-        ("registries ", "bold"),
-        f"in {len(repositories)} regions: {', '.join(repositories)} (each has {', '.join(names)})",
-    )

@@ -15,10 +15,31 @@ from typing import Any, TypeVar
 
 from infra.model.names import is_node_pool
 from infra.model.phases import Phases
-from infra.model.plan import Diagnostic, PropertyChange, Step
+from infra.model.plan import Diagnostic, Op, PropertyChange, Step
 from infra.model.planned_capacity import VM_TYPE
 from infra.model.planned_records import is_record
 from infra.model.property_paths import parse, render_below
+
+SIGNS = {
+    Op.CREATE: "+",
+    Op.ADOPT: "<",
+    Op.UPDATE: "~",
+    Op.REPLACE: "!",
+    Op.DELETE: "-",
+    Op.RETAIN: "o",
+    Op.READ: ">",
+    Op.SAME: "=",
+}
+WORDS = {
+    Op.CREATE: ("creating", "created"),
+    Op.UPDATE: ("updating", "updated"),
+    Op.REPLACE: ("replacing", "replaced"),
+    Op.DELETE: ("deleting", "deleted"),
+    Op.RETAIN: ("retaining", "retained"),
+    Op.READ: ("reading", "read"),
+    Op.ADOPT: ("adopting", "adopted"),
+    Op.SAME: ("checking", "unchanged"),
+}
 
 MAX_VALUE = 48
 K = TypeVar("K", bound=Hashable)
@@ -184,3 +205,12 @@ def due(at: datetime, now: datetime) -> str:
 def since(at: datetime | None, now: datetime) -> str:
     """`since 12:03, 5 min`; where nobody knows it, nothing."""
     return f"since {clock(at, now)}, {span(now - at)}" if at else ""
+
+
+def ended_words(stack: str, names: Sequence[str]) -> str:
+    """What VMs that have ended mean, and the command that makes them again."""
+    what = f"{names[0]} gives" if len(names) == 1 else f"{len(names)} VMs give"
+    again = "it" if len(names) == 1 else "them"
+    return (
+        f"{what} no capacity until the controller makes {again} again, which up does not: ./tidepool reconcile {stack}"
+    )

@@ -255,7 +255,7 @@ def test_an_older_commit_that_is_built_by_hand_does_not_become_current(player: P
     assert player.current("tpu-ci") == current
     player.ok(*by_hand, f"marin-community/marin={'9' * 40}")
     strange = player.run("cloud", "builds", "run")
-    assert f"{'9' * 40} is no first parent of main in marin-community/marin" in strange.stdout
+    assert f"{'9' * 40} is not a first parent of main in marin-community/marin" in strange.stdout
 
 
 def test_a_commit_of_the_recipes_cannot_be_named(player: Player) -> None:

@@ -10,7 +10,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from infra.cli.render.stacks import show_findings
+from infra.cli.render.console import say
 from infra.model.fit import misfits
 from infra.model.plan import Diagnostic, Op, Plan, Step
 from infra.model.unclaimed import MisfitKind
@@ -58,7 +58,7 @@ def plan(*steps: Step, diagnostics: tuple[Diagnostic, ...] = ()) -> Plan:
 def said(plan: Plan) -> tuple[tuple[Finding, ...], str]:
     console = Console(file=StringIO(), width=200)
     found = findings_of(plan, WANTED)
-    show_findings(console, found)
+    say(console, *describe_findings(found))
     assert isinstance(console.file, StringIO)
     return found, console.file.getvalue()
 
@@ -107,7 +107,7 @@ def test_what_the_edit_breaks_is_told_although_no_plan_could_be_made() -> None:
     asked = asking(demand("self-hosted", "tpu-v9"))
     console = Console(file=StringIO(), width=200)
     found = findings_of(plan(diagnostics=BOOM), replace(WANTED, demands=asked))
-    show_findings(console, found)
+    say(console, *describe_findings(found))
     (misfit,) = (each for each in misfits([WANTED.config], asked) if each.kind is MisfitKind.RUNNER)
     (told,) = (each for each in found if each.rule == MisfitKind.RUNNER)
     assert (told.subject, told.reason, told.fix) == (misfit.subject, misfit.reason, misfit.fix)

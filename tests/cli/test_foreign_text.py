@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.table import Table
 from rich.text import Text
 
 from infra.cli.echo import echo
-from infra.cli.render.console import VisibleConsole, people, say, show
+from infra.cli.render.console import VisibleConsole, people, say
+from infra.preview.toned import Tone, text_table, toned
 
 COMMANDS = Path(__file__).parents[2] / "infra" / "cli"
 HOSTILE = "\x1b]0;title\x07\x1b[2J\x1b[1;1Hpool tpu-ci: all is well\x9b2K\r\u202e"
@@ -31,15 +31,8 @@ def test_a_console_prints_any_text_as_words(text: str) -> None:
     out = io.StringIO()
     console = VisibleConsole(file=out, force_terminal=True, color_system=None, markup=False, width=80)
     say(console, Text(text))
-    show(console, _table(text))
+    say(console, text_table((text,), [(text,)]), toned((text, Tone.PROBLEM), indent=2))
     assert not steering(out.getvalue())
-
-
-def _table(text: str) -> Table:
-    table = Table(box=None)
-    table.add_column(Text(text))
-    table.add_row(text)
-    return table
 
 
 def test_its_own_colours_stay() -> None:

@@ -10,18 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from infra.cli.render.cluster import show_cluster
+from infra.cli.render.console import say
 from infra.cli.render.progress import Progress
-from infra.cli.render.stacks import pools_table
 from infra.model.catalogue import AcceleratorType, CapacityKind
 from infra.model.cluster_state import ClusterNow, NodesNow, SlicesNow
 from infra.model.fleet import CapacityRow
 from infra.model.plan import Diagnostic, Op, StepEnded, StepStarted
 from infra.operations.stacks.pools import PoolState
+from infra.operations.stacks.stack_words import pools_table, registries_line
 from infra.operations.stacks.state import without_services_own
+from infra.preview.cluster_lines import cluster_shown
 from infra.preview.plan_lines import describe
-from infra.preview.run_lines import drift, ended_line, outcome, registries_line
-from infra.preview.words import ranges, short_type
+from infra.preview.run_lines import drift, outcome
+from infra.preview.toned import Shown
+from infra.preview.words import ended_words, ranges, short_type
 from tests.cli import plans
 
 if TYPE_CHECKING:
@@ -32,11 +34,11 @@ if TYPE_CHECKING:
     from infra.model.plan import Plan
 
 
-def _printed(renderables: Iterable[RenderableType], width: int = 80) -> str:
+def _printed(renderables: Iterable[Shown | RenderableType], width: int = 80) -> str:
     written = StringIO()
     console = Console(file=written, width=width, highlight=False, markup=False)
     for each in renderables:
-        console.print(each)
+        say(console, each)
     return "\n".join(line.rstrip() for line in written.getvalue().splitlines())
 
 
@@ -246,7 +248,7 @@ def test_the_clusters_nodes_fit_80_columns_with_what_is_amiss_below() -> None:
     )
     written = StringIO()
     cluster = ClusterNow(name="train", region="us-central2", state="RUNNING", rows=(slices, system))
-    show_cluster(Console(file=written, width=80, highlight=False, markup=False), cluster)
+    say(Console(file=written, width=80, highlight=False, markup=False), *cluster_shown(cluster))
     assert written.getvalue().splitlines() == CLUSTER.splitlines()
 
 
@@ -264,11 +266,11 @@ def test_a_stack_without_pools_has_an_empty_table() -> None:
 
 
 def test_a_preempted_vm_is_told_with_the_command_that_makes_it_again() -> None:
-    assert str(ended_line("ci", ["tpu-ci-us-west4-a-1"])) == (
+    assert ended_words("ci", ["tpu-ci-us-west4-a-1"]) == (
         "tpu-ci-us-west4-a-1 gives no capacity until the controller makes it again, which up does not: "
         "./tidepool reconcile ci"
     )
-    many = str(ended_line("ci", [f"vm-{index}" for index in range(5)]))
+    many = ended_words("ci", [f"vm-{index}" for index in range(5)])
     assert many.startswith("5 VMs give no capacity until the controller makes them again")
 
 

@@ -8,7 +8,7 @@ from typing import Any, NoReturn, cast
 import pytest
 from rich.console import Console
 
-from infra.cli.reconcile import SweepTeller
+from infra.cli.render.console import say
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.events import Result
@@ -19,7 +19,8 @@ from infra.fleet.controller.outcomes import ActionOutcome, learned
 from infra.fleet.controller.sweep import CutOffError, Sweeper, Swept
 from infra.fleet.records import Records
 from infra.model.schema import Freeze
-from infra.operations.reconcile import left, sweeps
+from infra.operations.reconcile import sweeps
+from infra.operations.sweep_words import SweepNews, left
 from infra.preview.words import due
 from tests.fleet.controller.given_fleet import START, SWEEP, fleet, node, nodes, runner, seen, served
 
@@ -40,12 +41,12 @@ def swept(desired: Desired, *observed: Observed, comes_to: dict[str, Any] | None
 
 def told(sweeps: list[Swept], *, only_changes: bool = True, width: int = 500) -> list[str]:
     console = Console(width=width, highlight=False, markup=False, emoji=False)
-    teller = SweepTeller(console=console, only_changes=only_changes)
+    news = SweepNews(only_changes=only_changes)
     with console.capture() as captured:
         for each in sweeps:
-            teller.tell(each)
+            say(console, *news.of(each))
         if sweeps[-1].settled:
-            teller.settled(sweeps[-1])
+            say(console, news.settled(sweeps[-1]))
     return captured.get().splitlines()
 
 

@@ -45,12 +45,12 @@ class Fleet(Protocol):
 
 
 def moves(seed: int, length: int) -> tuple[Move, ...]:
-    """A story of so many moves, the same for the same seed; it begins with a declaration and ends with none open."""
+    """A sequence of so many moves, the same for the same seed; it begins with a declaration and ends with none open."""
     return tuple(_drawn(Random(f"interleaving {seed}"), length))
 
 
-def play(fleet: Fleet, story: tuple[Move, ...]) -> None:
-    for move in story:
+def play(fleet: Fleet, sequence: tuple[Move, ...]) -> None:
+    for move in sequence:
         match move.verb:
             case "declare":
                 fleet.declare(move.count, move.accelerator)

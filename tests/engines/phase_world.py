@@ -18,7 +18,7 @@ import pytest
 from infra.engines.passes import Hold, phases_of
 from infra.engines.phased import apply
 from infra.engines.protocol import EngineName, Listener
-from infra.local.cloud.limits import Limits, Pot
+from infra.local.cloud.limits import Limits, LimitScope
 from infra.local.cloud.testing import TestCloud
 from infra.local.engine.backend import Backend
 from infra.local.engine.engine import Engine
@@ -211,9 +211,9 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     marks: Counter[str] = Counter()
     take = Limits.take
 
-    def taken(self: Limits, holder: str, pot: Pot, chips: int) -> None:
-        take(self, holder, pot, chips)
-        marks[pot.capacity] = max(marks[pot.capacity], self.held(pot))
+    def taken(self: Limits, holder: str, scope: LimitScope, chips: int) -> None:
+        take(self, holder, scope, chips)
+        marks[scope.capacity] = max(marks[scope.capacity], self.held(scope))
 
     monkeypatch.setattr(Limits, "take", taken)
     return marks

@@ -64,20 +64,20 @@ def ups() -> Iterator[DyingUps]:
 
 
 def converges(seed: int, folder: Path, cloud: TestCloud, ups: DyingUps) -> int:
-    """Play the story of a seed, and assert that one more `up` ends it well; how often a run was killed in it."""
+    """Play the sequence of a seed, and assert that one more `up` ends it well; how often a run was killed in it."""
     cloud.control.reset()
     world = StandingWorld.at(folder / str(seed), cloud)
-    fleet, story = EmbeddedFleet(world, ups), moves(seed, LENGTH)
-    play(fleet, story)
+    fleet, sequence = EmbeddedFleet(world, ups), moves(seed, LENGTH)
+    play(fleet, sequence)
     cloud.control.mend()
     cloud.control.advance(3600)
-    assert_settles(fleet, story)
+    assert_settles(fleet, sequence)
     return fleet.died
 
 
-def assert_settles(fleet: EmbeddedFleet, story: tuple[Move, ...]) -> None:
+def assert_settles(fleet: EmbeddedFleet, sequence: tuple[Move, ...]) -> None:
     world = fleet.world
-    told = " > ".join(map(str, story))
+    told = " > ".join(map(str, sequence))
     control = world.cloud.control
     after = control.log(limit=1)[-1]["number"]
     run = world.engine.up()
@@ -94,11 +94,11 @@ def assert_settles(fleet: EmbeddedFleet, story: tuple[Move, ...]) -> None:
 
 def test_one_more_up_makes_the_fleet_as_declared(tmp_path: Path, quick_cloud: TestCloud, ups: DyingUps) -> None:
     died = sum(converges(seed, tmp_path, quick_cloud, ups) for seed in range(6))
-    assert died >= 6, "the stories are to have kills in them"
+    assert died >= 6, "the sequences are to have kills in them"
 
 
 @pytest.mark.heavy
-def test_one_more_up_makes_the_fleet_as_declared_in_many_stories(
+def test_one_more_up_makes_the_fleet_as_declared_in_many_sequences(
     tmp_path: Path, quick_cloud: TestCloud, ups: DyingUps
 ) -> None:
     for seed in range(100, 160):

@@ -17,8 +17,8 @@ from infra.fleet.controller.memory import EMPTY, Memory, VmMemory
 from infra.fleet.controller.observed import KNOWN, Observed, unknown
 from infra.fleet.draining import DrainState, VmStanding
 from infra.fleet.github_lists import RunningJob
+from infra.fleet.operator_requests import DrainRequest, OperatorRequests
 from infra.fleet.reports import Phase, ReportSeen
-from infra.fleet.wishes import DrainWish, Wishes
 from tests.fleet.controller.given_fleet import AWAY, HOME, START, fleet, minutes, node, nodes, place, runner, seen
 
 VM = f"tpu-ci-{HOME}-0"
@@ -118,7 +118,7 @@ def test_a_vm_that_stands_nowhere_is_doubted_for_its_own_zones_alone_and_not_for
     assert silent(dark, asked_for) == (AWAY,)
     assert silent(dark, listed) == (AWAY,)
     assert silent(dark, EMPTY, fleet(1, fallbacks=(place(AWAY),))) == (AWAY,)
-    given_up = replace(dark, wishes=Wishes(lost={AWAY: "ada"}))
+    given_up = replace(dark, requests=OperatorRequests(lost={AWAY: "ada"}))
     for memory in (asked_for, listed):
         assert silent(given_up, memory) == (AWAY,), "it may be silent for a moment alone"
         assert (
@@ -177,7 +177,7 @@ def test_supervisors_have_three_minutes_to_read_their_orders() -> None:
 def test_an_ended_drain_frees_a_vm_unless_it_was_drained_for_another_reason(
     other: str | None, drained: Any, free: bool
 ) -> None:
-    drains = [DrainWish(subject=subject, by="ada", since=START, minutes=5) for subject in (VM, other) if subject]
+    drains = [DrainRequest(subject=subject, by="ada", since=START, minutes=5) for subject in (VM, other) if subject]
     memory = replace(EMPTY, vms={VM: VmMemory(drained=drained, seen=START)})
     assert draining.released([VM], {VM: "tpu-ci"}, drains, VM, memory) == ((VM,) if free else ())
 

@@ -348,7 +348,7 @@ FAILURES: list[tuple[str, Callable[[Sandbox], Any], str]] = [
     ),
     ("install-docker", lambda vm: vm.flag("no-systemd", "restart tidepool-containerd*"), A_COMMAND),
     ("install-docker", lambda vm: vm.flag("no-docker"), "gave up after 5 attempts: timeout 20"),
-    ("build-walls", lambda vm: vm.flag("no-iptables"), A_COMMAND),
+    ("isolate-jobs", lambda vm: vm.flag("no-iptables"), A_COMMAND),
     ("pull-image", lambda vm: vm.down.add(ORDERS), "the VM's orders cannot be read"),
     ("pull-image", lambda vm: vm.flag("no-pull"), "gave up after 6 attempts: login_and_pull"),
     ("allow-reset", lambda vm: vm.flag("no-udev"), A_COMMAND),
@@ -388,5 +388,5 @@ def test_a_halt_is_told_also_where_the_report_cannot_be_written(vm: Sandbox) -> 
     vm.down = {"reports"}
     boot = vm.boot()
     assert boot.status == 1
-    assert '"event":"halted","reason":"step build-walls: ' in boot.log
+    assert '"event":"halted","reason":"step isolate-jobs: ' in boot.log
     assert boot.calls.count("sleep 32") == 1, "the last that is heard of a VM is tried for a minute"

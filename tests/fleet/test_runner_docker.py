@@ -118,7 +118,7 @@ def test_a_real_daemon_takes_the_options_and_its_container_holds(vm: Sandbox, tm
             "DOCKERD": started("tidepool-docker.service", tmp_path),
             "DOCKER_HOST": f"unix://{tmp_path}/docker.sock",
             "JIT": JIT,
-            "STEP": str(RUNNER / "steps/build-walls.sh"),
+            "STEP": str(RUNNER / "steps/isolate-jobs.sh"),
             "TIDEPOOL_ROOT": str(tmp_path),
         },
         capture_output=True,

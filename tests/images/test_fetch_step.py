@@ -100,7 +100,7 @@ def test_a_commit_that_github_gives_out_and_is_no_first_parent_of_the_branch_is_
     commit = github.commits["lab/code"][named]
     done = github.fetch(tmp_path, SOURCE_REVISION=commit)
     assert done.returncode != 0
-    assert f"{commit} is no first parent of main in lab/code" in done.stderr
+    assert f"{commit} is not a first parent of main in lab/code" in done.stderr
     assert not (tmp_path / "source").exists(), "nothing of it is laid out"
     assert not (tmp_path / "out/sources").exists()
 

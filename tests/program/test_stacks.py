@@ -237,7 +237,12 @@ def test_records_of_vms_that_are_gone_go_and_those_that_a_fleet_lives_by_stay() 
     assert all(name.startswith(tuple(days)) for name in written_once_a_making)
     lived_by = (
         *(names.manifest_object("ci"), names.pointer_object(), names.bundle_object("0"), names.orders_object("vm")),
-        *(names.memory_object("ci"), names.lease_object("ci"), names.wishes_object("ci"), names.images_record_object()),
+        *(
+            names.memory_object("ci"),
+            names.lease_object("ci"),
+            names.requests_object("ci"),
+            names.images_record_object(),
+        ),
     )
     assert not any(name.startswith(tuple(days)) for name in lived_by)
     old = [r["condition"] for r in fleet["lifecycleRules"] if r["condition"]["withState"] == "ARCHIVED"]

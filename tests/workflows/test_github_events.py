@@ -35,7 +35,7 @@ def happen(waits: Waits) -> str:
     settings = read(waits.concurrency, "case.yaml").data
     file = {"on": ["push", "pull_request"], "concurrency": settings, "jobs": {}}
     arrivals = [Arrival(each.title, at, 10, group_of(file, each)) for at, each in enumerate(waits.events)]
-    return "; ".join(f"{each.name} {each.fate}" for each in outcomes(arrivals))
+    return "; ".join(f"{each.name} {each.end}" for each in outcomes(arrivals))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.rule[:60])

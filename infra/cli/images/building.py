@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 
 import click
-from rich.text import Text
 
 from infra.cli import options
 from infra.cli.call import Invocation, called
@@ -18,6 +17,7 @@ from infra.operations.errors import Refusal
 from infra.operations.images import builds
 from infra.operations.images.lab import Lab, at_work, declared
 from infra.preview.image_words import RECORD_WORDS, trigger_words
+from infra.preview.toned import Tone, toned
 
 
 @click.command()
@@ -67,7 +67,7 @@ def build_command(
 
 
 def _tell(call: Invocation, image: str, line: str) -> None:
-    call.say(Text.assemble((image, "bold"), f": {line}") if image else Text(f"  {line}", style="dim"))
+    call.say(toned((image, Tone.HEADING), f": {line}") if image else toned((f"  {line}", Tone.QUIET)))
 
 
 def _start(call: Invocation, lab: Lab, image: Image, minutes: int, commits: Mapping[str, str]) -> int:
@@ -132,6 +132,6 @@ def record_command(call: Invocation, *, image: str, build_file: Path, sbom: Path
     finished = builds.finished(lab, image, build_file, {"sbom": sbom, "provenance": provenance})
     with at_work(lab, call.cloud, call.teller) as work:
         done = finished.record(work)
-    call.say(Text.assemble((f"{finished.image} ", "bold"), f"{finished.build.digest}: {RECORD_WORDS[done.outcome]}"))
+    call.say(toned((f"{finished.image} ", Tone.HEADING), f"{finished.build.digest}: {RECORD_WORDS[done.outcome]}"))
     told = {"outcome": done.outcome.value, "current": done.current, "generation": done.generation}
     call.tell({"image": finished.image, **told, "build": done.build.model_dump(mode="json")})

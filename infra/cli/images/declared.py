@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 
 import click
@@ -11,13 +12,13 @@ import click
 from infra.cli import options
 from infra.cli.call import Invocation, called
 from infra.cli.echo import echo, machines
-from infra.cli.render.console import show
-from infra.cli.render.images import findings_table, pins_table, rebuilds_table
 from infra.model.images.pins import PINS_FILE, RESOLVE
 from infra.model.json_shape import plain
 from infra.operations.errors import Refusal
 from infra.operations.images import builds, changes, pins
 from infra.operations.images.lab import declared
+from infra.preview.image_words import findings_table, pins_table, rebuilds_table
+from infra.preview.toned import Tone
 
 
 @click.command()
@@ -48,7 +49,7 @@ def plan_command(
     else:
         found = changes.by_files(lab, _named((*changed, *more)), repository)
     if found.images:
-        show(call.console, rebuilds_table(found.images))
+        call.say(rebuilds_table(found.images))
     else:
         count = f"{len(found.files)} files" if len(found.files) != 1 else "1 file"
         call.say(f"{count} of {found.repository}: no image is rebuilt")
@@ -88,11 +89,10 @@ def bases_command(call: Invocation, *, names: tuple[str, ...], ask: bool, check:
     table = pins.table(names, only_unresolved=resolve)
     if not (ask or check or resolve):
         return _list(call, table)
-    found = (
-        pins.check(table, check) if check else pins.ask(table, lambda name: call.say(f"asking for {name}", style="dim"))
-    )
-    show(call.console, findings_table(found.findings))
-    call.say(*found.failures, style="red")
+    asking = partial(call.teller.say, tone=Tone.QUIET)
+    found = pins.check(table, check) if check else pins.ask(table, lambda name: asking(f"asking for {name}"))
+    call.say(findings_table(found.findings))
+    call.say(*found.failures, tone=Tone.PROBLEM)
     open_ones = found.differing
     if resolve:
         wrote = pins.write(table, found.findings)
@@ -105,7 +105,7 @@ def bases_command(call: Invocation, *, names: tuple[str, ...], ask: bool, check:
 
 
 def _list(call: Invocation, table: pins.Table) -> int:
-    show(call.console, pins_table(table.bases, table.downloads))
+    call.say(pins_table(table.bases, table.downloads))
     if table.unresolved:
         call.say(f"{len(table.unresolved)} unresolved, which builds refuse; where there is internet: {RESOLVE}")
     return call.end(table.to_json(), failed=bool(table.unresolved))

@@ -8,18 +8,17 @@ from datetime import UTC, datetime
 from functools import partial
 
 import click
-from rich.text import Text
 
 from infra.cli import options
 from infra.cli.call import Invocation, called, called_aside
 from infra.cli.echo import answer
-from infra.cli.render.console import show
-from infra.cli.render.images import details, images_table, moved_lines, pools_table, uses_table
 from infra.model.json_shape import plain
 from infra.operations.errors import Failure
 from infra.operations.images import state
 from infra.operations.images.lab import at_work, declared
+from infra.operations.images.standing_words import details, images_table, moved_lines, pools_table, uses_table
 from infra.operations.images.state import Moved, record_of, standing, warnings
+from infra.preview.toned import Tone
 
 
 @click.command()
@@ -40,12 +39,10 @@ def list_command(call: Invocation, *, image: str | None) -> int:
     if image:
         call.say(*details(found[0], now))
     else:
-        show(call.console, images_table(found, now))
-        call.say("")
-        show(call.console, pools_table([each.state for each in found], now))
+        call.say(images_table(found, now), "", pools_table([each.state for each in found], now))
     problems = [problem for each in found for problem in each.problems]
-    call.say(*(f"problem: {problem}" for problem in problems), style="bold red")
-    call.say(*warnings(lab, found, now.date()), style="yellow")
+    call.say(*(f"problem: {problem}" for problem in problems), tone=Tone.PROBLEM)
+    call.say(*warnings(lab, found, now.date()), tone=Tone.WARNING)
     documents = [each.to_json(now) for each in found]
     return call.end({"record": record_of(lab), "images": documents, "problems": problems}, failed=bool(problems))
 
@@ -125,11 +122,8 @@ def where_command(call: Invocation, *, digest: str) -> int:
     lab = declared()
     with at_work(lab, call.cloud, call.teller) as work:
         found = state.where(work, digest.rpartition("@")[2])
-    call.say(Text(found.digest, style="bold"))
-    if found.uses:
-        show(call.console, uses_table(found))
-    else:
-        call.say("nothing that answered names it")
-    call.say(*(f"problem: {line}" for line in found.silent), style="bold red")
+    call.say(found.digest, tone=Tone.HEADING)
+    call.say(uses_table(found) if found.uses else "nothing that answered names it")
+    call.say(*(f"problem: {line}" for line in found.silent), tone=Tone.PROBLEM)
     body = {"digest": found.digest, "uses": plain(found.uses), "problems": plain(found.silent)}
     return call.end(body, failed=bool(found.silent))

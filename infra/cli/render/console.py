@@ -9,18 +9,28 @@ file or a pipe gets them whole.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
+from typing import Final
 
 from rich.console import Console, ConsoleOptions, RenderableType
-from rich.padding import Padding
 from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
 from infra.model.visible import visible
+from infra.preview.toned import Cell, Shown, TextTable, Tone, TonedLine
 
 HANG = 2
 """Columns by which what is broken off stands to the right of its line."""
+_STYLES: Final = {
+    Tone.PLAIN: "",
+    Tone.QUIET: "dim",
+    Tone.WORKING: "cyan",
+    Tone.GOOD: "green",
+    Tone.WARNING: "yellow",
+    Tone.PROBLEM: "bold red",
+    Tone.HEADING: "bold",
+}
 
 
 class VisibleConsole(Console):
@@ -36,48 +46,48 @@ def people(*, as_json: bool = False, quiet: bool = False) -> Console:
     return VisibleConsole(stderr=as_json, quiet=quiet, highlight=False, markup=False, emoji=False)
 
 
-def say(console: Console, *lines: str | Text) -> None:
-    """Print lines of text."""
-    for line in lines:
-        console.print(line, soft_wrap=not console.is_terminal)
-
-
-def indented(console: Console, line: Text) -> None:
-    """Print one line below another; what a terminal folds stays below it."""
-    if console.is_terminal:
-        console.print(Padding(line, (0, 0, 0, 2)))
-    else:
-        say(console, Text.assemble("  ", line))
-
-
-def show(console: Console, drawn: RenderableType) -> None:
-    """Print a table; the lines of a file or a pipe do not end in the spaces that fill a terminal's."""
-    if console.is_terminal:
-        console.print(drawn)
-        return
-    with console.capture() as captured:
-        console.print(drawn)
-    for line in captured.get().splitlines():
-        say(console, line.rstrip())
-
-
 def is_live(console: Console) -> bool:
     """Whether lines can be drawn over: a terminal that knows how."""
     return console.is_terminal and not console.is_dumb_terminal
 
 
-def table(*columns: str, right: Collection[str] = (), folded: Collection[str] = ()) -> Table:
-    """A table without lines. right: columns of figures. folded: columns whose texts may be longer than a line."""
-    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for column in columns:
-        justify, overflow = "right" if column in right else "left", "fold" if column in folded else "ellipsis"
-        made.add_column(column, justify=justify, no_wrap=column not in folded, overflow=overflow)
-    return made
+def say(console: Console, *shown: Shown | RenderableType) -> None:
+    """Print lines and tables."""
+    for each in shown:
+        if isinstance(each, TextTable):
+            _show(console, each)
+        elif isinstance(each, TonedLine):
+            _below(console, drawn(each), each.indent)
+        else:
+            console.print(each, soft_wrap=not console.is_terminal)
 
 
-def below(console: Console, line: str | Text, *, by: int = 2, style: str = "") -> None:
+def drawn(cell: Cell) -> Text:
+    """A text with the colours of its tones."""
+    if isinstance(cell, str):
+        return Text(cell)
+    return Text.assemble(*((text, _STYLES[tone]) for text, tone in cell.parts))
+
+
+def _show(console: Console, table: TextTable) -> None:
+    """Print a table; the lines of a file or a pipe do not end in the spaces that fill a terminal's."""
+    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", title=table.caption or None)
+    made.show_header, made.show_footer, made.footer_style = table.headed, bool(table.footer), "bold"
+    for title, footer in zip(table.titles, table.footer or [""] * len(table.titles), strict=True):
+        justify, folds = "right" if title in table.right else "left", title in table.folded
+        made.add_column(title, footer, justify=justify, no_wrap=not folds, overflow="fold" if folds else "ellipsis")
+    for row in table.rows:
+        made.add_row(*map(drawn, row))
+    if console.is_terminal:
+        console.print(made)
+        return
+    with console.capture() as captured:
+        console.print(made)
+    say(console, *map(str.rstrip, captured.get().splitlines()))
+
+
+def _below(console: Console, text: Text, by: int) -> None:
     """Print a line, `by` columns to the right of its heading; what is no terminal gets it in one piece."""
-    text = line if isinstance(line, Text) else Text(line, style=style)
     if not console.is_terminal:
         say(console, Text.assemble(" " * by, text))
         return

@@ -22,8 +22,8 @@ from rich.text import Text
 from infra.cli.render.console import is_live, say
 from infra.model.plan import Diagnostic, Event, Status, Step, StepEnded, StepStarted
 from infra.preview.plan_lines import STYLES, remark
-from infra.preview.run_lines import WORDS, step_line
-from infra.preview.words import short_type
+from infra.preview.run_lines import step_line
+from infra.preview.words import WORDS, short_type
 
 MARGIN_ROWS = 4
 """Terminal rows kept free of working resources: the counts, what is hidden, and the prompt's own."""

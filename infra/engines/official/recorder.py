@@ -161,7 +161,7 @@ class Recorder:
             return
         begun = self._open.get(metadata.urn)
         if begun is None:
-            # What ends without having begun is what a refresh found: gone is gone, whatever the program wished.
+            # What ends without having begun is what a refresh found: gone is gone, whatever the program asked for.
             found = replace(step, op=Op.DELETE) if step.op is Op.RETAIN else step
             if metadata.urn not in self._ended:
                 self._close(replace(found, status=self._success), since=None)

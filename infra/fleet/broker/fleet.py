@@ -1,6 +1,6 @@
 """What the broker asks Google: which VMs are declared and drained, and what the TPU API says of one.
 
-Owns the reading of the manifest and of people's wishes, kept for some seconds so that many VMs at once cost few
+Owns the reading of the manifest and of people's requests, kept for some seconds so that many VMs at once cost few
 reads, and the look-up of a node. Google's clients are one a thread, since their connections are not shared.
 """
 
@@ -15,13 +15,13 @@ from typing import Any, Final
 from infra.fleet.broker.decide import Claims, DeclaredFleet, NodeLife, ObservedNode, Slot
 from infra.fleet.broker.refusals import Reason, Refused, answered_by_google
 from infra.fleet.google import Api, Clients, GoogleError, execute
+from infra.fleet.operator_requests import read_requests
 from infra.fleet.records import Records
-from infra.fleet.wishes import read_wishes
 from infra.model import names
 from infra.model.manifest import declared_slots
 
 KEPT: Final = timedelta(seconds=10)
-"""How long the manifest and the wishes are believed: a VM that leaves the manifest is served no longer than this."""
+"""How long the manifest and the requests are believed: a VM that leaves the manifest is served no longer than this."""
 _MANIFEST_VERSION: Final = 1
 _GONE: Final = 404
 
@@ -52,14 +52,14 @@ class FleetReader:
     def _read(self, records: Records) -> DeclaredFleet:
         with answered_by_google():
             manifest = records.read(names.manifest_object(self.stack))
-            wishes = records.read(names.wishes_object(self.stack))
+            requests = records.read(names.requests_object(self.stack))
         if manifest is None:
             raise Refused(Reason.NO_MANIFEST, "there is none")
-        return fleet_of(manifest.body, wishes.body if wishes else {}, self.groups, self.clock())
+        return fleet_of(manifest.body, requests.body if requests else {}, self.groups, self.clock())
 
 
 def fleet_of(
-    manifest: Mapping[str, Any], wishes: Mapping[str, Any], groups: Mapping[str, str], now: datetime
+    manifest: Mapping[str, Any], requests: Mapping[str, Any], groups: Mapping[str, str], now: datetime
 ) -> DeclaredFleet:
     """The fleet of a manifest's document. Raises Refused where it is not one that is known."""
     if manifest.get("version") != _MANIFEST_VERSION:
@@ -68,7 +68,7 @@ def fleet_of(
         return DeclaredFleet(
             stack=manifest["stack"],
             slots={slot["name"]: _slot(slot, groups) for slot in declared_slots(manifest)},
-            drained=frozenset(each.subject for each in read_wishes(wishes).at(now).drains),
+            drained=frozenset(each.subject for each in read_requests(requests).at(now).drains),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise Refused(Reason.NO_MANIFEST, f"{type(error).__name__}: {error}") from None

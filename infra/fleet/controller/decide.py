@@ -40,7 +40,7 @@ V = TypeVar("V")
 
 def decide(desired: Desired, observed: Observed, memory: Memory, now: datetime) -> Decision:
     """What to do now. now: with a time zone. The memory of the answer is to be written before anything is done."""
-    observed = replace(observed, wishes=observed.wishes.at(now))
+    observed = replace(observed, requests=observed.requests.at(now))
     fleet = sort(desired, observed)
     memory = _without_lost(_with_clock(memory, now), desired, observed, now)
     memory = noticed(memory, desired, observed, fleet, now)
@@ -116,7 +116,7 @@ def _without_lost(memory: Memory, desired: Desired, observed: Observed, now: dat
 
     Such a zone is watched for as long as any other in which nothing is known any more.
     """
-    gone = {z for z in observed.wishes.lost if z not in desired.zones and memory.is_given_up(z, observed, now)}
+    gone = {z for z in observed.requests.lost if z not in desired.zones and memory.is_given_up(z, observed, now)}
     if not gone:
         return memory
     return replace(

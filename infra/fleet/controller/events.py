@@ -1,4 +1,4 @@
-"""What happened to VMs, runners and limits, as the controller remembers it. `infra.fleet.status.story` tells it."""
+"""What happened to VMs, runners and limits, as the controller remembers it. `infra.fleet.status.timeline` tells it."""
 
 from __future__ import annotations
 

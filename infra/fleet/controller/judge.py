@@ -183,10 +183,12 @@ class Judge:
         """How long the last serving VM of a pool is spared though it should go."""
         return self._minutes(self.desired.settings.job)
 
-    def wished_to_drain(self, slot: DesiredSlot) -> bool:
+    def asked_to_drain(self, slot: DesiredSlot) -> bool:
         """Also where nobody can say: then what is drained stays so, and nothing else is drained for going home."""
-        wishes = self.observed.wishes.drains
-        return not self.observed.wishes_source.known or any(each.subject in (slot.name, slot.pool) for each in wishes)
+        requests = self.observed.requests.drains
+        return not self.observed.requests_source.known or any(
+            each.subject in (slot.name, slot.pool) for each in requests
+        )
 
     def is_long_unheard(self) -> bool:
         """Whether what cannot be asked could not be an hour ago: that is no outage that one waits for."""
@@ -197,7 +199,7 @@ class Judge:
         situations = set()
         online = any(runner.serves for runner in self.observed.runners_of(slot.name))
         vm = self.memory.vms[slot.name]
-        wished = self.wished_to_drain(slot)
+        requested = self.asked_to_drain(slot)
         if not slot.has_runner:
             situations.add(Situation.RUNNERLESS)
         if online:
@@ -207,7 +209,7 @@ class Judge:
         if vm.drained is not None:
             situations.add(Situation.DRAINING)
         taken = online or vm.drained is not None
-        if self.hears(slot.pool) and self.away(slot, node) and not wished and taken:
+        if self.hears(slot.pool) and self.away(slot, node) and not requested and taken:
             situations.add(Situation.SERVING_AWAY)
         if not self._is_on_trial(slot) and (unfit := self._unfit_report(node)):
             proved = unfit.proved == node.zone

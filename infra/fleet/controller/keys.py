@@ -19,7 +19,7 @@ class OwnRule(StrEnum):
     CREATE_REFUSED = "create-refused"
     DRAIN_LATE = "drain-late"
     DRAIN_OVER = "drain-over"
-    DRAIN_WISHED = "drain-wished"
+    DRAIN_REQUESTED = "drain-wished"
     FUSE = "fuse"
     ROLLOUT = "rollout"
     ROLLOUT_FAILED = "rollout-failed"
@@ -98,7 +98,7 @@ class SourceKind(StrEnum):
     ORDERS = "orders"
     POINTER = "pointer"
     REPORTS = "reports"
-    WISHES = "wishes"
+    REQUESTS = "wishes"
     ZONE = "zone"
 
 

@@ -212,7 +212,7 @@ class Memory:
         One list that fails is no lost zone, though somebody feared it and its VMs work on.
         """
         silent = self.reported.get(FindingKey.unknown(SourceName(SourceKind.ZONE, zone)), now)
-        return zone in observed.wishes.lost and not observed.zone_known(zone) and now - silent >= SILENT
+        return zone in observed.requests.lost and not observed.zone_known(zone) and now - silent >= SILENT
 
     def to_json(self) -> dict[str, Any]:
         return _STORED.dump_python(self, mode="json", exclude_defaults=True) | {"version": self.version}

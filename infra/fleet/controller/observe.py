@@ -1,4 +1,4 @@
-"""Looking at everything that a sweep needs, at once: zones, operations, GitHub, reports, wishes, the pointer.
+"""Looking at everything that a sweep needs, at once: zones, operations, GitHub, reports, requests, the pointer.
 
 Owns the calls and their deadline. Each source is asked in a thread of its own, scopes that left in one. A source that
 fails, or is not done in time, is unknown, and what it had said so far is not used. List calls grow with zones and
@@ -28,11 +28,11 @@ from infra.fleet.controller.sorting import is_ours, pool_of
 from infra.fleet.controller.tpu_api import ShapeError
 from infra.fleet.controller.vm_records import WantedReport, told
 from infra.fleet.google import Clients, GoogleError, clients
+from infra.fleet.operator_requests import OperatorRequests, requested
 from infra.fleet.proofs import Proofs
 from infra.fleet.records import Body, Records
 from infra.fleet.reports import ReportSeen
 from infra.fleet.versions import AssignedVersion, PoolVersion
-from infra.fleet.wishes import Wishes, wished
 from infra.model import names
 
 DEADLINE: Final = 40.0
@@ -82,7 +82,7 @@ class Observer:
             operations = {zone: pool.submit(self._ended, zone, asked) for zone, asked in creating.items() if asked}
             scopes = {source: pool.submit(self._runners, source) for source in asked_of}
             leaving = {scope: one.submit(self._left, scope) for scope in sorted(left)}
-            wishes = pool.submit(self._wishes, desired.stack)
+            requests = pool.submit(self._requests, desired.stack)
             targets = pool.submit(self._targets, desired)
             orders = pool.submit(self._told, desired, memory)
             found = {zone: self._result(future, until) for zone, future in looked.items()}
@@ -98,7 +98,7 @@ class Observer:
                 for _, answer in answers.values()
                 for each in answer or ()
             ]
-            wished, pointed = self._result(wishes, until), self._result(targets, until)
+            requested, pointed = self._result(requests, until), self._result(targets, until)
             ordered = self._result(orders, until)
             online = {each.vm for each in seen if each.online}
             nodes = [node for _, answer in found.values() for node in answer or ()]
@@ -129,8 +129,8 @@ class Observer:
             runners=tuple(seen),
             reports={vm: report for _, answer in said if answer for vm, report in answer[0].items()},
             reports_source=next((source for source in map(_of_reports, said) if not source.known), KNOWN),
-            wishes=wished[1] or Wishes(),
-            wishes_source=wished[0],
+            requests=requested[1] or OperatorRequests(),
+            requests_source=requested[0],
             targets=pointed[1],
             targets_source=pointed[0],
             told=ordered[1] or {},
@@ -175,9 +175,9 @@ class Observer:
         with self._google() as google:
             return vm_records.read(Records(google=google, bucket=self.bucket), asked, proofs) if asked else ({}, "")
 
-    def _wishes(self, stack: str) -> Wishes:
+    def _requests(self, stack: str) -> OperatorRequests:
         with self._google() as google:
-            return wished(Records(google=google, bucket=self.bucket), stack)
+            return requested(Records(google=google, bucket=self.bucket), stack)
 
     def _targets(self, desired: Desired) -> dict[str, PoolVersion]:
         with self._google() as google:

@@ -13,9 +13,9 @@ from functools import cached_property
 from typing import Final
 
 from infra.fleet.controller.keys import NodeKey, OrphanKey, RunnerKey, SourceKind, SourceName
+from infra.fleet.operator_requests import OperatorRequests
 from infra.fleet.reports import ReportSeen
 from infra.fleet.versions import AssignedVersion, PoolVersion
-from infra.fleet.wishes import Wishes
 from infra.model import runner_names
 from infra.model.catalogue import CapacityKind
 
@@ -154,8 +154,8 @@ class Observed:
     operations: Mapping[str, Source] = field(default_factory=dict)
     targets: Mapping[str, PoolVersion] | None = None
     targets_source: Source = KNOWN
-    wishes: Wishes = field(default_factory=Wishes)
-    wishes_source: Source = KNOWN
+    requests: OperatorRequests = field(default_factory=OperatorRequests)
+    requests_source: Source = KNOWN
     engine: str = ""
     declared: datetime | None = None
     epoch: str = ""
@@ -168,7 +168,7 @@ class Observed:
             | {
                 SourceName(SourceKind.GITHUB): self.github,
                 SourceName(SourceKind.REPORTS): self.reports_source,
-                SourceName(SourceKind.WISHES): self.wishes_source,
+                SourceName(SourceKind.REQUESTS): self.requests_source,
                 SourceName(SourceKind.POINTER): self.targets_source,
             }
             | {SourceName(SourceKind.GITHUB, scope): source for scope, source in self.left.items()}

@@ -2,7 +2,7 @@
 
 Owns both lessons. A create that may have been asked for must be remembered whatever happens then: a crash leads to a
 wait and never to a second VM. Of an order to a VM it is remembered that nobody knows what its orders say, until it is
-written: what is wished of that VM may be another thing by the next sweep. A create that was not taken is taken back.
+written: what is asked of that VM may be another thing by the next sweep. A create that was not taken is taken back.
 Does not own doing (act).
 """
 
@@ -59,7 +59,7 @@ def intended(memory: Memory, actions: Iterable[Action], now: datetime) -> Memory
     told = tuple(
         _event(action, EventKind.DECIDED, action.reason, now)
         for action in actions
-        # With a first order nothing changes on the VM, and a large fleet's would push every story out.
+        # With a first order nothing changes on the VM, and a large fleet's would push every other event out.
         if not (isinstance(action, Assign) and action.first)
     )
     return replace(memory, events=(*memory.events, *told))

@@ -123,7 +123,7 @@ class Placing:
             now=absence.now,
             unknown=frozenset(zone for zone in desired.zones if not observed.zone_known(zone)),
             probing=asked & memory.backoff.keys(),
-            lost=observed.wishes.lost,
+            lost=observed.requests.lost,
             passed=absence.passed,
         )
 

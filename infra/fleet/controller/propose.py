@@ -118,7 +118,7 @@ class Proposals:
             return
         if may_live and self._is_remade_too_soon(slot, judged):
             return
-        if self._waits_for_wishes(judged):
+        if self._waits_for_requests(judged):
             return
         place = placing.place(slot, only_zone=node.zone)
         action = Recreate(
@@ -163,15 +163,15 @@ class Proposals:
             self._wait(judged, "its report cannot be read")
         return waits
 
-    def _waits_for_wishes(self, judged: Judgement) -> bool:
+    def _waits_for_requests(self, judged: Judgement) -> bool:
         """Whether nobody can say which zones people gave up: what is made may be made in one of them."""
-        unread = not self.judge.observed.wishes_source.known
+        unread = not self.judge.observed.requests_source.known
         if unread:
             self._wait(judged, "operator requests cannot be read, such as that a zone is given up")
         return unread
 
     def _create(self, slot: DesiredSlot, judged: Judgement, placing: Placing) -> None:
-        if self._waits_for_wishes(judged):
+        if self._waits_for_requests(judged):
             return
         place = placing.place(slot)
         if isinstance(place, NoPlace):

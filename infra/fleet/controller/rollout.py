@@ -8,7 +8,7 @@ A pool is steady until its target changes. Then one VM gets it, the canary. Once
 follow, a share of the pool in work at a time. A canary that does not come online in twice the boot allowance, or calls
 itself unfit, brings everything back to what was proved before. What was new in it, image or bundle, is not tried again
 until another one stood in its place, whatever becomes of the other part. What people took back is not tried until they
-wish it again, and is no fault. Before a pool's first image nothing is proved: it runs none.
+ask for it again, and is no fault. Before a pool's first image nothing is proved: it runs none.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from infra.fleet.controller import trial
 from infra.fleet.controller.actions import Assign
 from infra.fleet.controller.judge import Judge
 from infra.fleet.controller.rollout_orders import ordered
+from infra.fleet.operator_requests import OperatorRequests, Undone
 from infra.fleet.versions import PoolVersion, Rollout, Stage, VersionPart, named, shown, without
-from infra.fleet.wishes import Undone, Wishes
 from infra.model.catalogue import region_of
 
 
@@ -41,16 +41,16 @@ def rolled(pool: str, judge: Judge, target: PoolVersion, *, halted: str = "") ->
 
     halted: why no VM may get anything that is not proved, empty where they may; going back is always allowed.
     """
-    slots, wishes = judge.desired.of_pool(pool), judge.observed.wishes
+    slots, requests = judge.desired.of_pool(pool), judge.observed.requests
     rollout = judge.memory.rollouts.get(pool) or _begun(pool, judge, target)
     if rollout is None:
         return None
     canary = tuple(rollout.waiting) if rollout.stage is Stage.CANARY else ()
-    rollout = _forgiven(rollout, wishes.redone.get(pool))
+    rollout = _forgiven(rollout, requests.redone.get(pool))
     rollout = replace(rollout, bad=tuple(sorted(rollout.bad_parts)))
-    asked = wishes.undone.get(pool, ())
+    asked = requests.undone.get(pool, ())
     standing = taken_back(rollout, asked)
-    once = _wished_again_unobeyed(rollout, asked)
+    once = _asked_again_unobeyed(rollout, asked)
     rollout = _undone(rollout, standing | once, judge.now)
     rollout = replace(rollout, obeyed=tuple(each.at for each in asked if each.at))
     rollout = _retargeted(rollout, target, standing | once, judge.now, canary)
@@ -64,23 +64,23 @@ def rolled(pool: str, judge: Judge, target: PoolVersion, *, halted: str = "") ->
 
 
 def taken_back(rollout: Rollout, asked: Collection[Undone]) -> frozenset[VersionPart]:
-    """What people took back and did not wish again."""
+    """What people took back and did not ask for again."""
     return named((each.what for each in asked if not each.over), *rollout.steps)
 
 
-def not_tried(rollout: Rollout, target: PoolVersion, wishes: Wishes, pool: str) -> frozenset[VersionPart]:
+def not_tried(rollout: Rollout, target: PoolVersion, requests: OperatorRequests, pool: str) -> frozenset[VersionPart]:
     """The parts of a pool's target that the next sweep does not try: taken back by people, or gone back by itself."""
-    bad = _forgiven(rollout, wishes.redone.get(pool)).bad_parts
-    return (taken_back(rollout, wishes.undone.get(pool, ())) | bad) & target.parts
+    bad = _forgiven(rollout, requests.redone.get(pool)).bad_parts
+    return (taken_back(rollout, requests.undone.get(pool, ())) | bad) & target.parts
 
 
-def undoable(rollout: Rollout, target: PoolVersion, wishes: Wishes, pool: str) -> frozenset[VersionPart]:
+def undoable(rollout: Rollout, target: PoolVersion, requests: OperatorRequests, pool: str) -> frozenset[VersionPart]:
     """What `undo` takes back: what failed, else what is under way or not begun, else what was rolled out last."""
-    back = taken_back(rollout, wishes.undone.get(pool, ()))
+    back = taken_back(rollout, requests.undone.get(pool, ()))
     stable = rollout.stable
     if back & (stable.parts | rollout.target.parts):
         return frozenset()  # a sweep has yet to obey it
-    if failed := not_tried(rollout, target, wishes, pool) - back:
+    if failed := not_tried(rollout, target, requests, pool) - back:
         return failed
     if new := _aim(rollout, target, back).parts - stable.parts:
         return new
@@ -93,8 +93,8 @@ def _forgiven(rollout: Rollout, redone: datetime | None) -> Rollout:
     return replace(rollout, bad=()) if redone == rollout.since else rollout
 
 
-def _wished_again_unobeyed(rollout: Rollout, asked: Collection[Undone]) -> frozenset[VersionPart]:
-    """What was taken back and wished again before a sweep saw the first: it goes back now, and comes with the next."""
+def _asked_again_unobeyed(rollout: Rollout, asked: Collection[Undone]) -> frozenset[VersionPart]:
+    """What was taken back and asked for again before a sweep saw that: it goes back now, and comes with the next."""
     return named((each.what for each in asked if each.over and each.at not in rollout.obeyed), *rollout.steps)
 
 
@@ -167,7 +167,7 @@ def _begun(pool: str, judge: Judge, target: PoolVersion) -> Rollout | None:
     proved = target if serving else replace(target, images={})
     if any(slot.name in observed.told for slot in slots):
         proved = _told_before(pool, judge, target, serving)
-    obeyed = tuple(each.at for each in observed.wishes.undone.get(pool, ()) if each.at and each.over)
+    obeyed = tuple(each.at for each in observed.requests.undone.get(pool, ()) if each.at and each.over)
     return Rollout(stable=proved, target=proved, since=judge.now, obeyed=obeyed)
 
 

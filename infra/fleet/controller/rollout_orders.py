@@ -98,7 +98,7 @@ def _assign(slot: DesiredSlot, rollout: Rollout, judge: Judge, *, is_new: bool) 
         image=target.images.get(region) or target.images.get(home),
         bundle=target.bundle,
         first=vm.assigned is None or vm.unsure > 0,
-        drained=vm.drained is not None or judge.wished_to_drain(slot),
+        drained=vm.drained is not None or judge.asked_to_drain(slot),
         rule=OwnRule.ROLLOUT,
         reason=_why(rollout, slot.name),
     )

@@ -30,7 +30,7 @@ def home_is_short(judge: Judge, slot: DesiredSlot) -> bool:
     """Whether a slot's VM could not be made at home now, or nobody could see whether it was."""
     zone = slot.home.zone
     home = BackoffKey(zone, slot.accelerator.name, slot.home.capacity)
-    return home in judge.memory.backoff or zone in judge.observed.wishes.lost or not judge.observed.zone_known(zone)
+    return home in judge.memory.backoff or zone in judge.observed.requests.lost or not judge.observed.zone_known(zone)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -44,25 +44,27 @@ class Steered:
     rollouts: dict[str, Rollout] = field(default_factory=dict)
 
     def drains(self) -> None:
-        """Orders follow what people wish; what nobody wishes any more ends, unless the VM is on its way home."""
+        """Orders follow what people ask for; what nobody asks for any more ends, unless the VM is on its way home."""
         judge = self.judge
-        if not judge.observed.wishes_source.known:
+        if not judge.observed.requests_source.known:
             return
         for slot in judge.desired.slots:
             drained = judge.memory.vms[slot.name].drained
-            wish = next((each for each in judge.observed.wishes.drains if each.subject in (slot.name, slot.pool)), None)
-            if wish is not None and drained is None:
-                self._order(slot, OwnRule.DRAIN_WISHED, f"{wish.by} drains {wish.subject}", on=True)
-            elif wish is None and drained is not None and not self._leaves(slot):
+            request = next(
+                (each for each in judge.observed.requests.drains if each.subject in (slot.name, slot.pool)), None
+            )
+            if request is not None and drained is None:
+                self._order(slot, OwnRule.DRAIN_REQUESTED, f"{request.by} drains {request.subject}", on=True)
+            elif request is None and drained is not None and not self._leaves(slot):
                 self._order(slot, OwnRule.DRAIN_OVER, "its drain has ended", on=False)
-            if wish is not None and drained is not None and judge.busy(slot.name):
-                over = (judge.now - wish.since).total_seconds() >= wish.minutes * 60
-                reason = f"its job runs on, {wish.minutes} minutes after {wish.by} drained {wish.subject}"
+            if request is not None and drained is not None and judge.busy(slot.name):
+                over = (judge.now - request.since).total_seconds() >= request.minutes * 60
+                reason = f"its job runs on, {request.minutes} minutes after {request.by} drained {request.subject}"
                 if over:
                     self._finds(slot.name, OwnRule.DRAIN_LATE, reason)
                 else:
                     self.waiting.append(
-                        Waiting(subject=slot.name, rule=OwnRule.DRAIN_WISHED, reason="its job is waited for")
+                        Waiting(subject=slot.name, rule=OwnRule.DRAIN_REQUESTED, reason="its job is waited for")
                     )
 
     def _order(self, slot: DesiredSlot, rule: OwnRule, reason: str, *, on: bool) -> None:
@@ -86,14 +88,14 @@ class Steered:
         """One step of every pool's rollout."""
         judge = self.judge
         self.rollouts = dict(judge.memory.rollouts)
-        if judge.observed.targets is None or not judge.observed.wishes_source.known:
+        if judge.observed.targets is None or not judge.observed.requests_source.known:
             return
         window = limits.frozen(judge.desired, judge.now)
         for pool in judge.desired.pools:
             target = judge.observed.targets.get(pool)
             if target is None or not any(slot.has_runner for slot in judge.desired.of_pool(pool)):
                 continue  # without a runner nothing is ever proved
-            paused = pool in judge.observed.wishes.paused
+            paused = pool in judge.observed.requests.paused
             halted = "paused" if paused else f"freeze window {window}" if window else ""
             rolled = rollout.rolled(pool, judge, target, halted=halted)
             if rolled is None:

@@ -189,4 +189,4 @@ def _runs(report: ReportSeen | None, target: PoolVersion) -> bool:
 
 def _is_ready(slot: DesiredSlot, judge: Judge) -> bool:
     node = judge.fleet.slots[slot.name]
-    return node is not None and node.state == "READY" and not judge.wished_to_drain(slot)
+    return node is not None and node.state == "READY" and not judge.asked_to_drain(slot)

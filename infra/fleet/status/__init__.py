@@ -1,4 +1,4 @@
-"""How a fleet stands, for people: looking (`look`), what follows of it (`derive`, `queue`), one VM's story (`story`).
+"""How a fleet stands, for people: looking (`look`), what follows of it (`derive`, `queue`), a VM's `timeline`.
 
 Nothing here changes anything.
 """

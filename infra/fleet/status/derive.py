@@ -24,12 +24,12 @@ from infra.fleet.controller.observed import Observed
 from infra.fleet.controller.rollout import not_tried
 from infra.fleet.controller.rules import DEAD, Judgement, Verdict, rule
 from infra.fleet.controller.sorting import FleetNodes, VmNames, sort
+from infra.fleet.operator_requests import requested
 from infra.fleet.records import Records
 from infra.fleet.status.look import Scene
 from infra.fleet.status.queue import Taker, queue, unserved
 from infra.fleet.status.shape import FleetIssue, FleetStatus, LastSweep, Next, PoolStatus, RolloutStatus
 from infra.fleet.versions import Rollout, shown
-from infra.fleet.wishes import wished
 from infra.model import names
 from infra.model.schema import StackConfig
 from infra.model.unapplied import unapplied
@@ -68,8 +68,8 @@ def status(scene: Scene, declared: StackConfig | None = None) -> FleetStatus:
         unknown=tuple(
             FleetIssue(subject=str(name), reason=each.reason) for name, each in sources.items() if not each.known
         ),
-        drains=observed.wishes.drains,
-        lost=dict(observed.wishes.lost),
+        drains=observed.requests.drains,
+        lost=dict(observed.requests.lost),
         rollouts=tuple(rollouts(scene)),
         sweep=last_sweep(scene.sweep),
         next=tuple(_next(decision)),
@@ -144,8 +144,8 @@ def _pool(
     zones_known = all(observed.zone_known(place.zone) for slot in slots for place in slot.places)
     github_known = observed.hears(desired.scopes_of(pool))
     unjudged = {each.subject for each in decision.waiting if each.rule in _NOT_JUDGED}
-    wished = {wish.subject for wish in observed.wishes.drains}
-    drained = {slot.name for slot in slots if wished & {slot.name, pool}}
+    requested = {request.subject for request in observed.requests.drains}
+    drained = {slot.name for slot in slots if requested & {slot.name, pool}}
     resting = {vm for vm in drained if (node := fleet.slots[vm]) is not None and node.state == "READY"}
     return PoolStatus(
         pool=pool,
@@ -235,14 +235,14 @@ def _then(waiting: Waiting) -> str:
 def rollout_status(pool: str, rollout: Rollout, vms: int, observed: Observed) -> RolloutStatus:
     target = rollout.target
     wanted = (observed.targets or {}).get(pool, target)
-    back, has = not_tried(rollout, wanted, observed.wishes, pool), target.parts
+    back, has = not_tried(rollout, wanted, observed.requests, pool), target.parts
     return RolloutStatus(
         pool=pool,
         stage=rollout.stage,
         since=rollout.since,
         stable=rollout.stable.in_short,
         target=target.in_short,
-        paused=pool in observed.wishes.paused,
+        paused=pool in observed.requests.paused,
         vms=vms,
         proved=len(rollout.proved),
         waiting=tuple(sorted(rollout.waiting)),
@@ -267,7 +267,7 @@ def coming(records: Records, stack: str) -> tuple[RolloutStatus, ...]:
         return ()
     desired = manifests.read(records.body(names.manifest_object(stack)) or {})
     targets = pointed(records.body(names.pointer_object()), desired)
-    seen = Observed(zones={}, targets=targets, wishes=wished(records, stack))
+    seen = Observed(zones={}, targets=targets, requests=requested(records, stack))
     found = (
         rollout_status(pool, memory.rollouts[pool], len(desired.of_pool(pool)), seen)
         for pool in desired.pools

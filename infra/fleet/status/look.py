@@ -79,7 +79,7 @@ def look(
         seen,
         engine=engine_at_work(lease, wall_clock()),
         epoch=epoch(published.generation, last_command(lease)),
-        wishes=seen.wishes.at(clock()),
+        requests=seen.requests.at(clock()),
     )
     repositories = {repository for slot in desired.slots for repository in slot.serves}
     return Scene(

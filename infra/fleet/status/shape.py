@@ -10,8 +10,8 @@ from datetime import datetime
 from typing import Any
 
 from infra.fleet.controller.observed import Source
+from infra.fleet.operator_requests import DrainRequest
 from infra.fleet.status.queue import Queue, Unserved
-from infra.fleet.wishes import DrainWish
 from infra.model.cluster_state import ClusterNow
 from infra.model.grants import StrangeGrant
 from infra.model.json_shape import JsonShape, plain
@@ -54,7 +54,7 @@ class PoolStatus(JsonShape):
 
     @property
     def well(self) -> bool:
-        """Whether every declared VM serves, or is kept from it by somebody's wish."""
+        """Whether every declared VM serves, or is kept from it by somebody's request."""
         serving = self.desired - len(self.drained)
         online = serving if not self.has_runners else self.online or 0
         return self.known and not self.unhealthy and (self.ready or 0) >= serving and online >= serving
@@ -149,7 +149,7 @@ class FleetStatus(JsonShape):
     unknown: tuple[FleetIssue, ...] = ()
     grants: tuple[StrangeGrant, ...] = ()
     unread: tuple[str, ...] = ()
-    drains: tuple[DrainWish, ...] = ()
+    drains: tuple[DrainRequest, ...] = ()
     lost: dict[str, str] = field(default_factory=dict, hash=False)
     rollouts: tuple[RolloutStatus, ...] = ()
     sweep: LastSweep | None = None

@@ -131,13 +131,13 @@ class Control:
         **more: Any,
     ) -> JsonObject:
         """Declare a quota, or with `reserved` a reservation. more: see `limits.Limit`."""
-        pot = {"project": project, "zone": zone, "generation": generation, "capacity": capacity}
-        return self._ask("POST", "limits", {**pot, "chips": chips, **more})
+        scope = {"project": project, "zone": zone, "generation": generation, "capacity": capacity}
+        return self._ask("POST", "limits", {**scope, "chips": chips, **more})
 
     def lift(self, *, project: str, zone: str, generation: str, capacity: str = "on-demand") -> None:
         """Remove a declared limit."""
-        pot = {"project": project, "zone": zone, "generation": generation, "capacity": capacity}
-        self._ask("DELETE", "limits", pot)
+        scope = {"project": project, "zone": zone, "generation": generation, "capacity": capacity}
+        self._ask("DELETE", "limits", scope)
 
     # The registry that Artifact Registry shows
 

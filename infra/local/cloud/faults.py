@@ -3,7 +3,7 @@
 Owns matching and counting of rules; a rule is data, kept in the store. The gateway acts on `error`, `rate`, `slow` and
 `lost` for every method, and by `list_faults` on `unreachable`, `missing` and `lag`; `services.tpu_*` act on `stockout`,
 `operation`, `hang` and `preempt`, `services.gke_*` on the first three of them, guests of VMs on the rest. Chance is
-seeded: the n-th request that a rule matches always has the same fate.
+seeded: the n-th request that a rule matches always ends in the same way.
 """
 
 from __future__ import annotations

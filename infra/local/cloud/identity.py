@@ -92,14 +92,14 @@ def _ready(cloud: Cloud, name: str) -> TpuNode:
 def _instance(cloud: Cloud, node: TpuNode, worker: int) -> JsonObject:
     """A TPU node's host as a Compute Engine instance: another one in each life of the node."""
     life = f"{node.name} {node.life} {node.public['createTime']} {worker}"
-    project = cloud.project(node.pot.project)
+    project = cloud.project(node.scope.project)
     return {
         "instance_creation_timestamp": int(seconds_of(node.public["createTime"])),
         "instance_id": _digits(life, 19),
         "instance_name": f"t1v-n-{hashlib.sha256(life.encode()).hexdigest()[:8]}-w-{worker}",
         "project_id": project.id,
         "project_number": project.number,
-        "zone": node.pot.zone,
+        "zone": node.scope.zone,
     }
 
 

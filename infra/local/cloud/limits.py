@@ -24,15 +24,15 @@ CREATE TABLE IF NOT EXISTS holdings (
     holder TEXT PRIMARY KEY, project TEXT NOT NULL, zone TEXT NOT NULL, generation TEXT NOT NULL,
     capacity TEXT NOT NULL, chips INTEGER NOT NULL
 ) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS holdings_pot ON holdings (project, zone, generation, capacity, chips);
+CREATE INDEX IF NOT EXISTS holdings_scope ON holdings (project, zone, generation, capacity, chips);
 """
 _KIND = "limit"
 Capacity = Literal["on-demand", "preemptible", "reserved"]
 
 
 @dataclass(frozen=True, slots=True, config=STRICT)
-class Pot:
-    """What chips are counted against. Spot and preemptible share one pot, as they share one quota in Google Cloud.
+class LimitScope:
+    """What chips are counted against. Spot and preemptible share one scope, as they share one quota in Google Cloud.
 
     zone: a zone, or a region for the chips of all its zones together.
     """
@@ -47,7 +47,7 @@ class Pot:
         return f"{self.project}/{self.zone}/{self.generation}/{self.capacity}"
 
     @property
-    def regional(self) -> Pot:
+    def regional(self) -> LimitScope:
         """That of the zone's region."""
         return replace(self, zone=region_of(self.zone))
 
@@ -59,15 +59,15 @@ class Pot:
 
 @dataclass(frozen=True, slots=True, config=STRICT)
 class Limit(JsonShape):
-    """A declared limit: of the `reserved` pot a reservation, of the others a quota.
+    """A declared limit: of the `reserved` scope a reservation, of the others a quota.
 
     held_elsewhere: chips that others hold of it. refuse: `request` answers 429 at once; `operation` answers 200 and
     lets the operation fail with code 8. Google does either.
     """
 
-    JSON = ("pot.*", "chips", "name", "held_elsewhere", "refuse")
+    JSON = ("scope.*", "chips", "name", "held_elsewhere", "refuse")
 
-    pot: Pot
+    scope: LimitScope
     chips: int = Field(ge=0)
     name: str = ""
     held_elsewhere: int = Field(default=0, ge=0)
@@ -76,12 +76,12 @@ class Limit(JsonShape):
     @classmethod
     def from_json(cls, body: JsonObject) -> Limit:
         """Raises 400 for a missing or wrong value."""
-        of_pot = {each.name for each in fields(Pot)} & body.keys()
+        of_scope = {each.name for each in fields(LimitScope)} & body.keys()
         with refusing("a limit"):
-            pot = Pot(**{key: body[key] for key in of_pot})
-            limit = cls(pot, **{key: value for key, value in body.items() if key not in of_pot})
-        if pot.is_regional and pot.capacity == "reserved":
-            raise invalid(f"A reservation is of a zone, and {pot.zone} is a region.", field="zone")
+            scope = LimitScope(**{key: body[key] for key in of_scope})
+            limit = cls(scope, **{key: value for key, value in body.items() if key not in of_scope})
+        if scope.is_regional and scope.capacity == "reserved":
+            raise invalid(f"A reservation is of a zone, and {scope.zone} is a region.", field="zone")
         return limit
 
 
@@ -91,44 +91,44 @@ class Limits:
         store.connection.executescript(_SCHEMA)
 
     def declare(self, limit: Limit, *, now: float) -> None:
-        """Set the limit of a pot; one below what is held stops growth and takes nothing away."""
-        self._store.put(_KIND, limit.pot.key, limit.to_json(), now=now)
+        """Set the limit of a scope; one below what is held stops growth and takes nothing away."""
+        self._store.put(_KIND, limit.scope.key, limit.to_json(), now=now)
 
-    def lift(self, pot: Pot) -> None:
+    def lift(self, scope: LimitScope) -> None:
         """Raises 404 where none was declared."""
-        if not self._store.delete(_KIND, pot.key):
-            raise not_found(f"limit {pot.key}")
+        if not self._store.delete(_KIND, scope.key):
+            raise not_found(f"limit {scope.key}")
 
-    def declared(self, pot: Pot) -> Limit | None:
-        found = self._store.find(_KIND, pot.key)
+    def declared(self, scope: LimitScope) -> Limit | None:
+        found = self._store.find(_KIND, scope.key)
         return Limit.from_json(found.body) if found else None
 
     def each(self) -> Iterator[tuple[Limit, int]]:
         """Every declared limit with the chips held of it here."""
         for found in list(self._store.each(_KIND)):
             limit = Limit.from_json(found.body)
-            yield limit, self.held(limit.pot)
+            yield limit, self.held(limit.scope)
 
-    def held(self, pot: Pot) -> int:
+    def held(self, scope: LimitScope) -> int:
         row = self._store.connection.execute(
             "SELECT COALESCE(SUM(chips), 0) FROM holdings WHERE project = ? AND generation = ? AND capacity = ? "
             "AND (zone = ? OR zone LIKE ? || '-_')",
-            (pot.project, pot.generation, pot.capacity, pot.zone, pot.zone),
+            (scope.project, scope.generation, scope.capacity, scope.zone, scope.zone),
         ).fetchone()
         return int(row[0])
 
-    def refusal(self, pot: Pot, chips: int) -> tuple[Limit, ApiError] | None:
-        """Why the pot of a zone, or that of its region, cannot give `chips` more; None when both can."""
-        for asked in (pot, pot.regional):
+    def refusal(self, scope: LimitScope, chips: int) -> tuple[Limit, ApiError] | None:
+        """Why the scope of a zone, or that of its region, cannot give `chips` more; None when both can."""
+        for asked in (scope, scope.regional):
             limit = self.declared(asked)
             if limit is not None and self.held(asked) + limit.held_elsewhere + chips > limit.chips:
                 return limit, _exceeded(limit)
         return None
 
-    def take(self, holder: str, pot: Pot, chips: int) -> None:
+    def take(self, holder: str, scope: LimitScope, chips: int) -> None:
         self._store.connection.execute(
             "INSERT INTO holdings (holder, project, zone, generation, capacity, chips) VALUES (?, ?, ?, ?, ?, ?)",
-            (holder, pot.project, pot.zone, pot.generation, pot.capacity, chips),
+            (holder, scope.project, scope.zone, scope.generation, scope.capacity, chips),
         )
 
     def give_back(self, holder: str) -> None:
@@ -137,18 +137,18 @@ class Limits:
 
 
 def _exceeded(limit: Limit) -> ApiError:
-    pot = limit.pot
-    if pot.capacity == "reserved":
+    scope = limit.scope
+    if scope.capacity == "reserved":
         name = limit.name or "the reservation"
         text = (
-            f"There is not enough capacity left in reservation '{name}' of {limit.chips} {pot.generation} chips "
-            f"in zone {pot.zone}."
+            f"There is not enough capacity left in reservation '{name}' of {limit.chips} {scope.generation} chips "
+            f"in zone {scope.zone}."
         )
     else:
-        place = "region" if pot.is_regional else "zone"
-        kind = f"{pot.generation}{'Preemptible' if pot.capacity == 'preemptible' else ''}"
+        place = "region" if scope.is_regional else "zone"
+        kind = f"{scope.generation}{'Preemptible' if scope.capacity == 'preemptible' else ''}"
         metric = f"TPU{kind}PerProjectPer{place.title()}ForTPUAPI"
-        text = f"Quota limit '{metric}' has been exceeded. Limit: {limit.chips} in {place} {pot.zone}."
-    violation = {"subject": f"project:{pot.project}", "description": text}
+        text = f"Quota limit '{metric}' has been exceeded. Limit: {limit.chips} in {place} {scope.zone}."
+    violation = {"subject": f"project:{scope.project}", "description": text}
     detail = {"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [violation]}
     return ApiError(429, text, details=[detail], reason="quotaExceeded")

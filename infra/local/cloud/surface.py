@@ -118,12 +118,12 @@ def set_compression(order: Order) -> JsonObject:
 def declare_limit(order: Order) -> JsonObject:
     limit = Limit.from_json(order.body)
     order.cloud.limits.declare(limit, now=order.cloud.now)
-    return {**limit.to_json(), "held": order.cloud.limits.held(limit.pot)}
+    return {**limit.to_json(), "held": order.cloud.limits.held(limit.scope)}
 
 
 @obeys("DELETE limits")
 def lift_limit(order: Order) -> JsonObject:
-    order.cloud.limits.lift(Limit.from_json({**order.body, "chips": 0}).pot)
+    order.cloud.limits.lift(Limit.from_json({**order.body, "chips": 0}).scope)
     return {}
 
 

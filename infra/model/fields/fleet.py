@@ -21,7 +21,7 @@ _GITHUB_OWN_LABEL = re.compile(r"self-hosted|linux|windows|macos|x64|arm64|arm|(
 
 def _accelerator(value: object) -> AcceleratorType:
     if not isinstance(value, str):
-        refuse("an accelerator type that is no text", "such as v5litepod-4")
+        refuse("an accelerator type that is not text", "such as v5litepod-4")
     try:
         return AcceleratorType.parse(value)
     except UnknownNameError as error:

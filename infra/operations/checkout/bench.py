@@ -1,7 +1,7 @@
 """What explanations, previews and applies cost at several sizes of fleet, in figures and ratios.
 
-Owns the measured cases and how figures are told. Every case is a whole process, as a person starts it, with a state
-folder and a local cloud of its own. Nothing here judges: a benchmark prints, a test asserts.
+Owns the measured cases; how figures are told is `figures`. Every case is a whole process, as a person starts it, with
+a state folder and a local cloud of its own. Nothing here judges: a benchmark prints, a test asserts.
 """
 
 from __future__ import annotations
@@ -15,25 +15,14 @@ import tempfile
 import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from infra.operations.checkout.figures import Figure
 from infra.operations.errors import Failure
 from infra.operations.workspace import CHECKOUT
 
 SIZES = (10, 100, 300, 1000, 3000)
-
-OFFICIAL: dict[tuple[str, int], tuple[float, float | None]] = {
-    ("preview", 10): (2.1, 480), ("up", 10): (1.8, None), ("preview again", 10): (1.6, None),
-    ("preview", 100): (2.7, 580), ("up", 100): (5.9, 610), ("preview again", 100): (3.2, None),
-    ("preview", 1000): (13.7, 820), ("up", 1000): (340.0, 1850), ("preview again", 1000): (20.2, 970),
-    ("preview", 3000): (46.5, 1260), ("preview again", 3000): (72.0, 1750),
-}  # fmt: skip
-"""Seconds and peak MB of the official engine, for the same case and number of VMs.
-
-Measured with the official CLI 3.259 and the official Google provider, file backend, 2 cores, Python SDK 3.272, against
-a server that answers TPU calls at once; its `up` of 3,000 was not done after 540 s."""
 
 STACK = """\
 # One pool of {count} VMs: what a benchmark declares.
@@ -72,23 +61,6 @@ config:
 POOLS, VMS_A_POOL = 500, 20
 NODE_POOLS = 1000
 STEPS = 3000
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One measured run. `peak_mb` is the largest resident size of the command's process, in 10^6 bytes."""
-
-    case: str
-    vms: int
-    engine: str
-    seconds: float
-    cpu_seconds: float
-    peak_mb: float
-
-    @property
-    def per_vm_ms(self) -> float:
-        """Wall milliseconds a VM, start included."""
-        return 1000 * self.seconds / self.vms
 
 
 def figures(sizes: Sequence[int], runs: int) -> Iterator[Figure]:
@@ -243,49 +215,3 @@ def timed(case: str, vms: int, engine: str, root: Path, home: Path, *arguments: 
         cpu_seconds=round(usage.ru_utime + usage.ru_stime, 2),
         peak_mb=round(usage.ru_maxrss * unit / 1e6, 1),
     )
-
-
-def beside(figure: Figure, measured: dict[tuple[str, int], Figure]) -> tuple[float | None, float | None]:
-    """The official engine's seconds and peak MB for the same case: measured side by side, else published."""
-    if figure.engine == "pulumi":
-        return None, None
-    if other := measured.get((figure.case, figure.vms)):
-        return other.seconds, other.peak_mb
-    return OFFICIAL.get((figure.case, figure.vms), (None, None))
-
-
-def ratio(ours: float, theirs: float | None) -> str:
-    return "" if theirs is None else f"{ours / theirs:.2f}"
-
-
-def cells(figure: Figure, official: dict[tuple[str, int], Figure]) -> tuple[str, ...]:
-    """A figure in a table: case, engine, VMs, seconds, CPU seconds, peak MB, ms a VM, and two ratios."""
-    seconds, peak = beside(figure, official)
-    costs = f"{figure.seconds:.2f}", f"{figure.cpu_seconds:.2f}", f"{figure.peak_mb:.0f}", f"{figure.per_vm_ms:.1f}"
-    ratios = ratio(figure.seconds, seconds), ratio(figure.peak_mb, peak)
-    return figure.case, figure.engine, f"{figure.vms:,}", *costs, *ratios
-
-
-def growth(figures: Sequence[Figure]) -> str:
-    """What one more VM costs in CPU at large sizes against what it costs at small ones: 1.0 is linear.
-
-    Both leave out the start, which is the same at every size.
-    """
-    lines = []
-    for case in ("preview", "up", "preview again"):
-        mine = {figure.vms: figure for figure in figures if figure.case == case and figure.engine == "local"}
-        sizes = sorted(mine)
-        if len(sizes) > 2:
-            first, largest = sizes[0], sizes[-1]
-            middle = min(sizes[1:-1], key=lambda size: abs(size - largest / 10))
-            early, late = slope(mine[first], mine[middle]), slope(mine[middle], mine[largest])
-            lines.append(
-                f"{case}: one more VM costs {late:.1f} ms of CPU up to {largest:,}, {early:.1f} ms up to {middle:,}: "
-                f"{late / early:.2f} times"
-            )
-    return "\n".join(lines)
-
-
-def slope(small: Figure, large: Figure) -> float:
-    """Milliseconds of CPU that one more VM costs between two sizes."""
-    return 1000 * (large.cpu_seconds - small.cpu_seconds) / (large.vms - small.vms)

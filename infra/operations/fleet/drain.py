@@ -8,8 +8,8 @@ from infra.fleet import draining
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.lease import LeaseKind
 from infra.fleet.draining import VmStanding
+from infra.fleet.operator_requests import DrainRequest, requested
 from infra.fleet.status.look import Scene
-from infra.fleet.wishes import DrainWish, wished
 from infra.model.json_shape import JsonShape
 from infra.operations.errors import Failure, Interruption, Refusal
 from infra.operations.fleet.drained import begin, wait_for_jobs
@@ -71,7 +71,7 @@ def drain(fleet: Fleet, subject: str, *, minutes: int | None = None, by: str | N
     scene, desired = _known(fleet)
     pool_of = _pool_of(subject, desired)
     limit = desired.settings.job if minutes is None else minutes
-    begin(fleet, [DrainWish(subject=subject, by=by or login(), since=scene.at, minutes=limit)], pool_of)
+    begin(fleet, [DrainRequest(subject=subject, by=by or login(), since=scene.at, minutes=limit)], pool_of)
     fleet.session.say(f"no more jobs for {in_words(sorted(pool_of))}; waiting up to {limit} minutes for running ones")
     try:
         left = wait_for_jobs(fleet, pool_of, limit)
@@ -88,12 +88,12 @@ def end_drain(fleet: Fleet, subject: str) -> Released:
     scene, desired = _known(fleet)
     pool_of = _pool_of(subject, desired)
     with fleet.place.records() as records:
-        known = wished(records, fleet.stack)
+        known = requested(records, fleet.stack)
     stand = known.at(scene.at).drains
-    wishes = tuple(each for each in known.drains if each in stand or each.subject == subject)
-    if not any(wish.subject == subject for wish in wishes):
-        return Released(stack=fleet.stack, subject=subject, drained=tuple(wish.subject for wish in wishes))
-    released = draining.released(pool_of, pool_of, wishes, subject, scene.memory)
+    requests = tuple(each for each in known.drains if each in stand or each.subject == subject)
+    if not any(request.subject == subject for request in requests):
+        return Released(stack=fleet.stack, subject=subject, drained=tuple(request.subject for request in requests))
+    released = draining.released(pool_of, pool_of, requests, subject, scene.memory)
     with (
         leased(fleet.config, fleet.session, LeaseKind.DRAIN),
         fleet.place.records() as records,
@@ -105,8 +105,8 @@ def end_drain(fleet: Fleet, subject: str) -> Released:
 
 def _known(fleet: Fleet) -> tuple[Scene, Desired]:
     scene, desired = fleet.published()
-    if scene.observed is not None and not scene.observed.wishes_source.known:
-        raise Failure(f"{fleet.stack}: {scene.observed.wishes_source.reason}")
+    if scene.observed is not None and not scene.observed.requests_source.known:
+        raise Failure(f"{fleet.stack}: {scene.observed.requests_source.reason}")
     return scene, desired
 
 

@@ -21,8 +21,8 @@ from infra.fleet.controller.observed import Observed
 from infra.fleet.draining import DrainState, VmStanding
 from infra.fleet.github_lists import RunningJob
 from infra.fleet.google import GoogleError
+from infra.fleet.operator_requests import DrainRequest, requested
 from infra.fleet.status.look import Scene
-from infra.fleet.wishes import DrainWish, wished
 from infra.operations.errors import Failure, Interruption
 from infra.operations.fleet.looks import Fleet
 from infra.operations.leased import NOTHING_CHANGED, leased
@@ -77,8 +77,8 @@ def drained_before(
 
     command: `up` or `destroy`, for what is said and for who drains. state: what the command has done so far.
 
-    The controller goes on meanwhile: the lease is held for the wish alone, and the block takes its own. Raises Failure
-    where jobs run on after the manifest's `job_minutes`, or where it is not known whether any does.
+    The controller goes on meanwhile: the lease is held for the request alone, and the block takes its own. Raises
+    Failure where jobs run on after the manifest's `job_minutes`, or where it is not known whether any does.
     """
     scene = _scene(fleet, state)
     desired = scene.desired
@@ -99,7 +99,7 @@ def drained_before(
     until = began + timedelta(minutes=minutes) + SPARE
     # Of its own also where somebody else drains a VM: they may end theirs while this one relies on it.
     own = [
-        DrainWish(subject=vm, by=f"./tidepool {command}", since=began, minutes=minutes, until=until)
+        DrainRequest(subject=vm, by=f"./tidepool {command}", since=began, minutes=minutes, until=until)
         for vm in sorted(pool_of)
     ]
     try:
@@ -110,7 +110,7 @@ def drained_before(
 
 
 def _drain(
-    fleet: Fleet, pool_of: Mapping[str, str], own: Sequence[DrainWish], minutes: int, command: str, state: str
+    fleet: Fleet, pool_of: Mapping[str, str], own: Sequence[DrainRequest], minutes: int, command: str, state: str
 ) -> None:
     try:
         begin(fleet, own, pool_of, state=state)
@@ -132,28 +132,28 @@ def _drain(
         raise Failure(f"{state}: the drain of {', '.join(ended)} was ended meanwhile; run {command} again")
 
 
-def _ended_meanwhile(fleet: Fleet, own: Sequence[DrainWish]) -> list[str]:
+def _ended_meanwhile(fleet: Fleet, own: Sequence[DrainRequest]) -> list[str]:
     """VMs whose drain a person ended: they may have taken a job since they were looked at."""
     with fleet.place.records() as records:
-        standing = wished(records, fleet.stack).drains
-    return [wish.subject for wish in own if wish not in standing]
+        standing = requested(records, fleet.stack).drains
+    return [request.subject for request in own if request not in standing]
 
 
-def begin(fleet: Fleet, wishes: Sequence[DrainWish], vms: Iterable[str], *, state: str = NOTHING_CHANGED) -> None:
-    """Wish these drains and order them, under the lease. Raises GoogleError, and Failure where another holds it."""
+def begin(fleet: Fleet, requests: Sequence[DrainRequest], vms: Iterable[str], *, state: str = NOTHING_CHANGED) -> None:
+    """Ask for these drains and order them, under the lease. Raises GoogleError, and Failure where another holds it."""
     with (
         leased(fleet.config, fleet.session, LeaseKind.DRAIN, state=state),
         fleet.place.records() as records,
     ):
-        draining.begin(records, fleet.stack, wishes, vms)
+        draining.begin(records, fleet.stack, requests, vms)
 
 
 def still(left: Iterable[VmStanding]) -> str:
     return "; ".join(f"{each.vm}: {each.why}" for each in left)
 
 
-def _end(fleet: Fleet, own: Sequence[DrainWish], pool_of: Mapping[str, str]) -> None:
-    """Needs no lease: a sweep that read the wish before orders a drain once more, and the next one ends it."""
+def _end(fleet: Fleet, own: Sequence[DrainRequest], pool_of: Mapping[str, str]) -> None:
+    """Needs no lease: a sweep that read the request before orders a drain once more, and the next one ends it."""
     try:
         with fleet.place.records() as records:
             draining.end_own(records, fleet.stack, own, pool_of, fleet.place.clock())

@@ -182,7 +182,7 @@ def _readable(stacks: Iterable[str]) -> Iterator[tuple[str, StackConfig]]:
 
 
 def _is_in(subject: str, config: StackConfig) -> bool:
-    """Also a VM that is declared no more, as in a zone that is gone: its story may be asked for."""
+    """Also a VM that is declared no more, as in a zone that is gone: its timeline may be asked for."""
     return any(subject == pool.name or _is_vm_of(subject, pool.name) for pool in config.pools)
 
 

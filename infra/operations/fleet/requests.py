@@ -9,7 +9,7 @@ import getpass
 from collections.abc import Callable, Mapping
 
 from infra.engines.protocol import CloudName
-from infra.fleet import wishes
+from infra.fleet import operator_requests
 from infra.fleet.controller import memory as memories
 from infra.fleet.controller.lease import LeaseKind
 from infra.fleet.google import GoogleError
@@ -24,13 +24,13 @@ from infra.operations.stacks.stack_file import stack_file
 
 
 def request(fleet: Fleet, change: Callable[[Body | None], Body]) -> None:
-    """Change the wishes record under the lease. Raises Failure where the bucket refuses, or another holds the lease."""
+    """Change the record of requests under the lease. Failure where the bucket refuses, or another holds the lease."""
     try:
         with (
             leased(fleet.config, fleet.session, LeaseKind.DRAIN),
             fleet.place.records() as records,
         ):
-            records.update(names.wishes_object(fleet.stack), change)
+            records.update(names.requests_object(fleet.stack), change)
     except GoogleError as error:
         raise Failure(f"nothing was changed: {error}") from None
 
@@ -62,12 +62,12 @@ def fleet_in(zone: str, stack: str | None, cloud: CloudName | None = None, telle
 def give_up_zone(fleet: Fleet, zone: str) -> None:
     """Nothing is made there any more; while it cannot be asked its VMs count as gone."""
     since = fleet.place.clock()
-    request(fleet, lambda body: wishes.with_lost(body, zone, login(), since))
+    request(fleet, lambda body: operator_requests.with_lost(body, zone, login(), since))
 
 
 def take_back_zone(fleet: Fleet, zone: str) -> None:
     """VMs are made there again."""
-    request(fleet, lambda body: wishes.without_lost(body, zone))
+    request(fleet, lambda body: operator_requests.without_lost(body, zone))
 
 
 def _nowhere(zone: str, zones: Mapping[str, set[str]]) -> str:
@@ -80,6 +80,6 @@ def _remembered(fleet: Fleet) -> set[str]:
     try:
         with fleet.place.records() as records:
             memory = memories.read(records.body(names.memory_object(fleet.stack)))
-            return {*memory.zones, *wishes.wished(records, fleet.stack).lost}
+            return {*memory.zones, *operator_requests.requested(records, fleet.stack).lost}
     except (GoogleError, memories.UnreadableMemoryError) as error:
         raise Failure(f"nothing was changed: {error}") from None

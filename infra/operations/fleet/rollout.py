@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from infra.engines.protocol import CloudName
-from infra.fleet import wishes
+from infra.fleet import operator_requests
 from infra.fleet.controller.rollout import not_tried, undoable
 from infra.fleet.status.derive import rollouts
 from infra.fleet.status.shape import RolloutStatus
@@ -43,34 +43,24 @@ def courses(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Steered:
-    """A fleet, and the pools of it that a request is about."""
+class RolloutPools:
+    """A fleet, and the names of those of its pools that a request is about."""
 
     fleet: Fleet
-    pools: tuple[str, ...]
-
-    def pause(self) -> None:
-        """Let no more VMs get what is new."""
-        request(self.fleet, lambda body: wishes.paused(body, self.pools))
-
-    def resume(self) -> None:
-        """Go on with what was paused."""
-        request(self.fleet, lambda body: wishes.resumed(body, self.pools))
+    names: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Taken:
-    """What of a pool's rollout was asked for. parts: in words. changed: False where it stood so already.
+@dataclass(frozen=True, slots=True)
+class Steered:
+    """request: what the controller was asked for, None where it stood so already. lines: what that means."""
 
-    leaves_no_image: whether the pool ran no image before.
-    """
-
-    parts: str
-    changed: bool = True
-    leaves_no_image: bool = False
+    request: str | None
+    lines: tuple[str, ...]
 
 
-def steered(pool: str | None, stack: str | None, cloud: CloudName | None = None, teller: Teller = SILENT) -> Steered:
+def rollout_pools(
+    pool: str | None, stack: str | None, cloud: CloudName | None = None, teller: Teller = SILENT
+) -> RolloutPools:
     """The pool, or every pool of the stack. Refusal where it is not said which."""
     stacks = [stack_of(pool, stack)] if pool else fleets_declared(stack)
     if len(stacks) != 1:
@@ -80,32 +70,56 @@ def steered(pool: str | None, stack: str | None, cloud: CloudName | None = None,
     declared = tuple(each.name for each in fleet.config.pools)
     if pool is not None and pool not in declared:
         raise Refusal(f"{fleet.stack} has no pool {pool}.{meant(pool, declared)} Its pools are {', '.join(declared)}")
-    return Steered(fleet=fleet, pools=(pool,) if pool else declared)
+    return RolloutPools(fleet=fleet, names=(pool,) if pool else declared)
 
 
-def undo(fleet: Fleet, pool: str) -> Taken:
+def pause(pools: RolloutPools) -> Steered:
+    """Let no more VMs get what is new."""
+    request(pools.fleet, lambda body: operator_requests.paused(body, pools.names))
+    return _steered("paused", pools)
+
+
+def resume(pools: RolloutPools) -> Steered:
+    """Go on with what was paused."""
+    request(pools.fleet, lambda body: operator_requests.resumed(body, pools.names))
+    return _steered("resumed", pools)
+
+
+def undo(pools: RolloutPools) -> Steered:
     """Bring a pool back to what was proved before; what is taken back is not rolled out again until `redo`.
 
     Refusal where there is nothing to go back to, Failure where no rollout is known.
     """
+    (pool,), fleet = pools.names, pools.fleet
     course = _course(fleet, pool)
     if course.taken_back and not course.undoable:
-        return Taken(parts=_said(course.taken_back), changed=False)
+        return _unchanged(f"{_said(course.taken_back)} of {pool} was taken back already")
     if not course.undoable:
         raise Refusal(f"{pool} has nothing to go back to: it runs what it ran from the start")
     now = fleet.place.clock()
-    request(fleet, lambda body: wishes.undone(body, pool, course.undoable, now))
-    return Taken(parts=_said(course.undoable), leaves_no_image=course.leaves_no_image)
+    request(fleet, lambda body: operator_requests.undone(body, pool, course.undoable, now))
+    without = f"{pool} ran no image before; on Google Cloud a VM without one takes no job"
+    lines = (without,) if course.leaves_no_image else ()
+    return _steered("undone", pools, *lines, f"taken back: {_said(course.undoable)}")
 
 
-def redo(fleet: Fleet, pool: str) -> Taken:
+def redo(pools: RolloutPools) -> Steered:
     """Try again what was undone or went back by itself, behind a canary. Raises as `undo` does."""
+    (pool,), fleet = pools.names, pools.fleet
     course = _course(fleet, pool)
     if not course.taken_back:
-        return Taken(parts=course.target.in_short, changed=False)
+        return _unchanged(f"{course.target.in_short} of {pool} was not taken back")
     again, since = course.taken_back, course.rollout.since
-    request(fleet, lambda body: wishes.redone(body, pool, again, since))
-    return Taken(parts=_said(again))
+    request(fleet, lambda body: operator_requests.redone(body, pool, again, since))
+    return _steered("redone", pools, f"tried again: {_said(again)}")
+
+
+def _steered(what: str, pools: RolloutPools, *lines: str) -> Steered:
+    return Steered(what, (*lines, f"{what}: {', '.join(pools.names)}; the controller obeys at its next sweep"))
+
+
+def _unchanged(said: str) -> Steered:
+    return Steered(None, (f"{said}; nothing to do",))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,15 +147,17 @@ def _course(fleet: Fleet, pool: str) -> _Course:
     rollout, observed = scene.memory.rollouts.get(pool), scene.observed
     if rollout is None:
         raise Failure(f"{pool} has no rollout yet: the controller has not swept yet. `./tidepool reconcile` sweeps now")
-    if observed is None or observed.targets is None or not observed.wishes_source.known:
-        silent = [each for each in (observed.targets_source, observed.wishes_source) if each.reason] if observed else []
+    if observed is None or observed.targets is None or not observed.requests_source.known:
+        silent = (
+            [each for each in (observed.targets_source, observed.requests_source) if each.reason] if observed else []
+        )
         raise Failure(f"what {pool} should run is unknown" + "".join(f": {each.reason}" for each in silent))
     target = observed.targets[pool]
     return _Course(
         rollout=rollout,
         target=target,
-        undoable=undoable(rollout, target, observed.wishes, pool),
-        taken_back=not_tried(rollout, target, observed.wishes, pool),
+        undoable=undoable(rollout, target, observed.requests, pool),
+        taken_back=not_tried(rollout, target, observed.requests, pool),
     )
 
 

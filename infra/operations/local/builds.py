@@ -22,6 +22,7 @@ from infra.operations.errors import Failure, Interruption, Refusal
 from infra.operations.images.lab import declared
 from infra.operations.local.control import running
 from infra.operations.workspace import workspace
+from infra.preview.toned import TonedLine, toned
 from infra.tools.install import ToolError
 
 if TYPE_CHECKING:
@@ -149,19 +150,21 @@ def outcome_json(outcome: BuildOutcome) -> dict[str, Any]:
     return {"status": str(outcome.status), "steps": steps}
 
 
-def pushed_lines(done: Mapping[str, Any]) -> Iterator[str]:
+def pushed_lines(done: Mapping[str, Any]) -> Iterator[TonedLine]:
+    """What a push started, and what runs it."""
     ref = f"branch {done['branch']}" if done["branch"] else f"tag {done['tag']}"
-    yield f"{done['repository']} {ref} is at {done['commit'][:12]}"
+    yield toned(f"{done['repository']} {ref} is at {done['commit'][:12]}")
     for trigger in done["triggers"]:
         said = f"build {trigger['build']} is queued" if trigger["build"] else "no build"
-        yield f"  {trigger['name']}: {said}; {trigger['reason']}"
+        yield toned(f"{trigger['name']}: {said}; {trigger['reason']}", indent=2)
     if not done["triggers"]:
-        yield f"  no trigger answers pushes to it; those of images are declared once it is connected: {CONNECT}"
+        said = f"no trigger answers pushes to it; those of images are declared once it is connected: {CONNECT}"
+        yield toned(said, indent=2)
     if done["github"]:
         file, images, why = PurePosixPath(done["github"]["file"]).name, done["github"]["images"], done["github"]["why"]
         said = f"jobs of {', '.join(images)}, each after its parents'" if images else f"no job; {why}"
-        yield f"  {file} at GitHub: {said}"
-    yield from (f"next: {command}" for command in done["next"])
+        yield toned(f"{file} at GitHub: {said}", indent=2)
+    yield from (toned(f"next: {command}") for command in done["next"])
 
 
 def outcome_lines(title: str, outcome: BuildOutcome) -> Iterator[str]:

@@ -103,11 +103,11 @@ def limit(
     zone: str, generation: str, chips: int | None, capacity: Any, project: str | None, name: str, held_elsewhere: int
 ) -> None:
     """Declare how many chips a zone or a region gives of a generation; None lifts the limit."""
-    pot = {"project": project or stack_project(), "zone": zone, "generation": generation, "capacity": capacity}
+    scope = {"project": project or stack_project(), "zone": zone, "generation": generation, "capacity": capacity}
     if chips is None:
-        running().lift(**pot)
+        running().lift(**scope)
     else:
-        running().limit(**pot, chips=chips, name=name, held_elsewhere=held_elsewhere)
+        running().limit(**scope, chips=chips, name=name, held_elsewhere=held_elsewhere)
 
 
 def _places() -> set[str]:
@@ -123,7 +123,7 @@ def _differing(fault: Mapping[str, Any]) -> dict[str, Any]:
 
 def requests(limit: int, *, failed: bool) -> list[dict[str, Any]]:
     """The last requests, oldest first. failed: those alone that were refused; a look for a record that nobody has
-    written, as every sweep does for wishes, is none.
+    written, as every sweep does for operator requests, is none.
     """
     entries = running().log(limit=100_000 if failed else limit)
     return [each for each in entries if _was_refused(each)][-limit:] if failed else entries

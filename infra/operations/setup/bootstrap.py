@@ -23,6 +23,7 @@ from infra.operations.errors import Failure
 from infra.operations.ports import SILENT, Teller
 from infra.operations.session import cloud_without_engine, reached
 from infra.operations.workspace import workspace
+from infra.preview.toned import Tone, TonedLine, toned
 
 __all__ = ("BootstrapStep",)
 
@@ -98,6 +99,15 @@ def apply_bootstrap(planned: Bootstrap) -> Iterator[BootstrapStep]:
             if step.action is not None:
                 there.apply(step.action)
                 yield step
+
+
+def plan_lines(planned: Bootstrap) -> Iterator[TonedLine]:
+    """The plan for people: what is there, what is made, and how many of each."""
+    for step in planned.steps:
+        sign, tone = ("=", Tone.QUIET) if step.action is None else ("+", Tone.GOOD)
+        yield toned((f"{sign} {step.what}", tone), (f"  ({step.why})", Tone.QUIET))
+    made = planned.lacking
+    yield toned((f"{made} to make, {len(planned.steps) - made} there already", Tone.HEADING))
 
 
 @contextmanager

@@ -10,11 +10,13 @@ import platform
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 from infra.engines.choose import Choice, ChoiceError, Machine, choose, observe
 from infra.model.json_shape import plain
+from infra.preview.toned import Cell, Shown, Tone, text_table, toned
 from infra.tools import install
 
 VERSION_SECONDS = 20.0
@@ -42,6 +44,20 @@ class Diagnosis:
         engine, cloud = (self.choice.engine.value, self.choice.cloud.value) if self.choice else (None, None)
         chosen = {"engine": engine, "cloud": cloud, "reason": self.choice.reason if self.choice else self.refusal}
         return {"choice": chosen, "findings": plain(self.findings)}
+
+
+def diagnosis_shown(found: Diagnosis, home: str) -> Iterator[Shown]:
+    """What is here and what it leads to; the home folder is written as people write it."""
+    rows = [_row(finding, home) for finding in found.findings]
+    yield replace(text_table(("present", "name", "meaning"), rows, folded=("meaning",)), headed=False)
+    so = f"commands use {found.choice}" if found.choice else f"up, preview and the like refuse: {found.refusal}"
+    yield f"\nWith this, {so}."
+
+
+def _row(finding: Installed, home: str) -> tuple[Cell, ...]:
+    mark = toned(("yes", Tone.GOOD) if finding.present else ("no", Tone.WARNING))
+    what = f"{finding.found.replace(home, '~')}: " if finding.found else ""
+    return mark, finding.name, f"{what}{finding.meaning}"
 
 
 def diagnose() -> Diagnosis:

@@ -6,9 +6,12 @@ no VM, from which the controller deletes the fleet, and an engine finds it uncha
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 from infra.engines import phased
 from infra.fleet.bundle import runner_bundle
 from infra.fleet.google import GoogleError, clients
+from infra.fleet.history import Verb
 from infra.fleet.records import Records, UnreadableRecordError, encode
 from infra.model import names
 from infra.model.plan import Op, Plan
@@ -16,6 +19,7 @@ from infra.model.planned_records import OBJECT_TYPE
 from infra.operations.errors import Failure
 from infra.operations.ports import UNWATCHED, Watch
 from infra.operations.session import Session, interruptible
+from infra.operations.stacks.history import kept
 from infra.operations.stacks.holding import Holding
 from infra.operations.stacks.preview import Planned, judged_where_it_stands
 from infra.operations.stacks.stack_file import Declared
@@ -84,6 +88,8 @@ def apply(session: Session, planned: Planned, watch: Watch = UNWATCHED, *, drain
     hold = Holding(wanted=planned.wanted, session=session, drains=drains)
     hold.insist_on_file("its plan was shown")
     bounds = planned.wanted.bounds if planned.phases is not None else ()
-    with interruptible(planned.plan.stack, "up"), watch as listener:
+    keeping = kept(planned.wanted.config, session, Verb.UP) if planned.changes else nullcontext()
+    with keeping as entry, interruptible(planned.plan.stack, "up"), watch as listener:
         hear = listener or (lambda _: None)
-        return phased.apply(planned.plan, bounds, session.engine, hear, planned.away, hold, at_once=planned.at_once)
+        run = phased.apply(planned.plan, bounds, session.engine, hear, planned.away, hold, at_once=planned.at_once)
+        return entry.ran(run) if entry else run

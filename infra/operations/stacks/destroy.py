@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from infra.engines.protocol import Engine
 from infra.fleet.controller.lease import LeaseKind
 from infra.fleet.google import GoogleError
+from infra.fleet.history import Verb
 from infra.fleet.transition import declare_again, withdraw
 from infra.model import names
 from infra.model.errors import ConfigError
@@ -21,6 +22,7 @@ from infra.operations.fleet.looks import Fleet, declared_place
 from infra.operations.leased import leased
 from infra.operations.ports import UNWATCHED, Watch
 from infra.operations.session import Session, interruptible
+from infra.operations.stacks.history import kept
 from infra.operations.stacks.stack_file import StackFile, stack_file
 
 
@@ -48,11 +50,13 @@ def destroy(
     with (
         _drained(session, plan, file) if drains else nullcontext(),
         leased(records, session, LeaseKind.DESTROY) if records else nullcontext(),
+        kept(records, session, Verb.DESTROY) if records else nullcontext() as entry,
         _withdrawn(records, session) if records and withdraws else nullcontext(),
         interruptible(session.request.stack, "destroy"),
         watch as listener,
     ):
-        return _engine(session, exclude_protected=exclude_protected).destroy(listener)
+        run = _engine(session, exclude_protected=exclude_protected).destroy(listener)
+        return entry.ran(run) if entry else run
 
 
 def _engine(session: Session, *, exclude_protected: bool) -> Engine:

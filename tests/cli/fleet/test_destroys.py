@@ -108,7 +108,7 @@ def test_a_wrong_stack_file_is_destroyed_only_without_draining(fleet: Checkout) 
 def test_without_draining_a_wrong_stack_file_keeps_the_controller_away_all_the_same(
     fleet: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The file is wrong where it says where the records are, and there is no commit to take it from."""
+    """The file is wrong where it says where the records are, and there is not a commit to take it from."""
     seen: list[tuple[object, object]] = []
 
     def deletes(self: EmbeddedEngine, *_: object) -> Plan:

@@ -8,7 +8,7 @@ from typing import NoReturn
 import pytest
 from rich.console import Console
 
-from infra.cli.render.status import show_status
+from infra.cli.render.console import say
 from infra.fleet.draining import DrainState, VmStanding
 from infra.fleet.google import clients
 from infra.fleet.records import Records
@@ -16,6 +16,7 @@ from infra.fleet.status.derive import status
 from infra.local.cloud.github.control import GitHubControl
 from infra.model import names
 from infra.model.stack import load_stack
+from infra.operations.fleet.status_words import status_shown
 from tests.cli.conftest import Checkout
 from tests.fleet.controller.given_fleet import fleet, nodes, seen, served, sweeps
 from tests.fleet.status.given_scene import scene
@@ -58,7 +59,7 @@ def test_on_a_terminal_of_80_columns_long_reasons_are_folded(capsys: pytest.Capt
     memory = sweeps(desired, lost, 2)[-1].memory
     for width in (80, 120):
         console = Console(force_terminal=True, width=width, highlight=False, markup=False, emoji=False)
-        show_status(console, status(scene(desired, lost, memory=memory)), "the local cloud")
+        say(console, *status_shown(status(scene(desired, lost, memory=memory)), "the local cloud"))
         drawn = capsys.readouterr().out
         assert "PREEMPTED" in drawn
         assert max(len(line) for line in re.sub("\x1b[^m]*m", "", drawn).splitlines()) <= width
@@ -107,7 +108,7 @@ def test_once_its_job_is_over_a_drained_vm_takes_no_other_until_the_drain_ends(s
     assert _job(standing), "it took the job that waited"
 
 
-def test_ending_a_drain_that_nobody_wished_is_well_and_a_strange_name_is_refused(standing: Checkout) -> None:
+def test_ending_a_drain_that_nobody_requested_is_well_and_a_strange_name_is_refused(standing: Checkout) -> None:
     said = standing.ok("drain", "tpu-v5p", "--end").output
     assert "tpu-v5p is not drained\n" in said
     assert standing.json("drain", "tpu-v5p", "--end")["vms"] == []
@@ -116,7 +117,7 @@ def test_ending_a_drain_that_nobody_wished_is_well_and_a_strange_name_is_refused
     assert "there is no pool or VM named tpu-v9. Did you mean 'tpu-v4'? Pools are " in refused.output
 
 
-def test_a_vms_story_is_told_from_its_making_to_its_job(standing: Checkout) -> None:
+def test_a_vms_timeline_is_told_from_its_making_to_its_job(standing: Checkout) -> None:
     told = standing.json("why", V4)
     said = [line["what"] for line in told["story"]]
     order = [
@@ -134,7 +135,7 @@ def test_a_vms_story_is_told_from_its_making_to_its_job(standing: Checkout) -> N
     assert "a VM is POOL-ZONE-INDEX" in standing.run("why", "tpu-v4").output
 
 
-def test_the_story_of_somebody_elses_vm_says_that_it_is_left_alone(standing: Checkout) -> None:
+def test_the_timeline_of_somebody_elses_vm_says_that_it_is_left_alone(standing: Checkout) -> None:
     standing.ok("cloud", "node", "add", "research", "--zone", "us-west4-a")
     told = standing.json("why", "research")
     assert told["now"][:2] == ["not declared", "READY in us-west4-a, HEALTHY"]

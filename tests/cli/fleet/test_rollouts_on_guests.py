@@ -162,7 +162,7 @@ def test_rollouts_rest_while_they_are_paused_and_are_taken_back_by_command(image
     assert (rollout(fleet)["stage"], reports(fleet, "image")) == ("undone", before)
 
 
-def test_one_that_people_took_back_leaves_the_fleet_well_until_they_wish_it_again(images: _Images) -> None:
+def test_one_that_people_took_back_leaves_the_fleet_well_until_they_request_it_again(images: _Images) -> None:
     fleet = images.checkout
     assert [each["healthy"] for each in fleet.json("status", "ci", "--cloud", "local")["stacks"]] == [True]
     up = " ".join(fleet.ok("up", "ci").output.split())

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from infra.cli.render.console import below
+from infra.cli.render.console import say
 from infra.operations.workflows import explained
+from infra.preview.toned import toned
 from tests.cli.conftest import Checkout
 from tests.synthetic_lab import lend_workflows
 from tests.workflows.legacy_checkout import REPLACED, old_files
@@ -368,7 +369,7 @@ def test_old_files_without_their_mode_are_stray(here: Checkout, tmp_path: Path) 
 def test_what_a_terminal_breaks_stays_below_its_heading(terminal: bool, lines: int) -> None:
     page = StringIO()
     console = Console(file=page, force_terminal=terminal, color_system=None, width=20)
-    below(console, "words that are longer than the line", by=4)
+    say(console, toned("words that are longer than the line", indent=4))
     told = page.getvalue().splitlines()
     assert len(told) == lines
     assert [len(line) - len(line.lstrip()) for line in told] == [4, *[6] * (lines - 1)]

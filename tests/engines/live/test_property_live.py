@@ -78,18 +78,18 @@ def brought_up_once(tmp_path_factory: pytest.TempPathFactory) -> World:
 @pytest.mark.parametrize("seed", range(4))
 def test_one_more_up_makes_the_fleet_as_declared(brought_up_once: World, tmp_path: Path, seed: int) -> None:
     fleet = OfficialFleet(copied(brought_up_once, tmp_path, STACK))
-    story = moves(seed, LENGTH)
+    sequence = moves(seed, LENGTH)
     try:
-        play(fleet, story)
+        play(fleet, sequence)
         fleet.world.control.mend()
         fleet.world.control.advance(kills.HOUR)
-        _settles(fleet, story)
+        _settles(fleet, sequence)
     finally:
         stopped(fleet.world)
 
 
-def _settles(fleet: OfficialFleet, story: tuple[Move, ...]) -> None:
-    world, told = fleet.world, " > ".join(map(str, story))
+def _settles(fleet: OfficialFleet, sequence: tuple[Move, ...]) -> None:
+    world, told = fleet.world, " > ".join(map(str, sequence))
     after = max((entry["number"] for entry in world.control.log()), default=0)
     run = world.make().up()
     assert not run.failed, f"{told}: {[step.error for step in run.steps if step.error]} {run.diagnostics}"

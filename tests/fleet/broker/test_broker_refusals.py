@@ -8,7 +8,7 @@ import pytest
 
 from infra.fleet.broker.refusals import Reason
 from infra.fleet.broker.registration import A_MINUTE
-from infra.fleet.wishes import DrainWish, with_drains
+from infra.fleet.operator_requests import DrainRequest, with_drains
 from infra.model import names
 from tests.fleet.broker.broker_world import (
     BUCKET,
@@ -151,8 +151,8 @@ def test_the_broker_touches_its_own_parts_of_the_bucket_alone(world: World, monk
 
 @pytest.mark.parametrize("subject", [VM, "tpu-ci"])
 def test_what_is_drained_gets_no_more_jobs(world: World, subject: str) -> None:
-    wish = DrainWish(subject=subject, by="ada", since=datetime(2026, 11, 21, tzinfo=UTC), minutes=60)
-    world.write(names.wishes_object(STACK), with_drains(None, [wish]))
+    request = DrainRequest(subject=subject, by="ada", since=datetime(2026, 11, 21, tzinfo=UTC), minutes=60)
+    world.write(names.requests_object(STACK), with_drains(None, [request]))
     reply = world.ask()
     refused(world, reply, Reason.DRAINING)
     assert reply.headers["retry-after"] == "60"

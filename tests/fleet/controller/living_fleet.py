@@ -78,7 +78,7 @@ class World:
     last_list: dict[str, tuple[NodeSeen, ...]] = field(default_factory=dict)
     targets: dict[str, PoolVersion] = field(default_factory=dict)
     replaced: dict[str, list[datetime]] = field(default_factory=lambda: defaultdict(list))
-    story: list[str] = field(default_factory=list)
+    log: list[str] = field(default_factory=list)
     numbers: int = 100
     faults: bool = True
 
@@ -238,7 +238,7 @@ class World:
         return names <= serving and not left and set(self.ghosts) == {1}
 
     def told(self) -> str:
-        return "\n".join(self.story[-60:])
+        return "\n".join(self.log[-60:])
 
     # How the world answers.
 
@@ -415,4 +415,4 @@ class World:
         return self.numbers
 
     def _tell(self, what: str) -> None:
-        self.story.append(f"{self.now:%H:%M} {what}")
+        self.log.append(f"{self.now:%H:%M} {what}")

@@ -10,10 +10,10 @@ from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.memory import EMPTY, Memory
 from infra.fleet.controller.observed import KNOWN, RunnerSeen, unknown
+from infra.fleet.operator_requests import OperatorRequests, Undone
 from infra.fleet.reports import Phase, ReportSeen
 from infra.fleet.versions import AssignedVersion, PoolVersion, Rollout
 from infra.fleet.versions import taken_back as part_or_whole
-from infra.fleet.wishes import Undone, Wishes
 from tests.fleet.controller.given_fleet import START, fleet, minutes, nodes, remembered, runner, seen
 
 POOL = "tpu-ci"
@@ -25,8 +25,8 @@ def target(digest: str, bundle: str = "") -> PoolVersion:
     return PoolVersion(images=dict.fromkeys(regions, f"r@sha256:{digest}") if digest else {}, bundle=bundle or None)
 
 
-def taken_back(*parts: str, over: bool = False) -> Wishes:
-    return Wishes(undone={POOL: tuple(Undone(part_or_whole(part), START, over=over) for part in parts)})
+def taken_back(*parts: str, over: bool = False) -> OperatorRequests:
+    return OperatorRequests(undone={POOL: tuple(Undone(part_or_whole(part), START, over=over) for part in parts)})
 
 
 @dataclass
@@ -56,7 +56,7 @@ class Pool:
     locked: bool = False
     real: bool = False
     wrote: datetime | None = None
-    wishes: Wishes = field(default_factory=Wishes)
+    requests: OperatorRequests = field(default_factory=OperatorRequests)
 
     def sweep(self) -> list[str]:
         """Indices of VMs that were told something, with the last letters of the image and of the bundle."""
@@ -85,7 +85,7 @@ class Pool:
             targets={POOL: self.target},
             told={} if self.locked else {vm: AssignedVersion(*each) for vm, each in self.told.items()},
             told_source=unknown("503") if self.locked else KNOWN,
-            wishes=self.wishes,
+            requests=self.requests,
         )
         return decide(self.desired, observed, self.memory, self.now)
 

@@ -10,8 +10,8 @@ import pytest
 from infra.fleet.controller.actions import Drain, RemoveRunner, verb
 from infra.fleet.controller.desired import ControllerSettings
 from infra.fleet.controller.observed import unknown
+from infra.fleet.operator_requests import OperatorRequests
 from infra.fleet.versions import PoolVersion
-from infra.fleet.wishes import Wishes
 from infra.model.schema import Freeze
 from tests.fleet.controller.given_fleet import (
     START,
@@ -78,12 +78,12 @@ def test_a_vm_that_lacks_the_chips_of_others_stands(others: int) -> None:
 def test_a_rollout_that_is_paused_stands_once_no_vm_is_waited_for() -> None:
     desired, first, second = fleet(3), PoolVersion(bundle="a"), PoolVersion(bundle="b")
     memory = sweeps(desired, seen(desired, targets={"tpu-ci": first}), 2)[-1].memory
-    wishes = Wishes(paused=frozenset({"tpu-ci"}))
-    paused = seen(desired, targets={"tpu-ci": second}, wishes=wishes)
+    requests = OperatorRequests(paused=frozenset({"tpu-ci"}))
+    paused = seen(desired, targets={"tpu-ci": second}, requests=requests)
     decision = sweeps(desired, paused, 2, memory=memory, start=START + minutes(4))[-1]
     assert [waiting.reason for waiting in decision.waiting] == ["canary, 0 of 3 VMs proved; paused"]
     assert decision.at_rest
-    going = replace(paused, wishes=Wishes())
+    going = replace(paused, requests=OperatorRequests())
     begun = sweeps(desired, going, 1, memory=memory, start=START + minutes(4))[-1]
     halted = sweeps(desired, paused, 2, memory=begun.memory, start=START + minutes(6))[-1]
     assert not halted.at_rest, "its canary may still fail, and then all go back"

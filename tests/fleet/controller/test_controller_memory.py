@@ -18,7 +18,7 @@ from infra.fleet.controller.keys import BackoffKey, FindingKey, NodeKey, OrphanK
 from infra.fleet.controller.memory import EMPTY, UnreadableMemoryError
 from infra.fleet.controller.observed import RunnerSeen
 from infra.fleet.controller.outcomes import ActionOutcome, intended, learned
-from infra.fleet.status.story import remembered_as
+from infra.fleet.status.timeline import remembered_as
 from infra.fleet.versions import PartKind, PoolVersion, VersionPart
 from infra.model.catalogue import CapacityKind
 from tests.fleet.controller.given_fleet import HOME, START, SWEEP, fleet, node, nodes, seen
@@ -80,7 +80,7 @@ def test_a_flood_of_strange_names_does_not_make_it_grow_without_end() -> None:
     assert len(json.dumps(memory.to_json())) < 250_000
 
 
-def test_first_orders_of_a_large_fleet_push_no_story_out() -> None:
+def test_first_orders_of_a_large_fleet_push_no_timeline_out() -> None:
     desired = fleet(50)
     targets = {"tpu-ci": PoolVersion(images={"us-west4": "r@sha256:a"})}
     decision = decide(desired, seen(desired, targets=targets), EMPTY, START)

@@ -15,7 +15,7 @@ from infra.fleet.controller.keys import BackoffKey, NodeKey, OwnRule
 from infra.fleet.controller.memory import EMPTY, Backoff, Memory, NodeMemory, VmMemory
 from infra.fleet.controller.observed import Trouble
 from infra.fleet.controller.rules import fallbacks
-from infra.fleet.wishes import DrainWish, Wishes
+from infra.fleet.operator_requests import DrainRequest, OperatorRequests
 from infra.model.catalogue import CapacityKind
 from tests.fleet.controller.given_fleet import (
     AWAY,
@@ -41,8 +41,8 @@ GONE = "gone-us-west4-a-0"
 def drains(minutes_left: float) -> Decision:
     """A sweep while somebody's drain of the pool ends in so many minutes."""
     desired = fleet(2)
-    wish = DrainWish(subject="tpu-ci", by="up", since=START, minutes=60, until=START + minutes(minutes_left))
-    return decide(desired, seen(desired, wishes=Wishes(drains=(wish,))), EMPTY, START)
+    request = DrainRequest(subject="tpu-ci", by="up", since=START, minutes=60, until=START + minutes(minutes_left))
+    return decide(desired, seen(desired, requests=OperatorRequests(drains=(request,))), EMPTY, START)
 
 
 def test_a_drain_is_obeyed_until_the_minute_in_which_it_is_over() -> None:

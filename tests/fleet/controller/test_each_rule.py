@@ -14,9 +14,9 @@ from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import ControllerSettings, Desired
 from infra.fleet.controller.memory import EMPTY
 from infra.fleet.controller.observed import KNOWN, Observed, unknown
+from infra.fleet.operator_requests import DrainRequest, OperatorRequests
 from infra.fleet.reports import Phase, ReportSeen
 from infra.fleet.versions import PoolVersion
-from infra.fleet.wishes import DrainWish, Wishes
 from infra.model.catalogue import CapacityKind
 from tests.fleet.controller.given_fleet import (
     AWAY,
@@ -110,7 +110,8 @@ CASES: dict[str, Case] = {
     "slot-serving-away": Case(observed=seen(AWAY_FLEET, nodes=TWO), desired=AWAY_FLEET, at=(0, 720), done="Drain"),
     "slot-unheard": Case(observed=seen(FLEET, runners=(), github=unknown("502")), at=(0, 600)),
     "slot-draining": Case(
-        observed=lost(wishes=Wishes(drains=(DrainWish(subject=VM, by="ada", since=START, minutes=60),))), at=(0, 2, 600)
+        observed=lost(requests=OperatorRequests(drains=(DrainRequest(subject=VM, by="ada", since=START, minutes=60),))),
+        at=(0, 2, 600),
     ),
     "slot-unfit": Case(observed=lost(reports={VM: unfit()}), done="Recreate"),
     "slot-unfit-unproved": Case(observed=lost(reports={VM: unfit(proved="")}), done="Restart"),

@@ -8,9 +8,9 @@ import pytest
 
 from infra.fleet.controller.actions import Assign, Recreate, Restart
 from infra.fleet.controller.memory import EMPTY
+from infra.fleet.operator_requests import OperatorRequests
 from infra.fleet.reports import Phase
 from infra.fleet.versions import AssignedVersion
-from infra.fleet.wishes import Wishes
 from tests.fleet.controller.given_fleet import fleet
 from tests.fleet.controller.rolled_pool import POOL, Pool, steady, taken_back, target
 
@@ -50,7 +50,7 @@ def test_a_good_first_image_is_proved_by_one_vm_and_then_everywhere(real: bool) 
 
 def test_a_first_image_waits_while_its_pool_is_paused() -> None:
     pool = imageless()
-    pool.target, pool.wishes = target("b"), Wishes(paused=frozenset({POOL}))
+    pool.target, pool.requests = target("b"), OperatorRequests(paused=frozenset({POOL}))
     assert pool.sweeps(3) == [[], [], []]
     assert pool.images == "------"
 
@@ -59,7 +59,7 @@ def test_a_first_image_that_is_everywhere_is_undone_to_none() -> None:
     pool = imageless()
     pool.target = target("b")
     pool.sweeps(8)
-    pool.wishes = taken_back("image sha256:b")
+    pool.requests = taken_back("image sha256:b")
     pool.sweeps(8)
     assert (pool.images, pool.stage) == ("------", "undone")
 
@@ -84,7 +84,7 @@ def forgotten(pool: Pool) -> Pool:
 
 def test_a_controller_that_forgot_everything_in_an_outage_takes_no_image_away_either() -> None:
     pool = forgotten(steady())
-    pool.wishes = Wishes(paused=frozenset({POOL}))
+    pool.requests = OperatorRequests(paused=frozenset({POOL}))
     pool.sweeps(30)
     assert (pool.images, pool.stage) == ("aaaaaa", "steady")
 
@@ -102,7 +102,7 @@ def test_what_one_vm_alone_was_told_is_not_taken_for_proved() -> None:
     pool.target = target("b")
     assert pool.sweep() == ["0:b"]
     pool = forgotten(pool)
-    pool.wishes = Wishes(paused=frozenset({POOL}))
+    pool.requests = OperatorRequests(paused=frozenset({POOL}))
     pool.sweep()
     assert "b" not in pool.images
 
@@ -122,7 +122,7 @@ def test_what_a_canary_was_told_is_not_taken_for_proved_because_others_serve(new
 def test_a_first_rollout_that_serves_already_goes_on_where_memory_is_lost_and_all_is_paused() -> None:
     pool = imageless()
     pool.told |= {slot.name: (target("b").images["us-west4"], "") for slot in pool.desired.slots[:4]}
-    pool.target, pool.runs, pool.wishes = target("b"), dict(pool.told), Wishes(paused=frozenset({POOL}))
+    pool.target, pool.runs, pool.requests = target("b"), dict(pool.told), OperatorRequests(paused=frozenset({POOL}))
     pool.memory = EMPTY
     pool.sweeps(30)
     assert pool.images[:4] == "bbbb", "nobody who serves is told to have no image"

@@ -94,10 +94,10 @@ def test_however_many_sources_there_are_all_are_asked_at_once(observer: Observer
     [
         (names.pointer_object(), {"images": ["tpu-ci"]}, "pointer"),
         (names.pointer_object(), {"images": {"tpu-ci": "an image"}}, "pointer"),
-        (names.wishes_object("ci"), {"drains": "all"}, "wishes"),
-        (names.wishes_object("ci"), {"drains": [{**WISH, "since": "2026-11-21T10:00:00"}]}, "wishes"),
-        (names.wishes_object("ci"), {"drains": [{**WISH, "since": None}]}, "wishes"),
-        (names.wishes_object("ci"), [], "wishes"),
+        (names.requests_object("ci"), {"drains": "all"}, "wishes"),
+        (names.requests_object("ci"), {"drains": [{**WISH, "since": "2026-11-21T10:00:00"}]}, "wishes"),
+        (names.requests_object("ci"), {"drains": [{**WISH, "since": None}]}, "wishes"),
+        (names.requests_object("ci"), [], "wishes"),
     ],
 )
 def test_a_record_of_another_shape_is_unknown_and_hides_nothing_else(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from infra.fleet.controller.rollout import not_tried, undoable
+from infra.fleet.operator_requests import OperatorRequests, Undone
 from infra.fleet.versions import PartKind, Rollout, Stage, VersionPart
-from infra.fleet.wishes import Undone, Wishes
 from tests.fleet.controller.given_fleet import START, minutes
 from tests.fleet.controller.rolled_pool import POOL, Pool, rolled_out, steady, taken_back, target
 
@@ -17,15 +17,15 @@ def bundles(pool: Pool) -> str:
     return "".join(pool.runs[slot.name][1] for slot in pool.desired.slots)
 
 
-def redone(pool: Pool, *undone: Undone) -> Wishes:
-    return Wishes(undone={POOL: undone} if undone else {}, redone={POOL: pool.rollout.since})
+def redone(pool: Pool, *undone: Undone) -> OperatorRequests:
+    return OperatorRequests(undone={POOL: undone} if undone else {}, redone={POOL: pool.rollout.since})
 
 
 def test_an_image_that_was_undone_stays_away_when_the_next_bundle_comes() -> None:
     pool = steady(first=target("a", "1"))
     pool.target = target("b", "1")
     pool.sweeps(8)
-    pool.wishes = taken_back("image sha256:b")
+    pool.requests = taken_back("image sha256:b")
     pool.sweeps(8)
     pool.target = target("b", "2")
     pool.sweeps(10)
@@ -76,7 +76,7 @@ def test_what_failed_is_tried_again_once_another_stood_in_its_place() -> None:
 
 def test_undo_and_redo_without_a_sweep_between_go_back_and_come_again_behind_a_canary() -> None:
     pool = rolled_out("b")
-    pool.wishes = redone(pool, Undone(IMAGE_B, START, over=True))
+    pool.requests = redone(pool, Undone(IMAGE_B, START, over=True))
     assert (pool.sweep(), pool.stage) == (["0:a", "1:a"], "undone")
     pool.sweep()
     assert pool.stage == "canary"
@@ -89,8 +89,8 @@ def test_redo_and_undo_without_a_sweep_between_leave_it_taken_back() -> None:
     pool = steady()
     pool.target, pool.bad = target("b"), "b"
     pool.sweeps(30)
-    again = Wishes(undone=taken_back("image sha256:b").undone, redone={POOL: pool.rollout.since})
-    pool.wishes, pool.bad = again, ""
+    again = OperatorRequests(undone=taken_back("image sha256:b").undone, redone={POOL: pool.rollout.since})
+    pool.requests, pool.bad = again, ""
     assert pool.sweeps(3) == [[], [], []]
     assert (pool.images, pool.decided().findings) == ("aaaaaa", ())
 
@@ -98,7 +98,7 @@ def test_redo_and_undo_without_a_sweep_between_leave_it_taken_back() -> None:
 def test_an_undo_that_a_restart_of_its_memory_finds_over_is_not_obeyed_again() -> None:
     pool = rolled_out("b")
     forgetful = Pool(desired=pool.desired, target=pool.target, runs=dict(pool.runs))
-    forgetful.wishes = taken_back("image sha256:b", over=True)
+    forgetful.requests = taken_back("image sha256:b", over=True)
     forgetful.sweeps(6)
     assert forgetful.images == "bbbbbb"
 
@@ -107,7 +107,7 @@ def test_a_target_that_an_older_version_wrote_whole_is_still_taken_back() -> Non
     pool = steady(first=target("a", "1"))
     pool.target = target("b", "1")
     pool.sweeps(8)
-    pool.wishes = Wishes(undone={POOL: (Undone(target("b", "1").key),)})
+    pool.requests = OperatorRequests(undone={POOL: (Undone(target("b", "1").key),)})
     pool.sweeps(8)
     assert (pool.images, bundles(pool)) == ("aaaaaa", "111111")
     pool.target = target("b", "2")
@@ -125,8 +125,10 @@ def test_a_failure_that_an_older_version_remembered_whole_is_read_by_its_parts()
 
 
 def test_undo_takes_back_what_is_under_way_then_what_came_last_and_what_failed_before_both() -> None:
-    def asked(rollout: Rollout, wanted: str, bundle: str, wishes: Wishes | None = None) -> frozenset[VersionPart]:
-        return undoable(rollout, target(wanted, bundle), wishes or Wishes(), POOL)
+    def asked(
+        rollout: Rollout, wanted: str, bundle: str, requests: OperatorRequests | None = None
+    ) -> frozenset[VersionPart]:
+        return undoable(rollout, target(wanted, bundle), requests or OperatorRequests(), POOL)
 
     pool = steady(first=target("a", "1"))
     assert asked(pool.rollout, "a", "1") == frozenset(), "nothing stood before"
@@ -139,7 +141,7 @@ def test_undo_takes_back_what_is_under_way_then_what_came_last_and_what_failed_b
     pool.target, pool.bad = target("b", "2"), "2"
     pool.sweeps(30)
     assert asked(pool.rollout, "b", "2") == {BUNDLE_2}, "it failed, and people know of it"
-    assert not_tried(pool.rollout, pool.target, Wishes(), POOL) == {BUNDLE_2}
-    again = Wishes(redone={POOL: pool.rollout.since})
+    assert not_tried(pool.rollout, pool.target, OperatorRequests(), POOL) == {BUNDLE_2}
+    again = OperatorRequests(redone={POOL: pool.rollout.since})
     assert not_tried(pool.rollout, pool.target, again, POOL) == frozenset()
-    assert not_tried(pool.rollout, pool.target, Wishes(redone={POOL: START - minutes(1)}), POOL) == {BUNDLE_2}
+    assert not_tried(pool.rollout, pool.target, OperatorRequests(redone={POOL: START - minutes(1)}), POOL) == {BUNDLE_2}

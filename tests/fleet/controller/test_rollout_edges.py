@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from infra.fleet.controller.actions import Assign
+from infra.fleet.operator_requests import DrainRequest, OperatorRequests
 from infra.fleet.versions import PoolVersion
-from infra.fleet.wishes import DrainWish, Wishes
 from tests.fleet.controller.given_fleet import START, fleet
 from tests.fleet.controller.rolled_pool import POOL, Pool, taken_back, target
 
@@ -50,13 +50,13 @@ def test_each_order_says_why_a_vm_has_its_version() -> None:
     assert reasons(pool) == {"it is the canary of its pool"}
     while pool.stage != "rolling":
         pool.sweep()
-    pool.wishes = taken_back("image sha256:b")
+    pool.requests = taken_back("image sha256:b")
     assert reasons(pool) == {"back to what was proved: it was undone"}
 
 
 def test_first_orders_of_a_pool_that_somebody_drains_say_to_take_no_job() -> None:
-    drain = DrainWish(subject=POOL, by="up", since=START, minutes=60)
-    for wishes, drained in ((Wishes(drains=(drain,)), True), (Wishes(), False)):
-        pool = Pool(fleet(2), target("a"), wishes=wishes)
+    drain = DrainRequest(subject=POOL, by="up", since=START, minutes=60)
+    for requests, drained in ((OperatorRequests(drains=(drain,)), True), (OperatorRequests(), False)):
+        pool = Pool(fleet(2), target("a"), requests=requests)
         told = [each.drained for each in pool.decided().actions if isinstance(each, Assign)]
         assert told == [drained, drained]

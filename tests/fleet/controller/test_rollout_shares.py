@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from infra.fleet.operator_requests import OperatorRequests
 from infra.fleet.reports import Phase
-from infra.fleet.wishes import Wishes
 from infra.model.schema import Freeze
 from tests.fleet.controller.given_fleet import AWAY, HOME, fleet, minutes, place, slot
 from tests.fleet.controller.rolled_pool import POOL, Pool, rolled_out, steady, taken_back, target
@@ -54,7 +54,7 @@ def test_an_unfit_canary_whose_clock_is_behind_fails_by_what_it_runs() -> None:
 
 def test_going_back_waits_for_those_that_are_on_their_way() -> None:
     pool = rolled_out("b")
-    pool.wishes = taken_back("image sha256:b")
+    pool.requests = taken_back("image sha256:b")
     assert pool.sweep() == ["0:a", "1:a"]
     pool.slow = {pool.vm(0), pool.vm(1)}
     assert pool.sweeps(4) == [[], [], [], []]
@@ -66,7 +66,7 @@ def test_going_back_waits_for_those_that_are_on_their_way() -> None:
 
 def test_a_vm_that_does_not_come_back_holds_the_others_no_longer_than_its_allowance() -> None:
     pool = rolled_out("b")
-    pool.wishes = taken_back("image sha256:b")
+    pool.requests = taken_back("image sha256:b")
     pool.sweep()
     pool.slow = {pool.vm(0), pool.vm(1)}
     told = pool.sweeps(30)
@@ -91,7 +91,7 @@ def test_while_github_cannot_be_asked_nobody_counts_as_serving_nobody() -> None:
 
 def test_while_github_cannot_be_asked_a_share_goes_back_and_no_more() -> None:
     pool = rolled_out("b")
-    pool.wishes, pool.deaf = taken_back("image sha256:b"), True
+    pool.requests, pool.deaf = taken_back("image sha256:b"), True
     assert pool.sweeps(4) == [["0:a", "1:a"], [], [], []]
 
 
@@ -161,7 +161,7 @@ def test_one_that_lost_its_turn_and_waits_to_go_back_is_told_what_it_runs() -> N
 
 def test_one_with_a_long_job_lets_idle_ones_go_back_first() -> None:
     pool = rolled_out("b")
-    pool.wishes, pool.busy = taken_back("image sha256:b"), {pool.vm(index) for index in range(6)}
+    pool.requests, pool.busy = taken_back("image sha256:b"), {pool.vm(index) for index in range(6)}
     assert pool.sweep() == ["0:a", "1:a"]
     pool.busy = {pool.vm(0), pool.vm(1)}
     assert sorted(pool.sweep()) == ["0:b", "1:b", "2:a", "3:a"]
@@ -174,10 +174,10 @@ def test_one_with_a_long_job_lets_idle_ones_go_back_first() -> None:
 
 def test_what_holds_a_rollout_is_told() -> None:
     pool = steady()
-    pool.target, pool.wishes = target("b"), Wishes(paused=frozenset({POOL}))
+    pool.target, pool.requests = target("b"), OperatorRequests(paused=frozenset({POOL}))
     pool.sweep()
     assert pool.rollout.held == ("paused",)
-    pool.wishes = Wishes()
+    pool.requests = OperatorRequests()
     window = Freeze.model_validate({"name": "paper", "time_zone": "UTC", "from": "2026-11-20", "to": "2026-11-22"})
     pool.desired = replace(pool.desired, freezes=(window,))
     pool.sweep()

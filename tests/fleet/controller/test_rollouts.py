@@ -9,8 +9,8 @@ from infra.fleet.controller.decide import decide
 from infra.fleet.controller.memory import EMPTY, Creating, Memory, VmMemory
 from infra.fleet.controller.observed import KNOWN, NodeSeen, Observed, unknown
 from infra.fleet.controller.trial import at_once
+from infra.fleet.operator_requests import OperatorRequests
 from infra.fleet.versions import AssignedVersion, PoolVersion, Rollout
-from infra.fleet.wishes import Wishes
 from infra.model.catalogue import CapacityKind
 from infra.model.schema import Freeze
 from tests.fleet.controller.given_fleet import AWAY, HOME, START, fleet, minutes, node, place, remembered, seen
@@ -97,9 +97,9 @@ def test_the_job_of_a_busy_canary_comes_first() -> None:
 
 def test_paused_and_frozen_pools_get_nothing_new() -> None:
     pool = steady()
-    pool.target, pool.wishes = target("b"), Wishes(paused=frozenset({"tpu-ci"}))
+    pool.target, pool.requests = target("b"), OperatorRequests(paused=frozenset({"tpu-ci"}))
     assert pool.sweep() == []
-    pool.wishes = Wishes()
+    pool.requests = OperatorRequests()
     window = Freeze.model_validate({"name": "f", "time_zone": "UTC", "from": "2026-11-20", "to": "2026-11-22"})
     pool.desired = replace(pool.desired, freezes=(window,))
     assert pool.sweep() == []
@@ -111,14 +111,14 @@ def test_undo_brings_back_what_ran_before_a_share_at_a_time() -> None:
     pool = steady()
     pool.target = target("b")
     pool.sweeps(5)
-    pool.wishes = taken_back("image sha256:b")
+    pool.requests = taken_back("image sha256:b")
     assert [pool.sweep() for _ in range(4)] == [["0:a", "1:a"], ["2:a", "3:a"], ["4:a", "5:a"], []]
     assert pool.stage == "undone"
 
 
 def test_what_people_take_back_is_no_finding_and_what_fails_is_one_until_they_know_of_it() -> None:
     pool = rolled_out("b")
-    pool.wishes = taken_back("image sha256:b")
+    pool.requests = taken_back("image sha256:b")
     for _ in range(3):
         pool.sweep()
     assert (pool.stage, pool.decided().findings) == ("undone", ())
@@ -127,25 +127,25 @@ def test_what_people_take_back_is_no_finding_and_what_fails_is_one_until_they_kn
     for _ in range(2):
         pool.sweep()
     assert [each.rule for each in pool.decided().findings] == ["rollout-failed"]
-    pool.wishes = taken_back("image sha256:b")
+    pool.requests = taken_back("image sha256:b")
     assert (pool.sweep(), pool.decided().findings) == ([], ())
 
 
-def test_what_was_taken_back_is_tried_again_once_that_is_wished_behind_a_canary() -> None:
+def test_what_was_taken_back_is_tried_again_once_that_is_requested_behind_a_canary() -> None:
     pool = rolled_out("b")
-    pool.wishes = taken_back("image sha256:b")
+    pool.requests = taken_back("image sha256:b")
     for _ in range(4):
         pool.sweep()
-    pool.wishes = Wishes(redone={"tpu-ci": pool.memory.rollouts["tpu-ci"].since})
+    pool.requests = OperatorRequests(redone={"tpu-ci": pool.memory.rollouts["tpu-ci"].since})
     assert [pool.sweep() for _ in range(5)] == [["0:b"], ["1:b", "2:b"], ["3:b", "4:b"], ["5:b"], []]
     assert pool.stage == "steady"
 
 
-def test_what_failed_is_tried_once_for_each_wish() -> None:
+def test_what_failed_is_tried_once_for_each_request() -> None:
     pool = steady()
     pool.target, pool.bad, pool.unfit = target("b"), "b", "runners end at once"
     assert [pool.sweep() for _ in range(4)] == [["0:b"], ["0:a"], [], []]
-    pool.wishes = Wishes(redone={"tpu-ci": pool.memory.rollouts["tpu-ci"].since})
+    pool.requests = OperatorRequests(redone={"tpu-ci": pool.memory.rollouts["tpu-ci"].since})
     assert [pool.sweep() for _ in range(4)] == [["0:b"], ["0:a"], [], []]
     assert pool.stage == "failed"
 
@@ -161,16 +161,16 @@ def test_one_that_failed_is_over_once_it_is_promoted_no_more_and_may_be_promoted
     assert pool.sweep() == ["0:b"]
 
 
-def test_one_that_people_took_back_waits_for_their_wish_also_when_another_stood_in_between() -> None:
+def test_one_that_people_took_back_waits_for_their_request_also_when_another_stood_in_between() -> None:
     pool = rolled_out("b")
-    pool.wishes = taken_back("image sha256:b")
+    pool.requests = taken_back("image sha256:b")
     for _ in range(3):
         pool.sweep()
     pool.target = target("a")
     pool.sweep()
     pool.target = target("b")
     assert (pool.sweep(), pool.stage) == ([], "steady")
-    pool.wishes = Wishes()
+    pool.requests = OperatorRequests()
     assert pool.sweep() == ["0:b"]
 
 
@@ -236,7 +236,7 @@ def test_what_is_taken_back_reaches_a_vm_whose_zone_does_not_answer() -> None:
     dark = replace(
         away(listed=None, dark=AWAY),
         targets={"tpu-ci": copied("b")},
-        wishes=taken_back("image sha256:b"),
+        requests=taken_back("image sha256:b"),
     )
     assert told(dark, memory=memory) == ["us-central1/r@sha256:a"]
 

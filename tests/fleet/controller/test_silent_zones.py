@@ -142,7 +142,7 @@ def test_a_vm_that_complete_lists_lacked_for_long_goes_and_one_that_a_few_lacked
         {"reports_source": unknown("503")},
         {"epoch": "another command made VMs since"},
         {"declared": START + 20 * SWEEP},
-        {"wishes_source": unknown("503")},
+        {"requests_source": unknown("503")},
     ],
     ids=["runner", "github", "repository", "reports", "command", "apply", "wishes"],
 )

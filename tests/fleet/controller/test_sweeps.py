@@ -25,10 +25,10 @@ from infra.fleet.controller.outcomes import ActionOutcome
 from infra.fleet.controller.sweep import Sweeper, SweepError, Swept, summary
 from infra.fleet.controller.vm_records import order, restart
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
+from infra.fleet.operator_requests import DrainRequest, with_drains
 from infra.fleet.records import Records
 from infra.fleet.status.derive import status
 from infra.fleet.status.look import look
-from infra.fleet.wishes import DrainWish, with_drains
 from infra.local.cloud.control import CloudClock
 from infra.local.cloud.github.control import GitHubControl
 from infra.model import names
@@ -505,8 +505,8 @@ def test_a_restart_is_a_new_order_though_the_memory_of_earlier_ones_was_lost(lab
 def test_old_orders_of_a_name_keep_no_vm_from_jobs_for_ever(lab: Lab) -> None:
     for vm in VMS[:2]:
         order(lab.records, vm, drain=True, bundle="cd" * 32)
-    wish = DrainWish(subject=VMS[1], by="ada", since=datetime(2026, 11, 21, tzinfo=UTC), minutes=5)
-    lab.records.update(names.wishes_object("ci"), lambda body: with_drains(body, [wish]))
+    request = DrainRequest(subject=VMS[1], by="ada", since=datetime(2026, 11, 21, tzinfo=UTC), minutes=5)
+    lab.records.update(names.requests_object("ci"), lambda body: with_drains(body, [request]))
     lab.sweep()
     orders = [lab.record(names.orders_object(vm)) for vm in VMS[:2]]
     assert [(each["drain"], each["bundle"]) for each in orders] == [(False, "ab" * 32), (True, "ab" * 32)]

@@ -14,8 +14,8 @@ from infra.fleet.controller.keys import BackoffKey
 from infra.fleet.controller.memory import EMPTY
 from infra.fleet.controller.observed import KNOWN, Trouble, unknown
 from infra.fleet.controller.outcomes import ActionOutcome, learned
+from infra.fleet.operator_requests import DrainRequest, OperatorRequests
 from infra.fleet.reports import Phase, ReportSeen
-from infra.fleet.wishes import DrainWish, Wishes
 from infra.model.catalogue import CapacityKind
 from tests.fleet.controller.given_fleet import (
     AWAY,
@@ -61,17 +61,17 @@ def test_a_vm_whose_own_word_cannot_be_read_is_neither_restarted_nor_made_again_
     assert {("Restart", mute), ("Delete", orphan.name)} <= set(doing(known))
 
 
-def test_a_drain_that_people_wish_begins_and_ends_with_their_wish() -> None:
+def test_a_drain_that_people_request_begins_and_ends_with_their_request() -> None:
     desired = fleet(2)
-    wish = DrainWish(subject="tpu-ci", by="ada", since=START, minutes=30)
-    wished = seen(desired, wishes=Wishes(drains=(wish,)))
-    drained = first(desired, wished)
+    request = DrainRequest(subject="tpu-ci", by="ada", since=START, minutes=30)
+    requested = seen(desired, requests=OperatorRequests(drains=(request,)))
+    drained = first(desired, requested)
     assert doing(drained) == [("Drain", each.name) for each in desired.slots]
     memory = remembered(drained, desired, START)
-    busy = replace(wished, runners=(runner(desired.slots[0].name, busy=True),))
+    busy = replace(requested, runners=(runner(desired.slots[0].name, busy=True),))
     late = decide(desired, busy, memory, START + minutes(30))
     assert [each.rule for each in late.findings] == ["drain-late"]
-    blind = replace(seen(desired), wishes_source=unknown("503"))
+    blind = replace(seen(desired), requests_source=unknown("503"))
     assert doing(decide(desired, blind, memory, START + minutes(40))) == [], "nobody knows whether it is over"
     over = decide(desired, seen(desired), memory, START + minutes(40))
     assert [(type(action), action.on) for action in over.actions if isinstance(action, Drain)] == [(Drain, False)] * 2
@@ -108,8 +108,8 @@ def test_a_vm_at_its_fallback_takes_jobs_again_once_people_drain_it_no_more() ->
     desired = fleet(2, fallbacks=(place(AWAY, CapacityKind.SPOT),))
     name = desired.slots[0].name
     observed = seen(desired, nodes=(node(name, zone=AWAY, capacity=CapacityKind.SPOT), *nodes(desired, s0="")))
-    wish = DrainWish(subject=name, by="ada", since=START, minutes=30)
-    drained = first(desired, replace(observed, wishes=Wishes(drains=(wish,))))
+    request = DrainRequest(subject=name, by="ada", since=START, minutes=30)
+    drained = first(desired, replace(observed, requests=OperatorRequests(drains=(request,))))
     assert doing(drained) == [("Drain", name)]
     (over,) = decide(desired, observed, remembered(drained, desired, START), START + minutes(40)).actions
     assert isinstance(over, Drain)
@@ -193,12 +193,12 @@ def test_a_github_that_fails_now_and_then_does_not_spare_a_vm_that_never_registe
 
 def test_an_order_that_was_not_written_is_written_at_the_next_sweep() -> None:
     desired = fleet(2)
-    wish = DrainWish(subject=desired.slots[0].name, by="ada", since=START, minutes=30)
-    wished = seen(desired, wishes=Wishes(drains=(wish,)))
-    decision = first(desired, wished)
+    request = DrainRequest(subject=desired.slots[0].name, by="ada", since=START, minutes=30)
+    requested = seen(desired, requests=OperatorRequests(drains=(request,)))
+    decision = first(desired, requested)
     lost = [ActionOutcome(action=action, result=Result.FAILED, text="503") for action in decision.actions]
     memory = learned(decision.memory, desired, lost, START)
-    assert doing(decide(desired, wished, memory, START + minutes(2))) == [("Drain", desired.slots[0].name)]
+    assert doing(decide(desired, requested, memory, START + minutes(2))) == [("Drain", desired.slots[0].name)]
 
 
 def test_a_job_of_a_repository_that_is_served_no_more_is_not_cut_off() -> None:

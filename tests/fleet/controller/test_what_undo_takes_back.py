@@ -8,16 +8,16 @@ from datetime import datetime
 import pytest
 
 from infra.fleet.controller.rollout import not_tried, undoable
+from infra.fleet.operator_requests import OperatorRequests, Undone
 from infra.fleet.versions import PartKind, PoolVersion, Rollout, Stage, TakenBack, VersionPart
-from infra.fleet.wishes import Undone, Wishes
 from tests.fleet.controller.given_fleet import START, fleet, minutes
 from tests.fleet.controller.rolled_pool import POOL, Pool, taken_back, target
 
 A, B, C = target("a", "1"), target("b", "1"), target("b", "2")
 IMAGE, BUNDLE = VersionPart(PartKind.IMAGE, "sha256:b"), VersionPart(PartKind.BUNDLE, "2")
-NOBODY = Wishes()
+NOBODY = OperatorRequests()
 UNDONE = taken_back("image sha256:b")
-ELSEWHERE = Wishes(undone={"other": UNDONE.undone[POOL]}, redone={"other": START})
+ELSEWHERE = OperatorRequests(undone={"other": UNDONE.undone[POOL]}, redone={"other": START})
 
 
 def rollout(
@@ -42,8 +42,8 @@ FAILED = rollout(A, stage=Stage.FAILED, bad=(IMAGE,))
         (rollout(A), C, NOBODY, {IMAGE, BUNDLE}),
         (FAILED, B, NOBODY, {IMAGE}),
         (FAILED, C, NOBODY, {IMAGE}),
-        (FAILED, C, Wishes(redone={POOL: START}), {IMAGE, BUNDLE}),
-        (FAILED, C, Wishes(redone={POOL: START + minutes(1)}), {IMAGE}),
+        (FAILED, C, OperatorRequests(redone={POOL: START}), {IMAGE, BUNDLE}),
+        (FAILED, C, OperatorRequests(redone={POOL: START + minutes(1)}), {IMAGE}),
         (rollout(B, previous=A), B, NOBODY, {IMAGE}),
         (rollout(C, previous=A), C, NOBODY, {IMAGE, BUNDLE}),
         (rollout(B, previous=A), B, ELSEWHERE, {IMAGE}),
@@ -56,9 +56,9 @@ FAILED = rollout(A, stage=Stage.FAILED, bad=(IMAGE,))
     ],
 )
 def test_undo_takes_back_what_failed_else_what_is_new_else_what_was_rolled_out_last(
-    course: Rollout, promoted: PoolVersion, wishes: Wishes, taken: set[VersionPart]
+    course: Rollout, promoted: PoolVersion, requests: OperatorRequests, taken: set[VersionPart]
 ) -> None:
-    assert undoable(course, promoted, wishes, POOL) == taken
+    assert undoable(course, promoted, requests, POOL) == taken
 
 
 @pytest.mark.parametrize(
@@ -71,15 +71,15 @@ def test_undo_takes_back_what_failed_else_what_is_new_else_what_was_rolled_out_l
         (FAILED, C, NOBODY, {IMAGE}),
         (FAILED, C, taken_back("bundle 2"), {IMAGE, BUNDLE}),
         (FAILED, C, ELSEWHERE, {IMAGE}),
-        (FAILED, C, Wishes(redone={POOL: START}), set()),
+        (FAILED, C, OperatorRequests(redone={POOL: START}), set()),
         (FAILED, target("c", "2"), taken_back("bundle 2"), {BUNDLE}),
         (rollout(A), C, taken_back("sha256:b|1"), {IMAGE}),
     ],
 )
 def test_a_sweep_leaves_out_of_the_target_what_people_took_back_and_what_failed(
-    course: Rollout, promoted: PoolVersion, wishes: Wishes, left_out: set[VersionPart]
+    course: Rollout, promoted: PoolVersion, requests: OperatorRequests, left_out: set[VersionPart]
 ) -> None:
-    assert not_tried(course, promoted, wishes, POOL) == left_out
+    assert not_tried(course, promoted, requests, POOL) == left_out
 
 
 def rolled_out() -> Pool:
@@ -94,7 +94,7 @@ def rolled_out() -> Pool:
 
 def test_what_was_rolled_out_and_undone_has_nothing_before_it() -> None:
     pool = rolled_out()
-    pool.wishes = UNDONE
+    pool.requests = UNDONE
     now = pool.now
     pool.sweep()
     assert (pool.rollout.stable.key, pool.rollout.previous) == (A.key, None)
@@ -131,15 +131,15 @@ def test_a_canary_that_is_undone_leaves_what_was_before_what_is_proved() -> None
     pool.target = target("c", "1")
     pool.sweep()
     assert pool.stage == "canary"
-    pool.wishes = taken_back("image sha256:c")
+    pool.requests = taken_back("image sha256:c")
     pool.sweep()
     assert (pool.stage, pool.rollout.stable.key, pool.rollout.previous) == ("undone", B.key, A)
 
 
-def test_a_whole_version_that_was_undone_and_wished_again_at_once_goes_back_in_what_was_new_in_it() -> None:
+def test_a_whole_version_that_was_undone_and_requested_again_at_once_goes_back_in_what_was_new_in_it() -> None:
     def back(at: datetime) -> PoolVersion:
         pool = rolled_out()
-        pool.wishes = Wishes(undone={POOL: (Undone(B.key, at, over=True),)})
+        pool.requests = OperatorRequests(undone={POOL: (Undone(B.key, at, over=True),)})
         pool.memory = replace(pool.memory, rollouts={POOL: replace(pool.rollout, obeyed=(START,))})
         pool.sweep()
         return pool.rollout.stable

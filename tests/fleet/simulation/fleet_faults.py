@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Final
 
-from infra.fleet import wishes
-from infra.fleet.wishes import DrainWish
+from infra.fleet import operator_requests
+from infra.fleet.operator_requests import DrainRequest
 from tests.fleet.simulation.google_faults import OF_GOOGLE, down, preempt, zone_preempted
 from tests.fleet.simulation.google_in_process import Process
 from tests.fleet.simulation.promises import SKEW
@@ -137,10 +137,10 @@ def _shrinks(life: Life, fault: Fault) -> None:
 def _drained(life: Life, fault: Fault) -> None:
     """People drain a VM, and end that later."""
     world, vm = life.world, life.slot(fault)
-    wish = DrainWish(subject=vm, by="ada", since=world.moment(), minutes=30)
+    request = DrainRequest(subject=vm, by="ada", since=world.moment(), minutes=30)
     world.tell(f"{vm} is drained")
-    world.wish(lambda body: wishes.with_drains(body, [wish]))
-    world.plan(fault.minutes * 60, lambda: world.wish(lambda body: wishes.without_drains(body, {vm})))
+    world.request(lambda body: operator_requests.with_drains(body, [request]))
+    world.plan(fault.minutes * 60, lambda: world.request(lambda body: operator_requests.without_drains(body, {vm})))
 
 
 def _run(life: Life, fault: Fault) -> None:

@@ -185,7 +185,7 @@ def live(seed: int, faults: Sequence[Fault]) -> Life:
             grow_up(life)
             _live(life, faults)
     except BrokenPromiseError as broken:
-        told = "\n".join(world.story[-40:])
+        told = "\n".join(world.log[-40:])
         raise BrokenPromiseError(f"{broken} ({world.moment():%a %H:%M:%S})\n{told}") from None
     return life
 
@@ -212,7 +212,7 @@ def _live(life: Life, faults: Sequence[Fault]) -> None:
         while due and began + due[0].at <= tick:
             fault = due.pop(0)
             world.pass_until(max(world.now, began + fault.at))
-            world.story.append(f"- {fault}")
+            world.log.append(f"- {fault}")
             KINDS[fault.kind](life, fault)
         world.pass_until(max(tick, world.now))
         life.tick()

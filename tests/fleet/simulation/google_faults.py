@@ -11,7 +11,7 @@ from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Final
 
-from infra.fleet import wishes
+from infra.fleet import operator_requests
 from infra.model import healing
 from tests.fleet.simulation.promises import is_limited
 from tests.fleet.simulation.simulated_tpus import Lie
@@ -93,8 +93,8 @@ def _given_up(life: Life, fault: Fault) -> None:
         if world.desired.slot(node.name) is not None:
             world.tpus.vanish(node)
     world.tell(f"{zone} is lost, and given up")
-    world.wish(lambda body: wishes.with_lost(body, zone, "ada", world.moment()))
-    world.plan(fault.minutes * 60, lambda: world.wish(lambda body: wishes.without_lost(body, zone)))
+    world.request(lambda body: operator_requests.with_lost(body, zone, "ada", world.moment()))
+    world.plan(fault.minutes * 60, lambda: world.request(lambda body: operator_requests.without_lost(body, zone)))
 
 
 def _limited(life: Life, fault: Fault) -> None:

@@ -1,4 +1,4 @@
-"""Lives of a fleet in which versions are promoted, published, undone and wished again at any moment, good and bad ones.
+"""Lives of a fleet in which versions are promoted, published, undone and redone at any moment, good and bad ones.
 
 Owns those events and what they promise: a bad version reaches no more VMs than a share of the pool, and from whatever
 people did there is a way back, and one on. What `undo` and `redo` take is asked of the functions that the commands ask.
@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
-from infra.fleet import wishes
+from infra.fleet import operator_requests
 from infra.fleet.controller import memory as memories
 from infra.fleet.controller.rollout import not_tried, taken_back, undoable
 from infra.fleet.controller.trial import at_once
+from infra.fleet.operator_requests import OperatorRequests, read_requests
 from infra.fleet.versions import PoolVersion, VersionPart
-from infra.fleet.wishes import Wishes, read_wishes
 from infra.model import names
 from tests.fleet.simulation.fleet_faults import KINDS, Fault
 from tests.fleet.simulation.fleet_life import BOUND, EVERY, Life, grow_up, in_process, newborn
@@ -64,11 +64,11 @@ class RolloutLife:
                     self._happens(kind, dice)
                 self._ends()
         except BrokenPromiseError as broken:
-            raise BrokenPromiseError(f"seed {self.seed}: {broken}\n" + "\n".join(world.story[-60:])) from None
+            raise BrokenPromiseError(f"seed {self.seed}: {broken}\n" + "\n".join(world.log[-60:])) from None
 
     def _happens(self, kind: str, dice: Random) -> None:
         fault = Fault(0.0, kind, dice.randrange(len(self.life.world.desired.slots)), dice.uniform(2, 20), dice.random())
-        self.life.world.story.append(f"- {kind}")
+        self.life.world.log.append(f"- {kind}")
         if kind in EVENTS:
             EVENTS[kind](self, fault.roll)
         else:
@@ -124,7 +124,7 @@ class RolloutLife:
     def _runs_what_it_should_not(self) -> Iterator[str]:
         for pool in self.life.world.desired.pools:
             rollout = self._memory().rollouts.get(pool)
-            back = taken_back(rollout, self.wishes().undone.get(pool, ())) if rollout else frozenset[VersionPart]()
+            back = taken_back(rollout, self.requests().undone.get(pool, ())) if rollout else frozenset[VersionPart]()
             for node in _nodes(self.life, pool):
                 if runs := _run_by(node).parts & back:
                     yield f"{node.name} runs {', '.join(map(str, runs))}, which was undone"
@@ -133,9 +133,9 @@ class RolloutLife:
 
     # What people ask
 
-    def wishes(self) -> Wishes:
-        body = self.life.world.kept(names.wishes_object(self.life.world.desired.stack))
-        return read_wishes(body) if body else Wishes()
+    def requests(self) -> OperatorRequests:
+        body = self.life.world.kept(names.requests_object(self.life.world.desired.stack))
+        return read_requests(body) if body else OperatorRequests()
 
     def target(self, pool: str) -> PoolVersion:
         world = self.life.world
@@ -184,16 +184,16 @@ def _bundle(one: RolloutLife, _: float, *, bad: bool = False) -> None:
 
 def undo(one: RolloutLife, roll: float) -> None:
     pool, rollout = one.of_a_pool(roll)
-    if rollout and (back := undoable(rollout, one.target(pool), one.wishes(), pool)):
+    if rollout and (back := undoable(rollout, one.target(pool), one.requests(), pool)):
         one.life.world.tell(f"undo {', '.join(map(str, sorted(back)))} of {pool}")
-        one.life.world.wish(lambda body: wishes.undone(body, pool, back, one.life.world.moment()))
+        one.life.world.request(lambda body: operator_requests.undone(body, pool, back, one.life.world.moment()))
 
 
 def redo(one: RolloutLife, roll: float) -> None:
     pool, rollout = one.of_a_pool(roll)
-    if rollout and (again := not_tried(rollout, one.target(pool), one.wishes(), pool)):
+    if rollout and (again := not_tried(rollout, one.target(pool), one.requests(), pool)):
         one.life.world.tell(f"redo {', '.join(map(str, sorted(again)))} of {pool}")
-        one.life.world.wish(lambda body: wishes.redone(body, pool, again, rollout.since))
+        one.life.world.request(lambda body: operator_requests.redone(body, pool, again, rollout.since))
 
 
 def _undo_and_redo(one: RolloutLife, roll: float) -> None:
@@ -208,11 +208,11 @@ def _both(one: RolloutLife, roll: float) -> None:
 
 
 def _pause(one: RolloutLife, _: float) -> None:
-    one.life.world.wish(lambda body: wishes.paused(body, one.life.world.desired.pools))
+    one.life.world.request(lambda body: operator_requests.paused(body, one.life.world.desired.pools))
 
 
 def resume(one: RolloutLife, _: float) -> None:
-    one.life.world.wish(lambda body: wishes.resumed(body, one.life.world.desired.pools))
+    one.life.world.request(lambda body: operator_requests.resumed(body, one.life.world.desired.pools))
 
 
 def _forgets(one: RolloutLife, _: float) -> None:

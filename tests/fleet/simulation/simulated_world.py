@@ -55,7 +55,7 @@ class World:
         self.clocks_agree = True
         self.bad: set[str] = set()
         self.outages: list[float] = []
-        self.story: list[str] = []
+        self.log: list[str] = []
         self._seed = seed
         self._image, self._bundle = GOOD, "ab" * 32
         self._numbers = 0
@@ -111,7 +111,7 @@ class World:
         return Random(f"{self._seed} {what}").random()
 
     def tell(self, what: str) -> None:
-        self.story.append(f"{self.moment():%a %H:%M:%S} {what}")
+        self.log.append(f"{self.moment():%a %H:%M:%S} {what}")
 
     # Time
 
@@ -167,9 +167,9 @@ class World:
             self._parsed[name] = (content, json.loads(content))
         return self._parsed[name][1]
 
-    def wish(self, change: Callable[[Mapping[str, Any] | None], Mapping[str, Any]]) -> None:
-        """Change what people wish, as a command of theirs does."""
-        name = names.wishes_object(self.desired.stack)
+    def request(self, change: Callable[[Mapping[str, Any] | None], Mapping[str, Any]]) -> None:
+        """Change what people ask for, as a command of theirs does."""
+        name = names.requests_object(self.desired.stack)
         self.write(name, json.dumps(change(self.kept(name))).encode())
 
     def promote(self, *, image: str = "", bundle: str = "") -> None:

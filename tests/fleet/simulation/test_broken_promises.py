@@ -31,7 +31,7 @@ from tests.fleet.simulation.fleet_life import grow_up, in_process, live, newborn
 from tests.fleet.simulation.github_in_process import ByKeeper
 from tests.fleet.simulation.google_in_process import GoogleInProcess, Process
 from tests.fleet.simulation.promises import FOREIGN, STRANGER, BrokenPromiseError
-from tests.fleet.simulation.shortest_story import lives_well
+from tests.fleet.simulation.shortest_life import lives_well
 
 HEARD: Final = ByKeeper._runners
 MADE: Final = Actor._create
@@ -193,12 +193,12 @@ def test_orders_to_strangers_and_removals_of_runners_that_are_foreign_or_online_
         order(records, STRANGER, drain=True)
 
 
-def test_the_story_of_a_broken_promise_has_the_one_fault_that_matters() -> None:
+def test_the_timeline_of_a_broken_promise_has_the_one_fault_that_matters() -> None:
     matters = at(1, "shrinks", 2, minutes=120)
     others = [at(0.3, "orphan", 4), at(0.6, "skewed-vm", 1), at(0.9, "late-runners", 1, minutes=2)]
     with hears(busy=False), pytest.raises(AssertionError, match="was deleted while its runner had a job") as told:
         lives_well(0, [*others, matters])
-    story = str(told.value)
-    assert str(matters) in story
-    assert "seed 0" in story, "so that it can be lived once more"
-    assert not [fault for fault in others if str(fault) in story], "what does not matter is left out"
+    told_life = str(told.value)
+    assert str(matters) in told_life
+    assert "seed 0" in told_life, "so that it can be lived once more"
+    assert not [fault for fault in others if str(fault) in told_life], "what does not matter is left out"

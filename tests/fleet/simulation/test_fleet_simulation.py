@@ -11,7 +11,7 @@ from tests.fleet.simulation.fleet_faults import KINDS, drawn
 from tests.fleet.simulation.fleet_life import BOUND, EVERY, SLOTS, Life, grow_up, in_process, newborn
 from tests.fleet.simulation.google_in_process import Process
 from tests.fleet.simulation.promises import SKEW
-from tests.fleet.simulation.shortest_story import lives_well
+from tests.fleet.simulation.shortest_life import lives_well
 from tests.fleet.simulation.two_controllers import Duet
 
 SHORT: Final[dict[str, Any]] = {"days": 0.08, "slots": SLOTS, "others": 22.0, "lasting": 0.4}
@@ -89,6 +89,6 @@ def settle(life: Life) -> None:
     """Sweeps until the fleet is as declared."""
     until = life.world.now + BOUND
     while life.swept is None or life.world.promises.missing():
-        assert life.world.now < until, "\n".join(life.world.story[-40:])
+        assert life.world.now < until, "\n".join(life.world.log[-40:])
         life.world.pass_until(life.world.now + EVERY)
         life.tick()

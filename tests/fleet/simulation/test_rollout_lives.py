@@ -11,10 +11,10 @@ from unittest.mock import patch
 
 import pytest
 
-from infra.fleet import wishes
+from infra.fleet import operator_requests
 from infra.fleet.controller import rollout, trial
+from infra.fleet.operator_requests import DrainRequest
 from infra.fleet.runner.supervisor import orders
-from infra.fleet.wishes import DrainWish
 from tests.fleet.simulation.fleet_life import grow_up, in_process
 from tests.fleet.simulation.google_in_process import Process
 from tests.fleet.simulation.promises import BrokenPromiseError
@@ -61,11 +61,11 @@ def test_a_memory_that_is_lost_at_any_moment_of_a_canary_takes_nothing_bad_for_p
 
 
 def _drain(one: RolloutLife, _: float) -> None:
-    one.life.world.wish(lambda body: wishes.with_drains(body, [_drained(one)]))
+    one.life.world.request(lambda body: operator_requests.with_drains(body, [_drained(one)]))
 
 
 def _end_drain(one: RolloutLife, _: float) -> None:
-    one.life.world.wish(lambda body: wishes.without_drains(body, {_drained(one).subject}))
+    one.life.world.request(lambda body: operator_requests.without_drains(body, {_drained(one).subject}))
 
 
 def _drain_and_end(one: RolloutLife, roll: float) -> None:
@@ -75,9 +75,9 @@ def _drain_and_end(one: RolloutLife, roll: float) -> None:
     _end_drain(one, roll)
 
 
-def _drained(one: RolloutLife) -> DrainWish:
+def _drained(one: RolloutLife) -> DrainRequest:
     world = one.life.world
-    return DrainWish(subject=world.desired.slots[0].name, by="ada", since=world.moment(), minutes=30)
+    return DrainRequest(subject=world.desired.slots[0].name, by="ada", since=world.moment(), minutes=30)
 
 
 @pytest.mark.parametrize(

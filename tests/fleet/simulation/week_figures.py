@@ -214,7 +214,7 @@ class Week:
         market.clocks_agree = not skew
         process = Process(dies_before=dies, before_each=lambda _: market.pass_until(market.now + CALL))
         swept = self.life.sweep(process, skew)
-        market.story.clear()
+        market.log.clear()
         market.promises.stand()
         if swept is None:
             self.died += 1

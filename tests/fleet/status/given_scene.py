@@ -1,4 +1,4 @@
-"""Scenes for tests of status and stories: what was seen of a fleet of given VMs."""
+"""Scenes for tests of status and timelines: what was seen of a fleet of given VMs."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from infra.fleet.status.derive import coming
 from infra.fleet.versions import PartKind, PoolVersion, Rollout, Stage, VersionPart
 from infra.model import names
 from infra.model.manifest import manifest
-from infra.operations.fleet.status import coming_line
+from infra.operations.fleet.status_words import coming_line
 from tests.fleet.controller.given_fleet import START
 from tests.model.given import parse, pool, stack_text
 
@@ -27,13 +27,13 @@ class Bucket(dict[str, Any]):
         return self.get(name)
 
 
-def said(bundle: str, rollout: Rollout | None, images: dict[str, str], **wishes: Any) -> list[str]:
+def said(bundle: str, rollout: Rollout | None, images: dict[str, str], **requests: Any) -> list[str]:
     config = parse(stack_text(pools=POOL))
     memory = replace(EMPTY, rollouts={"tpu-ci": rollout} if rollout else {})
     bucket = Bucket({names.manifest_object("ci"): manifest(config, bundle=bundle, startup_script="#!/bin/sh")})
     bucket[names.memory_object("ci")] = memory.to_json()
     bucket[names.pointer_object()] = {"version": 1, "images": {"tpu-ci": images}}
-    bucket[names.wishes_object("ci")] = {"version": 1, "rollout": wishes}
+    bucket[names.requests_object("ci")] = {"version": 1, "rollout": requests}
     return [coming_line(each) for each in coming(bucket, "ci")]  # ty: ignore[invalid-argument-type]
 
 
@@ -47,7 +47,7 @@ def test_a_new_bundle_is_tried_and_the_image_that_failed_stays_back() -> None:
     assert said(BUNDLE, failed, BAD) == [f"tpu-ci: {tried}; {back} `./tidepool rollout redo tpu-ci`"]
 
 
-def test_what_people_took_back_stays_back_and_what_they_wished_again_is_tried() -> None:
+def test_what_people_took_back_stays_back_and_what_they_requested_again_is_tried() -> None:
     part = {"part": f"image sha256:{'c' * 64}", "at": START.isoformat()}
     back = f"tpu-ci: image {'c' * 12} is tried again only by `./tidepool rollout redo tpu-ci`"
     assert said(OLD, steady(), BAD, undone={"tpu-ci": [part]}) == [back]

@@ -6,9 +6,9 @@ import json
 from dataclasses import replace
 from datetime import timedelta
 
-from infra.cli.render.status import _sections, rollout_line
 from infra.fleet.controller.memory import EMPTY
 from infra.fleet.controller.observed import KNOWN, unknown
+from infra.fleet.operator_requests import DrainRequest, OperatorRequests, Undone
 from infra.fleet.reports import Phase, ReportSeen
 from infra.fleet.status.derive import status
 from infra.fleet.status.look import Scene
@@ -23,9 +23,9 @@ from infra.fleet.versions import (
     Stage,
     VersionPart,
 )
-from infra.fleet.wishes import DrainWish, Undone, Wishes
 from infra.model.offers import Offer
 from infra.model.schema import Trust
+from infra.operations.fleet.status_words import rollout_line, sections
 from tests.fleet.controller.given_fleet import (
     AWAY,
     HOME,
@@ -132,8 +132,8 @@ def test_orphans_of_both_ways_are_told_and_strangers_harm_nobody() -> None:
 
 def test_a_drained_vm_that_serves_nobody_is_as_somebody_wished() -> None:
     desired = fleet(3)
-    wish = DrainWish(subject=VMS[0], by="ada", since=START, minutes=60)
-    resting = seen(desired, runners=served(desired, but=(VMS[0],)), wishes=Wishes(drains=(wish,)))
+    request = DrainRequest(subject=VMS[0], by="ada", since=START, minutes=60)
+    resting = seen(desired, runners=served(desired, but=(VMS[0],)), requests=OperatorRequests(drains=(request,)))
     found = status(scene(desired, resting))
     assert found.pools[0].drained == (VMS[0],)
     assert found.pools[0].unhealthy == ()
@@ -220,9 +220,9 @@ def test_the_last_sweep_is_told_and_one_that_cannot_be_read_is_as_none() -> None
 
 def test_a_zone_that_somebody_gave_up_is_told_until_it_is_taken_back() -> None:
     desired = fleet(3)
-    found = status(scene(desired, seen(desired, wishes=Wishes(lost={HOME: "ada"}))))
+    found = status(scene(desired, seen(desired, requests=OperatorRequests(lost={HOME: "ada"}))))
     assert found.to_json()["lost"] == [{"zone": HOME, "by": "ada"}]
-    (given_up,) = [lines for title, lines in _sections(found) if title == "Given up"]
+    (given_up,) = [lines for title, lines in sections(found) if title == "Given up"]
     assert [str(line) for line in given_up] == [f"{HOME}  by ada; `./tidepool zone found {HOME}` takes it back"]
     assert status(scene(desired)).to_json()["lost"] == []
 
@@ -235,21 +235,21 @@ def test_its_json_can_be_written_for_every_kind_of_fleet() -> None:
 def test_a_rollout_says_what_no_sweep_has_begun_yet_and_what_none_will_begin_by_itself() -> None:
     proved, new = PoolVersion(bundle="a" * 64), PoolVersion(bundle="b" * 64)
     rollout = Rollout(stable=proved, target=proved, since=START)
-    taken_back = Wishes(undone={"tpu-ci": (Undone(VersionPart(PartKind.BUNDLE, "b" * 64)),)})
+    taken_back = OperatorRequests(undone={"tpu-ci": (Undone(VersionPart(PartKind.BUNDLE, "b" * 64)),)})
 
-    def told(target: PoolVersion, rollout: Rollout, wishes: Wishes) -> str:
+    def told(target: PoolVersion, rollout: Rollout, requests: OperatorRequests) -> str:
         memory = replace(EMPTY, rollouts={"tpu-ci": rollout})
-        observed = replace(seen(fleet(3)), targets={"tpu-ci": target}, wishes=wishes)
+        observed = replace(seen(fleet(3)), targets={"tpu-ci": target}, requests=requests)
         (found,) = status(scene(fleet(3), observed, memory=memory)).rollouts
-        return rollout_line(found, START).plain.partition("; ")[2]
+        return str(rollout_line(found, START)).partition("; ")[2]
 
-    assert told(proved, rollout, Wishes()) == ""
-    assert told(new, rollout, Wishes()) == f"bundle {'b' * 12} begins with the next sweep"
+    assert told(proved, rollout, OperatorRequests()) == ""
+    assert told(new, rollout, OperatorRequests()) == f"bundle {'b' * 12} begins with the next sweep"
     again = f"bundle {'b' * 12} is tried again only by `./tidepool rollout redo tpu-ci`"
     assert told(new, rollout, taken_back) == again
     failed = replace(rollout, stage=Stage.FAILED, bad=(new.key,))
-    assert told(new, failed, Wishes()) == again
-    assert told(new, failed, Wishes(redone={"tpu-ci": START})).endswith(" begins with the next sweep")
+    assert told(new, failed, OperatorRequests()) == again
+    assert told(new, failed, OperatorRequests(redone={"tpu-ci": START})).endswith(" begins with the next sweep")
     everywhere = replace(rollout, stable=new, target=new)
     assert told(new, everywhere, taken_back) == "goes back with the next sweep"
     image = replace(new, images={"us-west4": f"r@sha256:{'c' * 64}"})
@@ -264,7 +264,7 @@ def test_a_rollout_says_what_holds_it_and_who_goes_back() -> None:
     rollout = replace(rollout, returning={vm: back}, held=(f"the job of {vm}",))
     memory = replace(EMPTY, rollouts={"tpu-ci": rollout})
     (found,) = status(scene(fleet(3), seen(fleet(3)), memory=memory)).rollouts
-    assert f"; {vm} on the way back; held by the job of {vm}" in rollout_line(found, START).plain
+    assert f"; {vm} on the way back; held by the job of {vm}" in str(rollout_line(found, START))
     assert (found.to_json()["returning"], found.to_json()["held"]) == ([vm], [f"the job of {vm}"])
 
 
@@ -272,7 +272,7 @@ def test_a_rollout_is_told_with_what_it_leads_from_and_to_and_whether_it_rests()
     old, new = PoolVersion(bundle="a" * 64), PoolVersion(images={"us-west4": f"r/tpu-ci@sha256:{'b' * 64}"})
     rollout = Rollout(stable=old, target=new, stage=Stage.CANARY, since=START, waiting={VMS[0]: START})
     memory = replace(EMPTY, rollouts={"tpu-ci": rollout, "gone": rollout})
-    resting = seen(fleet(3), wishes=Wishes(paused=frozenset({"tpu-ci"})))
+    resting = seen(fleet(3), requests=OperatorRequests(paused=frozenset({"tpu-ci"})))
     (told,) = status(scene(fleet(3), resting, memory=memory)).rollouts
     assert (told.stable, told.target) == ("bundle aaaaaaaaaaaa", "image bbbbbbbbbbbb")
     assert (told.stage, told.paused, told.vms, told.waiting) == ("canary", True, 3, (VMS[0],))

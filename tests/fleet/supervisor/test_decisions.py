@@ -26,7 +26,7 @@ from tests.fleet.supervisor.machine_in_memory import (
     World,
 )
 
-BEFORE_A_JOB = ("machine/wipe-job", "machine/clean-tpu", "steps/build-walls")
+BEFORE_A_JOB = ("machine/wipe-job", "machine/clean-tpu", "steps/isolate-jobs")
 STEPS_THAT_FAIL = [
     *BEFORE_A_JOB,
     "steps/pull-image",

@@ -177,7 +177,7 @@ def test_a_build_in_containers_that_nobody_pinned_is_refused_before_anything_is_
 @pytest.mark.parametrize("revision", ["main; rm -rf /", "refs/heads/other", "$(id)"])
 def test_a_revision_that_is_no_commit_is_refused(images: World, revision: str) -> None:
     outcome = run_build(images.config("tpu-ci", revision), images.machine)
-    assert "is no commit" in outcome.step("fetch").log
+    assert "is not a commit" in outcome.step("fetch").log
     assert images.recorder.writes == []
 
 
@@ -248,7 +248,7 @@ def test_only_commits_that_the_branch_was_at_are_built(images: World, number: in
     outcome = run_build(images.config("tpu-ci", commit(number)), images.machine)
     assert (outcome.status is StepStatus.SUCCESS) == (number == 3)
     if number == 9:
-        assert f"is no first parent of main in {MONOREPO}" in outcome.step("fetch").log
+        assert f"is not a first parent of main in {MONOREPO}" in outcome.step("fetch").log
         assert images.recorder.writes == []
 
 

@@ -39,7 +39,7 @@ def test_one_chip_over_a_quota_is_refused_with_googles_words(cloud: TestCloud) -
 def test_what_is_not_declared_does_not_limit(cloud: TestCloud) -> None:
     cloud.control.limit(**POT, chips=0)
     assert create(cloud, "vm-0")[0] == 429
-    assert create(cloud, "vm-0", schedulingConfig={})[0] == 200, "on demand is another pot"
+    assert create(cloud, "vm-0", schedulingConfig={})[0] == 200, "on demand is another scope"
     elsewhere = "projects/lab/locations/us-east1-c"
     assert ask(cloud.url, "POST", f"/v2/{elsewhere}/nodes?nodeId=vm-0", NODE)[0] == 200, "so is another zone"
     other = "projects/other/locations/us-west4-a"

@@ -46,21 +46,21 @@ def test_worker_0_of_a_slice_registers_once_every_host_is_there(lab: Lab) -> Non
     assert (lab.disk.phase, lab.runners) == ("idle", {lab.disk.runner: "online"})
 
 
-def test_the_story_is_the_same_however_time_passes(lab: Lab) -> None:
+def test_the_timeline_is_the_same_however_time_passes(lab: Lab) -> None:
     lab.control.queue_job(REPO, ["tpu-ci"], seconds=400)
     for _ in range(20):
         lab.guests.advance(60)
-    slowly = story(lab.disk)
+    slowly = course(lab.disk)
     lab.control.remove_node(VM)
     lab.guests.settle()
     lab.control.queue_job(REPO, ["tpu-ci"], seconds=400)
     lab.make()
     lab.guests.advance(1200)
-    assert story(lab.disk) == slowly
+    assert course(lab.disk) == slowly
     assert slowly[-1] == "phase idle"
 
 
-def story(disk: Disk) -> list[str]:
+def course(disk: Disk) -> list[str]:
     return [
         f"{event['event']} {event['phase']}" if "phase" in event else event["event"]
         for event in disk.state.events

@@ -218,8 +218,8 @@ def test_a_reservation_is_one_of_compute_engine_or_one_that_was_declared(own):
     own.compute.reservations().insert(project=own.project, zone=ZONE, body=body).execute()
     pool = {**SLICE, "config": {**V4, "reservationAffinity": RESERVED}}
     assert "error" not in own.add(pool)
-    pot = {"project": own.project, "zone": ZONE, "generation": "v4"}
-    own.cloud.control.limit(**pot, chips=16, capacity="reserved", name="other")
+    scope = {"project": own.project, "zone": ZONE, "generation": "v4"}
+    own.cloud.control.limit(**scope, chips=16, capacity="reserved", name="other")
     by_name = {**RESERVED, "values": [f"projects/{own.project}/reservations/other"]}
     assert "error" not in own.add({**pool, "name": "second", "config": {**V4, "reservationAffinity": by_name}})
     ended = own.add({**pool, "name": "third"})
@@ -228,8 +228,8 @@ def test_a_reservation_is_one_of_compute_engine_or_one_that_was_declared(own):
 
 
 def test_chips_of_pools_count_against_the_quota_until_they_are_given_back(own, refused):
-    pot = {"project": own.project, "zone": ZONE, "generation": "v4"}
-    own.cloud.control.limit(**pot, chips=12)
+    scope = {"project": own.project, "zone": ZONE, "generation": "v4"}
+    own.cloud.control.limit(**scope, chips=12)
     own.add(SLICE)
     held = lambda: [each["held"] for each in own.cloud.control.limits() if each["project"] == own.project]  # noqa: E731
     assert held() == [8]

@@ -12,7 +12,7 @@ from .report import moment
 from .state import Waits
 
 STEPS: Final = (
-    "hold-upgrades", "install-packages", "install-docker", "build-walls", "pull-image", "warm-cache", "allow-reset",
+    "hold-upgrades", "install-packages", "install-docker", "isolate-jobs", "pull-image", "warm-cache", "allow-reset",
     "install-runner", "start-supervisor",
 )  # fmt: skip
 """The order matters: nothing installs before upgrades hold still, no foreign code runs before the metadata server is

@@ -147,7 +147,7 @@ class Machine:
         try:
             return None if content is None else json.loads(content)
         except (ValueError, RecursionError):
-            return e.Failed(f"{name} is no JSON")
+            return e.Failed(f"{name} is not JSON")
 
     def _register(self, broker: str, body: Mapping[str, str]) -> e.Answer:
         token = self._metadata.identity(broker)

@@ -54,11 +54,11 @@ class Ready(Rounds):
         return True
 
     def _fit(self, image: str) -> Steps[bool]:
-        """Disk, clock and walls. The TPU is looked at where it is cleaned."""
+        """Disk, clock and isolation. The TPU is looked at where it is cleaned."""
         if not (yield from self._has_disk(image)) or not (yield from self._clock_is_right()):
             return False
         # Set, and not looked at: a rule may be there and another before it, or its chain may be empty.
-        if (yield from self.step("steps/build-walls")):
+        if (yield from self.step("steps/isolate-jobs")):
             return True
         yield from self.blames("jobs cannot be kept from the metadata server")
         return False

@@ -162,4 +162,4 @@ ClientAliveInterval 15
 PidFile none
 LogLevel FATAL
 """
-"""Another's command runs in the container that this server is in, with its walls and its environment."""
+"""Another's command runs in the container that this server is in, with its isolation and its environment."""

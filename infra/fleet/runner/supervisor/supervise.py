@@ -86,7 +86,7 @@ class Supervisor(Jobs):
             yield from self.phase("unfit", f"bundle {wanted[:12]} did not start: {state.refusal}")
             self._rest(None)
         elif not _SHA256.fullmatch(wanted):
-            yield from self.blames("the ordered bundle is no SHA-256")
+            yield from self.blames("the ordered bundle is not a SHA-256")
             yield from self._pause("booting")
         elif isinstance(failed := (yield FetchBundle(wanted)), Failed):
             yield from self.blames(f"the ordered bundle {wanted[:12]} {failed.reason}")

@@ -9,38 +9,38 @@ from __future__ import annotations
 
 from infra.local.cloud.cloud import ApiCall, Cloud
 from infra.local.cloud.errors import ApiError, JsonObject, rpc_status
-from infra.local.cloud.limits import Limit, Pot
+from infra.local.cloud.limits import Limit, LimitScope
 from infra.local.cloud.services import gke_base
 from infra.local.cloud.services.gke_base import changed
 from infra.local.cloud.services.gke_pool_rules import PoolShape
 from infra.local.cloud.store import Resource
 
 
-def pots(project: str, shape: PoolShape) -> list[Pot]:
+def scopes(project: str, shape: PoolShape) -> list[LimitScope]:
     """What the chips of a pool are counted against, zone by zone; nothing for machines without chips."""
     generation = shape.machine.generation
-    return [Pot(project, zone, generation.name, shape.capacity) for zone in shape.zones] if generation else []
+    return [LimitScope(project, zone, generation.name, shape.capacity) for zone in shape.zones] if generation else []
 
 
 def check_chips(cloud: Cloud, project: str, shape: PoolShape, nodes: int) -> JsonObject | None:
     """The error by which an operation ends for want of chips. Raises 403 where the quota refuses at once."""
-    for pot in pots(project, shape):
-        refusal = cloud.limits.refusal(pot, shape.chips(nodes))
+    for scope in scopes(project, shape):
+        refusal = cloud.limits.refusal(scope, shape.chips(nodes))
         if refusal is None:
             continue
         limit, error = refusal
-        if limit.refuse == "request" and pot.capacity != "reserved":
-            raise _over_quota(limit, cloud.limits.held(limit.pot), shape.chips(nodes))
+        if limit.refuse == "request" and scope.capacity != "reserved":
+            raise _over_quota(limit, cloud.limits.held(limit.scope), shape.chips(nodes))
         return {**rpc_status("RESOURCE_EXHAUSTED", error.message), "condition": "GCE_QUOTA_EXCEEDED"}
     return None
 
 
 def _over_quota(limit: Limit, held: int, asked: int) -> ApiError:
     left = max(0, limit.chips - held - limit.held_elsewhere)
-    kind = "PREEMPTIBLE_TPU" if limit.pot.capacity == "preemptible" else "TPU"
+    kind = "PREEMPTIBLE_TPU" if limit.scope.capacity == "preemptible" else "TPU"
     return ApiError(
         403,
-        f'Insufficient regional quota to satisfy request: resource "{kind}_{limit.pot.generation.upper()}": request '
+        f'Insufficient regional quota to satisfy request: resource "{kind}_{limit.scope.generation.upper()}": request '
         f"requires '{asked}.0' and is short '{asked - left}.0'. project has a quota of '{limit.chips}.0' with "
         f"'{left}.0' available.",
         reason="forbidden",
@@ -50,11 +50,11 @@ def _over_quota(limit: Limit, held: int, asked: int) -> ApiError:
 def hold_chips(cloud: Cloud, held: Resource, shape: PoolShape, nodes: int) -> Resource:
     """Let a pool hold the chips of so many nodes a zone, and no others."""
     holders = []
-    for pot in pots(held.name.split("/")[1], shape):
-        holder = f"{held.name}@{pot.zone}"
+    for scope in scopes(held.name.split("/")[1], shape):
+        holder = f"{held.name}@{scope.zone}"
         cloud.limits.give_back(holder)
         if nodes:
-            cloud.limits.take(holder, pot, shape.chips(nodes))
+            cloud.limits.take(holder, scope, shape.chips(nodes))
         holders.append(holder)
     return changed(cloud, held, holders=holders)
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from infra.local.cloud.cloud import ApiCall, Cloud
 from infra.local.cloud.errors import ApiError, JsonObject, invalid
-from infra.local.cloud.limits import Pot
+from infra.local.cloud.limits import LimitScope
 from infra.local.cloud.services import gke_base, gke_versions
 from infra.local.cloud.services.compute_policies import RESERVATIONS, RESOURCE_POLICIES
 from infra.local.cloud.services.gke_base import CLUSTER, HIDDEN, POOL, OfGke, Task, begin, changed, check_idle
@@ -194,7 +194,7 @@ def _check_references(cloud: Cloud, project: str, shape: PoolShape) -> None:
         for zone in shape.zones if owner in ("", project) else ():
             place = f"projects/{project}/zones/{zone}"
             generation = shape.machine.generation.name if shape.machine.generation else ""
-            declared = cloud.limits.declared(Pot(project, zone, generation, "reserved")) if generation else None
+            declared = cloud.limits.declared(LimitScope(project, zone, generation, "reserved")) if generation else None
             if not (declared and declared.name == reserved) and not RESERVATIONS.find(
                 cloud, f"{place}/reservations/{reserved}"
             ):

@@ -74,8 +74,8 @@ def add(order: Order) -> JsonObject:
         "createTime": timestamp(cloud.now),
     }
     life = cloud.store.next_number(f"life of {name}")
-    node = TpuNode(public, tpu_places.pot_of(project, zone, accelerator, sent), accelerator, life=life)
-    cloud.limits.take(name, node.pot, accelerator.chips)
+    node = TpuNode(public, tpu_places.scope_of(project, zone, accelerator, sent), accelerator, life=life)
+    cloud.limits.take(name, node.scope, accelerator.chips)
     save(cloud, node)
     plan(cloud, node)
     return node.public
@@ -92,7 +92,7 @@ def edit(order: Order) -> JsonObject:
     if state not in _STATES:
         raise invalid(f"{state!r} is not a state of a node; states: {', '.join(sorted(_STATES))}.", field="state")
     if node.state in AT_REST and state not in AT_REST:
-        cloud.limits.take(node.name, node.pot, node.accelerator.chips)
+        cloud.limits.take(node.name, node.scope, node.accelerator.chips)
     node.public = {key: value for key, value in {**node.public, **changes}.items() if value is not None}
     save(cloud, node)
     return node.public

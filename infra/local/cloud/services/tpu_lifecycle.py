@@ -43,7 +43,7 @@ def create(call: ApiCall, node: TpuNode, refusal: ApiError | None) -> JsonObject
     node.public |= {"state": "CREATING", "id": str(int.from_bytes(digest[:8], "big") >> 1)}
     error = refusal.as_rpc() if refusal else _struck(call, node)
     if refusal is None:
-        cloud.limits.take(node.name, node.pot, node.accelerator.chips)
+        cloud.limits.take(node.name, node.scope, node.accelerator.chips)
     if error is None:
         running = {"state": "READY", "health": "HEALTHY", "networkEndpoints": _endpoints(cloud, node)}
         answer = _operation(call, node, "create", after={**node.public, **running})
@@ -102,7 +102,7 @@ def start(call: ApiCall, node: TpuNode, refusal: ApiError | None) -> JsonObject:
     cloud = call.cloud
     if error := refusal.as_rpc() if refusal else _struck(call, node):
         return _operation(call, node, "start", error=error)
-    cloud.limits.take(node.name, node.pot, node.accelerator.chips)
+    cloud.limits.take(node.name, node.scope, node.accelerator.chips)
     node.public["state"] = "STARTING"
     save(cloud, node)
     running = {"state": "READY", "health": "HEALTHY"}
@@ -227,7 +227,7 @@ def _struck(call: ApiCall, node: TpuNode) -> JsonObject | None:
 
 def _stockout(node: TpuNode) -> str:
     return (
-        f'There is no more capacity in the zone "{node.pot.zone}"; you can try in another zone where Cloud TPU Nodes '
+        f'There is no more capacity in the zone "{node.scope.zone}"; you can try in another zone where Cloud TPU Nodes '
         "are offered (see https://cloud.google.com/tpu/docs/regions)"
     )
 

@@ -18,8 +18,8 @@ from infra.local.cloud.clock import DueEvent
 from infra.local.cloud.cloud import Cloud, reacts
 from infra.local.cloud.errors import JsonObject, failed_precondition, invalid, not_found
 from infra.local.cloud.faults import FaultRule, FaultTarget
-from infra.local.cloud.limits import Pot
-from infra.local.cloud.services.tpu_places import pot_of
+from infra.local.cloud.limits import LimitScope
+from infra.local.cloud.services.tpu_places import scope_of
 from infra.local.cloud.store import Resource
 from infra.model.catalogue import AcceleratorType
 
@@ -40,11 +40,11 @@ class TpuNode:
     """public: what the API shows. operation: name of the create (later the delete) operation.
 
     life: how many nodes have had this name, this one included; chance is drawn from it, so that a fleet made anew on
-    an empty cloud meets the same fate.
+    an empty cloud ends in the same way.
     """
 
     public: JsonObject
-    pot: Pot
+    scope: LimitScope
     accelerator: AcceleratorType
     operation: str = ""
     life: int = 1
@@ -66,11 +66,11 @@ class TpuNode:
     @property
     def preemptible(self) -> bool:
         """Spot counts too."""
-        return self.pot.capacity == "preemptible"
+        return self.scope.capacity == "preemptible"
 
     def target(self, method: str) -> FaultTarget:
         """What fault rules are matched with."""
-        return FaultTarget(method, self.pot.project, self.pot.zone, self.accelerator.name, self.id)
+        return FaultTarget(method, self.scope.project, self.scope.zone, self.accelerator.name, self.id)
 
 
 def load(cloud: Cloud, name: str) -> TpuNode:
@@ -85,8 +85,8 @@ def each(cloud: Cloud, prefix: str = "") -> Iterator[TpuNode]:
 def node_of(resource: Resource) -> TpuNode:
     body, (_, project, _, zone, *_) = resource.body, resource.name.split("/")
     accelerator = AcceleratorType.parse(body["public"]["acceleratorType"])
-    pot = pot_of(project, zone, accelerator, body["public"])
-    return TpuNode(body["public"], pot, accelerator, body["operation"], body["life"], resource)
+    scope = scope_of(project, zone, accelerator, body["public"])
+    return TpuNode(body["public"], scope, accelerator, body["operation"], body["life"], resource)
 
 
 def named(cloud: Cloud, name: str) -> TpuNode:
@@ -140,7 +140,7 @@ def preempt(cloud: Cloud, node: TpuNode) -> None:
     """Take a node away: it stays listed as PREEMPTED until somebody deletes it. Raises 400."""
     if not node.preemptible:
         raise failed_precondition(
-            f"'{node.name}' is {node.pot.capacity}; only preemptible and spot nodes are preempted."
+            f"'{node.name}' is {node.scope.capacity}; only preemptible and spot nodes are preempted."
         )
     if node.state != "READY":
         raise failed_precondition(f"'{node.name}' is {node.state}; only a READY node is preempted.")

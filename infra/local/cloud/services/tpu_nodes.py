@@ -44,8 +44,8 @@ def create_node(call: ApiCall) -> JsonObject:
     tpu_places.check_runtime(sent)
     accelerator = tpu_places.accelerator_of(sent, zone)
     check_node(call.cloud, project, zone, sent)
-    pot = tpu_places.pot_of(project, zone, accelerator, sent)
-    refusal = call.cloud.limits.refusal(pot, accelerator.chips)
+    scope = tpu_places.scope_of(project, zone, accelerator, sent)
+    refusal = call.cloud.limits.refusal(scope, accelerator.chips)
     if refusal is not None and refusal[0].refuse == "request":
         raise refusal[1]
     config = tpu_places.accelerator_config(accelerator)
@@ -57,7 +57,7 @@ def create_node(call: ApiCall) -> JsonObject:
         "name": name,
         "createTime": timestamp(call.cloud.now),
     }
-    return tpu_lifecycle.create(call, TpuNode(public, pot, accelerator), refusal[1] if refusal else None)
+    return tpu_lifecycle.create(call, TpuNode(public, scope, accelerator), refusal[1] if refusal else None)
 
 
 @handles("tpu.projects.locations.nodes.get")
@@ -112,7 +112,7 @@ def stop_node(call: ApiCall) -> JsonObject:
 def start_node(call: ApiCall) -> JsonObject:
     node = _single_host(call, "start")
     _in_state(node, "STOPPED", "start")
-    refusal = call.cloud.limits.refusal(node.pot, node.accelerator.chips)
+    refusal = call.cloud.limits.refusal(node.scope, node.accelerator.chips)
     if refusal is not None and refusal[0].refuse == "request":
         raise refusal[1]
     return tpu_lifecycle.start(call, node, refusal[1] if refusal else None)

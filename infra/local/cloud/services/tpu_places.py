@@ -12,7 +12,7 @@ from functools import cache
 from infra.local.cloud.cloud import ApiCall
 from infra.local.cloud.differences import asks_for_tpu
 from infra.local.cloud.errors import JsonObject, invalid
-from infra.local.cloud.limits import Capacity, Pot
+from infra.local.cloud.limits import Capacity, LimitScope
 from infra.local.cloud.services import artifact_registry
 from infra.local.cloud.services.listings import serve_known
 from infra.model import catalogue
@@ -92,7 +92,7 @@ def accelerator_config(accelerator: AcceleratorType) -> JsonObject | None:
     return {"type": kind, "topology": str(accelerator.topology)} if kind else None
 
 
-def pot_of(project: str, zone: str, accelerator: AcceleratorType, node: JsonObject) -> Pot:
+def scope_of(project: str, zone: str, accelerator: AcceleratorType, node: JsonObject) -> LimitScope:
     """What the chips of a node are counted against."""
     scheduling = node.get("schedulingConfig", {})
     capacity: Capacity = "on-demand"
@@ -100,7 +100,7 @@ def pot_of(project: str, zone: str, accelerator: AcceleratorType, node: JsonObje
         capacity = "reserved"
     elif scheduling.get("spot") or scheduling.get("preemptible"):
         capacity = "preemptible"
-    return Pot(project, zone, accelerator.generation.name, capacity)
+    return LimitScope(project, zone, accelerator.generation.name, capacity)
 
 
 def _tpu_locations(call: ApiCall) -> list[JsonObject]:

@@ -16,7 +16,7 @@ from infra.fleet.bundle import RUNNER
 from tests.fleet.sandbox import IMAGE, NEEDED, Sandbox, sandbox
 from tests.lacking import lacking
 
-STEP = RUNNER / "steps" / "build-walls.sh"
+STEP = RUNNER / "steps" / "isolate-jobs.sh"
 
 # What both VMs below begin with: listeners, namespaces beside this one, and the question who reaches what.
 BEGIN = r"""
@@ -324,7 +324,7 @@ def walled(network: str, root: Path, *hosts: str) -> tuple[list[str], list[str]]
     own.mkdir(parents=True)
     (own / "endpoints").write_text(",".join(f"unknown:unknown:{host}" for host in hosts))
     done = subprocess.run(
-        ["unshare", "-n", "bash", "-c", network, "walls", str(STEP)],
+        ["unshare", "-n", "bash", "-c", network, "isolation", str(STEP)],
         env={**os.environ, "TIDEPOOL_ROOT": str(root)},
         capture_output=True,
         text=True,

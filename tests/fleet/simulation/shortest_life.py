@@ -9,7 +9,7 @@ from tests.fleet.simulation.fleet_life import Life, live
 from tests.fleet.simulation.promises import BrokenPromiseError
 
 _REPLAYS = 80
-"""Lives that shortening a story may take."""
+"""Lives that shortening a life may take."""
 
 
 def shortest(faults: Sequence[Fault], breaks: Callable[[Sequence[Fault]], bool]) -> list[Fault]:
@@ -38,7 +38,7 @@ def broken(seed: int, faults: Sequence[Fault]) -> str:
 
 
 def lives_well(seed: int, faults: Sequence[Fault]) -> Life:
-    """A life with these faults. Raises AssertionError with the shortest story where it breaks a promise."""
+    """A life with these faults. Raises AssertionError with the shortest life where it breaks a promise."""
     try:
         return live(seed, faults)
     except BrokenPromiseError:

@@ -1,4 +1,4 @@
-"""One VM's story, in order: made, booted step by step, registered, jobs, taken away, healed. Pure.
+"""One VM's timeline, in order: made, booted step by step, registered, jobs, taken away, healed. Pure.
 
 Told from the controller's memory, the VM's own report, the broker's record and what the TPU API and GitHub say now. A
 VM's report has its own clock and its last 50 events, and a VM that was made again begins a new one.
@@ -66,32 +66,32 @@ class Line(JsonShape):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Story(JsonShape):
-    """now: how the VM stands, as sentences. story: the oldest first. next: what the controller does with it."""
+class VmTimeline(JsonShape):
+    """now: how the VM stands, as sentences. lines: the oldest first. next: what the controller does with it."""
 
-    JSON = ("vm", "stack", "at", "now", "story", "next")
+    JSON = ("vm", "stack", "at", "now", "story=lines", "next")
 
     vm: str
     stack: str
     at: datetime
     now: tuple[str, ...]
-    story: tuple[Line, ...]
+    lines: tuple[Line, ...]
     next: tuple[Next, ...]
 
 
-def story(vm: str, scene: Scene, report: Mapping[str, Any] | None, binding: Mapping[str, Any] | None) -> Story:
-    """A VM's story. report, binding: its records as they are in the bucket, None where there is none."""
+def timeline(vm: str, scene: Scene, report: Mapping[str, Any] | None, binding: Mapping[str, Any] | None) -> VmTimeline:
+    """A VM's timeline. report, binding: its records as they are in the bucket, None where there is none."""
     nodes = [node for node in scene.observed.nodes if node.name == vm] if scene.observed else []
     own, asked = list(_reported(report or {})), list(_bound(binding or {}))
     before = _answers(asked, own)
     lines = [*_remembered(vm, scene), *_made(vm, scene, nodes), *asked, *own]
     found = status(scene)
-    return Story(
+    return VmTimeline(
         vm=vm,
         stack=scene.stack,
         at=scene.at,
         now=tuple(_now(vm, scene, nodes, report)),
-        story=tuple(_folded(sorted(lines, key=lambda line: (*_order(before.get(line, line)), line not in before)))),
+        lines=tuple(_folded(sorted(lines, key=lambda line: (*_order(before.get(line, line)), line not in before)))),
         next=tuple(each for each in found.next if each.subject == vm),
     )
 
@@ -158,9 +158,9 @@ def _now(vm: str, scene: Scene, nodes: Iterable[NodeSeen], report: Mapping[str, 
     found = status(scene)
     troubles = (*(each for pool in found.pools for each in pool.unhealthy), *found.strangers)
     yield from (trouble.reason for trouble in troubles if trouble.subject == vm)
-    for wish in observed.wishes.drains:
-        if wish.subject in (vm, slot.pool if slot else ""):
-            yield f"{wish.by} drains {wish.subject}"
+    for request in observed.requests.drains:
+        if request.subject in (vm, slot.pool if slot else ""):
+            yield f"{request.by} drains {request.subject}"
 
 
 def _own_word(report: Mapping[str, Any], nodes: Iterable[NodeSeen], now: datetime, *, gone: bool) -> str:

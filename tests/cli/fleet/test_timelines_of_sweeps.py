@@ -22,8 +22,8 @@ def standing(clouded: Checkout) -> Checkout:
 
 
 def told(fleet: Checkout) -> tuple[list[str], dict[str, Any]]:
-    story = fleet.json("why", VM)
-    return [line["what"] for line in story["story"]], story
+    timeline = fleet.json("why", VM)
+    return [line["what"] for line in timeline["story"]], timeline
 
 
 def test_what_a_lost_vm_said_last_is_no_news_of_it(standing: Checkout) -> None:
@@ -52,10 +52,10 @@ def test_in_one_second_a_decision_comes_before_the_vm_that_it_makes(standing: Ch
     standing.ok("reconcile", "ci", "--retry")
     standing.ok("cloud", "clock", "--advance", "1m")
     standing.ok("reconcile", "ci")
-    said, story = told(standing)
+    said, timeline = told(standing)
     made = next(place for place, line in enumerate(said) if line.startswith("created in "))
     decided = max(place for place, line in enumerate(said[:made]) if line.startswith(("recreate: ", "create: ")))
-    assert story["story"][decided]["at"][:19] == story["story"][made]["at"][:19], "of one second"
+    assert timeline["story"][decided]["at"][:19] == timeline["story"][made]["at"][:19], "of one second"
     assert not said[made + 1].startswith(("recreate: ", "create: ")), "what the VM says itself comes after"
 
 

@@ -1,4 +1,4 @@
-"""A VM's story is told in order, from whatever is known of it, and no report can spoil it."""
+"""A VM's timeline is told in order, from whatever is known of it, and no report can spoil it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from infra.fleet.controller.events import EventKind, FleetEvent
 from infra.fleet.controller.memory import EMPTY
 from infra.fleet.controller.observed import unknown
-from infra.fleet.status.story import story
+from infra.fleet.status.timeline import timeline
 from tests.fleet.controller.given_fleet import HOME, START, fleet, minutes, nodes, seen, served, sweeps
 from tests.fleet.status.given_scene import scene
 
@@ -35,9 +35,9 @@ REPORT: dict[str, Any] = {
 BINDING = {"since": "2026-11-21T10:04:30+00:00", "instance": "77", "asked": ["2026-11-21T10:04:30+00:00"]}
 
 
-def test_a_story_goes_from_its_making_to_its_jobs() -> None:
-    told = story(VM, scene(), REPORT, BINDING)
-    assert [line.what for line in told.story] == [
+def test_a_timeline_goes_from_its_making_to_its_jobs() -> None:
+    told = timeline(VM, scene(), REPORT, BINDING)
+    assert [line.what for line in told.lines] == [
         f"created in {HOME}: v5litepod-4, preemptible",
         "boot: pull-image done in 120 s",
         "registering",
@@ -58,8 +58,8 @@ def test_a_heal_and_what_befell_its_runners_are_in_it_and_other_vms_are_not() ->
     memory = sweeps(desired, lost, 1, memory=well, start=START + minutes(2))[-1].memory
     runner_gone = FleetEvent(at=START + minutes(9), subject=f"{VM}-0a0b0c", what="removeRunner: its VM is gone")
     memory = replace(memory, events=(*memory.events, runner_gone))
-    told = story(VM, scene(desired, lost, memory=memory, at=START + minutes(10)), None, None)
-    said = [line.what for line in told.story if line.source == "controller"]
+    told = timeline(VM, scene(desired, lost, memory=memory, at=START + minutes(10)), None, None)
+    said = [line.what for line in told.lines if line.source == "controller"]
     assert said[0].startswith("listed in ")
     assert said[1] == "READY -> PREEMPTED"
     assert said[2].startswith("recreate: ")
@@ -79,7 +79,7 @@ def test_in_one_second_a_restart_comes_before_the_boot_that_it_caused() -> None:
     ]
     boot = [{**step, "began": at, "ended": at} for step in steps]
     report = {"boot": boot, "events": [{"at": at, **event} for event in events]}
-    assert [line.what for line in story(VM, scene(), report, None).story if line.source == "vm"] == [
+    assert [line.what for line in timeline(VM, scene(), report, None).lines if line.source == "vm"] == [
         f"runner {VM}-0a0b0c ended, status 1",
         "its supervisor obeyed restart 1",
         "booting: restarted by order 1",
@@ -95,8 +95,8 @@ def test_a_runner_is_asked_for_before_it_is_registered_whatever_clocks_say() -> 
         {"at": at, "event": "registered", "runner": f"{VM}-{number:06x}"}
         for number, at in enumerate(("2026-11-21T10:05:00Z", "2026-11-21T10:30:02Z"))
     ]
-    told = story(VM, scene(), {"events": events}, {"since": asked[0], "instance": "77", "asked": asked})
-    assert [line.what for line in told.story][1:] == [
+    told = timeline(VM, scene(), {"events": events}, {"since": asked[0], "instance": "77", "asked": asked})
+    assert [line.what for line in told.lines][1:] == [
         "bound to machine 77",
         "asked for a runner",
         f"registered as runner {VM}-000000",
@@ -107,8 +107,8 @@ def test_a_runner_is_asked_for_before_it_is_registered_whatever_clocks_say() -> 
 
 def test_what_happens_again_and_again_is_one_line() -> None:
     asked = [f"2026-11-21T10:{minute:02}:07+00:00" for minute in range(10, 22)]
-    told = story(VM, scene(), REPORT, {**BINDING, "asked": [*BINDING["asked"], *asked]})
-    assert [line.what for line in told.story if line.source == "broker"] == [
+    told = timeline(VM, scene(), REPORT, {**BINDING, "asked": [*BINDING["asked"], *asked]})
+    assert [line.what for line in told.lines if line.source == "broker"] == [
         "bound to machine 77",
         "asked for a runner",
         "asked for a runner, 12 times, the last at 10:21:07",
@@ -121,8 +121,8 @@ def test_a_registration_that_was_lost_is_told_from_when_on_until_when() -> None:
     memory = sweeps(desired, well, 2)[-1].memory
     for begin, observed, count in ((4, lost, 4), (12, well, 2)):
         memory = sweeps(desired, observed, count, memory=memory, start=START + minutes(begin))[-1].memory
-    told = story(VM, scene(desired, memory=memory, at=START + minutes(14)), None, None)
-    assert [(line.at - START, line.what) for line in told.story if "runner of it" in line.what] == [
+    told = timeline(VM, scene(desired, memory=memory, at=START + minutes(14)), None, None)
+    assert [(line.at - START, line.what) for line in told.lines if "runner of it" in line.what] == [
         (minutes(4), "no runner of it is online any more"),
         (minutes(12), "a runner of it is online again"),
     ]
@@ -140,15 +140,15 @@ def test_between_two_jobs_nothing_is_lost() -> None:
 def test_what_nobody_can_say_is_said_to_be_unknown() -> None:
     desired = fleet(1)
     dark = seen(desired, zones={HOME: unknown("503")}, nodes=(), github=unknown("no token"), runners=())
-    told = story(VM, scene(desired, dark), None, None)
+    told = timeline(VM, scene(desired, dark), None, None)
     assert f"not known of {HOME} (503)" in told.now
     assert "its runner is not known: no token" in told.now
     assert "no VM of this name is there" not in told.now
 
 
-def test_a_vm_that_is_not_declared_and_not_there_has_no_story() -> None:
-    told = story(f"tpu-ci-{HOME}-9", scene(memory=EMPTY), None, None)
-    assert told.story == ()
+def test_a_vm_that_is_not_declared_and_not_there_has_no_timeline() -> None:
+    told = timeline(f"tpu-ci-{HOME}-9", scene(memory=EMPTY), None, None)
+    assert told.lines == ()
     assert told.now[:2] == ("not declared", "no VM of this name is there")
 
 
@@ -162,6 +162,6 @@ _JUNK = st.recursive(
 
 
 @given(st.fixed_dictionaries({}, optional={"boot": _JUNK, "events": _JUNK, "phase": _JUNK, "reason": _JUNK}))
-def test_no_report_keeps_a_story_from_being_told(report: dict[str, Any]) -> None:
+def test_no_report_keeps_a_timeline_from_being_told(report: dict[str, Any]) -> None:
     quiet = scene()
-    assert story(VM, replace(quiet, memory=EMPTY), report, {"since": 3, "asked": 4, "instance": []}).vm == VM
+    assert timeline(VM, replace(quiet, memory=EMPTY), report, {"since": 3, "asked": 4, "instance": []}).vm == VM

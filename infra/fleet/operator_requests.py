@@ -22,7 +22,7 @@ _UNDONE_KEPT: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DrainWish(JsonShape):
+class DrainRequest(JsonShape):
     """Somebody wants a pool or a VM to take no more jobs. minutes: how long it waits for running ones.
 
     until: when it is over though nobody ended it, as that of a command which may be killed; None for never.
@@ -41,7 +41,7 @@ class DrainWish(JsonShape):
 class Undone:
     """Somebody took something of a version back. at: when; None in older records.
 
-    over: whether it is wished again since. Then it goes back once, and is tried anew.
+    over: whether it was asked for again since. Then it goes back once, and is tried anew.
     """
 
     what: TakenBack
@@ -50,42 +50,42 @@ class Undone:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
+class OperatorRequests:
     """What people asked of the controller. undone: what a pool shall not run, by pool.
 
     redone: when the rollout went back that shall be tried again, by pool. lost: zones that somebody gave up, and who.
     """
 
-    drains: tuple[DrainWish, ...] = ()
+    drains: tuple[DrainRequest, ...] = ()
     paused: frozenset[str] = frozenset()
     undone: Mapping[str, tuple[Undone, ...]] = field(default_factory=dict, hash=False)
     redone: Mapping[str, datetime] = field(default_factory=dict, hash=False)
     lost: Mapping[str, str] = field(default_factory=dict, hash=False)
 
-    def at(self, now: datetime) -> Wishes:
+    def at(self, now: datetime) -> OperatorRequests:
         """Those that stand at a time."""
         return replace(self, drains=tuple(each for each in self.drains if each.until is None or now < each.until))
 
 
-def wished(records: Records, stack: str) -> Wishes:
-    """What is wished now. Raises GoogleError, and ValueError where the record is none."""
-    return read_wishes(records.body(names.wishes_object(stack)) or {})
+def requested(records: Records, stack: str) -> OperatorRequests:
+    """What is asked for now. Raises GoogleError, and ValueError where the record is none."""
+    return read_requests(records.body(names.requests_object(stack)) or {})
 
 
-def read_wishes(body: Body) -> Wishes:
-    """The wishes of a document; ValueError where it is not one."""
+def read_requests(body: Body) -> OperatorRequests:
+    """The requests of a document; ValueError where it is not one."""
     try:
         rollout = body.get("rollout") or {}
-        return Wishes(
+        return OperatorRequests(
             drains=tuple(
-                DrainWish(
-                    subject=str(wish["subject"]),
-                    by=str(wish.get("by", "somebody")),
-                    since=_moment(wish["since"]),
-                    minutes=int(wish["minutes"]),
-                    until=_moment(wish["until"]) if wish.get("until") else None,
+                DrainRequest(
+                    subject=str(request["subject"]),
+                    by=str(request.get("by", "somebody")),
+                    since=_moment(request["since"]),
+                    minutes=int(request["minutes"]),
+                    until=_moment(request["until"]) if request.get("until") else None,
                 )
-                for wish in body.get("drains", ())
+                for request in body.get("drains", ())
             ),
             paused=frozenset(rollout.get("paused", ())),
             undone={pool: tuple(map(_undone, found)) for pool, found in (rollout.get("undone") or {}).items()},
@@ -96,12 +96,12 @@ def read_wishes(body: Body) -> Wishes:
         raise ValueError(f"the operator requests cannot be read: {type(error).__name__} {error}") from None
 
 
-def with_drains(body: Body | None, wishes: Iterable[DrainWish]) -> dict[str, Any]:
-    """With these drains in place of those that people wish of the same subjects.
+def with_drains(body: Body | None, requests: Iterable[DrainRequest]) -> dict[str, Any]:
+    """With these drains in place of those that people asked for of the same subjects.
 
     One that is over by itself is a command's own: it stands beside all others, and ends none of them but what is over.
     """
-    wanted, whole = tuple(wishes), _whole(body)
+    wanted, whole = tuple(requests), _whole(body)
 
     def stays(drain: Body) -> bool:
         until = _moment(drain["until"]) if drain.get("until") else None
@@ -117,9 +117,9 @@ def without_drains(body: Body | None, subjects: Collection[str]) -> dict[str, An
     return whole | {"drains": [each for each in whole["drains"] if each.get("subject") not in subjects]}
 
 
-def without_these(body: Body | None, wishes: Iterable[DrainWish]) -> dict[str, Any]:
+def without_these(body: Body | None, requests: Iterable[DrainRequest]) -> dict[str, Any]:
     """Without these very drains; others of the same subjects stand."""
-    whole, gone = _whole(body), [_drain(each) for each in wishes]
+    whole, gone = _whole(body), [_drain(each) for each in requests]
     return whole | {"drains": [each for each in whole["drains"] if each not in gone]}
 
 
@@ -155,10 +155,10 @@ def undone(body: Body | None, pool: str, parts: Collection[VersionPart], at: dat
 
 
 def redone(body: Body | None, pool: str, parts: Collection[VersionPart], went_back: datetime) -> dict[str, Any]:
-    """With parts of a pool's target wished again. went_back: since when the pool's rollout is as it is.
+    """With parts of a pool's target asked for again. went_back: since when the pool's rollout is as it is.
 
-    That time names what is to be tried again: where it goes back once more, this wish is about it no longer. What was
-    taken back is marked and not left out: it may be that no sweep has obeyed that yet.
+    That time names what is to be tried again: where it goes back once more, this request is about it no longer. What
+    was taken back is marked and not left out: it may be that no sweep has obeyed that yet.
     """
     whole = _whole(body)
     known = dict(whole["rollout"].get("undone") or {})
@@ -180,9 +180,14 @@ def _over(found: Any) -> Mapping[str, Any] | None:
     return None if isinstance(found, str) else {**found, "over": True}
 
 
-def _drain(wish: DrainWish) -> dict[str, Any]:
-    until = {"until": wish.until.isoformat()} if wish.until else {}
-    return {"subject": wish.subject, "by": wish.by, "since": wish.since.isoformat(), "minutes": wish.minutes} | until
+def _drain(request: DrainRequest) -> dict[str, Any]:
+    until = {"until": request.until.isoformat()} if request.until else {}
+    return {
+        "subject": request.subject,
+        "by": request.by,
+        "since": request.since.isoformat(),
+        "minutes": request.minutes,
+    } | until
 
 
 def _moment(text: str) -> datetime:

@@ -1,0 +1,65 @@
+"""`./tidepool history` and `diff`: what was applied to a stack, by whom, and what differs between two applies."""
+
+from __future__ import annotations
+
+import click
+
+from infra.cli import options
+from infra.cli.call import Invocation, called
+from infra.cli.echo import echo
+from infra.operations.stacks import history
+from infra.operations.stacks.history_words import change_lines, told_lines
+from infra.operations.stacks.stack_file import stack_file
+from infra.operations.workspace import workspace
+from infra.preview import text
+from infra.preview.toned import Tone
+
+
+@click.command()
+@options.stack_argument
+@click.argument("entry", metavar="[ENTRY]", required=False)
+@click.option(
+    "--most", type=click.IntRange(1), default=history.DEFAULT_MOST, show_default=True, help="How many to list."
+)
+@options.each(options.cloud_option, options.json_option)
+@called
+def history_command(call: Invocation, *, entry: str | None, most: int) -> None:
+    """Say what was applied to STACK, newest first: when, by whom, from which commit, what came of it, and what the
+    stack file said otherwise than the time before. With ENTRY, the start of an id, each resource that it changed.
+
+    `up` and `destroy` keep this in the fleet bucket, with either engine. A plain `pulumi up` does not.
+    """
+    config, session, root = stack_file(call.stack).config, call.cloud_session(), workspace().root
+    entries = history.every_entry(config, session) if entry else history.history(config, session, most + 1)
+    found = history.told(root, entries)
+    if entry:
+        one = history.entry_of(entries, entry)
+        shown = [each for each in found if each.applied.id == one.id]
+    else:
+        shown = list(found[:most])
+    call.end({"stack": call.stack, "entries": [each.to_json() for each in shown]})
+    for each in () if call.as_json else shown:
+        call.say(*told_lines(each, history.now()), *(change_lines(each.applied) if entry else ()))
+    if not shown:
+        call.say(f"nothing was applied to {call.stack} yet; `./tidepool up {call.stack}` begins its history")
+
+
+@click.command()
+@options.stack_argument
+@click.argument("before", metavar="[BEFORE]", required=False)
+@click.argument("after", metavar="[AFTER]", required=False)
+@options.each(options.cloud_option, options.json_option)
+@called
+def diff_command(call: Invocation, *, before: str | None, after: str | None) -> None:
+    """Say what differs between two applies of STACK, as explain says what an edit means: between BEFORE and AFTER,
+    entries of its history by the start of their ids; from BEFORE to the stack file as it is, without AFTER; and from
+    the last apply, without both.
+    """
+    entries = history.every_entry(stack_file(call.stack).config, call.cloud_session())
+    one, other = history.pair(entries, before, after)
+    meaning = history.between(workspace().root, one, other)
+    whole = {"before": one.id, "after": other.id if other else None, **meaning.to_json()}
+    call.end(whole)
+    if not call.as_json:
+        call.say(f"from {one.id}, by {one.by}, to {other.id if other else 'the stack file as it is'}", tone=Tone.QUIET)
+        echo(text.render(meaning))

@@ -1,0 +1,92 @@
+"""`./tidepool init`: the files of another lab, from ten questions or from flags."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from infra.cli import options
+from infra.cli.call import Invocation, called
+from infra.cli.render.stacks import show_planned
+from infra.operations.errors import Refusal
+from infra.operations.ports import EngineName
+from infra.operations.setup.init import Answers, make_lab, plan_lab
+from infra.operations.stacks.preview import preview
+from infra.operations.stacks.stack_file import declared
+from infra.operations.workspace import workspace
+from infra.preview.plan_lines import describe_findings
+
+_QUESTIONS: Final = {
+    "project": "Google Cloud project",
+    "owner": "Label of the owner on all that is made, such as the lab's name",
+    "models": "Repository whose jobs run on TPUs (OWNER/NAME)",
+    "tidepool": "Repository of your copy of this project (OWNER/NAME)",
+    "accelerator": "Accelerator of your VMs, such as v5litepod-4",
+    "zone": "Zone of them",
+    "count": "How many",
+    "package": "Python package that is tested",
+}
+"""Of the options without a default, in the order in which they are asked. The others are asked with theirs."""
+
+
+@click.command()
+@click.option("--project", metavar="ID", help=_QUESTIONS["project"])
+@click.option("--owner", metavar="NAME", help=_QUESTIONS["owner"])
+@click.option("--models", metavar="OWNER/NAME", help=_QUESTIONS["models"])
+@click.option("--tidepool", metavar="OWNER/NAME", help=_QUESTIONS["tidepool"])
+@click.option("--accelerator", metavar="TYPE", help=_QUESTIONS["accelerator"])
+@click.option("--zone", help=_QUESTIONS["zone"])
+@click.option("--count", type=click.IntRange(1), help=_QUESTIONS["count"])
+@click.option("--region", default="us-central1", show_default=True, help="Of the fleet bucket and of builds.")
+@click.option("--capacity", type=click.Choice(["spot", "on-demand"]), default="spot", show_default=True)
+@click.option("--fork-accelerator", metavar="TYPE", help="Of one spot VM for pull requests from forks.")
+@click.option("--fork-zone", metavar="ZONE", help="Zone of that one.")
+@click.option("--package", help=_QUESTIONS["package"])
+@click.option("--tests", default="tests", show_default=True, help="Folder of its tests.")
+@click.option("--checkout", type=options.A_FOLDER_THERE, help="A working copy of --models; adds builds and workflows.")
+@options.each(options.yes_option, options.json_option)
+@called
+def init_command(call: Invocation, **given: Any) -> int:
+    """Write the files of your lab in place of the present ones: the CI stack, images, workflows and plans; and take
+    away what only the present lab needs. Asks what no flag says; git must have everything that goes. Then previews the
+    new stack on the local cloud, and says what a person must still do at Google and GitHub (docs/next-lab.md).
+    """
+    planned = plan_lab(workspace().root, Answers(**_asked(given)))
+    call.say(*(f"+ {path}" for path in planned.written))
+    call.say(*(f"- {path}" for path in _folded(planned.removes)))
+    call.ask(f"Writing {len(planned.written)} files and removing {len(planned.removes)}, all of which git has")
+    make_lab(planned)
+    wanted = declared("ci")
+    found = preview(replace(call, stack="ci", engine=EngineName.LOCAL).session(), wanted)
+    show_planned(call.console, found)
+    call.say(*describe_findings(found.findings))
+    call.say("", "Left to do:", *(f"  {number}. {each}" for number, each in enumerate(planned.left, 1)))
+    return call.end(planned.to_json() | {"preview": found.to_json()}, failed=found.stopped)
+
+
+def _asked(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options, and answers to what none of them says. Refusal with all that are missing, without a terminal."""
+    missing = [name for name in _QUESTIONS if given[name] is None]
+    if missing and not sys.stdin.isatty():
+        raise Refusal(f"init needs {', '.join(f'--{name}' for name in missing)}, and there is no terminal to ask on")
+    types = {"count": click.IntRange(1)}
+    answers: dict[str, Any] = {name: click.prompt(_QUESTIONS[name], type=types.get(name), err=True) for name in missing}
+    if missing and given["fork_accelerator"] is None and click.confirm("A VM for pull requests from forks?", err=True):
+        answers["fork_accelerator"] = click.prompt("Its accelerator", default="v6e-1", err=True)
+        answers["fork_zone"] = click.prompt("Its zone", default="us-east5-b", err=True)
+    if missing and given["checkout"] is None:
+        there = click.prompt("Folder with a clone of it, for builds and workflows (none: later)", default="", err=True)
+        answers["checkout"] = Path(there).expanduser() if there else None
+    return {**given, **answers}
+
+
+def _folded(paths: Iterable[str]) -> Iterator[str]:
+    """A line a folder, with how many of its files."""
+    counts = Counter("/".join(path.split("/")[:2]) for path in paths)
+    yield from (f"{folder} ({count} files)" if count > 1 else folder for folder, count in sorted(counts.items()))

@@ -1,0 +1,121 @@
+"""What was applied to a stack: one JSON object an operation, in the fleet bucket, readable by hand.
+
+Owns what such an object says and its name. An object is written when the operation begins, where the bucket stands by
+then, and written over when it ends: one that never ends is of a command that was killed, or that still runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from enum import StrEnum
+from typing import Final, NamedTuple
+from uuid import uuid4
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
+
+from infra.fleet.records import Records, UnreadableRecordError
+from infra.model import names
+from infra.model.plan import Op, Plan, Status
+
+LARGEST: Final = 4 << 20
+"""Bytes of an object that is read: a thousand changed resources take 200 kB, a stack file is at most 1 MB."""
+
+
+class Verb(StrEnum):
+    """The command that was run."""
+
+    UP = "up"
+    DESTROY = "destroy"
+
+
+class Result(StrEnum):
+    """How it ended. UNFINISHED: it was killed, or still runs. INTERRUPTED: by Ctrl-C, with what had begun recorded."""
+
+    UNFINISHED = "unfinished"
+    DONE = "done"
+    FAILED = "failed"
+    INTERRUPTED = "interrupted"
+
+
+class _Told(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Change(_Told):
+    """One resource that was changed, or was to be. paths: its properties that differ, sorted."""
+
+    op: Op
+    type: str
+    name: str
+    paths: tuple[str, ...] = ()
+    status: Status
+
+
+class Applied(_Told):
+    """One operation on a stack.
+
+    id: sorts by time. by: who ran it, as they call themselves; it is no proof. commit: of the checkout, None outside
+    git. edited: whether the checkout differed from it. stack_file: its text then, in which secrets are ciphertext.
+    """
+
+    id: str
+    stack: str
+    verb: Verb
+    by: str
+    began: AwareDatetime
+    ended: AwareDatetime | None = None
+    commit: str | None = None
+    edited: bool = False
+    engine: str
+    result: Result = Result.UNFINISHED
+    summary: Mapping[str, int] = {}
+    changes: tuple[Change, ...] = ()
+    stack_file: str | None = None
+
+    def to_json(self) -> dict[str, object]:
+        return self.model_dump(mode="json")
+
+
+class Past(NamedTuple):
+    """The operations on a stack that could be read, newest first, and the names of objects that could not."""
+
+    applied: tuple[Applied, ...]
+    unreadable: tuple[str, ...]
+
+
+def new_id(began: datetime) -> str:
+    """Names of two operations that begin in one second differ, and sort by time."""
+    return f"{began:%Y%m%dT%H%M%SZ}-{uuid4().hex[:6]}"
+
+
+def changes_of(run: Plan) -> tuple[Change, ...]:
+    """What a run changed or failed to change."""
+    return tuple(
+        Change(op=step.op, type=step.type, name=step.name, paths=tuple(sorted(step.diff)), status=step.status)
+        for step in run.steps
+        if step.changes
+    )
+
+
+def write(records: Records, applied: Applied) -> None:
+    """Write it, or over what was written when it began. Raises GoogleError."""
+    records.update(names.applied_object(applied.stack, applied.id), lambda _: applied.to_json())
+
+
+def past(records: Records, stack: str, most: int) -> Past:
+    """The newest operations on a stack, `most` of them. Raises GoogleError where the bucket does not answer."""
+    found: list[Applied] = []
+    unreadable: list[str] = []
+    for name in newest(records, stack, most):
+        try:
+            record = records.read(name, most=LARGEST)
+            found += [Applied.model_validate(record.body)] if record else []
+        except (UnreadableRecordError, ValidationError):
+            unreadable.append(name)
+    return Past(tuple(found), tuple(unreadable))
+
+
+def newest(records: Records, stack: str, most: int) -> Iterator[str]:
+    """Names of the objects of a stack's newest operations, newest first."""
+    yield from sorted(records.below(names.applied_prefix(stack)), reverse=True)[:most]

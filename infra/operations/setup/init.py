@@ -1,0 +1,225 @@
+"""The files of another lab, from a few answers: its stack, its images and its workflows, in place of the present ones.
+
+Owns which files a lab replaces and what it is asked. Their texts are templates beside this module (`lab/`), the same
+that docs/next-lab.md shows. Nothing is written unless git has what goes, and the new stack is valid.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+from typing import Final
+
+from infra.model import catalogue, yamlfile
+from infra.model.errors import ConfigError, Problem
+from infra.model.images.spec import SPEC_FILE
+from infra.model.json_shape import JsonShape
+from infra.model.stack import parse_stack
+from infra.operations.errors import Refusal
+from infra.operations.images.changes import listing
+from infra.operations.workflows.explained import write_list
+from infra.operations.workflows.write import refuse_unsaved, write_here
+
+_TEMPLATES: Final = Path(__file__).parent / "lab"
+_STACK: Final = "stacks/Pulumi.ci.yaml"
+_DOCKERFILE: Final = "images/tpu-ci/Dockerfile"
+_IGNORE: Final = f"{_DOCKERFILE}.dockerignore"
+_SPEC: Final = "workflows/spec/{name}.yaml"
+_LOOP: Final = re.compile(r"for package in [^;]+;")
+_OURS: Final = ("tpu-ci", "controller", "steps")
+"""What of `images/` every lab has."""
+_REPOSITORY: Final = re.compile(r"[\w.-]+/[\w.-]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answers:
+    """What a lab says of itself.
+
+    region: of the fleet bucket and of builds. owner: the label on all that it makes. models, tidepool: OWNER/NAME of
+    the repository whose jobs run on TPUs, and of the lab's copy of this project. accelerator, zone, count, capacity: of
+    the VMs for jobs of its members. fork_accelerator, fork_zone: of one spot VM for pull requests from forks; None for
+    none. package, tests: of the repository, what is tested, and the folder with the tests. checkout: a working copy of
+    that repository; without one nothing is built and no workflow is made yet.
+    """
+
+    project: str
+    region: str = "us-central1"
+    owner: str
+    models: str
+    tidepool: str
+    accelerator: str
+    zone: str
+    count: int
+    capacity: str
+    fork_accelerator: str | None = None
+    fork_zone: str | None = None
+    package: str
+    tests: str = "tests"
+    checkout: Path | None = None
+
+    @property
+    def pool(self) -> str:
+        return f"{self.owner}-{_generation(self.accelerator)}"
+
+    @property
+    def fork_pool(self) -> str | None:
+        return f"{self.owner}-fork" if self.fork_accelerator else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewLab(JsonShape):
+    """What a lab's answers come to. writes: texts by path. removes: files that only the present lab needs."""
+
+    JSON = ("written", "removes", "left")
+
+    answers: Answers
+    root: Path
+    writes: Mapping[str, str]
+    removes: tuple[str, ...]
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        return tuple(sorted(self.writes))
+
+    @property
+    def left(self) -> tuple[str, ...]:
+        """What a person must still do at Google and GitHub, in this order."""
+        return tuple(_left(self.answers))
+
+
+def plan_lab(root: Path, answers: Answers) -> NewLab:
+    """What would be written. Raises ConfigError for an answer that no stack can have, Refusal for what git lacks."""
+    _insist_on_names(answers)
+    writes = dict(_texts(root, answers))
+    name = _STACK.removeprefix("stacks/")
+    parse_stack(writes[_STACK], stack="ci", source=name)
+    removes = tuple(path for path in _of_present_lab(root) if path not in writes)
+    refuse_unsaved(root, [*(path for path in writes if (root / path).exists()), *removes])
+    return NewLab(answers=answers, root=root, writes=writes, removes=removes)
+
+
+def make_lab(planned: NewLab) -> None:
+    """Write it, list the checkout's files and tests, and make every generated file and plan anew."""
+    root, answers = planned.root, planned.answers
+    for path in planned.removes:
+        (root / path).unlink()
+    for folder in {(root / path).parent for path in planned.removes}:
+        _remove_empty(folder, root)
+    for path, text in planned.writes.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text, encoding="utf-8")
+    if answers.checkout is not None:
+        listing(answers.models, answers.checkout).write()
+        write_list(answers.checkout, None)
+    write_here(None)
+
+
+def _texts(root: Path, answers: Answers) -> Iterator[tuple[str, str]]:
+    values = _values(answers)
+    yield _STACK, _header(root, _STACK) + _filled("stack", values)
+    yield SPEC_FILE, _header(root, SPEC_FILE) + _filled("images", values)
+    recipe = yamlfile.decoded((root / _DOCKERFILE).read_bytes(), _DOCKERFILE)
+    yield _DOCKERFILE, _LOOP.sub("for package in .;", recipe, count=1)
+    yield _IGNORE, "*\n!pyproject.toml\n!uv.lock\n"
+    if answers.checkout is not None:
+        yield _SPEC.format(name=answers.models.partition("/")[2]), _filled("workflows", values)
+
+
+def _values(answers: Answers) -> dict[str, str]:
+    zones = [answers.zone, *([answers.fork_zone] if answers.fork_zone else [])]
+    regions = sorted({answers.region, *map(catalogue.region_of, zones)})
+    given = {key: str(getattr(answers, key)) for key in ("project", "owner", "models", "tidepool", "accelerator")}
+    given |= {key: str(getattr(answers, key)) for key in ("zone", "count", "capacity", "package", "tests", "pool")}
+    pools = [answers.pool, *([answers.fork_pool] if answers.fork_pool else [])]
+    values = given | {"region": answers.region, "regions": ", ".join(regions), "pools": ", ".join(pools)}
+    fork = {"fork_accelerator": str(answers.fork_accelerator), "fork_zone": str(answers.fork_zone)}
+    values["fork"] = _filled("fork", values | fork) if answers.fork_pool else ""
+    values["pull_request"] = f"          pull_request: [{answers.fork_pool}]\n" if answers.fork_pool else ""
+    return values | {"builds": _filled("builds", values) if answers.checkout is not None else ""}
+
+
+def _filled(template: str, values: Mapping[str, str]) -> str:
+    return Template((_TEMPLATES / f"{template}.yaml").read_text(encoding="utf-8")).substitute(values)
+
+
+def _header(root: Path, path: str) -> str:
+    """The comment at the top of a file, which says what may stand in it."""
+    lines = yamlfile.decoded((root / path).read_bytes(), path).splitlines(keepends=True)
+    ends = next((number for number, line in enumerate(lines) if not line.startswith("#")), len(lines))
+    return "".join(lines[:ends]) + "\n" * bool(ends)
+
+
+def _of_present_lab(root: Path) -> Iterator[str]:
+    """The tracked files that only the lab has whose files stand here."""
+    for path in _tracked(root):
+        head, *rest = path.split("/")
+        match head:
+            case "stacks":
+                gone = path != _STACK
+            case "images":
+                gone = len(rest) > 1 and rest[0] not in _OURS
+            case "workflows":
+                gone = rest[0] in {"spec", "generated"} and not path.endswith(".py")
+            case "tests":
+                gone = rest[0] == "lab"
+            case _:
+                gone = False
+        if gone:
+            yield path
+
+
+def _tracked(root: Path) -> list[str]:
+    asked = ["git", "-C", str(root), "ls-files", "-z"]
+    try:
+        listed = subprocess.run(asked, check=True, capture_output=True, text=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        raise Refusal(f"{root} is no git checkout, and init replaces files: clone your copy of this project") from None
+    return [path for path in listed.split("\0") if path]
+
+
+def _remove_empty(folder: Path, root: Path) -> None:
+    while folder != root and folder.is_dir() and all(each.name == "__pycache__" for each in folder.iterdir()):
+        shutil.rmtree(folder)
+        folder = folder.parent
+
+
+def _insist_on_names(answers: Answers) -> None:
+    """ConfigError for what the stack's own reading would say of a key that nobody has written yet."""
+    problems = [
+        Problem(f"--{name}", getattr(answers, name), "this is no name of a repository", "--" + name + " OWNER/NAME")
+        for name in ("models", "tidepool")
+        if not _REPOSITORY.fullmatch(getattr(answers, name))
+    ]
+    if (answers.fork_accelerator is None) != (answers.fork_zone is None):
+        fix = "both, or neither where pull requests from forks run on no TPU"
+        problems.append(Problem("--fork-accelerator, --fork-zone", "", "one stands without the other", fix))
+    for option, name in (("--accelerator", answers.accelerator), ("--fork-accelerator", answers.fork_accelerator)):
+        try:
+            _ = name and _generation(name)
+        except catalogue.UnknownNameError as unknown:
+            problems.append(Problem(option, str(name), str(unknown), " or ".join(unknown.nearest)))
+    for option, zone in (("--zone", answers.zone), ("--fork-zone", answers.fork_zone)):
+        if zone is not None and not re.fullmatch(r"[a-z]+-[a-z]+\d+-[a-z]", zone):
+            problems.append(Problem(option, zone, "this is no name of a zone", f"{option} us-west4-a"))
+    if problems:
+        raise ConfigError(problems)
+
+
+def _generation(accelerator: str) -> str:
+    return catalogue.AcceleratorType.parse(accelerator).generation.name
+
+
+def _left(answers: Answers) -> Iterator[str]:
+    if answers.checkout is None:
+        yield f"clone {answers.models} and run init again with --checkout, which adds builds and workflows"
+    yield f"Google: a project {answers.project} with billing, and TPU quota in {answers.zone} (docs/first-deploy.md)"
+    yield "./tidepool bootstrap ci --impersonator user:YOU, which prepares the project"
+    yield f"GitHub: an app that registers runners of {answers.models}, its key in the secret (docs/serving.md)"
+    yield "the sections tidepool:runners and tidepool:controller, once the controller's image is built"
+    yield f"GitHub: the environments apply and apply-after-approval of {answers.tidepool} (docs/github.md)"
+    yield "./tidepool up ci"

@@ -1,0 +1,227 @@
+"""Who applied what to a stack, when and from which commit, and what the edits between two applies meant.
+
+Owns keeping each operation in the stack's fleet bucket: both engines are told there alike, and everybody who works on
+the stack sees it. What an edit means is told anew from the stack files that were kept, never kept itself.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from itertools import zip_longest
+from pathlib import Path
+from typing import Final
+
+from infra.fleet.google import GoogleError, clients
+from infra.fleet.history import Applied, Result, Verb, changes_of, new_id, past, write
+from infra.fleet.records import Records
+from infra.model.errors import ConfigError, meant
+from infra.model.json_shape import JsonShape
+from infra.model.plan import Plan
+from infra.model.schema import StackConfig
+from infra.operations.errors import Failure, Interruption, Refusal
+from infra.operations.fleet.requests import login
+from infra.operations.ports import Tone
+from infra.operations.session import CloudSession, Session
+from infra.operations.stacks.versions import Version, version
+from infra.preview.explain import explain
+from infra.preview.meaning import Facts, Meaning
+
+DEFAULT_MOST: Final = 20
+_LOOKED_THROUGH: Final = 200
+"""Operations among which one is found by the start of its id, or the last that kept a stack file."""
+_MISSING: Final = 404
+
+
+@dataclass(slots=True)
+class Keeping:
+    """One operation while it works. `ran` is handed what became of it, also of the part before a failure."""
+
+    applied: Applied
+    run: Plan | None = field(default=None)
+
+    def ran(self, run: Plan) -> Plan:
+        self.run = run
+        return run
+
+    def ended(self, result: Result) -> Applied:
+        run = self.run
+        return self.applied.model_copy(
+            update={
+                "ended": now(),
+                "result": result,
+                "summary": {op: count for op, count in run.summary.items() if count} if run else {},
+                "changes": changes_of(run) if run else (),
+            }
+        )
+
+
+@contextmanager
+def kept(config: StackConfig, session: Session, verb: Verb) -> Generator[Keeping]:
+    """Keep an operation in the history of its stack; what cannot be kept there is told, and stops nothing.
+
+    A first `up` makes the bucket, so that its entry is written at its end alone.
+    """
+    entry = Keeping(_begun(config.stack, session, verb))
+    _write(config, session, entry.applied, may_lack=True)
+    try:
+        yield entry
+    except (Interruption, KeyboardInterrupt):
+        _write(config, session, entry.ended(Result.INTERRUPTED))
+        raise
+    except Exception:
+        _write(config, session, entry.ended(Result.FAILED))
+        raise
+    result = Result.FAILED if entry.run is None or entry.run.failed else Result.DONE
+    _write(config, session, entry.ended(result), may_lack=verb is Verb.DESTROY)
+
+
+def history(config: StackConfig, session: CloudSession, most: int = DEFAULT_MOST) -> tuple[Applied, ...]:
+    """The newest operations on a stack, newest first.
+
+    Raises Failure where the fleet bucket does not answer. A bucket that is not there has seen none.
+    """
+    try:
+        with clients(config.project, session.endpoint) as google:
+            found = past(Records(google=google, bucket=config.bucket.name), config.stack, most)
+    except GoogleError as error:
+        if error.status == _MISSING:
+            return ()
+        raise Failure(f"the history of {config.stack} cannot be read: {error}") from None
+    for name in found.unreadable:
+        session.say(f"warning: gs://{config.bucket.name}/{name} is no entry of a history; it is left out", Tone.WARNING)
+    return found.applied
+
+
+def entry_of(entries: Sequence[Applied], start: str) -> Applied:
+    """The one whose id starts like that. Refusal where none does, or several do."""
+    having = [each for each in entries if each.id.startswith(start)]
+    if len(having) == 1:
+        return having[0]
+    if having:
+        raise Refusal(f"{start!r} begins {len(having)} entries: {', '.join(each.id for each in having)}")
+    near = meant(start, [each.id for each in entries])
+    raise Refusal(f"no entry of the history begins with {start!r}{near}; `./tidepool history STACK` lists them")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told(JsonShape):
+    """One operation, and what its stack file meant beside that of the one before.
+
+    edit: a line a changed key; None where either file was not kept, or can no longer be read.
+    """
+
+    JSON = ("applied.*", "edit")
+
+    applied: Applied
+    edit: tuple[str, ...] | None
+
+
+def told(root: Path, entries: Sequence[Applied]) -> tuple[Told, ...]:
+    """Each operation with what was edited since the one before it in the list, newest first."""
+    return tuple(
+        Told(applied=each, edit=_edit(root, before, each)) for each, before in zip_longest(entries, entries[1:])
+    )
+
+
+def between(root: Path, before: Applied, after: Applied | None) -> Meaning:
+    """What the edit between two applies means; of the later one to the working tree, where `after` is None.
+
+    Raises Refusal where one has no stack file, ConfigError for one that cannot be read.
+    """
+    stack = before.stack
+    old = _version(root, before)
+    new = _version(root, after) if after else version(root, stack, None)
+    return explain(old.reading(stack), new.reading(stack), Facts(today=datetime.now(UTC)))
+
+
+def pair(entries: Sequence[Applied], before: str | None, after: str | None) -> tuple[Applied, Applied | None]:
+    """Which two to compare. Neither given: the last apply with the working tree; one: that with the working tree.
+
+    Raises Refusal where the history has none of them.
+    """
+    kept_files = [each for each in entries if each.stack_file is not None and each.verb is Verb.UP]
+    if before is None and not kept_files:
+        raise Refusal("nothing was applied yet, so there is nothing to compare; `./tidepool up STACK` applies")
+    older = kept_files[0] if before is None else entry_of(entries, before)
+    return older, entry_of(entries, after) if after else None
+
+
+def every_entry(config: StackConfig, session: CloudSession) -> tuple[Applied, ...]:
+    """Those among which a command finds one by its id."""
+    return history(config, session, _LOOKED_THROUGH)
+
+
+def _edit(root: Path, before: Applied | None, after: Applied) -> tuple[str, ...] | None:
+    if before is None or before.stack_file is None or after.stack_file is None:
+        return None
+    if before.stack_file == after.stack_file:
+        return ()
+    try:
+        return tuple(map(str, between(root, before, after).keys))
+    except ConfigError:
+        return None
+
+
+def _version(root: Path, applied: Applied) -> Version:
+    if applied.stack_file is None:
+        raise Refusal(f"{applied.id} kept no stack file")
+    here = version(root, applied.stack, None)
+    files = {**here.files, applied.stack: applied.stack_file.encode()}
+    return replace(here, source=f"{applied.id}:stacks/Pulumi.{applied.stack}.yaml", files=files)
+
+
+def _begun(stack: str, session: Session, verb: Verb) -> Applied:
+    began, root = now(), session.place.root
+    commit, edited = _commit(root)
+    path = root / "stacks" / f"Pulumi.{stack}.yaml"
+    return Applied(
+        id=new_id(began),
+        stack=stack,
+        verb=verb,
+        by=_who(os.environ),
+        began=began,
+        commit=commit,
+        edited=edited,
+        engine=session.choice.engine.value,
+        stack_file=path.read_text(encoding="utf-8") if path.is_file() else None,
+    )
+
+
+def _who(environ: Mapping[str, str]) -> str:
+    """Who runs it: in a workflow of GitHub's whoever started that, with the number of the run."""
+    actor, run = environ.get("GITHUB_ACTOR"), environ.get("GITHUB_RUN_ID")
+    return f"{actor} in run {run}" if actor and run else login()
+
+
+def _commit(root: Path) -> tuple[str | None, bool]:
+    """The commit of a checkout, and whether its files differ from it; None outside git."""
+    head = _git(root, "rev-parse", "HEAD")
+    return head, head is not None and _git(root, "status", "--porcelain", "--", ".") != ""
+
+
+def _git(root: Path, *arguments: str) -> str | None:
+    try:
+        asked = subprocess.run(["git", "-C", root, *arguments], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return asked.stdout.strip()
+
+
+def _write(config: StackConfig, session: Session, applied: Applied, *, may_lack: bool = False) -> None:
+    """may_lack: whether the bucket may not be there."""
+    try:
+        with clients(config.project, session.endpoint) as google:
+            write(Records(google=google, bucket=config.bucket.name), applied)
+    except GoogleError as error:
+        if not (may_lack and error.status == _MISSING):
+            session.say(f"warning: this {applied.verb} is not in the history: {error}", Tone.WARNING)
+
+
+def now() -> datetime:
+    """The wall clock, to the second."""
+    return datetime.now(UTC).replace(microsecond=0)

@@ -1,0 +1,132 @@
+"""`./tidepool history` and `diff`, on a fleet that was applied, edited, applied again, and once with a failure."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from infra.fleet.google import clients
+from infra.fleet.history import Applied, Result, Verb
+from infra.fleet.records import Records
+from infra.model import names
+from infra.operations.errors import Interruption
+from infra.operations.session import open_session
+from infra.operations.stacks.history import history, kept
+from infra.operations.stacks.stack_file import declared
+from tests.cli.conftest import Checkout
+
+pytestmark = pytest.mark.end_to_end
+
+ZONE = "        us-west4-a: 2\n"
+GROWN = "        us-west4-a: 3\n"
+
+
+@pytest.fixture(scope="module")
+def applied(checkout: Checkout) -> Checkout:
+    """ci up, then with a VM more, then up once more with nothing to do, then with a VM more that fails."""
+    checkout.ok("up", "ci")
+    checkout.edit("ci", ZONE, GROWN)
+    checkout.ok("up", "ci")
+    checkout.edit("ci", GROWN, "        us-west4-a: 4\n")
+    checkout.ok("cloud", "limit", "us-west4-a", "v5e", "12")
+    assert checkout.run("up", "ci").exit_code == 1
+    checkout.edit("ci", "        us-west4-a: 4\n", GROWN)
+    return checkout
+
+
+def entries(checkout: Checkout, *more: str) -> list[dict[str, Any]]:
+    return checkout.json("history", "ci", *more)["entries"]
+
+
+def test_each_up_that_changed_something_is_told_newest_first(applied: Checkout) -> None:
+    found = entries(applied)
+    assert [(each["verb"], each["result"]) for each in found] == [("up", "failed"), ("up", "done"), ("up", "done")]
+    assert found[1]["summary"] | {"same": 0} == {"create": 1, "update": 1, "same": 0}
+    assert [each["id"] for each in found] == sorted((each["id"] for each in found), reverse=True)
+    assert all(each["began"] <= each["ended"] for each in found)
+
+
+def test_an_up_is_told_with_what_the_stack_file_said_otherwise(applied: Checkout) -> None:
+    said = applied.ok("history", "ci").stdout
+    assert "    pools[tpu-ci].zones.us-west4-a = 2 -> 3\n" in said
+    assert "  up failed: " in said
+    assert entries(applied)[-1]["edit"] is None
+
+
+def test_one_entry_tells_each_resource_that_it_changed(applied: Checkout) -> None:
+    grown = entries(applied)[1]["id"]
+    said = applied.ok("history", "ci", grown).stdout
+    assert "    + tpu-ci-us-west4-a-2 (tpu.V2Vm), done\n" in said
+    assert "    ~ manifests/ci.json (storage.BucketObject): content" in said
+
+
+def test_a_list_that_is_cut_off_still_tells_the_edit_of_its_last_entry(applied: Checkout) -> None:
+    (newest,) = entries(applied, "--most", "1")
+    assert newest["edit"] == ["pools[tpu-ci].zones.us-west4-a = 3 -> 4"]
+
+
+def test_two_applies_are_compared_as_explain_compares_two_files(applied: Checkout) -> None:
+    _, grown, first = (each["id"] for each in entries(applied))
+    meaning = applied.json("diff", "ci", first, grown)
+    assert (meaning["before"], meaning["after"]) == (first, grown)
+    (changed,) = [each for each in meaning["pools"] if each["slices"]["before"] != each["slices"]["after"]]
+    assert (changed["zone"], changed["slices"]) == ("us-west4-a", {"before": 2, "after": 3})
+
+
+def test_without_entries_the_last_apply_is_compared_with_the_file_as_it_is(applied: Checkout) -> None:
+    failed = entries(applied)[0]["id"]
+    meaning = applied.json("diff", "ci")
+    assert (meaning["before"], meaning["after"]) == (failed, None)
+    assert [each["key"] for each in meaning["keys"]] == ["pools[tpu-ci].zones.us-west4-a"]
+
+
+@pytest.mark.parametrize("command", [("history", "ci", "1999"), ("diff", "ci", "1999")])
+def test_an_entry_that_is_not_there_is_refused(applied: Checkout, command: tuple[str, ...]) -> None:
+    refused = applied.run(*command)
+    assert refused.exit_code == 2
+    assert "no entry of the history begins with '1999'" in refused.stderr
+
+
+def test_a_start_that_several_entries_have_names_them(applied: Checkout) -> None:
+    refused = applied.run("diff", "ci", "2")
+    assert refused.exit_code == 2
+    assert "'2' begins 3 entries: " in refused.stderr
+
+
+def test_a_stack_that_was_never_applied_has_no_history(applied: Checkout) -> None:
+    assert applied.json("history", "training")["entries"] == []
+    assert "nothing was applied to training yet" in applied.ok("history", "training").stdout
+
+
+def test_an_up_stands_as_unfinished_from_its_first_moment(applied: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that no death of the command hides that it changed something."""
+    for name, value in applied.environ.items():
+        monkeypatch.setenv(name, value)
+    session, wanted = open_session("ci"), declared("ci").config
+
+    def interrupted() -> None:
+        with kept(wanted, session, Verb.UP):
+            began.append(history(wanted, session)[0])
+            raise Interruption("Interrupted.")
+
+    began: list[Applied] = []
+    with pytest.raises(Interruption):
+        interrupted()
+    ended = history(wanted, session)[0]
+    assert (began[0].result, began[0].ended) == (Result.UNFINISHED, None)
+    assert (ended.id, ended.result) == (began[0].id, Result.INTERRUPTED)
+
+
+def test_an_object_that_is_no_entry_is_named_and_hides_no_other(applied: Checkout) -> None:
+    wanted = declared("ci").config
+    endpoint = applied.json("cloud", "status")["url"]
+    with clients(wanted.project, endpoint) as google:
+        records = Records(google=google, bucket=wanted.bucket.name)
+        records.put_once(
+            names.applied_object("ci", "99999999T000000Z-strange"), json.dumps({"a": 1}).encode(), "text/json"
+        )
+    told = applied.ok("history", "ci", "--json")
+    assert len(json.loads(told.stdout)["entries"]) >= 3
+    assert "99999999T000000Z-strange.json is no entry of a history" in told.stderr

@@ -1,0 +1,159 @@
+"""`./tidepool init`: from a clone of this project to another lab's files, which are those of docs/next-lab.md."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Generator
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import pytest
+from click.testing import CliRunner, Result
+
+from infra.cli.app import cli
+from infra.local.cloud import daemon
+from infra.model.errors import ConfigError
+from infra.operations.errors import Refusal
+from infra.operations.setup.init import Answers, plan_lab
+from tests.cli.conftest import ROOT, Checkout
+from tests.lab.test_next_lab import FILES, MODELS, STACK, write
+
+DEEP: Final = Answers(
+    project="deep-lab",
+    owner="deep",
+    models="deep-lab/models",
+    tidepool="deep-lab/tidepool",
+    accelerator="v5litepod-4",
+    zone="us-west4-a",
+    count=2,
+    capacity="spot",
+    fork_accelerator="v6e-1",
+    fork_zone="us-east5-b",
+    package="models",
+    checkout=Path("models"),
+)
+_ASKED: Final = ("project", "owner", "models", "tidepool", "accelerator", "zone", "count", "package")
+FLAGS: Final = [part for name in _ASKED for part in (f"--{name}", str(getattr(DEEP, name)))]
+FORKS: Final = ["--fork-accelerator", "v6e-1", "--fork-zone", "us-east5-b"]
+PATHS: Final = ("stacks", "images", "infra/fleet/runner", "infra/model/facts", "workflows", ".github", "tests/lab")
+
+
+def commit(root: Path) -> None:
+    who = ["-c", "user.name=deep", "-c", "user.email=deep@deep-lab.org"]
+    for command in (["init", "-q"], ["add", "-A"], [*who, "commit", "-qm", "Begin"]):
+        subprocess.run(["git", "-C", root, *command], check=True)
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Generator[Checkout]:
+    """What `init` reads and replaces of this project, as a repository of its own."""
+    root = tmp_path / "tidepool"
+    for folder in PATHS:
+        shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    for file in ("LICENSE", "Pulumi.yaml", "infra/__init__.py", "requirements-service.lock", ".gitignore"):
+        shutil.copy(ROOT / file, root / file)
+    commit(root)
+    yield Checkout(root)
+    daemon.stop(root / ".tidepool")
+
+
+@pytest.fixture
+def models(tmp_path: Path) -> Path:
+    write(tmp_path / "models", MODELS)
+    commit(tmp_path / "models")
+    return tmp_path / "models"
+
+
+def run(clone: Checkout, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Result:
+    """With the git of this machine, and no pulumi."""
+    git = shutil.which("git")
+    assert git is not None
+    only_git = clone.root.parent / "bin"
+    only_git.mkdir(exist_ok=True)
+    (only_git / "git").symlink_to(git)
+    monkeypatch.setenv("PATH", str(only_git))
+    return CliRunner().invoke(cli, ["init", *arguments], env=clone.environ | {"PATH": str(only_git)})
+
+
+def test_its_files_are_those_of_the_page(clone: Checkout) -> None:
+    made = plan_lab(clone.root, DEEP).writes
+    for path in (STACK, "images/images.yaml", "images/tpu-ci/Dockerfile.dockerignore", "workflows/spec/models.yaml"):
+        lines = made[path].splitlines()
+        bare = [line for line in lines if not line.startswith("#")]
+        assert "\n".join(bare).strip() == FILES[path].strip(), path
+    assert "for package in .;" in made["images/tpu-ci/Dockerfile"]
+
+
+def test_without_a_checkout_builds_and_workflows_wait(clone: Checkout) -> None:
+    planned = plan_lab(clone.root, replace(DEEP, checkout=None))
+    assert "tidepool:builds:" not in [line.strip() for line in planned.writes[STACK].splitlines()]
+    assert "workflows/spec/models.yaml" not in planned.writes
+    assert (
+        planned.left[0] == "clone deep-lab/models and run init again with --checkout, which adds builds and workflows"
+    )
+
+
+def test_without_forks_no_pull_request_reaches_a_tpu(clone: Checkout) -> None:
+    made = plan_lab(clone.root, replace(DEEP, fork_accelerator=None, fork_zone=None)).writes
+    stack = [line.strip() for line in made[STACK].splitlines() if not line.startswith("#")]
+    assert "trust: fork" not in stack
+    assert "pull_request" not in made["workflows/spec/models.yaml"]
+
+
+@pytest.mark.end_to_end
+def test_a_clone_becomes_another_labs_and_its_preview_passes(
+    clone: Checkout, models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = run(clone, monkeypatch, *FLAGS, *FORKS, "--checkout", str(models), "--yes")
+    assert done.exit_code == 0, done.output
+    assert "Left to do:\n  1. Google: a project deep-lab with billing" in done.output
+    assert "ci: " in done.output
+    assert not (clone.root / "tests/lab").exists()
+    assert sorted(path.name for path in (clone.root / "stacks").glob("*.yaml")) == ["Pulumi.ci.yaml"]
+    assert (clone.root / "workflows/generated/models").is_dir()
+    assert "nothing to mend" in clone.ok("workflows", "--check").output
+
+
+def test_what_git_has_not_is_never_replaced(clone: Checkout) -> None:
+    clone.edit("ci", "tidepool:owner: marin", "tidepool:owner: anna")
+    with pytest.raises(Refusal, match=r"git has no copy of them: stacks/Pulumi\.ci\.yaml"):
+        plan_lab(clone.root, DEEP)
+
+
+def test_wrong_answers_are_told_together(clone: Checkout) -> None:
+    wrong = replace(DEEP, models="models", accelerator="v5lite-4", zone="us-west4", fork_zone=None)
+    with pytest.raises(ConfigError) as refused:
+        plan_lab(clone.root, wrong)
+    subjects = [problem.subject for problem in refused.value.problems]
+    assert subjects == ["--accelerator", "--fork-accelerator, --fork-zone", "--models", "--zone"]
+
+
+def test_a_count_that_no_zone_has_is_the_stacks_own_mistake(clone: Checkout) -> None:
+    with pytest.raises(ConfigError, match="us-central2-b"):
+        plan_lab(clone.root, replace(DEEP, zone="us-central2-b"))
+
+
+def test_without_a_terminal_every_missing_answer_is_named(clone: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = run(clone, monkeypatch, "--project", "deep-lab", "--count", "2")
+    assert refused.exit_code == 2
+    assert "needs --owner, --models, --tidepool, --accelerator, --zone, --package" in refused.stderr
+
+
+def test_nothing_is_written_without_a_yes(clone: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = run(clone, monkeypatch, *FLAGS)
+    assert refused.exit_code == 2
+    assert "needs a yes" in refused.stderr
+    standing = subprocess.run(["git", "-C", clone.root, "status", "--porcelain"], capture_output=True, check=True)
+    assert standing.stdout == b""
+
+
+@pytest.mark.end_to_end
+def test_a_person_is_asked_what_no_flag_says(clone: Checkout) -> None:
+    """On a terminal; a no at the end leaves everything as it was."""
+    typed = "deep-lab\ndeep\ndeep-lab/models\ndeep-lab/tidepool\nv5litepod-4\nus-west4-a\n2\nmodels\nn\n\nn\n"
+    code, drawn = clone.at_terminal("init", typed=typed)
+    assert code != 0
+    assert "Accelerator of your VMs, such as v5litepod-4: " in drawn
+    assert "is no git checkout" in drawn, "PATH has no git"
