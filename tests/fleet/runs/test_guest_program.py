@@ -48,7 +48,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
 
 
 def test_a_strangers_command_runs_apart_from_everything(machine: Machine) -> None:
-    run = guest.Run(TOLD)
+    run = guest.HostRun(TOLD)
     run.prepare()
     run.command(["test"], 60)
     network, isolated, fetched = (
@@ -66,19 +66,19 @@ def test_a_strangers_command_runs_apart_from_everything(machine: Machine) -> Non
 
 
 def test_the_tree_is_unpacked_by_the_user_that_is_to_run_it(machine: Machine) -> None:
-    guest.Run(TOLD).prepare()
+    guest.HostRun(TOLD).prepare()
     (unpacking,) = (words for words in machine.ran if "tar" in words)
     assert unpacking[0] == "setpriv"
     assert "--reuid=1000" in unpacking
 
 
 def test_a_command_without_an_image_is_the_users_too(machine: Machine) -> None:
-    guest.Run({**TOLD, "image": ""}).command(["test"], 60)
+    guest.HostRun({**TOLD, "image": ""}).command(["test"], 60)
     assert "setpriv --reuid=1000" in machine.said[-1]
 
 
 def test_a_labs_own_command_has_the_hosts_network_and_its_image_as_it_is(machine: Machine) -> None:
-    guest.Run({**TOLD, "contained": False, "tree": False}).command(["train"], 60)
+    guest.HostRun({**TOLD, "contained": False, "tree": False}).command(["train"], 60)
     words = machine.ran[-1]
     assert "--network=host" in words
     assert not any(word.startswith(("--user", "--workdir", "--volume")) for word in words)
@@ -86,7 +86,7 @@ def test_a_labs_own_command_has_the_hosts_network_and_its_image_as_it_is(machine
 
 def test_a_secret_that_cannot_be_read_lets_nothing_begin(machine: Machine) -> None:
     with pytest.raises(guest.NotBegunError, match="the secret key could not be read"):
-        guest.Run({**TOLD, "secrets": {"KEY": "key"}}).command(["test"], 60)
+        guest.HostRun({**TOLD, "secrets": {"KEY": "key"}}).command(["test"], 60)
 
 
 def test_the_program_needs_nothing_but_the_standard_library() -> None:
