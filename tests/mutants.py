@@ -53,7 +53,7 @@ def score(name: str, group: Mapping[str, Any]) -> Score:
         (copy / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(CHECKOUT / path, copy / path)
     out = copy.with_suffix(".json")
-    job = {"modules": files(group["modules"]), "every": group.get("every", 1), "out": str(out)}
+    job = {"modules": files(group["modules"]), "sample": group.get("sample"), "out": str(out)}
     command = (sys.executable, "-m", "pytest", "-p", "tests.mutant_trials", "-p", "no:cacheprovider", *group["tests"])
     environment = {**os.environ, "TIDEPOOL_ROOT": str(copy), "TIDEPOOL_MUTANTS": json.dumps(job)}
     subprocess.run(command, cwd=copy, check=True, stdout=subprocess.DEVNULL, env=environment)
@@ -78,7 +78,7 @@ def judged(name: str, group: Mapping[str, Any], found: Score, goal: int) -> bool
         print(each)
     for each in gone:
         print(f"{each}\n  is named as a survivor of {name} and is seen: take it out of {GROUPS.name}")
-    of = "" if found.tried == found.made else f" ({found.tried} of {found.made} tried)"
+    of = "" if found.tried == found.made else f" (a sample of {found.made})"
     survived = len(found.unseen) - len(open_)
     print(f"{name}: {percent:.1f} % of {counted} changes seen{of}, {len(open_)} not, {survived} named")
     return percent >= goal and not gone

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-TOOL, SERVICE, BENCH, DEV = LOCKS = tuple(f"requirements{suffix}.lock" for suffix in ("", "-service", "-bench", "-dev"))
+SUFFIXES = ("", "-service", "-bench", "-charts", "-dev")
+TOOL, SERVICE, BENCH, CHARTS, DEV = LOCKS = tuple(f"requirements{suffix}.lock" for suffix in SUFFIXES)
 
 
 def pinned(lock: str) -> set[str]:
@@ -36,6 +37,7 @@ def test_the_locks_hold_every_declared_dependency() -> None:
     assert service <= pinned(SERVICE)
     assert service | declared(project["project"]["optional-dependencies"]["tool"]) <= pinned(TOOL)
     assert declared(project["dependency-groups"]["bench"]) <= pinned(BENCH)
+    assert declared(project["dependency-groups"]["charts"]) <= pinned(CHARTS)
     assert declared(project["dependency-groups"]["dev"]) <= pinned(DEV)
     assert declared(project["project"]["optional-dependencies"]["store"]) <= pinned(DEV)
 
@@ -55,9 +57,10 @@ def test_every_lock_has_the_versions_of_the_tools() -> None:
 
 
 def test_what_a_lock_adds_to_the_tools_it_alone_pins() -> None:
-    """The service is a part of the tool, and the bench only what comes on top of it."""
+    """The service is part of the tool, the bench only what comes on top of it, and charts what comes on top of both."""
     assert pinned(SERVICE) < pinned(TOOL)
     assert pinned(BENCH) & pinned(TOOL) == set()
+    assert pinned(CHARTS) & (pinned(TOOL) | pinned(BENCH)) == set()
 
 
 def test_no_two_test_modules_share_a_name() -> None:

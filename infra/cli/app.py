@@ -24,6 +24,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "destroy": Entry("infra.cli.stacks", "Delete all that a stack has made."),
         "history": Entry("infra.cli.history", "Say what was applied to a stack, when and by whom."),
         "diff": Entry("infra.cli.history", "Say what differs between two applies of a stack."),
+        "calendar": Entry("infra.cli.preview", "Show the next seven days: VMs, chips, limits and dollars."),
         "config": Entry("infra.cli.preview", "Print what a stack file says."),
         "output": Entry("infra.cli.stacks", "Print a stack's outputs."),
         "manifest": Entry("infra.cli.status", "Show the desired fleet in the fleet bucket."),
@@ -40,6 +41,10 @@ SECTIONS: dict[str, dict[str, Entry]] = {
     "Training": {
         "jobs": Entry("infra.cli.jobs", "Submit training jobs, and say what state they are in and why."),
         "smoke": Entry("infra.cli.jobs", "Check this machine, a cluster and a TPU with four small jobs."),
+    },
+    "Tests": {
+        "results": Entry("infra.cli.results", "Keep results of test runs, and tell what is broken or slower."),
+        "cost": Entry("infra.cli.cost", "Say what a month costs: by run, suite and pool, and to its end."),
     },
     "Workflow files": {
         "workflows": Entry("infra.cli.workflows", "Write and check the workflow files that are generated.")

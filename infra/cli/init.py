@@ -16,7 +16,7 @@ from infra.cli.call import Invocation, called
 from infra.cli.render.stacks import show_planned
 from infra.operations.errors import Refusal
 from infra.operations.ports import EngineName
-from infra.operations.setup.init import Answers, make_lab, plan_lab
+from infra.operations.setup.init import LabAnswers, make_lab, plan_lab
 from infra.operations.stacks.preview import preview
 from infra.operations.stacks.stack_file import declared
 from infra.operations.workspace import workspace
@@ -57,7 +57,7 @@ def init_command(call: Invocation, **given: Any) -> int:
     away what only the present lab needs. Asks what no flag says; git must have everything that goes. Then previews the
     new stack on the local cloud, and says what a person must still do at Google and GitHub (docs/next-lab.md).
     """
-    planned = plan_lab(workspace().root, Answers(**_asked(given)))
+    planned = plan_lab(workspace().root, LabAnswers(**_asked(given)))
     call.say(*(f"+ {path}" for path in planned.written))
     call.say(*(f"- {path}" for path in _folded(planned.removes)))
     call.ask(f"Writing {len(planned.written)} files and removing {len(planned.removes)}, all of which git has")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Generator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 
 import click
@@ -16,9 +17,11 @@ from infra.cli.options import Form
 from infra.model.errors import ConfigError
 from infra.model.json_shape import plain
 from infra.operations.errors import EngineError, Refusal
+from infra.operations.stacks.calendar import calendar, calendar_picture
 from infra.operations.stacks.explain import explain_edit, explain_working_tree, read_facts
 from infra.operations.stacks.stack_file import configured
 from infra.preview import markdown, text
+from infra.preview.calendar import lines as calendar_lines
 from infra.preview.comment import Preview, comment
 from infra.preview.meaning import Meaning
 from infra.preview.plan_lines import describe_findings
@@ -123,6 +126,22 @@ def explain_command(call: Invocation, *, base: str, head: str | None, facts: Pat
     if call.form is not Form.JSON:
         echo(markdown.render(meaning) if call.form is Form.MARKDOWN else text.render(meaning))
     return call.end(meaning.to_json(), failed=meaning.stops)
+
+
+@click.command()
+@click.argument("stacks", metavar="[STACK]...", nargs=-1)
+@click.option("--from", "day", type=click.DateTime(["%Y-%m-%d"]), help="The first day, in UTC.  [default: today]")
+@click.option("--svg", type=options.A_FILE, help="Also draw it into this file: chips by the hour, limits, dollars.")
+@options.json_option
+@called
+def calendar_command(call: Invocation, *, stacks: tuple[str, ...], day: datetime | None, svg: Path | None) -> int:
+    """Show the next seven days of STACK, of all stacks where none is named: which VMs stand when, by the windows of
+    pools (docs/nightly.md), chips against limits, and dollars by list prices. Times are UTC. No cloud is asked.
+    """
+    week = calendar(stacks, day.date() if day else None)
+    if svg:
+        svg.write_text(calendar_picture(week), encoding="utf-8")
+    return call.end(week.to_json(), *calendar_lines(week, call.console.width))
 
 
 @click.command()

@@ -18,7 +18,6 @@ from infra.cli.call import Invocation, called
 from infra.cli.echo import echo
 from infra.cli.render.console import people, say
 from infra.github import artifact, drift
-from infra.github.client import PUBLIC_API
 from infra.model.stepset import why_approval
 from infra.operations.errors import Refusal
 from infra.operations.stacks.comment import (
@@ -32,19 +31,12 @@ from infra.operations.stacks.explain import read_facts
 from infra.operations.stacks.findings import recorded_steps, reviewed_digest
 from infra.preview.plan_lines import describe_findings
 
-_REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 def _full_commit(_: click.Context, __: click.Parameter, value: str) -> str:
     if not _COMMIT.fullmatch(value):
         raise Refusal(f"--head {value!r} is not a commit: 40 digits of 0-9 and a-f")
-    return value
-
-
-def _repository(_: click.Context, __: click.Parameter, value: str) -> str:
-    if not _REPOSITORY.fullmatch(value):
-        raise Refusal(f"--repository {value!r} is not of the form OWNER/NAME")
     return value
 
 
@@ -56,17 +48,7 @@ def _plans(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> Ma
     return found
 
 
-place_options = options.each(
-    click.option(
-        "--repository", metavar="OWNER/NAME", envvar="GITHUB_REPOSITORY", required=True, callback=_repository,
-        help="Where; GITHUB_REPOSITORY is heard.",
-    ),
-    click.option(
-        "--api", envvar="GITHUB_API_URL", default=PUBLIC_API, show_default=True,
-        help="GitHub's REST API, or a server's; GITHUB_API_URL is heard.",
-    ),
-    options.json_option,
-)  # fmt: skip
+place_options = options.each(options.repository_option(required=True), options.json_option)
 
 
 @click.group()

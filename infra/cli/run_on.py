@@ -11,8 +11,8 @@ import click
 from infra.cli import options
 from infra.cli.call import Invocation, called
 from infra.cli.echo import echo
-from infra.operations.ports import Tone
 from infra.operations.run_on import LIMIT, RunOrder, run_on
+from infra.preview.toned import Tone
 
 
 def _listed(_: click.Context, __: click.Parameter, value: str) -> tuple[str, ...]:
@@ -73,7 +73,6 @@ def command(call: Invocation, *, no_tree: bool, tree: Path, limit: float, argv: 
         stood = f"{ended.vm} stood for {ended.vm_seconds} s in {ended.zone}, {ended.capacity}"
         call.say(told, stood, *ended.results, tone=Tone.PLAIN if ended.done else Tone.PROBLEM)
         if ended.left:
-            left = f"not deleted: {ended.left}; the controller does once its time to live is over"
-            call.say(left, tone=Tone.PROBLEM)
+            call.say(f"not deleted: {ended.left}; the controller does once its time to live is over", tone=Tone.PROBLEM)
     sys.stdout.flush()
     return call.end(ended.to_json(), failed=not ended.done)

@@ -31,7 +31,7 @@ from infra.operations.stacks.stack_file import declared
 from infra.operations.stacks.stack_words import aftermath_shown, pools_shown
 from infra.preview.cluster_lines import cluster_shown
 from infra.preview.plan_lines import describe_findings
-from infra.preview.run_lines import drift, outcome
+from infra.preview.run_lines import destroy_lines, drift, outcome
 from infra.preview.toned import Tone
 
 
@@ -148,17 +148,19 @@ def destroy_command(call: Invocation, *, no_drain: bool, exclude_protected: bool
     session = call.session()
     plan = destroy.preview_destroy(session, exclude_protected=exclude_protected)
     show_plan(call.console, plan)
+    extent = destroy.extent(session, plan, exclude_protected=exclude_protected)
     if plan.failed:
         if not exclude_protected and any("is protected" in (step.error or "") for step in plan.steps):
             session.say(f"next: ./tidepool destroy {call.stack} --exclude-protected, which leaves what is protected")
-        return _end(call, plan, 0.0)
-    extent = f"everything of {call.stack}" + (" that is not protected" if exclude_protected else "")
-    what = f"{len(call.targets)} targets of {call.stack}" if call.targets else extent
+        return _end(call, plan, 0.0, extent.to_json())
+    call.say(*destroy_lines(extent.kept, extent.running.jobs, extent.running.unknown), tone=Tone.WARNING)
+    whole = f"everything of {call.stack}" + (" that is not protected" if exclude_protected else "")
+    what = f"{len(call.targets)} targets of {call.stack}" if call.targets else whole
     call.ask(f"Deleting {what} on {session.choice.cloud_name}")
     progress = Progress(call.console)
     run = destroy.destroy(session, plan, progress, drains=not no_drain, exclude_protected=exclude_protected)
     call.say(*outcome(run, progress.seconds))
-    return _end(call, run, progress.seconds)
+    return _end(call, run, progress.seconds, extent.to_json())
 
 
 def _end(

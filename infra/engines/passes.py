@@ -208,7 +208,7 @@ class ApplyRecord:
 
     def named(self, status: Status) -> set[str]:
         """Names of the resources whose steps ended so."""
-        return {self.planned[urn].name for urn, step in self.ended.items() if step.status is status}
+        return {step.name for step in self.ended.values() if step.status is status}
 
     def remove(self, deleted: Step) -> None:
         """Keep that a VM was deleted that goes first."""

@@ -119,11 +119,12 @@ class _Course:
     def _adopt(self) -> None:
         """Take into the state what stands and is to go first: a pass that deletes works from the state alone.
 
-        What is adopted and then replaced is planned as a replacement, so a plan does not say whether anything is.
+        What is adopted and then replaced is planned as a replacement, so a plan does not say whether anything is. The
+        components that are made with it are done.
         """
         for step in self._make(targets=(), continue_on_error=False).adopt(self._listener).steps:
             planned = self._steps.planned.get(step.urn)
-            if planned is None or planned.op is Op.ADOPT:
+            if planned is None or planned.op in (Op.ADOPT, step.op):
                 self._steps.end(step)
 
     def _delete_away(self, vms: Sequence[AwayVm]) -> None:

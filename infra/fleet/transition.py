@@ -85,7 +85,7 @@ def withdraw(config: StackConfig, endpoint: str | None) -> Withdrawn | None:
     with clients(config.project, endpoint) as google:
         records = Records(google=google, bucket=config.bucket.name)
         found = _published(records, name)
-        if found is None or found.body.get("slots") == []:
+        if found is None or not (found.body.get("slots") != [] or found.body.get("window_slots")):
             return None
         emptier = emptied(found.body, f"{config.stack} is being destroyed")
         return Withdrawn(body=found.body, generation=_written(records, name, emptier, found))

@@ -1,8 +1,9 @@
 """One issue a stack that tells how the cloud differs from the state, updated in place and closed when nothing differs.
 
-Owns what counts as drift in a refreshed plan, its fingerprint and the life of the issue. The issue names resources and
-the properties that differ, never their values: an issue is read by more people than a plan. Of grants that no stack
-declares it names role and member, without which nobody could judge them.
+Owns what counts as drift in a refreshed plan, its fingerprint and the text of the issue, whose life is
+`infra.github.issues`. The issue names resources and the properties that differ, never their values: an issue is read by
+more people than a plan. Of grants that no stack declares it names role and member, without which nobody could judge
+them.
 """
 
 from __future__ import annotations
@@ -10,16 +11,17 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from infra.github import labels
-from infra.github.client import Author, PostingPlace, failures_told
+from infra.github.client import PostingPlace, failures_told
+from infra.github.issues import IssueText, Told, follow
+from infra.github.labels import Look
 from infra.preview.markup import code, table
 
 LABEL = "tidepool-drift"
-_LOOK = labels.Look("5319e7", "The cloud differs from what a stack recorded")
+_LOOK = Look("5319e7", "The cloud differs from what a stack recorded")
 _TOLD, _PATHS, _GRANTED = 100, 5, 20
 """Resources, properties of each, and grants that are named: with the longest names the issue stays below GitHub's
 limit."""
@@ -28,14 +30,6 @@ _QUIET = frozenset({"same", "read"})
 
 class PlanError(Exception):
     """A plan from which nothing can be said of drift."""
-
-
-class _Issue(BaseModel):
-    number: int
-    state: str
-    body: str | None
-    user: Author | None
-    pull_request: Any = None
 
 
 class _Step(BaseModel):
@@ -93,14 +87,6 @@ class Drift:
         return not (self.differences or self.grants)
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What became of the issue; `number` is None where none was needed."""
-
-    outcome: Literal["created", "updated", "reopened", "unchanged", "closed", "clean"]
-    number: int | None
-
-
 def drift_of(stack: str, plan: Any) -> Drift:
     """What differs, by the JSON of `preview --refresh`. Raises PlanError for a plan that is another's or failed."""
     try:
@@ -122,57 +108,10 @@ def drift_of(stack: str, plan: Any) -> Drift:
 
 def tell(place: PostingPlace, drift: Drift) -> Told:
     """Let the stack's issue say this drift: created once, edited where the drift is another, reopened, closed."""
+    text = None if drift.is_none else IssueText(title=_title(drift), body=_body(drift))
     with failures_told(f"telling the drift of {drift.stack}"):
-        known = _ours(place, drift.stack)
-        for extra in known[1:]:
-            if extra.state == "open":
-                _edit(place, extra, state="closed", state_reason="not_planned")
-        if drift.is_none:
-            # What could not be read may be as it was told last.
-            return Told("unchanged", known[0].number) if drift.unread and _is_open(known) else _close(place, known)
-        if not known:
-            labels.make(place, LABEL, _LOOK)
-            issue = {"title": _title(drift), "body": _body(drift), "labels": [LABEL]}
-            made = _Issue.model_validate(place.ask("POST", "issues", issue).body)
-            return Told("created", made.number)
-        return _update(place, known[0], drift)
-
-
-def _edit(place: PostingPlace, issue: _Issue, **changes: str) -> None:
-    place.ask("PATCH", f"issues/{issue.number}", changes)
-
-
-def _is_open(known: list[_Issue]) -> bool:
-    return bool(known) and known[0].state == "open"
-
-
-def _close(place: PostingPlace, known: list[_Issue]) -> Told:
-    if not _is_open(known):
-        return Told("clean", known[0].number if known else None)
-    _edit(place, known[0], state="closed", state_reason="completed")
-    return Told("closed", known[0].number)
-
-
-def _update(place: PostingPlace, issue: _Issue, drift: Drift) -> Told:
-    if issue.state == "open" and issue.body == _body(drift):
-        return Told("unchanged", issue.number)
-    outcome = "updated" if issue.state == "open" else "reopened"
-    _edit(place, issue, title=_title(drift), body=_body(drift), state="open")
-    return Told(outcome, issue.number)
-
-
-def _ours(place: PostingPlace, stack: str) -> list[_Issue]:
-    """Our issues of a stack: an open one first, then the newest, so that what is reopened is what people saw last."""
-    marker = _marker(stack)
-    found = [
-        issue
-        for issue in place.listed(f"issues?state=all&labels={LABEL}", _Issue)
-        if issue.pull_request is None
-        and issue.user is not None
-        and issue.user.login == place.me
-        and (issue.body or "").startswith(marker)
-    ]
-    return sorted(found, key=lambda issue: (issue.state != "open", -issue.number))
+        # What could not be read may be as it was told last.
+        return follow(place, _marker(drift.stack), {LABEL: _LOOK}, text, unsure=bool(drift.unread))
 
 
 def _marker(stack: str) -> str:

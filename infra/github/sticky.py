@@ -57,21 +57,24 @@ def mark_of_plan(head: str) -> str:
     return f"<!-- tidepool:plan {head} -->"
 
 
-def post(place: PostingPlace, pull: int, text: str, *, head: str = "", planned: bool = False) -> Posted:
+def post(
+    place: PostingPlace, pull: int, text: str, *, head: str = "", planned: bool = False, marker: str = MARKER
+) -> Posted:
     """Let `text` be our comment of the pull request. Raises ValueError where it is too long for GitHub.
 
-    head: the commit that it speaks of. planned: whether it shows an engine's plan of that commit.
+    head: the commit that it speaks of. planned: whether it shows an engine's plan of that commit. marker: of which
+    subject; each has one comment.
     """
-    with_plan = f"{MARKER}\n{mark_of_plan(head)}\n"
-    body = f"{with_plan}{text}" if planned else f"{MARKER}\n{text}"
+    with_plan = f"{marker}\n{mark_of_plan(head)}\n"
+    body = f"{with_plan}{text}" if planned else f"{marker}\n{text}"
     if len(body) > LONGEST:
         raise ValueError(f"the comment has {len(body):,} characters, GitHub takes {LONGEST:,}")
     with failures_told(f"writing the comment of pull request {pull}"):
-        ours = _ours(place, pull)
+        ours = _ours(place, pull, marker)
         if not ours:
             place.ask("POST", f"issues/{pull}/comments", {"body": body})
             # Another job may have created one too.
-            created, ours = True, _ours(place, pull)
+            created, ours = True, _ours(place, pull, marker)
         else:
             created = False
         kept, *others = ours
@@ -105,11 +108,11 @@ def of_head(place: PostingPlace, head: str) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _ours(place: PostingPlace, pull: int) -> list[_Comment]:
+def _ours(place: PostingPlace, pull: int, marker: str) -> list[_Comment]:
     """Oldest first, from every page."""
     found = (
         comment
         for comment in place.listed(f"issues/{pull}/comments", _Comment)
-        if comment.user is not None and comment.user.login == place.me and comment.body.startswith(MARKER)
+        if comment.user is not None and comment.user.login == place.me and comment.body.startswith(marker)
     )
     return sorted(found, key=lambda comment: comment.id)

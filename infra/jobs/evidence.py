@@ -62,6 +62,12 @@ def findings(pods: Sequence[Body], nodes: Mapping[str, Body], tpus: Mapping[str,
     return tuple(_of_pods(pods, nodes, tpus))
 
 
+def without_node(pods: Sequence[Body]) -> int:
+    """How many pods the scheduler has found no node for."""
+    placed = (condition(pod, "PodScheduled") for pod in pods)
+    return sum(each is not None and each["status"] == "False" for each in placed)
+
+
 def weightiest(found: Sequence[Finding]) -> Finding | None:
     """The finding that decides for the gang."""
     outcome = gang_outcome(each.outcome for each in found)

@@ -28,7 +28,7 @@ _RESTARTS: Final = {f"FailurePolicy_{INTERRUPTED}": "PodFailurePolicy", "Default
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
     """Everything that is known of one job. pending: items of Kueue's visibility API, None where it does not answer.
-    queues: LocalQueues of its namespace, None where nobody has told them."""
+    queues: LocalQueues of its namespace, None where nobody has told them. without_node: pods that have none yet."""
 
     jobset: Body
     jobs: Sequence[Body] = ()
@@ -36,6 +36,7 @@ class Evidence:
     pending: Sequence[Body] | None = None
     queues: Sequence[str] | None = None
     found: tuple[Finding, ...] = ()
+    without_node: int = 0
 
 
 def state(seen: Evidence) -> JobState:
@@ -48,7 +49,7 @@ def state(seen: Evidence) -> JobState:
     queue = jobset["metadata"].get("labels", {}).get(QUEUE_LABEL, "")
     if phase is JobPhase.WAITING and seen.workload is not None:
         waits = waiting(seen.workload, seen.pending)
-    elif phase is JobPhase.WAITING and queue:
+    elif phase is JobPhase.WAITING:
         waits = unknown_to_kueue(queue, jobset["metadata"]["namespace"], seen.queues)
     status = jobset.get("status", {})
     counted = status.get("restartsCountTowardsMax", 0)
@@ -134,6 +135,9 @@ def _because(seen: Evidence, last: Finding | None, attempts: Attempts, retries: 
         lines.append(f"{last.where}: {last.because}")
         others = [each for each in seen.found if each.outcome not in (Outcome.SUCCESS, last.outcome)]
         lines += [f"{each.where}: {each.because}, which the line above outweighs" for each in others]
+    if seen.without_node:
+        pods = "1 pod has" if seen.without_node == 1 else f"{seen.without_node} pods have"
+        lines.append(f"{pods} no node yet: GKE makes nodes when it has room")
     if attempts.preemptions:
         of = f" of {retries.preemptions}" if retries else ""
         lines.append(f"restarted after {attempts.preemptions}{of} interruptions")

@@ -19,6 +19,20 @@ _MIB_PER_NODE: Final = 32
 _LEAST_GIB: Final = 4
 """Kueue's manager holds every pod of the fleet: 32 MiB a VM, and no less than 4 GiB, against the chart's 512 MiB."""
 
+_PATIENCE: Final = {
+    "timeout": "2h",
+    "recoveryTimeout": "30m",
+    "requeuingStrategy": {"timestamp": "Creation", "backoffBaseSeconds": 60, "backoffMaxSeconds": 600},
+}
+"""How long an admitted job may be without all of its pods before Kueue takes its quota and queues it again.
+
+Kueue 0.19 does so after 30 minutes where nothing is said, and then puts the job behind all others and waits up to an
+hour (https://kueue.sigs.k8s.io/docs/tasks/manage/setup_wait_for_pods_ready, read 2026-11). Nodes of slices come when
+pods ask: a flex-start request is valid for up to 2 hours, and Google's provider gives a node pool as long. While a job
+is out of the queue no pod asks for nodes, so it is back within 10 minutes, at the place of its creation, without limit
+of times. Where a job that ran has lost a slice, the others stand idle and are paid for: those go sooner.
+"""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Addon:
@@ -99,6 +113,7 @@ def kueue_values(config: StackConfig) -> dict[str, Any]:
         },
         # Pods may ask for what no quota covers, such as disk, and are admitted all the same.
         "resources": {"quotaCheckStrategy": "IgnoreUndeclared"},
+        "waitForPodsReady": _PATIENCE,
     }  # fmt: skip
     if queues is not None and queues.fair_sharing:
         manager["admissionFairSharing"] = {"usageHalfLifeTime": "168h", "usageSamplingInterval": "5m"}

@@ -6,8 +6,8 @@ Does not own which keys say it (schema) nor what follows from it (freezes, rules
 from __future__ import annotations
 
 import re
-from datetime import UTC, date, datetime
-from typing import TypeVar
+from datetime import UTC, date, datetime, timedelta
+from typing import Final, TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 D = TypeVar("D", date, datetime)
@@ -17,6 +17,16 @@ _DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(T00:00:00Z| 00:00:00 \+0000 UTC)?")
 _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}")
 YEARS = range(2000, 3000)
 """Years of which a day can be in any time zone, and have a next day: the calendar of machines ends with 9999."""
+
+
+MAX_LENGTH: Final = timedelta(days=7)
+"""Of a window: what stands longer is a count of its own."""
+_UNITS: Final = {"m": "minutes", "h": "hours", "d": "days"}
+
+
+def length_of(text: str) -> timedelta:
+    """The time that `90m`, `2h` or `1d` names, on a stopwatch and not on the wall clock."""
+    return timedelta(**{_UNITS[text[-1]]: int(text[:-1])})
 
 
 def parse_day(text: str) -> date:
@@ -46,6 +56,11 @@ def is_time_zone(name: str) -> bool:
     except (ZoneInfoNotFoundError, ValueError, OSError):
         return False
     return True
+
+
+def midnight() -> datetime:
+    """The beginning of this day in UTC, by this machine's clock: from when on windows are held to limits."""
+    return datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def expired(last_day: date, instant: datetime) -> bool:

@@ -6,15 +6,16 @@ stands: that is handed in. Discounts, disks and traffic are not counted; a node 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 
 from infra.model.capacity import Capacity, SliceCapacity
 from infra.model.catalogue import AcceleratorType, CapacityKind, price
 from infra.model.json_shape import JsonShape
-from infra.model.partial import counted
-from infra.model.schema import StackConfig
+from infra.model.partial import counted, has
+from infra.model.schema import Pool, Slices, StackConfig, Window
+from infra.model.windows import month_hours
 
 HOURS_PER_MONTH = 730
 """A year of 8,760 hours in twelve parts, as Google's own price lists count a month."""
@@ -78,11 +79,43 @@ def stack_cost(config: StackConfig, window_hours: Mapping[str, float] | None = N
     for pool in counted(config):
         if pool.capacity.kind is CapacityKind.RESERVED:
             continue
-        for zone, slices in pool.zones.items():
-            hours = hours_of(pool.name, window_hours)
-            cost = slices_cost(pool.accelerator, zone, pool.capacity, slices, hours=hours) if slices else Amount()
+        for zone in pool.zones:
+            cost = pool_cost(pool, zone, window_hours)
             if cost is None:
                 unpriced.add(pool.name)
             else:
                 amount += cost
     return StackCost(amount=amount, unpriced=tuple(sorted(unpriced)))
+
+
+def pool_cost(
+    pool: Pool | Slices, zone: str, window_hours: Mapping[str, float] | None = None, *, slices: int | None = None
+) -> Amount | None:
+    """What a pool costs in one zone: its VMs around the clock, and those of its windows while they are open.
+
+    An hour counts all of them. None where there are VMs and no price is published. slices: in place of the pool's own.
+    """
+    stays = list(_stays(pool, zone, window_hours, pool.zones.get(zone, 0) if slices is None else slices))
+    found = [slices_cost(pool.accelerator, zone, pool.capacity, count, hours=hours) for count, hours in stays]
+    known = [each for each in found if each is not None]
+    return sum(known, Amount()) if len(known) == len(found) else None
+
+
+def average_hours(pool: Pool | Slices | None, zone: str, window_hours: Mapping[str, float] | None = None) -> Decimal:
+    """The hours of a month in which a VM of the pool stands in a zone, on average over all its VMs."""
+    stays = [] if pool is None else list(_stays(pool, zone, window_hours, pool.zones.get(zone, 0)))
+    vms = sum(count for count, _ in stays)
+    if not vms:
+        return hours_of(pool.name if pool else "", window_hours)
+    return sum((count * hours for count, hours in stays), Decimal(0)) / vms
+
+
+def _stays(
+    pool: Pool | Slices, zone: str, window_hours: Mapping[str, float] | None, slices: int
+) -> Iterator[tuple[int, Decimal]]:
+    """How many VMs stand for how many hours of a month."""
+    if slices:
+        yield slices, hours_of(pool.name, window_hours)
+    for window in pool.windows if isinstance(pool, Pool) else ():
+        if has(window, *Window.model_fields) and (count := window.adds.get(zone, 0)):
+            yield count, month_hours(window, HOURS_PER_MONTH)

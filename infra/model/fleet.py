@@ -58,12 +58,33 @@ class CapacityRow:
 
 
 def slots(config: StackConfig) -> tuple[Slot, ...]:
-    """Every slot, sorted by pool, zone and index."""
+    """Every slot that stands all the time, sorted by pool, zone and index."""
     return tuple(slot for pool in _sorted_pools(config) for slot in pool_slots(config, pool))
 
 
 def pool_slots(config: StackConfig, pool: Pool) -> tuple[Slot, ...]:
-    """The slots of one pool, sorted by zone and index."""
+    """The slots of one pool that stand all the time, sorted by zone and index."""
+    return _slots(config, pool, {zone: range(count) for zone, count in pool.zones.items()})
+
+
+def window_slots(config: StackConfig) -> tuple[Slot, ...]:
+    """Every slot that is there in windows alone, sorted as the others, whose indexes it goes on from.
+
+    As many as all windows of a pool have together: how many are open when is told by their calendar.
+    """
+    return tuple(
+        slot
+        for pool in _sorted_pools(config)
+        for slot in _slots(config, pool, {zone: _after(pool, zone) for zone in pool.zones})
+    )
+
+
+def _after(pool: Pool, zone: str) -> range:
+    standing = pool.zones[zone]
+    return range(standing, standing + pool.added.get(zone, 0))
+
+
+def _slots(config: StackConfig, pool: Pool, indexes: Mapping[str, range]) -> tuple[Slot, ...]:
     labels = vm_labels(config, pool)
     return tuple(
         Slot(
@@ -74,8 +95,8 @@ def pool_slots(config: StackConfig, pool: Pool) -> tuple[Slot, ...]:
             index=index,
             labels=labels,
         )
-        for zone, count in pool.zones.items()
-        for index in range(count)
+        for zone, those in indexes.items()
+        for index in those
     )
 
 

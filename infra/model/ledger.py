@@ -8,12 +8,14 @@ Pools of sibling stacks in the same project count too: Google counts them, which
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from infra.model.catalogue import CapacityKind, Generation
 from infra.model.partial import counted, has
-from infra.model.schema import Pool, Quota, Reservation, Slices, StackConfig
+from infra.model.schema import Pool, Quota, Reservation, Slices, StackConfig, Window
+from infra.model.windows import HORIZON, Peak, peak
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,15 +42,37 @@ class Draw:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WindowDraw:
+    """The chips that one window of a pool takes while it is open, those that may come by fallback with them."""
+
+    stack: str
+    pool: str
+    window: Window
+    slices: int
+    chips_per_slice: int
+
+    @property
+    def chips(self) -> int:
+        return self.slices * self.chips_per_slice
+
+    def __str__(self) -> str:
+        return (
+            f"{self.stack}/{self.pool} window {self.window.name} {self.slices} x {self.chips_per_slice} = {self.chips}"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LimitAccount:
-    """One limit with everything that draws on it, all in chips."""
+    """One limit with everything that draws on it, all in chips. windows: what draws on it by the hour."""
 
     limit: Reservation | Quota
     held_elsewhere: int
     draws: tuple[Draw, ...]
+    windows: tuple[WindowDraw, ...] = ()
 
     @property
     def used(self) -> int:
+        """Outside windows."""
         return self.held_elsewhere + sum(draw.chips for draw in self.draws)
 
     @property
@@ -56,12 +80,31 @@ class LimitAccount:
         """Negative where the limit is exceeded."""
         return self.limit.chips - self.used
 
-    def sum_shown(self) -> str:
-        """The sum pool by pool: `tpu-a 2 x 4 = 8, held elsewhere 4, together 12 of 10`."""
+    def peak(self, begin: datetime) -> Peak:
+        """When windows draw the most from `begin` on, and how much they draw then together."""
+        drawn = [(each.window, each.chips) for each in self.windows]
+        if len(drawn) < 2:
+            return Peak(begin, sum(chips for _, chips in drawn), tuple(range(len(drawn))))
+        return peak(drawn, begin, begin + HORIZON)
+
+    def overdrawn(self, begin: datetime) -> Peak | None:
+        """The first instant from `begin` on at which windows draw most, where that is more than the limit has.
+
+        None where it suffices at every minute. Instants are only looked for where all windows together would not fit.
+        """
+        if self.used + sum(each.chips for each in self.windows) <= self.limit.chips or not self.windows:
+            return None
+        found = peak([(each.window, each.chips) for each in self.windows], begin, begin + HORIZON)
+        return found if self.used + found.amount > self.limit.chips else None
+
+    def sum_shown(self, at: Peak | None = None) -> str:
+        """The sum pool by pool: `tpu-a 2 x 4 = 8, held elsewhere 4, together 12 of 10`. at: with its windows."""
         parts = [str(each) for each in self.draws]
+        parts += [str(self.windows[index]) for index in at.open] if at else []
         if self.held_elsewhere:
             parts.append(f"held elsewhere {self.held_elsewhere}")
-        return f"{', '.join(parts)}, together {self.used} of {self.limit.chips} chips"
+        together = self.used + (at.amount if at else 0)
+        return f"{', '.join(parts)}, together {together} of {self.limit.chips} chips"
 
 
 def accounts(config: StackConfig, siblings: Sequence[StackConfig] = ()) -> tuple[LimitAccount, ...]:
@@ -71,31 +114,52 @@ def accounts(config: StackConfig, siblings: Sequence[StackConfig] = ()) -> tuple
 
 def account(limit: Reservation | Quota, stacks: Sequence[StackConfig]) -> LimitAccount:
     """What pools of those stacks draw on one limit."""
-    draws = tuple(
-        draw
-        for stack in stacks
-        if not has(stack, "project") or stack.project == limit.project
-        for pool in counted(stack)
-        if (draw := _draw(limit, stack.stack, pool)) is not None
+    near = [stack for stack in stacks if not has(stack, "project") or stack.project == limit.project]
+    pools = [(stack.stack, pool) for stack in near for pool in counted(stack)]
+    draws = tuple(draw for stack, pool in pools if (draw := _draw(limit, stack, pool)) is not None)
+    by_window = tuple(
+        draw for stack, pool in pools if isinstance(pool, Pool) for draw in _window_draws(limit, stack, pool)
     )
     held = limit.held_elsewhere if isinstance(limit, Reservation) else 0
-    return LimitAccount(limit=limit, held_elsewhere=held, draws=draws)
+    return LimitAccount(limit=limit, held_elsewhere=held, draws=draws, windows=by_window)
 
 
 def _draw(limit: Reservation | Quota, stack: str, pool: Pool | Slices) -> Draw | None:
     """What one pool takes of a limit at worst: a fallback that draws on it may bring every slice of the pool there, and
     a cluster that scales has its maximum.
     """
-    generation = pool.accelerator.generation
-    at_home = pool.zones.get(limit.zone, 0) if draws_on(limit, generation, pool.capacity.kind) else 0
-    may_come = any(
-        has(each, "zone", "capacity") and each.zone == limit.zone and draws_on(limit, generation, each.capacity.kind)
-        for each in (pool.fallback if isinstance(pool, Pool) else ())
-    )
-    away = pool.slices - at_home if may_come else 0
+    at_home = pool.zones.get(limit.zone, 0) if _is_home(limit, pool) else 0
+    away = pool.slices - at_home if _may_come(limit, pool) else 0
     if not at_home + away:
         return None
     return Draw(stack=stack, pool=pool.name, slices=at_home, chips_per_slice=pool.accelerator.chips, fallback=away)
+
+
+def _window_draws(limit: Reservation | Quota, stack: str, pool: Pool) -> Iterator[WindowDraw]:
+    for window in pool.windows:
+        if not has(window, *Window.model_fields):
+            continue
+        at_home = window.adds.get(limit.zone, 0) if _is_home(limit, pool) else 0
+        slices = sum(window.adds.values()) if _may_come(limit, pool) else at_home
+        if slices:
+            yield WindowDraw(
+                stack=stack, pool=pool.name, window=window, slices=slices, chips_per_slice=pool.accelerator.chips
+            )
+
+
+def _is_home(limit: Reservation | Quota, pool: Pool | Slices) -> bool:
+    """Whether the pool's slices draw on the limit where they are in its zone."""
+    return draws_on(limit, pool.accelerator.generation, pool.capacity.kind)
+
+
+def _may_come(limit: Reservation | Quota, pool: Pool | Slices) -> bool:
+    """Whether a fallback of the pool draws on the limit."""
+    return any(
+        has(each, "zone", "capacity")
+        and each.zone == limit.zone
+        and draws_on(limit, pool.accelerator.generation, each.capacity.kind)
+        for each in (pool.fallback if isinstance(pool, Pool) else ())
+    )
 
 
 def draws_on(limit: Reservation | Quota, generation: Generation, kind: CapacityKind) -> bool:

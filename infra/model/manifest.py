@@ -17,10 +17,11 @@ from infra.model.fleet import Slot
 from infra.model.ledger import account
 from infra.model.node import node_spec
 from infra.model.phases import Bound
-from infra.model.schema import Freeze, Pool, Quota, Reservation, StackConfig
+from infra.model.schema import Freeze, Pool, Quota, Reservation, StackConfig, Window
 
 VERSION = 1
 NO_VM = "the stack file declares no VM"
+IN_WINDOWS_ALONE = "the stack file declares VMs in windows alone"
 
 
 def manifest(
@@ -41,6 +42,7 @@ def manifest(
     broker: the URL by which VMs reach the token broker, which is its audience too; None while there is none.
     """
     slots = [_slot(config, slot, startup_script) for slot in fleet.slots(config)]
+    by_hour = [_slot(config, slot, startup_script) for slot in fleet.window_slots(config)]
     return {
         "version": VERSION,
         "stack": config.stack,
@@ -59,13 +61,15 @@ def manifest(
         "broker": broker,
         "controller": _controller(config),
         "slots": slots,
-        **({} if slots else {"empty": NO_VM}),
+        **({} if slots else {"empty": NO_VM if not by_hour else IN_WINDOWS_ALONE}),
+        "windows": [_window(window) | {"pool": pool.name} for pool in config.pools for window in pool.windows],
+        "window_slots": by_hour,
     }
 
 
 def emptied(document: Mapping[str, Any], reason: str) -> dict[str, Any]:
     """A manifest's document that declares no VM, for that reason."""
-    return {**document, "slots": [], "empty": reason}
+    return {**document, "slots": [], "empty": reason, "windows": [], "window_slots": []}
 
 
 def in_transition(document: Mapping[str, Any], wanted: Mapping[str, Any], staying: Collection[str]) -> dict[str, Any]:
@@ -106,6 +110,14 @@ def declared_slots(document: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]
     return tuple(slots)
 
 
+def possible_slots(document: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    """The slots that stand, and those that windows open, whether they are open or not. Raises as `declared_slots`."""
+    by_hour = document.get("window_slots", [])
+    if not isinstance(by_hour, list) or not all(isinstance(each, Mapping) for each in by_hour):
+        raise ValueError("the manifest's window_slots must be a list of objects")
+    return (*declared_slots(document), *by_hour)
+
+
 def startup(config: StackConfig, *, bundle: str, broker: str | None = None) -> dict[str, Any]:
     """What every VM of a stack reads when it starts. bundle, broker: as for the manifest."""
     return {
@@ -138,6 +150,7 @@ def _pool_told(pool: Pool) -> dict[str, Any]:
         "serves": list(pool.serves),
         "runner_labels": list(pool.runner_labels),
         "fallbacks": [f"{each.zone} {each.capacity}" for each in pool.fallback],
+        **({"windows": {each.name: _told(_window(each)) for each in pool.windows}} if pool.windows else {}),
     }
 
 
@@ -183,7 +196,17 @@ def _limit(limit: Reservation | Quota, siblings: Sequence[StackConfig]) -> dict[
         "reservation": limit.name if isinstance(limit, Reservation) else None,
         "held_elsewhere": drawn.held_elsewhere,
         "siblings": drawn.used - drawn.held_elsewhere,
+        **(
+            {"windows": [_window(each.window) | {"chips": each.chips} for each in drawn.windows]}
+            if drawn.windows
+            else {}
+        ),
     }
+
+
+def _window(window: Window) -> dict[str, Any]:
+    """As the stack file has it, so that one reading serves both."""
+    return window.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
 
 
 def _freeze(freeze: Freeze) -> dict[str, Any]:

@@ -37,10 +37,10 @@ IMAGES_PREFIX = "images/"
 BROKER_PREFIX = "broker/"
 CONTROL_PREFIX = "control/"
 REPORTS_PREFIX = "reports/"
+HISTORY_PREFIX = "history/"
 RUNS_PREFIX = "runs/"
 RUN_DAYS_PREFIX = f"{RUNS_PREFIX}days/"
 RUN_WORK_PREFIX = f"{RUNS_PREFIX}work/"
-HISTORY_PREFIX = "history/"
 
 IN_USE_PREFIX = "in-use-"
 """Tags that keep an image from clean-up; registries name it in `keep_tag_prefixes`."""
@@ -227,6 +227,16 @@ def reports_prefix(pool: str) -> str:
     return f"{REPORTS_PREFIX}{pool}/"
 
 
+def applied_prefix(stack: str) -> str:
+    """What was applied to a stack, an object an operation."""
+    return f"{HISTORY_PREFIX}{stack}/"
+
+
+def applied_object(stack: str, operation: str) -> str:
+    """One operation on a stack."""
+    return f"{applied_prefix(stack)}{operation}.json"
+
+
 def run_day_object(day: date) -> str:
     """The object that counts the VMs that runs made on one day (UTC). Who makes them writes it, and no VM."""
     return f"{RUN_DAYS_PREFIX}{day.isoformat()}.json"
@@ -240,16 +250,6 @@ def run_work_prefix(pool: str) -> str:
 def run_vm_prefix(pool: str, vm: str) -> str:
     """Below it is what one VM for a run is given, says and brings back; no other VM ever has its name."""
     return f"{run_work_prefix(pool)}{vm}/"
-
-
-def applied_prefix(stack: str) -> str:
-    """What was applied to a stack, an object an operation."""
-    return f"{HISTORY_PREFIX}{stack}/"
-
-
-def applied_object(stack: str, operation: str) -> str:
-    """One operation on a stack."""
-    return f"{applied_prefix(stack)}{operation}.json"
 
 
 def lease_object(stack: str) -> str:

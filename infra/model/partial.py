@@ -63,14 +63,18 @@ _SAVED_IN_PARTS: frozenset[type[BaseModel]] = frozenset(
         schema.RedisDecl,
         schema.Registries,
         schema.Repository,
+        schema.QuarantineEntry,
         schema.Reservation,
+        schema.Results,
         schema.RuleException,
         schema.Runners,
         schema.Runs,
         schema.SecretDecl,
         schema.Slices,
         schema.SourceConnection,
+        schema.Suite,
         schema.Team,
+        schema.Window,
         schema.WorkerGroup,
     )
 )
@@ -85,7 +89,7 @@ def has(thing: BaseModel, *fields: str) -> bool:
 def counted(config: StackConfig) -> Iterator[Pool | Slices]:
     """All that holds chips and whose name, accelerator, zones and capacity were right by themselves."""
     for pool in config.pools:
-        if has(pool, "name", "zones", "accelerator", "capacity"):
+        if has(pool, "name", "zones", "accelerator", "capacity", "windows"):
             yield pool
     for entry in config.slices:
         if has(entry, *Slices.model_fields):

@@ -231,9 +231,8 @@ class Total(JsonShape):
 class Money(CamelShape):
     """Every pool's line, the totals by kind of capacity, and how much of the fleet they cover.
 
-    estimated, sunk, unpriced: names of the pools (after the edit, or before it where they go). windows_known:
-    whether anybody said which pools do not stand around the clock. budget_usd_per_month: what the stack allows itself.
-    not_counted: what of the stack costs money and is in no sum.
+    estimated, sunk, unpriced: names of the pools (after the edit, or before it where they go).
+    budget_usd_per_month: what the stack allows itself. not_counted: what of the stack costs money and is in no sum.
     """
 
     lines: tuple[MoneyLine, ...]
@@ -245,7 +244,6 @@ class Money(CamelShape):
     as_of: str
     source: str
     hours_per_month: int
-    windows_known: bool
     budget_usd_per_month: Decimal | None
     not_counted: tuple[str, ...] = ()
 

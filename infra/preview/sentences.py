@@ -201,8 +201,6 @@ def money_notes(money: Money) -> Iterator[str]:
     if money.budget_usd_per_month is not None:
         yield f"budget: {dollars(money.budget_usd_per_month)} a month"
     yield f"list prices of {money.as_of}, {money.source}; a month has {money.hours_per_month} hours"
-    if not money.windows_known:
-        yield f"nightly windows: {NOT_KNOWN}, so every pool counts {money.hours_per_month} hours"
 
 
 def _some(names: tuple[str, ...]) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from decimal import Decimal
 
+from infra.model.calendar import midnight
 from infra.model.catalogue import AcceleratorType, CapacityKind
-from infra.model.cost import HOURS_PER_MONTH, Amount, hours_of, slices_cost
+from infra.model.cost import HOURS_PER_MONTH, Amount, average_hours, pool_cost
 from infra.model.facts import facts as catalogue_facts
 from infra.model.ledger import account
 from infra.model.schema import Cluster, Pool, Quota, Reservation, Slices, StackConfig
@@ -126,7 +126,7 @@ def _limit_line(
         limit=f"reservation {limit.name}{renamed}" if reserved else f"{limit.kind.value} quota",
         kind="reservation" if reserved else f"{limit.kind.value} quota",
         project=limit.project,
-        chips=Counts(*(each.used for each in accounts)),
+        chips=Counts(*(each.used + each.peak(midnight()).amount for each in accounts)),
         held_elsewhere=Counts(*(each.held_elsewhere for each in accounts)),
         size_before=was.chips if was else None,
         size_after=becomes.chips if becomes else None,
@@ -167,7 +167,6 @@ def money(places: Sequence[PlaceChange], window_hours: Mapping[str, float] | Non
         as_of=table["as_of"],
         source=table["source"],
         hours_per_month=HOURS_PER_MONTH,
-        windows_known=window_hours is not None,
         budget_usd_per_month=of.budget.usd_per_month if of.budget else None,
         not_counted=tuple(_not_counted(of.cluster)) if of.cluster else (),
     )
@@ -194,22 +193,21 @@ def _pools_of(standing: Mapping[str, set[Priced]], priced: Priced) -> tuple[str,
 
 
 def _money_line(place: PlaceChange, window_hours: Mapping[str, float] | None) -> MoneyLine:
-    hours = hours_of(place.pool, window_hours)
     before, after = place.counts
     return MoneyLine(
         pool=place.pool,
         zone=place.zone,
-        before=_bill(place.before, place.zone, before, hours),
-        after=_bill(place.after, place.zone, after, hours),
-        hours_per_month=hours,
+        before=_bill(place.before, place.zone, before, window_hours),
+        after=_bill(place.after, place.zone, after, window_hours),
+        hours_per_month=average_hours(place.after or place.before, place.zone, window_hours),
     )
 
 
-def _bill(pool: Pool | Slices | None, zone: str, slices: int, hours: Decimal) -> Bill:
-    if pool is None or slices == 0:
+def _bill(pool: Pool | Slices | None, zone: str, slices: int, window_hours: Mapping[str, float] | None) -> Bill:
+    if pool is None or not (slices or (isinstance(pool, Pool) and pool.added.get(zone))):
         return Bill(priced=Priced.NONE, capacity=str(pool.capacity.kind) if pool else None, amount=Amount())
     kind = pool.capacity.kind
     if kind is CapacityKind.RESERVED:
         return Bill(priced=Priced.SUNK, capacity=kind.value, amount=None)
-    amount = slices_cost(pool.accelerator, zone, pool.capacity, slices, hours=hours)
+    amount = pool_cost(pool, zone, window_hours, slices=slices)
     return Bill(priced=Priced.UNPRICED if amount is None else Priced.LISTED, capacity=kind.value, amount=amount)

@@ -30,7 +30,7 @@ def is_served(config: StackConfig) -> bool:
 
 def unserved(config: StackConfig) -> str:
     """What a person is told of a fleet that nobody keeps, and what is next; empty where nothing is to be told."""
-    if is_served(config) or not any(pool.slices for pool in config.pools):
+    if is_served(config) or not any(pool.most for pool in config.pools):
         return ""
     missing = ["tidepool:runners.app"] if config.runners.app is None else []
     missing.append("tidepool:controller.image")

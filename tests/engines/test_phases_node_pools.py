@@ -12,7 +12,8 @@ from infra.engines.phased import apply
 from infra.local.cloud.testing import TestCloud
 from infra.local.engine.run import Options
 from infra.model.phases import Phases, Work, limits
-from infra.model.plan import Plan
+from infra.model.plan import Op, Plan
+from infra.model.planned_capacity import NODE_POOL_TYPE, SLICES_TYPE
 from tests.engines.phase_world import OnePass, high_water
 from tests.local.end_to_end.fleet_world import complaints
 from tests.local.end_to_end.test_cluster import V4, Stack, changed
@@ -78,6 +79,8 @@ def test_a_pool_is_deleted_before_another_takes_its_chips(stack: BoundedStack, h
     assert (order.first, order.order[1].created) == ((f"{LARGE}-1",), (SMALL,))
     run = stack.up(large(1), small(4))
     assert complaints(run) == []
+    made = {step.type for step in run.steps if step.op is Op.CREATE}
+    assert made == {NODE_POOL_TYPE, SLICES_TYPE}, "the component of the new pool is told as made too"
     assert sorted(changed(run)) == [("create", SMALL), ("delete", f"{LARGE}-1")]
     assert high_water["preemptible"] == 32
     assert stack.nodes(large(1), small(4)).troubles == ()

@@ -7,22 +7,23 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 from infra.jobs.client import JobPhase
-from infra.jobs.evidence import holds
+from infra.jobs.evidence import condition, holds
 from infra.jobs.gke import GkeClient, GkeJob
-from infra.jobs.jobset import JOBSETS
+from infra.jobs.jobset import JOBSETS, jobset
 from infra.jobs.kube import Kube, place_of
-from infra.jobs.request import Resources
+from infra.jobs.request import JobRequest, Resources
 from infra.local.cloud.kubernetes.control import kubeconfig
 from infra.local.kubernetes.reach import ClusterApi
 from infra.model.queue_objects import KUEUE as QUEUES
+from infra.model.schema import StackConfig
 from tests.jobs.recording import moment
 from tests.jobs.synthetic import request
 from tests.local.kubernetes.operators import running_jobset, running_kueue
@@ -33,11 +34,31 @@ from tests.model.test_queues import objects, stack
 TEAM: Final = "pretraining"
 POOLS: Final = ("v4-32-a", "v4-32-b", "v4-32-c")
 _PATIENCE: Final = 180.0
+_SLICES: Final = [{"accelerator": "v4-32", "zone": "us-central2-b", "capacity": "spot", "buffer": 1, "maximum": 3}]
+
+Operator = Callable[[Path, Path], AbstractContextManager[None]]
+"""Runs a controller, with a folder and a kubeconfig."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lab:
+    """What a stack declares, the nodes that it has, and which controllers are there beside JobSet's and Kueue's."""
+
+    config: StackConfig
+    nodes: Sequence[Mapping[str, Any]]
+    operators: tuple[Operator, ...] = ()
+
+
+def spot_lab() -> Lab:
+    """Three spot slices of v4-32, and a team."""
+    queues: dict[str, Any] = {"teams": [{"name": TEAM}], "priorities": {"low": 100, "high": 1000}}
+    config = stack(_SLICES, preemption="lower-priority", **queues)
+    return Lab(config=config, nodes=[node for pool in POOLS for node in slice_nodes("v4-32", pool)])
 
 
 @dataclass
 class QueuedPlane:
-    """A cluster with the queues of a stack, and what was seen of it. It has three spot slices of v4-32.
+    """A cluster with the queues of a stack, and what was seen of it.
 
     queued: whether Kueue is there.
     """
@@ -45,29 +66,53 @@ class QueuedPlane:
     api: ClusterApi
     client: GkeClient
     queued: bool
+    lab: Lab
     moments: dict[str, Any] = field(default_factory=dict)
 
     def submit(self, name: str, slices: int = 1, **more: Any) -> GkeJob:
+        return self.client.submit(self.request(name, slices, **more))
+
+    def put(self, name: str, slices: int = 1, **more: Any) -> GkeJob:
+        """The same past what `submit` refuses, as kubectl does it."""
+        body = jobset(self.request(name, slices, **more))
+        self.client.kube.create(f"{JOBSETS}/namespaces/{TEAM}/jobsets", body)
+        return self.client.job(name)
+
+    def request(self, name: str, slices: int, **more: Any) -> JobRequest:
         given: dict[str, Any] = {
             "resources": Resources.with_tpu("v4-32", slices, cpu="200", memory="300Gi"),
             "grace": 1,
             "queue": "v4-32" if self.queued else "",
         }
-        return self.client.submit(request(name, namespace=TEAM, **given | more))
+        return request(name, namespace=TEAM, **given | more)
+
+    def take(self, body: Mapping[str, Any]) -> GkeJob:
+        """A JobSet that somebody else wrote."""
+        self.make(body)
+        return self.client.job(body["metadata"]["name"])
 
     def seen(self, name: str) -> None:
         self.moments[name] = moment(self.api, TEAM)
 
+    def caught(self, name: str, shows: Callable[[Mapping[str, Any]], bool]) -> None:
+        """Keep the first moment in which a pod shows this: its controllers soon take it away."""
+
+        def seen() -> bool:
+            self.seen(name)
+            return any(shows(each) for at, each in self.moments[name].items() if "/pods/" in at)
+
+        until(seen, f"a pod shows what {name!r} is")
+
     def pods(self, name: str) -> list[dict[str, Any]]:
         at = f"/api/v1/namespaces/{TEAM}/pods"
-        found = self.api.call("GET", at, query={"labelSelector": f"tidepool/job={name}"})["items"]
+        found = self.api.call("GET", at, query={"labelSelector": f"jobset.sigs.k8s.io/jobset-name={name}"})["items"]
         return sorted(found, key=lambda each: each["metadata"]["name"])
 
     def jobset(self, name: str) -> dict[str, Any]:
         return self.api.find(f"{JOBSETS}/namespaces/{TEAM}/jobsets/{name}") or {}
 
     def workload(self, name: str) -> Mapping[str, Any]:
-        found = self.client.workloads(TEAM)
+        found = self.client.kueue.workloads(TEAM)
         return next((each for each in found if each["metadata"]["name"].startswith(f"jobset-{name}-")), {})
 
     def runs(self, job: GkeJob, restarts: int = 0) -> None:
@@ -120,29 +165,44 @@ class QueuedPlane:
         for each in self.api.call("GET", at)["items"]:
             self.api.call("DELETE", f"{at}/{each['metadata']['name']}", {"propagationPolicy": "Foreground"})
         until(lambda: not self.api.call("GET", at)["items"], "jobs are gone")
-        until(lambda: not self.client.workloads(TEAM), "workloads are gone")
+        until(lambda: not self.client.kueue.workloads(TEAM), "workloads are gone")
         until(lambda: not self.api.call("GET", f"/api/v1/namespaces/{TEAM}/pods")["items"], "pods are gone")
         for each in self.api.call("GET", "/api/v1/nodes")["items"]:
             self.api.call("DELETE", f"/api/v1/nodes/{each['metadata']['name']}")
         self.join()
 
+    def make(self, body: Mapping[str, Any]) -> None:
+        """Create an object, by strict validation."""
+        served = self.api.kind(body["apiVersion"], body["kind"])
+        assert served is not None, body["kind"]
+        at = served.of(body["metadata"].get("namespace", ""))
+        self.api.call("POST", at, dict(body), query={"fieldValidation": "Strict"})
+
     def rejoin(self, name: str) -> None:
         """Let a node that was taken come again."""
-        node = next(each for each in _nodes() if each["metadata"]["name"] == name)
-        self.api.call("POST", "/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", **node})
+        self.make(next(each for each in self.nodes() if each["metadata"]["name"] == name))
 
     def join(self) -> None:
-        nodes = _nodes()
+        nodes = self.nodes()
         for node in nodes:
-            self.api.call("POST", "/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", **node})
+            self.make(node)
         until(
             lambda: sum(holds(each, "Ready") for each in self.api.call("GET", "/api/v1/nodes")["items"]) == len(nodes),
             "nodes",
         )
 
+    def nodes(self) -> list[dict[str, Any]]:
+        return [{"apiVersion": "v1", "kind": "Node", **node} for node in self.lab.nodes]
 
-def _nodes() -> list[dict[str, Any]]:
-    return [node for pool in POOLS for node in slice_nodes("v4-32", pool)]
+
+def disrupted(reason: str) -> Callable[[Mapping[str, Any]], bool]:
+    """Whether a pod was disrupted for this reason."""
+    return lambda pod: (condition(pod, "DisruptionTarget") or {}).get("reason") == reason
+
+
+def ended(pod: Mapping[str, Any]) -> bool:
+    """Whether its program has failed."""
+    return pod["status"].get("phase") == "Failed"
 
 
 def until(said: Callable[[], bool], what: str) -> None:
@@ -163,27 +223,25 @@ def now() -> str:
 
 
 @contextmanager
-def running_plane(folder: Path, *, queued: bool = True) -> Generator[QueuedPlane]:
-    """A control plane with the controllers, the queues of a stack, and three slices of v4-32; Kueue where `queued`."""
-    slices = [{"accelerator": "v4-32", "zone": "us-central2-b", "capacity": "spot", "buffer": 1, "maximum": 3}]
-    config = stack(slices, teams=[{"name": TEAM}], priorities={"low": 100, "high": 1000}, preemption="lower-priority")
-    with real_control_plane(folder, completes=False) as reached:
+def running_plane(folder: Path, *, queued: bool = True, lab: Lab | None = None) -> Generator[QueuedPlane]:
+    """A control plane with the controllers, the queues of a stack and its nodes; Kueue where `queued`."""
+    lab = lab or spot_lab()
+    with real_control_plane(folder, completes=False) as reached, ExitStack() as ends:
         path = folder / "record.kubeconfig"
         said = kubeconfig(reached)
         path.write_text(json.dumps(said))
-        with running_jobset(folder, path), running_kueue(folder, path, config) if queued else nullcontext():
-            api = ClusterApi(str(path))
-            for body in objects(config):
-                if body["apiVersion"] == QUEUES and not queued:
-                    continue
-                served = api.kind(body["apiVersion"], body["kind"])
-                assert served is not None, body["kind"]
-                at = served.of(body["metadata"].get("namespace", ""))
-                api.call("POST", at, body, query={"fieldValidation": "Strict"})
-            place = place_of(said | {"contexts": _within(said)}, said["current-context"], path)
-            plane = QueuedPlane(api, GkeClient(Kube(place)), queued)
-            plane.join()
-            yield plane
+        ends.enter_context(running_jobset(folder, path))
+        for operator in lab.operators:
+            ends.enter_context(operator(folder, path))
+        if queued:
+            ends.enter_context(running_kueue(folder, path, lab.config))
+        place = place_of(said | {"contexts": _within(said)}, said["current-context"], path)
+        plane = QueuedPlane(ClusterApi(str(path)), GkeClient(Kube(place)), queued, lab)
+        for body in objects(lab.config):
+            if queued or body["apiVersion"] != QUEUES:
+                plane.make(body)
+        plane.join()
+        yield plane
 
 
 def _within(said: Mapping[str, Any]) -> list[dict[str, Any]]:

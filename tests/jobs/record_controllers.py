@@ -12,16 +12,28 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
+from types import FunctionType
 from typing import Final
 
 from infra.jobs.client import JobPhase
 from infra.jobs.evidence import condition, holds
 from infra.jobs.request import Retries
 from infra.model.addons import addons
-from tests.jobs.queued_plane import POOLS, TEAM, QueuedPlane, now, place, running_plane, until
+from tests.jobs.queued_plane import (
+    POOLS,
+    TEAM,
+    QueuedPlane,
+    disrupted,
+    ended,
+    now,
+    place,
+    running_plane,
+    until,
+)
 from tests.jobs.recording import FOLDER, written
+from tests.jobs.synthetic import xpk_jobset
 from tests.local.kubernetes.operators import KUEUE
 from tests.model.test_queues import stack
 
@@ -56,7 +68,7 @@ def waiting(plane: QueuedPlane) -> None:
 
 def too_large(plane: QueuedPlane) -> None:
     """A job of more slices than its queue may ever have."""
-    plane.submit("huge", 4)
+    plane.put("huge", 4)
     until(lambda: condition(plane.workload("huge"), "QuotaReserved") is not None, "Kueue has seen it")
     plane.seen("waiting")
 
@@ -81,7 +93,7 @@ def preempted(plane: QueuedPlane) -> None:
     plane.runs(job)
     node = plane.pods("llama")[0]["spec"]["nodeName"]
     plane.shuts_down(node, "llama")
-    plane.seen("told to end")
+    plane.caught("told to end", disrupted("TerminationByKubelet"))
     plane.api.call("DELETE", f"/api/v1/nodes/{node}")
     until(lambda: plane.jobset("llama")["status"].get("restarts", 0) == 1, "JobSet has restarted it")
     until(lambda: len(plane.pods("llama")) > 0, "pods are made again")
@@ -97,6 +109,7 @@ def vanished(plane: QueuedPlane) -> None:
     plane.runs(job)
     node = plane.pods("llama")[0]["spec"]["nodeName"]
     plane.api.call("DELETE", f"/api/v1/nodes/{node}")
+    plane.caught("found without its node", disrupted("DeletionByPodGC"))
     until(lambda: plane.jobset("llama")["status"].get("restarts", 0) == 1, "JobSet has restarted it")
     plane.rejoin(node)
     plane.runs(job, restarts=1)
@@ -107,9 +120,12 @@ def drained(plane: QueuedPlane) -> None:
     """An upgrade evicts a pod."""
     job = plane.submit("llama", 1)
     plane.runs(job)
-    name = plane.pods("llama")[0]["metadata"]["name"]
+    pod = plane.pods("llama")[0]
+    name = pod["metadata"]["name"]
     body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": TEAM}}
     plane.api.call("POST", f"/api/v1/namespaces/{TEAM}/pods/{name}/eviction", body)
+    plane.ends(pod, 143)
+    plane.caught("told to end", disrupted("EvictionByEvictionAPI"))
     plane.runs(job, restarts=1)
     plane.seen("running again")
 
@@ -132,6 +148,7 @@ def tpu_busy(plane: QueuedPlane) -> None:
     job = plane.submit("llama", 1)
     plane.runs(job)
     plane.ends(plane.pods("llama")[2], 170)
+    plane.caught("found in use", ended)
     plane.runs(job, restarts=1)
     plane.seen("running again")
 
@@ -170,14 +187,15 @@ def out_of_time(plane: QueuedPlane) -> None:
 
 def without_queue(plane: QueuedPlane) -> None:
     """In a namespace of a team a job that names no queue does not start."""
-    plane.submit("stray", 1, queue="")
+    plane.put("stray", 1, queue="")
     time.sleep(5)
     plane.seen("submitted")
 
 
 def without_room(plane: QueuedPlane) -> None:
     """A job has quota, and no nodes yet."""
-    plane.api.call("DELETE", f"/api/v1/nodes/{POOLS[2]}-0")
+    for host in range(4):
+        plane.api.call("DELETE", f"/api/v1/nodes/{POOLS[2]}-{host}")
     first, second = plane.submit("first", 2), plane.submit("second", 1)
     plane.runs(first)
     until(lambda: second.state().phase is JobPhase.STARTING, "it starts")
@@ -185,11 +203,29 @@ def without_room(plane: QueuedPlane) -> None:
     plane.seen("starting")
 
 
-SCENARIOS: Final[Mapping[str, Callable[[QueuedPlane], None]]] = {
+def of_xpk(plane: QueuedPlane) -> None:
+    """A JobSet as Google's xpk writes it: admitted, placed, begun again after a preemption, and a success."""
+    job = plane.take(xpk_jobset("maxtext", TEAM))
+    plane.runs(job)
+    plane.seen("running")
+    node = plane.pods("maxtext")[0]["spec"]["nodeName"]
+    plane.shuts_down(node, "maxtext")
+    plane.caught("told to end", disrupted("TerminationByKubelet"))
+    plane.api.call("DELETE", f"/api/v1/nodes/{node}")
+    plane.rejoin(node)
+    plane.runs(job, restarts=1)
+    plane.seen("running again")
+    for pod in plane.pods("maxtext"):
+        plane.ends(pod, 0)
+    until(lambda: holds(plane.workload("maxtext"), "Finished"), "Kueue knows")
+    plane.seen("ended")
+
+
+SCENARIOS: Final[Mapping[str, FunctionType]] = {
     each.__name__: each
     for each in (
         success, waiting, too_large, outranked, preempted, vanished, drained, failing, tpu_busy, no_retry, cancelled,
-        out_of_time, without_queue, without_room,
+        out_of_time, without_queue, without_room, of_xpk,
     )
 }  # fmt: skip
 
@@ -198,27 +234,32 @@ WITHOUT_KUEUE: Final = ("success", "preempted", "failing", "drained", "tpu_busy"
 """What JobSet alone answers."""
 
 
+def keep(plane: QueuedPlane, scenario: FunctionType, versions: Mapping[str, str]) -> None:
+    """Let a scenario happen and write its file. One that does not end has a last moment `stuck`."""
+    plane.moments = {}
+    try:
+        scenario(plane)
+    except AssertionError as error:
+        plane.seen("stuck")
+        sys.stderr.write(f"{scenario.__name__}: {error}\n")
+    told = {**versions, "kubernetes": plane.api.call("GET", "/version")["gitVersion"]}
+    about = {"about": scenario.__doc__, "versions": told, "recorded": now()[:10]}
+    path = FOLDER / f"{scenario.__name__}.json"
+    path.write_text(written(about | {"moments": plane.moments}), encoding="utf-8")
+    sys.stdout.write(f"{scenario.__name__}: {', '.join(plane.moments)}\n")
+    sys.stdout.flush()
+
+
 def main(names: list[str]) -> None:
-    config = stack()
-    versions = {each.name: each.version for each in addons(config) if each.name in ("kueue", "jobset")}
     queued = KUEUE in os.environ
-    versions = {name: version for name, version in versions.items() if queued or name != "kueue"}
-    chosen = names or list(SCENARIOS if queued else WITHOUT_KUEUE)
+    wanted = ("kueue", "jobset") if queued else ("jobset",)
+    versions = {each.name: each.version for each in addons(stack()) if each.name in wanted}
     with (
         tempfile.TemporaryDirectory(prefix="tidepool-record-") as folder,
         running_plane(Path(folder), queued=queued) as plane,
     ):
-        versions["kubernetes"] = plane.api.call("GET", "/version")["gitVersion"]
-        for name in chosen:
-            plane.moments = {}
-            try:
-                SCENARIOS[name](plane)
-            except AssertionError as error:
-                plane.seen("stuck")
-                sys.stderr.write(f"{name}: {error}\n")
-            about = {"about": SCENARIOS[name].__doc__, "versions": versions, "recorded": now()[:10]}
-            (FOLDER / f"{name}.json").write_text(written(about | {"moments": plane.moments}), encoding="utf-8")
-            sys.stdout.write(f"{name}: {', '.join(plane.moments)}\n")
+        for name in names or list(SCENARIOS if queued else WITHOUT_KUEUE):
+            keep(plane, SCENARIOS[name], versions)
             plane.clear()
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
-from infra.jobs.gke import KUEUE, VISIBILITY
 from infra.jobs.jobset import JOBSETS
+from infra.jobs.kueue import KUEUE, VISIBILITY
 from infra.local.kubernetes.reach import ClusterApi
 from infra.model.gke_shapes import NODE_POOL_LABEL
 from tests.jobs.cluster import Cluster
@@ -42,7 +42,7 @@ _LABELS_LEFT_OUT: Final = (
 )  # fmt: skip
 _CONDITION: Final = ("type", "status", "reason", "message", "lastTransitionTime")
 _CONDITIONS_LEFT_OUT: Final = (
-    "Initialized", "PodScheduled", "ContainersReady", "PodReadyToStartContainers", "MemoryPressure", "DiskPressure",
+    "Initialized", "ContainersReady", "PodReadyToStartContainers", "MemoryPressure", "DiskPressure",
     "PIDPressure", "NetworkUnavailable",
 )  # fmt: skip
 """What kwok says for a kubelet."""
@@ -54,6 +54,9 @@ def moment(api: ClusterApi, namespace: str) -> dict[str, Any]:
     listed = (
         f"{JOBSETS}/namespaces/{namespace}/jobsets", batch, core, f"{KUEUE}/namespaces/{namespace}/workloads",
         f"{KUEUE}/namespaces/{namespace}/localqueues", f"{KUEUE}/clusterqueues", "/api/v1/nodes",
+        f"/apis/apps/v1/namespaces/{namespace}/deployments", f"/apis/apps/v1/namespaces/{namespace}/statefulsets",
+        f"/apis/leaderworkerset.x-k8s.io/v1/namespaces/{namespace}/leaderworkersets",
+        f"/apis/kubernetes.dask.org/v1/namespaces/{namespace}/daskclusters",
     )  # fmt: skip
     objects = {
         f"{path}/{each['metadata']['name']}": trimmed(each)
@@ -89,7 +92,7 @@ def trimmed(body: Mapping[str, Any]) -> dict[str, Any]:
     said["conditions"] = [
         {name: value for name, value in each.items() if name in _CONDITION}
         for each in said.get("conditions", ())
-        if each["type"] not in _CONDITIONS_LEFT_OUT
+        if each["type"] not in _CONDITIONS_LEFT_OUT and (each["type"], each["status"]) != ("PodScheduled", "True")
     ]
     return {"metadata": told, "spec": kept, "status": said}
 

@@ -85,3 +85,95 @@ def test_a_program_that_fails_is_restarted_as_often_as_it_may_and_then_is_an_err
     ended = at("failing", "ended").job("bad").state()
     assert (ended.phase, ended.outcome) == (JobPhase.ENDED, Outcome.ERROR)
     assert ended.because[0] == "slice 0 host 0: its program ended with exit code 2"
+
+
+def test_a_spot_vm_that_is_taken_with_notice_is_named_and_the_gang_begins_again(at: At) -> None:
+    told = at("preempted", "told to end").job("llama").state()
+    assert told.last is not None
+    assert (told.last.outcome, told.last.because) == (Outcome.PREEMPTED, "spot node v4-32-a-0 is being taken")
+    again = at("preempted", "without the node").job("llama").state()
+    assert (again.phase, again.attempts) == (JobPhase.STARTING, Attempts(preemptions=1))
+    assert again.because[-1] == "restarted after 1 of 10000 interruptions"
+    later = at("preempted", "running again").job("llama").state()
+    assert (later.phase, later.last, later.attempts) == (JobPhase.RUNNING, None, Attempts(preemptions=1))
+
+
+def test_a_spot_vm_that_is_gone_without_a_word_is_a_preemption_too(at: At) -> None:
+    found = at("vanished", "found without its node").job("llama").state()
+    assert found.last is not None
+    assert (found.last.outcome, found.last.because) == (Outcome.PREEMPTED, "spot node v4-32-a-0 is gone")
+    again = at("vanished", "running again").job("llama").state()
+    assert (again.phase, again.attempts) == (JobPhase.RUNNING, Attempts(preemptions=1))
+
+
+def test_a_preemption_that_may_not_be_tried_again_ends_the_job(at: At) -> None:
+    client = at("no_retry", "ended")
+    ended = client.job("once").state()
+    assert (ended.phase, ended.outcome, ended.attempts) == (JobPhase.ENDED, Outcome.PREEMPTED, Attempts())
+    assert ended.because == ("slice 0 host 0: spot node v4-32-a-1 is being taken",)
+    assert listed(client)["once"].outcome is Outcome.PREEMPTED
+
+
+def test_a_job_that_ran_and_one_that_waited_are_cancelled_alike(at: At) -> None:
+    client = at("cancelled", "ended")
+    for name in ("runs", "waits"):
+        state = client.job(name).state()
+        assert (state.phase, state.outcome, state.waiting) == (JobPhase.ENDED, Outcome.CANCELLED, None), name
+        assert state.because[0].startswith("cancelled at 20"), name
+    assert {each.outcome for each in listed(client).values()} == {Outcome.CANCELLED}
+    assert not [path for path in load("cancelled")["moments"]["ended"] if "/pods/" in path], "no slice is held on"
+
+
+@pytest.mark.parametrize(
+    ("scenario", "moment", "outcome", "because"),
+    [
+        ("drained", "told to end", Outcome.MAINTENANCE, "slice 0 host 0: node v4-32-a-0 was drained"),
+        ("tpu_busy", "found in use", Outcome.FAILED, "slice 0 host 2: the TPU of its VM stayed in use"),
+    ],
+)
+def test_what_a_machine_does_to_a_job_counts_as_no_failure(
+    at: At, scenario: str, moment: str, outcome: Outcome, because: str
+) -> None:
+    told = at(scenario, moment).job("llama").state()
+    assert told.last is not None
+    assert (told.last.outcome, told.because) == (outcome, (because,))
+    again = at(scenario, "running again").job("llama").state()
+    assert (again.phase, again.attempts) == (JobPhase.RUNNING, Attempts(preemptions=1))
+
+
+def test_a_job_of_a_team_that_names_no_queue_says_what_to_do(at: At) -> None:
+    client = at("without_queue", "submitted")
+    stray = client.job("stray").state()
+    assert stray.waiting is not None
+    assert (stray.phase, stray.waiting.reason) == (JobPhase.WAITING, "NoQueue")
+    assert "submit it with --queue" in stray.waiting.says, "Kueue says of it that no LocalQueue of an empty name exists"
+    assert listed(client)["stray"].waiting == stray.waiting
+
+
+def test_a_job_that_xpk_submitted_is_explained_as_one_of_ours(at: At) -> None:
+    placed = pools_by_slice(load("of_xpk")["moments"]["running"], "maxtext")
+    assert sorted(len(hosts) for hosts in placed.values()) == [4, 4]
+    assert len({pool for hosts in placed.values() for pool in hosts.values()}) == 2
+    told = at("of_xpk", "told to end").job("maxtext").state()
+    assert told.because == ("slice 0 host 0: spot node v4-32-b-0 is being taken",)
+    again = at("of_xpk", "running again").job("maxtext").state()
+    assert (again.phase, again.attempts) == (JobPhase.RUNNING, Attempts(failures=1)), "its policy counts every restart"
+    assert at("of_xpk", "ended").job("maxtext").state().outcome is Outcome.SUCCESS
+
+
+def test_a_job_past_its_time_limit_is_an_error_and_not_one_that_waits(at: At) -> None:
+    client = at("out_of_time", "ended")
+    slow = client.job("slow").state()
+    assert (slow.phase, slow.outcome, slow.waiting) == (JobPhase.ENDED, Outcome.ERROR, None)
+    assert slow.because == ("the job: its time limit is over",)
+    assert listed(client)["slow"].outcome is Outcome.ERROR
+
+
+def test_a_job_with_quota_and_no_nodes_says_that_it_waits_for_them(at: At) -> None:
+    client = at("without_room", "starting")
+    assert {name: each.phase for name, each in listed(client).items()} == {
+        "first": JobPhase.RUNNING, "second": JobPhase.STARTING,
+    }  # fmt: skip
+    second = client.job("second").state()
+    assert second.waiting is None, "it has its quota"
+    assert second.because == ("1 pod has no node yet: GKE makes nodes when it has room",)

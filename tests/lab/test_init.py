@@ -16,11 +16,11 @@ from infra.cli.app import cli
 from infra.local.cloud import daemon
 from infra.model.errors import ConfigError
 from infra.operations.errors import Refusal
-from infra.operations.setup.init import Answers, plan_lab
+from infra.operations.setup.init import LabAnswers, plan_lab
 from tests.cli.conftest import ROOT, Checkout
 from tests.lab.test_next_lab import FILES, MODELS, STACK, write
 
-DEEP: Final = Answers(
+DEEP: Final = LabAnswers(
     project="deep-lab",
     owner="deep",
     models="deep-lab/models",

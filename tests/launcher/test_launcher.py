@@ -41,7 +41,7 @@ class Machine:
         self.checkout.mkdir()
         self.bin.mkdir()
         shutil.copy(LAUNCHER, self.checkout)
-        for lock in (*EVERY_START, "requirements-dev.lock"):
+        for lock in (*EVERY_START, "requirements-charts.lock", "requirements-dev.lock"):
             self.write_lock(lock, "first")
         for tool in ("sh", "dirname", "readlink", "cmp", "cp", "ln", "mkdir", "rm", "sleep"):
             (self.bin / tool).symlink_to(shutil.which(tool) or pytest.fail(f"{tool} is missing on this machine"))
@@ -110,7 +110,14 @@ def test_a_changed_lock_is_installed_into_the_same_venv(machine: Machine) -> Non
 def test_only_the_checks_install_the_development_group(machine: Machine) -> None:
     machine.start("up", "ci")
     _, record, _ = machine.start("test", "--fast")
-    assert installed(record) == ["requirements-dev.lock"]
+    assert installed(record) == ["requirements-charts.lock", "requirements-dev.lock"]
+
+
+@pytest.mark.parametrize("command", ["calendar", "cost", "report", "results"])
+def test_only_what_draws_or_judges_installs_the_charts_group(machine: Machine, command: str) -> None:
+    _, at_first, _ = machine.start("up", "ci")
+    _, record, _ = machine.start(command, "--help")
+    assert (installed(at_first), installed(record)) == ([*EVERY_START], ["requirements-charts.lock"])
 
 
 def test_uv_is_used_where_it_is_present(machine: Machine) -> None:

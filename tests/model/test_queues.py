@@ -283,6 +283,15 @@ def test_kueue_admits_pods_that_ask_for_what_no_quota_covers() -> None:
     )
 
 
+def test_kueue_waits_for_nodes_as_long_as_google_may_take_and_keeps_a_jobs_place() -> None:
+    told = yaml.safe_load(kueue_values(stack())["managerConfig"]["controllerManagerConfigYaml"])["waitForPodsReady"]
+    assert (told["timeout"], told["recoveryTimeout"]) == ("2h", "30m")
+    again = told["requeuingStrategy"]
+    assert again["timestamp"] == "Creation", "else a job without nodes goes behind all others"
+    assert again["backoffMaxSeconds"] == 600, "no pod asks for nodes meanwhile"
+    assert "backoffLimitCount" not in again, "with a limit Kueue stops the job for good"
+
+
 def test_releases_are_pinned_to_what_tests_validate_against() -> None:
     assert {each.name: each.version for each in addons(stack())} == {
         "jobset": "0.12.0", "lws": "0.10.0", "kueue": "0.19.2", "dask-operator": "2026.3.0",

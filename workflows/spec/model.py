@@ -13,9 +13,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
-from infra.model.fields.common import WRITTEN, Reason, ResourceName
+from infra.model.fields.common import WRITTEN, Cron, Reason, ResourceName
 from infra.model.fields.fleet import Accelerator, GitHubRepository, RunnerLabel
-from infra.model.images.spec import Branch, Cron, PathFilter, Version, WorkflowName
+from infra.model.images.spec import Branch, PathFilter, Version, WorkflowName
 from infra.model.refusals import refuse
 from workflows.spec.tiers import Tiers
 from workflows.spec.values import (

@@ -11,8 +11,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, StrictStr
 
-from infra.model.fields.common import Dollars, ResourceName
-from infra.model.images.spec import Cron, PathFilter, WorkflowName, matching
+from infra.model.fields.common import Cron, Dollars, ResourceName
+from infra.model.images.spec import PathFilter, WorkflowName, matching
 from infra.model.refusals import refuse
 from workflows.spec.values import EnvValue, FileName, JobId, Minutes, Model, PythonVersion, VariableName, whole
 

@@ -18,7 +18,7 @@ from infra.fleet.google import Api, Clients, GoogleError, execute
 from infra.fleet.operator_requests import read_requests
 from infra.fleet.records import Records
 from infra.model import names
-from infra.model.manifest import declared_slots
+from infra.model.manifest import possible_slots
 
 KEPT: Final = timedelta(seconds=10)
 """How long the manifest and the requests are believed: a VM that leaves the manifest is served no longer than this."""
@@ -67,7 +67,7 @@ def fleet_of(
     try:
         return DeclaredFleet(
             stack=manifest["stack"],
-            slots={slot["name"]: _slot(slot, groups) for slot in declared_slots(manifest)},
+            slots={slot["name"]: _slot(slot, groups) for slot in possible_slots(manifest)},
             drained=frozenset(each.subject for each in read_requests(requests).at(now).drains),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -77,7 +77,7 @@ def decide(desired: Desired, observed: Observed, memory: Memory, now: datetime) 
         waiting=tuple(sorted(proposed.waiting, key=lambda each: (each.subject, each.rule))),
         findings=findings,
         pools={pool: _figures(judge, pool, proposed.unhealthy) for pool in desired.pools},
-        memory=_bounded(remembered, frozenset(slot.name for slot in desired.slots), now),
+        memory=_bounded(remembered, frozenset(slot.name for slot in desired.possible), now),
         fuse_blown=blown is not None,
         frozen=limits.frozen(desired, now),
     )
@@ -171,6 +171,7 @@ def _bounded(memory: Memory, slots: frozenset[str], now: datetime) -> Memory:
         listed={zone: each for zone, each in memory.listed.items() if zone in memory.zones},
         pools=pools,
         scopes=_scopes(memory.scopes, pools, now),
+        starts={pool: each for pool, each in memory.starts.items() if pool in pools},
         rollouts={pool: rollout for pool, rollout in memory.rollouts.items() if pool in pools},
         reported=_newest(memory.reported, memory.reported),
         events=memory.events[-MAX_EVENTS:],

@@ -13,8 +13,8 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from infra.model.catalogue import AcceleratorType, CapacityKind, UnknownNameError
-from infra.model.manifest import declared_slots
-from infra.model.schema import Freeze
+from infra.model.manifest import declared_slots, possible_slots
+from infra.model.schema import Freeze, Window
 
 VERSION: Final = 1
 
@@ -37,7 +37,7 @@ class SlotPlace:
 class DesiredSlot:
     """One declared slot. places: its own first, then the pool's fallbacks in the order in which they are declared.
 
-    serves: repositories, `OWNER/NAME`. labels: of its runner.
+    serves: repositories, `OWNER/NAME`. labels: of its runner. in_window: whether it is declared in windows alone.
     """
 
     name: str
@@ -46,6 +46,7 @@ class DesiredSlot:
     places: tuple[SlotPlace, ...]
     serves: tuple[str, ...] = ()
     labels: frozenset[str] = frozenset()
+    in_window: bool = False
 
     @property
     def home(self) -> SlotPlace:
@@ -70,7 +71,7 @@ class Cap:
     """A reservation or quota as the controller keeps it.
 
     covers: kinds of capacity that draw on it. held_elsewhere: chips that nobody in this repository declares.
-    siblings: chips that other stacks of this repository declare.
+    siblings: chips that other stacks of this repository declare. windows: what their windows draw while they are open.
     """
 
     name: str
@@ -81,6 +82,7 @@ class Cap:
     reservation: str | None = None
     held_elsewhere: int = 0
     siblings: int = 0
+    windows: tuple[tuple[Window, int], ...] = field(default=(), hash=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +91,7 @@ class ControllerSettings:
 
     boot: from READY to a runner online. job: how long a drain waits. grace: how long something must be without an owner
     before it is deleted. replacements: VMs of one pool replaced within an hour, at most. share: of a pool that a
-    rollout may have in work at once.
+    rollout may have in work at once. every: from one sweep to the next.
     """
 
     boot: int = 20
@@ -97,6 +99,7 @@ class ControllerSettings:
     grace: int = 10
     replacements: int = 6
     share: float = 0.34
+    every: int = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +107,8 @@ class Desired:
     """The fleet of one stack as it shall be. groups: whether runners are an organisation's, in groups.
 
     bundle: SHA-256 (hexadecimal) of the start-up bundle, None where the manifest names none. run_zones: where VMs that
-    workflows make for runs may be left.
+    workflows make for runs may be left. windows: those of each pool. closed: slots of windows that are not open; of
+    what a manifest says all of them, until `by_hour.at` is asked.
     """
 
     stack: str
@@ -116,11 +120,27 @@ class Desired:
     settings: ControllerSettings = field(default_factory=ControllerSettings)
     groups: bool = False
     run_zones: frozenset[str] = frozenset()
+    windows: Mapping[str, tuple[Window, ...]] = field(default_factory=dict)
+    closed: tuple[DesiredSlot, ...] = ()
+
+    @cached_property
+    def _closed(self) -> Mapping[str, DesiredSlot]:
+        return {slot.name: slot for slot in self.closed}
+
+    def is_closed(self, name: str, zone: str) -> bool:
+        """Whether a VM of that name and zone is one of a window that is not open."""
+        slot = self._closed.get(name)
+        return slot is not None and slot.place_in(zone) is not None
+
+    @property
+    def possible(self) -> tuple[DesiredSlot, ...]:
+        """Every slot, those of windows that are not open with them."""
+        return (*self.slots, *self.closed)
 
     @property
     def scopes(self) -> tuple[str, ...]:
         """What the fleet's runners are registered with, as GitHub's paths have it."""
-        return self._scopes(self.slots)
+        return self._scopes(self.possible)
 
     def scopes_of(self, pool: str) -> tuple[str, ...]:
         """What the runners of a pool are registered with."""
@@ -128,7 +148,7 @@ class Desired:
 
     @cached_property
     def _scopes_by_pool(self) -> Mapping[str, tuple[str, ...]]:
-        return {pool: self._scopes(self.of_pool(pool)) for pool in self.pools}
+        return {pool: self._scopes(slot for slot in self.possible if slot.pool == pool) for pool in self.pools}
 
     def _scopes(self, slots: Iterable[DesiredSlot]) -> tuple[str, ...]:
         repositories = {repository for slot in slots for repository in slot.serves}
@@ -138,12 +158,12 @@ class Desired:
 
     @property
     def pools(self) -> tuple[str, ...]:
-        return tuple(sorted({slot.pool for slot in self.slots}))
+        return tuple(sorted({slot.pool for slot in self.possible}))
 
     @property
     def zones(self) -> frozenset[str]:
         """Every zone in which a slot may be."""
-        return frozenset(place.zone for slot in self.slots for place in slot.places)
+        return frozenset(place.zone for slot in self.possible for place in slot.places)
 
     def but(self, zones: Collection[str]) -> Desired:
         """The same fleet, whose slots have no place in these zones."""
@@ -179,10 +199,14 @@ def read(document: Mapping[str, Any]) -> Desired:
             f"the manifest has version {document.get('version')!r}, and this controller reads {VERSION}: update it"
         )
     try:
+        standing = len(declared_slots(document))
+        slots = _distinct(_slot(each) for each in possible_slots(document))
         return Desired(
             stack=_text(document, "stack"),
             project=_text(document, "project"),
-            slots=_distinct(_slot(each) for each in declared_slots(document)),
+            slots=slots[:standing],
+            closed=tuple(replace(slot, in_window=True) for slot in slots[standing:]),
+            windows=_windows(document),
             bundle=_bundle(document.get("bundle")),
             caps=tuple(_cap(each) for each in _list(document, "limits")),
             freezes=tuple(Freeze.model_validate(each) for each in _list(document, "freezes")),
@@ -196,6 +220,14 @@ def read(document: Mapping[str, Any]) -> Desired:
         raise ManifestError(f"the manifest cannot be read: it lacks {error}") from None
     except (AttributeError, TypeError, UnknownNameError, ValidationError, ValueError) as error:
         raise ManifestError(f"the manifest cannot be read: {' '.join(str(error).split())}") from None
+
+
+def _windows(document: Mapping[str, Any]) -> dict[str, tuple[Window, ...]]:
+    found: dict[str, tuple[Window, ...]] = {}
+    for each in _list(document, "windows"):
+        window = Window.model_validate({key: value for key, value in each.items() if key != "pool"})
+        found[_text(each, "pool")] = (*found.get(each["pool"], ()), window)
+    return found
 
 
 def _bundle(digest: Any) -> str | None:
@@ -245,6 +277,13 @@ def _cap(limit: Mapping[str, Any]) -> Cap:
         reservation=limit.get("reservation"),
         held_elsewhere=_count(limit, "held_elsewhere", 0),
         siblings=_count(limit, "siblings", 0),
+        windows=tuple(
+            (
+                Window.model_validate({key: value for key, value in each.items() if key != "chips"}),
+                _count(each, "chips", 0),
+            )
+            for each in _list(limit, "windows")
+        ),
     )
 
 
@@ -260,6 +299,7 @@ def _settings(given: Mapping[str, Any]) -> ControllerSettings:
         grace=_count(given, "grace_minutes", usual.grace),
         replacements=_count(given, "replacements_per_hour", usual.replacements),
         share=share,
+        every=_count(given, "every_minutes", usual.every, least=1),
     )
 
 

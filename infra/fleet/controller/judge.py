@@ -62,7 +62,7 @@ class Judge:
         return self._ruled(slot.name, Subject.SLOT, node.state, node.health, situations, clocks, detail)
 
     def orphan(self, node: NodeSeen) -> Judgement:
-        """A VM with our label that is not declared, or is a slot's second."""
+        """A VM with our label that is not declared, is a slot's second, or is of a window that is over."""
         suspect = self.memory.suspects[node.orphan_key]
         situations = set()
         if suspect.sweeps < SWEEPS or self.now - suspect.since < self.grace:
@@ -84,7 +84,8 @@ class Judge:
         if any(runner.busy for runner in online):
             situations.add(Situation.BUSY)
         clocks = {"suspect": suspect.since, "drained": suspect.drained}
-        return self._ruled(node.name, Subject.ORPHAN, node.state, node.health, frozenset(situations), clocks)
+        about = Subject.WINDOW if self.desired.is_closed(node.name, node.zone) else Subject.ORPHAN
+        return self._ruled(node.name, about, node.state, node.health, frozenset(situations), clocks)
 
     def run_vm(self, node: NodeSeen) -> Judgement:
         """A VM that a workflow made for one run."""

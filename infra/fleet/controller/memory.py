@@ -170,7 +170,8 @@ class Memory:
     zones: zones that were ours once, with the sweep's time at which they last had to be watched. pools: names of pools
     that were declared once. listed: how each zone was listed last. scopes: by pool what its runners are or were
     registered with at GitHub; of a pool that it lacks, nobody knows. reported: findings that were told already, with
-    since when they stand. unheard: since when a scope that is declared cannot be asked.
+    since when they stand. unheard: since when a scope that is declared cannot be asked. starts: by pool, the minutes
+    that its last VMs took from their create to a runner online.
     """
 
     version: Literal[1] = 1
@@ -189,6 +190,7 @@ class Memory:
     scopes: Mapping[str, Mapping[str, ScopeMemory]] = field(default_factory=dict)
     reported: Mapping[KeptFindingKey, datetime] = field(default_factory=dict)
     unheard: Mapping[str, datetime] = field(default_factory=dict)
+    starts: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     fuse: Fuse | None = None
     events: tuple[FleetEvent, ...] = ()
 

@@ -7,6 +7,7 @@ them (`judge`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -27,6 +28,9 @@ BRIEF: Final = timedelta(minutes=5)
 
 PROVED: Final = timedelta(hours=1)
 """A VM that serves so long after it was replaced is sound: what was the matter is forgotten."""
+
+STARTS: Final = 10
+"""How many of a pool's last starts are remembered: the slowest of them says how early a window is opened."""
 
 HEARD: Final = timedelta(minutes=15)
 """How old a VM's word of what it does may be: three times as old as the oldest that its supervisor lets it get."""
@@ -53,6 +57,7 @@ def noticed(memory: Memory, desired: Desired, observed: Observed, fleet: FleetNo
         pools={**memory.pools, **dict.fromkeys(desired.pools, now)},
         listed=_listed(memory, observed, now),
         scopes=_scopes(memory, desired, observed, now),
+        starts=_starts(memory, desired, observed, fleet, now),
         events=(*memory.events, *_changes(memory, fleet, now), *_silences(memory, nodes, desired, observed, now)),
     )
 
@@ -152,6 +157,22 @@ def _vms(memory: Memory, desired: Desired, observed: Observed, fleet: FleetNodes
             known = replace(known, remade=0, remade_at=None)
         vms[slot.name] = known
     return vms
+
+
+def _starts(
+    memory: Memory, desired: Desired, observed: Observed, fleet: FleetNodes, now: datetime
+) -> dict[str, tuple[int, ...]]:
+    """With the VMs that serve for the first time since they were asked for."""
+    starts = dict(memory.starts)
+    for slot in desired.slots:
+        known, node = memory.vms.get(slot.name), fleet.slots[slot.name]
+        if known is None or not known.attempts or node is None or node.state != "READY":
+            continue
+        asked = known.tried.get(node.zone)
+        if asked is not None and any(runner.serves for runner in observed.runners_of(slot.name)):
+            took = math.ceil((now - asked) / timedelta(minutes=1))
+            starts[slot.pool] = (*starts.get(slot.pool, ()), took)[-STARTS:]
+    return starts
 
 
 def _lacked(slot: DesiredSlot, known: VmMemory, observed: Observed, now: datetime) -> dict[str, datetime]:

@@ -28,12 +28,12 @@ from infra.fleet.controller.judge import Judge
 from infra.fleet.controller.keys import BackoffKey, OwnRule
 from infra.fleet.controller.observed import NodeSeen, Trouble
 from infra.fleet.controller.placing import NoPlace, Placing, Room
-from infra.fleet.controller.rules import DEAD, GIVEN_BACK, Judgement, Situation, Verdict, remakes
+from infra.fleet.controller.rules import DEAD, GIVEN_BACK, Judgement, Situation, Subject, Verdict, remakes
 from infra.fleet.controller.sorting import pool_of
 from infra.fleet.controller.steering import home_is_short, steer
 from infra.fleet.versions import Rollout
 
-_BY_SILENCE: Final = frozenset({"slot-unserved", "slot-restarted", "orphan-idle"})
+_BY_SILENCE: Final = frozenset({"slot-unserved", "slot-restarted", "orphan-idle", "window-idle"})
 """Rules that fit a VM which says nothing that is against it."""
 
 _FOR_PEOPLE: Final = {Trouble.QUOTA: OwnRule.CREATE_QUOTA, Trouble.REFUSED: OwnRule.CREATE_REFUSED}
@@ -44,7 +44,8 @@ _SERVES: Final = frozenset({Situation.SERVING, Situation.SERVING_AWAY})
 class Proposals:
     """What is gathered while one sweep judges.
 
-    dead: slots that look lost; to_delete: orphans that would go; what Google took back is in neither.
+    dead: slots that look lost; to_delete: orphans that would go; what Google took back is in neither, nor what goes
+    because its window is over.
     """
 
     judge: Judge
@@ -206,15 +207,18 @@ class Proposals:
             self._wait(judged, "its runner ends")
 
     def _orphan(self, node: NodeSeen, judged: Judgement) -> None:
-        pool = pool_of(node)
+        pool, planned = pool_of(node), judged.rule.subject is Subject.WINDOW
         if self._waits_for_its_report(node.name, judged):
             return
         match judged.verdict:
             case Verdict.DELETE:
-                may_live = node.state not in GIVEN_BACK
+                may_live = node.state not in GIVEN_BACK and not planned
                 self.to_delete += may_live
                 action = Delete(node=node, rule=judged.rule.id, reason=judged.reason)
                 self.proposals.append(Proposal(action=action, pool=pool, deletes=may_live, freeze=judged.rule.freeze))
+            case Verdict.DRAIN if planned:
+                action = Drain(vm=node.name, on=True, rule=judged.rule.id, reason=judged.reason)
+                self.proposals.append(Proposal(action=action, pool=pool, freeze=judged.rule.freeze))
             case Verdict.DRAIN:
                 self.to_delete += 1
                 action = Drain(vm=node.name, on=True, rule=judged.rule.id, reason=judged.reason)

@@ -34,6 +34,7 @@ _FILE: Final = Path(__file__).with_name("rules.yaml")
 class Subject(StrEnum):
     SLOT = "slot"
     ORPHAN = "orphan"
+    WINDOW = "window"
     RUN_VM = "run-vm"
     STRANGER = "stranger"
     RUNNER = "runner"

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
+from infra.fleet.controller import by_hour
 from infra.fleet.controller import desired as manifests
 from infra.fleet.controller.act import Actor
 from infra.fleet.controller.actions import Decision, FleetFinding, Recreate, Waiting, described, verb
@@ -139,6 +140,7 @@ class Sweeper:
             desired, record = self._desired()
             remembered = Remembered.read(self.records, self.stack, lease.holder)
             memory = remembered.memory
+            desired = by_hour.at(desired, self.clock(), memory)
             observed = self.observer.observe(desired, memory)
             observed = replace(observed, epoch=epoch(record.generation, lease.commanded))
             if record.generation != lease.applied:

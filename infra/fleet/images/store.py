@@ -71,7 +71,7 @@ class Store:
         bucket = self.pointers[stack]
         if pool in self.images(stack) or (found := bucket.read(names.manifest_object(stack))) is None:
             return
-        slots: Any = found.body.get("slots") or ()
+        slots: Any = [*(found.body.get("slots") or ()), *(found.body.get("window_slots") or ())]
         for vm in (str(slot["name"]) for slot in slots if slot.get("pool") == pool):
             orders = names.orders_object(vm)
             if (told := bucket.read(orders)) is not None and not told.body.get("image"):

@@ -18,7 +18,7 @@ from infra.fleet.images.store import Store
 from infra.fleet.records import UnreadableRecordError
 from infra.model import names
 from infra.model.images.record import Build, PoolTarget, Record
-from infra.model.manifest import declared_slots
+from infra.model.manifest import possible_slots
 from infra.model.schema import StackConfig
 
 _NOT_FOUND: Final = 404
@@ -95,7 +95,7 @@ class Search:
         manifest = names.manifest_object(stack)
         found = self.store.pointers[stack].read(manifest)
         try:
-            slots = declared_slots(found.body) if found else ()
+            slots = possible_slots(found.body) if found else ()
         except ValueError as error:
             raise UnreadableRecordError(f"reading {manifest} of {stack}", str(error)) from None
         for slot in slots:

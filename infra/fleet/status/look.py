@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 
+from infra.fleet.controller import by_hour
 from infra.fleet.controller import desired as manifests
 from infra.fleet.controller import memory as memories
 from infra.fleet.controller.desired import Desired
@@ -72,6 +73,7 @@ def look(
         except manifests.ManifestError as error:
             return Scene(stack=stack, at=clock(), manifest=manifest, problems=(str(error),))
         memory = _memory(records, stack, problems)
+        desired = by_hour.at(desired, clock(), memory)
         sweep = _record(records, names.sweep_object(stack), problems)
         lease = _record(records, names.lease_object(stack), problems)
     seen = observer.observe(desired, memory)
@@ -81,7 +83,7 @@ def look(
         epoch=epoch(published.generation, last_command(lease)),
         requests=seen.requests.at(clock()),
     )
-    repositories = {repository for slot in desired.slots for repository in slot.serves}
+    repositories = {repository for slot in desired.possible for repository in slot.serves}
     return Scene(
         stack=stack,
         at=clock(),
@@ -128,6 +130,6 @@ def _record(records: Records, name: str, problems: list[str]) -> Mapping[str, An
 
 def _labels(manifest: Mapping[str, Any]) -> dict[str, frozenset[str]]:
     labels: dict[str, frozenset[str]] = {}
-    for slot in manifest.get("slots", ()):
+    for slot in (*manifest.get("slots", ()), *manifest.get("window_slots", ())):
         labels[slot["pool"]] = frozenset(str(label) for label in slot.get("runner_labels", ()))
     return labels

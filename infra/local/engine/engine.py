@@ -113,13 +113,17 @@ class Engine:
         return self._plan(parts.run)
 
     def adopt(self, options: Options, listener: Listener | None = None) -> Plan:
-        """Take over what `Options.standing` names and the program declares; nothing else is changed."""
+        """Take over what `Options.standing` names and the program declares; nothing else is changed.
+
+        The components of a program that are not in the state yet are made with it, since one of them may be a parent.
+        """
         options = replace(options, adopting=True)
         with held(self._files) as lock, self._working(options, listener, lock, "resource-import") as parts:
             self._settle(parts)
-            self._execute(parts)
+            if options.standing:
+                self._execute(parts)
         plan = self._plan(parts.run)
-        return replace(plan, steps=tuple(step for step in plan.steps if step.op is Op.ADOPT or step.error))
+        return replace(plan, steps=tuple(step for step in plan.steps if step.op in (Op.ADOPT, Op.CREATE) or step.error))
 
     def refresh(self, options: Options | None = None, listener: Listener | None = None) -> Plan:
         """Take over what the cloud says of every resource in the state."""

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Annotated, TypeVar
 
+from cronsim import CronSim, CronSimError
 from pydantic import AfterValidator, BeforeValidator, PlainValidator, StrictStr
 
 from infra.model import calendar, names
@@ -86,6 +87,19 @@ def _dollars(value: object) -> Decimal:
     return Decimal(str(value))
 
 
+def _cron(text: str) -> str:
+    rule = "not a cron of five fields: minute, hour, day of the month, month, day of the week"
+    if len(text.split()) != 5:  # cronsim would take a sixth field, seconds, which Cloud Scheduler and GitHub refuse
+        refuse(rule, 'such as "0 3 * * *"')
+    try:
+        next(CronSim(text, datetime(2026, 1, 1, tzinfo=UTC)))
+    except CronSimError as error:
+        refuse(f"{rule} ({error})", 'such as "0 3 * * *"')
+    except StopIteration:
+        refuse("a cron that never comes round", "a day that its month has")
+    return text
+
+
 # Put beside a type, for values that are mappings or may be absent.
 WRITTEN = BeforeValidator(_written)
 BY_KEY = AfterValidator(_by_key)
@@ -117,6 +131,7 @@ StackReferenceName = Annotated[
 ]
 Day = Annotated[date, PlainValidator(_day)]
 Moment = Annotated[date | datetime, PlainValidator(_moment)]
+Cron = Annotated[StrictStr, AfterValidator(_cron)]
 TimeZone = Annotated[
     StrictStr,
     passing(calendar.is_time_zone, "a name of the time zone database", "such as Europe/Berlin, America/New_York, UTC"),

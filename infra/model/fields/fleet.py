@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import Annotated
 
+from cronsim import CronSim
 from pydantic import AfterValidator, PlainValidator, StrictStr, ValidationInfo
 
 from infra.model import names
+from infra.model.calendar import MAX_LENGTH, length_of
 from infra.model.capacity import Capacity, OnDemand, Preemptible, Reserved, Spot
 from infra.model.catalogue import AcceleratorType, Generation, UnknownNameError, nearest_names, zones
-from infra.model.fields.common import matching, whole_number
+from infra.model.fields.common import Cron, matching, passing, whole_number
 from infra.model.refusals import refuse
 
 MAX_COUNT = 10_000
@@ -47,6 +50,10 @@ def _zone(text: str, info: ValidationInfo) -> str:
         refuse(rule, f"one of {', '.join(nearest_names(text, offered) or offered)}")
     nearest = ", ".join(nearest_names(text, zones()))
     return refuse("not a zone of the catalogue", f"one of {nearest}" if nearest else "such as us-west4-a")
+
+
+def _opens_hourly_at_most(cron: str) -> bool:
+    return len(CronSim(cron, datetime(2026, 1, 1, tzinfo=UTC)).minutes) == 1
 
 
 def _count(value: object) -> int:
@@ -93,6 +100,17 @@ Zone = Annotated[StrictStr, AfterValidator(_zone)]
 Count = Annotated[int, PlainValidator(_count)]
 Chips = Annotated[int, PlainValidator(lambda value: whole_number(value, 0, "a count of chips", "a number such as 64"))]
 CapacityChoice = Annotated[Capacity, PlainValidator(_capacity)]
+WindowStart = Annotated[
+    Cron,
+    passing(
+        _opens_hourly_at_most, "a start at one minute of the hour: no machine starts faster", 'such as "0 2 * * *"'
+    ),
+]
+WindowLength = Annotated[
+    StrictStr,
+    matching(r"[1-9][0-9]{0,4}[mhd]", "a length of time in minutes, hours or days", "such as 90m, 2h or 1d"),
+    passing(lambda text: length_of(text) <= MAX_LENGTH, "a window of at most 7 days", "a larger count in `zones`"),
+]
 RuntimeVersion = Annotated[StrictStr, matching(r"[a-z0-9][a-z0-9._-]*", "a runtime version", "such as v2-alpha-tpuv6e")]
 DiskPath = Annotated[
     StrictStr,

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
-from cronsim import CronSim, CronSimError
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, StrictStr
 
-from infra.model.fields.common import WRITTEN, Age, Day, ResourceName, TimeZone
+from infra.model.fields.common import WRITTEN, Age, Cron, Day, ResourceName, TimeZone
 from infra.model.fields.fleet import GitHubRepository
 from infra.model.fields.images import KeepCount, RepositoryRegion
 from infra.model.images.globs import is_path_filter
@@ -58,19 +56,6 @@ def _path_filter(text: str) -> str:
     return refuse(rule, "such as uv.lock, lib/*/pyproject.toml or lib/levanter/**")
 
 
-def _cron(text: str) -> str:
-    rule = "not a cron of five fields: minute, hour, day of the month, month, day of the week"
-    if len(text.split()) != 5:  # cronsim would take a sixth field, seconds, which Cloud Scheduler and GitHub refuse
-        refuse(rule, 'such as "0 3 * * *"')
-    try:
-        next(CronSim(text, datetime(2026, 1, 1, tzinfo=UTC)))
-    except CronSimError as error:
-        refuse(f"{rule} ({error})", 'such as "0 3 * * *"')
-    except StopIteration:
-        refuse("a cron that never comes round", "a day that its month has")
-    return text
-
-
 def _tag(text: str) -> str:
     if any(each not in _TAG_FIELDS for each in _FIELD.findall(text)):
         refuse("the tag has another field than {date} and {revision}", "such as latest or {date}")
@@ -89,7 +74,6 @@ def _version(value: object) -> object:
 
 Version = Annotated[int, BeforeValidator(_version)]
 PathFilter = Annotated[StrictStr, AfterValidator(_path_filter)]
-Cron = Annotated[StrictStr, AfterValidator(_cron)]
 Tag = Annotated[StrictStr, AfterValidator(_tag)]
 Platform = Annotated[StrictStr, matching("|".join(PLATFORMS), f"a platform: {' or '.join(PLATFORMS)}", "linux/amd64")]
 Folder = Annotated[

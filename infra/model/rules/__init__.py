@@ -11,12 +11,12 @@ from itertools import chain
 
 from infra.model.errors import Problem
 from infra.model.refusals import Subject
-from infra.model.rules import cluster, limits, pools, queues, running, runs, sections, workloads
+from infra.model.rules import cluster, limits, pools, queues, results, running, runs, sections, workloads
 from infra.model.schema import StackConfig
 
 _RULES = (
     *pools.RULES, *pools.LABELS, *cluster.RULES, *queues.RULES, *workloads.RULES, *limits.RULES, *sections.RULES,
-    *running.RULES, *runs.RULES,
+    *running.RULES, *runs.RULES, *results.RULES,
 )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from infra.model import ledger
+from infra.model import calendar, ledger
 from infra.model.capacity import Reserved
 from infra.model.catalogue import nearest_names
 from infra.model.errors import Problem
@@ -175,6 +175,11 @@ def _overdrawn(account: ledger.LimitAccount, what: str, where: str) -> Iterator[
         less = "1 chip less" if account.remaining == -1 else f"{-account.remaining} chips less"
         fix = f"counts that take {less}, or the {what}'s true size"
         yield Problem(where, str(account.limit.chips), rule, fix)
+    elif at := account.overdrawn(calendar.midnight()):
+        when = f"{at.at:%Y-%m-%d %H:%M} UTC"
+        rule = f"the {what} covers all chips that draw on it at every minute, and at {when} it is asked for"
+        fix = f"windows that do not meet then, fewer VMs in them, or the {what}'s true size"
+        yield Problem(where, str(account.limit.chips), f"{rule} {account.sum_shown(at)}", fix)
 
 
 RULES: tuple[Rule, ...] = (

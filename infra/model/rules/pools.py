@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from infra.model import names
-from infra.model.catalogue import ZoneStanding, region_of
+from infra.model.catalogue import ZoneStanding, nearest_names, region_of
 from infra.model.errors import Problem
 from infra.model.partial import has
 from infra.model.refusals import Subject, shown
@@ -40,7 +40,9 @@ def _vm_names(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -
     for index, pool in enumerate(config.pools):
         if not has(pool, "name", "zones"):
             continue
-        for zone, count in pool.zones.items():
+        added = pool.added if has(pool, "windows") and all(has(each, "adds") for each in pool.windows) else {}
+        for zone, standing in pool.zones.items():
+            count = standing + added.get(zone, 0)
             longest = names.vm_name(pool.name, zone, max(count - 1, 0))
             excess = len(longest) - names.MAX_RESOURCE_NAME
             if excess > 0:
@@ -134,12 +136,32 @@ def _data_disks(config: StackConfig, _: Sequence[StackConfig], subject: Subject)
             if has(pool, "accelerator") and pool.accelerator.multi_host:
                 rule = f"a read-write disk attaches to one host, and {pool.accelerator} has {pool.accelerator.hosts}"
                 yield Problem(subject((*where, "mode")), shown(disk.mode), rule, "mode: read-only")
-            elif pool.slices > 1:
-                rule = f"a read-write disk attaches to one VM, and the pool has {pool.slices}"
+            elif has(pool, "windows") and all(has(each, "adds") for each in pool.windows) and pool.most > 1:
+                rule = f"a read-write disk attaches to one VM, and the pool has {pool.most}"
                 yield Problem(subject((*where, "mode")), shown(disk.mode), rule, "mode: read-only, or a pool of one VM")
 
 
-RULES: tuple[Rule, ...] = (_pool_names, _vm_names, _stack_name, _pool_zones, _runtime_overrides, _data_disks)
+def _windows(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+    for index, pool in enumerate(config.pools):
+        if not has(pool, "windows"):
+            continue
+        path: YamlPath = ("pools", index, "windows")
+        given = [getattr(each, "name", None) for each in pool.windows]
+        yield from repeats(given, subject, path, "the pool has two windows of this name", "name")
+        for number, window in enumerate(pool.windows):
+            adds = window.adds if has(window, "adds") else None
+            where = (*path, number, "adds")
+            if adds is not None and not any(adds.values()):
+                yield Problem(subject(where), "{}", "the window adds no VM", "such as us-central1-b: 1, or no window")
+            for zone in adds or ():
+                if has(pool, "zones") and zone not in pool.zones:
+                    near = nearest_names(zone, pool.zones) or tuple(pool.zones)
+                    rule = "the pool has no such zone, so that no network is there outside the window"
+                    fix = f"one of {', '.join(near)}, or {zone}: 0 under the pool's zones"
+                    yield Problem(subject((*where, zone)), shown(zone), rule, fix)
+
+
+RULES: tuple[Rule, ...] = (_windows, _pool_names, _vm_names, _stack_name, _pool_zones, _runtime_overrides, _data_disks)
 
 
 @dataclass(frozen=True, slots=True)

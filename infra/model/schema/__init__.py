@@ -14,10 +14,12 @@ from infra.model.schema.fleet import (
     Reservation,
     RuntimeOverride,
     Trust,
+    Window,
 )
 from infra.model.schema.gke import Cluster, ClusterRanges, CpuPool, Exclusion, Maintenance, Slices, SystemPool
 from infra.model.schema.images import Builds, Cleanup, Mirror, MirrorCleanup, Registries, Repository, SourceConnection
 from infra.model.schema.queues import Queues, Team
+from infra.model.schema.results import QuarantineEntry, Results, ResultsBucket, Suite
 from infra.model.schema.running import (
     App,
     Bucket,
@@ -69,6 +71,7 @@ __all__ = [
     "Mirror",
     "MirrorCleanup",
     "Pool",
+    "QuarantineEntry",
     "Queues",
     "Quota",
     "QuotaKind",
@@ -76,6 +79,8 @@ __all__ = [
     "Registries",
     "Repository",
     "Reservation",
+    "Results",
+    "ResultsBucket",
     "RolloutRole",
     "RuleException",
     "RunMakers",
@@ -86,9 +91,11 @@ __all__ = [
     "Slices",
     "SourceConnection",
     "StackConfig",
+    "Suite",
     "SystemPool",
     "Team",
     "TrainRole",
     "Trust",
+    "Window",
     "WorkerGroup",
 ]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field
 
+from infra.model.calendar import length_of
 from infra.model.catalogue import CapacityKind
-from infra.model.fields.common import BY_KEY, WRITTEN, ProjectId, Reason, ResourceName
+from infra.model.fields.common import BY_KEY, WRITTEN, Day, ProjectId, Reason, ResourceName, TimeZone
 from infra.model.fields.fleet import (
     Accelerator,
     CapacityChoice,
@@ -21,6 +23,8 @@ from infra.model.fields.fleet import (
     RunnerLabel,
     RuntimeVersion,
     TpuGeneration,
+    WindowLength,
+    WindowStart,
     Zone,
 )
 from infra.model.schema.base import Section
@@ -74,6 +78,26 @@ class Fallback(Section):
     capacity: CapacityChoice
 
 
+class Window(Section):
+    """Hours that come round, in which a pool has more VMs than its `zones` say.
+
+    start: when it opens, on the wall clock of its time zone. adds: VMs more, by zone; windows that are open together
+    add up. days_off: days in that time zone on which it does not open. until: the last day on which it does.
+    """
+
+    name: ResourceName
+    start: WindowStart
+    duration: WindowLength
+    time_zone: TimeZone
+    adds: Annotated[Mapping[Zone, Count], BY_KEY]
+    days_off: tuple[Day, ...] = ()
+    until: Annotated[Day | None, WRITTEN] = None
+
+    @property
+    def length(self) -> timedelta:
+        return length_of(self.duration)
+
+
 class Pool(Section):
     """TPU VMs that are alike, in one or more zones."""
 
@@ -89,6 +113,7 @@ class Pool(Section):
     runtime_override: Annotated[RuntimeOverride | None, WRITTEN] = None
     data_disks: tuple[DataDisk, ...] = ()
     fallback: tuple[Fallback, ...] = ()
+    windows: tuple[Window, ...] = ()
 
     @property
     def reach(self) -> tuple[str, ...]:
@@ -97,8 +122,22 @@ class Pool(Section):
 
     @property
     def slices(self) -> int:
-        """VMs of the pool in all its zones."""
+        """VMs of the pool in all its zones, outside its windows."""
         return sum(self.zones.values())
+
+    @property
+    def most(self) -> int:
+        """VMs of the pool in all its zones were all its windows open together."""
+        return self.slices + sum(self.added.values())
+
+    @property
+    def added(self) -> Mapping[str, int]:
+        """By zone, the VMs of all its windows together."""
+        found: dict[str, int] = {}
+        for window in self.windows:
+            for zone, count in window.adds.items():
+                found[zone] = found.get(zone, 0) + count
+        return found
 
     @property
     def runtime_version(self) -> str:

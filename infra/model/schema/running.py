@@ -21,6 +21,7 @@ from infra.model.fields.common import (
 )
 from infra.model.fields.fleet import Accelerator, GitHubRepository, Zone
 from infra.model.fields.images import InstallationId
+from infra.model.fields.results import BillingAccount, Threshold
 from infra.model.fields.running import (
     AppId,
     BootMinutes,
@@ -154,9 +155,16 @@ class Freeze(Span):
 
 
 class Budget(Section):
-    """What the stack may cost by list prices; reserved chips are paid already and count for nothing here."""
+    """What the stack may cost by list prices; reserved chips are paid already and count for nothing here.
+
+    billing_account: Google watches what is billed there too, None where only the rules do. thresholds: shares at which
+        people are told, of what is billed and of what Google forecasts. notify: their e-mail addresses.
+    """
 
     usd_per_month: Dollars
+    billing_account: Annotated[BillingAccount | None, WRITTEN] = None
+    thresholds: tuple[Threshold, ...] = (0.5, 0.9, 1.0)
+    notify: tuple[EmailAddress, ...] = ()
 
 
 class RuleException(Section):

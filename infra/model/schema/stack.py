@@ -22,6 +22,7 @@ from infra.model.schema.fleet import Pool, Quota, Reservation
 from infra.model.schema.gke import Cluster, Slices
 from infra.model.schema.images import Builds, Mirror, Registries
 from infra.model.schema.queues import Queues
+from infra.model.schema.results import Results
 from infra.model.schema.running import (
     Bucket,
     Budget,
@@ -63,6 +64,7 @@ class StackConfig(Section):
     runners: Annotated[Runners, WRITTEN] = Field(default_factory=Runners)
     controller: Annotated[Controller, WRITTEN] = Field(default_factory=Controller)
     runs: Annotated[Runs | None, WRITTEN] = None
+    results: Annotated[Results | None, WRITTEN] = None
     freezes: tuple[Freeze, ...] = ()
     budget: Annotated[Budget | None, WRITTEN] = None
     exceptions: tuple[RuleException, ...] = ()

@@ -1,8 +1,8 @@
 """Resolve the dependencies of pyproject.toml into the committed locks, one an install.
 
 Owns how the locks are made: universal (every platform, Python 3.11 and later), every file by hash, no index URL, each
-held to the tool's versions. The tool's and the service's are whole; what checks is beside the tool's, and so is what a
-laptop adds, which has nothing that the tool's has.
+held to the tool's versions. The tool's and the service's are whole; what checks is beside the tool's. What a laptop
+adds has nothing that the tool's has, and what draws charts nothing that either has.
 """
 
 from __future__ import annotations
@@ -18,14 +18,17 @@ COMPILE = (
     "pip", "compile", "--quiet", "--universal", "--python-version", "3.11", "--generate-hashes",
     "--no-emit-index-url", "--no-emit-find-links", "--custom-compile-command", "./tidepool lock",
 )  # fmt: skip
-TOOL, BENCH = "requirements.lock", "requirements-bench.lock"
+TOOL, BENCH, CHARTS = "requirements.lock", "requirements-bench.lock", "requirements-charts.lock"
 LOCKS = {
     TOOL: ("pyproject.toml", "--extra", "tool"),
     "requirements-service.lock": ("pyproject.toml", "-c", TOOL),
     BENCH: ("--group", "bench", "-c", TOOL),
-    "requirements-dev.lock": ("--group", "dev", "-c", TOOL),
+    CHARTS: ("--group", "charts", "-c", TOOL, "-c", BENCH),
+    "requirements-dev.lock": ("--group", "dev", "-c", TOOL, "-c", BENCH, "-c", CHARTS),
 }
 """How each is asked for. The tool's is the first: the others are held to it."""
+ON_TOP_OF = {BENCH: (TOOL,), CHARTS: (TOOL, BENCH)}
+"""The locks that are installed before one, which leaves out what they have."""
 
 
 def write_locks(*, upgrade: bool) -> None:
@@ -35,7 +38,7 @@ def write_locks(*, upgrade: bool) -> None:
         raise Failure("uv is not on this machine; it makes the locks (pip install uv), pip only reads them.")
     newer = ("--upgrade",) if upgrade else ()
     for name, asked in LOCKS.items():
-        there = _pinned(TOOL) if name == BENCH else []
+        there = [package for lock in ON_TOP_OF.get(name, ()) for package in _pinned(lock)]
         left = [part for package in there for part in ("--no-emit-package", package)]
         subprocess.run([uv, *COMPILE, *newer, *asked, *left, "-o", name], cwd=CHECKOUT, check=True)
 

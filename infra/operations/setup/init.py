@@ -37,7 +37,7 @@ _REPOSITORY: Final = re.compile(r"[\w.-]+/[\w.-]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answers:
+class LabAnswers:
     """What a lab says of itself.
 
     region: of the fleet bucket and of builds. owner: the label on all that it makes. models, tidepool: OWNER/NAME of
@@ -77,7 +77,7 @@ class NewLab(JsonShape):
 
     JSON = ("written", "removes", "left")
 
-    answers: Answers
+    answers: LabAnswers
     root: Path
     writes: Mapping[str, str]
     removes: tuple[str, ...]
@@ -92,7 +92,7 @@ class NewLab(JsonShape):
         return tuple(_left(self.answers))
 
 
-def plan_lab(root: Path, answers: Answers) -> NewLab:
+def plan_lab(root: Path, answers: LabAnswers) -> NewLab:
     """What would be written. Raises ConfigError for an answer that no stack can have, Refusal for what git lacks."""
     _insist_on_names(answers)
     writes = dict(_texts(root, answers))
@@ -119,7 +119,7 @@ def make_lab(planned: NewLab) -> None:
     write_here(None)
 
 
-def _texts(root: Path, answers: Answers) -> Iterator[tuple[str, str]]:
+def _texts(root: Path, answers: LabAnswers) -> Iterator[tuple[str, str]]:
     values = _values(answers)
     yield _STACK, _header(root, _STACK) + _filled("stack", values)
     yield SPEC_FILE, _header(root, SPEC_FILE) + _filled("images", values)
@@ -130,7 +130,7 @@ def _texts(root: Path, answers: Answers) -> Iterator[tuple[str, str]]:
         yield _SPEC.format(name=answers.models.partition("/")[2]), _filled("workflows", values)
 
 
-def _values(answers: Answers) -> dict[str, str]:
+def _values(answers: LabAnswers) -> dict[str, str]:
     zones = [answers.zone, *([answers.fork_zone] if answers.fork_zone else [])]
     regions = sorted({answers.region, *map(catalogue.region_of, zones)})
     given = {key: str(getattr(answers, key)) for key in ("project", "owner", "models", "tidepool", "accelerator")}
@@ -188,7 +188,7 @@ def _remove_empty(folder: Path, root: Path) -> None:
         folder = folder.parent
 
 
-def _insist_on_names(answers: Answers) -> None:
+def _insist_on_names(answers: LabAnswers) -> None:
     """ConfigError for what the stack's own reading would say of a key that nobody has written yet."""
     problems = [
         Problem(f"--{name}", getattr(answers, name), "this is no name of a repository", "--" + name + " OWNER/NAME")
@@ -214,7 +214,7 @@ def _generation(accelerator: str) -> str:
     return catalogue.AcceleratorType.parse(accelerator).generation.name
 
 
-def _left(answers: Answers) -> Iterator[str]:
+def _left(answers: LabAnswers) -> Iterator[str]:
     if answers.checkout is None:
         yield f"clone {answers.models} and run init again with --checkout, which adds builds and workflows"
     yield f"Google: a project {answers.project} with billing, and TPU quota in {answers.zone} (docs/first-deploy.md)"

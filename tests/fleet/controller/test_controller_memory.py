@@ -13,11 +13,21 @@ import pytest
 from infra.fleet.controller import memory as memories
 from infra.fleet.controller.actions import Assign, Drain
 from infra.fleet.controller.decide import MAX_EVENTS, decide
-from infra.fleet.controller.events import Result, Verb
-from infra.fleet.controller.keys import BackoffKey, FindingKey, NodeKey, OrphanKey, SourceKind, SourceName
-from infra.fleet.controller.memory import EMPTY, UnreadableMemoryError
-from infra.fleet.controller.observed import RunnerSeen
+from infra.fleet.controller.events import EventKind, FleetEvent, Result, Verb
+from infra.fleet.controller.keys import (
+    BackoffKey,
+    FindingKey,
+    NodeKey,
+    OrphanKey,
+    RunnerKey,
+    SourceKind,
+    SourceName,
+    suspect_key,
+)
+from infra.fleet.controller.memory import EMPTY, SILENT, Backoff, UnreadableMemoryError
+from infra.fleet.controller.observed import KNOWN, RunnerSeen, Trouble, unknown
 from infra.fleet.controller.outcomes import ActionOutcome, intended, learned
+from infra.fleet.operator_requests import OperatorRequests
 from infra.fleet.status.timeline import remembered_as
 from infra.fleet.versions import PartKind, PoolVersion, VersionPart
 from infra.model.catalogue import CapacityKind
@@ -53,10 +63,65 @@ def test_no_memory_is_an_empty_one() -> None:
     assert memories.read(EMPTY.to_json()) == EMPTY
 
 
-@pytest.mark.parametrize("document", [{"version": 2}, {"version": 1, "nodes": []}, {"version": 1, "sweeps": "many"}])
-def test_what_cannot_be_read_is_refused_with_its_place(document: dict[str, object]) -> None:
-    with pytest.raises(UnreadableMemoryError, match="cannot be read at"):
+@pytest.mark.parametrize(
+    ("document", "place"),
+    [
+        ({"version": 2}, "version"),
+        ({"version": 1, "nodes": []}, "nodes"),
+        ({"version": 1, "sweeps": "many"}, "sweeps"),
+        ({"version": 1, "vms": {"vm": {"seen": "once"}}}, "vms.vm.seen"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_with_its_place(document: dict[str, object], place: str) -> None:
+    with pytest.raises(UnreadableMemoryError, match=f"^the controller's memory cannot be read at {place}: [A-Z]"):
         memories.read(document)
+
+
+def test_keys_are_read_as_they_are_written() -> None:
+    node = NodeKey("us-west4-a", "tpu-ci/0")
+    assert NodeKey.parse(str(node)) == node
+    for key in (OrphanKey(node, "2026-11-21T10:00:00Z"), RunnerKey("repos/a-lab/code", 7)):
+        assert suspect_key(str(key)) == key
+    backoff = BackoffKey("us-west4-a", "v5litepod-4", CapacityKind.SPOT)
+    assert BackoffKey.parse(str(backoff)) == backoff
+    finding = FindingKey.unknown(SourceName(SourceKind.GITHUB, "repos/a-lab/code"))
+    assert (FindingKey.parse(str(finding)), str(finding)) == (finding, "unknown github repos/a-lab/code")
+    assert str(SourceName(SourceKind.REQUESTS)) == "wishes"
+
+
+def test_waits_that_people_end_are_over_and_how_often_it_failed_stays() -> None:
+    key = BackoffKey(HOME, "v5litepod-4", CapacityKind.SPOT)
+    wait = Backoff(failures=3, trouble=Trouble.QUOTA, last=START, until=START + SWEEP, since=START, text="no more")
+    memory = replace(EMPTY, sweeps=9, backoff={key: wait})
+    assert memory.without_waits() == replace(memory, backoff={key: replace(wait, until=START)})
+
+
+def test_an_event_is_added_to_those_before() -> None:
+    first, second = (FleetEvent(at=START, subject=vm, what="", kind=EventKind.NOT_MADE) for vm in "ab")
+    assert replace(EMPTY, sweeps=9).with_event(first).with_event(second) == replace(
+        EMPTY, sweeps=9, events=(first, second)
+    )
+
+
+@pytest.mark.parametrize(
+    ("silent", "lost", "answers", "given_up"),
+    [
+        (SILENT, HOME, False, True),
+        (SILENT - timedelta(seconds=1), HOME, False, False),
+        (SILENT, HOME, True, False),
+        (SILENT, "us-central1-a", False, False),
+        (None, HOME, False, False),
+    ],
+)
+def test_a_zone_is_given_up_by_a_word_of_people_and_its_silence(
+    silent: timedelta | None, lost: str, answers: bool, given_up: bool
+) -> None:
+    finding = FindingKey.unknown(SourceName(SourceKind.ZONE, HOME))
+    memory = replace(EMPTY, reported={} if silent is None else {finding: START - silent})
+    sight = seen(
+        fleet(1), zones={HOME: KNOWN if answers else unknown("503")}, requests=OperatorRequests(lost={lost: "ada"})
+    )
+    assert memory.is_given_up(HOME, sight, START) is given_up
 
 
 def test_keys_of_a_later_controller_are_read_over() -> None:

@@ -2,19 +2,40 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
 from infra.fleet.controller.actions import Decision, PoolFigures, Report
-from infra.fleet.controller.creates import FIRST, FLOOR, LONGEST, exhausted, failed, wait
+from infra.fleet.controller.creates import (
+    FIRST,
+    FLOOR,
+    LONGEST,
+    backoff_left,
+    exhausted,
+    failed,
+    is_there,
+    wait,
+    with_ended,
+)
 from infra.fleet.controller.decide import MAX_ENTRIES, MAX_EVENTS, decide
-from infra.fleet.controller.events import EventKind, FleetEvent
-from infra.fleet.controller.keys import BackoffKey, NodeKey, OwnRule
-from infra.fleet.controller.memory import EMPTY, Backoff, Memory, NodeMemory, VmMemory
-from infra.fleet.controller.observed import Trouble
+from infra.fleet.controller.events import LENGTH, EventKind, FleetEvent
+from infra.fleet.controller.keys import (
+    BackoffKey,
+    FindingKey,
+    NodeKey,
+    OrphanKey,
+    OwnRule,
+    RunnerKey,
+    SourceKind,
+    SourceName,
+)
+from infra.fleet.controller.memory import EMPTY, LAG, SILENT, Backoff, Creating, Memory, NodeMemory, Suspect, VmMemory
+from infra.fleet.controller.observed import CreateEnded, Trouble, unknown
 from infra.fleet.controller.rules import fallbacks
+from infra.fleet.controller.sorting import is_ours, sort
 from infra.fleet.operator_requests import DrainRequest, OperatorRequests
 from infra.model.catalogue import CapacityKind
 from tests.fleet.controller.given_fleet import (
@@ -27,15 +48,33 @@ from tests.fleet.controller.given_fleet import (
     minutes,
     node,
     nodes,
+    place,
     runner,
     seen,
     served,
 )
 
+MADE = "2026-11-21T10:00:00Z"
 SECOND = timedelta(seconds=1)
 WEEK, DAY = timedelta(days=7), timedelta(days=1)
 HERE = BackoffKey(HOME, V5E.name, CapacityKind.PREEMPTIBLE)
 GONE = "gone-us-west4-a-0"
+DARK = unknown("503")
+
+
+def known(at: datetime = START, *, created: str = MADE, state: str = "READY") -> NodeMemory:
+    """A node of the fleet as it was listed since then."""
+    return NodeMemory(
+        state=state,
+        accelerator=V5E.name,
+        capacity=CapacityKind.PREEMPTIBLE,
+        ours=True,
+        first_seen=at,
+        since=at,
+        seen=at,
+        health="HEALTHY",
+        created=created,
+    )
 
 
 def drains(minutes_left: float) -> Decision:
@@ -74,6 +113,7 @@ def test_a_finding_is_told_once_and_stands_since_it_was_first_seen() -> None:
         memory = decision.memory
         found = [(each.subject, each.since) for each in decision.findings]
         told.append((found, [each.subject for each in decision.actions if isinstance(each, Report)]))
+        assert memory.reported == {FindingKey(each.rule, each.subject): each.since for each in decision.findings}
     again = START + minutes(3)
     assert told == [([("a", START)], ["a"]), ([("a", START)], []), ([], []), ([("a", again)], ["a"])]
 
@@ -157,6 +197,40 @@ def test_of_more_vms_than_are_remembered_those_last_seen_stay() -> None:
     assert f"flood-{MAX_ENTRIES - 2}" in kept
 
 
+def test_of_more_suspects_than_are_remembered_the_youngest_stay() -> None:
+    ages = {RunnerKey("orgs/a-lab", number): minutes(number) for number in range(MAX_ENTRIES + 1)}
+    suspects: dict[OrphanKey | RunnerKey, Suspect] = {key: Suspect(since=START - ago) for key, ago in ages.items()}
+    desired = fleet(1)
+    deaf = seen(desired, runners=(), github=unknown("502"))
+    kept = decide(desired, deaf, Memory(suspects=suspects), START).memory.suspects
+    assert suspects.keys() - kept.keys() == {RunnerKey("orgs/a-lab", MAX_ENTRIES)}
+
+
+def given_up(silent: timedelta, *, lost: str = AWAY) -> set[str]:
+    """The zones of which anything is remembered, where a zone without slots has been silent for so long."""
+    desired = fleet(1)
+    keys = [NodeKey(zone, GONE) for zone in (HOME, AWAY)]
+    memory = Memory(
+        reported={FindingKey.unknown(SourceName(SourceKind.ZONE, AWAY)): START - silent},
+        nodes={key: known() for key in keys},
+        suspects={OrphanKey(key, MADE): Suspect(since=START) for key in keys},
+        vms={GONE: VmMemory(seen=START, tried={HOME: START, AWAY: START})},
+        zones={HOME: START, AWAY: START},
+    )
+    observed = seen(desired, zones={HOME: DARK, AWAY: DARK}, requests=OperatorRequests(lost={lost: "ada"}))
+    kept = decide(desired, observed, memory, START).memory
+    found = {key.zone for key in kept.nodes if key.name == GONE}
+    assert {each.node.zone for each in kept.suspects if isinstance(each, OrphanKey)} == found
+    assert kept.vms[GONE].tried.keys() == found
+    return found
+
+
+def test_what_was_in_a_zone_that_people_gave_up_is_forgotten_once_it_has_been_silent() -> None:
+    assert given_up(SILENT) == {HOME}
+    assert given_up(SILENT - SECOND) == {HOME, AWAY}
+    assert given_up(SILENT, lost="us-east1-a") == {HOME, AWAY}, "its word is of another"
+
+
 def test_of_more_events_than_are_remembered_the_last_stay() -> None:
     told = tuple(
         FleetEvent(at=START, subject=str(index), what="", kind=EventKind.NOT_MADE) for index in range(MAX_EVENTS + 1)
@@ -170,19 +244,10 @@ def test_a_clock_that_went_back_by_a_minute_changes_nothing_and_by_more_brings_a
     def clocked(ahead: timedelta) -> NodeMemory:
         at = START + ahead
         name = fleet(1).slots[0].name
-        known = NodeMemory(
-            state="READY",
-            accelerator=V5E.name,
-            capacity=CapacityKind.PREEMPTIBLE,
-            ours=True,
-            first_seen=at,
-            since=at,
-            seen=at,
-            health="HEALTHY",
-            created="2026-11-21T10:00:00Z",
-        )
-        return after(Memory(last=at, nodes={NodeKey(HOME, name): known})).nodes[NodeKey(HOME, name)]
+        return after(Memory(last=at, nodes={NodeKey(HOME, name): known(at)})).nodes[NodeKey(HOME, name)]
 
+    times = (START + minutes(1), START + minutes(2))
+    assert after(Memory(last=times[1], replacements={"tpu-ci": times})).replacements == {"tpu-ci": (START, START)}
     assert clocked(minutes(1)).since == START + minutes(1)
     assert clocked(minutes(1) + SECOND).since == START
 
@@ -201,6 +266,93 @@ def test_a_wait_grows_to_its_bound_is_never_shorter_than_a_sweep_and_differs_bet
             assert FLOOR <= drawn <= min(longest, FIRST * 2**failures)
         assert drawn == wait(HERE, failures, trouble) != wait(other, failures, trouble)
     assert max(wait(HERE, failures, trouble) for failures in range(9, 40)) > LONGEST[trouble] * 0.9
+
+
+ASKED = Creating(zone=HOME, capacity=CapacityKind.PREEMPTIBLE, at=START - minutes(3))
+
+
+def ended(zone: str = HOME, trouble: Trouble | None = Trouble.QUOTA) -> Memory:
+    """The memory of a create that is under way at home, after one of that VM ended so."""
+    desired = fleet(1)
+    name = desired.slots[0].name
+    over = CreateEnded(slot=name, zone=zone, trouble=trouble, text="quota " + LENGTH * "x")
+    return with_ended(Memory(creating={name: ASKED}), desired, seen(desired, ended=(over,)), START)
+
+
+def test_a_create_that_failed_is_an_event_and_a_wait_and_no_other_end_is() -> None:
+    memory, name = ended(), fleet(1).slots[0].name
+    text = "quota " + (LENGTH - 6) * "x"
+    told = FleetEvent(at=START, subject=name, what=text, kind=EventKind.NOT_MADE, zone=HOME, trouble=Trouble.QUOTA)
+    assert memory.events == (told,)
+    assert (memory.creating, memory.backoff.keys()) == ({}, {HERE})
+    for other in (ended(zone=AWAY), ended(trouble=None), ended(zone=AWAY, trouble=None)):
+        assert (other.events, other.creating, other.backoff) == ((), {name: ASKED}, {})
+
+
+@pytest.mark.parametrize(
+    ("state", "made", "before", "zone", "there"),
+    [
+        ("CREATING", "2", None, HOME, True),
+        ("READY", "1", "1", HOME, True),
+        ("PREEMPTED", "1", None, HOME, False),
+        ("DELETING", "1", None, HOME, False),
+        ("DELETING", "1", "1", HOME, False),
+        ("PREEMPTED", "1", "1", HOME, False),
+        ("DELETING", "2", "1", HOME, True),
+        ("PREEMPTED", "2", "1", HOME, True),
+        ("READY", "2", "1", AWAY, False),
+    ],
+)
+def test_a_create_is_over_once_its_zone_lists_what_it_made_and_not_what_was_before(
+    state: str, made: str, before: str | None, zone: str, there: bool
+) -> None:
+    desired = fleet(1)
+    name = desired.slots[0].name
+    memory = Memory(nodes={NodeKey(HOME, name): known(created=before)} if before else {})
+    observed = seen(desired, nodes=(node(name, state, zone=zone, created=made),))
+    assert is_there(name, ASKED, memory, observed, START) is there
+    assert is_there(name, ASKED, memory, observed, ASKED.at + LAG), "then it is too long ago"
+
+
+def test_a_vm_that_becomes_ready_ends_the_wait_of_its_place_and_one_that_was_ready_does_not() -> None:
+    desired = fleet(1)
+    name = desired.slots[0].name
+    here = node(name)
+
+    def left(state: str, before: NodeMemory | None) -> set[str]:
+        there = BackoffKey(AWAY, V5E.name, CapacityKind.PREEMPTIBLE)
+        nodes_before = {here.key: before} if before else {}
+        memory = Memory(backoff={HERE: entry(), there: entry()}, nodes=nodes_before)
+        fleet_nodes = sort(desired, seen(desired, nodes=(replace(here, state=state),)))
+        return {key.zone for key in backoff_left(memory, desired, fleet_nodes)}
+
+    assert left("READY", None) == {AWAY}
+    assert left("READY", known(state="CREATING")) == {AWAY}
+    assert left("READY", known(created="before")) == {AWAY}
+    assert left("READY", known()) == {HOME, AWAY}
+    assert left("CREATING", None) == {HOME, AWAY}
+
+
+def test_of_two_nodes_of_one_slot_the_living_the_ready_the_one_at_home_and_the_elder_stays() -> None:
+    desired = fleet(1, fallbacks=(place(AWAY),))
+    name = desired.slots[0].name
+
+    def stays(home: str, away: str) -> str | None:
+        found = sort(desired, seen(desired, nodes=(node(name, home), node(name, away, zone=AWAY))))
+        chosen = found.slots[name]
+        assert len(found.orphans) == 1
+        return chosen.zone if chosen else None
+
+    assert stays("READY", "READY") == stays("CREATING", "CREATING") == stays("READY", "CREATING") == HOME
+    assert stays("CREATING", "READY") == stays("PREEMPTED", "CREATING") == AWAY
+
+
+def test_a_node_is_ours_by_its_label_unless_it_names_another_stack() -> None:
+    mine = {"tidepool-managed": "true"}
+    assert is_ours(node("a", labels=mine), "ci")
+    assert is_ours(node("a", labels=mine | {"tidepool-stack": "ci"}), "ci")
+    assert not is_ours(node("a", labels=mine | {"tidepool-stack": "nightly"}), "ci")
+    assert not is_ours(node("a", labels={"tidepool-stack": "ci"}), "ci")
 
 
 def entry(**given: Any) -> Backoff:

@@ -13,7 +13,7 @@ from infra.fleet.controller.actions import Decision, subject
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import ControllerSettings, Desired
 from infra.fleet.controller.memory import EMPTY
-from infra.fleet.controller.observed import KNOWN, Observed, unknown
+from infra.fleet.controller.observed import KNOWN, NodeSeen, Observed, RunnerSeen, unknown
 from infra.fleet.operator_requests import DrainRequest, OperatorRequests
 from infra.fleet.reports import Phase, ReportSeen
 from infra.fleet.versions import PoolVersion
@@ -91,6 +91,15 @@ TRAINING = fleet(slots=tuple(replace(each, serves=()) for each in FLEET.slots))
 ONE = fleet(1)
 WAITS = ReportSeen(vm=VM, pool="tpu-ci", phase=Phase.PULLING, at=START)
 IMAGELESS = seen(ONE, runners=(), reports={VM: WAITS}, targets={"tpu-ci": PoolVersion()})
+WINDOWED = fleet(6, closed=(slot(6),), settings=ControllerSettings(job=20))
+CLOSED = node(f"tpu-ci-{HOME}-6")
+
+
+def over(vm: NodeSeen, *at: float, done: str = "", runners: tuple[RunnerSeen, ...] = (), **given: Any) -> Case:
+    """A VM of a window that is over, beside a fleet that serves."""
+    observed = beside(vm, runners=(*served(FLEET), *runners), **given)
+    return Case(observed=observed, at=at, desired=WINDOWED, done=done, about=vm.name)
+
 
 CASES: dict[str, Case] = {
     "slot-preempted": Case(observed=state("PREEMPTED"), done="Recreate"),
@@ -170,6 +179,16 @@ CASES: dict[str, Case] = {
         about=AT_ORPHAN,
     ),
     "orphan-idle": Case(observed=beside(ORPHAN), at=(0, 10), done="Delete", about=AT_ORPHAN),
+    "window-deleting": over(replace(CLOSED, state="DELETING"), 0, 60),
+    "window-engine": over(CLOSED, 0, 60, engine="an update"),
+    "window-dead": over(replace(CLOSED, state="PREEMPTED"), 0, done="Delete"),
+    "window-hidden": over(replace(CLOSED, state="HIDDEN"), 0, done="Report"),
+    "window-unheard": over(CLOSED, 0, 60, github=unknown("502")),
+    "window-undrained": over(CLOSED, 0, done="Drain", runners=(runner(CLOSED.name),)),
+    "window-at-work": over(CLOSED, 0, 20, done="Delete", reports=at_work(CLOSED.name, 10).reports),
+    "window-busy": over(CLOSED, 0, 20, done="Report", runners=(runner(CLOSED.name, busy=True),)),
+    "window-draining": over(CLOSED, 0, 10, done="Delete", runners=(runner(CLOSED.name),)),
+    "window-idle": over(CLOSED, 0, done="Delete"),
     "run-deleting": Case(observed=beside(node("run-1", "DELETING", labels=RUN)), at=(0, 90), about="run-1"),
     "run-expired": Case(observed=beside(node("run-1", labels=RUN)), at=(60,), done="Delete", about="run-1"),
     "run-current": Case(observed=beside(node("run-1", labels=RUN)), at=(59,), about="run-1"),

@@ -176,3 +176,18 @@ def test_a_destroy_foretold_says_what_goes_and_not_the_provider_that_nobody_decl
     foretold = world.engine().preview_destroy()
     assert {each.name for each in foretold.steps} == {"a", "b", "c", "net", "tidepool-ci"}
     assert {each.op for each in foretold.steps} == {Op.DELETE}
+
+
+def test_what_was_deleted_for_a_replacement_that_failed_is_forgotten_with_all_that_it_needs(world: World) -> None:
+    def program(size: str) -> None:
+        Vm("a", size=size, net=Net("net", fixed="n").link)
+
+    world.run(lambda: program("small"))
+    world.cloud.failing["create vm/a"] = "no more capacity"
+    world.program = lambda: program("big")
+    assert world.up().failed
+    assert world.state["a"]["pendingReplacement"]
+    plan = world.destroy()
+    assert "a" not in ops(plan)
+    assert (step(plan, "net").op, plan.failed) == (Op.DELETE, False)
+    assert world.cloud.verbs("delete") == ["delete vm/a", "delete net/n"]

@@ -480,7 +480,7 @@ def test_adoption_keeps_components_and_outputs_as_they_were(world: World) -> Non
     world.run(records("1"))
     before = world.preview()
     world.program = records("2")
-    world.engine().adopt(Options())
+    world.engine().adopt(Options(standing=frozenset({"vm/z"})))
     assert world.state["record"]["inputs"] == {"value": "1"}
     assert world.state["record"]["outputs"] == {"told": "1"}
     assert world.engine().outputs() == before.outputs == {"value": "1"}

@@ -1,15 +1,17 @@
-"""The controllers of JobSet and Kueue, run beside a real control plane on loopback.
+"""The controllers of JobSet, Kueue, LeaderWorkerSet and Dask, run beside a real control plane on loopback.
 
-They are programs of others and no part of this repository: TIDEPOOL_JOBSET and TIDEPOOL_KUEUE name a folder each, with
-the release's program as `manager` and what the release installs as `manifests.yaml`. Kueue is told what the stack tells
-its chart; only addresses are this machine's. They write certificates where their containers would, to /visibility and
-below /tmp; what a kubelet would mount there is copied.
+They are programs of others and no part of this repository: TIDEPOOL_JOBSET, TIDEPOOL_KUEUE and TIDEPOOL_LWS name a
+folder each, with the release's program as `manager` and what the release installs as `manifests.yaml`; TIDEPOOL_DASK
+names a Python that has dask-kubernetes. Kueue is told what the stack tells its chart; only addresses are this
+machine's. They write certificates where their containers would, to /visibility and below /tmp; what a kubelet would
+mount there is copied.
 """
 
 from __future__ import annotations
 
 import base64
 import os
+import subprocess
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,10 +28,18 @@ from tests.local.kubernetes.real_control_plane import free_port, running, until
 
 JOBSET: Final = "TIDEPOOL_JOBSET"
 KUEUE: Final = "TIDEPOOL_KUEUE"
+LWS: Final = "TIDEPOOL_LWS"
+DASK: Final = "TIDEPOOL_DASK"
 _CERTIFICATES: Final = "/tmp/k8s-webhook-server/serving-certs"
 """JobSet has no other place for it."""
 _LEFT_OUT: Final = ("Deployment", "ServiceMonitor")
 _VISIBILITY: Final = "visibilityServer"
+_DASK_FOLDER: Final = (
+    "from importlib.util import find_spec\n"
+    "from pathlib import Path\n"
+    "home = Path(find_spec('dask_kubernetes').origin).parent\n"
+    "print(home / 'operator' / 'deployment' / 'helm' / 'dask-kubernetes-operator' / 'crds')\n"
+)
 _FIRST: Final = ("Namespace", "CustomResourceDefinition", "Service")
 
 
@@ -61,6 +71,40 @@ def running_kueue(folder: Path, kubeconfig: Path, config: StackConfig) -> Genera
 
 
 @contextmanager
+def running_lws(folder: Path, kubeconfig: Path) -> Generator[None]:
+    """The same of LeaderWorkerSet."""
+    here = _addresses()
+    here["webhook"]["certDir"] = str(folder / "lws-certificates")
+    settings = {
+        "apiVersion": "config.lws.x-k8s.io/v1alpha1",
+        "kind": "Configuration",
+        "internalCertManagement": {"enable": True},
+        **here,
+    }
+    with _running(LWS, "lws", settings, folder, ClusterApi(str(kubeconfig)), kubeconfig):
+        yield
+
+
+@contextmanager
+def running_dask(folder: Path, kubeconfig: Path) -> Generator[None]:
+    """Install the definitions of the wheel and run its operator, as its image does."""
+    python = os.environ.get(DASK) or lacking(f"{DASK} names no Python with dask-kubernetes")
+    found = subprocess.run([python, "-c", _DASK_FOLDER], check=True, capture_output=True, text=True)
+    api = ClusterApi(str(kubeconfig))
+    for path in sorted(Path(found.stdout.strip()).glob("*.yaml")):
+        body = yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader)
+        api.call("POST", _path(api, body), body)
+    alive = f"http://127.0.0.1:{free_port()}/healthz"
+    command = [
+        python, "-m", "kopf", "run", "-m", "dask_kubernetes.operator.controller", "--all-namespaces", "--standalone",
+        "--liveness", alive,
+    ]  # fmt: skip
+    with running(folder, "dask", command, KUBECONFIG=str(kubeconfig)):
+        until(lambda: _is_ready(alive), folder / "dask.log")
+        yield
+
+
+@contextmanager
 def _running(
     variable: str, name: str, settings: Mapping[str, Any], folder: Path, api: ClusterApi, kubeconfig: Path
 ) -> Generator[None]:
@@ -73,7 +117,7 @@ def _running(
     command = [str(home / "manager"), "--config", str(said), "--kubeconfig", str(kubeconfig)]
     with running(folder, name, command):
         until(lambda: _is_mounted(api, name, Path(settings["webhook"]["certDir"])), log)
-        until(lambda: _is_ready(settings["health"]["healthProbeBindAddress"]), log)
+        until(lambda: _is_ready(f"http://{settings['health']['healthProbeBindAddress']}/readyz"), log)
         yield
 
 
@@ -128,9 +172,9 @@ def _is_mounted(api: ClusterApi, name: str, folder: Path) -> bool:
     return "tls.crt" in data
 
 
-def _is_ready(address: str) -> bool:
+def _is_ready(url: str) -> bool:
     try:
-        return urllib3.request("GET", f"http://{address}/readyz", retries=False).status == 200
+        return urllib3.request("GET", url, retries=False).status == 200
     except urllib3.exceptions.HTTPError:
         return False
 

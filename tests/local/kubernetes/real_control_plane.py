@@ -86,6 +86,9 @@ def _serve(folder: Path, program: Path, store: str, ends: ExitStack) -> dict[str
         "--service-account-key-file", str(folder / "accounts.pub"),
         "--service-account-signing-key-file", str(folder / "accounts.key"),
         "--token-auth-file", str(folder / "tokens.csv"), "--authorization-mode=RBAC", "--endpoint-reconciler-type=none",
+        # etcd 3.4 cannot tell how far a watch is: each of kwok's would end at once, and begin again ever later.
+        "--feature-gates=WatchList=false",
+        "--allow-privileged=true",  # as on GKE
         *proxy,
     ]))  # fmt: skip
     certificate = folder / "certificates" / "apiserver.crt"
@@ -149,11 +152,11 @@ def _stages(*, completes: bool) -> list[Path]:
 
 
 @contextmanager
-def running(folder: Path, name: str, command: list[str]) -> Generator[None]:
+def running(folder: Path, name: str, command: list[str], **variables: str) -> Generator[None]:
     """A program with its log, NAME.log; it is told to end afterwards."""
     with (folder / f"{name}.log").open("wb") as log:
         # etcd 3.4 cannot tell how far a watch is, which lists that are streamed need.
-        environ = {**os.environ, "KUBE_FEATURE_WatchListClient": "false"}
+        environ = {**os.environ, "KUBE_FEATURE_WatchListClient": "false", **variables}
         process = subprocess.Popen(command, stdout=log, stderr=log, cwd=folder, env=environ)
         try:
             yield

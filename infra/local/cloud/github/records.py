@@ -16,7 +16,7 @@ from infra.local.cloud.store import Resource
 
 REPOSITORY, ISSUE, COMMENT, LABEL = "github.repository", "github.issue", "github.comment", "github.label"
 RUN, ARTIFACT, RUNNER, TOKEN, RATE = "github.run", "github.artifact", "github.runner", "github.token", "github.rate"
-COLLABORATOR, DISPATCH = "github.collaborator", "github.dispatch"
+COLLABORATOR, DISPATCH, STATUS = "github.collaborator", "github.dispatch", "github.status"
 APP, ORGANIZATION, GROUP, JOB = "github.app", "github.organization", "github.group", "github.job"
 NO_COLOR = "ededed"
 

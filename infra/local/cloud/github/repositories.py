@@ -8,6 +8,7 @@ from infra.local.cloud.github.routes import (
     Ask,
     GitHubAnswer,
     GitHubError,
+    Made,
     Paged,
     Redirect,
     missing,
@@ -191,3 +192,40 @@ def _artifact_json(ask: Ask, found: Resource) -> JsonObject:
         "workflow_run": {"id": found.body["run"]},
         "created_at": records.stamp(found.created),
     }
+
+
+# https://docs.github.com/rest/commits/statuses, read 2026-11-23.
+_STATES = frozenset({"error", "failure", "pending", "success"})
+_LONGEST_DESCRIPTION = 140
+
+
+@serves("POST", _REPO + "/statuses/{sha}")
+def create_status(ask: Ask) -> GitHubAnswer:
+    """A status of a commit; of one context the newest counts, and the older ones stay."""
+    ask.demand("statuses")
+    said = {
+        "state": ask.text("Status", "state"),
+        "context": ask.text("Status", "context", "default"),
+        "description": ask.text("Status", "description", ""),
+        "target_url": ask.body.get("target_url"),
+    }
+    if said["state"] not in _STATES:
+        raise unprocessable("Status", "state", "invalid")
+    if len(said["description"]) > _LONGEST_DESCRIPTION:
+        raise unprocessable("Status", "description", "custom", message="description is too long (maximum is 140)")
+    content = {"id": records.next_id(ask.cloud), "sha": ask.ids["sha"], **said}
+    ask.cloud.store.insert(records.STATUS, records.key(ask.repo, content["id"]), content, now=ask.cloud.now)
+    return Made(_status_json(content))
+
+
+@serves("GET", _REPO + "/commits/{sha}/statuses")
+def list_statuses(ask: Ask) -> GitHubAnswer:
+    """The newest first."""
+    found = [
+        each.body for each in records.each(ask.cloud, records.STATUS, ask.repo) if each.body["sha"] == ask.ids["sha"]
+    ]
+    return Paged([_status_json(each) for each in reversed(found)])
+
+
+def _status_json(status: JsonObject) -> JsonObject:
+    return {key: value for key, value in status.items() if key != "sha"}

@@ -1,0 +1,56 @@
+"""`./tidepool cost`: what a month costs, by run, suite and pool, and what it will have cost at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from infra.cli import options
+from infra.cli.call import Invocation, called
+from infra.cli.echo import columns
+from infra.model.usage import Line, MonthCost
+from infra.operations.money import cost
+
+_SHOWN = 15
+
+
+@click.command()
+@click.argument("stacks", metavar="[STACK]...", nargs=-1)
+@click.option("--month", default="", metavar="YYYY-MM", help="Which month, in UTC; this one if not given.")
+@options.cloud_option
+@options.json_option
+@called
+def command(call: Invocation, *, stacks: tuple[str, ...], month: str) -> int:
+    """Say what a month costs by list prices: the VMs that stood, by run, suite and pool, and the forecast.
+
+    VMs of runs are those in the records of their days; VMs of pools those that the controller remembers. Exit code 1
+    where a budget is spent, or will be by the forecast.
+    """
+    found = cost(stacks, month, call.cloud, call.teller)
+    lines = [line for each in found for line in _lines(each)]
+    over = any(each.over_budget for each in found)
+    return call.end({"stacks": [each.to_json() for each in found]}, *lines, failed=over)
+
+
+def _lines(each: MonthCost) -> Iterator[str]:
+    total = each.total
+    yield f"{each.stack} in {each.month}: ${total.usd:.2f} until {each.until:%d %b %H:%M} UTC, {total.vms} VMs"
+    if each.forecast is not None:
+        yield f"  forecast to its end: ${each.forecast:.2f}"
+    if each.budget is not None:
+        over = "; over it" if each.over_budget else ""
+        yield f"  budget: ${each.budget:.2f} a month{over}"
+    if total.unpriced:
+        yield f"  not in it: {total.unpriced / 3600:.1f} hours for which no price is published"
+    for title, found in (("POOL", each.pools), ("SUITE", each.suites), ("RUN", each.runs)):
+        yield from (
+            f"  {line}" for line in columns((title, "VMS", "HOURS", "USD"), [_row(one) for one in found[:_SHOWN]])
+        )
+        if len(found) > _SHOWN:
+            yield f"  ... and {len(found) - _SHOWN} more; --json has all"
+    yield f"  by list prices of {each.priced}; disks, traffic and discounts are not counted"
+
+
+def _row(line: Line) -> tuple[str, ...]:
+    return line.key, str(line.vms), f"{line.rounded_hours:.2f}", f"{line.rounded:.4f}"

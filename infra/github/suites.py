@@ -1,0 +1,67 @@
+"""What GitHub shows of a suite's run: one issue while it is broken, and on a pull request a comment and a status."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from infra.github import sticky
+from infra.github.artifact import cut, harmless
+from infra.github.client import PostingPlace, failures_told
+from infra.github.issues import IssueText, Told, follow
+from infra.github.labels import Look
+from infra.github.sticky import LONGEST, Posted
+
+LABELS: Final = {
+    "ci-failure": Look("d93f0b", "Tests of the main branch fail, or became slower"),
+    "tidepool-results": Look("5319e7", "Told of by the results of test runs"),
+}
+STATE = Literal["success", "failure", "pending", "error"]
+_MOST_STATUS: Final = 140
+_ROOM: Final = 512
+"""For markers and what stands around the text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteText:
+    """What is told of a suite. title: of the issue. status: one line. failed: whether somebody has to act."""
+
+    suite: str
+    title: str
+    markdown: str
+    status: str
+    failed: bool
+    link: str = ""
+
+
+def tell_main(place: PostingPlace, told: SuiteText) -> Told:
+    """Let the suite's issue say what is wrong on the main branch; closed when nothing is."""
+    marker = f"<!-- tidepool:suite:{told.suite} -->"
+    body = f"{marker}\n{_fitting(told.markdown)}\n\nThis issue follows the suite and closes by itself."
+    text = IssueText(title=told.title, body=body) if told.failed else None
+    with failures_told(f"telling of the suite {told.suite}"):
+        return follow(place, marker, LABELS, text)
+
+
+def tell_pull(place: PostingPlace, pull: int, told: SuiteText) -> Posted:
+    """Let the pull request have one comment of the suite."""
+    return sticky.post(place, pull, _fitting(told.markdown), marker=f"<!-- tidepool:results:{told.suite} -->")
+
+
+def set_status(place: PostingPlace, commit: str, told: SuiteText) -> STATE:
+    """Give a commit the status of the suite; GitHub keeps the newest of a name."""
+    state: STATE = "failure" if told.failed else "success"
+    body = {
+        "state": state,
+        "context": f"tidepool/{told.suite}",
+        "description": told.status[:_MOST_STATUS],
+        **({"target_url": told.link} if told.link else {}),
+    }
+    with failures_told(f"setting the status of {commit}"):
+        place.ask("POST", f"statuses/{commit}", body)
+    return state
+
+
+def _fitting(markdown: str) -> str:
+    """Of what a stranger's tests may have named: without effect, and short enough."""
+    return cut(harmless(markdown), LONGEST - _ROOM)

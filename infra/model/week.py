@@ -1,0 +1,182 @@
+"""Days ahead of stacks with windows: what stands when, chips by the hour, what limits leave, and dollars.
+
+Owns the derivation, of stack files alone. Does not own when windows are open (windows), nor how a week is drawn (pages,
+preview). Dollars are list prices; what stands early and what drains late is not in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from infra.model.catalogue import CapacityKind
+from infra.model.cost import slices_cost
+from infra.model.json_shape import CamelShape
+from infra.model.ledger import account
+from infra.model.schema import Pool, StackConfig, Window
+from infra.model.windows import openings, peak
+
+DAYS = 7
+HOUR = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing(CamelShape):
+    """VMs of a pool that stand from one instant to another, in UTC. window: None for those that always stand.
+
+    usd: what they cost in that time; 0 where they are reserved, None where no price is published.
+    """
+
+    stack: str
+    pool: str
+    zone: str
+    window: str | None
+    accelerator: str
+    generation: str
+    capacity: str
+    start: datetime
+    end: datetime
+    vms: int
+    chips: int
+    usd: Decimal | None
+
+    @property
+    def hours(self) -> Decimal:
+        return Decimal(int((self.end - self.start).total_seconds())) / 3600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChipHour(CamelShape):
+    """The most chips of one generation that stand in a zone at any instant of an hour."""
+
+    at: datetime
+    zone: str
+    generation: str
+    chips: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Headroom(CamelShape):
+    """A limit in these days. used: the most chips that draw on it at once, what is held elsewhere with them.
+
+    at: the first instant at which it is so.
+    """
+
+    project: str
+    zone: str
+    generation: str
+    kind: str
+    chips: int
+    used: int
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Week(CamelShape):
+    """Days from `begin` to `end`, of stacks that were asked for. usd: of all that has a published price."""
+
+    begin: datetime
+    end: datetime
+    stacks: tuple[str, ...]
+    standing: tuple[Standing, ...]
+    chip_hours: tuple[ChipHour, ...]
+    limits: tuple[Headroom, ...]
+    usd: Decimal
+    unpriced: tuple[str, ...]
+
+
+def week(
+    configs: Sequence[StackConfig], begin: datetime, *, days: int = DAYS, others: Sequence[StackConfig] = ()
+) -> Week:
+    """The days from an instant on. others: stacks that are not shown and draw on the same limits."""
+    end = begin + timedelta(days=days)
+    rows = tuple(each for config in configs for pool in config.pools for each in standing(config, pool, begin, end))
+    return Week(
+        begin=begin,
+        end=end,
+        stacks=tuple(config.stack for config in configs),
+        standing=rows,
+        chip_hours=tuple(_chip_hours(rows, begin, end)),
+        limits=tuple(_limits(configs, others, begin, end)),
+        usd=sum((each.usd or Decimal(0) for each in rows), Decimal(0)),
+        unpriced=tuple(sorted({each.pool for each in rows if each.usd is None})),
+    )
+
+
+def standing(config: StackConfig, pool: Pool, begin: datetime, end: datetime) -> Iterator[Standing]:
+    """What a pool has from one instant to another, zone by zone: what always stands, then its windows, one by one."""
+    for zone, count in pool.zones.items():
+        if count:
+            yield _standing(config, pool, zone, None, count, begin, end)
+        for window in pool.windows:
+            if added := window.adds.get(zone, 0):
+                for each in openings(window, begin, end):
+                    part = each.within(begin, end)
+                    yield _standing(config, pool, zone, window, added, part.start, part.end)
+
+
+def _standing(
+    config: StackConfig, pool: Pool, zone: str, window: Window | None, vms: int, start: datetime, end: datetime
+) -> Standing:
+    hours = Decimal(int((end - start).total_seconds())) / 3600
+    reserved = pool.capacity.kind is CapacityKind.RESERVED
+    cost = None if reserved else slices_cost(pool.accelerator, zone, pool.capacity, vms, hours=hours)
+    return Standing(
+        stack=config.stack,
+        pool=pool.name,
+        zone=zone,
+        window=window.name if window else None,
+        accelerator=pool.accelerator.name,
+        generation=pool.accelerator.generation.name,
+        capacity=str(pool.capacity),
+        start=start,
+        end=end,
+        vms=vms,
+        chips=vms * pool.accelerator.chips,
+        usd=Decimal(0) if reserved else cost.hour * hours if cost else None,
+    )
+
+
+def _chip_hours(rows: Sequence[Standing], begin: datetime, end: datetime) -> Iterator[ChipHour]:
+    for generation, zone in sorted({(each.generation, each.zone) for each in rows}):
+        own = [each for each in rows if (each.generation, each.zone) == (generation, zone)]
+        at = begin
+        while at < end:
+            yield ChipHour(at=at, zone=zone, generation=generation, chips=_most(own, at, min(at + HOUR, end)))
+            at += HOUR
+
+
+def _most(rows: Sequence[Standing], begin: datetime, end: datetime) -> int:
+    there = [each for each in rows if each.start < end and begin < each.end]
+    return most_of([(each.start, each.end, each.chips) for each in there], begin)
+
+
+def most_of(spans: Sequence[tuple[datetime, datetime, int]], begin: datetime) -> int:
+    """The most that spans have together at any instant from `begin` on: from one instant to another, so many each."""
+    moments = {begin, *(start for start, _, _ in spans if start > begin)}
+    return max(sum(count for start, end, count in spans if start <= moment < end) for moment in moments)
+
+
+def _limits(
+    configs: Sequence[StackConfig], others: Sequence[StackConfig], begin: datetime, end: datetime
+) -> Iterator[Headroom]:
+    seen: set[tuple[str, ...]] = set()
+    for limit in (limit for config in configs for limit in (*config.reservations, *config.quotas)):
+        kind = getattr(limit, "kind", CapacityKind.RESERVED).value
+        identity = (limit.project, limit.zone, limit.generation.name, kind)
+        drawn = account(limit, (*configs, *others))
+        if identity in seen or not (drawn.used or drawn.windows):
+            continue
+        seen.add(identity)
+        most = peak([(each.window, each.chips) for each in drawn.windows], begin, end)
+        yield Headroom(
+            project=limit.project,
+            zone=limit.zone,
+            generation=limit.generation.name,
+            kind=kind,
+            chips=limit.chips,
+            used=drawn.used + most.amount,
+            at=most.at,
+        )

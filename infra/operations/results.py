@@ -1,0 +1,289 @@
+"""Results of test runs: taken in and kept, reported on, posted, and whether an earlier one may stand for a run.
+
+Owns where they are kept (a folder, or the bucket that a stack declares) and what of a checkout goes into them. What a
+result means is `infra.results`.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from infra.fleet.google import Clients, clients
+from infra.fleet.records import Records
+from infra.github import suites
+from infra.github.client import PostingPlace
+from infra.github.suites import SuiteText
+from infra.model.json_shape import JsonShape
+from infra.model.schema import Results, StackConfig
+from infra.operations.errors import Failure, Refusal
+from infra.operations.ports import SILENT, CloudName, Teller
+from infra.operations.session import open_cloud
+from infra.operations.stacks.stack_file import known_stacks, stack_file
+from infra.operations.workspace import workspace
+from infra.pages import health
+from infra.pages.badge import badge
+from infra.results import cache, markdown
+from infra.results.bench import Figures, figures
+from infra.results.board import board
+from infra.results.flaky import Quarantined
+from infra.results.intake import MOST_BYTES, joined, read_coverage, read_junit, read_timing
+from infra.results.judge import Report, judge
+from infra.results.store import Folder, Store
+from infra.results.suite_run import Outcome, ResultsError, SuiteRun, Test, document, mistakes
+
+STORE: Final = "TIDEPOOL_RESULTS"
+_BUCKET: Final = "gs://"
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """Objects of a bucket of Cloud Storage."""
+
+    records: Records
+
+    @property
+    def said(self) -> str:
+        return f"{_BUCKET}{self.records.bucket}"
+
+    def read(self, name: str) -> bytes | None:
+        found = self.records.read(name)
+        return None if found is None else found.content
+
+    def update(self, name: str, decide: Callable[[bytes | None], bytes]) -> None:
+        self.records.update(name, lambda body: json.loads(decide(None if body is None else document(body))))
+
+    def names(self, prefix: str) -> Iterator[str]:
+        return self.records.below(prefix)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResultsPlace:
+    """Results of one lab: where they are kept, and what the stack file says of suites."""
+
+    store: Store
+    declared: Results | None = None
+
+    @cached_property
+    def quarantine(self) -> tuple[Quarantined, ...]:
+        entries = self.declared.quarantine if self.declared else ()
+        return tuple(Quarantined(**dict(each)) for each in entries)
+
+    def inputs(self, suite: str) -> tuple[str, ...]:
+        found = next((each for each in self.declared.suites if each.name == suite), None) if self.declared else None
+        return found.inputs if found else ()
+
+
+def open_results(where: str, cloud: CloudName | None = None, teller: Teller = SILENT) -> ResultsPlace:
+    """Results at `gs://BUCKET` or in a folder; where nothing is said, in the bucket of the stack that declares one.
+
+    Where no stack does, in `results` below the home.
+    """
+    config = _declaring(where)
+    found = where or (f"{_BUCKET}{config.results.bucket.name}" if config and config.results else "")
+    if not found.startswith(_BUCKET):
+        folder = Path(found) if found else workspace().home / "results"
+        return ResultsPlace(store=Store(Folder(folder.absolute())), declared=config.results if config else None)
+    session = open_cloud(cloud, teller)
+    google: Clients = clients(config.project if config else "", session.endpoint)
+    records = Records(google=google, bucket=found.removeprefix(_BUCKET))
+    return ResultsPlace(store=Store(Bucket(records)), declared=config.results if config else None)
+
+
+def _declaring(where: str) -> StackConfig | None:
+    """The stack whose results these are: the one that declares the bucket, or the only one that declares any."""
+    having = [config for config in (stack_file(name).config for name in known_stacks()) if config.results]
+    named = [each for each in having if each.results and f"{_BUCKET}{each.results.bucket.name}" == where]
+    if not named and len(having) > 1:
+        raise Refusal(f"{', '.join(each.stack for each in having)} declare results; add --store gs://BUCKET")
+    return next(iter(named or having), None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFiles:
+    """What a run left behind: JUnit XML, coverage XML, timing JSON."""
+
+    junit: tuple[Path, ...] = ()
+    coverage: Path | None = None
+    timing: Path | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFacts:
+    """What of a run its files do not say. Texts as `infra.results.suite_run.SuiteRun` has them.
+
+    commit: empty for the checkout's own. at: when it began. more: `waited`, `vm`, `zone`, `versions`, `link`, `branch`,
+    `pull`, `ended`, `seconds`: what is given there wins over the files.
+    """
+
+    suite: str
+    run: str
+    hardware: str
+    commit: str = ""
+    at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+
+def publish(place: ResultsPlace, facts: RunFacts, files: RunFiles) -> SuiteRun:
+    """Take in what a run left behind, and keep it. Raises ResultsError for files that cannot be believed."""
+    said: dict[str, Any] = {}
+    tests: list[Test] = []
+    if files.timing is not None:
+        said = read_timing(_bytes(files.timing), files.timing.name)
+        tests += said.pop("tests")
+    for path in files.junit:
+        tests += read_junit(_bytes(path), path.name)
+    if files.coverage is not None:
+        said["coverage"] = read_coverage(_bytes(files.coverage), files.coverage.name)
+    found = joined(tests)
+    outcomes = {test.outcome for test in found}
+    ended = "passed" if Outcome.FAILED not in outcomes and outcomes & {Outcome.PASSED, Outcome.FLAKY} else "failed"
+    body = {"ended": ended, "seconds": sum(test.seconds for test in found), **said, **facts.more}
+    run = _made(place, facts, {**body, "tests": found})
+    place.store.keep(run)
+    return run
+
+
+def reuse(place: ResultsPlace, facts: RunFacts) -> SuiteRun | None:
+    """Keep an earlier result for this commit, whose declared inputs are the same; None where the suite must run."""
+    if not place.inputs(facts.suite):
+        raise Refusal(f"tidepool:results declares no inputs of the suite {facts.suite}, so nothing stands for a run")
+    asked = _made(place, facts, {"ended": "passed", "seconds": 0.0, **facts.more})
+    known = place.store.by_inputs(asked.suite, asked.inputs, asked.hardware)
+    found = cache.reusable(known, asked.versions)
+    if found is None:
+        return None
+    kept = found.model_copy(
+        update={
+            "run": asked.run, "commit": asked.commit, "tree": asked.tree, "branch": asked.branch, "pull": asked.pull,
+            "at": asked.at, "link": asked.link, "reused": found.run, "vm": None, "waited": None,
+        }
+    )  # fmt: skip
+    place.store.keep(kept)
+    return kept
+
+
+def report(place: ResultsPlace, suite: str, run: str = "", *, main: str = "main") -> Report:
+    """What is found of a run, of the suite's newest where none is named. Refusal where there is none."""
+    runs = place.store.runs(suite)
+    found = [each for each in runs if run in ("", each.run)]
+    if not found:
+        known = ", ".join(place.store.suites()) or "none yet"
+        raise Refusal(f"{place.store.objects.said} has no run {run or 'at all'} of suite {suite!r}; suites: {known}")
+    return judge(found[-1], runs, place.quarantine, datetime.now(UTC), main=main)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Posted(JsonShape):
+    """What was posted: the issue of the main branch, or the comment of a pull request; and a commit's status."""
+
+    issue: str = ""
+    comment: str = ""
+    status: str = ""
+
+
+def post(github: PostingPlace, told: Report, *, main: str = "main") -> Posted:
+    """Let GitHub show a report: on the main branch the suite's issue, on a pull request its comment and the status."""
+    run = told.run
+    text = SuiteText(
+        suite=run.suite,
+        title=markdown.issue_title(told),
+        markdown=markdown.markdown(told),
+        status=markdown.status_text(told),
+        failed=told.failed,
+        link=run.link,
+    )
+    if run.pull is not None:
+        done = Posted(comment=suites.tell_pull(github, run.pull, text).outcome)
+        return replace(done, status=suites.set_status(github, run.commit, text))
+    if run.branch != main:
+        return Posted(status=suites.set_status(github, run.commit, text))
+    told_issue = suites.tell_main(github, text)
+    return Posted(issue=f"{told_issue.outcome}{f' #{told_issue.number}' if told_issue.number else ''}")
+
+
+def write_outputs(told: Report, summary: Path | None, badges: Path | None) -> list[Path]:
+    """Add to a job's summary, and write the badges of a suite: how it ended, and its coverage."""
+    if summary is not None:
+        with summary.open("a", encoding="utf-8") as file:
+            file.write(markdown.markdown(told))
+    if badges is None:
+        return []
+    badges.mkdir(parents=True, exist_ok=True)
+    run = told.run
+    state = ("failing", "bad") if not run.green else ("slower", "warning") if told.failed else ("passing", "good")
+    made = {f"{run.suite}.svg": badge(run.suite, *state)}
+    if run.coverage is not None:
+        made[f"{run.suite}-coverage.svg"] = badge("coverage", f"{run.coverage:.0f} %", "muted")
+    for name, svg in made.items():
+        (badges / name).write_text(svg, encoding="utf-8")
+    return [badges / name for name in sorted(made)]
+
+
+def _made(place: ResultsPlace, facts: RunFacts, body: Mapping[str, Any]) -> SuiteRun:
+    commit = facts.commit or _git("rev-parse", "HEAD").strip()
+    tree = _git("rev-parse", f"{commit}^{{tree}}").strip()
+    inputs = place.inputs(facts.suite)
+    digest = cache.inputs_digest(_files(commit), inputs) if inputs else ""
+    try:
+        return SuiteRun(
+            suite=facts.suite, run=facts.run, commit=commit, tree=tree, at=facts.at, hardware=facts.hardware,
+            inputs=digest, **body,
+        )  # fmt: skip
+    except ValidationError as wrong:
+        raise ResultsError(f"run {facts.run!r} of suite {facts.suite!r} cannot be kept: {mistakes(wrong)}") from None
+
+
+def _files(commit: str) -> Iterator[tuple[str, str]]:
+    for line in _git("ls-tree", "-r", "-z", "--full-tree", commit).split("\0"):
+        facts, _, path = line.partition("\t")
+        if path:
+            yield path, facts.split()[2]
+
+
+def _git(*words_: str) -> str:
+    """In the working directory: results are of whatever repository a command stands in."""
+    done = subprocess.run(["git", *words_], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise Failure(f"`git {words_[0]}` failed: {done.stderr.strip()[:200]}; run it in the checkout that was tested")
+    return done.stdout
+
+
+def _bytes(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(MOST_BYTES + 1)
+
+
+def vm_time(path: Path) -> dict[str, Any]:
+    """The time of a VM by what `run-on --json` printed."""
+    try:
+        said = json.loads(_bytes(path))
+        return {
+            "accelerator": said["accelerator"], "zone": said["zone"], "capacity": said["capacity"],
+            "seconds": said["vmSeconds"],
+        }  # fmt: skip
+    except (ValueError, KeyError, TypeError):
+        raise ResultsError(f"{path.name} is not what `run-on --json` prints") from None
+
+
+def write_page(place: ResultsPlace, out: Path | None, *, main: str = "main") -> Path:
+    """All results as one page."""
+    now = datetime.now(UTC)
+    runs = {suite: place.store.runs(suite) for suite in place.store.suites()}
+    path = (out or workspace().home / "results.html").absolute()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(health.page(board(runs, place.quarantine, now, main=main)), encoding="utf-8")
+    return path
+
+
+def bench(series: int, seed: int) -> list[Figures]:
+    """How often reports cry wolf, and how soon they find a step."""
+    return list(figures(series, seed))

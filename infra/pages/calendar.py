@@ -1,0 +1,107 @@
+"""Days ahead as an SVG: chips by the hour, generation and zone with their limits, and dollars by the day.
+
+Chips are on a square-root scale, so that one chip of a night can be seen below a quota of many.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import datetime, timedelta
+from typing import Any, cast
+
+import altair as alt
+import vl_convert
+
+from infra.model.week import Week
+from infra.pages.theme import LIGHT, adaptive, chart_config
+
+_WIDTH, _HEIGHT, _MONEY = 860, 88, 96
+
+
+def calendar_svg(week: Week) -> str:
+    """The week as one SVG, light and dark."""
+    last = week.end - timedelta(minutes=1)
+    title = alt.Title(
+        f"{', '.join(week.stacks)}: {week.begin:%d %b} to {last:%d %b %Y}",
+        subtitle=f"Chips that stand, by the hour (UTC), and ${week.usd:,.2f} by list prices",
+        offset=14,
+    )
+    places = sorted({(each.generation, each.zone) for each in week.chip_hours})
+    generations = sorted({generation for generation, _ in places})
+    panels = [_chips(week, *place, LIGHT.series[generations.index(place[0]) % len(LIGHT.series)]) for place in places]
+    chart = alt.vconcat(*panels, _money(week), spacing=22, title=title, padding=16).configure(**chart_config())
+    return adaptive(vl_convert.vegalite_to_svg(cast("dict[str, Any]", chart.to_dict())))
+
+
+def _chips(week: Week, generation: str, zone: str, colour: str) -> Any:
+    own = [each for each in week.chip_hours if (each.generation, each.zone) == (generation, zone)]
+    rows = [{"at": _milliseconds(each.at), "chips": each.chips} for each in own]
+    rows.append({"at": _milliseconds(week.end), "chips": own[-1].chips})
+    limits = [each for each in week.limits if (each.generation, each.zone) == (generation, zone)]
+    lines = [{"chips": each.chips, "says": f"{each.kind} {_limit(each.kind)}: {each.chips:,}"} for each in limits]
+    most = max(1, *(each.chips for each in own), *(each.chips for each in limits))
+    scale = alt.Scale(type="sqrt", domain=[0, most])
+    ticks = sorted({0, max(each.chips for each in own), *(each.chips for each in limits)})
+    y = alt.Y("chips:Q", title=None, scale=scale, axis=alt.Axis(values=ticks, format="d", labelOverlap=False))
+    # The types of altair's methods promise less than what they give: a layer takes every chart without facets.
+    area: Any = alt.Chart(
+        alt.Data(values=rows), width=_WIDTH, height=_HEIGHT, title=_heading(f"{generation} chips in {zone}")
+    ).mark_area(interpolate="step-after", color=colour, line={"color": colour, "strokeWidth": 1}, opacity=0.85)
+    above: Any = alt.Chart(alt.Data(values=lines)).encode(y=alt.Y("chips:Q", scale=scale))
+    return alt.layer(
+        area.encode(x=_days(week), y=y),
+        above.mark_rule(color=LIGHT.limit, strokeDash=[6, 4], strokeWidth=1.5),
+        above.mark_text(color=LIGHT.limit, align="right", baseline="top", dy=4, fontSize=12).encode(
+            x=alt.value(_WIDTH), text="says:N"
+        ),
+    )
+
+
+def _money(week: Week) -> Any:
+    by_day: dict[str, float] = defaultdict(float)
+    day = week.begin
+    while day < week.end:
+        by_day[f"{day:%Y-%m-%dT%H:%M:%SZ}"] = sum(
+            float(each.usd or 0) * _share(each.start, each.end, day, day + timedelta(days=1)) for each in week.standing
+        )
+        day += timedelta(days=1)
+    rows = [{"at": at, "usd": round(usd, 2), "says": f"${usd:,.2f}"} for at, usd in by_day.items()]
+    heading = _heading("US dollars by day")
+    bars: Any = alt.Chart(alt.Data(values=rows), width=_WIDTH, height=_MONEY, title=heading).encode(
+        x=alt.X("utcyearmonthdate(at):O", title=None, axis=alt.Axis(format="%a %d", labelAngle=0)),
+        y=alt.Y("usd:Q", title=None, axis=alt.Axis(tickCount=3, format="$,.2f")),
+    )
+    return alt.layer(
+        bars.mark_bar(color=LIGHT.accent, opacity=0.85, size=46, cornerRadiusEnd=3),
+        bars.mark_text(color=LIGHT.text, dy=-8, fontSize=12).encode(text="says:N"),
+    )
+
+
+def _days(week: Week) -> alt.X:
+    midnights = [_milliseconds(week.begin + timedelta(days=each)) for each in range((week.end - week.begin).days)]
+    domain = [_milliseconds(week.begin), _milliseconds(week.end)]
+    return alt.X(
+        "at:T",
+        title=None,
+        scale=alt.Scale(type="utc", domain=domain),
+        axis=alt.Axis(format="%a %d", values=midnights, grid=True),
+    )
+
+
+def _milliseconds(at: datetime) -> int:
+    """As Vega counts time."""
+    return int(at.timestamp() * 1000)
+
+
+def _heading(text: str) -> alt.TitleParams:
+    return alt.TitleParams(text, fontSize=13, fontWeight=600, anchor="start", offset=8)
+
+
+def _limit(kind: str) -> str:
+    return "chips" if kind == "reserved" else "quota"
+
+
+def _share(start: datetime, end: datetime, begin: datetime, until: datetime) -> float:
+    """The part of a time that lies in another."""
+    both = (min(end, until) - max(start, begin)).total_seconds()
+    return max(0.0, both) / (end - start).total_seconds()

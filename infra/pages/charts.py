@@ -1,0 +1,129 @@
+"""Charts of the page of results, as SVG that stands in a page: drawn by altair, rendered by vl-convert, no network.
+
+Each chart is drawn at two widths; the page shows the one that fits, so that letters stay readable on a telephone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+import altair as alt
+import vl_convert
+
+from infra.pages.theme import LIGHT, chart_config
+from infra.results.board import Board, Point, Sample
+
+WIDE, NARROW = 820, 300
+"""Pixels of the plot, without axes."""
+_HEIGHT: Final = 180
+_ROW: Final = 30
+_NARROW_DAYS: Final = 30
+_STATES: Final = {"passed": LIGHT.good, "flaky": LIGHT.warning, "failed": LIGHT.bad}
+_MARKS: Final = {"passed": "square", "flaky": "triangle-up", "failed": "cross"}
+_COORDINATES: Final = re.compile(r'(\bid="|url\(#|href="#)([A-Za-z][\w-]*)')
+
+
+def both(draw: Callable[[int], alt.TopLevelMixin], key: str) -> str:
+    """The chart at both widths. key: tells its inner names from those of other charts of the page."""
+    return "".join(
+        f'<div class="{size}" aria-hidden="true">{_svg(draw(width), f"{key}-{size}")}</div>'
+        for size, width in (("wide", WIDE), ("narrow", NARROW))
+    )
+
+
+def _svg(chart: alt.TopLevelMixin, key: str) -> str:
+    spec: dict[str, Any] = {**chart.to_dict(), "config": chart_config()}
+    svg = vl_convert.vegalite_to_svg(spec)
+    return _COORDINATES.sub(rf"\g<1>{key}-\g<2>", svg)
+
+
+def health(board: Board) -> Callable[[int], alt.TopLevelMixin]:
+    """A row a suite, a mark a day: its shape says how the day ended as its colour does. Narrow, the latest 30 days."""
+    rows = [
+        {"suite": each.suite, "day": day.day.isoformat(), "state": day.state}
+        for each in board.suites
+        for day in each.days
+    ]
+    names = sorted({each["suite"] for each in rows})
+    lately = sorted({each["day"] for each in rows})[-_NARROW_DAYS:]
+    states = list(_STATES)
+
+    def draw(width: int) -> alt.TopLevelMixin:
+        shown = rows if width == WIDE else [each for each in rows if each["day"] in lately]
+        base: Any = alt.Chart(alt.Data(values=shown), width=width, height=_ROW * max(len(names), 1))
+        return base.mark_point(filled=True, size=90 if width == WIDE else 60, opacity=1).encode(
+            x=alt.X("day:T", title=None, axis=_time(width)),
+            y=alt.Y("suite:N", title=None, sort=names, axis=alt.Axis(labelLimit=90, grid=True)),
+            color=alt.Color(
+                "state:N",
+                scale=alt.Scale(domain=states, range=list(_STATES.values())),
+                legend=alt.Legend(title=None, orient="top"),
+            ),
+            shape=alt.Shape("state:N", scale=alt.Scale(domain=states, range=[_MARKS[each] for each in states])),
+        )
+
+    return draw
+
+
+def durations(points: Sequence[Point]) -> Callable[[int], alt.TopLevelMixin]:
+    """Seconds of the green runs, with the band of what is usual; runs that are told to be slow are diamonds."""
+    rows = [
+        {
+            "at": _stamp(each.at), "seconds": each.seconds, "low": each.low, "usual": each.usual, "high": each.high,
+            "told": "told slower" if each.told else "as usual",
+        }
+        for each in points
+    ]  # fmt: skip
+    tones = ["as usual", "told slower"]
+
+    def draw(width: int) -> alt.TopLevelMixin:
+        base: Any = alt.Chart(alt.Data(values=rows), width=width, height=_HEIGHT)
+        x = alt.X("at:T", title=None, axis=_time(width))
+        low = alt.Y("low:Q", title="seconds", scale=alt.Scale(zero=False))
+        band = base.transform_filter("datum.high != null").mark_area(color=LIGHT.line, opacity=1)
+        middle = base.transform_filter("datum.usual != null").mark_line(color=LIGHT.muted, strokeDash=[4, 3])
+        return (
+            band.encode(x=x, y=low, y2="high:Q")
+            + middle.encode(x=x, y="usual:Q")
+            + base.mark_point(filled=True, size=40 if width == WIDE else 22, opacity=1).encode(
+                x=x,
+                y="seconds:Q",
+                color=alt.Color(
+                    "told:N",
+                    scale=alt.Scale(domain=tones, range=[LIGHT.series_1, LIGHT.bad]),
+                    legend=alt.Legend(title=None, orient="top"),
+                ),
+                shape=alt.Shape("told:N", scale=alt.Scale(domain=tones, range=["circle", "diamond"])),
+            )
+        )
+
+    return draw
+
+
+def over_time(samples: Sequence[Sample], title: str, colour: str, *, bars: bool = False, zero: bool = False) -> Any:
+    """One value a run, as a line, or as bars that start at nothing."""
+    rows = [{"at": _stamp(each.at), "value": each.value} for each in samples]
+
+    def draw(width: int) -> alt.TopLevelMixin:
+        base: Any = alt.Chart(alt.Data(values=rows), width=width, height=_HEIGHT - 60)
+        thick = max(2, min(14, width // (2 * max(len(rows), 1))))
+        mark = (
+            base.mark_bar(color=colour, size=thick) if bars else base.mark_line(color=colour, point={"color": colour})
+        )
+        return mark.encode(
+            x=alt.X("at:T", title=None, axis=_time(width)),
+            y=alt.Y("value:Q", title=title, scale=alt.Scale(zero=zero or bars), axis=alt.Axis(tickCount=4)),
+        )
+
+    return draw
+
+
+def _time(width: int) -> alt.Axis:
+    return alt.Axis(format="%d %b", tickCount=10 if width == WIDE else 4, grid=False, labelOverlap=True)
+
+
+def _stamp(at: datetime) -> str:
+    return at.isoformat()

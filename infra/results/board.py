@@ -1,0 +1,159 @@
+"""What the page of results shows, as plain values: health by day, durations with their band, coverage, waits, money.
+
+Pure. Does not own how it looks (`infra.pages.health`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+
+from infra.model.catalogue import CapacityKind
+from infra.model.usage import vm_cost
+from infra.results import timing
+from infra.results.flaky import Flaky, Quarantined
+from infra.results.judge import Finding, Report, comparable, judge
+from infra.results.suite_run import Outcome, SuiteRun
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Day:
+    """How a suite ended on one day: `passed`, `flaky` or `failed`, the worst of its runs on the main branch."""
+
+    day: date
+    state: str
+    runs: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """One run. low, high: of the usual seconds, the median less and plus two spreads; None while there are too few.
+
+    told: whether the suite is told to be slower at this run.
+    """
+
+    at: datetime
+    run: str
+    seconds: float
+    low: float | None
+    usual: float | None
+    high: float | None
+    told: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One value of one run."""
+
+    at: datetime
+    run: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteBoard:
+    """One suite. report: of its newest run on the main branch, or of its newest. usd: of its runs that had a VM."""
+
+    suite: str
+    report: Report
+    days: tuple[Day, ...]
+    points: tuple[Point, ...]
+    coverage: tuple[Sample, ...]
+    waits: tuple[Sample, ...]
+    usd: tuple[Sample, ...]
+    quarantine: tuple[Quarantined, ...]
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        return self.report.findings
+
+    @property
+    def flaky(self) -> tuple[Flaky, ...]:
+        return self.report.flaky
+
+    @property
+    def months(self) -> tuple[tuple[str, float], ...]:
+        """What its runs cost by month, oldest first."""
+        sums: dict[str, float] = {}
+        for each in self.usd:
+            month = f"{each.at:%Y-%m}"
+            sums[month] = sums.get(month, 0.0) + each.value
+        return tuple(sorted(sums.items()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Board:
+    made: datetime
+    suites: tuple[SuiteBoard, ...]
+
+
+def board(
+    runs: Mapping[str, Sequence[SuiteRun]], quarantine: Sequence[Quarantined], now: datetime, *, main: str = "main"
+) -> Board:
+    """runs: of each suite, oldest first."""
+    shown = (_suite(suite, found, quarantine, now, main) for suite, found in sorted(runs.items()) if found)
+    return Board(made=now, suites=tuple(shown))
+
+
+def _suite(
+    suite: str, runs: Sequence[SuiteRun], quarantine: Sequence[Quarantined], now: datetime, main: str
+) -> SuiteBoard:
+    on_main = [each for each in runs if each.branch == main and each.pull is None]
+    newest = (on_main or runs)[-1]
+    return SuiteBoard(
+        suite=suite,
+        report=judge(newest, runs, quarantine, now, main=main),
+        days=_days(on_main),
+        points=_points([*comparable(newest, runs, main), *([newest] if newest.green and not newest.reused else [])]),
+        coverage=_samples(on_main, lambda each: each.coverage),
+        waits=_samples(runs, lambda each: each.waited),
+        usd=_samples(runs, run_cost),
+        quarantine=tuple(each for each in quarantine if each.suite == suite),
+    )
+
+
+def run_cost(run: SuiteRun) -> float | None:
+    """US dollars by list prices; None of a run without a VM, or without a price."""
+    if run.vm is None:
+        return None
+    seconds = Decimal(str(run.vm.seconds))
+    cost = vm_cost(run.vm.accelerator, run.vm.zone, CapacityKind(run.vm.capacity), seconds)
+    return None if cost is None else float(cost)
+
+
+def _samples(runs: Sequence[SuiteRun], value: Callable[[SuiteRun], float | None]) -> tuple[Sample, ...]:
+    found = ((each, value(each)) for each in runs if not each.reused)
+    return tuple(Sample(at=each.at, run=each.run, value=known) for each, known in found if known is not None)
+
+
+def _days(runs: Sequence[SuiteRun]) -> tuple[Day, ...]:
+    by_day: dict[date, list[SuiteRun]] = {}
+    for run in runs:
+        by_day.setdefault(run.at.date(), []).append(run)
+    return tuple(Day(day=day, state=_state(found), runs=len(found)) for day, found in sorted(by_day.items()))
+
+
+def _state(runs: Sequence[SuiteRun]) -> str:
+    if any(not each.green for each in runs):
+        return "failed"
+    return "flaky" if any(each.named(Outcome.FLAKY) for each in runs) else "passed"
+
+
+def _points(runs: Sequence[SuiteRun]) -> tuple[Point, ...]:
+    verdicts = timing.replay([each.seconds for each in runs])
+    return tuple(_point(run, verdict) for run, verdict in zip(runs, verdicts, strict=True))
+
+
+def _point(run: SuiteRun, verdict: timing.Verdict) -> Point:
+    usual = verdict.usual
+    return Point(
+        at=run.at,
+        run=run.run,
+        seconds=run.seconds,
+        low=None if usual is None else max(usual.median - 2 * usual.spread, 0.0),
+        usual=None if usual is None else usual.median,
+        high=None if usual is None else usual.median + 2 * usual.spread,
+        told=verdict.change is timing.Change.SLOWER,
+    )

@@ -1,0 +1,171 @@
+"""What test runners write, read without trust: JUnit XML, coverage XML and timing JSON.
+
+The files come from jobs that ran a stranger's code. Their size is limited before they are read, a document type or an
+entity is refused before anything is expanded, depth and number of elements are limited, and nothing outside the file is
+fetched: expat, in Python's standard library, loads no external entity.
+https://docs.python.org/3/library/xml.html#xml-security, read 2026-11.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any, Final
+from xml.etree import ElementTree as ET
+from xml.parsers import expat
+
+import junitparser
+from junitparser.junitparser import JUnitXmlError
+
+from infra.results.suite_run import (
+    LONGEST_MESSAGE,
+    LONGEST_NAME,
+    MOST_TESTS,
+    Outcome,
+    ResultsError,
+    Test,
+    shortened,
+)
+
+MOST_BYTES: Final = 16 << 20
+MOST_DEPTH: Final = 40
+MOST_ELEMENTS: Final = 500_000
+
+
+def read_junit(content: bytes, name: str) -> tuple[Test, ...]:
+    """The tests of one file. One that stands there several times was run again: failed and passed is flaky."""
+    check_xml(content, name)
+    try:
+        document = junitparser.JUnitXml.fromstring(content)
+    except (JUnitXmlError, ValueError, ET.ParseError) as wrong:
+        raise ResultsError(f"{name} is not JUnit XML: {shortened(str(wrong), 200)}") from None
+    suites = [document] if isinstance(document, junitparser.TestSuite) else list(document)
+    return joined(_test(case) for suite in suites for case in _cases(suite))
+
+
+def _cases(suite: Any) -> Iterable[Any]:
+    yield from suite
+    for inner in suite.testsuites():
+        yield from _cases(inner)
+
+
+def _test(case: Any) -> Test:
+    whole = f"{case.classname}.{case.name}" if case.classname else str(case.name)
+    seconds = max(float(case.time or 0.0), 0.0)
+    known = {type(each): each for each in case.result}
+    for kind, outcome in (
+        (junitparser.Failure, Outcome.FAILED),
+        (junitparser.Error, Outcome.FAILED),
+        (junitparser.Skipped, Outcome.SKIPPED),
+    ):
+        if kind in known:
+            said = f"{known[kind].message or ''}\n{known[kind].text or ''}"
+            return Test(
+                name=shortened(whole, LONGEST_NAME),
+                outcome=outcome,
+                seconds=seconds,
+                message=shortened(said, LONGEST_MESSAGE),
+            )
+    return Test(name=shortened(whole, LONGEST_NAME), outcome=Outcome.PASSED, seconds=seconds)
+
+
+def joined(tests: Iterable[Test]) -> tuple[Test, ...]:
+    """One of each name, by name: of several, times add up, and what failed once and passed once is flaky."""
+    by_name: dict[str, Test] = {}
+    for test in tests:
+        known = by_name.get(test.name)
+        by_name[test.name] = test if known is None else _both(known, test)
+        if len(by_name) > MOST_TESTS:
+            raise ResultsError(f"the results have more than {MOST_TESTS:,} tests; split the suite")
+    return tuple(by_name[name] for name in sorted(by_name))
+
+
+def _both(one: Test, other: Test) -> Test:
+    outcomes = {one.outcome, other.outcome} - {Outcome.SKIPPED} or {Outcome.SKIPPED}
+    outcome = outcomes.pop() if len(outcomes) == 1 else Outcome.FLAKY
+    message = one.message or other.message
+    return Test(name=one.name, outcome=outcome, seconds=one.seconds + other.seconds, message=message)
+
+
+def read_coverage(content: bytes, name: str) -> float:
+    """Percent of lines that a Cobertura file says are covered, as coverage.py's `coverage xml` writes it."""
+    # coverage.py writes the DTD's address; expat does not load it, and an internal subset is refused.
+    check_xml(content, name, named_doctype=True)
+    root = ET.fromstring(content)  # noqa: S314 - checked: no entity, no internal subset
+    if root.tag != "coverage":
+        raise ResultsError(f"{name} is not coverage XML: its root is {shortened(root.tag, 40)!r}, not 'coverage'")
+    try:
+        valid, covered = root.get("lines-valid"), root.get("lines-covered")
+        percent = 100 * (
+            int(covered) / int(valid) if valid and covered and int(valid) else float(root.get("line-rate", ""))
+        )
+    except ValueError:
+        raise ResultsError(f"{name} says neither lines-covered and lines-valid nor a line-rate") from None
+    if not 0 <= percent <= 100:
+        raise ResultsError(f"{name} says that {percent:.1f} % of lines are covered")
+    return round(percent, 2)
+
+
+def read_timing(content: bytes, name: str) -> dict[str, Any]:
+    """The object of `workflows/scripts/run_suite.py`: suite, commit, run, at, ok, seconds, coverage, tests by name."""
+    if len(content) > MOST_BYTES:
+        raise ResultsError(f"{name} has more than {MOST_BYTES:,} bytes")
+    try:
+        said = json.loads(content)
+        tests = said["tests"]
+        found = tuple(
+            Test(
+                name=shortened(each, LONGEST_NAME), outcome=Outcome(told["outcome"]), seconds=max(told["seconds"], 0.0)
+            )
+            for each, told in sorted(tests.items())
+        )
+        return {
+            "ended": "passed" if said["ok"] is True else "failed",
+            "seconds": float(said["seconds"]),
+            "coverage": None if said.get("coverage") is None else float(said["coverage"]),
+            "tests": found,
+        }
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise ResultsError(f"{name} is not the timing JSON that the test runner writes (docs/results.md)") from None
+
+
+def check_xml(content: bytes, name: str, *, named_doctype: bool = False) -> None:
+    """Refuse what is large, deep, defines entities or is no XML. named_doctype: whether a bare DOCTYPE is taken."""
+    if len(content) > MOST_BYTES:
+        raise ResultsError(f"{name} has {len(content):,} bytes, and at most {MOST_BYTES:,} are read; split the suite")
+    guard = _Guard(name, named_doctype=named_doctype)
+    parser = expat.ParserCreate()
+    parser.StartDoctypeDeclHandler = guard.doctype
+    parser.EntityDeclHandler = guard.entity
+    parser.StartElementHandler = guard.starts
+    parser.EndElementHandler = guard.ends
+    try:
+        parser.Parse(content, True)
+    except expat.ExpatError as wrong:
+        raise ResultsError(f"{name} is not XML: {wrong}") from None
+
+
+class _Guard:
+    """What expat tells while it reads, before any tree is built."""
+
+    def __init__(self, name: str, *, named_doctype: bool) -> None:
+        self._name, self._named_doctype = name, named_doctype
+        self._depth = self._elements = 0
+
+    def doctype(self, _name: str, _system: str | None, _public: str | None, has_internal_subset: int) -> None:
+        if has_internal_subset or not self._named_doctype:
+            raise ResultsError(f"{self._name} has a document type, which results do not have; it is not read")
+
+    def entity(self, *_: object) -> None:
+        raise ResultsError(f"{self._name} defines an entity, which results do not have; it is not read")
+
+    def starts(self, _tag: str, _attributes: object) -> None:
+        self._depth += 1
+        self._elements += 1
+        if self._depth > MOST_DEPTH:
+            raise ResultsError(f"{self._name} is nested deeper than {MOST_DEPTH} elements; it is not read")
+        if self._elements > MOST_ELEMENTS:
+            raise ResultsError(f"{self._name} has more than {MOST_ELEMENTS:,} elements; split the suite")
+
+    def ends(self, _tag: str) -> None:
+        self._depth -= 1

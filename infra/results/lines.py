@@ -1,0 +1,51 @@
+"""What a report says in plain lines, for a terminal and a page."""
+
+from __future__ import annotations
+
+from infra.results.judge import Report
+from infra.results.timing import LATEST, LEAST
+
+
+def headline(report: Report) -> str:
+    """How the run ended, in one line without markup."""
+    run = report.run
+    if run.reused:
+        return f"{run.suite}: {run.ended}; nothing ran: the inputs are those of run {run.reused}, which {run.ended}"
+    counted = f", {len(run.tests)} tests" if run.tests else ""
+    return f"{run.suite}: {run.ended} in {run.seconds:.0f} s on {run.hardware}{counted}"
+
+
+def duration(report: Report) -> str:
+    """The duration beside the usual one; empty where nothing is compared."""
+    verdict = report.verdict
+    if verdict is None:
+        return ""
+    if verdict.usual is None or verdict.ratio is None:
+        return f"no baseline yet: it takes {LEAST} green runs of the main branch on this hardware with these versions"
+    usual = verdict.usual
+    said = f"usual {usual.median:.0f} s, spread {usual.spread:.1f} s, {usual.runs} runs"
+    more = f"the latest {LATEST} runs {100 * (verdict.ratio - 1):+.0f} %"
+    drift = f"; drifted by {usual.drift:+.0f} % over them" if abs(usual.drift) >= 10 else ""
+    return f"{said}; {more}{drift}"
+
+
+def lines(report: Report) -> list[str]:
+    """For a terminal."""
+    told = [headline(report)]
+    told += [f"  duration: {duration(report)}"] if duration(report) else []
+    told += [f"  coverage: {coverage(report)}"] if coverage(report) else []
+    for finding in report.findings:
+        told += [f"  {finding.kind}: {finding.subject}: {' '.join(finding.says.split())}", f"    next: {finding.next}"]
+    told += [
+        f"  quarantined until {each.expires}: {each.test} failed ({each.owner}: {each.reason})"
+        for each in report.excused
+    ]
+    return told if report.findings else [*told, "  nothing to look at"]
+
+
+def coverage(report: Report) -> str:
+    """The coverage and its change; empty where nobody measured it."""
+    if report.run.coverage is None:
+        return ""
+    since = "" if report.coverage_change is None else f" ({report.coverage_change:+.1f} points beside the latest runs)"
+    return f"{report.run.coverage:.1f} %{since}"

@@ -1,0 +1,256 @@
+"""What a sweep says of one thing: the row that fits it, until when it waits, and its details."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from infra.fleet.controller.desired import Desired
+from infra.fleet.controller.judge import Judge
+from infra.fleet.controller.keys import FindingKey, OwnRule, RunnerKey, SourceKind, SourceName
+from infra.fleet.controller.limits import HOUR
+from infra.fleet.controller.memory import EMPTY, Creating, Memory, ScopeMemory, VmMemory
+from infra.fleet.controller.notice import HEARD, noticed
+from infra.fleet.controller.observed import KNOWN, NodeSeen, Observed, unknown
+from infra.fleet.controller.sorting import sort
+from infra.fleet.operator_requests import DrainRequest, OperatorRequests
+from infra.fleet.reports import Phase, ReportSeen
+from infra.model.catalogue import CapacityKind
+from tests.fleet.controller.given_fleet import (
+    AWAY,
+    HOME,
+    START,
+    fleet,
+    minutes,
+    node,
+    nodes,
+    place,
+    quota,
+    runner,
+    seen,
+    served,
+)
+
+FLEET = fleet(2, fallbacks=(place(AWAY, CapacityKind.SPOT),))
+ZERO, ONE = FLEET.slots
+DARK = unknown("503")
+BOTH = {HOME: KNOWN, AWAY: KNOWN}
+ORPHAN = node(f"tpu-ci-{HOME}-9")
+CREATING = {ZERO.name: Creating(zone=AWAY, capacity=CapacityKind.SPOT, at=START)}
+
+
+def judge(observed: Observed, desired: Desired = FLEET, memory: Memory = EMPTY, now: datetime = START) -> Judge:
+    sorted_ = sort(desired, observed)
+    memory = noticed(memory, desired, observed, sorted_, now)
+    return Judge(desired=desired, observed=observed, fleet=sorted_, memory=memory, now=now)
+
+
+def sight(*more: NodeSeen, s0: str = "READY", **given: Any) -> Observed:
+    return seen(FLEET, nodes=(*nodes(FLEET, s0=s0), *more), **{"zones": BOTH, **given})
+
+
+def report(vm: str, phase: Phase, at: datetime = START, **given: Any) -> dict[str, ReportSeen]:
+    return {vm: ReportSeen(vm=vm, pool="tpu-ci", phase=phase, at=at, reason="no chips", **given)}
+
+
+def drain(subject: str) -> DrainRequest:
+    return DrainRequest(subject=subject, by="ada", since=START, minutes=60)
+
+
+def told(vm: str, drained: datetime | None) -> Memory:
+    return Memory(vms={vm: VmMemory(seen=START, drained=drained)})
+
+
+def test_an_unfit_vm_is_told_with_its_own_reason_and_another_with_none() -> None:
+    lost = served(FLEET, but=(ZERO.name,))
+    found = judge(sight(runners=lost, reports=report(ZERO.name, Phase.UNFIT, proved=HOME))).slot(ZERO)
+    assert (found.subject, found.rule.id, found.detail) == (ZERO.name, "slot-unfit", "no chips")
+    idle = judge(sight(reports=report(ZERO.name, Phase.IDLE))).slot(ZERO)
+    assert (idle.rule.id, idle.detail, idle.until) == ("slot-serving", "", None)
+
+
+def test_a_vm_that_is_asked_for_is_waited_for_though_a_list_shows_the_dead_one() -> None:
+    memory = Memory(creating=CREATING)
+    for state in ("PREEMPTED", "DELETING", ""):
+        found = judge(sight(s0=state), memory=memory).slot(ZERO)
+        assert (found.subject, found.rule.id, found.until) == (ZERO.name, "slot-asked-for", None)
+    assert judge(sight(), memory=memory).slot(ZERO).rule.id == "slot-serving", "the one at home is READY after all"
+
+
+def test_a_vm_of_a_pool_that_serves_nothing_is_looked_at_by_its_state_alone() -> None:
+    bare = replace(ZERO, serves=())
+    desired = replace(FLEET, slots=(bare, ONE))
+    assert judge(sight(), desired).slot(bare).rule.id == "slot-runnerless"
+
+
+@pytest.mark.parametrize(
+    ("zone", "runs", "drained", "row"),
+    [
+        (HOME, False, START, "slot-draining"),
+        (HOME, True, None, "slot-serving"),
+        (AWAY, True, None, "slot-serving-away"),
+        (AWAY, False, START, "slot-serving-away"),
+        (AWAY, False, None, "slot-unserved"),
+    ],
+)
+def test_only_a_vm_that_stands_and_serves_away_goes_home(
+    zone: str, runs: bool, drained: datetime | None, row: str
+) -> None:
+    capacity = CapacityKind.SPOT if zone == AWAY else CapacityKind.PREEMPTIBLE
+    there = node(ZERO.name, zone=zone, capacity=capacity)
+    runners = served(FLEET) if runs else ()
+    found = judge(seen(FLEET, nodes=(there,), runners=runners, zones=BOTH), memory=told(ZERO.name, drained))
+    assert found.slot(ZERO).rule.id == row
+    kept = replace(found.observed, requests=OperatorRequests(drains=(drain(ZERO.pool),)))
+    assert judge(kept, memory=told(ZERO.name, drained)).slot(ZERO).rule.id != "slot-serving-away", "people drain it"
+
+
+@pytest.mark.parametrize(
+    ("subject", "known", "asked"),
+    [
+        (ZERO.name, True, True),
+        (ZERO.pool, True, True),
+        (ONE.name, True, False),
+        (ONE.name, False, True),
+        ("", False, True),
+    ],
+)
+def test_a_vm_is_asked_to_drain_by_its_name_its_pool_or_where_nobody_can_say(
+    subject: str, known: bool, asked: bool
+) -> None:
+    requests = OperatorRequests(drains=(drain(subject),) if subject else ())
+    observed = sight(requests=requests, requests_source=KNOWN if known else DARK)
+    assert judge(observed).asked_to_drain(ZERO) is asked
+
+
+def test_a_vm_serves_while_a_runner_of_it_is_online_and_it_was_not_told_to_take_no_job() -> None:
+    assert judge(sight()).serving(ZERO.name)
+    assert not judge(sight(), memory=told(ZERO.name, START)).serving(ZERO.name)
+    assert judge(sight(), memory=told(ONE.name, START)).serving(ZERO.name)
+    assert not judge(sight(runners=())).serving(ZERO.name)
+
+
+def test_orphans_serve_their_pool_until_they_are_drained() -> None:
+    runners = (*served(FLEET), runner(ORPHAN.name, number=9))
+    found = judge(sight(ORPHAN, runners=runners))
+    assert found.serving_by_pool() == {"tpu-ci": {ZERO.name, ONE.name, ORPHAN.name}}
+    assert judge(sight(ORPHAN)).serving_by_pool() == {"tpu-ci": {ZERO.name, ONE.name}}, "no runner of it is online"
+    suspect = replace(found.memory.suspects[ORPHAN.orphan_key], drained=START)
+    memory = replace(found.memory, suspects={ORPHAN.orphan_key: suspect})
+    assert replace(found, memory=memory).serving_by_pool() == {"tpu-ci": {ZERO.name, ONE.name}}
+    lost = judge(sight(s0="CREATING", runners=runners), memory=told(ONE.name, START))
+    assert lost.serving_by_pool() == {}
+
+
+def test_where_a_vm_stands_is_where_it_is_made_then_where_it_is_then_its_home() -> None:
+    assert judge(sight()).zone(ZERO) == HOME
+    assert judge(sight(s0="DELETING"), memory=Memory(creating=CREATING)).zone(ZERO) == AWAY
+    assert judge(sight(), memory=Memory(creating=CREATING)).zone(ZERO) == HOME
+    away = seen(FLEET, nodes=(node(ZERO.name, zone=AWAY, capacity=CapacityKind.SPOT),), zones=BOTH)
+    assert judge(away).zone(ZERO) == AWAY
+    assert judge(sight(s0="")).zone(ZERO) == HOME
+    assert judge(sight(s0="", zones={HOME: DARK, AWAY: KNOWN})).zone(ZERO) is None
+
+
+def test_a_vm_that_may_be_made_elsewhere_must_be_missed_by_two_lists_and_one_that_may_not_by_one() -> None:
+    def after_one_list(desired: Desired) -> str:
+        zones = dict.fromkeys(desired.zones, KNOWN)
+        before = judge(seen(desired, zones=zones), desired).memory
+        gone = seen(desired, nodes=nodes(desired, s0=""), zones=zones)
+        return judge(gone, desired, before, START + minutes(2)).slot(desired.slots[0]).rule.id
+
+    assert after_one_list(FLEET) == "slot-missed"
+    assert after_one_list(fleet(2)) == "slot-absent"
+
+
+def test_a_vm_of_a_run_is_told_by_its_run_and_goes_when_its_time_is_over() -> None:
+    now = int(START.timestamp())
+    found = {
+        expires: judge(sight()).run_vm(node("r", labels={"tidepool-run": "77-1", "tidepool-expires": str(expires)}))
+        for expires in (now, now + 1)
+    }
+    assert [(each.rule.id, each.detail) for each in found.values()] == [
+        ("run-expired", "run 77-1"),
+        ("run-current", "run 77-1"),
+    ]
+    assert judge(sight()).run_vm(node("r", labels={"tidepool-run": "77-1"})).detail == ""
+
+
+def stranger(reserved: str, zone: str = HOME, capacity: CapacityKind = CapacityKind.RESERVED) -> str:
+    desired = replace(FLEET, caps=(quota(8, reservation="ours"), quota(8, zone="us-east1-a")))
+    other = node("x", labels={}, zone=zone, capacity=capacity, reserved_name=reserved)
+    found = judge(sight(other), desired).stranger(other)
+    assert found.detail == f"v5litepod-4 in {zone}"
+    return found.rule.id
+
+
+def test_a_stranger_holds_a_reservation_by_its_name_else_by_its_zone() -> None:
+    held, other = "stranger-reservation", "stranger"
+    assert stranger("projects/a-lab/reservations/ours") == stranger("ours") == stranger("") == held
+    assert stranger("projects/a-lab/reservations/theirs") == stranger("", AWAY) == other
+    assert stranger("", "us-east1-a") == other, "a quota is no reservation"
+    assert stranger("ours", capacity=CapacityKind.SPOT) == other
+
+
+def test_a_runner_is_ours_by_its_name() -> None:
+    found = judge(sight()).runner(replace(runner(ZERO.name), name="somebodys"))
+    assert (found.subject, found.rule.id) == ("somebodys", "runner-foreign")
+    mine = judge(sight())
+    online = mine.runner(runner(ZERO.name))
+    assert (online.subject, online.rule.id) == (runner(ZERO.name).name, "runner-online")
+
+
+def at_rest(phase: Phase, at: datetime, *, scopes: dict[str, ScopeMemory] | None = None) -> bool:
+    """Whether an orphan without a runner, that says this, is taken to be at rest once it was suspected for long."""
+    observed = sight(ORPHAN, reports=report(ORPHAN.name, phase, at))
+    found = judge(observed)
+    old = {key: replace(each, sweeps=9, since=START - minutes(90)) for key, each in found.memory.suspects.items()}
+    known = {} if scopes is None else {"tpu-ci": scopes}
+    found = replace(found, memory=replace(found.memory, suspects=old, scopes=known))
+    return found.orphan(ORPHAN).rule.id == "orphan-idle"
+
+
+def test_an_orphan_whose_runner_may_be_anywhere_is_at_rest_by_its_own_fresh_word_alone() -> None:
+    assert at_rest(Phase.DRAINING, START - HEARD + minutes(1))
+    assert at_rest(Phase.UNFIT, START + HEARD - minutes(1)), "its clock is its own"
+    assert not at_rest(Phase.DRAINING, START - HEARD)
+    assert not at_rest(Phase.IDLE, START)
+    scopes = {"orgs/a-lab": ScopeMemory(until=START, declared=True)}
+    assert at_rest(Phase.IDLE, START, scopes=scopes), "its runner would be listed"
+    assert not at_rest(Phase.BUSY, START, scopes=scopes)
+
+
+def test_a_doubt_that_stands_for_more_than_an_hour_is_no_outage_that_one_waits_for() -> None:
+    def long(*ages: float, rule: str = OwnRule.UNKNOWN) -> bool:
+        reported = {FindingKey(rule, str(index)): START - minutes(age) for index, age in enumerate(ages)}
+        found = judge(sight())
+        return replace(found, memory=replace(found.memory, reported=reported)).is_long_unheard()
+
+    hour = HOUR / minutes(1)
+    assert long(hour + 1, hour + 2)
+    assert not long(hour, hour + 2)
+    assert not long()
+    assert not long(hour + 1, rule=OwnRule.FUSE)
+
+
+def test_a_runner_is_known_by_its_scope_and_number_and_a_source_by_what_is_asked_there() -> None:
+    assert runner("a", number=4).key == RunnerKey("orgs/a-lab", 4)
+    names = {"repos/a-lab/gone": unknown("404")}
+    observed = seen(FLEET, zones={HOME: KNOWN}, left=names, scopes={"orgs/a-lab": KNOWN}, operations={AWAY: DARK})
+    always = {SourceKind.GITHUB, SourceKind.REPORTS, SourceKind.REQUESTS, SourceKind.POINTER}
+    named = {
+        SourceName(SourceKind.ZONE, HOME),
+        SourceName(SourceKind.OPERATIONS, AWAY),
+        SourceName(SourceKind.GITHUB, "repos/a-lab/gone"),
+        SourceName(SourceKind.GITHUB, "orgs/a-lab"),
+    }
+    assert observed.sources.keys() == named | {SourceName(kind) for kind in always}
+    blind = replace(observed, github=DARK, told_source=DARK)
+    assert blind.sources.keys() == observed.sources.keys() - {SourceName(SourceKind.GITHUB, "orgs/a-lab")} | {
+        SourceName(SourceKind.ORDERS)
+    }
+    assert blind.sources[SourceName(SourceKind.ORDERS)] == DARK
+    assert observed.sources[SourceName(SourceKind.GITHUB, "repos/a-lab/gone")] == unknown("404")

@@ -1,0 +1,64 @@
+"""What GitHub shows of a suite: one issue, one comment and one status, whatever runs how often."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from infra.github import suites
+from infra.github.sticky import LONGEST
+from infra.github.suites import LABELS, SuiteText
+from tests.github.lab_repository import REPO, SHA, Lab
+
+TOLD = SuiteText(
+    suite="tpu", title="Suite tpu: 1 broken", markdown="### tpu: failed", status="failed; 1 finding", failed=True
+)
+
+
+def test_a_broken_suite_has_one_issue_that_is_updated_and_closed_when_green(lab: Lab) -> None:
+    place = lab.place()
+    first = suites.tell_main(place, TOLD)
+    issue = lab.repository().get_issue(first.number or 0)
+    assert (first.outcome, issue.title) == ("created", TOLD.title)
+    assert {label.name for label in issue.labels} == set(LABELS)
+    assert suites.tell_main(place, TOLD).outcome == "unchanged"
+    other = suites.tell_main(place, replace(TOLD, markdown="### tpu: slower"))
+    assert (other.outcome, other.number) == ("updated", first.number)
+    closed = suites.tell_main(place, replace(TOLD, failed=False))
+    assert (closed.outcome, closed.number) == ("closed", first.number)
+    assert suites.tell_main(place, TOLD).outcome == "reopened"
+
+
+def test_a_green_suite_makes_no_issue_and_suites_have_their_own(lab: Lab) -> None:
+    place = lab.place()
+    assert suites.tell_main(place, replace(TOLD, failed=False)).number is None
+    assert suites.tell_main(place, TOLD).number != suites.tell_main(place, replace(TOLD, suite="tpu-long")).number
+
+
+def test_a_pull_request_has_one_comment_a_suite_beside_that_of_the_preview(lab: Lab) -> None:
+    place = lab.place()
+    lab.control.add_comments(REPO, lab.pull, "bob", ["<!-- tidepool:results:tpu -->\nforged"])
+    assert suites.tell_pull(place, lab.pull, TOLD).outcome == "created"
+    assert suites.tell_pull(place, lab.pull, replace(TOLD, markdown="green")).outcome == "edited"
+    suites.tell_pull(place, lab.pull, replace(TOLD, suite="cpu"))
+    assert len(lab.comments()) == 3
+
+
+def test_what_a_strangers_tests_are_called_has_no_effect_and_fits(lab: Lab) -> None:
+    text = "@everyone [x](http://evil) <img src=x>\n" + "long line\n" * 20_000
+    suites.tell_pull(lab.place(), lab.pull, replace(TOLD, markdown=text))
+    ((_, body),) = lab.comments()
+    assert len(body) <= LONGEST
+    assert "@everyone" not in body
+    assert "<img" not in body
+
+
+def test_a_commit_has_the_newest_status_of_the_suite(lab: Lab) -> None:
+    lab.control.add_token("statuses", "github-actions[bot]", app=True, permissions={"statuses": "write"})
+    place = replace(lab.place(), token="statuses")
+    assert suites.set_status(place, SHA, replace(TOLD, status="x" * 500)) == "failure"
+    assert suites.set_status(place, SHA, replace(TOLD, failed=False)) == "success"
+    commit = lab.repository()._requester.requestJsonAndCheck("GET", f"/repos/{REPO}/commits/{SHA}/statuses")[1]
+    assert [(each["context"], each["state"]) for each in commit] == [
+        ("tidepool/tpu", "success"),
+        ("tidepool/tpu", "failure"),
+    ]

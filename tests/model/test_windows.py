@@ -1,0 +1,308 @@
+"""Windows of pools: their intervals through every change of clocks, and what they draw on limits and cost.
+
+The intervals are held to a second calculation that shares nothing with the first: it walks through time minute by
+minute, asks zoneinfo for the wall clock, and compares its numbers with sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from infra.model import windows
+from infra.model.cost import stack_cost
+from infra.model.fleet import pool_slots, window_slots
+from infra.model.ledger import accounts
+from infra.model.schema import Window
+from infra.model.windows import Interval, openings
+from tests.model.given import parse, pool, refusals, sibling, stack_text, the_refusal
+
+MINUTE = timedelta(minutes=1)
+ZONES = (
+    "UTC",
+    "Europe/Berlin",
+    "America/New_York",
+    "America/Santiago",  # its clocks change at midnight, as Cairo's and Beirut's do
+    "Africa/Cairo",
+    "Asia/Beirut",
+    "Africa/Casablanca",
+    "Asia/Kolkata",
+    "Pacific/Chatham",
+)
+LEAP_DAY, YEAR_END = date(2028, 2, 29), date(2027, 12, 31)
+
+
+@dataclass(frozen=True)
+class Cron:
+    """A cron as sets of numbers; None stands for a star. Sunday is 0."""
+
+    minute: int
+    hours: frozenset[int] | None
+    days: frozenset[int] | None
+    months: frozenset[int] | None
+    weekdays: frozenset[int] | None
+
+    def __str__(self) -> str:
+        fields = (self.hours, self.days, self.months, self.weekdays)
+        return " ".join([str(self.minute), *("*" if f is None else ",".join(map(str, sorted(f))) for f in fields)])
+
+    def matches(self, wall: datetime) -> bool:
+        month_day = self.days is None or wall.day in self.days
+        week_day = self.weekdays is None or wall.isoweekday() % 7 in self.weekdays
+        both = self.days is None or self.weekdays is None
+        return (
+            wall.minute == self.minute
+            and (self.hours is None or wall.hour in self.hours)
+            and (self.months is None or wall.month in self.months)
+            and ((month_day and week_day) if both else (month_day or week_day))
+        )
+
+
+def numbers(least: int, most: int) -> st.SearchStrategy[frozenset[int] | None]:
+    return st.none() | st.frozensets(st.integers(least, most), min_size=1, max_size=3)
+
+
+LENGTHS = {2: 29, 4: 30, 6: 30, 9: 30, 11: 30}
+
+
+def comes_round(cron: Cron) -> bool:
+    """Not on the 30th of February alone."""
+    if cron.days is None or cron.weekdays is not None:
+        return True
+    return min(cron.days) <= max(LENGTHS.get(month, 31) for month in cron.months or {1})
+
+
+CRONS = st.builds(
+    Cron,
+    minute=st.sampled_from((0, 15, 30, 59)),
+    hours=st.none() | st.frozensets(st.sampled_from((0, 1, 2, 3, 4, 23)), min_size=1, max_size=2),
+    days=st.none() | st.frozensets(st.sampled_from((1, 8, 28, 29, 30, 31)), min_size=1, max_size=3),
+    months=numbers(1, 12),
+    weekdays=numbers(0, 6),
+).filter(comes_round)
+
+
+def changes_of_clocks(zone: str, year: int) -> Iterator[date]:
+    """The days of a year in which a zone changes its clocks."""
+    day = datetime(year, 1, 1, tzinfo=UTC)
+    while day.year == year:
+        if (day + timedelta(days=1)).astimezone(ZoneInfo(zone)).utcoffset() != day.astimezone(
+            ZoneInfo(zone)
+        ).utcoffset():
+            yield day.date()
+        day += timedelta(days=1)
+
+
+@st.composite
+def places_in_time(draw: st.DrawFn) -> tuple[str, datetime]:
+    """A time zone, and an instant just before clocks change there, a month ends, or the leap day comes."""
+    zone = draw(st.sampled_from(ZONES))
+    days = [*changes_of_clocks(zone, 2027), *changes_of_clocks(zone, 2028), LEAP_DAY, YEAR_END]
+    day = draw(st.sampled_from(days)) - timedelta(days=draw(st.integers(0, 2)))
+    return zone, datetime(day.year, day.month, day.day, draw(st.integers(0, 23)), tzinfo=UTC)
+
+
+def minutes_from(begin: datetime, end: datetime) -> Iterator[datetime]:
+    while begin < end:
+        yield begin
+        begin += MINUTE
+
+
+def fires(cron: Cron, zone: ZoneInfo, begin: datetime, end: datetime) -> Iterator[datetime]:
+    """When a cron comes due, looked up on the wall clock of every minute."""
+    for instant in minutes_from(begin, end):
+        wall = instant.astimezone(zone)
+        passed = [wall]
+        if cron.hours is not None:  # a fixed time: it is not skipped with an hour, and does not come twice
+            if wall.fold:
+                continue
+            before = (instant - MINUTE).astimezone(zone)
+            skipped = int((wall.replace(tzinfo=None) - before.replace(tzinfo=None)) / MINUTE)
+            passed += [wall.replace(tzinfo=None) - each * MINUTE for each in range(1, skipped)]
+        if any(cron.matches(each) for each in passed):
+            yield instant
+
+
+def open_minutes(cron: Cron, window: Window, begin: datetime, end: datetime) -> set[datetime]:
+    """The minutes from begin to end in which a window is open."""
+    zone, found = ZoneInfo(window.time_zone), set[datetime]()
+    for start in fires(cron, zone, begin - window.length, end):
+        day = start.astimezone(zone).date()
+        if day not in window.days_off and (window.until is None or day <= window.until):
+            found.update(minutes_from(max(start, begin), min(start + window.length, end)))
+    return found
+
+
+def night(**given: object) -> Window:
+    usual = {"name": "night", "start": "0 2 * * *", "duration": "1h", "time_zone": "UTC", "adds": {"us-central1-b": 1}}
+    return Window.model_validate(usual | given)
+
+
+def at(*when: int) -> datetime:
+    return datetime(*when, tzinfo=UTC)
+
+
+@given(cron=CRONS, place=places_in_time(), minutes=st.integers(1, 30 * 60), off=st.booleans(), ends=st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_a_window_is_open_in_the_minutes_that_the_wall_clock_says(
+    cron: Cron, place: tuple[str, datetime], minutes: int, off: bool, ends: bool
+) -> None:
+    zone, begin = place
+    end = begin + timedelta(days=3)
+    days_off = [(begin + timedelta(days=1)).date()] if off else []
+    until = {"until": (begin + timedelta(days=2)).date()} if ends else {}
+    window = night(start=str(cron), duration=f"{minutes}m", time_zone=zone, days_off=days_off, **until)
+    found = openings(window, begin, end)
+    inside = {minute for each in found for minute in minutes_from(max(each.start, begin), min(each.end, end))}
+    assert inside == open_minutes(cron, window, begin, end)
+    assert [each.start for each in found] == sorted(each.start for each in found)
+    assert windows.open_hours(window, begin, end) == Decimal(len(inside)) / 60
+
+
+def test_a_start_that_clocks_skip_comes_at_the_first_minute_after() -> None:
+    berlin = night(start="30 2 * * *", time_zone="Europe/Berlin")
+    assert openings(berlin, at(2027, 3, 28), at(2027, 3, 29)) == (Interval(at(2027, 3, 28, 1), at(2027, 3, 28, 2)),)
+
+
+def test_a_start_that_comes_twice_opens_the_first_time_and_lasts_by_the_stopwatch() -> None:
+    berlin = night(start="30 2 * * *", time_zone="Europe/Berlin", duration="3h")
+    assert openings(berlin, at(2027, 10, 31), at(2027, 11, 1)) == (
+        Interval(at(2027, 10, 31, 0, 30), at(2027, 10, 31, 3, 30)),
+    )
+
+
+def test_a_window_that_opens_before_it_closed_stays_open() -> None:
+    around = night(start="0 0 * * *", duration="1d")
+    assert len(openings(around, at(2027, 1, 1), at(2027, 2, 1))) == 1
+    assert windows.month_hours(around, 730) == 730
+
+
+def test_a_night_stands_thirty_hours_of_an_average_month() -> None:
+    assert round(windows.month_hours(night(days_off=["2027-12-24"], until="2026-12-31"), 730), 2) == Decimal("30.42")
+
+
+@given(
+    crons=st.lists(CRONS, min_size=1, max_size=3),
+    amounts=st.lists(st.integers(1, 4), min_size=3, max_size=3),
+    minutes=st.integers(1, 600),
+)
+@settings(max_examples=25, deadline=None)
+def test_a_peak_is_the_most_of_any_minute_and_the_first_of_them(
+    crons: list[Cron], amounts: list[int], minutes: int
+) -> None:
+    begin, end = at(2027, 3, 27), at(2027, 3, 30)
+    drawn = [
+        (night(start=str(cron), duration=f"{minutes}m", time_zone="Europe/Berlin"), amount)
+        for cron, amount in zip(crons, amounts, strict=False)
+    ]
+    every = [open_minutes(cron, window, begin, end) for cron, (window, _) in zip(crons, drawn, strict=True)]
+    sums = {
+        minute: sum(amount for (_, amount), those in zip(drawn, every, strict=True) if minute in those)
+        for minute in minutes_from(begin, end)
+    }
+    most = max(sums.values())
+    found = windows.peak(drawn, begin, end)
+    assert found.amount == most
+    assert not most or found.at == next(minute for minute, amount in sums.items() if amount == most)
+
+
+WINDOW = "{name: night, start: 0 2 * * *, duration: 2h, time_zone: UTC, adds: {us-west4-a: 2}}"
+EVENING = "{name: evening, start: 0 1 * * *, duration: 2h, time_zone: UTC, adds: {us-west4-a: 1}}"
+QUOTA = "- {project: my-lab, zone: us-west4-a, generation: v5e, chips: %s, kind: preemptible}\n"
+
+
+def windowed(*given: str, **fields: object) -> str:
+    return pool(windows=f"[{', '.join(given)}]", **fields)
+
+
+def test_windows_that_meet_add_up_and_the_minute_is_named() -> None:
+    """One VM of four chips always, one from one o'clock, two more from two."""
+    pools = windowed(WINDOW, EVENING)
+    assert parse(stack_text(pools=pools, quotas=QUOTA % 16))
+    refusal = the_refusal(stack_text(pools=pools, quotas=QUOTA % 15))
+    assert " 02:00 UTC it is asked for ci/other 1 x 4 = 4, ci/other window night 2 x 4 = 8, " in refusal.rule
+    assert "ci/other window evening 1 x 4 = 4, together 16 of 15 chips" in refusal.rule
+
+
+def test_windows_that_never_meet_share_a_limit() -> None:
+    late = EVENING.replace("0 1 * * *", "0 4 * * *")
+    assert parse(stack_text(pools=windowed(WINDOW, late), quotas=QUOTA % 12))
+
+
+def test_windows_of_another_stack_add_up_with_this_ones() -> None:
+    other = sibling(pools=windowed(EVENING, name="theirs"))
+    own = stack_text(pools=windowed(WINDOW), quotas=QUOTA % 19)
+    assert "nightly/theirs window evening 1 x 4 = 4" in the_refusal(own, siblings=(other,)).rule
+
+
+def test_windows_meet_on_the_hour_that_a_change_of_clocks_brings() -> None:
+    """Berlin's two o'clock is UTC's one only until clocks go forward there."""
+    berlin = EVENING.replace("0 1 * * *", "0 2 * * *").replace("UTC", "Europe/Berlin").replace("2h", "1h")
+    utc = WINDOW.replace("0 2", "0 0").replace("2h", "1h")
+    refusal = the_refusal(stack_text(pools=windowed(berlin, utc), quotas=QUOTA % 12))
+    said = refusal.rule.partition("at every minute, and at ")[2][:10]
+    assert date.fromisoformat(said).month == 3
+
+
+def test_a_month_counts_the_hours_of_windows_and_adds_them_up() -> None:
+    alone = stack_cost(parse(stack_text(pools=pool()))).amount
+    one = stack_cost(parse(stack_text(pools=windowed(WINDOW)))).amount
+    two = stack_cost(parse(stack_text(pools=windowed(WINDOW, EVENING)))).amount
+    share = Decimal(2) * 2 / 24
+    assert abs(one.month - alone.month * (1 + share)) < Decimal("0.02")
+    assert abs(two.month - one.month - alone.month * 2 / 24) < Decimal("0.02")
+    assert one.hour == 3 * alone.hour
+
+
+def test_slots_of_windows_come_after_those_that_stand() -> None:
+    config = parse(stack_text(pools=windowed(WINDOW, EVENING)))
+    (own,) = config.pools
+    assert [slot.name for slot in pool_slots(config, own)] == ["other-us-west4-a-0"]
+    assert [slot.name for slot in window_slots(config)] == [f"other-us-west4-a-{index}" for index in (1, 2, 3)]
+
+
+def test_an_account_tells_what_stands_from_what_windows_draw() -> None:
+    config = parse(stack_text(pools=windowed(WINDOW, EVENING), quotas=QUOTA % 64))
+    (account,) = accounts(config)
+    peak = account.peak(at(2027, 1, 1))
+    assert (account.used, peak.amount, peak.at) == (4, 12, at(2027, 1, 1, 2))
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "rule"),
+    [
+        ("start", '"*/5 * * * *"', "at one minute of the hour"),
+        ("start", '"0 25 * * *"', "not a cron"),
+        ("start", '"0 0 30 2 *"', "not a cron"),
+        ("duration", "8d", "at most 7 days"),
+        ("duration", "2 hours", "not a length of time"),
+        ("time_zone", "Berlin", "not a name of the time zone database"),
+        ("days_off", "[christmas]", "not a day"),
+        ("until", "soon", "not a day"),
+        ("adds", "{us-west4-a: 0}", "adds no VM"),
+        ("adds", "{us-east1-c: 1}", "the pool has no such zone"),
+        ("untill", "2027-01-01", "no such key: untill until"),
+    ],
+)
+def test_each_mistake_in_a_window_is_told_where_it_stands(field: str, value: str, rule: str) -> None:
+    fields = {
+        "name": "night", "start": '"0 2 * * *"', "duration": "2h", "time_zone": "UTC", "adds": "{us-west4-a: 2}",
+    }  # fmt: skip
+    fields[field] = value
+    text = stack_text(pools=windowed("{" + ", ".join(f"{key}: {each}" for key, each in fields.items()) + "}"))
+    told = [f"{each.subject} {each.rule} {each.fix}" for each in refusals(text)]
+    assert len(told) == 1
+    assert "pools[0].windows[0]" in told[0]
+    assert rule in told[0]
+
+
+def test_two_mistakes_in_two_windows_are_told_at_once() -> None:
+    pools = windowed(WINDOW.replace("UTC", "Berlin"), EVENING.replace("evening", "night").replace("2h", "9d"))
+    assert len(refusals(stack_text(pools=pools))) == 3

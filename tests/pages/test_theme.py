@@ -1,0 +1,53 @@
+"""Colours of charts and pages: read by everybody, light and dark."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import pytest
+
+from infra.pages.theme import DARK, LIGHT, Palette, adaptive
+
+BOTH = pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])
+
+
+def luminance(colour: str) -> float:
+    """Of WCAG 2.2, relative luminance."""
+    channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    lighter, darker = sorted((luminance(one), luminance(other)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+@BOTH
+def test_text_has_the_contrast_that_wcag_asks_of_text(palette: Palette) -> None:
+    read = ("text", "muted", "accent", "good", "warning", "bad", "limit")
+    faint = {
+        (name, ground): contrast(getattr(palette, name), getattr(palette, ground))
+        for name in read
+        for ground in ("background", "surface")
+        if contrast(getattr(palette, name), getattr(palette, ground)) < 4.5
+    }
+    assert faint == {}
+
+
+@BOTH
+def test_series_have_the_contrast_that_wcag_asks_of_graphics(palette: Palette) -> None:
+    assert [colour for colour in palette.series if contrast(colour, palette.background) < 3] == []
+
+
+@BOTH
+def test_no_two_colours_are_the_same_for_each_stands_for_its_role(palette: Palette) -> None:
+    assert len(set(asdict(palette).values())) == len(asdict(palette))
+
+
+def test_a_chart_stays_what_it_is_and_gets_a_dark_counterpart_for_each_colour() -> None:
+    drawn = f'<svg viewBox="0 0 9 9"><rect fill="{LIGHT.series_1}"/></svg>'
+    shown = adaptive(drawn)
+    assert shown.startswith('<svg viewBox="0 0 9 9"><style>@media(prefers-color-scheme:dark)')
+    assert f'svg [fill="{LIGHT.series_1}"]{{fill:{DARK.series_1}}}' in shown
+    assert shown.endswith(f'<rect fill="{LIGHT.series_1}"/></svg>')

@@ -1,0 +1,103 @@
+"""What test runners write is read, and what would harm the reader is refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from infra.results.intake import MOST_DEPTH, read_coverage, read_junit, read_timing
+from infra.results.suite_run import LONGEST_MESSAGE, LONGEST_NAME, Outcome, ResultsError
+
+JUNIT = b"""<?xml version="1.0"?>
+<testsuites><testsuite name="pytest">
+<testcase classname="t.A" name="fine" time="1.5"/>
+<testcase classname="t.A" name="broken" time="0.5"><failure message="boom">line 1</failure></testcase>
+<testcase classname="t.A" name="left" time="0"><skipped message="no TPU"/></testcase>
+<testcase classname="t.A" name="again" time="1"><failure message="first try"/></testcase>
+<testcase classname="t.A" name="again" time="2"/>
+<testcase name="error"><error message="set-up"/></testcase>
+</testsuite></testsuites>"""
+
+
+def test_junit_xml_gives_outcomes_and_a_second_try_that_passed_is_flaky() -> None:
+    found = {test.name: test for test in read_junit(JUNIT, "junit.xml")}
+    assert {name: test.outcome.value for name, test in found.items()} == {
+        "t.A.fine": "passed", "t.A.broken": "failed", "t.A.left": "skipped", "t.A.again": "flaky", "error": "failed",
+    }  # fmt: skip
+    assert found["t.A.again"].seconds == 3
+    assert found["t.A.broken"].message.startswith("boom")
+
+
+def test_a_document_that_is_one_suite_and_nested_suites_are_read() -> None:
+    one = (
+        b'<testsuite><testsuite name="inner"><testcase name="a" time="1"/></testsuite><testcase name="b"/></testsuite>'
+    )
+    assert [test.name for test in read_junit(one, "x")] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b'<!DOCTYPE a [<!ENTITY b "c"><!ENTITY d "&b;&b;&b;">]><testsuites>&d;</testsuites>', "document type"),
+        (b'<!DOCTYPE a SYSTEM "file:///etc/passwd"><testsuites/>', "document type"),
+        (b"<testsuites>", "not XML"),
+        (b"<html/>", "not JUnit"),
+        (b"\xff\xfe\x00", "not XML"),
+        (b"<a>" * (MOST_DEPTH + 1) + b"</a>" * (MOST_DEPTH + 1), "nested deeper"),
+    ],
+    ids=["bomb", "external", "cut-off", "other", "bytes", "deep"],
+)
+def test_hostile_xml_is_refused_before_it_is_expanded(content: bytes, said: str) -> None:
+    with pytest.raises(ResultsError, match=said):
+        read_junit(content, "junit.xml")
+
+
+def test_large_files_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("infra.results.intake.MOST_BYTES", 100)
+    with pytest.raises(ResultsError, match="at most 100"):
+        read_junit(JUNIT, "junit.xml")
+    monkeypatch.setattr("infra.results.intake.MOST_ELEMENTS", 3)
+    with pytest.raises(ResultsError, match="more than 3 elements"):
+        read_junit(b"<testsuites>" + b"<testcase/>" * 4 + b"</testsuites>", "j.xml")
+
+
+def test_texts_of_strangers_are_cut_and_have_no_control_characters() -> None:
+    name, said = "n" * 1000, "m" * 5000
+    xml = f'<testsuite><testcase name="{name}"><failure message="{said}&#9;"/></testcase></testsuite>'
+    (test,) = read_junit(xml.encode(), "x")
+    assert (len(test.name), len(test.message)) == (LONGEST_NAME, LONGEST_MESSAGE)
+
+
+def test_coverage_is_that_of_lines_and_the_dtd_of_coverage_py_is_not_fetched() -> None:
+    doctype = b"<!DOCTYPE coverage SYSTEM 'http://cobertura.sourceforge.net/xml/coverage-04.dtd'>"
+    assert read_coverage(doctype + b'<coverage lines-valid="8" lines-covered="6" line-rate="0.1"/>', "c.xml") == 75
+    assert read_coverage(b'<coverage line-rate="0.5"/>', "c.xml") == 50
+    for bad in (
+        b"<coverage/>",
+        b"<other/>",
+        b'<coverage line-rate="7"/>',
+        b'<!DOCTYPE c [<!ENTITY a "b">]><coverage/>',
+    ):
+        with pytest.raises(ResultsError):
+            read_coverage(bad, "c.xml")
+
+
+def test_timing_json_is_what_the_generated_runner_writes() -> None:
+    body = {
+        "version": 1,
+        "suite": "tpu",
+        "commit": "x",
+        "run": "1",
+        "at": 1,
+        "ok": True,
+        "seconds": 9.5,
+        "coverage": 81.5,
+    }
+    tests = {"a": {"seconds": 1.0, "outcome": "passed"}, "b": {"seconds": 2.0, "outcome": "flaky"}}
+    found = read_timing(json.dumps({**body, "tests": tests}).encode(), "t.json")
+    assert (found["ended"], found["seconds"], found["coverage"]) == ("passed", 9.5, 81.5)
+    assert [test.outcome for test in found["tests"]] == [Outcome.PASSED, Outcome.FLAKY]
+    for bad in (b"[]", b"{", b'{"tests": {"a": {"seconds": "x", "outcome": "passed"}}}', b"[" * 100_000):
+        with pytest.raises(ResultsError):
+            read_timing(bad, "t.json")

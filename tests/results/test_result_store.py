@@ -1,0 +1,67 @@
+"""Runs are kept one object each, readable by hand, and the index follows from them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from infra.results.store import INDEX, Folder, Store
+from infra.results.suite_run import ResultsError, read_run
+from tests.results.given import made, nights
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(Folder(tmp_path))
+
+
+def test_a_run_is_one_object_by_suite_and_day_that_reads_back_the_same(store: Store, tmp_path: Path) -> None:
+    run = made(3, versions={"jax": "0.8.0", "python": "3.12"})
+    assert store.keep(run)
+    path = tmp_path / "runs/tpu/2026/10/04/3.json"
+    assert json.loads(path.read_text())["versions"] == {"jax": "0.8.0", "python": "3.12"}
+    assert read_run(path.read_bytes(), path.name) == run
+    assert not store.keep(run)
+
+
+def test_a_run_is_written_once(store: Store) -> None:
+    store.keep(made(1, 100))
+    with pytest.raises(ResultsError, match="kept already"):
+        store.keep(made(1, 90))
+    assert [each.seconds for each in store.runs("tpu")] == [100]
+
+
+def test_the_index_is_rebuilt_from_the_objects_byte_for_byte(store: Store, tmp_path: Path) -> None:
+    for run in reversed(nights([1, 2, 3])):
+        store.keep(run)
+    index = (tmp_path / INDEX).read_bytes()
+    (tmp_path / INDEX).unlink()
+    assert [each.seconds for each in store.runs("tpu")] == [1, 2, 3]
+    assert (tmp_path / INDEX).read_bytes() == index
+    (tmp_path / INDEX).write_bytes(b"{")
+    with pytest.raises(ResultsError, match="make it anew"):
+        store.suites()
+    assert store.rebuild() == 3
+    assert (tmp_path / INDEX).read_bytes() == index
+
+
+def test_an_object_in_the_wrong_place_or_of_another_shape_is_named(store: Store, tmp_path: Path) -> None:
+    store.keep(made(1))
+    wrong = tmp_path / "runs/tpu/2026/10/09/7.json"
+    wrong.parent.mkdir(parents=True)
+    wrong.write_bytes(made(7).content())
+    with pytest.raises(ResultsError, match="2026/10/08/7"):
+        store.rebuild()
+    wrong.write_text('{"suite": "SECRET"}')
+    with pytest.raises(ResultsError, match="not a run") as refusal:
+        store.rebuild()
+    assert "SECRET" not in str(refusal.value)
+
+
+def test_only_the_newest_runs_are_read_and_an_object_that_is_gone_is_left_out(store: Store, tmp_path: Path) -> None:
+    for run in nights([1, 2, 3, 4]):
+        store.keep(run)
+    (tmp_path / made(3).object_name).unlink()
+    assert [each.seconds for each in store.runs("tpu", most=3)] == [2, 3]
