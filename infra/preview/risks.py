@@ -20,7 +20,7 @@ from infra.preview.meaning import Facts, Risk, RiskKind
 from infra.preview.sentences import dollars
 from infra.preview.vms import PlaceChange
 from infra.preview.words import counted
-from infra.preview.work import store_lost, work_changes
+from infra.preview.work import run_changes, store_lost, work_changes
 from infra.rules.losing import LET_GO, LETS_GO, protected_losses
 
 # From what is let in least to what is let in most.
@@ -118,6 +118,8 @@ def _work(edit: Edit) -> Iterator[Risk]:
     """Classes and groups that change: neither adds capacity, which the headline counts. And a store that goes."""
     for subject, says in work_changes(edit.base, edit.head):
         yield Risk(kind=RiskKind.IN_PLACE, subject=subject, says=says)
+    if says := run_changes(edit.base, edit.head):
+        yield Risk(kind=RiskKind.IN_PLACE, subject="runs", says=says)
     if says := store_lost(edit.base, edit.head):
         kind = RiskKind.DELETE if edit.head.store is None else RiskKind.REPLACE
         yield Risk(kind=kind, subject="store", says=says)

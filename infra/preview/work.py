@@ -27,6 +27,22 @@ def work_changes(base: StackConfig, head: StackConfig) -> Iterator[tuple[str, st
         yield f"groups[{name}]", says
 
 
+def run_changes(base: StackConfig, head: StackConfig) -> str:
+    """What runs may make after an edit of that, as a sentence; empty where it stays."""
+    was, becomes = base.runs, head.runs
+    if was == becomes:
+        return ""
+    if becomes is None:
+        return "runs may make no VM any more"
+    types = ", ".join(each.name for each in becomes.accelerators)
+    before = f"{was.per_day} -> {becomes.per_day}" if was else f"{becomes.per_day}"
+    at_once = f"{was.at_once} -> {becomes.at_once}" if was else f"{becomes.at_once}"
+    return (
+        f"runs may make {types} as pool {becomes.pool} in {', '.join(becomes.zones)}: {before} VMs a day, {at_once} at "
+        f"once, each for {becomes.time_to_live_minutes} minutes at most; they cost while they stand"
+    )
+
+
 def store_lost(base: StackConfig, head: StackConfig) -> str:
     """What becomes of a store that is not kept, as a sentence; empty where it stays, or there was none."""
     was, becomes = (each.store.identity if each.store else {} for each in (base, head))
