@@ -15,16 +15,7 @@ from infra.cli.call import Invocation, called
 from infra.cli.echo import columns, echo, machines
 from infra.jobs.client import JobPhase, JobState
 from infra.jobs.current import BACKENDS
-from infra.jobs.request import (
-    FAILURES,
-    PREEMPTIONS,
-    SIGNALS,
-    Command,
-    ImportedCall,
-    JobRequest,
-    Resources,
-    Retries,
-)
+from infra.jobs.request import FAILURES, PREEMPTIONS, SIGNALS, Command, ImportedCall, JobRequest, Resources, Retries
 from infra.operations.errors import Refusal
 from infra.operations.jobs import JobBackend, open_jobs, rendered, state_json, state_row, waiting_words
 from infra.operations.smoke import STEPS, SmokeOrder, smoke

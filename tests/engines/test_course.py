@@ -14,8 +14,8 @@ from infra.engines.passes import HeldBackError, fleets
 from infra.engines.phased import apply
 from infra.engines.protocol import Engine, Listener
 from infra.model import names
+from infra.model.bounds import Bound
 from infra.model.errors import EngineError
-from infra.model.phases import Bound
 from infra.model.plan import Diagnostic, Event, Op, Plan, Status, Step
 from infra.model.planned_capacity import VM_TYPE
 from infra.model.planned_records import RECORDS_TYPE

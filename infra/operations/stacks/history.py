@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from infra.fleet.google import GoogleError, clients
-from infra.fleet.history import Applied, Result, Verb, changes_of, new_id, past, write
+from infra.fleet.history import Applied, Result, Verb, changes_of, left_undone, new_id, past, write
 from infra.fleet.records import Records
 from infra.model.errors import ConfigError, meant
 from infra.model.json_shape import JsonShape
@@ -25,13 +25,12 @@ from infra.model.plan import Plan
 from infra.model.schema import StackConfig
 from infra.operations.errors import Failure, Interruption, Refusal
 from infra.operations.fleet.requests import login
-from infra.operations.ports import Tone
+from infra.operations.ports import HISTORY_SHOWN, Tone
 from infra.operations.session import CloudSession, Session
 from infra.operations.stacks.versions import Version, version
 from infra.preview.explain import explain
 from infra.preview.meaning import Facts, Meaning
 
-DEFAULT_MOST: Final = 20
 _LOOKED_THROUGH: Final = 200
 """Operations among which one is found by the start of its id, or the last that kept a stack file."""
 _MISSING: Final = 404
@@ -80,7 +79,16 @@ def kept(config: StackConfig, session: Session, verb: Verb) -> Generator[Keeping
     _write(config, session, entry.ended(result), may_lack=verb is Verb.DESTROY)
 
 
-def history(config: StackConfig, session: CloudSession, most: int = DEFAULT_MOST) -> tuple[Applied, ...]:
+def settles(config: StackConfig, session: Session) -> bool:
+    """Whether the last operation on a stack was left undone, so that one without changes is kept too."""
+    try:
+        with clients(config.project, session.endpoint) as google:
+            return left_undone(Records(google=google, bucket=config.bucket.name), config.stack) is not None
+    except GoogleError:
+        return False
+
+
+def history(config: StackConfig, session: CloudSession, most: int = HISTORY_SHOWN) -> tuple[Applied, ...]:
     """The newest operations on a stack, newest first.
 
     Raises Failure where the fleet bucket does not answer. A bucket that is not there has seen none.
