@@ -148,7 +148,7 @@ def test_every_key_that_differs_is_named_with_both_values() -> None:
         "pools[tpu-ci].zones.us-west4-a": ("2", "3"),
         "pools[tpu-ci].trust": ("member", "protected"),
         "runners.job_minutes": ("60", "30"),
-        "budget": (None, "usd_per_month 99999"),
+        "budget": (None, "usd_per_month 99999, thresholds 0.5, 0.9, 1.0"),
     }
     for rendered in (text.render(found), markdown.render(found)):
         assert "job" in rendered
