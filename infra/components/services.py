@@ -45,12 +45,16 @@ CLUSTER_APIS: Final = (
 """What a stack with a GKE cluster calls besides; the second streams images to its nodes."""
 
 
+BUDGET_APIS: Final = ("billingbudgets.googleapis.com", "monitoring.googleapis.com")
+"""What a stack with a budget at Google calls besides."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServicesArgs:
     """project: where to enable the APIs.
 
     builds, serving, cluster: whether those of builds, of broker and controller, of a cluster too. store: the API of the
-    store of jobs' locks, empty without one.
+    store of jobs' locks, empty without one. budget: whether those of a budget at Google.
     """
 
     project: str
@@ -58,6 +62,7 @@ class ServicesArgs:
     serving: bool = False
     cluster: bool = False
     store: str = ""
+    budget: bool = False
 
 
 class Services(pulumi.ComponentResource):
@@ -73,6 +78,7 @@ class Services(pulumi.ComponentResource):
             *(SERVING_APIS if args.serving else ()),
             *(CLUSTER_APIS if args.cluster else ()),
             *((args.store,) if args.store else ()),
+            *(BUDGET_APIS if args.budget else ()),
         )
         self.enabled = list(dict.fromkeys(wanted))
         for api in self.enabled:

@@ -94,6 +94,8 @@ def guarded(config: StackConfig) -> tuple[Guarded, ...]:
     project = config.project
     found = [Guarded("bucket", config.bucket.name)]
     found += [Guarded("bucket", bucket) for bucket in _checkpoints(config)]
+    if config.results:
+        found.append(Guarded("bucket", config.results.bucket.name))
     if config.builds:
         found.append(Guarded("bucket", names.build_log_bucket(config.bucket.name)))
     repositories = [
@@ -180,6 +182,10 @@ def _on_bucket(bucket: str, config: StackConfig, stacks: Sequence[StackConfig]) 
             below = bucket_access.only_below(bucket, names.RUNS_PREFIX)
             makers = federation.makers_as(owner.runs.pool, owner.project, [config])
             yield from ((bucket_access.WRITER, maker.key, below) for maker in makers)
+        if owner.results and owner.results.bucket.name == bucket:
+            makers = [each for pool in owner.pools for each in federation.makers_as(pool.name, owner.project, [config])]
+            for role in (bucket_access.WRITER, bucket_access.LISTER):
+                yield from ((role, maker.key, "") for maker in makers)
     if team := _checkpoints(config).get(bucket):
         yield bucket_access.WRITER, f"team/{team}", ""
     if bucket == config.bucket.name:

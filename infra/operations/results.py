@@ -37,7 +37,7 @@ from infra.results.board import board
 from infra.results.flaky import Quarantined
 from infra.results.intake import MOST_BYTES, joined, read_coverage, read_junit, read_timing
 from infra.results.judge import Report, judge
-from infra.results.store import Folder, Store
+from infra.results.store import Folder, ResultStore
 from infra.results.suite_run import Outcome, ResultsError, SuiteRun, Test, document, mistakes
 
 STORE: Final = "TIDEPOOL_RESULTS"
@@ -45,7 +45,7 @@ _BUCKET: Final = "gs://"
 
 
 @dataclass(frozen=True, slots=True)
-class Bucket:
+class ResultBucket:
     """Objects of a bucket of Cloud Storage."""
 
     records: Records
@@ -69,7 +69,7 @@ class Bucket:
 class ResultsPlace:
     """Results of one lab: where they are kept, and what the stack file says of suites."""
 
-    store: Store
+    store: ResultStore
     declared: Results | None = None
 
     @cached_property
@@ -91,11 +91,11 @@ def open_results(where: str, cloud: CloudName | None = None, teller: Teller = SI
     found = where or (f"{_BUCKET}{config.results.bucket.name}" if config and config.results else "")
     if not found.startswith(_BUCKET):
         folder = Path(found) if found else workspace().home / "results"
-        return ResultsPlace(store=Store(Folder(folder.absolute())), declared=config.results if config else None)
+        return ResultsPlace(store=ResultStore(Folder(folder.absolute())), declared=config.results if config else None)
     session = open_cloud(cloud, teller)
     google: Clients = clients(config.project if config else "", session.endpoint)
     records = Records(google=google, bucket=found.removeprefix(_BUCKET))
-    return ResultsPlace(store=Store(Bucket(records)), declared=config.results if config else None)
+    return ResultsPlace(store=ResultStore(ResultBucket(records)), declared=config.results if config else None)
 
 
 def _declaring(where: str) -> StackConfig | None:

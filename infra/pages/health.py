@@ -176,8 +176,8 @@ def _rows(
     region = f'class="scroll" role="region" aria-label="{escape(label, quote=True)}" tabindex="0"'
     # Stacked by CSS on a telephone, where a browser would forget that it is a table: the roles say it.
     stacked = ' class="stacked"' if len(head) > _NARROW_COLUMNS else ""
-    rows = f"<thead>{row('th', head)}</thead><tbody>{body}</tbody>"
-    return f'<div {region}><table role="table"{stacked}>{rows}</table></div>'
+    table = f'<table role="table"{stacked}><thead>{row("th", head)}</thead><tbody>{body}</tbody></table>'
+    return f"<div {region}>{table}</div>"
 
 
 def _state(suite: SuiteBoard) -> tuple[str, str]:

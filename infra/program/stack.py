@@ -32,6 +32,7 @@ from infra.program.network import network_args
 from infra.program.pools import pool_args, pool_output
 from infra.program.records import declare_records
 from infra.program.registries import reaches, registries
+from infra.program.results import declare_budget, declare_results
 from infra.program.serving import broker_url, declare_serving, is_served, unnotified, unserved
 from infra.program.store import declare_store, store_api
 
@@ -82,6 +83,7 @@ def declare(
             serving=serving,
             cluster=config.cluster is not None,
             store=store_api(config),
+            budget=config.budget is not None and config.budget.billing_account is not None,
         ),
     )
     ready = pulumi.ResourceOptions(depends_on=[services])
@@ -97,6 +99,10 @@ def declare(
     makers = {each.key: github.member(each.key) for each in federation.run_makers(config)} if github else {}
     bucket = FleetBucket("bucket", fleet_bucket(config, identities, outside, makers, siblings), ready)
     broker = broker_url(config, bucket.project_number) if serving else None
+    declare_budget(config, bucket.project_number, ready)
+    if config.results is not None:
+        results = declare_results(config, config.results, siblings, makers, ready)
+        pulumi.export("results", {"bucket": results.bucket, "kept_days": config.results.kept_days})
     records = declare_records(config, bucket.bucket, broker, registry=registry, siblings=siblings)
     for told in filter(None, (unserved(config), unnotified(config), unheard(plan) if plan else "")):
         pulumi.warn(told)

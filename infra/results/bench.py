@@ -16,7 +16,7 @@ import yaml
 from numpy.typing import NDArray
 
 from infra.model.json_shape import CamelShape
-from infra.results.timing import LATEST, LATEST_OF_NOISY, LEAST, Change, told
+from infra.results.timing import LATEST, LATEST_OF_NOISY, LEAST, Shift, told
 
 STEP: Final = 1.2
 _LENGTH: Final = 200
@@ -137,12 +137,12 @@ def _measured(name: str, quiet: list[Seconds], stepped: list[tuple[Seconds, int]
 
 
 def _alarms(values: Seconds) -> int:
-    return sum(began and change is Change.SLOWER for change, began in told(values.tolist()))
+    return sum(began and change is Shift.SLOWER for change, began in told(values.tolist()))
 
 
 def _found(values: Seconds, at: int) -> float:
     """At which run after a step it is told; infinity where it is not."""
     for place, (change, _) in enumerate(told(values.tolist())):
-        if place >= at and change is Change.SLOWER:
+        if place >= at and change is Shift.SLOWER:
             return place - at + 1
     return float("inf")

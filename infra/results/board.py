@@ -14,7 +14,7 @@ from infra.model.catalogue import CapacityKind
 from infra.model.usage import vm_cost
 from infra.results import timing
 from infra.results.flaky import Flaky, Quarantined
-from infra.results.judge import Finding, Report, comparable, judge
+from infra.results.judge import Report, RunFinding, comparable, judge
 from infra.results.suite_run import Outcome, SuiteRun
 
 
@@ -66,7 +66,7 @@ class SuiteBoard:
     quarantine: tuple[Quarantined, ...]
 
     @property
-    def findings(self) -> tuple[Finding, ...]:
+    def findings(self) -> tuple[RunFinding, ...]:
         return self.report.findings
 
     @property
@@ -155,5 +155,5 @@ def _point(run: SuiteRun, verdict: timing.Verdict) -> Point:
         low=None if usual is None else max(usual.median - 2 * usual.spread, 0.0),
         usual=None if usual is None else usual.median,
         high=None if usual is None else usual.median + 2 * usual.spread,
-        told=verdict.change is timing.Change.SLOWER,
+        told=verdict.change is timing.Shift.SLOWER,
     )

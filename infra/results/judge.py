@@ -36,7 +36,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding(CamelShape):
+class RunFinding(CamelShape):
     """One thing that somebody shall look at. subject: the suite, or a test of it. next: what to do."""
 
     kind: Kind
@@ -64,7 +64,7 @@ class Report(CamelShape):
     )  # fmt: skip
 
     run: SuiteRun
-    findings: tuple[Finding, ...]
+    findings: tuple[RunFinding, ...]
     verdict: timing.Verdict | None
     first_slow: str | None
     last_usual: str | None
@@ -127,14 +127,14 @@ def judge(
 
 def _ends(series: Sequence[SuiteRun], verdict: timing.Verdict | None) -> tuple[str | None, str | None]:
     """The commits of the first slow run and of the last usual one."""
-    if verdict is None or verdict.change is not timing.Change.SLOWER or not verdict.since:
+    if verdict is None or verdict.change is not timing.Shift.SLOWER or not verdict.since:
         return None, None
     return series[verdict.since].commit, series[verdict.since - 1].commit
 
 
 def _broken(
     run: SuiteRun, before: Sequence[SuiteRun], failing: Sequence[str], excused: Sequence[Quarantined]
-) -> list[Finding]:
+) -> list[RunFinding]:
     if run.green or (excused and not failing):
         return []
     same = [each for each in before if each.branch == run.branch and each.hardware == run.hardware]
@@ -142,10 +142,10 @@ def _broken(
     span = f"; it passed last at {green[:12]}: `git bisect start {run.commit[:12]} {green[:12]}`" if green else ""
     if not failing:
         says = "the suite failed, and no test says why: it was ended, or could not begin"
-        return [Finding(kind=Kind.BROKEN, subject=run.suite, says=says, next=f"read the log of the run{span}")]
+        return [RunFinding(kind=Kind.BROKEN, subject=run.suite, says=says, next=f"read the log of the run{span}")]
     by_name = {test.name: test for test in run.tests}
     return [
-        Finding(
+        RunFinding(
             kind=Kind.BROKEN,
             subject=name,
             says=by_name[name].message.partition("\n")[0] or "failed",
@@ -155,8 +155,8 @@ def _broken(
     ]
 
 
-def _slower(run: SuiteRun, series: Sequence[SuiteRun], verdict: timing.Verdict | None) -> list[Finding]:
-    if verdict is None or verdict.change is not timing.Change.SLOWER:
+def _slower(run: SuiteRun, series: Sequence[SuiteRun], verdict: timing.Verdict | None) -> list[RunFinding]:
+    if verdict is None or verdict.change is not timing.Shift.SLOWER:
         return []
     assert verdict.usual is not None, "a change is of a baseline"
     assert verdict.ratio is not None, "as above"
@@ -171,7 +171,7 @@ def _slower(run: SuiteRun, series: Sequence[SuiteRun], verdict: timing.Verdict |
     most = _guilty(slow, series[: verdict.since])
     tests = f"; most of it: {', '.join(most)}" if most else ""
     return [
-        Finding(
+        RunFinding(
             kind=Kind.SLOWER,
             subject=run.suite,
             says=f"{says}{tests}",
@@ -205,16 +205,16 @@ def _coverage_change(run: SuiteRun, alike: Sequence[SuiteRun]) -> float | None:
     return round(run.coverage - median(known), 2)
 
 
-def _coverage(run: SuiteRun, change: float | None) -> list[Finding]:
+def _coverage(run: SuiteRun, change: float | None) -> list[RunFinding]:
     if change is None or run.coverage is None or change > -LESS_COVERAGE:
         return []
     says = f"coverage fell by {-change:.1f} points, to {run.coverage:.1f} %"
     advice = "add tests for what was added, or tests that were lost; it is told until the usual coverage is this one"
-    return [Finding(kind=Kind.COVERAGE, subject=run.suite, says=says, next=advice)]
+    return [RunFinding(kind=Kind.COVERAGE, subject=run.suite, says=says, next=advice)]
 
 
-def _over(entry: Quarantined) -> Finding:
-    return Finding(
+def _over(entry: Quarantined) -> RunFinding:
+    return RunFinding(
         kind=Kind.EXPIRED,
         subject=entry.test,
         says=f"its quarantine ended on {entry.expires}; {entry.owner} owns it: {entry.reason}",
@@ -222,8 +222,8 @@ def _over(entry: Quarantined) -> Finding:
     )
 
 
-def _loose(run: SuiteRun, each: Flaky, quarantine: Sequence[Quarantined]) -> Finding:
+def _loose(run: SuiteRun, each: Flaky, quarantine: Sequence[Quarantined]) -> RunFinding:
     known = any((entry.suite, entry.test) == (run.suite, each.test) for entry in quarantine)
     advice = "it is in quarantine; mend it" if known else "mend it, or enter it in quarantine with an owner and a day"
     says = f"failed and passed on one tree; {100 * each.score:.0f} % of its runs lately, on {each.trees} trees"
-    return Finding(kind=Kind.FLAKY, subject=each.test, says=says, next=advice)
+    return RunFinding(kind=Kind.FLAKY, subject=each.test, says=says, next=advice)

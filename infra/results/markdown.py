@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from infra.preview.markup import clipped, code, one_line, prose, table
-from infra.results.judge import Finding, Report
+from infra.results.judge import Report, RunFinding
 from infra.results.lines import coverage, duration, headline
 
 SHOWN: Final = 30
@@ -37,7 +37,7 @@ def markdown(report: Report) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _found(findings: Sequence[Finding]) -> list[str]:
+def _found(findings: Sequence[RunFinding]) -> list[str]:
     if not findings:
         return ["- Nothing to look at."]
     rows = (

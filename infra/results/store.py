@@ -22,7 +22,7 @@ RUNS: Final = "runs/"
 _TOLD: Final = ("suite", "run", "at", "branch", "commit", "tree", "hardware", "ended", "seconds", "inputs", "reused")
 
 
-class Objects(Protocol):
+class ResultObjects(Protocol):
     """A place that keeps objects by name."""
 
     @property
@@ -79,10 +79,10 @@ class Folder:
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
+class ResultStore:
     """Runs in a place."""
 
-    objects: Objects
+    objects: ResultObjects
 
     def keep(self, run: SuiteRun) -> bool:
         """Write a run and its line of the index; False where the same run is kept already.

@@ -52,7 +52,7 @@ _NO_SHIFTS: Final = np.log(np.linspace(1.0, 1 + TOLERATED, 4))
 Logs = NDArray[np.float64]
 
 
-class Change(StrEnum):
+class Shift(StrEnum):
     """What the latest runs are beside those before."""
 
     NONE = "none"
@@ -83,7 +83,7 @@ class Verdict:
     """
 
     at: int
-    change: Change = Change.NONE
+    change: Shift = Shift.NONE
     since: int | None = None
     began: bool = False
     usual: Usual | None = None
@@ -104,7 +104,7 @@ class _Decided:
 
     before: slice
     latest: slice
-    change: Change = Change.NONE
+    change: Shift = Shift.NONE
     since: int | None = None
     began: bool = False
 
@@ -121,7 +121,7 @@ def latest(seconds: Sequence[float]) -> Verdict | None:
     return _measured(logs, len(logs) - 1, _decided(logs)[-1]) if len(logs) else None
 
 
-def told(seconds: Sequence[float]) -> list[tuple[Change, bool]]:
+def told(seconds: Sequence[float]) -> list[tuple[Shift, bool]]:
     """After each run, what is told, and whether for the first time; without figures, which take most of the time."""
     return [(each.change, each.began) for each in _decided(_logs(seconds))]
 
@@ -159,7 +159,7 @@ def _next(logs: Logs, level: _Level, at: int) -> tuple[_Level, _Decided]:
     begin = max(begin, since - MOST)
     decided = _Decided(slice(begin, since), slice(since, end), change, since, began=True)
     # What became faster is good news once, and the new level from there on.
-    return _Level(since, (begin, since) if change is Change.SLOWER else None), decided
+    return _Level(since, (begin, since) if change is Shift.SLOWER else None), decided
 
 
 def _told_on(logs: Logs, level: _Level, at: int) -> tuple[_Level, _Decided | None]:
@@ -172,10 +172,10 @@ def _told_on(logs: Logs, level: _Level, at: int) -> tuple[_Level, _Decided | Non
         return _Level(at + 1 - LATEST), None
     if len(new) >= SETTLED:
         return _Level(level.start), None
-    return level, _Decided(slice(*level.before), slice(level.start, at + 1), Change.SLOWER, level.start)
+    return level, _Decided(slice(*level.before), slice(level.start, at + 1), Shift.SLOWER, level.start)
 
 
-def _changed(logs: Logs) -> tuple[Change, int] | None:
+def _changed(logs: Logs) -> tuple[Shift, int] | None:
     """Whether the latest of these runs are another level, and where it begins."""
     for size in _WINDOWS:
         place = len(logs) - size
@@ -190,7 +190,7 @@ def _changed(logs: Logs) -> tuple[Change, int] | None:
             continue
         begins = place + density.begins(late, moved)
         if len(logs) - begins >= LATEST:
-            return (Change.SLOWER if moved > 0 else Change.FASTER), begins
+            return (Shift.SLOWER if moved > 0 else Shift.FASTER), begins
     return None
 
 

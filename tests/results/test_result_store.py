@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from infra.results.store import INDEX, Folder, Store
+from infra.results.store import INDEX, Folder, ResultStore
 from infra.results.suite_run import ResultsError, read_run
-from tests.results.given import made, nights
+from tests.results.result_runs import made, nights
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(Folder(tmp_path))
+def store(tmp_path: Path) -> ResultStore:
+    return ResultStore(Folder(tmp_path))
 
 
-def test_a_run_is_one_object_by_suite_and_day_that_reads_back_the_same(store: Store, tmp_path: Path) -> None:
+def test_a_run_is_one_object_by_suite_and_day_that_reads_back_the_same(store: ResultStore, tmp_path: Path) -> None:
     run = made(3, versions={"jax": "0.8.0", "python": "3.12"})
     assert store.keep(run)
     path = tmp_path / "runs/tpu/2026/10/04/3.json"
@@ -26,14 +26,14 @@ def test_a_run_is_one_object_by_suite_and_day_that_reads_back_the_same(store: St
     assert not store.keep(run)
 
 
-def test_a_run_is_written_once(store: Store) -> None:
+def test_a_run_is_written_once(store: ResultStore) -> None:
     store.keep(made(1, 100))
     with pytest.raises(ResultsError, match="kept already"):
         store.keep(made(1, 90))
     assert [each.seconds for each in store.runs("tpu")] == [100]
 
 
-def test_the_index_is_rebuilt_from_the_objects_byte_for_byte(store: Store, tmp_path: Path) -> None:
+def test_the_index_is_rebuilt_from_the_objects_byte_for_byte(store: ResultStore, tmp_path: Path) -> None:
     for run in reversed(nights([1, 2, 3])):
         store.keep(run)
     index = (tmp_path / INDEX).read_bytes()
@@ -47,7 +47,7 @@ def test_the_index_is_rebuilt_from_the_objects_byte_for_byte(store: Store, tmp_p
     assert (tmp_path / INDEX).read_bytes() == index
 
 
-def test_an_object_in_the_wrong_place_or_of_another_shape_is_named(store: Store, tmp_path: Path) -> None:
+def test_an_object_in_the_wrong_place_or_of_another_shape_is_named(store: ResultStore, tmp_path: Path) -> None:
     store.keep(made(1))
     wrong = tmp_path / "runs/tpu/2026/10/09/7.json"
     wrong.parent.mkdir(parents=True)
@@ -60,7 +60,9 @@ def test_an_object_in_the_wrong_place_or_of_another_shape_is_named(store: Store,
     assert "SECRET" not in str(refusal.value)
 
 
-def test_only_the_newest_runs_are_read_and_an_object_that_is_gone_is_left_out(store: Store, tmp_path: Path) -> None:
+def test_only_the_newest_runs_are_read_and_an_object_that_is_gone_is_left_out(
+    store: ResultStore, tmp_path: Path
+) -> None:
     for run in nights([1, 2, 3, 4]):
         store.keep(run)
     (tmp_path / made(3).object_name).unlink()

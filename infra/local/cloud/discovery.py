@@ -33,6 +33,7 @@ DOCUMENTS: Mapping[str, tuple[str, ...]] = {
         "monitoring.v1",
         "tpu.v1",
         "firestore.v1",
+        "billingbudgets.v1",
     ),
     # gcloud lists the locations of all repositories there.
     "v1beta2": ("artifactregistry.v1beta2",),

@@ -225,6 +225,31 @@ class Numbered(Rest):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Budget(Numbered):
+    """A budget of Cloud Billing, whose filter has a list of values for each label, of which it takes one."""
+
+    def create(self, call: ResourceCall) -> None:
+        Numbered.create(self, replace(call, body=_labels_listed(call.body)))
+
+    def update(self, call: ResourceCall) -> None:
+        Numbered.update(self, replace(call, body=_labels_listed(call.body)))
+
+    def read(self, call: ResourceCall) -> dict[str, Any] | None:
+        found = Numbered.read(self, call)
+        if found is None or not (labels := found.get("budgetFilter", {}).get("labels")):
+            return found
+        plain = {key: values[0] for key, values in labels.items()}
+        return {**found, "budgetFilter": {**found["budgetFilter"], "labels": plain}}
+
+
+def _labels_listed(body: dict[str, Any]) -> dict[str, Any]:
+    chosen = body.get("budgetFilter", {})
+    if not chosen.get("labels"):
+        return body
+    return {**body, "budgetFilter": {**chosen, "labels": {key: [value] for key, value in chosen["labels"].items()}}}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Channel(Numbered):
     """A notification channel, which an alert policy may still use."""
 

@@ -11,7 +11,7 @@ from infra.results import cache
 from infra.results.flaky import Quarantined, flaky_tests
 from infra.results.judge import Kind, Report, judge
 from infra.results.suite_run import Outcome, ResultsError, SuiteRun
-from tests.results.given import FIRST, NOW, ended, hashed, made, nights
+from tests.results.result_runs import FIRST, NOW, ended, hashed, made, nights
 from tests.results.test_timing import noise, slowed
 
 PASSED, FAILED, FLAKY = Outcome.PASSED, Outcome.FAILED, Outcome.FLAKY

@@ -1,0 +1,59 @@
+"""Results of test runs and the stack's budget: the arguments of their components, and who may write results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pulumi
+
+from infra.components.results import StackBudget, StackBudgetArgs, TestResults, TestResultsArgs
+from infra.model import federation
+from infra.model.schema import Results, StackConfig
+from infra.program.shared import grantee, labels
+
+
+def declare_results(
+    config: StackConfig,
+    results: Results,
+    siblings: Sequence[StackConfig],
+    makers: Mapping[str, pulumi.Input[str]],
+    ready: pulumi.ResourceOptions,
+) -> TestResults:
+    """The bucket. Whoever makes VMs for runs writes there: workflows of this stack, and those that others let in.
+
+    makers: this stack's own, by key.
+    """
+    elsewhere = (
+        maker
+        for pool in config.pools
+        for maker in federation.makers_as(pool.name, config.project, siblings)
+        if maker.stack != config.stack
+    )
+    writers = {maker.key: f"serviceAccount:{maker.email}" for maker in elsewhere} | dict(makers)
+    args = TestResultsArgs(
+        project=config.project,
+        bucket=results.bucket.name,
+        location=results.bucket.location,
+        labels=labels(config),
+        kept_days=results.kept_days,
+        writers={grantee(key): member for key, member in sorted(writers.items())},
+    )
+    return TestResults("results", args, ready)
+
+
+def declare_budget(config: StackConfig, project_number: pulumi.Output[str], ready: pulumi.ResourceOptions) -> None:
+    """The budget at Google, where the stack file names a billing account."""
+    budget = config.budget
+    if budget is None or budget.billing_account is None:
+        return
+    args = StackBudgetArgs(
+        project=config.project,
+        project_number=project_number,
+        stack=config.stack,
+        labels=labels(config),
+        billing_account=budget.billing_account,
+        usd=budget.usd_per_month,
+        thresholds=budget.thresholds,
+        notify=budget.notify,
+    )
+    StackBudget("budget", args, ready)

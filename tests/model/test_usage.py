@@ -1,0 +1,92 @@
+"""What VMs cost for as long as they stood, the month's sums and its forecast."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+import pytest
+
+from infra.model.catalogue import CapacityKind
+from infra.model.usage import Usage, month_bounds, month_cost, vm_cost
+
+SPOT = CapacityKind.SPOT
+PRICE = Decimal("0.544")
+"""US dollars a chip-hour of v6e in us-central1, spot: facts/prices.yaml."""
+
+
+def usage(day: int, minutes: float = 5, month: int = 11, **more: str) -> Usage:
+    start = datetime(2026, month, day, 2, tzinfo=UTC)
+    body = {"vm": f"vm-{month}-{day}", "pool": "nightly-v6e", "run": f"r{day}", "suite": "tpu"} | more
+    return Usage(
+        accelerator="v6e-1", zone="us-central1-b", capacity=SPOT, start=start,
+        end=start + timedelta(minutes=minutes), **body,
+    )  # fmt: skip
+
+
+def test_the_sums_of_the_second_design_are_what_its_own_price_gives() -> None:
+    hour = Decimal("0.64")
+    run = hour * 5 / 60
+    assert round(run, 4) == Decimal("0.0533")
+    assert (round(30 * run, 2), round(5 * run, 2), round(35 * run, 2)) == (
+        Decimal("1.60"), Decimal("0.27"), Decimal("1.87"),
+    )  # fmt: skip
+    assert round(hour * 730, 2) == Decimal("467.20")
+    assert round(hour * 730 / (30 * run)) == 292
+    listed = vm_cost("v6e-1", "us-central1-b", SPOT, Decimal(300))
+    assert listed is not None
+    assert (round(listed, 4), round(35 * listed, 2), round(730 * PRICE, 2)) == (
+        Decimal("0.0453"), Decimal("1.59"), Decimal("397.12"),
+    )  # fmt: skip
+
+
+def test_a_vm_costs_its_seconds_at_the_list_price_of_its_chips() -> None:
+    assert vm_cost("v6e-1", "us-central1-b", SPOT, Decimal(3600)) == PRICE
+    assert vm_cost("v6e-8", "us-central1-b", SPOT, Decimal(1800)) == 4 * PRICE
+    assert vm_cost("v6e-1", "us-central1-b", CapacityKind.PREEMPTIBLE, Decimal(3600)) == PRICE
+    assert vm_cost("v6e-1", "us-central1-b", CapacityKind.RESERVED, Decimal(3600)) == 0
+    assert vm_cost("v6e-1", "mars-a", SPOT, Decimal(3600)) is None
+    assert vm_cost("v99-1", "us-central1-b", SPOT, Decimal(3600)) is None
+
+
+def test_a_month_has_what_stood_in_it_by_run_suite_and_pool() -> None:
+    month_end = usage(31, 60, month=10)
+    over_it = Usage(
+        vm="long", pool="other", accelerator="v6e-1", zone="us-central1-b", capacity=SPOT,
+        start=datetime(2026, 10, 31, 23, tzinfo=UTC), end=datetime(2026, 11, 1, 2, tzinfo=UTC),
+    )  # fmt: skip
+    now = datetime(2026, 12, 3, tzinfo=UTC)
+    found = month_cost(
+        "nightly", "2026-11", [month_end, over_it, usage(1), usage(2, suite="cpu")], now, priced="2026-08"
+    )
+    assert found.total.seconds == 2 * 3600 + 2 * 300
+    assert found.total.usd == pytest.approx(2 * PRICE + 2 * PRICE / 12)
+    assert {line.key: line.vms for line in found.pools} == {"other": 1, "nightly-v6e": 2}
+    assert [line.key for line in found.suites] == ["cpu", "tpu"]
+    assert {line.key for line in found.runs} == {"r1", "r2"}
+    assert found.forecast is None
+    assert not found.over_budget
+
+
+def test_the_forecast_has_runs_as_lately_and_what_is_declared_to_stand() -> None:
+    now = datetime(2026, 11, 16, tzinfo=UTC)
+    nights = [usage(day) for day in range(1, 16)]
+    found = month_cost("nightly", "2026-11", nights, now, priced="2026-08")
+    assert found.forecast == pytest.approx(30 * PRICE / 12)
+    standing = month_cost("nightly", "2026-11", nights, now, priced="x", standing=Decimal(1), budget=Decimal(100))
+    assert standing.forecast == pytest.approx(30 * PRICE / 12 + 15 * 24)
+    assert standing.over_budget
+
+
+def test_what_has_no_price_is_told_and_in_no_sum() -> None:
+    odd = usage(1)
+    body = [odd, replace(odd, zone="mars-a")]
+    found = month_cost("nightly", "2026-11", body, datetime(2026, 12, 1, tzinfo=UTC), priced="x")
+    assert (found.total.unpriced, found.total.usd) == (300, pytest.approx(PRICE / 12))
+
+
+def test_a_month_is_named_as_year_and_month() -> None:
+    assert month_bounds("2028-02")[1] == datetime(2028, 3, 1, tzinfo=UTC)
+    with pytest.raises(ValueError, match="2028"):
+        month_bounds("2028")

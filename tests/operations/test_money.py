@@ -1,0 +1,77 @@
+"""Which records the money of a month is read from."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+from infra.fleet.controller.events import EventKind, FleetEvent
+from infra.fleet.controller.keys import NodeKey
+from infra.fleet.controller.memory import Memory, NodeMemory
+from infra.model import names
+from infra.model.catalogue import CapacityKind
+from infra.model.fleet import slots
+from infra.model.run_records import RunVmRecord, day_body
+from infra.model.stack import load_stack
+from infra.operations.money import pool_usages, run_usages
+from tests.synthetic_lab import the_lab
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+def record(vm: str, start: datetime | None, end: datetime | None, *, hours: int = 1) -> RunVmRecord:
+    asked = int((start or NOW).timestamp())
+    return RunVmRecord(
+        vm=vm, run=f"run-{vm}", suite="tpu", stack="nightly", pool="nightly-v6e", accelerator="v6e-1",
+        zone="us-central1-b", capacity=CapacityKind.SPOT, asked=asked, expires=asked + hours * 3600,
+        start=None if start is None else asked, end=None if end is None else int(end.timestamp()),
+    )  # fmt: skip
+
+
+class Bodies:
+    """Records by name."""
+
+    def __init__(self, bodies: dict[str, Any]) -> None:
+        self.bodies = bodies
+
+    def body(self, name: str) -> Any:
+        return self.bodies.get(name)
+
+
+def test_a_run_is_paid_from_ready_to_its_end_and_one_that_nobody_ended_until_its_time_was_over() -> None:
+    began = NOW - timedelta(hours=5)
+    day = day_body(
+        [
+            record("done", began, began + timedelta(minutes=6)),
+            record("killed", began, None, hours=2),
+            record("none", None, NOW),
+        ]
+    )
+    records: Any = Bodies({names.run_day_object(date(2026, 11, 20)): day})
+    found = {each.vm: each for each in run_usages(records, [date(2026, 11, 19), date(2026, 11, 20)], NOW)}
+    assert {vm: each.seconds for vm, each in found.items()} == {"done": 360, "killed": 7200}
+    assert (found["done"].suite, found["done"].pool, found["done"].run) == ("tpu", "nightly-v6e", "run-done")
+
+
+def test_a_pool_is_paid_while_its_vms_are_ready_as_far_as_the_controller_remembers() -> None:
+    config = load_stack(the_lab(), "ci", alone=True)
+    slot = slots(config)[0]
+    hour = timedelta(hours=1)
+
+    def event(hours_ago: int, before: str, state: str) -> FleetEvent:
+        at = NOW - hours_ago * hour
+        return FleetEvent(
+            at=at, subject=slot.name, what="", kind=EventKind.STATE, zone=slot.zone, before=before, state=state
+        )
+
+    node = NodeMemory(
+        state="READY", accelerator=slot.accelerator.name, capacity=CapacityKind.PREEMPTIBLE, ours=True,
+        first_seen=NOW - 20 * hour, since=NOW - 2 * hour, seen=NOW,
+    )  # fmt: skip
+    memory = Memory(
+        nodes={NodeKey(slot.zone, slot.name): node},
+        events=(event(10, "CREATING", "READY"), event(7, "READY", "PREEMPTED"), event(2, "CREATING", "READY")),
+    )
+    found = list(pool_usages(memory, config, NOW))
+    assert [each.seconds / 3600 for each in found] == [3, 2]
+    assert {each.pool for each in found} == {slot.pool.name}

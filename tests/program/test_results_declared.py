@@ -1,0 +1,92 @@
+"""The bucket of results and the budget, as a stack file declares them."""
+
+from __future__ import annotations
+
+import pytest
+
+from infra.model.errors import ConfigError
+from infra.model.grants import Guarded, guarded, strange
+from infra.model.stack import load_stack, stack_from_pulumi
+from infra.model.stack_text import pulumi_values
+from tests.program.stacks import built, text_of
+from tests.synthetic_lab import the_lab
+
+RESULTS = """
+  tidepool:results:
+    bucket: {name: lab-results, location: us-central1}
+    kept_days: 90
+"""
+BUDGET = """
+  tidepool:budget:
+    usd_per_month: 12.5
+    billing_account: 012345-6789AB-CDEF01
+    thresholds: [1.0, 0.5]
+    notify: [money@lab.org]
+"""
+
+
+def nightly(*more: str) -> str:
+    text = text_of("nightly").split("  tidepool:results:")[0].split("  tidepool:budget:")[0]
+    return text + "".join(more)
+
+
+def test_results_have_a_bucket_that_forgets_and_that_nobody_deletes() -> None:
+    declared = built("nightly", nightly(RESULTS))
+    (bucket,) = (each for each in declared.of("Bucket") if each.name == "lab-results")
+    assert bucket.inputs["uniformBucketLevelAccess"] is True
+    assert bucket.inputs["publicAccessPrevention"] == "enforced"
+    assert bucket.inputs["versioning"] == {"enabled": True}
+    runs, versions = (rule["condition"] for rule in bucket.inputs["lifecycleRules"])
+    assert (runs["age"], runs["matchesPrefixes"]) == (90, ["runs/"])
+    assert (versions["daysSinceNoncurrentTime"], versions["withState"]) == (30, "ARCHIVED")
+    assert bucket.protect
+
+
+def test_who_makes_vms_for_runs_writes_results_and_such_a_grant_is_no_strangers() -> None:
+    declared = built("nightly", nightly(RESULTS))
+    grants = [each.inputs for each in declared.of("BucketIAMMember") if each.inputs["bucket"] == "lab-results"]
+    assert {each["role"] for each in grants} == {"roles/storage.objectUser", "roles/storage.legacyBucketReader"}
+    ci = load_stack(the_lab(), "ci")
+    config = stack_from_pulumi(pulumi_values(nightly(RESULTS)), project="tidepool", stack="nightly", siblings=[ci])
+    thing = Guarded("bucket", "lab-results")
+    assert thing in guarded(config)
+    bindings = [{"role": each["role"], "members": [each["member"]]} for each in grants]
+    assert list(strange(thing, {"bindings": bindings}, [ci, config])) == []
+    other = {"bindings": [{"role": "roles/storage.objectUser", "members": ["user:eve@lab.org"]}]}
+    assert len(list(strange(thing, other, [ci, config]))) == 1
+
+
+def test_a_budget_watches_what_carries_the_stacks_label_and_tells_its_channels() -> None:
+    declared = built("nightly", nightly(BUDGET))
+    (budget,) = declared.of("Budget")
+    assert budget.inputs["amount"]["specifiedAmount"] == {"currencyCode": "USD", "units": "12", "nanos": 500_000_000}
+    assert budget.inputs["budgetFilter"]["labels"] == {"tidepool-stack": "nightly"}
+    rules = [(each["thresholdPercent"], each["spendBasis"]) for each in budget.inputs["thresholdRules"]]
+    assert rules == [(0.5, "CURRENT_SPEND"), (1.0, "CURRENT_SPEND"), (1.0, "FORECASTED_SPEND")]
+    assert len(budget.inputs["allUpdatesRule"]["monitoringNotificationChannels"]) == 1
+    (channel,) = declared.of("NotificationChannel")
+    assert channel.inputs["labels"] == {"email_address": "money@lab.org"}
+    services = {each.inputs["service"] for each in declared.of("Service")}
+    assert "billingbudgets.googleapis.com" in services
+
+
+def test_without_a_billing_account_no_budget_is_declared_at_google() -> None:
+    assert built("nightly", nightly("\n  tidepool:budget: {usd_per_month: 10}\n")).of("Budget") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (RESULTS.replace("lab-results", "hai-gcp-models-tidepool-nightly"), "a bucket of its own"),
+        (RESULTS + "    suites: [{name: tpu, inputs: []}]\n", "name what the tests read"),
+        (RESULTS + "    suites: [{name: tpu, inputs: [a]}, {name: tpu, inputs: [b]}]\n", "remove one of the two"),
+        (BUDGET.replace("    billing_account: 012345-6789AB-CDEF01\n", ""), "billing_account: beside it"),
+        (BUDGET.replace("[1.0, 0.5]", "[0]"), "a number such as 0.5"),
+        (BUDGET.replace("012345-6789AB", "012345"), "012345-6789AB-CDEF01"),
+    ],
+    ids=["bucket", "inputs", "twice", "notify", "threshold", "account"],
+)
+def test_what_cannot_be_meant_is_refused_with_what_to_write(text: str, said: str) -> None:
+    with pytest.raises(ConfigError) as refusal:
+        stack_from_pulumi(pulumi_values(nightly(text)), project="tidepool", stack="nightly")
+    assert said in str(refusal.value)
