@@ -11,6 +11,7 @@ import struct
 import subprocess
 import sys
 import termios
+import time
 from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
@@ -148,5 +149,10 @@ def _home_after_up(folders: pytest.TempPathFactory) -> Path:
             lend(made.root)
             made.ok("up", "ci")
             made.ok("cloud", "stop")
+            # The cloud closes its database after it has said that it ended; what it removes then must not be copied.
+            deadline = time.monotonic() + 30
+            while list(made.home.glob("cloud/cloud.sqlite-*")):
+                assert time.monotonic() < deadline, "the cloud does not close its database"
+                time.sleep(0.05)
             done.touch()
     return made.home
