@@ -12,10 +12,11 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from infra.model.bounds import fleet, limits
 from infra.model.demand import Demands
 from infra.model.errors import Problem
 from infra.model.offers import Offers
-from infra.model.phases import fleet, limits, phases
+from infra.model.phases import phases
 from infra.model.schema import Slices, StackConfig
 from infra.model.stack import Reading
 from infra.model.waits import shares, waits

@@ -11,20 +11,8 @@ from decimal import Decimal
 
 from infra.model.cost import Amount
 from infra.model.phases import Phase
-from infra.preview.meaning import (
-    NOT_KNOWN,
-    Bill,
-    Counts,
-    LedgerLine,
-    Meaning,
-    Money,
-    MoneyLine,
-    PoolChange,
-    Priced,
-    Risk,
-    RiskKind,
-    Total,
-)
+from infra.preview.meaning import Counts, LedgerLine, Meaning, PoolChange, Risk, RiskKind
+from infra.preview.money import NOT_KNOWN, Bill, Money, MoneyLine, Priced, Total
 from infra.preview.words import counted, ranges, vms, why_phases
 
 _NAMES_SHOWN = 12

@@ -42,11 +42,15 @@ Operator = Callable[[Path, Path], AbstractContextManager[None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lab:
-    """What a stack declares, the nodes that it has, and which controllers are there beside JobSet's and Kueue's."""
+    """What a stack declares, the nodes that it has, and which controllers are there beside JobSet's and Kueue's.
+
+    patience: Kueue's with pods that are not ready, where it is not the stack's.
+    """
 
     config: StackConfig
     nodes: Sequence[Mapping[str, Any]]
     operators: tuple[Operator, ...] = ()
+    patience: str = ""
 
 
 def spot_lab() -> Lab:
@@ -180,16 +184,26 @@ class QueuedPlane:
 
     def rejoin(self, name: str) -> None:
         """Let a node that was taken come again."""
-        self.make(next(each for each in self.nodes() if each["metadata"]["name"] == name))
+        self._join([each for each in self.nodes() if each["metadata"]["name"] == name])
 
     def join(self) -> None:
-        nodes = self.nodes()
-        for node in nodes:
-            self.make(node)
+        """Let every node come, and wait until all are well."""
+        self._join(nodes := self.nodes())
         until(
             lambda: sum(holds(each, "Ready") for each in self.api.call("GET", "/api/v1/nodes")["items"]) == len(nodes),
             "nodes",
         )
+
+    def _join(self, nodes: Sequence[Mapping[str, Any]]) -> None:
+        """kwok forgets a node whose lease is collected after a new one of its name has come."""
+        names = {each["metadata"]["name"] for each in nodes}
+        leases = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+        until(
+            lambda: not names & {each["metadata"]["name"] for each in self.api.call("GET", leases)["items"]},
+            f"leases of {', '.join(sorted(names))} are gone",
+        )
+        for node in nodes:
+            self.make(node)
 
     def nodes(self) -> list[dict[str, Any]]:
         return [{"apiVersion": "v1", "kind": "Node", **node} for node in self.lab.nodes]
@@ -234,7 +248,7 @@ def running_plane(folder: Path, *, queued: bool = True, lab: Lab | None = None) 
         for operator in lab.operators:
             ends.enter_context(operator(folder, path))
         if queued:
-            ends.enter_context(running_kueue(folder, path, lab.config))
+            ends.enter_context(running_kueue(folder, path, lab.config, lab.patience))
         place = place_of(said | {"contexts": _within(said)}, said["current-context"], path)
         plane = QueuedPlane(ClusterApi(str(path)), GkeClient(Kube(place)), queued, lab)
         for body in objects(lab.config):
