@@ -23,7 +23,8 @@ from infra.model.images.spec import ImageSpec
 from infra.model.images.steps import bootstrap
 from infra.model.json_shape import JsonShape
 from infra.model.schema import Pool, StackConfig
-from infra.model.stack import load_stack, stack_names
+from infra.model.stack import load_stack
+from infra.model.stack_text import stack_names
 from infra.model.yamlfile import Document, read
 from workflows.builders.step import Pinned
 

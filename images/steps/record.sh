@@ -43,10 +43,11 @@ keep "$result/build.json" <<EOF
 {"digest":"$digest","revision":{$revision},"committed":{$committed},"built":"$began","build":"$BUILDER/$BUILD",
 "places":[$listed],"copied":{$copied},"parents":{$parents},"size_bytes":$size,"seconds":$seconds}
 EOF
-retry 5 "$WORKSPACE/recipes/tidepool" images record "$IMAGE" --build "$result/build.json" \
-  --sbom "$result/sbom.spdx.json" --provenance "$result/provenance.json"
-# What tags shall name: this build, or the newer one that was recorded before it.
-current=$(retry 5 "$WORKSPACE/recipes/tidepool" images current "$IMAGE")
+# It answers with what tags shall name: this build, or the newer one that was recorded before it.
+answer=$(retry 5 "$WORKSPACE/recipes/tidepool" images record "$IMAGE" --build "$result/build.json" \
+  --sbom "$result/sbom.spdx.json" --provenance "$result/provenance.json" --json)
+current=$(printf '%s\n' "$answer" | json_text current)
+[ -n "$current" ] || refuse "images record did not say which digest of $IMAGE is current: $answer"
 printf '%s\n' "$current" | keep "$result/current"
 
 # What a job hands on, where the builder has a file for it.

@@ -10,7 +10,7 @@ from rich.text import Text
 from infra.cli import options
 from infra.cli.call import Invocation, called
 from infra.cli.render.console import drawn
-from infra.operations.setup.bootstrap import apply_bootstrap, plan_bootstrap, plan_lines
+from infra.operations.setup import bootstrap
 
 
 @click.command()
@@ -30,11 +30,11 @@ def bootstrap_command(call: Invocation, **wanted: Any) -> None:
 
     It shows its plan first, may be run again at any time, and deletes nothing. docs/first-deploy.md walks through it.
     """
-    planned = plan_bootstrap(call.stack, **wanted, cloud=call.cloud, teller=call.teller)
-    _print(call, *map(drawn, plan_lines(planned)))
+    planned = bootstrap.plan_bootstrap(call.stack, **wanted, cloud=call.cloud, teller=call.teller)
+    _print(call, *map(drawn, bootstrap.plan_lines(planned)))
     if planned.lacking:
         call.ask_before_google(f"Preparing {planned.wanted.project}", planned.cloud)
-    for step in apply_bootstrap(planned):
+    for step in bootstrap.apply_bootstrap(planned):
         _print(call, f"made: {step.what}")
     if planned.pins:
         _print(call, "\nLet in by name alone; pin by number:", *(f"  {line}" for line in planned.pins))

@@ -11,8 +11,7 @@ from infra.cli.answers import Answer, answered
 from infra.cli.options import Duration
 from infra.operations.local import cloud as process
 from infra.operations.local import control
-from infra.operations.local.control import FAULTS, running
-from infra.preview.words import ended_words
+from infra.preview import words
 
 STACK_LABEL = "tidepool-stack"
 
@@ -53,7 +52,7 @@ def stop() -> Answer:
 def status() -> Answer:
     """Say whether it runs, where, and how many TPU VMs are in which state."""
     found = process.status()
-    return found, control.status_lines(found)
+    return found, process.status_lines(found)
 
 
 @command.command()
@@ -61,9 +60,9 @@ def status() -> Answer:
 @answered
 def preempt(*, vm: str) -> Answer:
     """Take a spot or preemptible TPU VM away, as Google does; it stays listed as PREEMPTED."""
-    node = running().preempt(vm)
+    node = control.running().preempt(vm)
     stack = node.get("labels", {}).get(STACK_LABEL)
-    return node, [f"{vm} is {node['state']}", *([ended_words(stack, [vm])] if stack else [])]
+    return node, [f"{vm} is {node['state']}", *([words.ended_words(stack, [vm])] if stack else [])]
 
 
 @command.command()
@@ -72,12 +71,12 @@ def preempt(*, vm: str) -> Answer:
 @answered
 def maintain(*, vm: str, seconds: float | None) -> Answer:
     """Begin a maintenance event of a TPU VM."""
-    node = running().maintain(vm, seconds)
+    node = control.running().maintain(vm, seconds)
     return node, f"{vm} is under maintenance: {node.get('health', node['state'])}"
 
 
 @command.command()
-@click.argument("kind", required=False, type=options.NearChoice(FAULTS))
+@click.argument("kind", required=False, type=options.NearChoice(lambda: control.FAULTS))
 @click.option("--zone", help="Zones, with * as a wildcard.")
 @click.option("--accelerator", help="Accelerator types, with *.")
 @click.option("--name", help="Names of VMs or other resources, with *.")
@@ -120,7 +119,7 @@ def fail(*, kind: str | None, lasting: float | None, mend: int | None, mend_all:
     """
     if kind is not None and not mend_all and mend is None:
         control.fail(kind, lasting=lasting, **rule)
-    cloud = running()
+    cloud = control.running()
     if mend_all or mend is not None:
         cloud.mend(mend)
     faults = cloud.faults()
@@ -136,7 +135,7 @@ def fail(*, kind: str | None, lasting: float | None, mend: int | None, mend_all:
 @answered
 def clock(*, advance: float | None, compression: float | None) -> Answer:
     """Say what time it is in the cloud, or move it. What becomes due happens: 24 h end a preemptible VM."""
-    cloud = running()
+    cloud = control.running()
     if compression is not None:
         cloud.set_compression(compression)
     if advance is not None:
@@ -186,7 +185,7 @@ def limit(
         if generation is None or (chips is None and not lift):
             raise click.UsageError("a limit needs ZONE GENERATION CHIPS, and --lift needs ZONE GENERATION")
         control.limit(zone, generation, None if lift else chips, capacity, project, name, held_elsewhere)
-    limits = running().limits()
+    limits = control.running().limits()
     lines = [
         f"{each['project']} {each['zone']} {each['generation']} {each['capacity']}: "
         f"{each['held'] + each['held_elsewhere']} of {each['chips']} chips held"

@@ -14,7 +14,7 @@ from infra.cli.call import Invocation, called
 from infra.cli.echo import answer, echo
 from infra.cli.failures import FAILED
 from infra.operations.local import builds as work
-from infra.operations.local.control import running
+from infra.operations.local import control
 
 _fail_option = click.option(
     "--fail", "fault", metavar="STEP[:REGION]", help="Let the tools of a step fail: push, copy:us-west4, ..."
@@ -44,9 +44,9 @@ def push(
     if branch and tag:
         raise click.UsageError("a push goes to a --branch or makes a --tag")
     files, ref = [*changed, *more], {"branch": "" if tag else branch or "main", "tag": tag or ""}
-    control = running()
+    cloud = control.running()
     jobs = work.github_jobs(repository, files, **ref)
-    done = {**control.push(repository, files, **ref, commit=commit), "github": jobs and asdict(jobs)}
+    done = {**cloud.push(repository, files, **ref, commit=commit), "github": jobs and asdict(jobs)}
     done["next"] = list(work.next_commands(done))
     call.tell(done)
     if not call.as_json:
@@ -62,7 +62,7 @@ def builds() -> None:
 @answered
 def list_builds() -> Answer:
     """Say which builds there are and how they ended, the newest last."""
-    found = running().builds()
+    found = control.running().builds()
     lines = [f"{each['status']:<14} {each['id']}  {' '.join(work.images_of(each))}" for each in found]
     return {"builds": found}, lines or ["no build was started"]
 

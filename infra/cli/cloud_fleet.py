@@ -9,8 +9,10 @@ import click
 
 from infra.cli.answers import Answer, answered
 from infra.cli.echo import columns
-from infra.cli.options import Duration
+from infra.cli.options import Duration, NearChoice
 from infra.operations.local import control
+
+_CONCLUSION = NearChoice(lambda: control.CONCLUSIONS)
 
 
 @click.group(short_help="List TPU VMs; add and remove some behind everybody's back.")
@@ -125,7 +127,7 @@ def list_jobs(*, ended_too: bool) -> Answer:
 
 @job.command(name="end")
 @click.argument("number", type=int)
-@click.option("--conclusion", type=click.Choice(control.CONCLUSIONS), default="success", show_default=True)
+@click.option("--conclusion", type=_CONCLUSION, default="success", show_default=True)
 @answered
 def end_job(*, number: int, conclusion: str) -> Answer:
     """A running job ends now; its VM cleans up and registers again."""

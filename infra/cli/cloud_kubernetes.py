@@ -5,13 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-import yaml
 
 from infra.cli import options
 from infra.cli.answers import Answer, answered
 from infra.cli.echo import columns, echo
 from infra.operations.local import kubernetes as clusters
-from infra.operations.local.kubernetes import running_clusters
 
 _cluster = click.option(
     "--cluster", default="", metavar="NAME", help="Name of the cluster; not needed where there is one."
@@ -31,7 +29,7 @@ def k8s() -> None:
 @answered
 def list_clusters() -> Answer:
     """List the clusters, each with the address of its API."""
-    found = running_clusters().clusters()
+    found = clusters.running_clusters().clusters()
     rows = [(each["cluster"], str(each["objects"]), f"https://{each['host']}") for each in found]
     lines = columns(("cluster", "objects", "server"), rows)
     return {"clusters": found}, lines or ["no clusters"]
@@ -42,7 +40,7 @@ def list_clusters() -> Answer:
 @answered
 def begin(*, name: str) -> Answer:
     """Serve a cluster without the GKE API; `end` forgets it."""
-    made = running_clusters().begin_cluster(name)
+    made = clusters.running_clusters().begin_cluster(name)
     return made, f"{name} answers at https://{made['host']}"
 
 
@@ -51,7 +49,7 @@ def begin(*, name: str) -> Answer:
 @answered
 def end(*, cluster: str) -> Answer:
     """Forget a cluster of `begin`, and all that is in it."""
-    running_clusters().end_cluster(cluster)
+    clusters.running_clusters().end_cluster(cluster)
     return {"ended": cluster}, "the cluster is gone"
 
 
@@ -64,7 +62,7 @@ def kubeconfig(*, cluster: str) -> None:
     ./tidepool cloud k8s kubeconfig > FILE
     KUBECONFIG=FILE kubectl get nodes
     """
-    echo(yaml.safe_dump(clusters.config_of(cluster), sort_keys=False).rstrip())
+    echo(clusters.as_yaml(clusters.config_of(cluster)))
 
 
 @k8s.command()
@@ -88,7 +86,7 @@ def status(
     ./tidepool cloud k8s status deploy curriculum -n rl --set readyReplicas=1 --set availableReplicas=1
     """
     said = clusters.say(kind, name, cluster, namespace, sets, conditions)
-    shown = yaml.safe_dump({"status": said.get("status", {})}, sort_keys=False).rstrip()
+    shown = clusters.as_yaml({"status": said.get("status", {})})
     return said, shown
 
 
@@ -98,7 +96,7 @@ def status(
 @answered
 def preempt(*, name: str, cluster: str) -> Answer:
     """Preempt a node with its pods. Its node pool creates it again at the next request."""
-    running_clusters().remove_kube_node(name, cluster=cluster)
+    clusters.running_clusters().remove_kube_node(name, cluster=cluster)
     return {"preempted": name}, f"{name} is gone, and its pods"
 
 
@@ -110,7 +108,7 @@ def preempt(*, name: str, cluster: str) -> Answer:
 @answered
 def log(*, pod: str, text: str, namespace: str, cluster: str) -> Answer:
     """Add a line to the log of a pod."""
-    running_clusters().say_log(pod, f"{text}\n", namespace=namespace, cluster=cluster)
+    clusters.running_clusters().say_log(pod, f"{text}\n", namespace=namespace, cluster=cluster)
     return {"pod": pod, "text": text}, f"the log of {pod} has the line"
 
 

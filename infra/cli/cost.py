@@ -10,7 +10,7 @@ from infra.cli import options
 from infra.cli.call import Invocation, called
 from infra.cli.echo import columns
 from infra.model.usage import Line, MonthCost
-from infra.operations.money import cost
+from infra.operations import money
 
 _SHOWN = 15
 
@@ -27,7 +27,7 @@ def command(call: Invocation, *, stacks: tuple[str, ...], month: str) -> int:
     VMs of runs are those in the records of their days; VMs of pools those that the controller remembers. Exit code 1
     where a budget is spent, or will be by the forecast.
     """
-    found = cost(stacks, month, call.cloud, call.teller)
+    found = money.cost(stacks, month, call.cloud, call.teller)
     lines = [line for each in found for line in _lines(each)]
     over = any(each.over_budget for each in found)
     return call.end({"stacks": [each.to_json() for each in found]}, *lines, failed=over)

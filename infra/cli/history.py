@@ -7,9 +7,8 @@ import click
 from infra.cli import options
 from infra.cli.call import Invocation, called
 from infra.cli.echo import echo
-from infra.operations.stacks import history
-from infra.operations.stacks.history_words import change_lines, told_lines
-from infra.operations.stacks.stack_file import stack_file
+from infra.operations.ports import HISTORY_SHOWN
+from infra.operations.stacks import history, history_words, stack_file
 from infra.operations.workspace import workspace
 from infra.preview import text
 from infra.preview.toned import Tone
@@ -18,9 +17,7 @@ from infra.preview.toned import Tone
 @click.command()
 @options.stack_argument
 @click.argument("entry", metavar="[ENTRY]", required=False)
-@click.option(
-    "--most", type=click.IntRange(1), default=history.DEFAULT_MOST, show_default=True, help="How many to list."
-)
+@click.option("--most", type=click.IntRange(1), default=HISTORY_SHOWN, show_default=True, help="How many to list.")
 @options.each(options.cloud_option, options.json_option)
 @called
 def history_command(call: Invocation, *, entry: str | None, most: int) -> None:
@@ -29,7 +26,7 @@ def history_command(call: Invocation, *, entry: str | None, most: int) -> None:
 
     `up` and `destroy` keep this in the fleet bucket, with either engine. A plain `pulumi up` does not.
     """
-    config, session, root = stack_file(call.stack).config, call.cloud_session(), workspace().root
+    config, session, root = stack_file.stack_file(call.stack).config, call.cloud_session(), workspace().root
     entries = history.every_entry(config, session) if entry else history.history(config, session, most + 1)
     found = history.told(root, entries)
     if entry:
@@ -39,7 +36,9 @@ def history_command(call: Invocation, *, entry: str | None, most: int) -> None:
         shown = list(found[:most])
     call.end({"stack": call.stack, "entries": [each.to_json() for each in shown]})
     for each in () if call.as_json else shown:
-        call.say(*told_lines(each, history.now()), *(change_lines(each.applied) if entry else ()))
+        call.say(
+            *history_words.told_lines(each, history.now()), *(history_words.change_lines(each.applied) if entry else ())
+        )
     if not shown:
         call.say(f"nothing was applied to {call.stack} yet; `./tidepool up {call.stack}` begins its history")
 
@@ -55,7 +54,7 @@ def diff_command(call: Invocation, *, before: str | None, after: str | None) -> 
     entries of its history by the start of their ids; from BEFORE to the stack file as it is, without AFTER; and from
     the last apply, without both.
     """
-    entries = history.every_entry(stack_file(call.stack).config, call.cloud_session())
+    entries = history.every_entry(stack_file.stack_file(call.stack).config, call.cloud_session())
     one, other = history.pair(entries, before, after)
     meaning = history.between(workspace().root, one, other)
     whole = {"before": one.id, "after": other.id if other else None, **meaning.to_json()}

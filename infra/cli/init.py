@@ -16,11 +16,11 @@ from infra.cli.call import Invocation, called
 from infra.cli.render.stacks import show_planned
 from infra.operations.errors import Refusal
 from infra.operations.ports import EngineName
-from infra.operations.setup.init import LabAnswers, make_lab, plan_lab
-from infra.operations.stacks.preview import preview
-from infra.operations.stacks.stack_file import declared
+from infra.operations.setup import init as labs
+from infra.operations.stacks import preview as previews
+from infra.operations.stacks import stack_file
 from infra.operations.workspace import workspace
-from infra.preview.plan_lines import describe_findings
+from infra.preview import plan_lines
 
 _QUESTIONS: Final = {
     "project": "Google Cloud project",
@@ -57,15 +57,15 @@ def init_command(call: Invocation, **given: Any) -> int:
     away what only the present lab needs. Asks what no flag says; git must have everything that goes. Then previews the
     new stack on the local cloud, and says what a person must still do at Google and GitHub (docs/next-lab.md).
     """
-    planned = plan_lab(workspace().root, LabAnswers(**_asked(given)))
+    planned = labs.plan_lab(workspace().root, labs.LabAnswers(**_asked(given)))
     call.say(*(f"+ {path}" for path in planned.written))
     call.say(*(f"- {path}" for path in _folded(planned.removes)))
     call.ask(f"Writing {len(planned.written)} files and removing {len(planned.removes)}, all of which git has")
-    make_lab(planned)
-    wanted = declared("ci")
-    found = preview(replace(call, stack="ci", engine=EngineName.LOCAL).session(), wanted)
+    labs.make_lab(planned)
+    wanted = stack_file.declared("ci")
+    found = previews.preview(replace(call, stack="ci", engine=EngineName.LOCAL).session(), wanted)
     show_planned(call.console, found)
-    call.say(*describe_findings(found.findings))
+    call.say(*plan_lines.describe_findings(found.findings))
     call.say("", "Left to do:", *(f"  {number}. {each}" for number, each in enumerate(planned.left, 1)))
     return call.end(planned.to_json() | {"preview": found.to_json()}, failed=found.stopped)
 

@@ -15,16 +15,7 @@ from infra.cli.call import Invocation, called
 from infra.cli.echo import columns, echo, machines
 from infra.jobs.client import JobPhase, JobState
 from infra.jobs.current import BACKENDS
-from infra.jobs.request import (
-    FAILURES,
-    PREEMPTIONS,
-    SIGNALS,
-    Command,
-    ImportedCall,
-    JobRequest,
-    Resources,
-    Retries,
-)
+from infra.jobs.request import FAILURES, PREEMPTIONS, SIGNALS, Command, ImportedCall, JobRequest, Resources, Retries
 from infra.operations.errors import Refusal
 from infra.operations.jobs import JobBackend, open_jobs, rendered, state_json, state_row, waiting_words
 from infra.operations.smoke import STEPS, SmokeOrder, smoke
@@ -114,7 +105,7 @@ def jobs_command() -> None:
     "--secret", "secrets", metavar="NAME=SECRET", multiple=True, callback=options.pairs,
     help="A variable from a secret of Secret Manager; may be repeated.",
 )  # fmt: skip
-@click.option("--queue", default="", help="LocalQueue of the namespace; without one the job starts at once.")
+@click.option("--queue", default="", help="LocalQueue of the namespace; if not given, the one that serves it.")
 @click.option("--priority", default="", help="A priority class of Kueue.")
 @click.option("--service-account", default="", help="Kubernetes service account of the pods.")
 @click.option(
@@ -168,12 +159,11 @@ def submit(
         machines(rendered(wanted(namespace=place.namespace or "default")))
         return
     opened = place.jobs
-    request = wanted(namespace=opened.namespace)
-    job = opened.submit(request)
+    job = opened.submit(wanted(namespace=opened.namespace))
     state = job.state()
     if follows or state.backend == "local":
         try:
-            state = opened.follow(job, request)
+            state = opened.follow(job)
         except KeyboardInterrupt:
             if state.backend == "local":
                 job.cancel()

@@ -1,14 +1,20 @@
 """Groups whose commands are imported when they are called, so that a start costs little.
 
-Owns the table of commands by section, and what a mistyped one is told. What a command does is its module's.
+Owns the table of commands by section, and what a mistyped one is told. What a command does is its module's, and what
+that imports of other rooms as a module (`from infra.operations.fleet import looks`) is loaded at its first use: help,
+completion and a refused argument need none of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import LazyLoader
+from types import ModuleType
+from typing import Any, Final
 
 import click
 
@@ -21,6 +27,33 @@ class Entry:
 
     module: str
     summary: str
+
+
+_COMMANDS: Final = "infra.cli"
+
+
+class _AtFirstUse(PathFinder):
+    """Finds this project's modules as `PathFinder` does, but for commands, to be run at their first use."""
+
+    @classmethod
+    def find_spec(
+        cls, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname.partition(".")[0] not in {"infra", "workflows"} or fullname.startswith(_COMMANDS):
+            return None
+        spec = super().find_spec(fullname, path, target)
+        if spec is not None and spec.loader is not None:
+            spec.loader = LazyLoader(spec.loader)
+        return spec
+
+
+def load_command(module: str) -> ModuleType:
+    """Import a module of commands; what it imports as modules waits until it is used."""
+    sys.meta_path.insert(0, _AtFirstUse)
+    try:
+        return import_module(module)
+    finally:
+        sys.meta_path.remove(_AtFirstUse)
 
 
 class LazyGroup(click.Group):
@@ -38,7 +71,7 @@ class LazyGroup(click.Group):
         entry = self.entries.get(cmd_name)
         if entry is None:
             return None
-        module = import_module(entry.module)
+        module = load_command(entry.module)
         return getattr(module, f"{cmd_name}_command", None) or module.command
 
     def resolve_command(

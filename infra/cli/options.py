@@ -6,14 +6,17 @@ What they say reaches a command as one `infra.cli.call.Invocation`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
 
 from infra.model.errors import meant
+from infra.model.names import GITHUB
+from infra.operations.errors import Refusal
 from infra.operations.ports import DEFAULT_PARALLEL, CloudName, EngineName
 from infra.operations.workspace import workspace
 
@@ -54,14 +57,25 @@ class StackName(click.ParamType):
     name = "stack"
 
     def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str:  # noqa: ARG002 - click's
-        from infra.model.stack import stack_names  # loads the model, which a start does without
+        from infra.model.stack_text import stack_names  # reads YAML, which a start does without
 
         there = stack_names(workspace().root)
         return f"Stacks are {', '.join(there)}" if there else "There is no stacks/Pulumi.STACK.yaml yet"
 
 
 class NearChoice(click.Choice):
-    """A choice that a mistyped word gets its nearest one of."""
+    """A choice that a mistyped word gets its nearest one of.
+
+    known: gives the choices once they are needed; what knows them may be slow to load.
+    """
+
+    def __init__(self, known: Callable[[], Sequence[str]]) -> None:
+        self.known = known
+        self.case_sensitive = True
+
+    @cached_property
+    def choices(self) -> tuple[str, ...]:
+        return tuple(self.known())
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         try:
@@ -152,3 +166,26 @@ work_options = each(
     ),
 )
 refresh_option = click.option("--refresh", is_flag=True, help="First read every resource from its cloud.")
+
+
+_REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
+
+
+def _repository(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    if value is not None and not _REPOSITORY.fullmatch(value):
+        raise Refusal(f"--repository {value!r} is not of the form OWNER/NAME")
+    return value
+
+
+def repository_option(*, required: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Which repository at which API."""
+    return each(
+        click.option(
+            "--repository", metavar="OWNER/NAME", envvar="GITHUB_REPOSITORY", required=required, callback=_repository,
+            help="Where; GITHUB_REPOSITORY is heard.",
+        ),
+        click.option(
+            "--api", envvar="GITHUB_API_URL", default=GITHUB, show_default=True,
+            help="GitHub's REST API, or a server's; GITHUB_API_URL is heard.",
+        ),
+    )  # fmt: skip

@@ -14,17 +14,17 @@ from infra.cli import options
 from infra.cli.call import Invocation, called
 from infra.cli.echo import answer, echo
 from infra.cli.options import Form
+from infra.cli.render.stacks import show_planned
+from infra.model import json_shape
 from infra.model.errors import ConfigError
-from infra.model.json_shape import plain
 from infra.operations.errors import EngineError, Refusal
-from infra.operations.stacks.calendar import calendar, calendar_picture
-from infra.operations.stacks.explain import explain_edit, explain_working_tree, read_facts
-from infra.operations.stacks.stack_file import configured
-from infra.preview import markdown, text
-from infra.preview.calendar import lines as calendar_lines
-from infra.preview.comment import Preview, comment
-from infra.preview.meaning import Meaning
-from infra.preview.plan_lines import describe_findings
+from infra.operations.stacks import calendar as calendars
+from infra.operations.stacks import configured, explain, findings, pools, saved, stack_file, stack_words
+from infra.operations.stacks import preview as previews
+from infra.preview import calendar as calendar_words
+from infra.preview import comment as comments
+from infra.preview import markdown, plan_lines, text
+from infra.preview import meaning as meanings
 from infra.preview.toned import Tone
 
 
@@ -35,9 +35,7 @@ from infra.preview.toned import Tone
     help="Ask no engine: read what `pulumi preview --json --show-sames` has printed.",
 )  # fmt: skip
 @click.option("--base", metavar="REF|FILE", help="With markdown: the stack file's version before.  [default: HEAD]")
-@click.option(
-    "--facts", type=options.A_FILE, help="With markdown: a JSON file of what other rooms know, as for explain."
-)
+@click.option("--facts", type=options.A_FILE, help="With markdown: a JSON file of facts, as for explain.")
 @click.option("--save", type=options.A_FILE, help="Write the plan to FILE, for `up --plan FILE`.")
 @options.each(options.place_options, options.refresh_option, options.work_options, options.yes_option)
 @options.format_options
@@ -51,53 +49,52 @@ def preview_command(
     Exit code 0 when the plan could be made, 1 when it could not or a rule would stop it (docs/rules.md), 2 when the
     stack file is invalid.
     """
-    # Engines and Google's clients, which an explanation needs not.
-    from infra.cli.render.stacks import show_planned
-    from infra.operations.stacks import saved
-    from infra.operations.stacks.findings import recorded
-    from infra.operations.stacks.pools import policies_of
-    from infra.operations.stacks.preview import judged, preview
-    from infra.operations.stacks.stack_file import declared
-    from infra.operations.stacks.stack_words import grants_shown
-
     granted = {}
     with _telling_failures(call, base, facts) as meaning:
-        wanted = declared(call.stack)
+        wanted = stack_file.declared(call.stack)
         if source:
-            planned = judged(recorded(source, call.stack), wanted, whole=not call.targets)
+            planned = previews.judged(findings.recorded(source, call.stack), wanted, whole=not call.targets)
             show_planned(call.console, planned)
         else:
             session = call.session()
             if call.refresh:
                 call.ask_before_google(f"Reading every resource of {call.stack}", session.cloud)
-            planned = preview(session, wanted)
+            planned = previews.preview(session, wanted)
             show_planned(call.console, planned)
             if call.refresh:
-                seen = policies_of(wanted.config, session.endpoint)
-                call.say(*grants_shown(seen))
-                granted = {"grants": plain(seen)}
-    call.say(*describe_findings(planned.findings))
+                seen = pools.policies_of(wanted.config, session.endpoint)
+                call.say(*stack_words.grants_shown(seen))
+                granted = {"grants": json_shape.plain(seen)}
+    call.say(*plan_lines.describe_findings(planned.findings))
     if save is not None:
         saved.save(planned, save)
     if planned.changes and not planned.stopped:
         call.say(f"next: ./tidepool up {call.stack}{f' --plan {save}' if save else ''}", tone=Tone.QUIET)
     if call.form is Form.MARKDOWN:
-        echo(comment(Preview(stack=call.stack, plan=planned.plan, meaning=meaning, findings=planned.findings)))
+        echo(
+            comments.comment(
+                comments.Preview(stack=call.stack, plan=planned.plan, meaning=meaning, findings=planned.findings)
+            )
+        )
     return call.end(planned.to_json() | granted, failed=planned.stopped)
 
 
 @contextmanager
-def _telling_failures(call: Invocation, base: str | None, facts: Path | None) -> Generator[Meaning | None]:
+def _telling_failures(call: Invocation, base: str | None, facts: Path | None) -> Generator[meanings.Meaning | None]:
     """Gives the meaning of the edit where a comment is asked for; the comment then says, too, why there is no plan."""
     meaning = None
     try:
-        meaning = explain_working_tree(call.stack, base, facts) if call.form is Form.MARKDOWN else None
+        meaning = explain.explain_working_tree(call.stack, base, facts) if call.form is Form.MARKDOWN else None
         yield meaning
     except (ConfigError, EngineError) as error:
         if call.form is Form.MARKDOWN:
             # A mistake in the stack file is one of the meaning's findings.
             known = meaning is not None and isinstance(error, ConfigError)
-            echo(comment(Preview(stack=call.stack, meaning=meaning, failure="" if known else str(error))))
+            echo(
+                comments.comment(
+                    comments.Preview(stack=call.stack, meaning=meaning, failure="" if known else str(error))
+                )
+            )
         raise
 
 
@@ -105,11 +102,7 @@ def _telling_failures(call: Invocation, base: str | None, facts: Path | None) ->
 @options.stack_argument
 @click.option("--base", metavar="REF|FILE", default="HEAD", show_default=True, help="The version before.")
 @click.option("--head", metavar="REF|FILE", help="The version after; the working tree where not given.")
-@click.option(
-    "--facts",
-    type=options.A_FILE,
-    help="A JSON file of what other rooms know: busy runners, stale files, labels used, window hours.",
-)
+@click.option("--facts", type=options.A_FILE, help="A JSON file: busy runners, stale files, labels used, window hours.")
 @options.format_options
 @called
 def explain_command(call: Invocation, *, base: str, head: str | None, facts: Path | None) -> int:
@@ -120,7 +113,7 @@ def explain_command(call: Invocation, *, base: str, head: str | None, facts: Pat
 
     Exit code 0 when nothing holds the edit, 1 when a finding does, 2 when a version cannot be read.
     """
-    meaning = explain_edit(call.stack, base, head, read_facts(facts))
+    meaning = explain.explain_edit(call.stack, base, head, explain.read_facts(facts))
     if meaning is None:
         raise Refusal(f"there is no stack named {call.stack}, neither in {base} nor in {head or 'the working tree'}")
     if call.form is not Form.JSON:
@@ -138,10 +131,10 @@ def calendar_command(call: Invocation, *, stacks: tuple[str, ...], day: datetime
     """Show the next seven days of STACK, of all stacks where none is named: which VMs stand when, by the windows of
     pools (docs/nightly.md), chips against limits, and dollars by list prices. Times are UTC. No cloud is asked.
     """
-    week = calendar(stacks, day.date() if day else None)
+    week = calendars.calendar(stacks, day.date() if day else None)
     if svg:
-        svg.write_text(calendar_picture(week), encoding="utf-8")
-    return call.end(week.to_json(), *calendar_lines(week, call.console.width))
+        svg.write_text(calendars.calendar_picture(week), encoding="utf-8")
+    return call.end(week.to_json(), *calendar_words.lines(week, call.console.width))
 
 
 @click.command()
@@ -156,7 +149,7 @@ def config_command(call: Invocation, *, path: str) -> None:
       ./tidepool config ci gcp:project
       ./tidepool config ci tidepool:controller.region
     """
-    value = configured(call.stack, path)
+    value = configured.configured(call.stack, path)
     lines = (("", value),) if path else ((f"{key}: ", each) for key, each in value.items())
     told = (f"{prefix}{each if isinstance(each, str) else json.dumps(each)}" for prefix, each in lines)
     answer(call.as_json, {"stack": call.stack, "path": path, "value": value}, *told)

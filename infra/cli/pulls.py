@@ -16,21 +16,13 @@ import click
 from infra.cli import options
 from infra.cli.call import Invocation, called
 from infra.cli.echo import echo
-from infra.cli.posting import repository_option
 from infra.cli.render.console import people, say
 from infra.github import artifact, drift
-from infra.model.stepset import why_approval
+from infra.model import stepset
 from infra.operations.errors import Refusal
-from infra.operations.stacks.comment import (
-    post_comment,
-    posting_place,
-    recorded_drift,
-    write_comment,
-    written_artifact,
-)
-from infra.operations.stacks.explain import read_facts
-from infra.operations.stacks.findings import recorded_steps, reviewed_digest
-from infra.preview.plan_lines import describe_findings
+from infra.operations.stacks import comment as comments
+from infra.operations.stacks import explain, findings
+from infra.preview import plan_lines
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
@@ -49,7 +41,7 @@ def _plans(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> Ma
     return found
 
 
-place_options = options.each(repository_option(required=True), options.json_option)
+place_options = options.each(options.repository_option(required=True), options.json_option)
 
 
 @click.group()
@@ -85,10 +77,10 @@ def write(
     """
     if plans and head is not None:
         raise Refusal("--plan shows plans of the working tree; leave --head out")
-    written = write_comment(stacks, base, head, read_facts(facts), plans)
+    written = comments.write_comment(stacks, base, head, explain.read_facts(facts), plans)
     for each in written.previews:
         if each.plan is not None:
-            say(people(as_json=True), *describe_findings(each.findings))
+            say(people(as_json=True), *plan_lines.describe_findings(each.findings))
     made = written.artifact
     artifact.write(out, made)
     names = [each.stack for each in written.previews]
@@ -112,8 +104,8 @@ def post(call: Invocation, *, path: Path, head: str, planned: bool, repository: 
     The pull request is looked up by its head commit, which is to come from GitHub's own event and never from the
     artifact. A pull request that has moved on is left alone: a newer run speaks for it. The token is GITHUB_TOKEN.
     """
-    made = written_artifact(path)
-    done = post_comment(posting_place(repository, api), made, head, planned=planned)
+    made = comments.written_artifact(path)
+    done = comments.post_comment(comments.posting_place(repository, api), made, head, planned=planned)
     posts = [{"pullRequest": each.pull, **asdict(each.posted), "labels": list(made.labels)} for each in done]
     lines = [f"pull request {each['pullRequest']}: comment {each['comment']} {each['outcome']}" for each in posts]
     none = f"no open pull request has {head} as its newest commit; nothing was posted"
@@ -138,8 +130,8 @@ def report(call: Invocation, *, path: Path, repository: str, api: str) -> None:
     The issue names resources and properties, never values, and grants that no stack declares. A plan that failed proves
     nothing and changes nothing. The token is GITHUB_TOKEN.
     """
-    found = recorded_drift(call.stack, path)
-    told = drift.tell(posting_place(repository, api), found)
+    found = comments.recorded_drift(call.stack, path)
+    told = drift.tell(comments.posting_place(repository, api), found)
     counts = {"differences": len(found.differences), "grants": len(found.grants)}
     body = {"outcome": told.outcome, "issue": told.number, **counts, "fingerprint": found.fingerprint or None}
     call.end(body, f"{call.stack}: {told.outcome}" + (f" (issue {told.number})" if told.number else ""))
@@ -163,7 +155,7 @@ def plan_command() -> None:
 @called
 def digest(call: Invocation, *, files: tuple[Path, ...], expect: str | None) -> int:
     """One digest of every step in FILEs: operation, resource and the names of the properties that differ."""
-    found = recorded_steps(files)
+    found = findings.recorded_steps(files)
     other = expect is not None and expect != found.digest
     code = call.end(found.to_json(), found.digest, failed=other)
     if other:
@@ -185,7 +177,7 @@ def approval(call: Invocation, *, files: tuple[Path, ...], reviewed: Path | None
 
     Somebody must where anything is deleted or replaced, and where the steps are not those that were reviewed.
     """
-    found = recorded_steps(files)
-    why = why_approval(found, reviewed_digest(reviewed))
+    found = findings.recorded_steps(files)
+    why = stepset.why_approval(found, findings.reviewed_digest(reviewed))
     body = found.to_json() | {"approval": bool(why), "why": list(why)}
     call.end(body, *([f"approval needed: {each}" for each in why] or ["no approval needed"]))

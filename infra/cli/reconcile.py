@@ -15,12 +15,11 @@ from infra.cli import options
 from infra.cli.call import Invocation, called, called_aside
 from infra.cli.echo import echo, machines, works_on
 from infra.cli.failures import FAILED
-from infra.operations import broker
+from infra.operations import broker, sweep_words
+from infra.operations import reconcile as reconciling
 from infra.operations.errors import Failure, Interruption
-from infra.operations.fleet.looks import swept_place
-from infra.operations.ports import CloudName
-from infra.operations.reconcile import EVERY, UnsettledError, Unswept, reconcile
-from infra.operations.sweep_words import SweepNews, unsettled
+from infra.operations.fleet import looks
+from infra.operations.ports import SWEEP_SECONDS, CloudName
 from infra.preview.toned import Tone
 
 
@@ -35,7 +34,13 @@ from infra.preview.toned import Tone
     "--retry", is_flag=True,
     help="In the first sweep that can begin, make again what could not be made, though it has to wait.",
 )  # fmt: skip
-@click.option("--every", type=click.FloatRange(1), default=EVERY, show_default=True, help="Seconds between two sweeps.")
+@click.option(
+    "--every",
+    type=click.FloatRange(1),
+    default=SWEEP_SECONDS,
+    show_default=True,
+    help="Seconds between two sweeps.",
+)
 @options.each(options.yes_option, options.json_option)
 @click.option(
     "--log",
@@ -64,26 +69,26 @@ def reconcile_command(
         raise click.UsageError("--json and --log are two forms of the same; say one")
     call = replace(call, aside=log is not None)
     agree = partial(call.ask_before_google, f"Reconciling the fleet of {stack}")
-    place, guests = swept_place(stack, call.cloud, call.teller, agree)
+    place, guests = looks.swept_place(stack, call.cloud, call.teller, agree)
     works_on(CloudName.GOOGLE if place.endpoint is None else CloudName.LOCAL)
-    last, news = None, SweepNews(only_changes=until_settled)
+    last, news = None, sweep_words.SweepNews(only_changes=until_settled)
     try:
-        for last in reconcile(
+        for last in reconciling.reconcile(
             stack, place, watch=watch, until_settled=until_settled, retry=retry, every=every, guests=guests,
             log=echo if log else None,
         ):  # fmt: skip
-            if isinstance(last, Unswept):
+            if isinstance(last, reconciling.Unswept):
                 if watch:
                     call.say(last.reason, tone=Tone.WARNING)
             elif as_json:
                 machines(last.to_json())
             elif not log:
                 call.say(*news.of(last))
-    except UnsettledError as error:
-        raise Failure(unsettled(error)) from None
+    except reconciling.UnsettledError as error:
+        raise Failure(sweep_words.unsettled(error)) from None
     except KeyboardInterrupt as error:
         raise Interruption(str(error) or "Interrupted between two sweeps: nothing is half done.") from None
-    if last is None or isinstance(last, Unswept):
+    if last is None or isinstance(last, reconciling.Unswept):
         return FAILED
     if until_settled and not (as_json or log):
         call.say(news.settled(last))

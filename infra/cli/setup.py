@@ -14,9 +14,8 @@ from infra.cli.call import Invocation, called
 from infra.cli.echo import echo, machines
 from infra.cli.failures import FAILED
 from infra.cli.render.console import people, say
-from infra.operations.checkout import bench, checks, lock
-from infra.operations.checkout.figures import figures_shown
-from infra.operations.setup.doctor import diagnose, diagnosis_shown
+from infra.operations.checkout import bench, checks, figures, lock
+from infra.operations.setup import doctor
 from infra.tools import install
 
 
@@ -28,10 +27,10 @@ def doctor_command(call: Invocation) -> None:
 
     Nothing of it is an error: with none of it, Tidepool works on its embedded engine and cloud. Exit code 0.
     """
-    found = diagnose()
+    found = doctor.diagnose()
     call.tell(found.to_json())
     if not call.as_json:
-        call.say(*diagnosis_shown(found, str(Path.home())))
+        call.say(*doctor.diagnosis_shown(found, str(Path.home())))
 
 
 @click.command()
@@ -85,7 +84,7 @@ def bench_command(*, sizes: Sequence[int], runs: int, as_json: bool) -> None:
     if as_json:
         machines({"figures": [asdict(figure) for figure in measured]})
         return
-    say(people(), *figures_shown(measured))
+    say(people(), *figures.figures_shown(measured))
 
 
 @click.command()

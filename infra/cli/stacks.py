@@ -16,22 +16,16 @@ from infra.cli.echo import echo
 from infra.cli.failures import FAILED
 from infra.cli.render.progress import Progress
 from infra.cli.render.stacks import show_plan, show_planned
+from infra.model import planned_capacity
 from infra.model.plan import Plan
-from infra.model.planned_capacity import outcomes
+from infra.operations import session as sessions
 from infra.operations.errors import Failure
-from infra.operations.session import give_clusters, open_session
-from infra.operations.stacks import destroy, state
-from infra.operations.stacks.aftermath import look_after
-from infra.operations.stacks.apply import apply, plan_apply
-from infra.operations.stacks.nodes import nodes_now
-from infra.operations.stacks.pools import pools_now
-from infra.operations.stacks.preview import Planned, run_document
-from infra.operations.stacks.saved import insist_on
-from infra.operations.stacks.stack_file import declared
-from infra.operations.stacks.stack_words import aftermath_shown, pools_shown
-from infra.preview.cluster_lines import cluster_shown
-from infra.preview.plan_lines import describe_findings
-from infra.preview.run_lines import drift, outcome
+from infra.operations.stacks import aftermath, destroy, nodes, stack_file, stack_words, state
+from infra.operations.stacks import apply as applying
+from infra.operations.stacks import pools as pool_states
+from infra.operations.stacks import preview as previews
+from infra.operations.stacks import saved as saved_plans
+from infra.preview import cluster_lines, plan_lines, run_lines
 from infra.preview.toned import Tone
 
 
@@ -59,27 +53,27 @@ def up_command(call: Invocation, *, no_drain: bool, kube: Path | None, saved: Pa
     Exit code 0 when all is done, 1 when something failed or a rule stops it (docs/rules.md), 2 when the stack file is
     invalid and nothing was changed.
     """
-    wanted = declared(call.stack)
+    wanted = stack_file.declared(call.stack)
     session = call.session()
     if kube is not None:
-        give_clusters(session, kube)
-    planned = plan_apply(session, wanted, drains=not no_drain)
+        sessions.give_clusters(session, kube)
+    planned = applying.plan_apply(session, wanted, drains=not no_drain)
     show_planned(call.console, planned)
-    call.say(*describe_findings(planned.findings))
+    call.say(*plan_lines.describe_findings(planned.findings))
     if planned.stopped:
         if planned.findings and not call.as_json:
             session.say("nothing was changed: mend the findings above that stop it, or except them in the stack file")
         return call.end(planned.to_json(), failed=True)
     if saved is not None:
-        insist_on(saved, planned)
+        saved_plans.insist_on(saved, planned)
     else:
         call.ask_before_google(f"Applying this plan for {call.stack}", session.cloud)
     progress = Progress(call.console, total=planned.changes, heard=planned.plan.diagnostics)
-    run = apply(session, planned, progress, drains=not no_drain)
-    call.say(*outcome(run, progress.seconds))
-    after = look_after(wanted.config, run, session.endpoint)
-    call.say(*aftermath_shown(after))
-    told = {"outcomes": [each.to_json() for each in outcomes(run)]}
+    run = applying.apply(session, planned, progress, drains=not no_drain)
+    call.say(*run_lines.outcome(run, progress.seconds))
+    after = aftermath.look_after(wanted.config, run, session.endpoint)
+    call.say(*stack_words.aftermath_shown(after))
+    told = {"outcomes": [each.to_json() for each in planned_capacity.outcomes(run)]}
     more = planned.findings_json | told | after.to_json()
     return _end(call, run, progress.seconds, more, planned, failed=bool(run.failed or after.problems))
 
@@ -96,15 +90,17 @@ def refresh_command(call: Invocation) -> int:
     of a VM, is taken over. A preempted VM still exists, so that up does not make it again: the table of pools shows it,
     and the line below says how.
     """
-    config = declared(call.stack).config
+    config = stack_file.declared(call.stack).config
     session = call.session()
     call.ask_before_google(f"Reading every resource of {call.stack}", session.cloud)
     progress = Progress(call.console, lines=False)
     run = state.refresh(session, progress)
-    call.say(*drift(run, progress.seconds))
-    pools, silent = pools_now(config, session.endpoint)
-    cluster = nodes_now(config, session.endpoint)
-    call.say("", *pools_shown(call.stack, pools), *(cluster_shown(cluster) if cluster else ()))
+    call.say(*run_lines.drift(run, progress.seconds))
+    pools, silent = pool_states.pools_now(config, session.endpoint)
+    cluster = nodes.nodes_now(config, session.endpoint)
+    call.say(
+        "", *stack_words.pools_shown(call.stack, pools), *(cluster_lines.cluster_shown(cluster) if cluster else ())
+    )
     more = {"pools": [pool.to_json() for pool in pools], "cluster": cluster.to_json() if cluster else None}
     return _end(call, run, progress.seconds, more, failed=bool(run.failed or silent))
 
@@ -120,13 +116,13 @@ def adopt_command(call: Invocation) -> int:
     `up` and `preview` do this by themselves. This is for a plain `pulumi up`, which fails with 409 on such a VM. A VM
     with other labels is named and left alone, and the exit code is 1.
     """
-    declared(call.stack)
+    stack_file.declared(call.stack)
     session = call.session()
     call.ask_before_google(f"Writing the state of {call.stack}", session.cloud)
     progress = Progress(call.console)
     run = state.adopt(session, progress)
     if run.steps or run.failed:
-        call.say(*outcome(run, progress.seconds))
+        call.say(*run_lines.outcome(run, progress.seconds))
     else:
         session.say(f"{call.stack}: nothing to adopt, in {progress.seconds:.1f} s", Tone.GOOD)
     return _end(call, run, progress.seconds)
@@ -148,27 +144,29 @@ def destroy_command(call: Invocation, *, no_drain: bool, exclude_protected: bool
     session = call.session()
     plan = destroy.preview_destroy(session, exclude_protected=exclude_protected)
     show_plan(call.console, plan)
+    extent = destroy.extent(session, plan, exclude_protected=exclude_protected)
     if plan.failed:
         if not exclude_protected and any("is protected" in (step.error or "") for step in plan.steps):
             session.say(f"next: ./tidepool destroy {call.stack} --exclude-protected, which leaves what is protected")
-        return _end(call, plan, 0.0)
-    extent = f"everything of {call.stack}" + (" that is not protected" if exclude_protected else "")
-    what = f"{len(call.targets)} targets of {call.stack}" if call.targets else extent
+        return _end(call, plan, 0.0, extent.to_json())
+    call.say(*run_lines.destroy_lines(extent.kept, extent.running.jobs, extent.running.unknown), tone=Tone.WARNING)
+    whole = f"everything of {call.stack}" + (" that is not protected" if exclude_protected else "")
+    what = f"{len(call.targets)} targets of {call.stack}" if call.targets else whole
     call.ask(f"Deleting {what} on {session.choice.cloud_name}")
     progress = Progress(call.console)
     run = destroy.destroy(session, plan, progress, drains=not no_drain, exclude_protected=exclude_protected)
-    call.say(*outcome(run, progress.seconds))
-    return _end(call, run, progress.seconds)
+    call.say(*run_lines.outcome(run, progress.seconds))
+    return _end(call, run, progress.seconds, extent.to_json())
 
 
 def _end(
     call: Invocation, run: Plan, seconds: float, more: Mapping[str, Any] = MappingProxyType({}),
-    planned: Planned | None = None, *, failed: bool | None = None,
+    planned: previews.Planned | None = None, *, failed: bool | None = None,
 ) -> int:  # fmt: skip
     """Print the object of a run that has ended; its exit code. failed: None where the run alone says it."""
     code = FAILED if (run.failed if failed is None else failed) else 0
     rows, phases = (planned.rows, planned.phases) if planned else ((), None)
-    call.tell(run_document(run, rows, phases, seconds=seconds, code=code) | dict(more))
+    call.tell(previews.run_document(run, rows, phases, seconds=seconds, code=code) | dict(more))
     return code
 
 
@@ -183,7 +181,7 @@ def output_command(call: Invocation, *, name: str | None) -> None:
     With --json all are one object. Secrets stay masked.
     """
     stack = call.stack
-    session = open_session(stack, engine=call.engine, cloud=call.cloud, teller=call.teller, starts_cloud=False)
+    session = sessions.open_session(stack, engine=call.engine, cloud=call.cloud, teller=call.teller, starts_cloud=False)
     found = session.engine().outputs()
     if name is not None:
         if name not in found:

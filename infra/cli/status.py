@@ -11,11 +11,10 @@ from infra.cli import options
 from infra.cli.call import Invocation, called, called_aside
 from infra.cli.echo import echo, machines
 from infra.cli.render.console import is_live
-from infra.operations.fleet.looks import published_manifest
-from infra.operations.fleet.status import Statuses, why
-from infra.operations.fleet.status_words import status_shown, timeline_shown
-from infra.operations.session import cloud_without_engine
-from infra.operations.stacks.stack_file import stack_file
+from infra.operations import session as sessions
+from infra.operations.fleet import looks, status_words
+from infra.operations.fleet import status as fleet_status
+from infra.operations.stacks import stack_file as stack_files
 
 
 @click.command()
@@ -38,7 +37,7 @@ def status_command(call: Invocation, *, watch: bool, every: float) -> None:
 
     Exit code 0 whatever it finds; --json says `healthy`.
     """
-    statuses = Statuses(stack=call.within, cloud=call.cloud, teller=call.teller)
+    statuses = fleet_status.Statuses(stack=call.within, cloud=call.cloud, teller=call.teller)
     while True:
         found = statuses.look()
         if call.as_json:
@@ -47,7 +46,7 @@ def status_command(call: Invocation, *, watch: bool, every: float) -> None:
             if watch and is_live(call.console):
                 call.console.clear()
             for each in found:
-                call.say("", *status_shown(each, cloud_without_engine(call.cloud).cloud.said))
+                call.say("", *status_words.status_shown(each, sessions.cloud_without_engine(call.cloud).cloud.said))
         if not watch:
             return
         time.sleep(every)
@@ -63,10 +62,10 @@ def why_command(call: Invocation, *, vm: str) -> None:
 
     It reads what the controller remembers, the VM's own report and the broker's record, and changes nothing.
     """
-    told = why(vm, stack=call.within, cloud=call.cloud, teller=call.teller)
+    told = fleet_status.why(vm, stack=call.within, cloud=call.cloud, teller=call.teller)
     call.end(told.to_json())
     if not call.as_json:
-        call.say(*timeline_shown(told, cloud_without_engine(call.cloud).cloud.said))
+        call.say(*status_words.timeline_shown(told, sessions.cloud_without_engine(call.cloud).cloud.said))
 
 
 @click.group()
@@ -82,10 +81,10 @@ def manifest_command() -> None:
 @called_aside
 def show(call: Invocation) -> None:
     """Print the manifest as it is in the bucket, which is JSON with and without --json."""
-    config = stack_file(call.stack).config
+    config = stack_files.stack_file(call.stack).config
     session = call.cloud_session()
     call.ask_before_google(f"Reading the manifest of {call.stack}", session.cloud)
-    record = published_manifest(config, session.endpoint)
+    record = looks.published_manifest(config, session.endpoint)
     if call.as_json:
         machines({"generation": record.generation, "manifest": record.body})
     else:

@@ -8,11 +8,8 @@ import click
 
 from infra.cli import options
 from infra.cli.call import Invocation, called
-from infra.operations.fleet import requests, rollout
-from infra.operations.fleet.drain import drain, end_drain
-from infra.operations.fleet.drained import still
-from infra.operations.fleet.looks import Fleet, open_fleet, stack_of
-from infra.operations.fleet.status_words import rollout_line
+from infra.operations.fleet import drain as draining
+from infra.operations.fleet import drained, looks, requests, rollout, status_words
 from infra.preview.toned import Tone
 
 _about = options.each(options.stack_option, options.cloud_option, options.yes_option, options.json_option)
@@ -36,15 +33,15 @@ def drain_command(call: Invocation, *, subject: str, minutes: int | None, by: st
 
     Exit code 0 when every VM is quiet, 1 when after the minutes a job still runs, or that is not known.
     """
-    fleet = open_fleet(stack_of(subject, call.within), call.cloud, call.teller)
+    fleet = looks.open_fleet(looks.stack_of(subject, call.within), call.cloud, call.teller)
     call.ask_before_google(f"{'Ending the drain' if end else 'Draining'} of {subject}", fleet.session.cloud)
     if end:
-        released = end_drain(fleet, subject)
+        released = draining.end_drain(fleet, subject)
         call.say(*released.lines)
         return call.end(released.to_json())
-    done = drain(fleet, subject, minutes=minutes, by=by)
+    done = draining.drain(fleet, subject, minutes=minutes, by=by)
     if done.left:
-        said = f"after {done.minutes} minutes these are not quiet: {still(done.left)}; the drain stands"
+        said = f"after {done.minutes} minutes these are not quiet: {drained.still(done.left)}; the drain stands"
         call.say(said, tone=Tone.WARNING)
     else:
         call.say(f"{subject} is drained; `./tidepool drain {subject} --end` ends it", tone=Tone.GOOD)
@@ -66,7 +63,7 @@ def status(call: Invocation, *, pool: str | None) -> None:
     for courses in rollout.courses(pool, call.within, call.cloud, call.teller):
         for each in courses.rollouts:
             found.append({"stack": courses.stack, **each.to_json()})
-            call.say(rollout_line(each, courses.at))
+            call.say(status_words.rollout_line(each, courses.at))
     if not found:
         call.say("no rollouts yet: the controller has not swept")
     call.end({"rollouts": found})
@@ -154,7 +151,7 @@ def found(call: Invocation, *, zone: str) -> None:
     _request(call, zone, "found", f"Taking back that {zone} is lost", requests.take_back_zone)
 
 
-def _request(call: Invocation, zone: str, what: str, doing: str, request: Callable[[Fleet, str], object]) -> None:
+def _request(call: Invocation, zone: str, what: str, doing: str, request: Callable[[looks.Fleet, str], object]) -> None:
     fleet = requests.fleet_in(zone, call.within, call.cloud, call.teller)
     call.ask_before_google(f"{doing} for {fleet.stack}", fleet.session.cloud)
     request(fleet, zone)

@@ -11,20 +11,12 @@ import click
 from infra.cli import options
 from infra.cli.call import Invocation, called
 from infra.operations.errors import Refusal
-from infra.operations.workflows.check import check_checkout, check_here
-from infra.operations.workflows.explained import (
-    FileTold,
-    coverage_document,
-    coverages,
-    explained,
-    newer_actions,
-    write_list,
-)
-from infra.operations.workflows.pin import NEWEST, pin_actions
-from infra.operations.workflows.scene import DEFAULT_SPEC
-from infra.operations.workflows.workflow_words import checked_shown, coverage_shown, explained_shown
-from infra.operations.workflows.write import Wrote, write_back, write_checkout, write_here
-from workflows.world import TABLE
+from infra.operations.workflows import check as checking
+from infra.operations.workflows import explained as explaining
+from infra.operations.workflows import pin as pinning
+from infra.operations.workflows import workflow_words
+from infra.operations.workflows import write as writing
+from workflows import world
 
 
 @click.command(name="workflows", short_help="Write and check the workflow files that are generated.")
@@ -36,14 +28,14 @@ from workflows.world import TABLE
     "--newer", type=options.A_FILE_THERE, metavar="FILE", help="Say which actions of another table are newer than ours."
 )
 @click.option(
-    "--pin-actions", "pin", is_flag=False, flag_value=NEWEST, metavar="[COMMIT]",
+    "--pin-actions", "pin", is_flag=False, flag_value="newest", metavar="[COMMIT]",
     help="Pin our own actions, all at COMMIT or each at its newest.",
 )  # fmt: skip
 @click.option(
     "--read-tests", "tests", type=options.A_FOLDER_THERE, metavar="CHECKOUT",
     help="Write the list of tests from a checkout's files.",
 )  # fmt: skip
-@click.option("--spec", metavar="NAME", help=f"One of workflows/spec; else the only one, or {DEFAULT_SPEC}.")
+@click.option("--spec", metavar="NAME", help="One of workflows/spec; else the only one, or marin.")
 @click.option("--target", type=options.A_FOLDER, metavar="FOLDER", help="The consumer's checkout, not the copies here.")
 @click.option("--legacy", is_flag=True, help="With --write --target: keep the old files beside the new for a while.")
 @click.option("--back", is_flag=True, help="With --write --target: the old files again, without the new ones.")
@@ -75,15 +67,15 @@ def command(
     if action == "check" and target is not None and not target.is_dir():
         raise Refusal(f"--target {target}: there is no such folder; give the consumer's checkout")
     if pin is not None:
-        moved, wrote = pin_actions(pin)
+        moved, wrote = pinning.pin_actions(pin)
         call.say(*(f"pinned {name} at {commit}" for name, commit in moved.items()))
         return _wrote(call, wrote)
     if explain is not None:
-        return _explained(call, explained(explain, spec))
+        return _explained(call, explaining.explained(explain, spec))
     if newer is not None:
         return _newer(call, newer)
     if tests is not None:
-        file, count = write_list(tests, spec)
+        file, count = explaining.write_list(tests, spec)
         call.say(f"wrote {file}: {count} tests; ./tidepool workflows --coverage")
         return call.end({"file": file, "tests": count})
     if action == "coverage":
@@ -91,11 +83,13 @@ def command(
     if action == "check":
         return _checked(call, target, spec)
     if target is None:
-        return _wrote(call, write_here(spec))
-    return _wrote(call, write_back(target, spec) if back else write_checkout(target, spec, legacy=legacy))
+        return _wrote(call, writing.write_here(spec))
+    return _wrote(
+        call, writing.write_back(target, spec) if back else writing.write_checkout(target, spec, legacy=legacy)
+    )
 
 
-def _wrote(call: Invocation, wrote: Wrote) -> int:
+def _wrote(call: Invocation, wrote: writing.Wrote) -> int:
     if wrote.made_folder:
         call.say(f"made the folder {wrote.root}, which was not there")
     call.say(*(f"removed {path}" for path in wrote.removed), *(f"wrote {path}" for path in wrote.written))
@@ -104,27 +98,28 @@ def _wrote(call: Invocation, wrote: Wrote) -> int:
 
 
 def _checked(call: Invocation, target: Path | None, spec: str | None) -> int:
-    checked = check_checkout(target, spec) if target else check_here()
-    call.say(*checked_shown(checked))
+    checked = checking.check_checkout(target, spec) if target else checking.check_here()
+    call.say(*workflow_words.checked_shown(checked))
     return call.end({"findings": [asdict(each) for each in checked.troubles]}, failed=bool(checked.stops))
 
 
-def _explained(call: Invocation, files: Iterable[FileTold]) -> int:
+def _explained(call: Invocation, files: Iterable[explaining.FileTold]) -> int:
     for each in files:
-        call.say(*explained_shown(each))
+        call.say(*workflow_words.explained_shown(each))
     return call.end({"files": [asdict(each) for each in files]})
 
 
 def _newer(call: Invocation, file: Path) -> int:
-    found = newer_actions(file)
+    found = explaining.newer_actions(file)
     call.say(*map(str, found))
-    call.say(f"take them over in {TABLE}, then ./tidepool workflows --write" if found else f"{TABLE} has the newest")
+    table = world.TABLE
+    call.say(f"take them over in {table}, then ./tidepool workflows --write" if found else f"{table} has the newest")
     return call.end({"newer": [each.to_json() for each in found]}, failed=bool(found))
 
 
 def _covered(call: Invocation, spec: str | None) -> int:
-    found = list(coverages(spec))
+    found = list(explaining.coverages(spec))
     for each, covered in found:
-        call.say(*coverage_shown(each, covered))
-    specs = {each.name: coverage_document(covered) for each, covered in found}
+        call.say(*workflow_words.coverage_shown(each, covered))
+    specs = {each.name: explaining.coverage_document(covered) for each, covered in found}
     return call.end({"specs": specs}, failed=not all(covered.complete for _, covered in found))

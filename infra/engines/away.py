@@ -33,15 +33,23 @@ _CHANGEABLE: Final = ("description", "labels", "metadata", "tags")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwayVm:
-    """One such VM. id: where it stands. node: what the Cloud TPU API says of it. alone: nothing stands at its home."""
+    """One such VM. id: where it stands. node: what the Cloud TPU API says of it. alone: nothing stands at its home.
+
+    in_window: whether it has a slot of a window, which the controller keeps and no state has.
+    """
 
     id: str
     node: Mapping[str, Any]
     alone: bool
+    in_window: bool = False
 
     @property
     def name(self) -> str:
         return self.id.rpartition("/")[2]
+
+    @property
+    def whose(self) -> str:
+        return "there by its window" if self.in_window else "neither declared nor in the state"
 
     @property
     def project(self) -> str:
@@ -147,9 +155,10 @@ def vms_away(request: EngineRequest, plan: Plan, say: Callable[[Diagnostic], Non
         message = f"VMs at fallbacks are not known ({error}): this apply may reach a limit"
         say(Diagnostic(severity="warning", message=message))
         return Fallbacks()
+    by_hour = {slot.name for slot in fleet.window_slots(config)}
     standing = {id_: node for id_, node in found.items() if node.get("state") != "DELETING"}
     away = [
-        AwayVm(id=id_, node=node, alone=not at_home & standing.keys())
+        AwayVm(id=id_, node=node, alone=not at_home & standing.keys(), in_window=id_.rpartition("/")[2] in by_hour)
         for id_, node in sorted(standing.items())
         if id_ not in (at_home := homes.get(id_.rpartition("/")[2], frozenset()))
     ]

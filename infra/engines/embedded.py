@@ -22,7 +22,7 @@ from infra.local.kubernetes.provider import KubernetesProvider
 from infra.local.provider.google import GoogleProvider
 from infra.model.plan import Diagnostic, Plan
 from infra.model.planned_capacity import VM_TYPE
-from infra.model.stack import pulumi_values
+from infra.model.stack_text import pulumi_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable

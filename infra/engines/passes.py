@@ -16,8 +16,9 @@ from typing import Any, Protocol, TypeGuard
 from infra.engines.away import Fallbacks
 from infra.engines.protocol import Engine
 from infra.fleet.controller.rules import GIVEN_BACK
+from infra.model.bounds import Bound, Fleet, Vm
 from infra.model.catalogue import CapacityKind, accelerator_types
-from infra.model.phases import Bound, Fleet, Phases, Vm, phases
+from infra.model.phases import Phases, phases
 from infra.model.plan import Diagnostic, Op, Plan, Status, Step
 from infra.model.planned_capacity import VM_TYPE, holds_slices, place, slices_of
 

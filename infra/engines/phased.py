@@ -29,8 +29,9 @@ from infra.engines.passes import (
 )
 from infra.engines.protocol import Listener
 from infra.model import names
+from infra.model.bounds import Bound
 from infra.model.errors import EngineError
-from infra.model.phases import Bound, Phases, phases
+from infra.model.phases import Phases, phases
 from infra.model.plan import Diagnostic, Op, Plan, Status, Step
 from infra.model.planned_capacity import VM_TYPE, holds_slices
 from infra.model.planned_records import RECORDS_TYPE

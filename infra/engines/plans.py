@@ -22,7 +22,8 @@ from infra.local.engine.engine import Engine
 from infra.local.kubernetes.provider import KubernetesProvider
 from infra.local.provider.google import GoogleProvider
 from infra.model.plan import Plan
-from infra.model.stack import PLANS, load_stack, pulumi_values, stack_names
+from infra.model.stack import load_stack
+from infra.model.stack_text import PLANS, pulumi_values, stack_names
 from infra.model.urns import qualified_type
 from infra.program.stack import run
 

@@ -11,13 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from infra.fleet.bootstrap import (
+from infra.fleet.bootstrap import BUCKET_SETTINGS, OLD_VERSIONS, lacking
+from infra.fleet.bootstrap_steps import (
     ACCOUNT_ID,
     ACCOUNT_PURPOSE,
-    BUCKET_SETTINGS,
     KEY,
     KEY_RING,
-    OLD_VERSIONS,
     Action,
     AddGrants,
     BootstrapTarget,
@@ -30,7 +29,6 @@ from infra.fleet.bootstrap import (
     MendBucket,
     Observed,
     Wanted,
-    lacking,
 )
 from infra.fleet.google import Api, Clients, GoogleError, execute
 

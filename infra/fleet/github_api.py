@@ -23,7 +23,6 @@ import urllib3
 from infra.model.errors import OutsideError
 from infra.model.visible import visible, visible_answer
 
-GITHUB: Final = "https://api.github.com"
 LIMIT_PAUSE: Final = 60.0
 """Seconds to wait for a rate limit that does not say how long."""
 _LONGEST_LIMIT: Final = 3600.0

@@ -28,11 +28,11 @@ from infra.fleet.controller.github import NO_WAY, GitHub, GitHubError, RunnerApi
 from infra.fleet.controller.lease import wall_clock
 from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.sweep import Sweeper
-from infra.fleet.github_api import GITHUB
 from infra.fleet.google import Clients, GoogleError, clients
 from infra.fleet.records import Records
 from infra.model import names
 from infra.model.errors import ConfigError, Problem
+from infra.model.names import GITHUB
 
 BROKER: Final = "TIDEPOOL_BROKER"
 TOKEN: Final = "GITHUB_TOKEN"  # noqa: S105 - a name

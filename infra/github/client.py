@@ -14,10 +14,9 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from infra.fleet.github_api import GITHUB, Answered, CallError, GitHubClient, Patience
+from infra.fleet.github_api import Answered, CallError, GitHubClient, Patience
 from infra.model.errors import OutsideError
 
-PUBLIC_API: Final = GITHUB
 WORKFLOW_LOGIN: Final = "github-actions[bot]"
 """Who a workflow run's own token writes as; such a token may not ask GitHub for its name."""
 PATIENT: Final = Patience(tries=7, answer=30.0, backoff=1.0, limit=300.0, between_writes=1.0, repeats=False)

@@ -15,14 +15,11 @@ from infra.jobs.client import Clock, JobError, JobPhase, JobState, RealClock
 from infra.jobs.evidence import Body, findings, holds, place_in_gang, without_node
 from infra.jobs.jobset import CANCELLED, JOB, JOBSETS, jobset
 from infra.jobs.kube import Kube, KubeError
+from infra.jobs.kueue import KUEUE, Kueue
 from infra.jobs.request import JobRequest
-from infra.jobs.standing import Evidence, state
-from infra.jobs.waiting import free_slices, no_queue
-from infra.model.gke_shapes import TPU_RESOURCE
+from infra.jobs.standing import Evidence, asked, state
 from infra.model.queue_objects import QUEUE_LABEL
 
-KUEUE: Final = "/apis/kueue.x-k8s.io/v1beta2"
-VISIBILITY: Final = "/apis/visibility.kueue.x-k8s.io/v1beta2"
 _NO_JOBSETS: Final = "the cluster has no JobSet installed; `./tidepool up` of its stack installs it"
 _OF_JOBSET: Final = "jobset.sigs.k8s.io/jobset-name"
 GONE_WITHIN: Final = 120.0
@@ -40,14 +37,20 @@ class GkeClient:
     def namespace(self) -> str:
         return self.kube.place.namespace
 
+    @property
+    def kueue(self) -> Kueue:
+        """What Kueue and namespaces of the cluster say."""
+        return Kueue(self.kube)
+
     def submit(self, request: JobRequest) -> GkeJob:
-        body = jobset(request)
-        self._check_queue(request)
+        """Through the queue that serves it, where it names none. ConfigError for one that could never start."""
+        jobset(request)  # what cannot be rendered asks no cluster
+        request = self.kueue.admissible(request)
         job = GkeJob(self, request.name, request.namespace)
         if self.kube.find(job.path) is not None:
             self._make_room(job)
         try:
-            self.kube.create(f"{JOBSETS}/namespaces/{request.namespace}/jobsets", body)
+            self.kube.create(f"{JOBSETS}/namespaces/{request.namespace}/jobsets", jobset(request))
         except KubeError as error:
             if error.status != 404:
                 raise
@@ -63,9 +66,11 @@ class GkeClient:
         listed = self.kube.find(f"{JOBSETS}/namespaces/{self.namespace}/jobsets", labelSelector=JOB)
         if listed is None:
             raise JobError(_NO_JOBSETS)
-        workloads = self.workloads(self.namespace)
+        workloads = self.kueue.workloads(self.namespace)
         newest = sorted(listed["items"], key=lambda each: each["metadata"].get("creationTimestamp", ""), reverse=True)
-        pending = {queue: self.pending(self.namespace, queue) for queue in {_queue(each) for each in newest} if queue}
+        pending = {
+            queue: self.kueue.pending(self.namespace, queue) for queue in {_queue(each) for each in newest} if queue
+        }
         return tuple(
             # What ended a job that failed is in its pods and Jobs, which are asked for of such a one alone.
             GkeJob(self, each["metadata"]["name"], self.namespace).standing(each)
@@ -77,76 +82,12 @@ class GkeClient:
     def job(self, name: str) -> GkeJob:
         return GkeJob(self, name, self.namespace)
 
-    def free_slices(self, request: JobRequest) -> int:
-        """How many slices of a request fit now into the ClusterQueue behind its queue; as many as it may have where it
-        has no queue. JobError where the queue is not there."""
-        accelerator = request.resources.accelerator
-        if accelerator is None or not request.queue:
-            return request.resources.slice_counts[-1]
-        local = self.kube.find(f"{KUEUE}/namespaces/{request.namespace}/localqueues/{quote(request.queue)}")
-        behind = local and self.kube.find(f"{KUEUE}/clusterqueues/{local['spec']['clusterQueue']}")
-        if not behind:
-            raise JobError(f"namespace {request.namespace} has no queue {request.queue} with a ClusterQueue behind it")
-        return free_slices(behind, TPU_RESOURCE, accelerator.chips)
-
     def replace(self, request: JobRequest) -> GkeJob:
         """Submit a job anew in place of one that runs; its program is sent the checkpoint signal."""
         job = GkeJob(self, request.name, request.namespace)
         self._take_away(job, GONE_WITHIN + request.grace)
         self.kube.create(f"{JOBSETS}/namespaces/{request.namespace}/jobsets", jobset(request))
         return job
-
-    def workloads(self, namespace: str) -> Sequence[Body]:
-        """Kueue's Workloads; none where Kueue is not installed."""
-        return (self.kube.find(f"{KUEUE}/namespaces/{namespace}/workloads") or {"items": ()})["items"]
-
-    def names(self, path: str) -> tuple[str, ...] | None:
-        """Names of the objects in a list, in order; None where the kind is not served, or may not be read."""
-        try:
-            found = self.kube.find(path)
-        except KubeError as error:
-            if error.status == 403:
-                return None
-            raise
-        return None if found is None else tuple(sorted(each["metadata"]["name"] for each in found["items"]))
-
-    def queues(self, namespace: str) -> tuple[str, ...] | None:
-        """The LocalQueues of a namespace; None where Kueue is not installed, or they may not be read."""
-        return self.names(f"{KUEUE}/namespaces/{namespace}/localqueues")
-
-    def pending(self, namespace: str, queue: str) -> Sequence[Body] | None:
-        """Who waits in a LocalQueue, in order; None where Kueue's visibility API does not answer or may not be read."""
-        path = f"{VISIBILITY}/namespaces/{namespace}/localqueues/{quote(queue)}/pendingworkloads"
-        try:
-            found = self.kube.find(path)
-        except KubeError as error:
-            if error.status in (403, 503):
-                return None
-            raise
-        return None if found is None else found.get("items") or ()
-
-    def _check_queue(self, request: JobRequest) -> None:
-        """JobError where the queue or the priority class of a request is not there: Kueue would say nothing, and the
-        job would wait for ever."""
-        if not request.queue:
-            return
-        queues = self.queues(request.namespace)
-        # A namespace that is not there has no queues either; the submission itself tells that.
-        if queues is not None and request.queue not in queues and (queues or self._has_namespace(request.namespace)):
-            raise JobError(f"{request.name}: {no_queue(request.queue, request.namespace, queues)}")
-        classes = self.names(f"{KUEUE}/workloadpriorityclasses") if request.priority else None
-        if classes is not None and request.priority not in classes:
-            known = ", ".join(classes) or "none"
-            raise JobError(f"{request.name}: no WorkloadPriorityClass {request.priority}; there are: {known}")
-
-    def _has_namespace(self, namespace: str) -> bool:
-        """Whether a namespace is there, as far as one may ask."""
-        try:
-            return self.kube.find(f"/api/v1/namespaces/{quote(namespace)}") is not None
-        except KubeError as error:
-            if error.status == 403:
-                return False
-            raise
 
     def _make_room(self, job: GkeJob) -> None:
         """Take an ended job of the same name away; JobError where it has not ended, or does not go."""
@@ -178,6 +119,10 @@ class GkeJob:
     def state(self) -> JobState:
         return self.standing(self._jobset())
 
+    def request(self) -> JobRequest | None:
+        """What it was submitted as; None of one that others made, or that another version wrote."""
+        return asked(self._jobset())[0]
+
     def standing(self, found: Body) -> JobState:
         """How the job of this JobSet stands, by all that belongs to it."""
         kube, pods = self.client.kube, self._pods()
@@ -190,8 +135,8 @@ class GkeJob:
             jobset=found,
             jobs=jobs,
             workload=self._workload(found),
-            pending=self.client.pending(self.namespace, queue) if queue else None,
-            queues=self.client.queues(self.namespace) if queue else None,
+            pending=self.client.kueue.pending(self.namespace, queue) if queue else None,
+            queues=self.client.kueue.queues(self.namespace),
             found=findings(pods, nodes, {}),
             without_node=without_node(pods),
         )
@@ -236,7 +181,7 @@ class GkeJob:
         return self.client.kube.get(f"/api/v1/namespaces/{self.namespace}/pods", labelSelector=selector)["items"]
 
     def _workload(self, found: Body) -> Body | None:
-        return _owned(self.client.workloads(self.namespace), found)
+        return _owned(self.client.kueue.workloads(self.namespace), found)
 
 
 def _owned(workloads: Sequence[Body], owner: Body) -> Body | None:

@@ -49,7 +49,7 @@ def state(seen: Evidence) -> JobState:
     queue = jobset["metadata"].get("labels", {}).get(QUEUE_LABEL, "")
     if phase is JobPhase.WAITING and seen.workload is not None:
         waits = waiting(seen.workload, seen.pending)
-    elif phase is JobPhase.WAITING and queue:
+    elif phase is JobPhase.WAITING:
         waits = unknown_to_kueue(queue, jobset["metadata"]["namespace"], seen.queues)
     status = jobset.get("status", {})
     counted = status.get("restartsCountTowardsMax", 0)

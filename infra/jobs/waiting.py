@@ -6,7 +6,7 @@ the Workload. https://kueue.sigs.k8s.io/docs/concepts/workload (v1beta2, 2026-10
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -63,8 +63,11 @@ def waiting(workload: Body, pending: Sequence[Body] | None) -> Waiting | None:
 
 
 def unknown_to_kueue(queue: str, namespace: str, queues: Sequence[str] | None) -> Waiting:
-    """What a suspended job of a queue waits for that has no Workload. queues: of its namespace, None where untold."""
-    if queues is not None and queue not in queues:
+    """What a suspended job waits for that has no Workload. queues: of its namespace, None where untold."""
+    if not queue:
+        there = f"; {namespace} has: {', '.join(queues)}" if queues else ""
+        reason, says = "NoQueue", f"it names no queue, and jobs of its namespace start through one alone{there}"
+    elif queues is not None and queue not in queues:
         reason, says = "NoLocalQueue", no_queue(queue, namespace, queues)
     else:
         reason, says = "NoWorkload", "Kueue has not made a Workload for it yet"
@@ -76,38 +79,32 @@ def no_queue(queue: str, namespace: str, queues: Sequence[str]) -> str:
     return f"no LocalQueue {queue} in {namespace}; there are: {', '.join(queues) or 'none'}"
 
 
-def free_slices(cluster_queue: Body, resource: str, each: int) -> int:
-    """How many slices of `each` units of a resource fit into a ClusterQueue's own quota now; borrowed quota is not
-    counted, for it may be taken back at any time."""
-    nominal, held = sum(_quotas(cluster_queue, resource).values()), sum(_held(cluster_queue, resource).values())
-    return max(0, int((nominal - held) // each))
-
-
 def free_units(cluster_queue: Body, resource: str) -> Mapping[str, int]:
     """How much of a resource no job holds, by flavor; empty where Kueue has not said yet what is held."""
     if "flavorsReservation" not in cluster_queue.get("status", {}):
         return {}
-    held = _held(cluster_queue, resource)
-    quotas = _quotas(cluster_queue, resource)
-    return {flavor: max(0, int(quota - held.get(flavor, 0))) for flavor, quota in quotas.items()}
-
-
-def _quotas(cluster_queue: Body, resource: str) -> dict[str, float]:
-    groups = cluster_queue["spec"].get("resourceGroups", ())
-    return _by_flavor((flavor for group in groups for flavor in group["flavors"]), resource, "nominalQuota")
-
-
-def _held(cluster_queue: Body, resource: str) -> dict[str, float]:
-    return _by_flavor(cluster_queue.get("status", {}).get("flavorsReservation", ()), resource, "total")
-
-
-def _by_flavor(flavors: Iterable[Body], resource: str, key: str) -> dict[str, float]:
+    held = cluster_queue["status"]["flavorsReservation"]
+    free = {flavor["name"]: amounts(flavor, "nominalQuota").get(resource) for flavor in flavors(cluster_queue)}
     return {
-        flavor["name"]: quantity(row.get(key, 0))
-        for flavor in flavors
-        for row in flavor["resources"]
-        if row["name"] == resource
+        name: max(0, int(quota - reserved(held, name).get(resource, 0)))
+        for name, quota in free.items()
+        if quota is not None
     }
+
+
+def flavors(cluster_queue: Body) -> Iterator[Body]:
+    """The flavors of a ClusterQueue with their quotas, in the order in which Kueue tries them."""
+    return (flavor for group in cluster_queue["spec"].get("resourceGroups", ()) for flavor in group["flavors"])
+
+
+def amounts(flavor: Body, key: str) -> dict[str, float]:
+    """What stands under a key of each resource of a flavor; without those that lack it."""
+    return {row["name"]: quantity(row[key]) for row in flavor["resources"] if key in row}
+
+
+def reserved(status: Iterable[Body], flavor: str) -> dict[str, float]:
+    """What jobs hold of a flavor, by resource, of `flavorsReservation` of a ClusterQueue's status."""
+    return next((amounts(each, "total") for each in status if each["name"] == flavor), {})
 
 
 def eviction(workload: Body) -> str:

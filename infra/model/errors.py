@@ -6,12 +6,15 @@ collect every `Problem` of an input and raise one `ConfigError`.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 from difflib import get_close_matches
 
 from infra.model.secret_values import without_secrets
+
+_MAX_SHOWN = 80
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -78,3 +81,12 @@ def _reading_order(problem: Problem) -> tuple[object, ...]:
     """Line 9 before line 10: numbers within a subject compare as numbers."""
     parts = re.split(r"(\d+)", problem.subject)
     return tuple(int(part) if index % 2 else part for index, part in enumerate(parts)), problem
+
+
+def shown(value: object) -> str:
+    """A value as it stands in the file, shortened when it is long."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=str)
+    except RecursionError:  # what could just be read may be nested too deeply to be written from here
+        return "nested too deeply"
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."

@@ -11,12 +11,12 @@ from datetime import date, datetime
 from typing import Any
 
 from infra.model import fleet, names
+from infra.model.bounds import Bound
 from infra.model.capacity import Reserved
 from infra.model.catalogue import CapacityKind
 from infra.model.fleet import Slot
 from infra.model.ledger import account
 from infra.model.node import node_spec
-from infra.model.phases import Bound
 from infra.model.schema import Freeze, Pool, Quota, Reservation, StackConfig, Window
 
 VERSION = 1

@@ -28,6 +28,8 @@ MAX_GKE_NAME = 40
 """Of a GKE cluster and of a node pool."""
 
 PULUMI_PROJECT = "tidepool"
+GITHUB = "https://api.github.com"
+"""Root of its REST API."""
 
 # Objects of a fleet bucket. What VMs read stands apart from what they may not: grants go by prefix.
 MANIFEST_PREFIX = "manifests/"

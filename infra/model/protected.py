@@ -19,7 +19,7 @@ def undeclared(steps: Sequence[Step]) -> str:
     """Refuses an `up` that would delete these."""
     if len(steps) == 1:
         edit = f"the stack file no longer declares it: put it back{_released(steps)}"
-        return f"{_label(steps[0])} is protected and would be deleted: {edit} ({_WHY})"
+        return f"{label(steps[0])} is protected and would be deleted: {edit} ({_WHY})"
     edit = f"the stack file no longer declares them: put them back{_released(steps)}"
     return f"{len(steps)} protected resources would be deleted: {edit} ({_WHY}){_listed(steps)}"
 
@@ -27,27 +27,27 @@ def undeclared(steps: Sequence[Step]) -> str:
 def kept(steps: Sequence[Step]) -> str:
     """Refuses a `destroy` that would delete these."""
     if len(steps) == 1:
-        return f"{_label(steps[0])} is protected, so nothing is deleted ({_WHY})"
+        return f"{label(steps[0])} is protected, so nothing is deleted ({_WHY})"
     return f"{len(steps)} resources are protected, so nothing is deleted ({_WHY}){_listed(steps)}"
 
 
 def irreplaceable(step: Step, reasons: Sequence[str]) -> str:
     """Refuses an `up` that would replace this one; reasons are the properties that force it."""
     edit = f"take back the edit of {', '.join(reasons)}"
-    return f"{_label(step)} is protected and would have to be replaced: {edit} ({_WHY})"
+    return f"{label(step)} is protected and would have to be replaced: {edit} ({_WHY})"
 
 
 def replaced_along(step: Step, other: str) -> str:
     """Refuses an `up` that would replace this one because it replaces another resource, named so."""
     return (
-        f"{_label(step)} is protected and would have to be replaced together with {other}: take back the edit that "
+        f"{label(step)} is protected and would have to be replaced together with {other}: take back the edit that "
         f"replaces {other} ({_WHY})"
     )
 
 
 def refused(step: Step) -> str:
     """What is said of one resource where a message has said the rest."""
-    return f"{_label(step)} is protected"
+    return f"{label(step)} is protected"
 
 
 def _released(steps: Sequence[Step]) -> str:
@@ -56,9 +56,10 @@ def _released(steps: Sequence[Step]) -> str:
     return f"; to let cluster {', '.join(clusters)} go, {_RELEASE}" if clusters else ""
 
 
-def _label(step: Step) -> str:
+def label(step: Step) -> str:
+    """A resource as a person knows it: its name and kind."""
     return f"{step.name} ({step.type.rpartition(':')[2]})"
 
 
 def _listed(steps: Sequence[Step]) -> str:
-    return "".join(f"\n  {label}" for label in sorted(map(_label, steps)))
+    return "".join(f"\n  {label}" for label in sorted(map(label, steps)))

@@ -49,15 +49,17 @@ _RULES: Final = (
     ("apps", ("deployments", "statefulsets"), ("get", "list", "watch")),
     ("leaderworkerset.x-k8s.io", ("leaderworkersets",), ("get", "list", "watch")),
     ("kubernetes.dask.org", ("daskclusters", "daskautoscalers"), ("get", "list", "watch")),
-    ("", ("pods", "pods/log", "events"), ("get", "list", "watch")),
+    ("secrets-store.csi.x-k8s.io", ("secretproviderclasses",), ("get", "list", "watch")),
+    ("", ("pods", "pods/log", "events", "services"), ("get", "list", "watch")),
+    ("", ("namespaces",), ("get",)),
 )
 """What `./tidepool jobs` does in a namespace: submit, list, cancel (by its Workload) and explain; and a look at what
 stands there by declaration."""
 _CLUSTER_RULES: Final = (
     ("", ("nodes",), ("get", "list")),
-    ("kueue.x-k8s.io", ("clusterqueues",), ("get", "list")),
+    ("kueue.x-k8s.io", ("clusterqueues", "resourceflavors", "workloadpriorityclasses"), ("get", "list")),
 )
-"""What it asks of the cluster: whether a host was taken, and how many slices fit."""
+"""What it asks of the cluster: whether a host was taken, which queues serve a job, and how many slices fit."""
 
 
 def queue_objects(config: StackConfig, queues: Queues) -> tuple[dict[str, Any], ...]:

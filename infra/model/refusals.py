@@ -5,7 +5,6 @@ Owns the translation of a pydantic ValidationError to Problems. Does not own the
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
@@ -15,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from infra.model.errors import Problem
+from infra.model.errors import Problem, shown
 from infra.model.yamlfile import YamlPath
 
 Subject = Callable[[YamlPath], str]
@@ -43,21 +42,10 @@ DERIVED_KEYS = frozenset(
 # Other ways in which people say how slices are obtained, beside `capacity`.
 _CAPACITY_KEYS = frozenset(("on-demand", "on_demand", "preemptible", "reservation", "reserved", "spot"))
 
-_MAX_SHOWN = 80
-
 
 def refuse(rule: str, fix: str) -> NoReturn:
     """Raise from a validator: the value breaks `rule`; write `fix` instead."""
     raise PydanticCustomError("refused", "{rule}", {"rule": rule, "fix": fix})
-
-
-def shown(value: object) -> str:
-    """A value as it stands in the file, shortened when it is long."""
-    try:
-        text = json.dumps(value, ensure_ascii=False, default=str)
-    except RecursionError:  # what could just be read may be nested too deeply to be written from here
-        return "nested too deeply"
-    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."
 
 
 def problems(

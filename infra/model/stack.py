@@ -7,7 +7,7 @@ Owns the way from bytes to a StackConfig and the collecting of every problem on 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -16,41 +16,19 @@ from typing import Any
 from pydantic import ValidationError
 
 from infra.model import rules, yamlfile
-from infra.model.errors import ConfigError, Problem, nearest
+from infra.model.errors import ConfigError, Problem, shown
 from infra.model.names import PULUMI_PROJECT, RESOURCE_NAME_RULE, is_resource_name
 from infra.model.partial import has, hides_chips, hides_limits, partial_stack, unsure_stack
-from infra.model.refusals import Subject, problems, shown, unknown_key
+from infra.model.refusals import problems, unknown_key
 from infra.model.schema import StackConfig
 from infra.model.secret_values import secrets_in
+from infra.model.stack_text import StackText, Subject, no_such_stack, stack_names, stack_path, stack_source, stack_text
 from infra.model.yamlfile import YamlPath
 
-# What the pulumi CLI itself writes at the top of a stack file.
-PLANS = "stacks/plans"
-"""Where a checkout keeps what each stack comes to, resource by resource."""
-_PULUMI_TOP_LEVEL = frozenset(("encryptionsalt", "secretsprovider", "encryptedkey", "environment"))
 # Namespaces of settings that are read by Pulumi or its Google provider and not by this model.
 _FOREIGN_NAMESPACES = frozenset(("gcp", "pulumi"))
 _TEXT_KEYS = frozenset(("owner", "registry_stack"))
 _KEYS = tuple(key for key in StackConfig.model_fields if key not in ("stack", "project"))
-
-
-@dataclass(frozen=True, slots=True)
-class _Input:
-    """The values of one stack, as the pulumi CLI would hand them over, and where each stands."""
-
-    stack: str
-    source: str
-    values: Mapping[str, str]
-    lines: Mapping[YamlPath, int] = field(default_factory=dict)
-    problems: tuple[Problem, ...] = ()
-
-    def subject(self, path: YamlPath) -> str:
-        """Where a path stands, for people: file, line of the nearest part that is written, and the path."""
-        known = path
-        while known and known not in self.lines:
-            known = known[:-1]
-        line = f":{self.lines[known]}" if known in self.lines else ""
-        return f"{self.source}{line} {yamlfile.render(path)}".rstrip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,31 +52,21 @@ class Reading:
         return has(self.partial, "project", "bucket") and has(self.partial.bucket, "name")
 
 
-def stack_names(root: Path) -> tuple[str, ...]:
-    """The stacks that have a file below `root/stacks`, sorted."""
-    files = (root / "stacks").glob("Pulumi.*.yaml")
-    return tuple(sorted(file.name.removeprefix("Pulumi.").removesuffix(".yaml") for file in files))
-
-
 def load_stack(root: Path, stack: str, *, alone: bool = False) -> StackConfig:
     """The stack of `root/stacks/Pulumi.<stack>.yaml`, checked against its siblings too; ConfigError otherwise.
 
     alone: its own file is judged and no other, for what a mistake in another must not stop.
     """
-    path = _path(root, stack)
+    path = stack_path(root, stack)
     if not path.is_file():
         raise no_such_stack(root, stack)
     others = () if alone else siblings(root, stack)
-    return parse_stack(_text(path, stack), stack=stack, source=_source(stack), siblings=others)
-
-
-def no_such_stack(root: Path, stack: str) -> ConfigError:
-    """Names the stacks that there are, the one that was probably meant first."""
-    there = stack_names(root)
-    near = nearest(stack, there)
-    listed = f"one of {', '.join(there)}" if there else f"a file {_source(stack)}"
-    fix = f"{near}; stacks are {', '.join(there)}" if near else listed
-    return ConfigError([Problem(_source(stack), "", f"there is no stack named {stack}", fix)])
+    return parse_stack(
+        yamlfile.decoded(path.read_bytes(), stack_source(stack)),
+        stack=stack,
+        source=stack_source(stack),
+        siblings=others,
+    )
 
 
 def siblings(root: Path, stack: str) -> tuple[StackConfig, ...]:
@@ -106,7 +74,7 @@ def siblings(root: Path, stack: str) -> tuple[StackConfig, ...]:
 
     What of them cannot be read is left out, and they say that it is (`UnsureStack`).
     """
-    others = (_sibling(_path(root, name), name) for name in stack_names(root) if name != stack)
+    others = (_sibling(stack_path(root, name), name) for name in stack_names(root) if name != stack)
     return tuple(other for other in others if other is not None)
 
 
@@ -119,12 +87,12 @@ def _sibling(path: Path, stack: str) -> StackConfig | None:
 
 def parse_stack(text: str, *, stack: str, source: str, siblings: Sequence[StackConfig] = ()) -> StackConfig:
     """The stack that `text` declares; `source` is how people call the file. ConfigError with every problem."""
-    return _build(_from_text(text, stack=stack, source=source), siblings)
+    return _build(stack_text(text, stack=stack, source=source), siblings)
 
 
 def read_stack(content: bytes, *, stack: str, source: str, siblings: Sequence[StackConfig] = ()) -> Reading:
     """What a version of a stack file says, whatever is wrong in it; ConfigError only where nothing can be read."""
-    return _reading(_from_text(yamlfile.decoded(content, source), stack=stack, source=source), siblings)
+    return _reading(stack_text(yamlfile.decoded(content, source), stack=stack, source=source), siblings)
 
 
 # A command judges one stack beside the same others many times.
@@ -137,7 +105,7 @@ def read_sibling(content: bytes, *, stack: str) -> StackConfig | None:
     if not is_resource_name(stack):
         return None
     try:
-        given = _from_text(yamlfile.decoded(content, _source(stack)), stack=stack, source=_source(stack))
+        given = stack_text(yamlfile.decoded(content, stack_source(stack)), stack=stack, source=stack_source(stack))
     except ConfigError as error:
         return unsure_stack({"stack": stack}, _first_of(error.problems))
     raw, found = _decode(given)
@@ -169,91 +137,12 @@ def stack_from_pulumi(
     if project != PULUMI_PROJECT:
         rule = f"the Pulumi project is not named {PULUMI_PROJECT}, the namespace of every key"
         raise ConfigError([Problem("Pulumi.yaml name", project, rule, PULUMI_PROJECT)])
-    given = _Input(stack=stack, source=_source(stack), values=values)
+    given = StackText(stack=stack, source=stack_source(stack), values=values)
     held = (yamlfile.secret_problem(given.subject((key,)), what) for key in values for what in secrets_in(values[key]))
     return _build(replace(given, problems=tuple(held)), siblings)
 
 
-def pulumi_values(text: str, *, source: str = "stack file") -> dict[str, str]:
-    """What the pulumi CLI hands to a program for this stack file; ConfigError where the file cannot be read so."""
-    given = _from_text(text, stack="", source=source)
-    if given.problems:
-        raise ConfigError(given.problems)
-    return dict(given.values)
-
-
-def _path(root: Path, stack: str) -> Path:
-    return root / "stacks" / f"Pulumi.{stack}.yaml"
-
-
-def _source(stack: str) -> str:
-    return f"stacks/Pulumi.{stack}.yaml"
-
-
-def _text(path: Path, stack: str) -> str:
-    return yamlfile.decoded(path.read_bytes(), _source(stack))
-
-
-def _from_text(text: str, *, stack: str, source: str) -> _Input:
-    document = yamlfile.read(text, source)
-    lines = {yamlfile.below_config(path): line for path, line in document.lines.items()}
-    lines[()] = lines.get(("config",), 1)
-    given = _Input(stack=stack, source=source, values={}, lines=lines)
-    found = [*document.problems, *_top_level_problems(document.data, given.subject)]
-    config = document.data.get("config")
-    if not isinstance(config, dict):
-        rule = "the stack file has no config: mapping"
-        found.append(Problem(given.subject(("config",)), "", rule, "config: with indented keys below it"))
-        raise ConfigError(found)
-    found += _secure_values(config, (), given.subject)
-    values = {key: _as_pulumi_text(_without_secure(value)) for key, value in config.items()}
-    return replace(given, values=values, problems=tuple(found))
-
-
-def _top_level_problems(data: Mapping[str, Any], subject: Subject) -> Iterator[Problem]:
-    for key, value in data.items():
-        if key != "config" and key not in _PULUMI_TOP_LEVEL:
-            rule = "neither config: nor one of Pulumi's own keys"
-            full_key = key if ":" in key else f"{PULUMI_PROJECT}:{key}"
-            yield Problem(subject((key,)), shown(value), rule, f"move it below config:, as {full_key}")
-
-
-def _is_secure(value: Any) -> bool:
-    """Whether the pulumi CLI encrypted this value (`pulumi config set --secret`)."""
-    return isinstance(value, dict) and value.keys() == {"secure"}
-
-
-def _secure_values(value: Any, path: YamlPath, subject: Subject) -> Iterator[Problem]:
-    if _is_secure(value):
-        rule = "a secret in configuration, where not even an encrypted one may stand"
-        yield Problem(subject(path), "", rule, "a container under tidepool:secrets")
-    elif isinstance(value, dict | list):
-        for step, item in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _secure_values(item, (*path, step), subject)
-
-
-def _without_secure(value: Any) -> Any:
-    """The value with nothing in the place of what is encrypted, so that no message can repeat it."""
-    if _is_secure(value):
-        return None
-    if isinstance(value, dict):
-        return {key: _without_secure(item) for key, item in value.items()}
-    return [_without_secure(item) for item in value] if isinstance(value, list) else value
-
-
-def _as_pulumi_text(value: Any) -> str:
-    """As Go's encoding/json writes it: compact, keys sorted, and <, > and & escaped."""
-    if isinstance(value, str):
-        return value
-    if value is None:
-        return ""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    for character in "<>&":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
-
-
-def _decode(given: _Input) -> tuple[dict[str, Any], list[Problem]]:
+def _decode(given: StackText) -> tuple[dict[str, Any], list[Problem]]:
     """The fields of a StackConfig as plain data, and the keys that are no such field.
 
     Values of keys that are not ours are never repeated: the CLI hands over decrypted secrets too.
@@ -310,14 +199,14 @@ def _read_twice(subject: str, key: str) -> Problem:
     return Problem(subject, f"{shown(key)} stands twice", rule, "one of the two, or the value as YAML below its key")
 
 
-def _build(given: _Input, siblings: Sequence[StackConfig]) -> StackConfig:
+def _build(given: StackText, siblings: Sequence[StackConfig]) -> StackConfig:
     reading = _reading(given, siblings)
     if reading.problems:
         raise ConfigError(reading.problems)
     return reading.partial
 
 
-def _reading(given: _Input, siblings: Sequence[StackConfig]) -> Reading:
+def _reading(given: StackText, siblings: Sequence[StackConfig]) -> Reading:
     if not is_resource_name(given.stack):
         rule = f"not a stack's name: {RESOURCE_NAME_RULE}; networks and accounts are named after it"
         raise ConfigError([Problem(given.source, shown(given.stack), rule, "another name for the file, such as ci")])
@@ -344,7 +233,7 @@ def _reading(given: _Input, siblings: Sequence[StackConfig]) -> Reading:
     )
 
 
-def _subject_in(given: _Input) -> Subject:
+def _subject_in(given: StackText) -> Subject:
     """How a path of fields is called in that file."""
 
     def subject(path: YamlPath) -> str:

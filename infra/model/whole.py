@@ -127,6 +127,7 @@ def _pool(pool: Pool, earlier: Pool | None, wrong_counts: set[str | int]) -> Poo
         else:
             values[name] = field.get_default(call_default_factory=True, validated_data=values)
     values["fallback"] = tuple(_items(values["fallback"], earlier.fallback if earlier else ()))
+    values["windows"] = tuple(_items(values["windows"], earlier.windows if earlier else ()))
     was = earlier.zones if earlier else {}
     zones = values["zones"].items()
     values["zones"] = {zone: was.get(zone, 0) if zone in wrong_counts else count for zone, count in zones}

@@ -16,32 +16,22 @@ from typing import Any
 
 import yaml
 from yaml.reader import ReaderError
-from yaml.resolver import Resolver
 
 from infra.model.errors import ConfigError, Problem
 from infra.model.secret_values import secrets_in
 from infra.model.visible import hidden
+from infra.model.yaml_scalars import AMBIGUOUS, CORE_TAGS, RESOLVER, plain, resolved, scalar, untagged
 
 YamlPath = tuple[str | int, ...]
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DEEPEST = 100
 """Levels of a file, far above what any has: the C composer calls itself for each, until the stack is used up."""
-_INT = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})")
-_FLOAT = re.compile(r"[-+]?((0|[1-9][0-9]*)\.[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?|[-+]?[0-9]+[eE][-+]?[0-9]+")
-# Numbers to one reader of YAML and text or other numbers to the next: 0o17, 017, 0x1f, 1_000, .inf, 1:30.
-_AMBIGUOUS = re.compile(
-    r"[-+]?(0[0-9_]+|0[xXoObB][0-9a-fA-F_]+|[0-9]+_[0-9_.]*|\.(inf|Inf|INF|nan|NaN|NAN)|[0-9]+(:[0-5]?[0-9])+(\.[0-9]*)?)"
-)
 # Truth, or an order to merge, to readers of YAML 1.1, and text to those of 1.2.
 _WORDS_OF_1_1 = re.compile(r"yes|Yes|YES|no|No|NO|on|On|ON|off|Off|OFF|<<|=")
 # A key whose colon no space follows: text to YAML, and never what was meant. No URL and no time of day looks so.
 _GLUED = re.compile(r"(?P<key>[A-Za-z_][\w.-]*):(?P<value>[\w.+-]+)")
 _MISLED = frozenset(("could not find expected ':'", "mapping values are not allowed in this context"))
-_BOOLS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
-_CORE_TAGS = "tag:yaml.org,2002:"
-_NULLS = frozenset(("", "~", "null", "Null", "NULL"))
-_RESOLVER = Resolver()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +68,12 @@ def read(text: str, source: str, form: Form = STACK_FILE) -> Document:
     unseen = list(hidden(text, source))
     if unseen or any(line.lstrip(" ").startswith("\t") for line in text.split("\n")):
         raise ConfigError([*problems, *unseen])  # the layout is unknown, and with it what belongs to what
-    plain = text.replace("\t", " ")
+    untabbed = text.replace("\t", " ")
     try:
-        if _is_deeper(plain, _DEEPEST):
+        if _is_deeper(untabbed, _DEEPEST):
             rule, fix = f"{form.kind} is never that deep", f"the keys of {form.page}"
             raise ConfigError([Problem(source, "nested too deeply", rule, fix)])
-        root = yaml.compose(plain, Loader=_LOADER)
+        root = yaml.compose(untabbed, Loader=_LOADER)
     except yaml.YAMLError as error:
         raise ConfigError([*problems, _syntax_problem(error, text, source)]) from error
     if root is None:
@@ -185,8 +175,8 @@ class _Reader:
             return None
         self._seen.add(id(node))
         line = self.lines.setdefault(path, node.start_mark.line + 1)
-        if node.tag != _untagged(node):
-            tag = node.tag.replace(_CORE_TAGS, "!!")
+        if node.tag != untagged(node):
+            tag = node.tag.replace(CORE_TAGS, "!!")
             self._refuse(line, path, tag, "a tag, and values carry none", "the plain value")
         elif isinstance(node, yaml.ScalarNode):
             self._refuse_ambiguous(node, line, path)
@@ -194,13 +184,13 @@ class _Reader:
             return self._mapping(node, path)
         if isinstance(node, yaml.SequenceNode):
             return [self.value(item, (*path, index)) for index, item in enumerate(node.value)]
-        return _scalar(node)
+        return scalar(node)
 
     def _refuse_ambiguous(self, node: yaml.ScalarNode, line: int, path: YamlPath) -> None:
         """Plain text that YAML readers take differently, and secrets that only their escapes hid."""
-        if not node.style and _AMBIGUOUS.fullmatch(node.value):
+        if not node.style and AMBIGUOUS.fullmatch(node.value):
             rule = "YAML readers differ on this number"
-            self._refuse(line, path, node.value, rule, f'{_plain(node.value)}, or "{node.value}" where text is meant')
+            self._refuse(line, path, node.value, rule, f'{plain(node.value)}, or "{node.value}" where text is meant')
         if not node.style and _WORDS_OF_1_1.fullmatch(node.value):
             rule = "YAML readers differ on this word"
             self._refuse(line, path, node.value, rule, f'"{node.value}", or true or false where that is meant')
@@ -217,7 +207,7 @@ class _Reader:
             here = (*path, match["key"])
             self.lines[here] = line
             self.problems.append(_glued_problem(f"{self._source}:{line} {render(below_config(here))}", match))
-            mapping[match["key"]] = _scalar(yaml.ScalarNode(node.tag, match["value"]))
+            mapping[match["key"]] = scalar(yaml.ScalarNode(node.tag, match["value"]))
         return mapping
 
     def _mapping(self, node: yaml.MappingNode, path: YamlPath) -> dict[str, Any]:
@@ -239,11 +229,11 @@ class _Reader:
                 )
                 continue
             self._seen.add(id(key_node))
-            if not key_node.style and _resolved(key_node) != _RESOLVER.DEFAULT_SCALAR_TAG:
+            if not key_node.style and resolved(key_node) != RESOLVER.DEFAULT_SCALAR_TAG:
                 rule = "YAML readers differ on keys that are not text"
                 self._refuse(line, (*path, key_node.value), "a key that is not text", rule, f'"{key_node.value}"')
-            elif key_node.tag != _untagged(key_node):
-                tag = key_node.tag.replace(_CORE_TAGS, "!!")
+            elif key_node.tag != untagged(key_node):
+                tag = key_node.tag.replace(CORE_TAGS, "!!")
                 self._refuse(line, (*path, key_node.value), tag, "a tag on a key, and keys carry none", "the plain key")
             key = key_node.value
             here = (*path, key)
@@ -265,43 +255,6 @@ class _Reader:
 
     def _subject(self, line: int, path: YamlPath) -> str:
         return f"{self._source}:{line} {render(below_config(path))}".rstrip()
-
-
-def _untagged(node: yaml.Node) -> str:
-    """The tag that PyYAML gives this node where the file writes none."""
-    if isinstance(node, yaml.ScalarNode) and node.style:
-        return _RESOLVER.DEFAULT_SCALAR_TAG
-    return _RESOLVER.resolve(type(node), node.value, (True, False))
-
-
-def _resolved(node: yaml.ScalarNode) -> str:
-    """The tag that YAML 1.1 gives to a plain scalar."""
-    return _RESOLVER.resolve(yaml.ScalarNode, node.value, (True, False))
-
-
-def _plain(text: str) -> str:
-    """The plain decimal number that an ambiguous one was probably meant to be."""
-    sign, digits = text[:1].strip("0123456789."), text.lstrip("+-").replace("_", "").lower()
-    if digits.startswith((".i", ".n")):
-        return "a plain number"
-    if ":" in digits:
-        return "a plain number"
-    if digits[1:2] in {"x", "o", "b"}:
-        return f"{sign}{int(digits, 0)}"
-    return f"{sign}{digits.lstrip('0') or '0'}"
-
-
-def _scalar(node: yaml.Node) -> Any:
-    text: str = node.value
-    if isinstance(node, yaml.ScalarNode) and node.style:
-        return text
-    if text in _NULLS:
-        return None
-    if text in _BOOLS:
-        return _BOOLS[text]
-    if _INT.fullmatch(text):
-        return int(text)
-    return float(text) if _FLOAT.fullmatch(text) else text
 
 
 def below_config(path: YamlPath) -> YamlPath:

@@ -15,7 +15,7 @@ from typing import Any
 from infra.jobs import flexible
 from infra.jobs.client import STATES, Client, Clock, Job, JobError, JobPhase, JobState, RealClock, wait
 from infra.jobs.current import current_client
-from infra.jobs.gke import GkeClient
+from infra.jobs.gke import GkeClient, GkeJob
 from infra.jobs.jobset import jobset
 from infra.jobs.local import LocalClient
 from infra.jobs.request import JobRequest
@@ -66,24 +66,27 @@ class JobBackend:
                 "this machine without, by --backend local"
             )
         if request.resources.flexible and isinstance(self.client, GkeClient):
+            kueue = self.client.kueue
+            request = kueue.admissible(request)
             try:
-                _, start = flexible.begin(request.resources, self.client.free_slices(request), self.clock.monotonic())
+                _, start = flexible.begin(request.resources, kueue.free_slices(request), self.clock.monotonic())
             except flexible.TooFewSlicesError as error:
                 raise JobError(f"{request.name}: {error}") from None
             self.teller.say(f"{start.count} of {request.resources.slice_counts[-1]} slices fit now", Tone.QUIET)
             request = request.with_replicas(start.count)
         return self.client.submit(request)
 
-    def follow(self, job: Job, request: JobRequest, timeout: float | None = None) -> JobState:
+    def follow(self, job: Job, timeout: float | None = None) -> JobState:
         """Wait until it has ended, and keep a flexible one on the most slices that fit meanwhile.
 
         JobError where it ended in anything but success, or has not within `timeout` seconds.
         """
-        with self.pointing_on(request.name):
-            if not (request.resources.flexible and isinstance(self.client, GkeClient)):
-                every = 0.1 if job.state().backend == "local" else LOOK_EVERY
-                return wait(job, timeout=timeout, every=every, clock=self.clock)
-            return self._follow_flexible(self.client, job, request, timeout)
+        with self.pointing_on(job.name):
+            request = job.request() if isinstance(job, GkeJob) else None
+            if request is not None and request.resources.flexible and isinstance(self.client, GkeClient):
+                return self._follow_flexible(self.client, job, request, timeout)
+            every = 0.1 if job.state().backend == "local" else LOOK_EVERY
+            return wait(job, timeout=timeout, every=every, clock=self.clock)
 
     def states(self) -> tuple[JobState, ...]:
         """Every job of the backend, the newest first."""
@@ -120,13 +123,14 @@ class JobBackend:
             standing = 0 if job.state().phase is JobPhase.WAITING else kept.count
             try:
                 kept, action = flexible.step(
-                    kept, request.resources, standing=standing, free=client.free_slices(request), now=now
+                    kept, request.resources, standing=standing, free=client.kueue.free_slices(request), now=now
                 )
             except flexible.TooFewSlicesError:
                 continue  # it waits in its queue, where it is
             if isinstance(action, flexible.Start) and action.count != job.state().replicas:
                 self.teller.say(f"{request.name}: {job.state().replicas} -> {action.count} slices", Tone.WORKING)
-                job = client.replace(request.with_replicas(action.count))
+                request = request.with_replicas(action.count)
+                job = client.replace(request)
         raise JobError(f"{request.name} has not ended after {timeout:.0f} s")
 
 
@@ -167,4 +171,5 @@ def waiting_words(state: JobState) -> list[str]:
         return [f"waits: {waits.says}"]
     ahead = "its place is unknown" if waits.place is None else f"{waits.place} ahead of it"
     whole = "" if waits.cluster_place is None else f", {waits.cluster_place} in all queues together"
-    return [f"waits in queue {waits.queue}, {ahead}{whole}: {waits.says}"]
+    where = f"in queue {waits.queue}, {ahead}{whole}" if waits.queue else "without a queue"
+    return [f"waits {where}: {waits.says}"]

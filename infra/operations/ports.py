@@ -12,7 +12,10 @@ from typing import Final, Protocol, TypeAlias
 from infra.engines.protocol import DEFAULT_PARALLEL, CloudName, EngineName, Listener
 from infra.preview.toned import Tone
 
-__all__ = ("DEFAULT_PARALLEL", "SILENT", "UNWATCHED", "CloudName", "EngineName", "Silent", "Teller", "Tone", "Watch")
+__all__ = (
+    "DEFAULT_PARALLEL", "HISTORY_SHOWN", "SILENT", "SWEEP_SECONDS", "UNWATCHED", "CloudName", "EngineName", "Silent",
+    "Teller", "Tone", "Watch",
+)  # fmt: skip
 
 
 class Teller(Protocol):
@@ -38,6 +41,10 @@ class Silent:
 
 
 SILENT: Final = Silent()
+HISTORY_SHOWN: Final = 20
+"""Entries of a stack's history, where nobody says how many."""
+SWEEP_SECONDS: Final = 120.0
+"""Between two sweeps of a command that goes on sweeping."""
 
 Watch: TypeAlias = AbstractContextManager[Listener | None]
 """Watches an engine at work: entered just before it begins, left when it has ended; gives who hears its events."""

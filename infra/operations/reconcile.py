@@ -23,11 +23,10 @@ from infra.fleet.google import clients
 from infra.fleet.place import FleetPlace
 from infra.fleet.sweep_log import SweepLog
 from infra.operations.errors import Failure
+from infra.operations.ports import SWEEP_SECONDS
 
 MOST_SWEEPS: Final = 500
 """After so many on the local cloud, something never ends."""
-EVERY: Final = 120.0
-"""Seconds between two sweeps."""
 
 
 class Guests(Protocol):
@@ -62,7 +61,7 @@ def reconcile(
     watch: bool = False,
     until_settled: bool = False,
     retry: bool = False,
-    every: float = EVERY,
+    every: float = SWEEP_SECONDS,
     guests: Guests | None = None,
     log: Callable[[str], None] | None = None,
     environ: Mapping[str, str] = os.environ,
@@ -95,7 +94,7 @@ def sweeps(
     watch: bool = False,
     until_settled: bool = False,
     retry: bool = False,
-    every: float = EVERY,
+    every: float = SWEEP_SECONDS,
     guests: Guests | None = None,
     pause: Callable[[float], None] = time.sleep,
 ) -> Iterator[Swept | Unswept]:

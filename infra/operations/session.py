@@ -9,9 +9,9 @@ from pathlib import Path
 
 from infra.engines.choose import Choice, ChoiceError, CloudChoice, choose, choose_cloud, make_engine, observe
 from infra.engines.protocol import CloudName, Engine, EngineName, EngineRequest
+from infra.model.stack_text import require_stack
 from infra.operations.errors import Interruption, Refusal
 from infra.operations.ports import DEFAULT_PARALLEL, SILENT, Teller, Tone
-from infra.operations.stacks.stack_file import require_stack
 from infra.operations.workspace import Workspace, workspace
 
 

@@ -94,7 +94,7 @@ def _milliseconds(at: datetime) -> int:
 
 
 def _heading(text: str) -> alt.TitleParams:
-    return alt.TitleParams(text, fontSize=13, fontWeight=600, anchor="start", offset=8)
+    return alt.TitleParams(text, fontSize=13, fontWeight=600, anchor="start", frame="group", offset=8)
 
 
 def _limit(kind: str) -> str:

@@ -12,10 +12,11 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from infra.model.bounds import fleet, limits
 from infra.model.demand import Demands
 from infra.model.errors import Problem
 from infra.model.offers import Offers
-from infra.model.phases import fleet, limits, phases
+from infra.model.phases import phases
 from infra.model.schema import Slices, StackConfig
 from infra.model.stack import Reading
 from infra.model.waits import shares, waits
@@ -24,6 +25,7 @@ from infra.preview import sums
 from infra.preview.meaning import Facts, KeyChange, Meaning, Words
 from infra.preview.risks import Edit, changes_the_fleet, risks
 from infra.preview.vms import changes
+from infra.preview.weeks import weeks
 from infra.rules import rule
 from infra.rules.book import judge
 from infra.rules.finding import Finding, Level
@@ -71,6 +73,7 @@ def explain(base: Reading | None, head: Reading | None, facts: Facts) -> Meaning
         pools=sums.pool_changes(places),
         ledger=sums.ledger_lines(before, siblings[0], after, siblings[1]),
         money=sums.money(places, facts.window_hours, after),
+        week=tuple(weeks(before, after, facts.today)),
         risks=risks(edit) if sections else (),
         order=order,
         stale=facts.stale,

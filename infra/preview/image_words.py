@@ -10,7 +10,8 @@ from infra.model.images.answers import PinFinding, PinOutcome
 from infra.model.images.cost import BuildCost
 from infra.model.images.pins import Base, Download
 from infra.model.images.rebuilds import Rebuild
-from infra.model.images.record import Build, RecordOutcome
+from infra.model.images.record import RecordOutcome
+from infra.model.images.record_documents import Build
 from infra.model.images.spec import Image
 from infra.preview.toned import TextTable, Tone, TonedLine, text_table, toned
 

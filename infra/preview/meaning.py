@@ -9,16 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from decimal import Decimal
 from enum import StrEnum
 
-from infra.model.cost import Amount
 from infra.model.demand import Demands
 from infra.model.json_shape import CamelShape, JsonShape
 from infra.model.phases import Phases
+from infra.preview.money import Money
 from infra.rules.finding import Finding
-
-NOT_KNOWN = "not known"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,81 +168,29 @@ class LedgerLine(CamelShape):
         return f"{line} of {after:,} chips" if before == after else f"{line} of {Counts(before, after)} chips"
 
 
-class Priced(StrEnum):
-    """What is known of the price of a pool's VMs on one side of an edit."""
-
-    NONE = "none"
-    """No VMs, so nothing to pay."""
-    LISTED = "listed"
-    SUNK = "sunk"
-    """Reserved: paid by contract whether used or not, so the edit moves no money."""
-    UNPRICED = "unpriced"
-    """No published price: never counted as 0."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bill(JsonShape):
-    """What one pool in one zone costs on one side. `amount` is None unless the price is listed or there is no VM."""
+class WindowWeek(JsonShape):
+    """What one window of a pool adds in one zone within seven days. hours: in which its VMs stand, one by one.
 
-    JSON = ("priced", "capacity", "dollars.*")
+    usd: of these days by list prices, 0 on a side that lacks it, None where no price is published. starts: the first.
+    """
 
-    priced: Priced
-    capacity: str | None
-    amount: Amount | None
-
-    @property
-    def dollars(self) -> Amount | Mapping[str, None]:
-        return self.amount or {"usdPerHour": None, "usdPerMonth": None}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MoneyLine(CamelShape):
-    """One pool in one zone, before and after. hours_per_month: those in which the pool stands."""
+    JSON = ("pool", "zone", "window", "openings", "hours", "chipHours=chip_hours", "usd", "starts")
 
     pool: str
     zone: str
-    before: Bill
-    after: Bill
-    hours_per_month: Decimal
+    window: str
+    openings: Counts
+    hours: tuple[Decimal, Decimal]
+    chip_hours: tuple[Decimal, Decimal]
+    usd: tuple[Decimal | None, Decimal | None]
+    starts: Words
 
     @property
     def changed(self) -> bool:
-        return self.before != self.after
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Total(JsonShape):
-    """Listed prices summed over all pools, of one kind of capacity or of all."""
-
-    JSON = ("before", "after", "delta")
-
-    before: Amount
-    after: Amount
-
-    @property
-    def delta(self) -> Amount:
-        return self.after - self.before
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Money(CamelShape):
-    """Every pool's line, the totals by kind of capacity, and how much of the fleet they cover.
-
-    estimated, sunk, unpriced: names of the pools (after the edit, or before it where they go).
-    budget_usd_per_month: what the stack allows itself. not_counted: what of the stack costs money and is in no sum.
-    """
-
-    lines: tuple[MoneyLine, ...]
-    by_kind: Mapping[str, Total]
-    total: Total
-    estimated: tuple[str, ...]
-    sunk: tuple[str, ...]
-    unpriced: tuple[str, ...]
-    as_of: str
-    source: str
-    hours_per_month: int
-    budget_usd_per_month: Decimal | None
-    not_counted: tuple[str, ...] = ()
+        """Whether the days differ in anything but hours that nobody pays."""
+        sides = (self.hours, self.chip_hours, self.usd, (self.starts.before, self.starts.after))
+        return self.openings.delta != 0 or any(before != after for before, after in sides)
 
 
 class RiskKind(StrEnum):
@@ -284,7 +229,8 @@ class Meaning(JsonShape):
     base, head: whether the stack exists before and after. sections: the keys of the stack file that differ. keys: the
     same down to single values; none where the stack is new or removed, nor of Pulumi's own settings.
     stale: None where nobody could say. waits: how long jobs wait for a runner where the edit changes that, and who
-    leaves room for whom; None where nobody said what workflows ask.
+    leaves room for whom; None where nobody said what workflows ask. week: what windows add in the seven days to come,
+    before and after.
     """
 
     JSON = (
@@ -295,6 +241,7 @@ class Meaning(JsonShape):
         "pools",
         "ledger",
         "money",
+        "week",
         "risks",
         "order",
         "stale",
@@ -316,6 +263,7 @@ class Meaning(JsonShape):
     findings: tuple[Finding, ...] = field(default=())
     waits: tuple[str, ...] | None = None
     keys: tuple[KeyChange, ...] = ()
+    week: tuple[WindowWeek, ...] = ()
 
     @property
     def changed(self) -> bool:

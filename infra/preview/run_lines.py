@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
@@ -52,6 +52,17 @@ def drift(run: Plan, seconds: float) -> Iterator[Text]:
     counts = f"{len(differing)} differ, {len(gone)} gone, {recorded} as recorded, in {seconds:.1f} s"
     yield Text.assemble((f"{run.stack}: ", "bold"), counts)
     yield from _errors(run)
+
+
+def destroy_lines(kept: Sequence[str], jobs: Sequence[object], unknown: str) -> Iterator[str]:
+    """What a destroy leaves, and which jobs it ends. unknown: why these are not known; empty where they are."""
+    if kept:
+        yield f"kept, with what they need: {', '.join(kept)}"
+    if jobs:
+        yield f"{len(jobs)} {'job that has' if len(jobs) == 1 else 'jobs that have'} not ended would end:"
+        yield from (f"  {job}" for job in jobs)
+    if unknown:
+        yield f"jobs in the cluster are not known, and would end: {unknown}"
 
 
 def _errors(run: Plan) -> Iterator[Text]:

@@ -11,20 +11,8 @@ from decimal import Decimal
 
 from infra.model.cost import Amount
 from infra.model.phases import Phase
-from infra.preview.meaning import (
-    NOT_KNOWN,
-    Bill,
-    Counts,
-    LedgerLine,
-    Meaning,
-    Money,
-    MoneyLine,
-    PoolChange,
-    Priced,
-    Risk,
-    RiskKind,
-    Total,
-)
+from infra.preview.meaning import Counts, LedgerLine, Meaning, PoolChange, Risk, RiskKind
+from infra.preview.money import NOT_KNOWN, Bill, Money, MoneyLine, Priced, Total
 from infra.preview.words import counted, ranges, vms, why_phases
 
 _NAMES_SHOWN = 12
@@ -39,6 +27,10 @@ def headline(meaning: Meaning) -> str:
     pools = {pool.pool for pool in meaning.pools}
     changed = {pool.pool for pool in meaning.pools if pool.changed}
     what = "new stack, " if not meaning.base else "stack removed, " if not meaning.head else ""
+    if not changed and any(each.changed for each in meaning.week):
+        money = _money_said(meaning.money)
+        said = ", ".join(["windows change", *([money] if money else [])])
+        return f"{meaning.stack}: {what}{said}; different: {', '.join(meaning.sections)}"
     if not changed:
         return f"{meaning.stack}: {what}no capacity changes; different: {', '.join(meaning.sections)}"
     said = f"{len(changed)} of {plural(len(pools), 'pool')} {'changes' if len(changed) == 1 else 'change'}"
@@ -89,7 +81,8 @@ PARTS: tuple[Callable[[PoolChange], Counts], ...] = (
 
 
 def has_vms(meaning: Meaning) -> bool:
-    return any(pool.slices.before or pool.slices.after for pool in meaning.pools)
+    """Also in windows alone."""
+    return bool(meaning.week) or any(pool.slices.before or pool.slices.after for pool in meaning.pools)
 
 
 def plural(count: int, noun: str) -> str:
@@ -178,6 +171,16 @@ def amounts(before: Amount, after: Amount) -> str:
 def totals(money: Money) -> tuple[tuple[str, Total], ...]:
     """By kind of capacity, and of all; none where nothing has a listed price."""
     return (*money.by_kind.items(), ("total", money.total)) if money.by_kind else ()
+
+
+def week_lines(meaning: Meaning) -> Iterator[str]:
+    """`nightly-v6e us-central1-b night: 7 -> 14 times, 7 -> 14 chip-hours, $3.81 -> $7.62, first Tue 24 Nov 02:00`."""
+    for each in meaning.week:
+        chip_hours = " -> ".join(dict.fromkeys(f"{hours.normalize():f}" for hours in each.chip_hours))
+        usd = " -> ".join(dict.fromkeys("unpriced" if cost is None else dollars(cost) for cost in each.usd))
+        times = str(each.openings) if each.openings.delta else f"{each.openings.after:,}"
+        what = f"{times} times, {chip_hours} chip-hours, {usd}, first {each.starts}"
+        yield f"{each.pool} {each.zone} {each.window}: {what}"
 
 
 def total_said(each: Total) -> str:

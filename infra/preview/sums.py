@@ -11,7 +11,8 @@ from infra.model.cost import HOURS_PER_MONTH, Amount, average_hours, pool_cost
 from infra.model.facts import facts as catalogue_facts
 from infra.model.ledger import account
 from infra.model.schema import Cluster, Pool, Quota, Reservation, Slices, StackConfig
-from infra.preview.meaning import Bill, Counts, LedgerLine, Money, MoneyLine, PoolChange, Priced, Total, Words
+from infra.preview.meaning import Counts, LedgerLine, PoolChange, Words
+from infra.preview.money import Bill, Money, MoneyLine, Priced, Total
 from infra.preview.vms import PlaceChange
 
 Limit = Reservation | Quota

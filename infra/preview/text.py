@@ -27,6 +27,7 @@ def _sections(meaning: Meaning) -> Iterator[tuple[str, list[str]]]:
     yield "Capacity", list(_capacity(meaning))
     yield "Ledger", list(_ledger(meaning))
     yield "Money", list(_money(meaning))
+    yield "Windows of the next seven days (UTC)", list(sentences.week_lines(meaning))
     yield "Risk", [sentences.risk_line(risk) for risk in meaning.risks]
     yield "Keys", list(sentences.key_lines(meaning))
     yield "Waits", list(meaning.waits or ())

@@ -29,7 +29,8 @@ from infra.model.images.stack_rules import CONNECT, push_sources, unconnected
 from infra.model.images.steps import bootstrap, checkouts, step_pins
 from infra.model.schema import Builds as BuildsConfig
 from infra.model.schema import StackConfig
-from infra.model.stack import load_stack, stack_names
+from infra.model.stack import load_stack
+from infra.model.stack_text import stack_names
 from infra.program.shared import labels
 
 COMMIT: Final = "$COMMIT_SHA"

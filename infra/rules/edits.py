@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from infra.model import freezes, healing, phases
+from infra.model import bounds, freezes, healing
 from infra.model.catalogue import CapacityKind
 from infra.model.cost import stack_cost
 from infra.model.offers import image_places
@@ -72,7 +72,7 @@ def _phased(edit: Edit) -> Iterator[Broken]:
     if edit.order is not None:
         for load in edit.order.reasons:
             yield Broken("pools", f"one pass could fail: {load.why}", up)
-    elif phases.limits(edit.after, edit.siblings):
+    elif bounds.limits(edit.after, edit.siblings):
         said = "what stands now is not known here, so whether one pass stays within the limits is not known either"
         yield Broken("pools", said, up)
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from infra.model.bounds import Fleet, Vm, fleet
 from infra.model.catalogue import CapacityKind, accelerator_types
 from infra.model.fleet import slots
 from infra.model.manifest import VERSION, declared_slots
 from infra.model.node import node_spec
-from infra.model.phases import Fleet, Vm, fleet
 from infra.model.schema import StackConfig
 
 _IN_PLACE: Final = frozenset(("dataDisks", "description", "labels", "metadata", "tags"))

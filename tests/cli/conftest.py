@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import pty
+import shutil
 import struct
 import subprocess
 import sys
@@ -124,3 +125,28 @@ def clouded(checkout: Checkout) -> Checkout:
     os.kill(handle["pid"], 0)
     assert checkout.json("cloud", "status")["url"] == handle["url"]
     return checkout
+
+
+@pytest.fixture(scope="module")
+def upped(checkout: Checkout, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    """The checkout with its cloud running, and the ci stack as `up ci` leaves it, which is done once a run."""
+    shutil.copytree(_home_after_up(tmp_path_factory), checkout.home)
+    checkout.ok("cloud", "start")
+    return checkout
+
+
+def _home_after_up(folders: pytest.TempPathFactory) -> Path:
+    """The home in which `up ci` was run; made by the first worker that asks for it."""
+    own = folders.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    made, done = Checkout(shared / "upped"), shared / "upped.done"
+    with (shared / "upped.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not done.exists():
+            shutil.rmtree(made.root, ignore_errors=True)
+            made.root.mkdir()
+            lend(made.root)
+            made.ok("up", "ci")
+            made.ok("cloud", "stop")
+            done.touch()
+    return made.home

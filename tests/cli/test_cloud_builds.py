@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -35,6 +36,8 @@ GONE = re.compile(
     r"(?m)^(?: {8}(?:us-east1-c|europe-west4-b): .*| {6}unlisted_zone:| {6}- (?:europe-west4|us-east1|us-east5))\n"
 )
 """Zones, and regions of registries."""
+CLUSTER = re.compile(r"(?m)^  - name: cluster\n(?:    .*\n)+\n")
+"""The other image that Cloud Build makes of the sources."""
 TPU_CI = ("cloud", "push", "marin-community/tidepool", "--changed", "images/tpu-ci/Dockerfile")
 
 
@@ -130,7 +133,9 @@ def test_what_is_built_after_a_push_is_built_from_it_and_becomes_current(player:
 
 
 def narrow(root: Path) -> None:
-    """Leave one pool in one zone, and repositories in three regions: every region is a copy more in each build.
+    """Leave one pool in one zone, repositories in three regions, and one image that a push to the sources builds.
+
+    Every region is a copy more in each build, and every image a build more of each push.
 
     What workflows ask of the pools that are gone is not known to this checkout.
     """
@@ -138,7 +143,12 @@ def narrow(root: Path) -> None:
     assert others
     text = GONE.sub("", head + rest[rest.index("  tidepool:registries:\n") :])
     (root / "stacks" / "Pulumi.ci.yaml").write_text(text, encoding="utf-8")
-    edited(root / "images" / "images.yaml", ("pools: [tpu-ci, tpu-v4, tpu-v5p, tpu-v6e]", "pools: [tpu-ci]"))
+    images = root / "images" / "images.yaml"
+    edited(images, ("pools: [tpu-ci, tpu-v4, tpu-v5p, tpu-v6e]", "pools: [tpu-ci]"))
+    images.write_text(CLUSTER.sub("", images.read_text()))
+    shutil.rmtree(root / "images" / "cluster")
+    spec = root / "workflows" / "spec" / "marin.yaml"
+    edited(spec, ("      - {job: marin-cluster-images, images: [cluster]}\n", ""))
     (root / "workflows" / "demand.yaml").unlink()
 
 

@@ -24,7 +24,8 @@ from infra.local.engine.backend import Backend
 from infra.local.engine.engine import Engine
 from infra.local.engine.run import DEFAULT_PARALLEL, Options
 from infra.local.provider import GoogleProvider
-from infra.model.phases import Bound, Phases
+from infra.model.bounds import Bound
+from infra.model.phases import Phases
 from infra.model.plan import Op, Plan, Status, Step
 from infra.model.planned_capacity import VM_TYPE
 from infra.model.schema import Quota, Reservation

@@ -19,8 +19,9 @@ from infra.fleet.bundle import STUB
 from infra.fleet.google import Api, clients, execute
 from infra.local.cloud.testing import TestCloud
 from infra.model import fleet
+from infra.model.bounds import limits
 from infra.model.node import node_spec
-from infra.model.phases import Phases, limits
+from infra.model.phases import Phases
 from infra.model.plan import Diagnostic, Op, Plan, Status
 from infra.model.planned_capacity import VM_TYPE
 from tests.engines.phase_world import refusals

@@ -10,12 +10,12 @@ from typing import Any, cast
 import pytest
 
 from infra.engines.away import AwayVm, Fallbacks
-from infra.engines.passes import HeldBackError
+from infra.engines.passes import HeldBackError, fleets
 from infra.engines.phased import apply
 from infra.engines.protocol import Engine, Listener
 from infra.model import names
+from infra.model.bounds import Bound
 from infra.model.errors import EngineError
-from infra.model.phases import Bound
 from infra.model.plan import Diagnostic, Event, Op, Plan, Status, Step
 from infra.model.planned_capacity import VM_TYPE
 from infra.model.planned_records import RECORDS_TYPE
@@ -67,6 +67,8 @@ def name(pool: str, index: int = 0) -> str:
 class Lab:
     """Engines for passes. failing: errors by name of a resource. broken: what `up` raises from its n-th call on.
 
+    adopted: what a pass that adopts says. silent, skipped: of what passes say nothing, or that it was not begun. half:
+    replacements that fail at their delete. extra: what a pass that makes does besides. ops: what each was to make.
     asked: every pass, as verb, names it is about (`-` before what is left out), and whether it goes on after failures.
     """
 
@@ -74,6 +76,10 @@ class Lab:
     broken: Mapping[int, EngineError] = field(default_factory=dict)
     adopted: tuple[Step, ...] = ()
     silent: frozenset[str] = frozenset()
+    skipped: frozenset[str] = frozenset()
+    half: frozenset[str] = frozenset()
+    extra: tuple[Step, ...] = ()
+    ops: list[dict[str, Op]] = field(default_factory=list)
     asked: list[tuple[str, str, bool]] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
     held: list[tuple[bool, list[str], list[str], list[str], bool]] = field(default_factory=list)
@@ -124,11 +130,14 @@ class _Pass:
         ended: list[Step] = []
         for step in steps:
             error = self.lab.failing.get(step.name)
-            if ended and ended[-1].status is not Status.DONE and not self.go_on:
+            stopped = bool(ended) and ended[-1].status is not Status.DONE and not self.go_on
+            if stopped or step.name in self.lab.skipped:
                 ended.append(replace(step, status=Status.SKIPPED))
             elif step.name not in self.lab.silent:
-                ended.append(replace(step, status=Status.FAILED if error else Status.DONE, error=error, seconds=1.5))
-        said = tuple(Diagnostic(severity="warning", message=f"pass {len(self.lab.asked)}") for _ in range(1))
+                op = Op.DELETE if step.name in self.lab.half else step.op
+                status = Status.FAILED if error else Status.DONE
+                ended.append(replace(step, op=op, status=status, error=error, seconds=1.23456))
+        said = (Diagnostic(severity="warning", message=f"pass {len(self.lab.asked)}"),)
         return Plan(stack="ci", engine="fake", cloud="local", steps=tuple(ended), diagnostics=said, outputs={"n": 1})
 
     def up(self, listener: Listener | None = None, *, planned: Plan) -> Plan:
@@ -137,7 +146,9 @@ class _Pass:
         self._asked("up")
         if error := self.lab.broken.get(sum(verb == "up" for verb, _, _ in self.lab.asked)):
             raise error
-        return self._run([step for step in planned.steps if step.urn not in self.excludes])
+        steps = [step for step in planned.steps if step.urn not in self.excludes]
+        self.lab.ops.append({step.name: step.op for step in steps})
+        return self._run([*steps, *self.lab.extra])
 
     def destroy(self, listener: Listener | None = None) -> Plan:
         assert listener
@@ -237,17 +248,44 @@ def test_what_a_limit_has_no_room_for_is_held_back_with_the_limit() -> None:
     assert lab.blamed == [f"1 VM (b-us-west4-a-2) held back, since no chips are left: {why}; declare less, and {AGAIN}"]
 
 
-def test_a_vm_that_went_first_and_is_not_made_again_is_told_as_gone() -> None:
-    grown = replace(vm(Op.REPLACE, "a"), new_inputs=vm(Op.CREATE, "a", accelerator="v5litepod-8").new_inputs)
-    lab = Lab(failing={name("a"): "no more capacity"})
-    lab.up(grown, vm(Op.UPDATE, "b"), bounds=(bound("reserved", 12),))
-    assert lab.ends[name("a")][0] is Status.FAILED
-    done = Lab()
-    run = done.up(grown, vm(Op.UPDATE, "b"), bounds=(bound("reserved", 12),))
-    ended = next(step for step in run.steps if step.name == name("a"))
-    assert (ended.op, ended.status) == (Op.REPLACE, Status.DONE)
-    if any(verb == "destroy" for verb, _, _ in done.asked):
-        assert ended.seconds == 3.0, "both halves"
+def smaller(index: int = 0) -> Step:
+    large = vm(Op.DELETE, "a", index, accelerator="v5litepod-8").old_inputs
+    return replace(vm(Op.REPLACE, "a", index), old_inputs=large)
+
+
+def test_a_vm_that_goes_first_and_is_made_again_is_one_replacement() -> None:
+    lab = Lab()
+    run = lab.up(smaller(), vm(Op.CREATE, "b"), other(Op.SAME, "bucket"))
+    assert lab.asked[1:] == [("destroy", name("a"), True), ("up", "", True)]
+    assert lab.ops == [{name("a"): Op.CREATE, name("b"): Op.CREATE}]
+    ended = {step.name: (step.op, step.status, step.seconds) for step in run.steps}
+    assert ended[name("a")] == (Op.REPLACE, Status.DONE, 2.469), "both halves"
+    assert ended["bucket"] == (Op.SAME, Status.DONE, 0.0)
+
+
+def test_a_vm_that_went_first_and_was_not_made_again_says_so() -> None:
+    lab = Lab(broken={1: EngineError("the state is locked")})
+    lab.up(smaller(), vm(Op.CREATE, "b"))
+    assert lab.ends[name("a")] == (Status.SKIPPED, "deleted to make room, and not created again")
+    assert lab.ends[name("b")] == (Status.SKIPPED, "not started, because of another failure")
+    left = Lab(skipped=frozenset({name("a")}))
+    left.up(smaller(), vm(Op.CREATE, "b"))
+    assert left.ends[name("a")] == (Status.FAILED, "it was not deleted")
+
+
+def test_a_replacement_that_fails_at_its_delete_is_told_as_the_replacement_that_was_planned() -> None:
+    lab = Lab(half=frozenset({name("a")}), failing={name("a"): "it is in use"})
+    run = lab.up(vm(Op.REPLACE, "a"), bounds=())
+    (ended,) = run.steps
+    assert (ended.op, ended.status, ended.error, ended.seconds) == (Op.REPLACE, Status.FAILED, "it is in use", 1.235)
+
+
+def test_what_an_engine_does_besides_and_fails_keeps_what_goes() -> None:
+    alert = replace(other(Op.CREATE, "alert"), status=Status.PLANNED)
+    lab = Lab(extra=(alert,), failing={"alert": "403"})
+    lab.up(*MOVE, at_once=False)
+    assert lab.ends["alert"] == (Status.FAILED, "403")
+    assert lab.ends[name("a")] == (Status.SKIPPED, "not changed, because of another failure")
 
 
 def test_what_goes_stands_until_what_is_new_serves() -> None:
@@ -280,6 +318,7 @@ def test_where_what_is_new_fails_what_it_would_replace_stays_and_stays_declared(
         bounds=(),
     )
     assert lab.held[1] == (True, [name("c")], [name("a")], [], False)
+    assert lab.asked[-1] == ("up", name("c"), True)
     assert lab.ends[name("a")] == (Status.SKIPPED, "not changed, because of another failure")
     assert lab.ends["records"] == (Status.SKIPPED, "held back: VMs exist that it no longer declares")
     assert (lab.ends[name("c")], lab.ends[name("d")]) == (DONE, DONE)
@@ -336,8 +375,9 @@ def test_one_pools_failure_keeps_no_other_pool_from_being_made() -> None:
 class Away(Fallbacks):
     """Fallbacks whose calls are written down; those of `stuck` fail."""
 
-    def __init__(self, plan: Plan, *at: tuple[str, str], stuck: Mapping[str, str] | None = None) -> None:
-        node = {"acceleratorType": "v5litepod-4", "state": "READY", "labels": {"tidepool-pool": "a"}}
+    def __init__(
+        self, plan: Plan, *at: tuple[str, str], stuck: Mapping[str, str] | None, node: Mapping[str, Any]
+    ) -> None:
         vms = [AwayVm(id=f"projects/{PROJECT}/locations/{zone}/nodes/{vm}", node=node, alone=True) for vm, zone in at]
         super().__init__(None, vms, plan)
         self.stuck = stuck or {}
@@ -352,9 +392,17 @@ class Away(Fallbacks):
         return {str(each): self.stuck[str(each)] for each in vms if str(each) in self.stuck}
 
 
-def away(*steps: Step, at: tuple[str, ...], stuck: Mapping[str, str] | None = None) -> Away:
+def away(
+    *steps: Step,
+    at: tuple[str, ...],
+    stuck: Mapping[str, str] | None = None,
+    state: str = "READY",
+    scheduling: Mapping[str, bool] | None = None,
+) -> Away:
     plan = Plan(stack="ci", engine="fake", cloud="local", steps=steps)
-    return Away(plan, *((each, "us-east1-c") for each in at), stuck=stuck)
+    node: dict[str, Any] = {"acceleratorType": "v5litepod-4", "state": state, "labels": {"tidepool-pool": "a"}}
+    node |= {"schedulingConfig": scheduling} if scheduling else {}
+    return Away(plan, *((each, "us-east1-c") for each in at), stuck=stuck, node=node)
 
 
 def test_a_vm_at_a_fallback_is_changed_where_it_stands_and_left_out_of_the_pass() -> None:
@@ -414,11 +462,58 @@ def test_one_at_a_fallback_whose_chips_are_needed_goes_first_where_it_stands() -
     made = vm(Op.CREATE, "b")
     made = replace(made, new_inputs={**(made.new_inputs or {}), "zone": "us-east1-c"})
     steps = (vm(Op.DELETE, "a"), made)
-    there = away(*steps, at=(name("a"),))
-    node = cast("dict[str, Any]", there.vms[0].node)
-    node["schedulingConfig"] = {"reserved": True}
+    there = away(*steps, at=(name("a"),), scheduling={"reserved": True})
     lab = Lab()
     lab.up(*steps, away=there, bounds=(here,))
-    assert there.calls[0] == ("delete", [f"{name('a')} in us-east1-c"])
+    assert there.calls == [("delete", [f"{name('a')} in us-east1-c"]), ("change", [])]
+    assert set(lab.ends.values()) == {DONE}
     assert lab.held == [(False, [name("a")], [], [], True)]
     assert lab.said[0] == f"phase 1 of 2, shrink: deleting 1 VM ({name('a')} in us-east1-c)"
+
+
+def test_one_that_goes_first_at_its_fallback_is_not_waited_for_with_what_goes_last() -> None:
+    here = replace(bound("reserved", 4), limit=bound("reserved", 4).limit.model_copy(update={"zone": "us-east1-c"}))
+    made = vm(Op.CREATE, "b")
+    made = replace(made, new_inputs={**(made.new_inputs or {}), "zone": "us-east1-c"})
+    steps = (vm(Op.DELETE, "a"), made, vm(Op.DELETE, "m"))
+    there = away(*steps, at=(name("a"),), scheduling={"reserved": True})
+    lab = Lab()
+    lab.up(*steps, away=there, bounds=(here,), at_once=False)
+    assert lab.held == [(False, [name("a")], [name("m")], [], True), (True, [name("m")], [], [], False)]
+    assert [calls for verb, calls in there.calls if verb == "delete"] == [[f"{name('a')} in us-east1-c"]], "once"
+    assert set(lab.ends.values()) == {DONE}
+
+
+# Which VMs stand before and after
+
+
+def test_a_slot_whose_vm_stands_at_a_fallback_has_none_at_home() -> None:
+    steps = (vm(Op.UPDATE, "a"), vm(Op.DELETE, "b"), vm(Op.SAME, "c"))
+    there = away(*steps, at=(name("a"), name("b")))
+    before, after = fleets(Plan(stack="ci", engine="fake", cloud="local", steps=steps), there)
+    at_a, at_b = (f"{name(pool)} in us-east1-c" for pool in "ab")
+    assert (before.keys(), after.keys()) == ({at_a, at_b, name("c")}, {at_a, name("c")})
+    assert before[at_a].zone == "us-east1-c"
+
+
+def test_a_vm_at_a_fallback_that_google_took_back_holds_no_chips() -> None:
+    steps = (vm(Op.DELETE, "a"),)
+    before, _ = fleets(
+        Plan(stack="ci", engine="fake", cloud="local", steps=steps), away(*steps, at=(name("a"),), state="PREEMPTED")
+    )
+    assert before == {}
+
+
+def test_what_goes_draws_as_the_cloud_says_and_what_stays_as_the_state_does() -> None:
+    steps = (vm(Op.DELETE, "a"), vm(Op.REPLACE, "b"), vm(Op.SAME, "c"))
+    home = {each.name: {"acceleratorType": "v5litepod-8", "zone": "elsewhere"} for each in steps}
+    plan = Plan(stack="ci", engine="fake", cloud="local", steps=steps)
+    before, after = fleets(plan, Fallbacks(None, (), plan, home))
+    assert {each: (found.chips, found.zone) for each, found in before.items()} == {
+        name("a"): (8, ZONE),
+        name("b"): (8, ZONE),
+        name("c"): (4, ZONE),
+    }
+    same = vm(Op.REPLACE, "b")
+    before, after = fleets(Plan(stack="ci", engine="fake", cloud="local", steps=(same,)), Fallbacks())
+    assert before[name("b")] != after[name("b")], "it is replaced whatever differs"

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from infra.local.cloud.testing import TestCloud
-from infra.model.phases import Bound
+from infra.model.bounds import Bound
 from infra.model.plan import Status
 from tests.engines.phase_world import (
     KINDS,

@@ -11,7 +11,8 @@ from infra.engines.passes import phases_of
 from infra.engines.phased import apply
 from infra.local.cloud.testing import TestCloud
 from infra.local.engine.run import Options
-from infra.model.phases import Phases, Work, limits
+from infra.model.bounds import limits
+from infra.model.phases import Phases, Work
 from infra.model.plan import Op, Plan
 from infra.model.planned_capacity import NODE_POOL_TYPE, SLICES_TYPE
 from tests.engines.phase_world import OnePass, high_water

@@ -8,18 +8,9 @@ from typing import Any
 
 import pytest
 
-from infra.fleet.bootstrap import (
-    AddGrants,
-    BootstrapTarget,
-    MakeAccount,
-    MakeBucket,
-    MakeKeyRing,
-    Wanted,
-    actions,
-    grants,
-    plan,
-)
+from infra.fleet.bootstrap import actions, grants, plan
 from infra.fleet.bootstrap_calls import BootstrapProject
+from infra.fleet.bootstrap_steps import AddGrants, BootstrapTarget, MakeAccount, MakeBucket, MakeKeyRing, Wanted
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.local.cloud.testing import TestCloud
 

@@ -12,6 +12,14 @@ from infra.fleet.bootstrap import (
     APIS,
     BUCKET_SETTINGS,
     DEPLOYER_ROLES,
+    actions,
+    grants,
+    lacking,
+    next_commands,
+    only_buckets,
+    plan,
+)
+from infra.fleet.bootstrap_steps import (
     AddGrants,
     BootstrapTarget,
     EnableApis,
@@ -23,12 +31,6 @@ from infra.fleet.bootstrap import (
     MendBucket,
     Observed,
     Wanted,
-    actions,
-    grants,
-    lacking,
-    next_commands,
-    only_buckets,
-    plan,
 )
 
 WANTED = Wanted(

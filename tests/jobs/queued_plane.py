@@ -17,9 +17,9 @@ from typing import Any, Final
 from infra.jobs.client import JobPhase
 from infra.jobs.evidence import condition, holds
 from infra.jobs.gke import GkeClient, GkeJob
-from infra.jobs.jobset import JOBSETS
+from infra.jobs.jobset import JOBSETS, jobset
 from infra.jobs.kube import Kube, place_of
-from infra.jobs.request import Resources
+from infra.jobs.request import JobRequest, Resources
 from infra.local.cloud.kubernetes.control import kubeconfig
 from infra.local.kubernetes.reach import ClusterApi
 from infra.model.queue_objects import KUEUE as QUEUES
@@ -42,11 +42,15 @@ Operator = Callable[[Path, Path], AbstractContextManager[None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lab:
-    """What a stack declares, the nodes that it has, and which controllers are there beside JobSet's and Kueue's."""
+    """What a stack declares, the nodes that it has, and which controllers are there beside JobSet's and Kueue's.
+
+    patience: Kueue's with pods that are not ready, where it is not the stack's.
+    """
 
     config: StackConfig
     nodes: Sequence[Mapping[str, Any]]
     operators: tuple[Operator, ...] = ()
+    patience: str = ""
 
 
 def spot_lab() -> Lab:
@@ -70,12 +74,21 @@ class QueuedPlane:
     moments: dict[str, Any] = field(default_factory=dict)
 
     def submit(self, name: str, slices: int = 1, **more: Any) -> GkeJob:
+        return self.client.submit(self.request(name, slices, **more))
+
+    def put(self, name: str, slices: int = 1, **more: Any) -> GkeJob:
+        """The same past what `submit` refuses, as kubectl does it."""
+        body = jobset(self.request(name, slices, **more))
+        self.client.kube.create(f"{JOBSETS}/namespaces/{TEAM}/jobsets", body)
+        return self.client.job(name)
+
+    def request(self, name: str, slices: int, **more: Any) -> JobRequest:
         given: dict[str, Any] = {
             "resources": Resources.with_tpu("v4-32", slices, cpu="200", memory="300Gi"),
             "grace": 1,
             "queue": "v4-32" if self.queued else "",
         }
-        return self.client.submit(request(name, namespace=TEAM, **given | more))
+        return request(name, namespace=TEAM, **given | more)
 
     def take(self, body: Mapping[str, Any]) -> GkeJob:
         """A JobSet that somebody else wrote."""
@@ -103,7 +116,7 @@ class QueuedPlane:
         return self.api.find(f"{JOBSETS}/namespaces/{TEAM}/jobsets/{name}") or {}
 
     def workload(self, name: str) -> Mapping[str, Any]:
-        found = self.client.workloads(TEAM)
+        found = self.client.kueue.workloads(TEAM)
         return next((each for each in found if each["metadata"]["name"].startswith(f"jobset-{name}-")), {})
 
     def runs(self, job: GkeJob, restarts: int = 0) -> None:
@@ -156,7 +169,7 @@ class QueuedPlane:
         for each in self.api.call("GET", at)["items"]:
             self.api.call("DELETE", f"{at}/{each['metadata']['name']}", {"propagationPolicy": "Foreground"})
         until(lambda: not self.api.call("GET", at)["items"], "jobs are gone")
-        until(lambda: not self.client.workloads(TEAM), "workloads are gone")
+        until(lambda: not self.client.kueue.workloads(TEAM), "workloads are gone")
         until(lambda: not self.api.call("GET", f"/api/v1/namespaces/{TEAM}/pods")["items"], "pods are gone")
         for each in self.api.call("GET", "/api/v1/nodes")["items"]:
             self.api.call("DELETE", f"/api/v1/nodes/{each['metadata']['name']}")
@@ -171,16 +184,26 @@ class QueuedPlane:
 
     def rejoin(self, name: str) -> None:
         """Let a node that was taken come again."""
-        self.make(next(each for each in self.nodes() if each["metadata"]["name"] == name))
+        self._join([each for each in self.nodes() if each["metadata"]["name"] == name])
 
     def join(self) -> None:
-        nodes = self.nodes()
-        for node in nodes:
-            self.make(node)
+        """Let every node come, and wait until all are well."""
+        self._join(nodes := self.nodes())
         until(
             lambda: sum(holds(each, "Ready") for each in self.api.call("GET", "/api/v1/nodes")["items"]) == len(nodes),
             "nodes",
         )
+
+    def _join(self, nodes: Sequence[Mapping[str, Any]]) -> None:
+        """kwok forgets a node whose lease is collected after a new one of its name has come."""
+        names = {each["metadata"]["name"] for each in nodes}
+        leases = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+        until(
+            lambda: not names & {each["metadata"]["name"] for each in self.api.call("GET", leases)["items"]},
+            f"leases of {', '.join(sorted(names))} are gone",
+        )
+        for node in nodes:
+            self.make(node)
 
     def nodes(self) -> list[dict[str, Any]]:
         return [{"apiVersion": "v1", "kind": "Node", **node} for node in self.lab.nodes]
@@ -225,7 +248,7 @@ def running_plane(folder: Path, *, queued: bool = True, lab: Lab | None = None) 
         for operator in lab.operators:
             ends.enter_context(operator(folder, path))
         if queued:
-            ends.enter_context(running_kueue(folder, path, lab.config))
+            ends.enter_context(running_kueue(folder, path, lab.config, lab.patience))
         place = place_of(said | {"contexts": _within(said)}, said["current-context"], path)
         plane = QueuedPlane(ClusterApi(str(path)), GkeClient(Kube(place)), queued, lab)
         for body in objects(lab.config):

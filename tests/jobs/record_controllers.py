@@ -68,7 +68,7 @@ def waiting(plane: QueuedPlane) -> None:
 
 def too_large(plane: QueuedPlane) -> None:
     """A job of more slices than its queue may ever have."""
-    plane.submit("huge", 4)
+    plane.put("huge", 4)
     until(lambda: condition(plane.workload("huge"), "QuotaReserved") is not None, "Kueue has seen it")
     plane.seen("waiting")
 
@@ -187,7 +187,7 @@ def out_of_time(plane: QueuedPlane) -> None:
 
 def without_queue(plane: QueuedPlane) -> None:
     """In a namespace of a team a job that names no queue does not start."""
-    plane.submit("stray", 1, queue="")
+    plane.put("stray", 1, queue="")
     time.sleep(5)
     plane.seen("submitted")
 
@@ -234,19 +234,19 @@ WITHOUT_KUEUE: Final = ("success", "preempted", "failing", "drained", "tpu_busy"
 """What JobSet alone answers."""
 
 
-def keep(plane: QueuedPlane, scenario: FunctionType, versions: Mapping[str, str]) -> None:
+def keep(plane: QueuedPlane, name: str, scenario: FunctionType, versions: Mapping[str, str]) -> None:
     """Let a scenario happen and write its file. One that does not end has a last moment `stuck`."""
     plane.moments = {}
     try:
         scenario(plane)
     except AssertionError as error:
         plane.seen("stuck")
-        sys.stderr.write(f"{scenario.__name__}: {error}\n")
+        sys.stderr.write(f"{name}: {error}\n")
     told = {**versions, "kubernetes": plane.api.call("GET", "/version")["gitVersion"]}
     about = {"about": scenario.__doc__, "versions": told, "recorded": now()[:10]}
-    path = FOLDER / f"{scenario.__name__}.json"
+    path = FOLDER / f"{name}.json"
     path.write_text(written(about | {"moments": plane.moments}), encoding="utf-8")
-    sys.stdout.write(f"{scenario.__name__}: {', '.join(plane.moments)}\n")
+    sys.stdout.write(f"{name}: {', '.join(plane.moments)}\n")
     sys.stdout.flush()
 
 
@@ -259,7 +259,7 @@ def main(names: list[str]) -> None:
         running_plane(Path(folder), queued=queued) as plane,
     ):
         for name in names or list(SCENARIOS if queued else WITHOUT_KUEUE):
-            keep(plane, SCENARIOS[name], versions)
+            keep(plane, name, SCENARIOS[name], versions)
             plane.clear()
 
 

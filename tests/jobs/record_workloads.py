@@ -1,4 +1,4 @@
-"""Records what the real controllers answer to Dask classes and groups, which run for long.
+"""Records what the real controllers answer to Dask classes and groups, and to a job whose nodes do not come.
 
 `python -m tests.jobs.record_workloads [SCENARIO ...]` starts for each a control plane with simulated nodes and the
 controllers of Kueue, JobSet, LeaderWorkerSet and Dask (`tests/local/kubernetes/operators.py`), and writes a file.
@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import FunctionType
 from typing import Any, Final
 
+from infra.jobs.client import JobPhase
 from infra.jobs.evidence import holds
 from infra.jobs.gke import KUEUE
 from infra.jobs.request import Resources
+from infra.jobs.waiting import eviction
 from infra.model.addons import addons
 from infra.model.dask import dask_objects
 from infra.model.group_objects import CURRICULUM, ROLE_LABEL, ROLLOUT, TRAIN, group_objects
-from tests.jobs.queued_plane import TEAM, Lab, QueuedPlane, running_plane, until
+from tests.jobs.queued_plane import TEAM, Lab, QueuedPlane, running_plane, spot_lab, until
 from tests.jobs.record_controllers import keep
 from tests.local.kubernetes.operators import running_dask, running_lws
 from tests.local.kubernetes.simulated_nodes import cpu_node, slice_nodes
@@ -104,7 +107,26 @@ def group(plane: QueuedPlane) -> None:
     plane.seen("running again")
 
 
-SCENARIOS: Final[Mapping[str, FunctionType]] = {each.__name__: each for each in (dask_class, group)}
+def without_nodes(plane: QueuedPlane) -> None:
+    """A job whose nodes do not come: Kueue takes its quota, and gives it once more."""
+    job = plane.submit("patient", 1)
+    until(lambda: eviction(plane.workload("patient")) == "PodsReadyTimeout", "its quota is taken")
+    until(lambda: job.state().phase is JobPhase.WAITING, "it waits")
+    plane.seen("out of the queue")
+    until(lambda: job.state().phase is JobPhase.STARTING, "it has quota again")
+    plane.seen("tried again")
+
+
+def impatient_lab() -> Lab:
+    """The spot slices of jobs, of which none has nodes, for 20 seconds."""
+    return replace(spot_lab(), nodes=(), patience="20s")
+
+
+SCENARIOS: Final[Mapping[str, tuple[FunctionType, Callable[[], Lab]]]] = {
+    "dask_class": (dask_class, work_lab),
+    "group": (group, work_lab),
+    "without_nodes": (without_nodes, impatient_lab),
+}
 
 
 def _pods(plane: QueuedPlane, selector: str) -> list[dict[str, Any]]:
@@ -123,14 +145,14 @@ def _waiting(plane: QueuedPlane) -> int:
 
 
 def main(names: list[str]) -> None:
-    lab = work_lab()
-    versions = {each.name: each.version for each in addons(lab.config)}
     for name in names or list(SCENARIOS):
+        scenario, lab = SCENARIOS[name][0], SCENARIOS[name][1]()
+        versions = {each.name: each.version for each in addons(lab.config)}
         with (
             tempfile.TemporaryDirectory(prefix="tidepool-record-") as folder,
             running_plane(Path(folder), lab=lab) as plane,
         ):
-            keep(plane, SCENARIOS[name], versions)
+            keep(plane, name, scenario, versions)
 
 
 if __name__ == "__main__":

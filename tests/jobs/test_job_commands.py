@@ -79,6 +79,8 @@ def test_a_function_is_named_by_its_import_path() -> None:
 
 
 def test_a_job_goes_to_the_cluster_and_namespace_of_the_kubeconfig(cluster: Cluster) -> None:
+    mount = "/apis/secrets-store.csi.x-k8s.io/v1/namespaces/team-a/secretproviderclasses/hf"
+    cluster.objects[mount] = {"metadata": {"name": "hf"}}
     state = submitted("--slices", "2", "--secret", "HF_TOKEN=hf", "--time-limit", "1h", "--", "python", "train.py")
     assert (state["backend"], state["phase"], state["replicas"], state["exit"]) == ("gke", "waiting", 2, 0)
     made = cluster.objects[f"{JOBSETS}/namespaces/team-a/jobsets/llama"]

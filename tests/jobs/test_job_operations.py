@@ -11,12 +11,14 @@ import pytest
 
 from infra.jobs.client import Client, JobError
 from infra.jobs.fake import FakeClient
-from infra.jobs.gke import KUEUE, GkeClient
+from infra.jobs.gke import GkeClient
 from infra.jobs.jobset import JOBSETS
 from infra.jobs.kube import Kube
+from infra.jobs.kueue import KUEUE
 from infra.jobs.local import LocalClient
 from infra.jobs.outcomes import Outcome
 from infra.jobs.request import JobRequest, Resources
+from infra.model.errors import ConfigError
 from infra.operations import jobs as operations
 from infra.operations.errors import Interruption
 from infra.operations.jobs import JobBackend
@@ -91,7 +93,7 @@ def test_less_room_than_for_the_smallest_number_is_an_error(cluster: Cluster) ->
     quota(cluster, 64, 49)
     with pytest.raises(JobError, match="free slices: 0; the job needs at least 1"):
         JobBackend(GkeClient(Kube(cluster.place))).submit(FLEXIBLE)
-    with pytest.raises(JobError, match="no queue v9"):
+    with pytest.raises(ConfigError, match="queue: v9"):
         JobBackend(GkeClient(Kube(cluster.place))).submit(request(resources=FLEXIBLE.resources, queue="v9"))
 
 
@@ -116,7 +118,7 @@ def test_a_followed_job_goes_on_to_more_slices_twelve_hours_after_its_start(
             grown.append(clock.now)
 
     clock.sleep = watching
-    assert jobs.follow(job, FLEXIBLE).outcome is Outcome.SUCCESS
+    assert jobs.follow(job).outcome is Outcome.SUCCESS
     assert replicas(cluster) == 2
     assert 12 * HOUR <= grown[0] <= 12 * HOUR + 600
 
@@ -126,7 +128,7 @@ def test_a_followed_job_that_fails_says_how(cluster: Cluster) -> None:
     clock = Happening((60, lambda: run(cluster, conditions=[condition("Failed", reason="FailedJobs")])))
     jobs = JobBackend(GkeClient(Kube(cluster.place), clock), clock=clock)
     with pytest.raises(JobError) as error:
-        jobs.follow(jobs.submit(FLEXIBLE), FLEXIBLE)
+        jobs.follow(jobs.submit(FLEXIBLE))
     assert error.value.outcome is Outcome.ERROR
 
 

@@ -316,13 +316,13 @@ def test_a_queue_or_priority_that_is_not_there_is_refused_with_those_that_are(
     client: GkeClient, cluster: Cluster
 ) -> None:
     cluster.objects["/api/v1/namespaces/default"] = {"metadata": {"name": "default"}}
-    with pytest.raises(JobError, match="no LocalQueue nosuch in default; there are: none"):
+    with pytest.raises(ConfigError, match=r"queue: nosuch\n.*no LocalQueue of default has this name\n.*there is none"):
         client.submit(request(queue="nosuch"))
     queues(cluster, "v4-32", "cpu")
-    with pytest.raises(JobError, match="no LocalQueue nosuch in default; there are: cpu, v4-32"):
+    with pytest.raises(ConfigError, match="no LocalQueue of default has this name\n  write: one of: cpu, v4-32"):
         client.submit(request(queue="nosuch"))
     cluster.objects["/apis/kueue.x-k8s.io/v1beta2/workloadpriorityclasses/high"] = {"metadata": {"name": "high"}}
-    with pytest.raises(JobError, match="no WorkloadPriorityClass hgih; there are: high"):
+    with pytest.raises(ConfigError, match=r"priority: hgih\n.*Did you mean 'high'"):
         client.submit(request(priority="hgih"))
     assert AT not in cluster.objects
     client.submit(request(priority="high"))

@@ -177,3 +177,13 @@ def test_a_job_with_quota_and_no_nodes_says_that_it_waits_for_them(at: At) -> No
     second = client.job("second").state()
     assert second.waiting is None, "it has its quota"
     assert second.because == ("1 pod has no node yet: GKE makes nodes when it has room",)
+
+
+def test_a_job_whose_nodes_did_not_come_in_time_says_so_and_is_tried_again(at: At) -> None:
+    out = at("without_nodes", "out of the queue").job("patient").state()
+    assert (out.phase, out.outcome) == (JobPhase.WAITING, None)
+    assert out.waiting is not None
+    assert out.waiting.says.startswith("its pods did not start in time; ")
+    again = at("without_nodes", "tried again").job("patient").state()
+    assert (again.phase, again.attempts) == (JobPhase.STARTING, Attempts()), "no restart of JobSet"
+    assert "1 pod has no node yet" in again.because[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from infra.model.stack import stack_names
+from infra.model.stack_text import stack_names
 from infra.program.stack import run
 from tests.program.fake_engine import Built
 from tests.program.stacks import built

@@ -11,7 +11,8 @@ from infra.model.images.pins import load_pins
 from infra.model.images.places import places
 from infra.model.images.spec import Builder, ImageSpec
 from infra.model.images.steps import step_pins
-from infra.model.stack import load_stack, stack_names
+from infra.model.stack import load_stack
+from infra.model.stack_text import stack_names
 from tests.model.given import ROOT
 
 STACKS = {name: load_stack(ROOT, name) for name in stack_names(ROOT)}

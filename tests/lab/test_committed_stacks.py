@@ -48,7 +48,8 @@ from infra.model.schema import (
     Trust,
     WorkerGroup,
 )
-from infra.model.stack import load_stack, parse_stack, stack_names
+from infra.model.stack import load_stack, parse_stack
+from infra.model.stack_text import stack_names
 from tests.model.given import ROOT
 
 EACH_STACK = pytest.mark.parametrize("stack", stack_names(ROOT))

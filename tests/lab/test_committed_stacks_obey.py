@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from infra.model.bounds import fleet, limits
 from infra.model.images.load import load_images
 from infra.model.images.pins import RESOLVE, load_pins
 from infra.model.images.steps import step_pins
-from infra.model.phases import fleet, limits, phases
+from infra.model.phases import phases
 from infra.model.stack import load_stack, siblings
 from infra.rules.book import judge
 from infra.rules.view import ResourceView

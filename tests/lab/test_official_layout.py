@@ -9,7 +9,8 @@ import sys
 import pytest
 import yaml
 
-from infra.model.stack import PULUMI_PROJECT, pulumi_values
+from infra.model.stack import PULUMI_PROJECT
+from infra.model.stack_text import pulumi_values
 from infra.program.stack import run
 from tests.lab.committed import ROOT, committed, shipped
 from tests.program.fake_engine import build

@@ -9,7 +9,8 @@ import pytest
 from infra.model import fleet
 from infra.model.manifest import NO_VM, in_transition, manifest
 from infra.model.node import STARTUP_SCRIPT_KEY, NodeSpec, node_spec
-from infra.model.stack import load_stack, stack_names
+from infra.model.stack import load_stack
+from infra.model.stack_text import stack_names
 from tests.model.given import ROOT, parse, pool, stack_text
 from tests.synthetic_lab import the_lab
 

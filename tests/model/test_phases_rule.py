@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from infra.model.bounds import Bound, Fleet, Vm, fleet, limits
 from infra.model.catalogue import AcceleratorType, CapacityKind
-from infra.model.phases import Bound, Fleet, Vm, Work, fleet, limits, phases
+from infra.model.phases import Work, phases
 from infra.model.schema import Quota, Reservation, Slices
 from infra.model.stack import read_stack
 from tests.model.given import parse, pool, sibling, stack_text

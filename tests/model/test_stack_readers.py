@@ -14,12 +14,11 @@ from infra.model.errors import ConfigError, Problem
 from infra.model.stack import (
     load_stack,
     parse_stack,
-    pulumi_values,
     read_sibling,
     siblings,
     stack_from_pulumi,
-    stack_names,
 )
+from infra.model.stack_text import pulumi_values, stack_names
 from tests.model.given import SOURCE, pool, refusals, stack_text
 from tests.synthetic_lab import the_lab
 

@@ -16,7 +16,7 @@ def test_a_cluster_without_an_address_yet_is_told_and_its_nodes_are_not_known(
     more: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = {"status": "PROVISIONING", "nodePools": [], **more}
-    monkeypatch.setattr("infra.operations.stacks.nodes.execute", lambda *_: told)
+    monkeypatch.setattr("infra.operations.stacks.nodes.cluster_of", lambda *_: told)
     config = parse(stack_text(cluster=cluster(), pools="[]\n"))
     found = nodes_now(config, "http://127.0.0.1:9/")
     assert found is not None

@@ -21,20 +21,24 @@ URL_WITH_PASSWORD = "https://bot:" + "hunter2hunter2@github.com/x/y"
 CLOUD_KEY = "AKIA" + "IOSFODNN7EXAMPLQ"
 
 
-def scanned(path: Path) -> subprocess.CompletedProcess[str]:
-    tool, *arguments = scan([path])
+FILES = ("deploy.yaml", "Dockerfile", "requirements.lock", "notes.md")
+
+
+def scanned(*paths: Path) -> subprocess.CompletedProcess[str]:
+    tool, *arguments = scan(paths)
     command = [Path(sys.executable).parent / tool, *arguments]
-    return subprocess.run(command, cwd=path.parent, check=False, capture_output=True, text=True)
+    return subprocess.run(command, cwd=paths[0].parent, check=False, capture_output=True, text=True)
 
 
 @pytest.mark.parametrize("secret", [GITHUB_TOKEN, PRIVATE_KEY, URL_WITH_PASSWORD, CLOUD_KEY])
-@pytest.mark.parametrize("name", ["deploy.yaml", "Dockerfile", "requirements.lock", "notes.md"])
-def test_a_planted_secret_is_found_with_its_line_and_not_printed(secret: str, name: str, tmp_path: Path) -> None:
-    path = tmp_path / name
-    path.write_text(f"{HARMLESS}value: {secret}\n")
-    done = scanned(path)
+def test_a_planted_secret_is_found_with_its_line_in_any_file_and_not_printed(secret: str, tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in FILES]
+    for path in paths:
+        path.write_text(f"{HARMLESS}value: {secret}\n")
+    done = scanned(*paths)
     assert done.returncode == 1
-    assert f"{name}:5" in done.stdout.replace(str(tmp_path) + "/", "")
+    said = done.stdout.replace(str(tmp_path) + "/", "")
+    assert [name for name in FILES if f"{name}:5" not in said] == []
     assert secret.splitlines()[-1] not in done.stdout + done.stderr
 
 

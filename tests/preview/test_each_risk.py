@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from infra.preview.meaning import Priced, RiskKind
+from infra.preview.meaning import RiskKind
+from infra.preview.money import Priced
 from infra.preview.sums import ledger_lines
 from tests.model.given import parse, pool, sibling, stack_text
 from tests.preview.test_slices_told import slices

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from infra.model.stack import pulumi_values, stack_names
+from infra.model.stack_text import pulumi_values, stack_names
 from infra.program.stack import run
 from tests.program.fake_engine import Built, build
 from tests.synthetic_lab import ROOT, SYNTHETIC, steady, the_lab

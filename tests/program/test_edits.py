@@ -9,7 +9,7 @@ from typing import Any
 import pulumi
 import pytest
 
-from infra.model.stack import pulumi_values
+from infra.model.stack_text import pulumi_values
 from infra.program.stack import run
 from tests.program.fake_engine import Built, build
 from tests.program.stacks import built, edited, text_of, unedited

@@ -14,7 +14,7 @@ from infra.local.engine.engine import Engine
 from infra.local.provider import GoogleProvider
 from infra.local.provider.tables import TYPES
 from infra.model.plan import Plan
-from infra.model.stack import pulumi_values
+from infra.model.stack_text import pulumi_values
 from tests.program.stacks import ROOT, edited, lab_program, text_of, unedited
 
 if TYPE_CHECKING:

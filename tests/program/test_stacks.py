@@ -11,7 +11,8 @@ from infra.fleet.bundle import STUB
 from infra.model import names
 from infra.model.federation import makers_as
 from infra.model.grants import NODE_ROLES
-from infra.model.stack import load_stack, pulumi_values
+from infra.model.stack import load_stack
+from infra.model.stack_text import pulumi_values
 from tests.program.fake_engine import Registered, build
 from tests.program.stacks import CI_REGISTRIES, STACKS, built, content, lab_program, text_of, unedited
 from tests.synthetic_lab import the_lab

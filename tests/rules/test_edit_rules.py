@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from infra.model.bounds import Fleet, fleet, limits
 from infra.model.manifest import manifest
-from infra.model.phases import Fleet, Phases, fleet, limits, phases
+from infra.model.phases import Phases, phases
 from infra.model.schema import RuleException, StackConfig
 from infra.rules.book import EDIT_RULES, RESOURCE_RULES, judge, stops
 from infra.rules.exceptions import covers

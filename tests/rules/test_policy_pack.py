@@ -20,7 +20,7 @@ from pulumi.runtime.proto import analyzer_pb2, analyzer_pb2_grpc
 
 from infra.engines.official.workspace import ENDPOINTS
 from infra.fleet.google import Api, clients, execute
-from infra.model.stack import pulumi_values
+from infra.model.stack_text import pulumi_values
 from infra.model.unclaimed import MisfitKind
 from infra.rules.book import EDIT_RULES, RESOURCE_RULES
 from infra.rules.finding import Level

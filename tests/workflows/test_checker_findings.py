@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from infra.model.schema import Trust
-from infra.model.stack import load_stack, stack_names
+from infra.model.stack import load_stack
+from infra.model.stack_text import stack_names
 from tests.synthetic_lab import the_lab
 from tests.workflows.rule_examples.files import CHECKS, OURS, files, following, run, workflow
 from workflows.checks import RULES, Fault, Known, Pool, TestCase, check, pools_of

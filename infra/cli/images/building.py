@@ -12,11 +12,11 @@ import click
 
 from infra.cli import options
 from infra.cli.call import Invocation, called
-from infra.model.images.spec import Image
+from infra.model.images import spec
 from infra.operations.errors import Refusal
 from infra.operations.images import builds
-from infra.operations.images.lab import Lab, at_work, declared
-from infra.preview.image_words import RECORD_WORDS, trigger_words
+from infra.operations.images import lab as labs
+from infra.preview import image_words
 from infra.preview.toned import Tone, toned
 
 
@@ -54,7 +54,7 @@ def build_command(
         raise Refusal("--context, --image-for and --no-cache are of a build on this machine; leave --trigger out")
     if revisions and not trigger:
         raise Refusal("--revision names what the cloud builds, with --trigger; here the checkout is built as it stands")
-    lab = declared()
+    lab = labs.declared()
     wanted = lab.image(image)
     if trigger:
         return _start(call, lab, wanted, minutes, revisions)
@@ -70,13 +70,13 @@ def _tell(call: Invocation, image: str, line: str) -> None:
     call.say(toned((image, Tone.HEADING), f": {line}") if image else toned((f"  {line}", Tone.QUIET)))
 
 
-def _start(call: Invocation, lab: Lab, image: Image, minutes: int, commits: Mapping[str, str]) -> int:
+def _start(call: Invocation, lab: labs.Lab, image: spec.Image, minutes: int, commits: Mapping[str, str]) -> int:
     """Start the stack's trigger; 1 where the record did not have the build in time."""
     trigger = builds.trigger(lab, image, commits)
     agree = partial(call.ask_before_google, f"Starting a build of {image.name}")
-    with at_work(lab, call.cloud, call.teller, agree=agree) as work:
+    with labs.at_work(lab, call.cloud, call.teller, agree=agree) as work:
         started = trigger.start(work, minutes, call.teller.say)
-    call.say(trigger_words(image.name, recorded=started.recorded is not None, minutes=minutes))
+    call.say(image_words.trigger_words(image.name, recorded=started.recorded is not None, minutes=minutes))
     recorded = started.recorded and started.recorded.model_dump(mode="json")
     found = {"topic": started.topic, "message": started.message, "builds": dict(started.builds)}
     return call.end(
@@ -104,10 +104,10 @@ def steps_command(
     nothing; where it has other steps, the build is refused. With --build it is told of as failed where it leaves no
     record.
     """
-    lab = declared()
+    lab = labs.declared()
     steps = builds.steps(lab, image, began)
     if build is not None:
-        with at_work(lab, call.cloud, call.teller) as work:
+        with labs.at_work(lab, call.cloud, call.teller) as work:
             steps.begin(work, build)
     steps.insist_on(digest)
     steps.write(folder)
@@ -128,10 +128,14 @@ def record_command(call: Invocation, *, image: str, build_file: Path, sbom: Path
     Written on condition that nobody else wrote it meanwhile. Run again with the same build it changes nothing. A build
     of older commits than the current one's is kept as one that can be promoted, and tags stay where they are.
     """
-    lab = declared()
+    lab = labs.declared()
     finished = builds.finished(lab, image, build_file, {"sbom": sbom, "provenance": provenance})
-    with at_work(lab, call.cloud, call.teller) as work:
+    with labs.at_work(lab, call.cloud, call.teller) as work:
         done = finished.record(work)
-    call.say(toned((f"{finished.image} ", Tone.HEADING), f"{finished.build.digest}: {RECORD_WORDS[done.outcome]}"))
+    call.say(
+        toned(
+            (f"{finished.image} ", Tone.HEADING), f"{finished.build.digest}: {image_words.RECORD_WORDS[done.outcome]}"
+        )
+    )
     told = {"outcome": done.outcome.value, "current": done.current, "generation": done.generation}
     call.tell({"image": finished.image, **told, "build": done.build.model_dump(mode="json")})

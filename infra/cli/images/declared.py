@@ -12,12 +12,12 @@ import click
 from infra.cli import options
 from infra.cli.call import Invocation, called
 from infra.cli.echo import echo, machines
-from infra.model.images.pins import PINS_FILE, RESOLVE
-from infra.model.json_shape import plain
+from infra.model import json_shape
+from infra.model.images import pins as image_pins
 from infra.operations.errors import Refusal
 from infra.operations.images import builds, changes, pins
-from infra.operations.images.lab import declared
-from infra.preview.image_words import findings_table, pins_table, rebuilds_table
+from infra.operations.images import lab as labs
+from infra.preview import image_words
 from infra.preview.toned import Tone
 
 
@@ -43,19 +43,19 @@ def plan_command(
         raise Refusal(f"say what {more[0]} is: --changed {' '.join(more)}")
     if bool(changed) == bool(base):
         raise Refusal("say what changed: either --changed FILE..., or --base REF")
-    lab = declared()
+    lab = labs.declared()
     if base:
         found = changes.since(lab, base, repository)
     else:
         found = changes.by_files(lab, _named((*changed, *more)), repository)
     if found.images:
-        call.say(rebuilds_table(found.images))
+        call.say(image_words.rebuilds_table(found.images))
     else:
         count = f"{len(found.files)} files" if len(found.files) != 1 else "1 file"
         call.say(f"{count} of {found.repository}: no image is rebuilt")
         call.say(*(f"in {other} such a change rebuilds images: --repository {other}" for other in found.elsewhere))
     if call.as_json:
-        echo(json.dumps(plain(found.images), indent=2))
+        echo(json.dumps(json_shape.plain(found.images), indent=2))
 
 
 def _named(files: tuple[str, ...]) -> tuple[str, ...]:
@@ -91,23 +91,25 @@ def bases_command(call: Invocation, *, names: tuple[str, ...], ask: bool, check:
         return _list(call, table)
     asking = partial(call.teller.say, tone=Tone.QUIET)
     found = pins.check(table, check) if check else pins.ask(table, lambda name: asking(f"asking for {name}"))
-    call.say(findings_table(found.findings))
+    call.say(image_words.findings_table(found.findings))
     call.say(*found.failures, tone=Tone.PROBLEM)
     open_ones = found.differing
     if resolve:
         wrote = pins.write(table, found.findings)
-        what = f"wrote {PINS_FILE}; what it rebuilds: ./tidepool images plan --base HEAD"
-        call.say(what if wrote else f"{PINS_FILE} stays as it is")
+        what = f"wrote {image_pins.PINS_FILE}; what it rebuilds: ./tidepool images plan --base HEAD"
+        call.say(what if wrote else f"{image_pins.PINS_FILE} stays as it is")
         open_ones = found.changed
     elif open_ones:
-        call.say(f"to take them over: {RESOLVE} {' '.join(each.answer.name for each in open_ones)}")
+        call.say(f"to take them over: {image_pins.RESOLVE} {' '.join(each.answer.name for each in open_ones)}")
     return call.end(found.to_json(), failed=bool(found.failures or open_ones))
 
 
 def _list(call: Invocation, table: pins.Table) -> int:
-    call.say(pins_table(table.bases, table.downloads))
+    call.say(image_words.pins_table(table.bases, table.downloads))
     if table.unresolved:
-        call.say(f"{len(table.unresolved)} unresolved, which builds refuse; where there is internet: {RESOLVE}")
+        call.say(
+            f"{len(table.unresolved)} unresolved, which builds refuse; where there is internet: {image_pins.RESOLVE}"
+        )
     return call.end(table.to_json(), failed=bool(table.unresolved))
 
 
@@ -141,7 +143,7 @@ def show_command(*, image: str, as_json: bool) -> None:
     """Print what builds IMAGE and its descendants: the Cloud Build config of its trigger, or its jobs of the GitHub
     workflow. YAML, or with --json an object.
     """
-    lab = declared()
+    lab = labs.declared()
     wanted = lab.image(image)
     if as_json:
         machines({"image": wanted.name, "builder": wanted.builder.value, "build": builds.generated(lab, wanted)})

@@ -12,12 +12,10 @@ import click
 from infra.cli import options
 from infra.cli.call import Invocation, called, called_aside
 from infra.cli.echo import answer
-from infra.model.json_shape import plain
+from infra.model import json_shape
 from infra.operations.errors import Failure
-from infra.operations.images import state
-from infra.operations.images.lab import at_work, declared
-from infra.operations.images.standing_words import details, images_table, moved_lines, pools_table, uses_table
-from infra.operations.images.state import Moved, record_of, standing, warnings
+from infra.operations.images import lab as labs
+from infra.operations.images import standing_words, state
 from infra.preview.toned import Tone
 
 
@@ -31,20 +29,22 @@ def list_command(call: Invocation, *, image: str | None) -> int:
     With IMAGE, all of one: its places one by one, when it is built, its earlier builds. Places are asked, not believed.
     Exit code 1 where a place did not answer.
     """
-    lab = declared()
+    lab = labs.declared()
     wanted = (lab.image(image),) if image else lab.spec.order()
-    with at_work(lab, call.cloud, call.teller) as work:
-        found = standing(work, wanted)
+    with labs.at_work(lab, call.cloud, call.teller) as work:
+        found = state.standing(work, wanted)
     now = datetime.now(UTC)
     if image:
-        call.say(*details(found[0], now))
+        call.say(*standing_words.details(found[0], now))
     else:
-        call.say(images_table(found, now), "", pools_table([each.state for each in found], now))
+        call.say(
+            standing_words.images_table(found, now), "", standing_words.pools_table([each.state for each in found], now)
+        )
     problems = [problem for each in found for problem in each.problems]
     call.say(*(f"problem: {problem}" for problem in problems), tone=Tone.PROBLEM)
-    call.say(*warnings(lab, found, now.date()), tone=Tone.WARNING)
+    call.say(*state.warnings(lab, found, now.date()), tone=Tone.WARNING)
     documents = [each.to_json(now) for each in found]
-    return call.end({"record": record_of(lab), "images": documents, "problems": problems}, failed=bool(problems))
+    return call.end({"record": state.record_of(lab), "images": documents, "problems": problems}, failed=bool(problems))
 
 
 @click.command()
@@ -53,9 +53,9 @@ def list_command(call: Invocation, *, image: str | None) -> int:
 @called_aside
 def current_command(call: Invocation, *, image: str) -> None:
     """Print the digest of IMAGE's current build, and nothing else on stdout. With --json the whole build."""
-    lab = declared()
+    lab = labs.declared()
     name = lab.image(image).name
-    with at_work(lab, call.cloud, call.teller) as work:
+    with labs.at_work(lab, call.cloud, call.teller) as work:
         current = work.current(name)
     answer(call.as_json, {"image": name, "build": current.model_dump(mode="json")}, current.digest)
 
@@ -73,10 +73,10 @@ def promote_command(call: Invocation, *, image: str, pools: tuple[str, ...]) -> 
     Every region is asked for it and keeps it from clean-up; then the record and the pointer name it. Cut off at any
     moment, running it again ends the work. VMs that run take it over one after another, by the controller.
     """
-    lab = declared()
+    lab = labs.declared()
     name, digest = lab.named(image)
     agree = partial(call.ask_before_google, f"Promoting {image} to {', '.join(pools)}")
-    with at_work(lab, call.cloud, call.teller, agree=agree) as work:
+    with labs.at_work(lab, call.cloud, call.teller, agree=agree) as work:
         moved = state.promote(work, name, digest, pools)
     _end(call, moved)
 
@@ -90,17 +90,17 @@ def undo_command(call: Invocation, *, pool: str) -> None:
 
     Where an earlier promotion or undo was cut off, that one is finished and nothing else is done.
     """
-    lab = declared()
+    lab = labs.declared()
     agree = partial(call.ask_before_google, f"Going back in {pool}")
-    with at_work(lab, call.cloud, call.teller, agree=agree) as work:
+    with labs.at_work(lab, call.cloud, call.teller, agree=agree) as work:
         moved = state.undo(work, pool)
     _end(call, (moved,))
 
 
-def _end(call: Invocation, moved: Sequence[Moved]) -> None:
+def _end(call: Invocation, moved: Sequence[state.Moved]) -> None:
     """Print it; Failure where tags could not be tidied up, with everything else done."""
     for each in moved:
-        call.say(*moved_lines(each))
+        call.say(*standing_words.moved_lines(each))
     call.tell({"pools": [asdict(each) for each in moved]})
     problems = [each for each in moved if each.problem]
     if problems and not call.as_json:
@@ -119,11 +119,11 @@ def where_command(call: Invocation, *, digest: str) -> int:
 
     Exit code 0 also where nothing names it; 1 where a source did not answer.
     """
-    lab = declared()
-    with at_work(lab, call.cloud, call.teller) as work:
+    lab = labs.declared()
+    with labs.at_work(lab, call.cloud, call.teller) as work:
         found = state.where(work, digest.rpartition("@")[2])
     call.say(found.digest, tone=Tone.HEADING)
-    call.say(uses_table(found) if found.uses else "nothing that answered names it")
+    call.say(standing_words.uses_table(found) if found.uses else "nothing that answered names it")
     call.say(*(f"problem: {line}" for line in found.silent), tone=Tone.PROBLEM)
-    body = {"digest": found.digest, "uses": plain(found.uses), "problems": plain(found.silent)}
+    body = {"digest": found.digest, "uses": json_shape.plain(found.uses), "problems": json_shape.plain(found.silent)}
     return call.end(body, failed=bool(found.silent))

@@ -21,9 +21,7 @@ from rich.text import Text
 
 from infra.cli.render.console import is_live, say
 from infra.model.plan import Diagnostic, Event, Status, Step, StepEnded, StepStarted
-from infra.preview.plan_lines import STYLES, remark
-from infra.preview.run_lines import step_line
-from infra.preview.words import WORDS, short_type
+from infra.preview import plan_lines, run_lines, words
 
 MARGIN_ROWS = 4
 """Terminal rows kept free of working resources: the counts, what is hidden, and the prompt's own."""
@@ -78,7 +76,7 @@ class Progress:
         elif isinstance(event, StepEnded):
             self._end(event.step)
         elif event.severity in {"info", "warning"} and event not in self._heard:
-            say(self._console, remark(event))
+            say(self._console, plan_lines.remark(event))
 
     @property
     def seconds(self) -> float:
@@ -94,9 +92,9 @@ class Progress:
         now = self._clock()
         for each in working[:room]:
             rows.add_row(
-                Text(f"  {WORDS[each.step.op][0]}", style=STYLES[each.step.op]),
+                Text(f"  {words.WORDS[each.step.op][0]}", style=plan_lines.STYLES[each.step.op]),
                 Text(each.step.name, overflow="fold"),
-                Text(short_type(each.step.type), style="dim", no_wrap=True),
+                Text(words.short_type(each.step.type), style="dim", no_wrap=True),
                 Text(f"{now - each.since:.0f} s", justify="right"),
             )
         hidden = len(working) - room
@@ -121,4 +119,4 @@ class Progress:
         if step.status is Status.FAILED:
             say(self._console, Text(f"FAILED {step.op.value} {step.name}: {step.error}", style="bold red"))
         elif self._lines:
-            say(self._console, step_line(step))
+            say(self._console, run_lines.step_line(step))

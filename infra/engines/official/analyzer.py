@@ -29,9 +29,10 @@ from infra.engines.official import values
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.records import Records
 from infra.model import names
+from infra.model.bounds import Bound, fleet, limits
 from infra.model.demand import load_demands
 from infra.model.errors import ConfigError
-from infra.model.phases import Bound, Phases, fleet, limits, phases
+from infra.model.phases import Phases, phases
 from infra.model.schema import StackConfig
 from infra.model.stack import siblings, stack_from_pulumi
 from infra.rules import exceptions

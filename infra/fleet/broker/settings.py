@@ -14,8 +14,8 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from infra.fleet.broker.identity import GOOGLE_KEYS, LOCAL_KEYS
-from infra.fleet.github_api import GITHUB
 from infra.model.errors import ConfigError, Problem
+from infra.model.names import GITHUB
 
 AUDIENCE: Final = "TIDEPOOL_BROKER_AUDIENCE"
 PROJECT: Final = "TIDEPOOL_PROJECT"

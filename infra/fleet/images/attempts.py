@@ -19,7 +19,7 @@ from infra.fleet.images.store import begin as begin_record
 from infra.fleet.records import Record, UnreadableRecordError
 from infra.model import names
 from infra.model.errors import ConfigError
-from infra.model.images.record import FIRST_LIMITS, BuildDocument, Instant, parse, parse_as
+from infra.model.images.record_documents import FIRST_LIMITS, BuildDocument, Instant, parse, parse_as
 
 VERSION: Final = 1
 _UNPLANNED: Final = timedelta(seconds=FIRST_LIMITS["fetch"] + FIRST_LIMITS["plan"]) + timedelta(minutes=5)

@@ -20,7 +20,8 @@ from infra.fleet.images.store import Objects, Store, begin
 from infra.fleet.records import Records
 from infra.model import names
 from infra.model.errors import ConfigError, Problem
-from infra.model.images.record import Build, BuildDocument, Record, RecordOutcome, built, parse, parse_as
+from infra.model.images.record import RecordOutcome, built
+from infra.model.images.record_documents import Build, BuildDocument, Record, parse, parse_as
 
 INTERVAL: Final = 5.0
 """Seconds between two looks."""

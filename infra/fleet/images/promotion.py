@@ -32,7 +32,8 @@ from infra.fleet.images.registries import Answers, ArtifactPlace, in_use, locati
 from infra.fleet.images.store import Store
 from infra.model import names
 from infra.model.errors import ConfigError, Problem
-from infra.model.images.record import PoolTarget, Record, Uses, promoted, running, undone
+from infra.model.images.record import Uses, promoted, running, undone
+from infra.model.images.record_documents import PoolTarget, Record
 
 ROUNDS: Final = 8
 """Times that a pool is brought in line before giving up; each more round means that another command changed it."""

@@ -1,7 +1,7 @@
 """The record of images and the pointers of stacks, as objects of fleet buckets.
 
-Owns their reading and their conditional writes. What they say is `infra.model.images.record`; when a pointer may name a
-digest is `promotion`'s.
+Owns their reading and their conditional writes. What they say is `infra.model.images.record_documents`; when a pointer
+may name a digest is `promotion`'s.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 from infra.fleet.google import GoogleError
 from infra.fleet.records import Body, Record, WriteResult, encode
 from infra.model import names
-from infra.model.images import record as documents
+from infra.model.images import record_documents as documents
 
 POINTER_VERSION: Final = 1
 _CLOSED: Final = 403

@@ -17,7 +17,7 @@ from infra.fleet.images.registries import Answers, ArtifactPlace, location
 from infra.fleet.images.store import Store
 from infra.fleet.records import UnreadableRecordError
 from infra.model import names
-from infra.model.images.record import Build, PoolTarget, Record
+from infra.model.images.record_documents import Build, PoolTarget, Record
 from infra.model.manifest import possible_slots
 from infra.model.schema import StackConfig
 

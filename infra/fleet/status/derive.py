@@ -60,7 +60,7 @@ def status(scene: Scene, declared: StackConfig | None = None) -> FleetStatus:
         at=scene.at,
         unapplied=differing,
         pools=tuple(_pool(pool, scene, desired, observed, fleet, decision) for pool in desired.pools),
-        orphan_vms=tuple(_orphans(fleet, scene.memory)),
+        orphan_vms=tuple(_orphans(fleet, scene.memory, desired)),
         orphan_runners=tuple(_ghosts(observed, scene.memory, ours)),
         findings=tuple(trouble for strange, trouble in told if not strange),
         strangers=tuple(trouble for strange, trouble in told if strange),
@@ -189,8 +189,11 @@ def _finding(about: str, reason: str, since: datetime, scene: Scene) -> FleetIss
     return FleetIssue(subject=about, reason=reason, since=since if since != scene.at else None)
 
 
-def _orphans(fleet: FleetNodes, memory: Memory) -> Iterable[FleetIssue]:
+def _orphans(fleet: FleetNodes, memory: Memory, desired: Desired) -> Iterable[FleetIssue]:
+    """Without those of windows that are over: they go as planned, and the sweep says so."""
     for node in fleet.orphans:
+        if desired.is_closed(node.name, node.zone):
+            continue
         suspect = memory.suspects.get(node.orphan_key)
         reason = f"{node.state} in {node.zone} and not declared"
         yield FleetIssue(subject=node.name, reason=reason, since=suspect.since if suspect else None)

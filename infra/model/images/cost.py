@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 from cronsim import CronSim
 
 from infra.model.facts import facts
-from infra.model.images.record import Build
+from infra.model.images.record_documents import Build
 from infra.model.images.spec import Image, ImageSpec, Schedule
 from infra.model.json_shape import JsonShape
 

@@ -13,14 +13,13 @@ from pathlib import PurePosixPath
 
 from infra.model import yamlfile
 from infra.model.catalogue import nearest_names
-from infra.model.errors import ConfigError, Problem
+from infra.model.errors import ConfigError, Problem, shown
 from infra.model.images.globs import matches
 from infra.model.images.listings import command, listing_file
 from infra.model.images.pins import PINS_FILE
 from infra.model.images.rules import JudgedImage
 from infra.model.images.spec import DOCKERFILE, DOCKERIGNORE, SMOKE_TEST, Image
 from infra.model.images.steps import parent_argument, variable
-from infra.model.refusals import shown
 
 # What stands below images/ without being an image: the steps of every build, and listings of other repositories.
 _NO_IMAGES = frozenset(("listings", "steps"))

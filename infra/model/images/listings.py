@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from infra.model import yamlfile
-from infra.model.errors import ConfigError, Problem
+from infra.model.errors import ConfigError, Problem, shown
 from infra.model.images.globs import matches
 from infra.model.images.spec import ImageSpec
-from infra.model.refusals import shown
 
 SAMPLE = 3
 """How many files of a filter a listing keeps: enough to see that it names what it should."""

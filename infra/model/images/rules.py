@@ -13,11 +13,11 @@ from itertools import chain
 from pathlib import Path
 
 from infra.model.catalogue import nearest_names
-from infra.model.errors import Problem
+from infra.model.errors import Problem, shown
 from infra.model.images.listings import load_listing
 from infra.model.images.pins import PINS_FILE, Pins
 from infra.model.images.spec import Builder, Image, ScanException
-from infra.model.refusals import Subject, shown
+from infra.model.refusals import Subject
 from infra.model.schema import StackConfig
 
 # Folders that are no part of a repository: version control, environments, caches and what the launcher keeps.

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Final
 
 from infra.model.catalogue import nearest_names, region_of
-from infra.model.errors import Problem
+from infra.model.errors import Problem, shown
 from infra.model.fields.images import MAX_BUILD_SECONDS
 from infra.model.images.places import places, regions
 from infra.model.images.rebuilds import trigger_files
@@ -19,7 +19,6 @@ from infra.model.images.rules import JudgedImage, Rule
 from infra.model.images.spec import Builder, Image, ImageSpec, descendants
 from infra.model.images.steps import MINUTE, step_limits
 from infra.model.names import IN_USE_PREFIX
-from infra.model.refusals import shown
 from infra.model.schema import Builds, Cleanup, Repository, StackConfig
 
 ROLES = ("broker", "controller")

@@ -21,7 +21,7 @@ from pathlib import Path
 from infra.model.errors import ConfigError, Problem
 from infra.model.images.pins import Pins
 from infra.model.images.places import through
-from infra.model.images.record import FIRST_LIMITS
+from infra.model.images.record_documents import FIRST_LIMITS
 from infra.model.images.scans import grype_config
 from infra.model.images.spec import SPEC_FILE, Image, ImageSpec
 

@@ -13,10 +13,10 @@ from typing import Final
 
 from infra.model.capacity import FlexStart
 from infra.model.catalogue import ZoneStanding, machine_families, region_of
-from infra.model.errors import Problem
+from infra.model.errors import Problem, shown
 from infra.model.gke_shapes import MULTI_HOST_PODS, gke_shape, gke_shapes
 from infra.model.partial import has
-from infra.model.refusals import Subject, shown
+from infra.model.refusals import Subject
 from infra.model.rules.common import Rule, repeats, right, zone_without
 from infra.model.schema import Cluster, Slices, StackConfig
 from infra.model.slices import SYSTEM_POOL, entry_pools

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from infra.model.catalogue import Generation
-from infra.model.errors import Problem
-from infra.model.refusals import Subject, shown
+from infra.model.errors import Problem, shown
+from infra.model.refusals import Subject
 from infra.model.schema import StackConfig
 from infra.model.yamlfile import YamlPath
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from infra.model import calendar, ledger
 from infra.model.capacity import Reserved
 from infra.model.catalogue import nearest_names
-from infra.model.errors import Problem
+from infra.model.errors import Problem, shown
 from infra.model.partial import UnsureStack, has
-from infra.model.refusals import Subject, shown
+from infra.model.refusals import Subject
 from infra.model.rules.common import Rule, zone_without
 from infra.model.schema import Pool, Quota, Reservation, Slices, StackConfig
 from infra.model.yamlfile import YamlPath

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from infra.model import names
 from infra.model.catalogue import ZoneStanding, nearest_names, region_of
-from infra.model.errors import Problem
+from infra.model.errors import Problem, shown
 from infra.model.partial import has
-from infra.model.refusals import Subject, shown
+from infra.model.refusals import Subject
 from infra.model.rules.common import Rule, repeats, right, zone_without
 from infra.model.schema import DiskMode, Pool, StackConfig, Trust
 from infra.model.yamlfile import YamlPath

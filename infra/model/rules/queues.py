@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from infra.model.errors import Problem
+from infra.model.errors import Problem, shown
 from infra.model.partial import has
-from infra.model.refusals import Subject, shown
+from infra.model.refusals import Subject
 from infra.model.rules.common import Rule, repeats, right
 from infra.model.schema import Queues, StackConfig
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from infra.model.catalogue import nearest_names
-from infra.model.errors import Problem
+from infra.model.errors import Problem, shown
 from infra.model.partial import has
-from infra.model.refusals import Subject, shown
+from infra.model.refusals import Subject
 from infra.model.rules.common import Rule, repeats, right
 from infra.model.schema import Pool, Runners, StackConfig
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from infra.model import federation, freezes, names
 from infra.model.catalogue import nearest_names
-from infra.model.errors import Problem
+from infra.model.errors import Problem, shown
 from infra.model.facts import mirror_locations
 from infra.model.partial import has
-from infra.model.refusals import Subject, shown
+from infra.model.refusals import Subject
 from infra.model.rules.common import Rule, repeats, right
 from infra.model.schema import Registries, RunMakers, StackConfig, Trust
 from infra.model.yamlfile import YamlPath

@@ -10,14 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from infra.model.dask import SCHEDULER, worker_size
-from infra.model.errors import Problem
+from infra.model.errors import Problem, shown
 from infra.model.fields.workloads import TASKS_IN_FLIGHT
 from infra.model.gke_shapes import gke_shape
 from infra.model.groups import can_be_admitted, chips_of, gangs
 from infra.model.partial import has
 from infra.model.plain_machines import MachineSize, room_for_pods
 from infra.model.queues import shared_queues
-from infra.model.refusals import Subject, shown
+from infra.model.refusals import Subject
 from infra.model.rules.common import Rule, repeats, right
 from infra.model.schema import Cluster, CpuPool, DaskClass, Queues, Slices, StackConfig, Team, WorkerGroup
 from infra.model.slices import entry_pools

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from ipaddress import IPv4Network
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, PlainValidator
 
 from infra.model.catalogue import region_of
 from infra.model.fields.common import WRITTEN, Reason, ResourceName
@@ -28,7 +28,15 @@ from infra.model.fields.gke import (
     Weekday,
     WindowHours,
 )
+from infra.model.refusals import refuse
 from infra.model.schema.base import Section, Span
+
+
+def _no_windows(_: object) -> None:
+    refuse("slices of a cluster have no windows: GKE makes them when pods ask, and takes them away after", _BUFFER)
+
+
+_BUFFER = "buffer: 0 and a maximum, and jobs at the hours that a window would have"
 
 
 class SystemPool(Section):
@@ -105,6 +113,7 @@ class Slices(Section):
     buffer: Annotated[Count | None, WRITTEN] = None
     maximum: Annotated[Count | None, WRITTEN] = None
     unlisted_zone: Annotated[Reason | None, WRITTEN] = None
+    windows: Annotated[None, PlainValidator(_no_windows)] = None
 
     @property
     def name(self) -> str:

@@ -18,7 +18,7 @@ from infra.fleet.images.builds import Recorded, Started, Starter, record_build
 from infra.model.images.cost import due_by
 from infra.model.images.github import build_jobs
 from infra.model.images.places import record_stack
-from infra.model.images.record import Build
+from infra.model.images.record_documents import Build
 from infra.model.images.spec import Builder, Image
 from infra.model.images.steps import bootstrap, checkouts, step_pins
 from infra.model.images.told import DeclaredImages, told_files

@@ -24,10 +24,11 @@ from infra.model.errors import ConfigError, Problem
 from infra.model.images.load import load_images
 from infra.model.images.pins import Pins, load_pins
 from infra.model.images.places import places, pool_stacks, record_stack, uses
-from infra.model.images.record import Build
+from infra.model.images.record_documents import Build
 from infra.model.images.spec import SPEC_FILE, Image, ImageSpec
 from infra.model.schema import StackConfig
-from infra.model.stack import load_stack, stack_names
+from infra.model.stack import load_stack
+from infra.model.stack_text import stack_names
 from infra.operations.errors import Failure, Refusal
 from infra.operations.ports import SILENT, Teller
 from infra.operations.session import cloud_without_engine, reached

@@ -13,7 +13,7 @@ from infra.fleet.images.registries import ArtifactPlace
 from infra.fleet.images.where import Found, ImageState, PlaceState, Search, image_state
 from infra.model import names
 from infra.model.images.cost import BuildCost, build_cost
-from infra.model.images.record import DIGEST
+from infra.model.images.record_documents import DIGEST
 from infra.model.images.spec import Image
 from infra.model.images.stack_rules import CONNECT, unconnected
 from infra.model.images.steps import step_pins

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
@@ -50,3 +50,21 @@ def stop() -> bool:
 def status() -> dict[str, Any]:
     """Whether it runs, where, and what it holds."""
     return daemon.status(workspace().home)
+
+
+def status_lines(found: Mapping[str, Any]) -> list[str]:
+    if not found["running"]:
+        return ["it does not run; start it with `./tidepool cloud start`"]
+    nodes, builds = (
+        ", ".join(f"{count} {state}" for state, count in found[kind].items()) or "none" for kind in ("nodes", "builds")
+    )
+    return [
+        f"url       {found['url']}",
+        f"pid       {found['pid']}",
+        f"time      {found['time']}",
+        f"TPU VMs   {nodes}",
+        f"builds    {builds}",
+        f"faults    {found['faults']}",
+        f"limits    {found['limits']}",
+        f"requests  {found['requests']} in {found['uptimeSeconds']:.0f} s",
+    ]

@@ -23,7 +23,7 @@ from infra.local.guests.surroundings import Vm
 from infra.model import runner_names
 from infra.model.catalogue import AcceleratorType, UnknownNameError
 from infra.model.errors import meant
-from infra.model.stack import pulumi_values, stack_names
+from infra.model.stack_text import pulumi_values, stack_names
 from infra.operations.errors import Failure, Refusal
 from infra.operations.workspace import workspace
 from infra.preview.words import span
@@ -212,24 +212,6 @@ def _vm_of(job: Mapping[str, Any]) -> str | None:
     """The VM that runs a job, or ran it; None before a runner took it."""
     runner = job["runner_name"]
     return runner and (runner_names.vm_of(runner) or runner)
-
-
-def status_lines(found: Mapping[str, Any]) -> list[str]:
-    if not found["running"]:
-        return ["it does not run; start it with `./tidepool cloud start`"]
-    nodes, builds = (
-        ", ".join(f"{count} {state}" for state, count in found[kind].items()) or "none" for kind in ("nodes", "builds")
-    )
-    return [
-        f"url       {found['url']}",
-        f"pid       {found['pid']}",
-        f"time      {found['time']}",
-        f"TPU VMs   {nodes}",
-        f"builds    {builds}",
-        f"faults    {found['faults']}",
-        f"limits    {found['limits']}",
-        f"requests  {found['requests']} in {found['uptimeSeconds']:.0f} s",
-    ]
 
 
 def fault_lines(faults: Sequence[Mapping[str, Any]]) -> list[str]:

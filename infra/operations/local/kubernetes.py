@@ -77,3 +77,8 @@ def _value(said: str) -> Any:
 
 def _bare(cluster: Mapping[str, Any]) -> str:
     return str(cluster["cluster"]).rpartition("/")[2]
+
+
+def as_yaml(body: Mapping[str, Any]) -> str:
+    """An object as kubectl reads it."""
+    return yaml.safe_dump(dict(body), sort_keys=False).rstrip()

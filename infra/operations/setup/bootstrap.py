@@ -11,14 +11,16 @@ from dataclasses import dataclass
 from itertools import chain
 
 from infra.engines.protocol import CloudName
-from infra.fleet.bootstrap import BootstrapStep, Wanted, actions, next_commands, pin_commands, plan
+from infra.fleet.bootstrap import actions, next_commands, pin_commands, plan
 from infra.fleet.bootstrap_calls import BootstrapProject
+from infra.fleet.bootstrap_steps import BootstrapStep, Wanted
 from infra.fleet.google import GoogleError, clients
 from infra.model import names
 from infra.model.errors import ConfigError, Problem
 from infra.model.json_shape import JsonShape
 from infra.model.schema import StackConfig
-from infra.model.stack import load_stack, stack_names
+from infra.model.stack import load_stack
+from infra.model.stack_text import stack_names
 from infra.operations.errors import Failure
 from infra.operations.ports import SILENT, Teller
 from infra.operations.session import cloud_without_engine, reached

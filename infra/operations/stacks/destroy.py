@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 from infra.engines.protocol import Engine
 from infra.fleet.controller.lease import LeaseKind
 from infra.fleet.google import GoogleError
 from infra.fleet.history import Verb
 from infra.fleet.transition import declare_again, withdraw
-from infra.model import names
+from infra.model import names, protected
 from infra.model.errors import ConfigError
 from infra.model.plan import Op, Plan
 from infra.model.planned_capacity import VM_TYPE
@@ -23,12 +25,43 @@ from infra.operations.leased import leased
 from infra.operations.ports import UNWATCHED, Watch
 from infra.operations.session import Session, interruptible
 from infra.operations.stacks.history import kept
+from infra.operations.stacks.running import RunningJobs, running_jobs
 from infra.operations.stacks.stack_file import StackFile, stack_file
+
+_OF_JOBS: Final = ("gcp:container/", "kubernetes:")
+"""Types of what jobs stand on: the cluster, its node pools, and namespaces and queues in it."""
 
 
 def preview_destroy(session: Session, *, exclude_protected: bool = False) -> Plan:
     """What `destroy` would delete. FAILED where anything protected would go, unless that is left out."""
     return _engine(session, exclude_protected=exclude_protected).preview_destroy()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extent:
+    """What else there is to know of a destroy. kept: protected resources that it leaves, each as `NAME (TYPE)`.
+
+    running: jobs in the cluster, which end with what goes.
+    """
+
+    kept: tuple[str, ...] = ()
+    running: RunningJobs = field(default_factory=RunningJobs)
+
+    def to_json(self) -> dict[str, Any]:
+        """As `destroy --json` has it."""
+        jobs = [job.to_json() for job in self.running.jobs]
+        return {"kept": list(self.kept), "jobs": jobs, "jobsUnknown": self.running.unknown}
+
+
+def extent(session: Session, plan: Plan, *, exclude_protected: bool = False) -> Extent:
+    """What a destroy that `preview_destroy` has shown keeps, and which jobs it ends."""
+    refused = _engine(session, exclude_protected=False).preview_destroy() if exclude_protected else None
+    steps = refused.steps if refused else ()
+    kept = sorted(protected.label(step) for step in steps if step.error == protected.refused(step))
+    ends_jobs = any(step.op is Op.DELETE and step.type.startswith(_OF_JOBS) for step in plan.steps)
+    file = _stack_file(session.request.stack) if ends_jobs else None
+    running = running_jobs(file.config, session.endpoint) if file else RunningJobs()
+    return Extent(kept=tuple(kept), running=running)
 
 
 def destroy(

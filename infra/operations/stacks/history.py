@@ -25,13 +25,12 @@ from infra.model.plan import Plan
 from infra.model.schema import StackConfig
 from infra.operations.errors import Failure, Interruption, Refusal
 from infra.operations.fleet.requests import login
-from infra.operations.ports import Tone
+from infra.operations.ports import HISTORY_SHOWN, Tone
 from infra.operations.session import CloudSession, Session
 from infra.operations.stacks.versions import Version, version
 from infra.preview.explain import explain
 from infra.preview.meaning import Facts, Meaning
 
-DEFAULT_MOST: Final = 20
 _LOOKED_THROUGH: Final = 200
 """Operations among which one is found by the start of its id, or the last that kept a stack file."""
 _MISSING: Final = 404
@@ -80,7 +79,7 @@ def kept(config: StackConfig, session: Session, verb: Verb) -> Generator[Keeping
     _write(config, session, entry.ended(result), may_lack=verb is Verb.DESTROY)
 
 
-def history(config: StackConfig, session: CloudSession, most: int = DEFAULT_MOST) -> tuple[Applied, ...]:
+def history(config: StackConfig, session: CloudSession, most: int = HISTORY_SHOWN) -> tuple[Applied, ...]:
     """The newest operations on a stack, newest first.
 
     Raises Failure where the fleet bucket does not answer. A bucket that is not there has seen none.

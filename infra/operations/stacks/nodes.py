@@ -1,30 +1,27 @@
 """How the nodes of a stack's cluster stand: asked of GKE, of the cluster's own API, and of Kueue in it.
 
-Owns the asking, with the credentials of whoever runs and no kubeconfig. What does not answer is said and never counted.
+Owns the asking (by the way of `cluster_api`). What does not answer is said and never counted.
 What it means beside the stack file is `infra.model.cluster_state`.
 """
 
 from __future__ import annotations
 
-import base64
-import ssl
 from collections.abc import Mapping
 from dataclasses import replace
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Final
 
-from infra.fleet.google import Api, Clients, GoogleError, clients, execute
+from infra.fleet.google import Clients, GoogleError, clients
 from infra.jobs.evidence import holds
-from infra.jobs.kube import Kube, KubeError, KubePlace
+from infra.jobs.kube import Kube, KubeError
 from infra.jobs.waiting import free_units
 from infra.model.cluster_state import MISSING, UNKNOWN, ClusterNow, ClusterSeen, cluster_now
 from infra.model.gke_shapes import NODE_POOL_LABEL, TPU_RESOURCE
 from infra.model.planned_capacity import SLICES_LABEL
 from infra.model.schema import Cluster, StackConfig
+from infra.operations.stacks.cluster_api import cluster_of, kube_of
 
 _QUEUES: Final = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues"
-_SECONDS: Final = 5.0
-"""Time limit of a call of the cluster's API: a private one is often out of reach of a laptop."""
 
 
 def nodes_now(config: StackConfig, endpoint: str | None) -> ClusterNow | None:
@@ -41,9 +38,8 @@ def nodes_now(config: StackConfig, endpoint: str | None) -> ClusterNow | None:
 
 def _seen(google: Clients, cluster: Cluster) -> ClusterSeen:
     """Raises GoogleError where GKE does not say how the cluster stands."""
-    name = f"projects/{google.project}/locations/{cluster.region}/clusters/{cluster.name}"
     try:
-        found = execute(google.api(Api.GKE).projects().locations().clusters().get(name=name), f"looking up {name}")
+        found = cluster_of(google, cluster)
     except GoogleError as error:
         if error.status == HTTPStatus.NOT_FOUND:
             return ClusterSeen(state=MISSING, pools={}, nodes={})
@@ -55,22 +51,10 @@ def _seen(google: Clients, cluster: Cluster) -> ClusterSeen:
         strays=tuple(pool["name"] for pool in pools if SLICES_LABEL in pool["config"].get("resourceLabels", {})),
     )
     try:
-        kube = Kube(_place(google, found), seconds=_SECONDS)
+        kube = kube_of(google, found)
         return replace(seen, nodes=_nodes(kube), free=_free(kube))
     except (KubeError, GoogleError) as error:
         return replace(seen, problems=(f"nodes are not known: {error}",))
-
-
-def _place(google: Clients, cluster: Mapping[str, Any]) -> KubePlace:
-    """The API of a cluster, asked as whoever runs. Raises GoogleError for one that is made and has no address yet."""
-    authority = cluster.get("masterAuth", {}).get("clusterCaCertificate")
-    if not (authority and cluster.get("endpoint")):
-        raise GoogleError("reaching the API of the cluster", "GKE tells no address of it yet")
-    return KubePlace(
-        server=f"https://{cluster['endpoint']}",
-        tls=ssl.create_default_context(cadata=base64.b64decode(authority).decode()),
-        token=google.token,
-    )
 
 
 def _nodes(kube: Kube) -> Mapping[str, tuple[int, int]]:

@@ -6,19 +6,16 @@ What changes the cloud by the stack file (`up`, `preview`) reads it strictly (`d
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
 
-from infra.model import property_paths, yamlfile
+from infra.model.bounds import Bound, limits
 from infra.model.demand import Demands, load_demands
 from infra.model.errors import ConfigError, Problem
-from infra.model.phases import Bound, limits
 from infra.model.schema import StackConfig
-from infra.model.stack import Reading, load_stack, no_such_stack, pulumi_values, siblings, stack_names
+from infra.model.stack import Reading, load_stack, siblings
+from infra.model.stack_text import stack_names
 from infra.model.whole import whole
 from infra.operations.errors import Refusal
 from infra.operations.stacks.versions import stacks_of, version
@@ -55,12 +52,6 @@ def declared(stack: str) -> Declared:
     )
 
 
-def require_stack(root: Path, stack: str) -> None:
-    """ConfigError naming the known stacks where `stack` has no file; the file itself is not judged."""
-    if stack not in stack_names(root):
-        raise no_such_stack(root, stack)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackFile:
     """config: the stack as far as it can be read. trouble: what keeps it from being all that is meant, else empty."""
@@ -81,42 +72,6 @@ def stack_file(stack: str) -> StackFile:
         if config is None:
             raise
         return StackFile(config=config, trouble=_trouble(error.problems, now))
-
-
-def configured(stack: str, path: str) -> Any:
-    """What the stack file of the working tree has at a property path (`tidepool:controller.region`); all of it at "".
-
-    ConfigError where the file cannot be read, or has nothing there. It need not be valid otherwise.
-    """
-    root = workspace().root
-    require_stack(root, stack)
-    source = f"stacks/Pulumi.{stack}.yaml"
-    text = yamlfile.decoded((root / source).read_bytes(), source)
-    values = {key: _plain(each) for key, each in pulumi_values(text, source=source).items()}
-    found: Any = values
-    place = property_paths.parse(path) if path else ()
-    for depth, part in enumerate(place):
-        there, found = found, property_paths.get(found, (part,))
-        if found is property_paths.ABSENT:
-            raise ConfigError([_missing(source, place[: depth + 1], there)])
-    return found
-
-
-def _missing(source: str, place: property_paths.Place, there: Any) -> Problem:
-    keys = list(there) if isinstance(there, dict) else []
-    near = get_close_matches(str(place[-1]), keys, n=1) or keys
-    offered = " or ".join(property_paths.render((*place[:-1], key)) for key in near)
-    below = f"{len(there)} entries" if isinstance(there, list) else "nothing below it"
-    fix = offered or f"{property_paths.render(place[:-1])}, which has {below}"
-    return Problem(source, property_paths.render(place), "the stack file has nothing there", fix)
-
-
-def _plain(text: str) -> Any:
-    """What Pulumi hands over as JSON text, as it stands in the file; a text that only looks like JSON is itself."""
-    try:
-        return json.loads(text) if text.startswith(("{", "[")) else text
-    except (ValueError, RecursionError):
-        return text
 
 
 def known_stacks() -> tuple[str, ...]:

@@ -19,7 +19,7 @@ def away_lines(planned: Planned) -> Iterator[str]:
     away = planned.away
     yield from (f"at a fallback: {vm}, where it is deleted" for vm in away.leaving)
     yield from (f"at a fallback: {vm}, where it is changed" for vm in away.changing)
-    yield from (f"neither declared nor in the state: {vm}, whose chips count while it stands" for vm in away.strays)
+    yield from (f"{vm.whose}: {vm}, whose chips count while it stands" for vm in away.strays)
 
 
 def grants_shown(found: GrantsSeen) -> Iterator[Shown]:

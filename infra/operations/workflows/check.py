@@ -15,7 +15,8 @@ from infra.model.demand import FILE as DEMAND_FILE
 from infra.model.demand import WRITE, Demands, load_demands
 from infra.model.errors import ConfigError, Problem
 from infra.model.fit import misfits
-from infra.model.stack import PLANS, read_sibling, stack_names
+from infra.model.stack import read_sibling
+from infra.model.stack_text import PLANS, stack_names
 from infra.model.unclaimed import Misfit
 from infra.operations.workflows.pin import wrong_pins
 from infra.operations.workflows.scene import (

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from infra.model.demand import FILE as DEMAND_FILE
 from infra.model.errors import ConfigError
-from infra.model.stack import PLANS
+from infra.model.stack_text import PLANS
 from infra.operations.errors import Failure, Refusal
 from infra.operations.workspace import workspace
 from workflows.composite import FOLDER

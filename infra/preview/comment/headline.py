@@ -14,7 +14,8 @@ from infra.model.plan import Op, Plan, Status, Step
 from infra.model.planned_capacity import capacity
 from infra.preview.blocks import Block, Rank
 from infra.preview.markup import clipped, prose
-from infra.preview.meaning import Meaning, Priced
+from infra.preview.meaning import Meaning
+from infra.preview.money import Priced
 from infra.preview.sentences import plural
 
 

@@ -28,20 +28,19 @@ REPOSITORY = "marin-community/marin"
 
 
 @pytest.fixture(scope="module")
-def github(clouded: Checkout) -> GitHubControl:
-    return GitHubControl(clouded.json("cloud", "status")["url"])
+def github(standing: Checkout) -> GitHubControl:
+    return GitHubControl(standing.json("cloud", "status")["url"])
 
 
 @pytest.fixture(scope="module")
-def standing(clouded: Checkout) -> Checkout:
+def standing(upped: Checkout) -> Checkout:
     """The ci stack, made, whose guests come up when somebody looks, in minutes of the cloud's clock."""
-    clouded.ok("up", "ci")
-    clouded.ok("cloud", "clock", "--advance", "2m")
-    return clouded
+    upped.ok("cloud", "clock", "--advance", "2m")
+    return upped
 
 
-def test_a_stack_that_was_never_up_is_said_not_to_be_published(clouded: Checkout) -> None:
-    said = clouded.ok("status", "training").output
+def test_a_stack_that_was_never_up_is_said_not_to_be_published(upped: Checkout) -> None:
+    said = upped.ok("status", "training").output
     assert "nothing is published; `./tidepool up training` does it" in said
 
 

@@ -29,12 +29,11 @@ SWEEPS = 15
 
 
 @pytest.fixture(scope="module")
-def fleet(clouded: Checkout) -> Checkout:
+def fleet(upped: Checkout) -> Checkout:
     """The ci stack, made and swept once, every runner online."""
-    clouded.ok("up", "ci")
-    sweep(clouded)
-    clouded.ok("cloud", "clock", "--advance", "2m")
-    return clouded
+    sweep(upped)
+    upped.ok("cloud", "clock", "--advance", "2m")
+    return upped
 
 
 def sweep(fleet: Checkout, *options: str) -> list[dict[str, Any]]:

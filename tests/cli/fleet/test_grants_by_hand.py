@@ -20,9 +20,8 @@ WRITER, OPENS, ACTS = (
 
 
 @pytest.fixture(scope="module")
-def fleet(clouded: Checkout) -> Checkout:
-    clouded.ok("up", "ci")
-    return clouded
+def fleet(upped: Checkout) -> Checkout:
+    return upped
 
 
 def grant(collection: Any, name: str, role: str) -> None:

@@ -27,11 +27,10 @@ def run(code: str, checkout: Checkout, monkeypatch: pytest.MonkeyPatch, capsys: 
 
 
 def test_a_fleet_is_looked_at_and_drained(
-    clouded: Checkout, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    upped: Checkout, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    clouded.ok("up", "ci")
-    clouded.ok("cloud", "clock", "--advance", "2m")
-    said = run(example("Ask about a fleet", 0), clouded, monkeypatch, capsys).splitlines()
+    upped.ok("cloud", "clock", "--advance", "2m")
+    said = run(example("Ask about a fleet", 0), upped, monkeypatch, capsys).splitlines()
     assert said[:4] == [
         "tpu-ci 6 of 6 READY, 0 jobs wait",
         "tpu-v4 1 of 1 READY, 0 jobs wait",
@@ -43,7 +42,7 @@ def test_a_fleet_is_looked_at_and_drained(
 
 
 def test_images_are_asked_about(
-    clouded: Checkout, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    upped: Checkout, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = run(example("Ask about a fleet", 1), clouded, monkeypatch, capsys)
+    said = run(example("Ask about a fleet", 1), upped, monkeypatch, capsys)
     assert re.search(r"^tpu-ci None \(", said, flags=re.MULTILINE), said

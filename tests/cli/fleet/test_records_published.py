@@ -26,9 +26,8 @@ QUIET = ("same", "read")
 
 
 @pytest.fixture(scope="module")
-def fleet(clouded: Checkout) -> Checkout:
-    clouded.ok("up", "ci")
-    return clouded
+def fleet(upped: Checkout) -> Checkout:
+    return upped
 
 
 def slots(fleet: Checkout) -> list[dict[str, Any]]:

@@ -43,12 +43,11 @@ class _Images(Lab):
 
 
 @pytest.fixture(scope="module")
-def fleet(clouded: Checkout) -> Checkout:
+def fleet(upped: Checkout) -> Checkout:
     """The ci stack, made and swept once, every runner online."""
-    clouded.ok("up", "ci")
-    clouded.ok("reconcile", "ci")
-    clouded.ok("cloud", "clock", "--advance", "2m")
-    return clouded
+    upped.ok("reconcile", "ci")
+    upped.ok("cloud", "clock", "--advance", "2m")
+    return upped
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,8 @@ from infra.fleet.records import Records
 from infra.fleet.sweep_log import key_line
 from infra.model import names
 from infra.model.alerts import FIGURES, KEY_DAYS, Alert, Writer, alerts
-from infra.model.images.record import Build, built
+from infra.model.images.record import built
+from infra.model.images.record_documents import Build
 from infra.model.stack import parse_stack
 from infra.operations.local import broker as local_broker
 from tests.cli.conftest import Checkout

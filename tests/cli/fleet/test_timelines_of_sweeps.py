@@ -13,12 +13,11 @@ VM = f"{POOL}-{ZONE}-0"
 
 
 @pytest.fixture(scope="module")
-def standing(clouded: Checkout) -> Checkout:
+def standing(upped: Checkout) -> Checkout:
     """The ci stack, made and swept, every runner online."""
-    clouded.ok("up", "ci")
-    clouded.ok("reconcile", "ci")
-    clouded.ok("cloud", "clock", "--advance", "2m")
-    return clouded
+    upped.ok("reconcile", "ci")
+    upped.ok("cloud", "clock", "--advance", "2m")
+    return upped
 
 
 def told(fleet: Checkout) -> tuple[list[str], dict[str, Any]]:

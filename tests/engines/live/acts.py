@@ -13,8 +13,8 @@ from infra.engines.standing import vm_id, vm_urn
 from infra.fleet.bundle import STUB
 from infra.fleet.google import Api, clients, execute
 from infra.model import fleet
+from infra.model.bounds import limits
 from infra.model.node import node_spec
-from infra.model.phases import limits
 from infra.model.plan import Op, Plan, Status
 from infra.model.stack import load_stack, siblings
 from tests.engines.live import kills

@@ -17,7 +17,7 @@ from infra.engines.passes import phases_of
 from infra.engines.phased import apply
 from infra.local.cloud import daemon
 from infra.local.cloud.control import Control
-from infra.model.phases import limits
+from infra.model.bounds import limits
 from infra.model.plan import Op, Plan, Status
 from infra.model.planned_capacity import VM_TYPE
 from infra.model.stack import load_stack

@@ -53,8 +53,8 @@ def test_without_memory_a_first_image_is_proved_once_two_serve_with_it(serving: 
 def test_without_memory_what_was_undone_and_wished_again_is_tried_at_once() -> None:
     desired = fleet(3)
     orders = {slot.name: (f"r@sha256:{said}", "") for slot, said in zip(desired.slots, "aab", strict=True)}
-    wishes = taken_back("image sha256:b", over=True)
-    pool = Pool(desired, target("b"), runs=dict(orders), told=dict(orders), requests=wishes)
+    asked = taken_back("image sha256:b", over=True)
+    pool = Pool(desired, target("b"), runs=dict(orders), told=dict(orders), requests=asked)
     pool.sweep()
     assert (pool.rollout.stable, pool.stage) == (target("a"), "canary")
 

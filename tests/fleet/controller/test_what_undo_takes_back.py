@@ -35,7 +35,7 @@ FAILED = rollout(A, stage=Stage.FAILED, bad=(IMAGE,))
 
 
 @pytest.mark.parametrize(
-    ("course", "promoted", "wishes", "taken"),
+    ("course", "promoted", "requests", "taken"),
     [
         (rollout(A, B, Stage.CANARY), B, NOBODY, {IMAGE}),
         (rollout(A), B, NOBODY, {IMAGE}),
@@ -62,7 +62,7 @@ def test_undo_takes_back_what_failed_else_what_is_new_else_what_was_rolled_out_l
 
 
 @pytest.mark.parametrize(
-    ("course", "promoted", "wishes", "left_out"),
+    ("course", "promoted", "requests", "left_out"),
     [
         (rollout(A), C, NOBODY, set()),
         (rollout(A), C, UNDONE, {IMAGE}),

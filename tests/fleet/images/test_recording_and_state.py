@@ -14,7 +14,8 @@ from infra.fleet.images.store import Store
 from infra.fleet.images.where import ImageState, Search, image_state, in_record
 from infra.fleet.records import Body, Record, Records, WriteResult
 from infra.model import names
-from infra.model.images.record import Build, RecordOutcome, built
+from infra.model.images.record import RecordOutcome, built
+from infra.model.images.record_documents import Build
 from infra.model.stack import load_stack
 from tests.fleet.images.worlds import NOW, PLACES, POOL, Bucket, World, digest
 from tests.synthetic_lab import the_lab

@@ -7,7 +7,7 @@ import pytest
 from infra.fleet.google import GoogleError
 from infra.fleet.images.promotion import ROLES, RoleImages
 from infra.fleet.images.where import in_record
-from infra.model.images.record import EARLIER_TARGETS, parse
+from infra.model.images.record_documents import EARLIER_TARGETS, parse
 from tests.fleet.images.worlds import NOW, PLACES, World, digest
 
 PLACE = PLACES[1]

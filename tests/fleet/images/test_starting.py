@@ -10,7 +10,8 @@ import pytest
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.fleet.images.builds import INTERVAL, Starter
 from infra.model import names
-from infra.model.images.record import Build, built
+from infra.model.images.record import built
+from infra.model.images.record_documents import Build
 from tests.fleet.images.worlds import NOW, PLACES, World, digest
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from infra.fleet.images.promotion import Promotion
 from infra.fleet.images.store import Store
 from infra.fleet.records import Body, Record, UnreadableRecordError, WriteResult, encode
 from infra.model import names
-from infra.model.images.record import Build, built, parse
+from infra.model.images.record import built
+from infra.model.images.record_documents import Build, parse
 
 NOW = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 REGIONS = ("europe-west4", "us-central1", "us-west4")

@@ -24,6 +24,7 @@ from infra.fleet.controller import desired as manifests
 from infra.local.guests.surroundings import UnreadableError
 from infra.model import names
 from infra.model.catalogue import region_of
+from infra.model.manifest import possible_slots
 from tests.fleet.simulation import guests_in_process
 from tests.fleet.simulation.github_in_process import GitHubInProcess
 from tests.fleet.simulation.google_in_process import GoogleInProcess, Process, refusal
@@ -210,7 +211,7 @@ class World:
             return Claims(email="controller", fingerprint=token, issued=now, expires=expires, instance=None)
         path, fingerprint = token.split("|")
         node = self.tpus.nodes[path]
-        slot = next(each for each in self.manifest["slots"] if each["name"] == node.name)
+        slot = next(each for each in possible_slots(self.manifest) if each["name"] == node.name)
         machine = Instance(id=node.body["id"], zone=node.zone)
         return Claims(
             email=slot["service_account"], fingerprint=fingerprint, issued=now, expires=expires, instance=machine

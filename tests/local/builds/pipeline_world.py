@@ -21,7 +21,8 @@ from infra.model.images.github import build_jobs
 from infra.model.images.pins import Pins, load_pins
 from infra.model.images.places import places
 from infra.model.images.reading import WrittenFile, parsed
-from infra.model.images.record import EMPTY, Build, Record, built
+from infra.model.images.record import built
+from infra.model.images.record_documents import EMPTY, Build, Record
 from infra.model.images.spec import SPEC_FILE, ImageSpec
 from infra.model.images.steps import bootstrap, build_steps
 from infra.model.images.told import steps_digest, told_files
@@ -106,7 +107,8 @@ class Recorder:
                     return 409, f"{place} lacks {build.digest}"
             self.record, outcome = built(self.record, name, build)
             self.writes.append(name)
-            return 200, f"{outcome}\n"
+            current = self.record.images[name].current.digest
+            return 200, json.dumps({"outcome": outcome, "current": current}, indent=2)
 
     def close(self) -> None:
         self.server.shutdown()

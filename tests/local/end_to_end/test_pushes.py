@@ -15,7 +15,8 @@ from infra.local.provider import GoogleProvider
 from infra.model.images.load import load_images
 from infra.model.images.rebuilds import Change, rebuilds
 from infra.model.images.spec import Builder
-from infra.model.stack import load_stack, pulumi_values, stack_names
+from infra.model.stack import load_stack
+from infra.model.stack_text import pulumi_values, stack_names
 from tests.local.end_to_end.fleet_world import PASSPHRASE, complaints
 from tests.program.stacks import lab_program
 from tests.synthetic_lab import connected, steady, the_lab

@@ -12,7 +12,7 @@ from infra.local.engine.engine import Engine
 from infra.local.engine.run import Options
 from infra.local.provider import GoogleProvider
 from infra.model.plan import Op, Plan
-from infra.model.stack import pulumi_values
+from infra.model.stack_text import pulumi_values
 from tests.local.end_to_end.fleet_world import PASSPHRASE, complaints
 from tests.program.stacks import lab_program
 from tests.synthetic_lab import steady

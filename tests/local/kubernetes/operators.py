@@ -57,9 +57,14 @@ def running_jobset(folder: Path, kubeconfig: Path) -> Generator[None]:
 
 
 @contextmanager
-def running_kueue(folder: Path, kubeconfig: Path, config: StackConfig) -> Generator[None]:
-    """The same of Kueue, with what its chart would be told; it tells places in its queues too."""
+def running_kueue(folder: Path, kubeconfig: Path, config: StackConfig, patience: str = "") -> Generator[None]:
+    """The same of Kueue, with what its chart would be told; it tells places in its queues too.
+
+    patience: how long a job may be without its pods, where a test cannot wait as long as the stack does.
+    """
     said = yaml.safe_load(kueue_values(config)["managerConfig"]["controllerManagerConfigYaml"])
+    if patience:
+        said["waitForPodsReady"] |= {"timeout": patience, "recoveryTimeout": patience}
     here = _addresses()
     here["webhook"]["certDir"] = str(folder / "kueue-certificates")
     visibility = {"bindAddress": "127.0.0.1", "bindPort": free_port()}

@@ -13,19 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from infra.model.errors import ConfigError
-from infra.model.images.record import (
-    EARLIER_TARGETS,
-    EMPTY,
-    HISTORY,
-    Build,
-    Record,
-    RecordOutcome,
-    built,
-    parse,
-    promoted,
-    running,
-    undone,
-)
+from infra.model.images.record import RecordOutcome, built, promoted, running, undone
+from infra.model.images.record_documents import EARLIER_TARGETS, EMPTY, HISTORY, Build, Record, parse
 
 NOW = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 USES = {"tpu-ci": frozenset({"tpu-ci"}), "tpu-v4": frozenset({"tpu-ci", "cluster"}), "tpu-v5p": frozenset[str]()}

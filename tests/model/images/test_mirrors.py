@@ -11,7 +11,8 @@ from infra.model.images.places import hub_mirror, through
 from infra.model.images.spec import Builder
 from infra.model.images.steps import bootstrap
 from infra.model.images.told import DeclaredImages
-from infra.model.stack import load_stack, stack_names
+from infra.model.stack import load_stack
+from infra.model.stack_text import stack_names
 from infra.program.builds import build_plan, image_build
 from tests.model.images.test_build_steps import SPEC
 from tests.synthetic_lab import the_lab

@@ -14,7 +14,8 @@ from infra.model.images.pins import Pins, load_pins
 from infra.model.images.rebuilds import Before, Change, Rebuild, included, rebuilds, trigger_files, trigger_ignores
 from infra.model.images.spec import Builder, Image, ImageSpec, UsedBy, When
 from infra.model.schema import StackConfig
-from infra.model.stack import load_stack, stack_names
+from infra.model.stack import load_stack
+from infra.model.stack_text import stack_names
 from tests.synthetic_lab import the_lab
 
 MARIN, TIDEPOOL = "marin-community/marin", "marin-community/tidepool"

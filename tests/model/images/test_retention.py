@@ -16,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from infra.model import names
-from infra.model.images.record import EMPTY, Build, Record, built, promoted, undone
+from infra.model.images.record import built, promoted, undone
+from infra.model.images.record_documents import EMPTY, Build, Record
 from infra.model.schema import Cleanup, MirrorCleanup, StackConfig
 from infra.model.stack import load_stack
 from tests.synthetic_lab import the_lab

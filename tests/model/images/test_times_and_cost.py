@@ -11,7 +11,8 @@ import pytest
 from infra.model.facts import facts
 from infra.model.fields.images import BUILD_MACHINES
 from infra.model.images.cost import LATE, build_cost, due_by
-from infra.model.images.record import EMPTY, Build, RecordOutcome, built
+from infra.model.images.record import RecordOutcome, built
+from infra.model.images.record_documents import EMPTY, Build
 from infra.model.images.scans import grype_config
 from tests.model.images.declared import IMAGES, edited, loaded, project, refused
 

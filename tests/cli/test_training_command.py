@@ -1,0 +1,75 @@
+"""The training stack through the command: what stands in its cluster, who it serves, and what its end would end.
+
+The tests of this module run in order on one cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Checkout
+from tests.jobs.synthetic import IMAGE
+
+STACK = """\
+config:
+  gcp:project: my-lab
+  tidepool:owner: lab
+  tidepool:bucket: {name: my-lab-training, location: us-central2}
+  tidepool:cluster:
+    name: train
+    region: us-central2
+    zones: [us-central2-b]
+    maintenance: {days: [SA, SU], start: "09:00", hours: 8}
+    system: {machine_type: n2-standard-8, nodes: 1}
+    cpu_pools:
+      - {name: batch, machine_type: n2-standard-16, zones: [us-central2-b], maximum: 4}
+  tidepool:slices:
+    - {accelerator: v4-8, zone: us-central2-b, capacity: spot, buffer: 0, maximum: 4}
+  tidepool:queues:
+    teams:
+      - name: pretraining
+  tidepool:secrets:
+    - {name: hf-token, readers: []}
+"""
+
+
+@pytest.fixture(scope="module")
+def training(checkout: Checkout, tmp_path_factory: pytest.TempPathFactory) -> Generator[Checkout]:
+    """The stack up, and a kubeconfig of its cluster."""
+    checkout.path("training").write_text(STACK)
+    checkout.ok("up", "training")
+    kubeconfig = tmp_path_factory.mktemp("kube") / "config"
+    kubeconfig.write_text(checkout.ok("cloud", "k8s", "kubeconfig").stdout)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KUBECONFIG", str(kubeconfig))
+        yield checkout
+
+
+def jobs(training: Checkout, command: str, *more: str) -> dict[str, Any]:
+    return training.json("jobs", command, "--namespace", "pretraining", *more)
+
+
+def submit(training: Checkout, name: str, slices: int) -> None:
+    words = (name, "--tpu", "v4-8", "--slices", str(slices), "--image", IMAGE, "--namespace", "pretraining")
+    training.ok("jobs", "submit", *words, "--", "true")
+
+
+def test_destroy_names_what_it_keeps_and_the_jobs_that_it_ends_before_it_asks(training: Checkout) -> None:
+    submit(training, "gone", 1)
+    jobs(training, "cancel", "gone")
+    submit(training, "llama", 2)
+    asked = training.run("destroy", "training", "--exclude-protected")
+    assert asked.exit_code == 2
+    said = " ".join(asked.stdout.split())
+    assert "kept, with what they need: hf-token (Secret), my-lab-training (Bucket), train (Cluster)" in said
+    assert "1 job that has not ended would end: llama of pretraining, waiting on 2 x v4-8" in said
+
+
+def test_a_destroy_says_in_json_what_it_kept_and_which_jobs_it_ended(training: Checkout) -> None:
+    document = training.json("destroy", "training", "--yes", "--exclude-protected")
+    assert document["kept"] == ["hf-token (Secret)", "my-lab-training (Bucket)", "train (Cluster)"]
+    job = {"namespace": "pretraining", "name": "llama", "phase": "waiting", "slices": 2, "accelerator": "v4-8"}
+    assert (document["jobs"], document["jobsUnknown"]) == ([job], "")

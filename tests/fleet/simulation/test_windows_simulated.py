@@ -1,0 +1,65 @@
+"""Nights of the simulated fleet: the real sweeper, broker and guests, in virtual time, with a window and jobs.
+
+Every sweep keeps the simulation's promises: no job is killed, no limit passed, nothing of others touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from infra.model.manifest import manifest
+from tests.fleet.simulation.fleet_life import EVERY, Life, _jobs, in_process
+from tests.fleet.simulation.simulated_world import World
+from tests.model.given import parse, pool, stack_text
+
+NIGHT = "{name: night, start: 0 2 * * *, duration: 2h, time_zone: UTC, adds: {us-west4-a: 2}}"
+DEEP = "{name: deep, start: 30 2 * * *, duration: 30m, time_zone: UTC, adds: {us-west4-a: 1}}"
+QUOTA = "- {project: my-lab, zone: us-west4-a, generation: v5e, kind: preemptible, chips: 16}\n"
+
+
+def windowed(seed: int) -> Life:
+    """One VM that stands, two at night, one more for half an hour of it: just as many as the quota has."""
+    pools = pool(name="tpu-ci", capacity="preemptible", serves="[a-lab/code]", windows=f"[{NIGHT}, {DEEP}]")
+    made = manifest(parse(stack_text(pools=pools, quotas=QUOTA)), bundle="ab", startup_script="#!/bin/sh")
+    return Life(World(seed=seed, manifest=made))
+
+
+def live_until(life: Life, until: datetime) -> Iterator[tuple[datetime, set[str]]]:
+    """Sweeps, and after each of them the VMs of the pool whose runner is online."""
+    world = life.world
+    while world.now < until.timestamp():
+        world.pass_until(world.now + EVERY)
+        life.tick()
+        yield world.moment(), {vm for vm in world.github.online() if vm.startswith("tpu-ci-")}
+
+
+def nights_are_kept(seed: int, last: int) -> None:
+    """Every night from the second of the month to the last serves from its first minute, and leaves nothing behind."""
+    life = windowed(seed)
+    with in_process():
+        life.world.populate()
+        _jobs(life.world)
+        served = dict(live_until(life, datetime(2026, 11, last, 6, tzinfo=UTC)))
+    for day in range(2, last + 1):
+        starts = datetime(2026, 11, day, 2, tzinfo=UTC)
+        first = min(at for at in served if at >= starts)
+        assert len(served[first]) == 3, "two of the window serve with the one that stands"
+        deep = min(at for at in served if at >= starts + timedelta(minutes=32))
+        assert len(served[deep]) == 4, "windows add up"
+        morning = max(at for at in served if at <= starts + timedelta(hours=4))
+        assert len(served[morning]) == 1
+    left = [node.name for node in life.world.tpus.nodes.values() if node.name.startswith("tpu-ci-us-west4-a-")]
+    assert left == ["tpu-ci-us-west4-a-0"]
+
+
+def test_two_nights_serve_from_their_first_minute_and_leave_nothing_behind() -> None:
+    nights_are_kept(seed=0, last=3)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_a_week_of_nights_is_kept(seed: int) -> None:
+    nights_are_kept(seed=seed, last=8)

@@ -1,0 +1,57 @@
+"""Days ahead: what stands when, the most chips of each hour, what limits leave, and dollars."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+from infra.model.cost import stack_cost
+from infra.model.week import Week, week
+from tests.model.given import parse, pool, sibling, stack_text
+
+MONDAY = datetime(2026, 11, 23, tzinfo=UTC)
+NIGHT = "{name: night, start: 0 22 * * *, duration: 4h, time_zone: UTC, adds: {us-west4-a: 2}}"
+QUOTA = "- {project: my-lab, zone: us-west4-a, generation: v5e, chips: 64, kind: preemptible}\n"
+
+
+def days(pools: str = "", begin: datetime = MONDAY, **sections: str) -> Week:
+    return week([parse(stack_text(pools=pools or pool(windows=f"[{NIGHT}]"), **sections))], begin)
+
+
+def test_a_week_has_what_always_stands_and_each_opening_cut_at_its_ends() -> None:
+    found = days()
+    always, *nights = found.standing
+    assert (always.window, always.vms, always.end - always.start) == (None, 1, timedelta(days=7))
+    assert [each.hours for each in nights] == [2, 4, 4, 4, 4, 4, 4, 2], "the first began on Sunday, the last goes on"
+    assert {each.chips for each in nights} == {8}
+
+
+def test_an_hour_has_the_most_chips_of_any_of_its_minutes() -> None:
+    half = NIGHT.replace("0 22", "30 22").replace("4h", "15m")
+    chips = {each.at: each.chips for each in days(pool(windows=f"[{half}]")).chip_hours}
+    assert [chips[MONDAY + timedelta(hours=each)] for each in (21, 22, 23)] == [4, 12, 4]
+    assert len(chips) == 7 * 24
+
+
+def test_dollars_are_those_of_the_hours_and_a_year_of_weeks_is_what_a_month_says() -> None:
+    found = days()
+    config = parse(stack_text(pools=pool(windows=f"[{NIGHT}]")))
+    assert abs(found.usd / (7 * 24) * 730 - stack_cost(config).amount.month) < Decimal("0.05")
+
+
+def test_a_limit_says_the_most_that_is_drawn_and_when_with_other_stacks() -> None:
+    other = sibling(pools=pool(name="theirs", windows=f"[{NIGHT.replace('0 22', '0 1')}]"))
+    config = parse(stack_text(pools=pool(windows=f"[{NIGHT}]"), quotas=QUOTA))
+    (limit,) = week([config], MONDAY, others=[other]).limits
+    assert (limit.used, limit.at) == (4 + 4 + 8 + 8, MONDAY + timedelta(hours=1))
+
+
+def test_reserved_chips_cost_nothing_more_and_a_lacking_price_is_told() -> None:
+    reserved = pool(capacity="{reserved: held}", windows=f"[{NIGHT}]")
+    held = "- {name: held, project: my-lab, zone: us-west4-a, generation: v5e, chips: 64}\n"
+    assert days(reserved, reservations=held).usd == 0
+
+
+def test_a_stack_without_vms_has_an_empty_week() -> None:
+    found = days(pool(zones="{us-west4-a: 0}"))
+    assert (found.standing, found.chip_hours, found.usd) == ((), (), 0)
