@@ -15,8 +15,6 @@ from typing import Any, Final, TypeVar
 import click
 
 from infra.model.errors import meant
-from infra.model.names import GITHUB
-from infra.operations.errors import Refusal
 from infra.operations.ports import DEFAULT_PARALLEL, CloudName, EngineName
 from infra.operations.workspace import workspace
 
@@ -166,26 +164,3 @@ work_options = each(
     ),
 )
 refresh_option = click.option("--refresh", is_flag=True, help="First read every resource from its cloud.")
-
-
-_REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
-
-
-def _repository(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    if value is not None and not _REPOSITORY.fullmatch(value):
-        raise Refusal(f"--repository {value!r} is not of the form OWNER/NAME")
-    return value
-
-
-def repository_option(*, required: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Which repository at which API."""
-    return each(
-        click.option(
-            "--repository", metavar="OWNER/NAME", envvar="GITHUB_REPOSITORY", required=required, callback=_repository,
-            help="Where; GITHUB_REPOSITORY is heard.",
-        ),
-        click.option(
-            "--api", envvar="GITHUB_API_URL", default=GITHUB, show_default=True,
-            help="GitHub's REST API, or a server's; GITHUB_API_URL is heard.",
-        ),
-    )  # fmt: skip

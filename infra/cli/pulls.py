@@ -16,6 +16,7 @@ import click
 from infra.cli import options
 from infra.cli.call import Invocation, called
 from infra.cli.echo import echo
+from infra.cli.posting import repository_option
 from infra.cli.render.console import people, say
 from infra.github import artifact, drift
 from infra.model import stepset
@@ -41,7 +42,7 @@ def _plans(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> Ma
     return found
 
 
-place_options = options.each(options.repository_option(required=True), options.json_option)
+place_options = options.each(repository_option(required=True), options.json_option)
 
 
 @click.group()

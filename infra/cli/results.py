@@ -13,6 +13,7 @@ import click
 from infra.cli import options
 from infra.cli.call import Invocation, called
 from infra.cli.echo import columns
+from infra.cli.posting import repository_option
 from infra.operations import results as operation
 from infra.operations.errors import Refusal
 from infra.operations.results import STORE, ResultsPlace, RunFacts, RunFiles
@@ -110,7 +111,7 @@ def reuse(
 @click.option("--badges", type=click.Path(file_okay=False, path_type=Path), help="Write badges (SVG) to this folder.")
 @click.option("--post", is_flag=True, help="Post to GitHub: the issue of the main branch, or comment and status.")
 @_main
-@options.repository_option(required=False)
+@repository_option(required=False)
 @_store
 @called
 def report(

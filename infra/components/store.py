@@ -19,7 +19,10 @@ _VERSION = "REDIS_7_2"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedisArgs:
-    """network: its path, where pods reach it. range: eight addresses in CIDR form. memory: in GB."""
+    """network: its path, where pods reach it. range: eight addresses in CIDR form. memory: in GB.
+
+    deletion_protection: of the engine and of the provider.
+    """
 
     region: str
     network: pulumi.Input[str]
@@ -27,14 +30,19 @@ class RedisArgs:
     memory: int
     replicated: bool
     labels: Mapping[str, str]
+    deletion_protection: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirestoreArgs:
-    """users: IAM members that read and write it, by the name that says who."""
+    """users: IAM members that read and write it, by the name that says who.
+
+    deletion_protection: of the engine and of Google.
+    """
 
     location: str
     users: Mapping[str, str]
+    deletion_protection: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +83,8 @@ class JobStore(pulumi.ComponentResource):
                 persistence_mode="RDB", rdb_snapshot_period="ONE_HOUR"
             ),
             labels=dict(on.labels),
-            opts=pulumi.ResourceOptions(parent=self),
+            deletion_protection=on.deletion_protection,
+            opts=pulumi.ResourceOptions(parent=self, protect=on.deletion_protection),
         )
         return pulumi.Output.format("redis://{0}:{1}", made.host, made.port)
 
@@ -88,7 +97,8 @@ class JobStore(pulumi.ComponentResource):
             type="FIRESTORE_NATIVE",
             # The provider's own choice leaves a database behind that the next create then conflicts with.
             deletion_policy="DELETE",
-            opts=pulumi.ResourceOptions(parent=self),
+            delete_protection_state=f"DELETE_PROTECTION_{'ENABLED' if on.deletion_protection else 'DISABLED'}",
+            opts=pulumi.ResourceOptions(parent=self, protect=on.deletion_protection),
         )
         for who, member in on.users.items():
             gcp.projects.IAMMember(

@@ -116,6 +116,13 @@ def past(records: Records, stack: str, most: int) -> Past:
     return Past(tuple(found), tuple(unreadable))
 
 
+def left_undone(records: Records, stack: str) -> Applied | None:
+    """The newest operation on a stack, where it failed or did not end; None where it is done, or unreadable. Raises
+    GoogleError where the bucket does not answer."""
+    last = next(iter(past(records, stack, 1).applied), None)
+    return None if last is None or last.result is Result.DONE else last
+
+
 def newest(records: Records, stack: str, most: int) -> Iterator[str]:
     """Names of the objects of a stack's newest operations, newest first."""
     yield from sorted(records.below(names.applied_prefix(stack)), reverse=True)[:most]

@@ -8,9 +8,11 @@
 #   TIDEPOOL_SETTLE   seconds to wait before an error is told
 #   TIDEPOOL_SECRETS  folder of mounted secrets: VARIABLE/value for each variable
 #
-# Exit codes: the program's; 143 where the pod was told to end; 170 where the TPU stays in use by another process.
+# Exit codes: the program's; 143 where the pod was told to end; 170 where the TPU stays in use by another process;
+# 171 where a secret cannot be read.
 
 tpu_busy=170
+secret_unreadable=171
 
 # libtpu pins its buffers; a pod that may raise the limit has the capability for it.
 # shellcheck disable=SC3045 # dash and busybox have it
@@ -30,10 +32,14 @@ for device in /dev/vfio/[0-9]* /dev/accel[0-9]*; do
   done
 done
 
-for secret in "${TIDEPOOL_SECRETS:-/nonexistent}"/*/value; do
-  [ -e "$secret" ] || continue
-  variable=${secret%/value}
-  export "${variable##*/}=$(cat "$secret")"
+for folder in "${TIDEPOOL_SECRETS:-/nonexistent}"/*; do
+  [ -e "$folder" ] || continue
+  variable=${folder##*/}
+  if ! secret=$(cat "$folder/value"); then
+    echo "the secret of variable $variable cannot be read" >&2
+    exit "$secret_unreadable"
+  fi
+  export "$variable=$secret"
 done
 
 "$@" &

@@ -10,9 +10,12 @@ from collections.abc import Sequence
 from infra.model.plan import Step
 
 _WHY = "docs/never.md says what would be lost"
-_CLUSTER_TYPE = "gcp:container/cluster:Cluster"
-_RELEASE = "set deletion_protection: false in tidepool:cluster and `up` first"
-"""What a stack file says of a cluster alone: no other resource's protection is anybody's to lift."""
+_LET_GO = {
+    "gcp:container/cluster:Cluster": ("cluster", "tidepool:cluster"),
+    "gcp:redis/instance:Instance": ("store", "tidepool:store"),
+    "gcp:firestore/database:Database": ("store", "tidepool:store"),
+}
+"""What a stack file can let go, by type, and its section there: no other resource's protection is anybody's to lift."""
 
 
 def undeclared(steps: Sequence[Step]) -> str:
@@ -51,9 +54,12 @@ def refused(step: Step) -> str:
 
 
 def _released(steps: Sequence[Step]) -> str:
-    """The documented way for a cluster, where one is among them."""
-    clusters = [step.name for step in steps if step.type == _CLUSTER_TYPE]
-    return f"; to let cluster {', '.join(clusters)} go, {_RELEASE}" if clusters else ""
+    """The documented way for a cluster or a store, where one is among them."""
+    found = [(step.name, *_LET_GO[step.type]) for step in steps if step.type in _LET_GO]
+    return "".join(
+        f"; to let {what} {name} go, set deletion_protection: false in {section} and `up` first"
+        for name, what, section in found
+    )
 
 
 def label(step: Step) -> str:

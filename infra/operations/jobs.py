@@ -100,12 +100,21 @@ class JobBackend:
             raise JobError(f"{error}; `{self.command('list')}` lists the jobs") from None
 
     def logs(self, name: str, tail: int) -> Iterator[str]:
-        """The last lines of each host."""
-        return self.client.job(name).logs(tail)
+        """The last lines of each host; where none has written any, that is said. JobError where there is no job."""
+        state, wrote = self.state(name), False
+        for line in self.client.job(name).logs(tail):
+            wrote = True
+            yield line
+        if not wrote:
+            stands = state.outcome or state.phase
+            self.teller.say(f"{name} is {stands}, and no host has a log; next: `{self.command('why', name)}`")
 
     def cancel(self, name: str) -> JobState:
-        """End a job, and how it stands then."""
+        """End a job, and how it stands then. Of one that has ended that is said."""
         job = self.client.job(name)
+        if (before := job.state()).phase is JobPhase.ENDED:
+            self.teller.say(f"{name} had ended already; nothing was cancelled")
+            return before
         job.cancel()
         return job.state()
 

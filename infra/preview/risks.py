@@ -20,8 +20,8 @@ from infra.preview.meaning import Facts, Risk, RiskKind
 from infra.preview.sentences import dollars
 from infra.preview.vms import PlaceChange
 from infra.preview.words import counted
-from infra.preview.work import store_lost, work_changes
-from infra.rules.losing import CLUSTER, LET_GO, protected_losses
+from infra.preview.work import run_changes, store_lost, work_changes
+from infra.rules.losing import LET_GO, LETS_GO, protected_losses
 
 # From what is let in least to what is let in most.
 _WIDTH = {Trust.PROTECTED: 0, Trust.MEMBER: 1, Trust.FORK: 2}
@@ -118,6 +118,8 @@ def _work(edit: Edit) -> Iterator[Risk]:
     """Classes and groups that change: neither adds capacity, which the headline counts. And a store that goes."""
     for subject, says in work_changes(edit.base, edit.head):
         yield Risk(kind=RiskKind.IN_PLACE, subject=subject, says=says)
+    if says := run_changes(edit.base, edit.head):
+        yield Risk(kind=RiskKind.IN_PLACE, subject="runs", says=says)
     if says := store_lost(edit.base, edit.head):
         kind = RiskKind.DELETE if edit.head.store is None else RiskKind.REPLACE
         yield Risk(kind=kind, subject="store", says=says)
@@ -254,7 +256,7 @@ def _protection(edit: Edit) -> Iterator[Risk]:
     for subject in protected_losses(edit.base, edit.head):
         says = f"{subject} is protected and leaves the file: what it holds would be lost"
         yield Risk(kind=RiskKind.PROTECTION, subject=subject, says=says)
-        first = LET_GO if subject.startswith(CLUSTER) else "unprotect it first"
+        first = LET_GO if subject.startswith(LETS_GO) else "unprotect it first"
         says = f"`up` refuses to delete {subject}, which is protected: put it back, or {first}"
         yield Risk(kind=RiskKind.UNAPPLIABLE, subject=subject, says=says)
     known = set(edit.base.exceptions)

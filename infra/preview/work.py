@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
 from infra.model.groups import chips_of
-from infra.model.schema import DaskClass, LockStore, StackConfig, WorkerGroup
+from infra.model.schema import DaskClass, StackConfig, WorkerGroup
 
 T = TypeVar("T", DaskClass, WorkerGroup)
 
@@ -27,24 +27,30 @@ def work_changes(base: StackConfig, head: StackConfig) -> Iterator[tuple[str, st
         yield f"groups[{name}]", says
 
 
+def run_changes(base: StackConfig, head: StackConfig) -> str:
+    """What runs may make after an edit of that, as a sentence; empty where it stays."""
+    was, becomes = base.runs, head.runs
+    if was == becomes:
+        return ""
+    if becomes is None:
+        return "runs may make no VM any more"
+    types = ", ".join(each.name for each in becomes.accelerators)
+    before = f"{was.per_day} -> {becomes.per_day}" if was else f"{becomes.per_day}"
+    at_once = f"{was.at_once} -> {becomes.at_once}" if was else f"{becomes.at_once}"
+    return (
+        f"runs may make {types} as pool {becomes.pool} in {', '.join(becomes.zones)}: {before} VMs a day, {at_once} at "
+        f"once, each for {becomes.time_to_live_minutes} minutes at most; they cost while they stand"
+    )
+
+
 def store_lost(base: StackConfig, head: StackConfig) -> str:
     """What becomes of a store that is not kept, as a sentence; empty where it stays, or there was none."""
-    was, becomes = _fixed(base.store), _fixed(head.store)
+    was, becomes = (each.store.identity if each.store else {} for each in (base, head))
     if not was or was == becomes:
         return ""
     changed = [f"{key} {was[key]} -> {becomes[key]}" for key in was if key in becomes and was[key] != becomes[key]]
     what = f"replaced ({', '.join(changed)})" if becomes else "deleted"
     return f"the store is {what}: every lock and status in it is lost"
-
-
-def _fixed(store: LockStore | None) -> Mapping[str, str]:
-    """What Google cannot change of it: with another value of one, it is another store."""
-    if store is None:
-        return {}
-    if (redis := store.redis) is not None:
-        said = {"region": redis.region, "range": str(redis.range), "replicated": str(redis.replicated).lower()}
-        return {"service": "redis", **said}
-    return {"service": "firestore", "location": store.firestore.location} if store.firestore is not None else {}
 
 
 def _pairs(before: Mapping[str, T], after: Mapping[str, T]) -> Iterator[tuple[str, T | None, T | None]]:

@@ -33,8 +33,9 @@ def _on(config: StackConfig, store: LockStore, made: GkeCluster) -> RedisArgs | 
             memory=redis.memory_gb,
             replicated=redis.replicated,
             labels=labels(config),
+            deletion_protection=store.deletion_protection,
         )
     assert store.firestore is not None, "a rule of the model: one of both"
     teams = config.queues.teams if config.queues else ()
     users = {team.name: f"serviceAccount:{team.account}" for team in teams if team.account}
-    return FirestoreArgs(location=store.firestore.location, users=users)
+    return FirestoreArgs(location=store.firestore.location, users=users, deletion_protection=store.deletion_protection)

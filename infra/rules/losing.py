@@ -24,8 +24,8 @@ GROWTH_FACTOR: Final = 4
 SMALL_CHIPS: Final = 64
 
 
-CLUSTER: Final = "cluster "
-"""How a protected loss begins that the stack file itself can let go."""
+LETS_GO: Final = ("cluster ", "store ")
+"""How protected losses begin that the stack file itself can let go."""
 LET_GO: Final = "set its deletion_protection: false and `up` first"
 
 
@@ -33,7 +33,7 @@ def protected_losses(before: StackConfig, after: StackConfig) -> Iterator[str]:
     """What the engine holds protected and the edit drops, as people call it.
 
     The resources are those that infra/components declare with protect: secrets, repositories, buckets, the pool by
-    which workflows are let in, and a cluster until an `up` with deletion_protection: false.
+    which workflows are let in, and a cluster and a store until an `up` with deletion_protection: false.
     """
     if before.bucket != after.bucket:
         yield f"bucket {before.bucket.name}"
@@ -52,7 +52,11 @@ def protected_losses(before: StackConfig, after: StackConfig) -> Iterator[str]:
     if (cluster := before.cluster) is not None and cluster.deletion_protection:
         kept = after.cluster
         if kept is None or (kept.name, kept.region) != (cluster.name, cluster.region):
-            yield f"{CLUSTER}{cluster.name}"
+            yield f"cluster {cluster.name}"
+    if (store := before.store) is not None and store.deletion_protection:
+        kept_store = after.store
+        if kept_store is None or kept_store.identity != store.identity:
+            yield f"store {names.store_name(before.stack)}"
 
 
 def _checkpoints(config: StackConfig) -> set[str]:
@@ -79,7 +83,7 @@ def _refused(edit: Edit) -> Iterator[Broken]:
         yield Broken(f"project {edit.before.project}", f"{said}{edit.before.project}")
     for loss in protected_losses(edit.before, edit.after):
         said = "it leaves the file, and an `up` refuses to delete it: it is protected"
-        yield Broken(loss, said, f"put it back, or {LET_GO}") if loss.startswith(CLUSTER) else Broken(loss, said)
+        yield Broken(loss, said, f"put it back, or {LET_GO}") if loss.startswith(LETS_GO) else Broken(loss, said)
 
 
 def _foreign(edit: Edit) -> Iterator[Broken]:

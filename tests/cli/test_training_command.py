@@ -57,6 +57,21 @@ def submit(training: Checkout, name: str, slices: int) -> None:
     training.ok("jobs", "submit", *words, "--", "true")
 
 
+def test_an_apply_that_failed_is_in_the_status_until_one_is_done(training: Checkout) -> None:
+    good = training.text("training")
+    training.edit(
+        "training", "- name: pretraining", "- name: pretraining\n        account: no-one@my-lab.iam.gserviceaccount.com"
+    )
+    assert training.run("up", "training").exit_code == 1
+    (found,) = training.json("status", "training")["stacks"]
+    assert found["healthy"] is False
+    assert "failed at pretraining-trainer" in found["findings"][-1]["reason"]
+    training.path("training").write_text(good)
+    training.ok("up", "training")
+    (found,) = training.json("status", "training")["stacks"]
+    assert found["findings"] == []
+
+
 def test_destroy_names_what_it_keeps_and_the_jobs_that_it_ends_before_it_asks(training: Checkout) -> None:
     submit(training, "gone", 1)
     jobs(training, "cancel", "gone")

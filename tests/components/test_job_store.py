@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 
 from infra.jobs.store.opened import VARIABLE
+from infra.model.errors import ConfigError
 from infra.model.grants import Guarded, Kind, guarded, strange
 from infra.program.stack import declare
 from tests.model.test_queues import stack
 from tests.program.fake_engine import Built, Registered, build
 
 ACCOUNT = "trainer@my-lab-tpus.iam.gserviceaccount.com"
+INSTANCE, DATABASE = "gcp:redis/instance:Instance", "gcp:firestore/database:Database"
 TEAMS = [{"name": "rl", "account": ACCOUNT}]
 REDIS = {"redis": {"region": "us-central1", "memory_gb": 2}}
 FIRESTORE = {"firestore": {"location": "nam5"}}
@@ -69,6 +71,21 @@ def test_a_database_is_used_by_teams_accounts_and_opens_no_other_database(firest
     assert (grant["role"], grant["member"]) == ("roles/datastore.user", f"serviceAccount:{ACCOUNT}")
     database = "projects/my-lab-tpus/databases/tidepool-training"
     assert grant["condition"]["expression"] == f'resource.name == "{database}"'
+
+
+@pytest.mark.parametrize("declared", [REDIS, FIRESTORE], ids=["redis", "firestore"])
+@pytest.mark.parametrize("protects", [True, False])
+def test_a_store_is_protected_as_the_cluster_is_until_the_file_lets_it_go(declared: Any, protects: bool) -> None:
+    program = made(declared if protects else declared | {"deletion_protection": False})
+    (kept,) = [each for each in program.resources.values() if each.type in (INSTANCE, DATABASE)]
+    google = kept.inputs.get("deletionProtection", kept.inputs.get("deleteProtectionState"))
+    assert kept.protect is protects
+    assert google in ((True, "DELETE_PROTECTION_ENABLED") if protects else (False, "DELETE_PROTECTION_DISABLED"))
+
+
+def test_a_database_is_only_where_firestore_is() -> None:
+    with pytest.raises(ConfigError, match=r"us-central2(.|\n)*not a region or multi-region of Firestore"):
+        made({"firestore": {"location": "us-central2"}})
 
 
 def test_a_database_that_goes_is_deleted_and_no_conflict_for_the_next(firestore: Built) -> None:

@@ -71,3 +71,15 @@ def test_mounted_secrets_are_variables_of_the_program_whatever_their_characters(
     printed = ("sh", "-c", 'printf "%s|%s|%s" "$HF_TOKEN" "${EMPTY-unset}" "${OTHER-unset}"')
     with entered(*printed, TIDEPOOL_SECRETS=str(tmp_path)) as process:
         assert process.communicate(timeout=20)[0] == "a b'$HOME||unset"
+
+
+def test_a_secret_that_cannot_be_read_is_named_and_the_program_does_not_start(tmp_path: Path) -> None:
+    """A folder without a value is one that GKE's add-on has not filled; a folder in its place cannot be read."""
+    for name in ("GONE", "HF_TOKEN"):
+        (tmp_path / "mounts" / name).mkdir(parents=True)
+        command = ["/bin/sh", "-c", enter_script(), "enter", "touch", str(tmp_path / "started")]
+        environ = {"PATH": "/usr/bin:/bin", "TIDEPOOL_SECRETS": str(tmp_path / "mounts")}
+        done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+        assert (done.returncode, f"the secret of variable {name} cannot be read" in done.stderr) == (171, True)
+        assert not (tmp_path / "started").exists()
+        (tmp_path / "mounts" / name / "value").write_text("a")

@@ -119,7 +119,12 @@ def test_a_hint_is_a_command_that_goes_to_the_same_place(cluster: Cluster) -> No
 
 def test_a_cancelled_job_says_so(cluster: Cluster) -> None:
     submitted("--", "true")
+    said = tidepool("jobs", "logs", "llama").output
+    assert "llama is waiting, and no host has a log; next: `./tidepool jobs why llama`" in said
     assert answered("jobs", "cancel", "llama")["outcome"] == "cancelled"
+    again = tidepool("jobs", "cancel", "llama")
+    assert (again.exit_code, "llama had ended already; nothing was cancelled" in again.output) == (0, True)
+    assert tidepool("jobs", "logs", "nosuch").exit_code == 1
 
 
 def test_a_dry_run_prints_the_object_and_asks_no_cluster(cluster: Cluster) -> None:

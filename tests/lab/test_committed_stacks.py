@@ -172,5 +172,5 @@ def test_the_sections_that_the_reference_shows_are_right_together() -> None:
     document = (ROOT / "docs" / "stack-file.md").read_text()
     whole, *blocks = re.findall(r"```yaml\n(.*?)```", document, re.DOTALL)
     sections = [block for block in blocks if block.startswith("  tidepool:") and "registry_stack" not in block]
-    assert len(sections) == 12
+    assert len(sections) == 13
     assert parse_stack(whole + "".join(sections), stack="ci", source="docs/stack-file.md")

@@ -7,7 +7,8 @@ import pytest
 from infra.model.demand import Code, Start
 from infra.model.schema import StackConfig
 from infra.preview.explain import changed_waits
-from infra.preview.meaning import Bill, Counts, KeyChange, LedgerLine, Priced, Words
+from infra.preview.meaning import Counts, KeyChange, LedgerLine, Words
+from infra.preview.money import Bill, Priced
 from tests.model.demanding import asking, demand, fleet, member
 from tests.model.given import pool, stack_text
 from tests.preview.two_versions import meaning

@@ -92,3 +92,18 @@ def test_a_larger_store_is_the_same_store() -> None:
     assert not [each for each in found.risks if each.subject == "store"]
     added = meaning(text(), text(store={"redis": REDIS}))
     assert not [each for each in added.risks if each.subject == "store"]
+
+
+def test_what_runs_may_make_is_told_with_its_ceilings() -> None:
+    from infra.preview.work import run_changes
+    from tests.model.given import parse
+    from tests.model.test_runs import TEXT
+
+    plain, may = parse(TEXT.partition("  tidepool:runs:")[0]), parse(TEXT)
+    more = parse(TEXT.replace("per_day: 4", "per_day: 9"))
+    assert run_changes(may, may) == ""
+    assert run_changes(plain, may).startswith(
+        "runs may make v6e-1, v6e-4 as pool nights in us-central1-b, us-east5-a: 4 VMs a day, 2 at once, each for 60"
+    )
+    assert "4 -> 9 VMs a day, 2 -> 2 at once" in run_changes(may, more)
+    assert run_changes(may, plain) == "runs may make no VM any more"

@@ -6,7 +6,8 @@ import pytest
 
 from infra.model.errors import ConfigError
 from infra.model.grants import Guarded, guarded, strange
-from infra.model.stack import load_stack, pulumi_values, stack_from_pulumi
+from infra.model.stack import load_stack, stack_from_pulumi
+from infra.model.stack_text import pulumi_values
 from tests.program.stacks import built, text_of
 from tests.synthetic_lab import the_lab
 

@@ -206,12 +206,14 @@ def test_each_identity_has_its_part_of_the_fleet_records_and_no_other(stack: str
                 assert grant.inputs["condition"]["expression"] == f'resource.name.startsWith("{below}")'
     for pool in config.pools:
         parts = found[f"pool/{pool.name}"]
-        assert parts == {("reads", "runner/"), ("writes", f"reports/{pool.name}/")}, "no manifest, no others' reports"
+        own = {("writes", f"runs/work/{pool.name}/")} if config.runs and config.runs.pool == pool.name else set()
+        wanted = {("reads", "runner/"), ("writes", f"reports/{pool.name}/")} | own
+        assert parts == wanted, "no manifest, no others' reports, and no count of runs"
     assert found["broker"] == {("lists", ""), ("reads", "manifests/"), ("reads", "control/"), ("writes", "broker/")}
     reads = {("reads", prefix) for prefix in ("manifests/", "runner/", "reports/", "broker/", "images/")}
     assert found["controller"] == {("lists", ""), ("writes", "control/"), ("writes", "runner/orders/"), *reads}
     rest = {part for who, parts in found.items() if who not in keys.values() for part in parts}
-    assert rest <= {("writes", "images/"), ("reads", "images/")}
+    assert rest <= {("writes", "images/"), ("reads", "images/"), ("writes", "runs/")}
 
 
 @every_stack

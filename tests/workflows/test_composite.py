@@ -173,7 +173,7 @@ def test_an_action_has_the_description_that_github_asks_for(path: str) -> None:
 def test_what_deletes_and_what_tells_goes_on_when_the_run_is_cancelled_and_nothing_else_does() -> None:
     conditions = {path.split("/")[1]: data(path)["runs"]["steps"][0]["if"] for path in actions()}
     going_on = {name for name, condition in conditions.items() if condition == "always()"}
-    assert going_on == {"vm-delete", "vm-result", "status", "comment"}
+    assert going_on == {"run-delete", "status", "comment"}
     assert set(conditions.values()) == {"always()", "${{ !cancelled() }}"}
 
 

@@ -100,8 +100,11 @@ def nobody(data: dict[str, Any]) -> bool:
     return True
 
 
+MAKES = "infra.fleet.runs run"
+
+
 def not_always(data: dict[str, Any]) -> bool:
-    if not any("tpu-vm create" in step.get("run", "") for step in each_step(data)):
+    if not any(MAKES in step.get("run", "") for step in each_step(data)):
         return False
     for thing in (*each_job(data), *each_step(data)):
         if "always()" in str(thing.get("if", "")):
@@ -110,14 +113,16 @@ def not_always(data: dict[str, Any]) -> bool:
 
 
 def no_end(data: dict[str, Any]) -> bool:
-    found = [step for step in each_step(data) if "tpu-vm create" in step.get("run", "")]
-    for step in found:
-        step["run"] = step["run"].replace("tidepool-expires", "owner")
-    return bool(found)
+    if not any(MAKES in step.get("run", "") for step in each_step(data)):
+        return False
+    for job in each_job(data):
+        if "REQUEST" in job.get("env", {}):
+            job["env"]["REQUEST"] = job["env"]["REQUEST"].replace('"times"', '"hours"')
+    return True
 
 
 def cut_off(data: dict[str, Any]) -> bool:
-    if not any(re.search(r"tpu-vm create|tidepool up \w+ --|pypi-publish", str(step)) for step in each_step(data)):
+    if not any(re.search(r"fleet\.runs run|tidepool up \w+ --|pypi-publish", str(step)) for step in each_step(data)):
         return False
     data["concurrency"] = {"group": "x-${{ github.ref }}", "cancel-in-progress": True}
     return True

@@ -48,7 +48,6 @@ REVIEWED = {
     },
 }  # fmt: skip
 """What GitHub tells of protected environments, and of the review of a pull request that was merged as this commit."""
-SAID = {"phase": "running", "outcome": "0", "log": "done"}
 
 
 class Machines:
@@ -86,7 +85,7 @@ class Machines:
         folder = self.folder / f"machine-{len(self._programs)}"
         programs = Programs(folder / "programs")
         self._programs.append(programs)
-        _do_well(programs, int(asked.workflow["jobs"][asked.job].get("env", {}).get("HOSTS", 1)))
+        _do_well(programs)
         if wrong:
             programs.answer(**wrong)
         runner = Runner(
@@ -107,11 +106,22 @@ class Machines:
             each.close()
 
 
-def _do_well(programs: Programs, hosts: int) -> None:
+PYTHON = r"""
+mkdir -p "$RUNNER_TEMP/tidepool/bin"
+cat >"$RUNNER_TEMP/tidepool/bin/python" <<'END'
+#!/bin/sh
+case "$*" in *' run') printf '%s\n' ended=success reason=done result=results/tpu.json >>"$GITHUB_OUTPUT" ;; esac
+END
+chmod +x "$RUNNER_TEMP/tidepool/bin/python"
+"""
+"""What `uv venv` makes: a stand-in for the code of runs, which has whole tests of its own (tests/fleet/runs)."""
+
+
+def _do_well(programs: Programs) -> None:
     record = {"images": {"levanter-incremental": {"current": {"digest": DIGEST}}}}
     decision = {"digest": DIGEST, "steps": 3, "approval": False, "why": ["nothing is deleted"]}
     programs.hurry(120)
-    programs.vms(attributes=[[SAID] * hosts])
+    programs.answer("uv", "^venv", effect=PYTHON)
     programs.answer("gcloud", "^storage cat", out=json.dumps(record))
     for pattern, answer in REVIEWED.items():
         programs.answer("gh", pattern, out=json.dumps(answer))
@@ -222,8 +232,6 @@ def _outermost(calls: tuple[Call, ...]) -> Iterator[Call]:
 # How it fails.
 
 FORGIVEN: Mapping[str, str] = {
-    "*: gcloud compute tpus tpu-vm describe": "it is asked again, up to a limit",
-    "*: gcloud compute tpus tpu-vm get-guest-attributes": "it is asked again; a result that is lost is none",
     "*: tidepool preview": "drift: a plan that failed is reported",
     "*: git -C * update-ref -d": "there is nothing to take away, as a rule",
     "Fetch the history: git -C": "it warns: the run's own result is not less true without the others",

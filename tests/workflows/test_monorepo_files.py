@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from infra.model.errors import ConfigError
-from infra.model.run_labels import EXPIRES, RUN
+from infra.model.runs import read_request
 from infra.model.schema import Trust
 from tests.workflows import monorepo
 from tests.workflows.event_tables import table, told
@@ -288,7 +288,6 @@ def test_a_vm_for_a_run_is_deleted_whatever_happens(name: str) -> None:
     deleting = working["steps"][-1]
     assert deleting["if"] == sure["if"] == "always()"
     assert deleting["run"] == sure["steps"][-1]["run"], "written once"
-    assert "trap forget INT TERM" in scripts(name)
     assert data(name)["concurrency"]["cancel-in-progress"] is False
     for result in ("success", "failure"):
         found = run(
@@ -298,21 +297,31 @@ def test_a_vm_for_a_run_is_deleted_whatever_happens(name: str) -> None:
 
 
 def test_a_vm_for_a_run_carries_the_labels_by_which_it_is_found_later() -> None:
-    text = scripts(LAUNCH)
-    assert f"{RUN}=$RUN_ID,{EXPIRES}=$expires" in text
     working, sure = data(LAUNCH)["jobs"].values()
-    step = next(step for step in working["steps"] if step.get("id") == "create")
-    assert step["env"]["LIFETIME"] >= 60 * (working["timeout-minutes"] + sure["timeout-minutes"])
-    assert "tidepool-managed" not in working["env"]["LABELS"]
+    request = read_request(working["env"]["REQUEST"])
+    assert request.times.lifetime >= 60 * (working["timeout-minutes"] + sure["timeout-minutes"])
+    assert working["env"]["RUN_ID"] == sure["env"]["RUN_ID"] == "${{ github.run_id }}"
+    assert all("tidepool-managed" not in place.node["labels"] for place in request.places)
 
 
 def test_a_vm_for_a_run_is_what_the_pool_says() -> None:
-    env = job(files()[LAUNCH], "launch")["env"]
-    assert (env["ZONES"], env["ACCELERATOR"], env["HOSTS"], env["CAPACITY"]) == (
-        "us-central2-b", "v4-32", 4, "--preemptible",
+    request = read_request(job(files()[LAUNCH], "launch")["env"]["REQUEST"])
+    (place,) = request.places
+    assert (place.zone, request.accelerator, request.hosts, place.capacity.value) == (
+        "us-central2-b", "v4-32", 4, "preemptible",
     )  # fmt: skip
     edited = monorepo.with_stack("training", ("capacity: preemptible", "capacity: on-demand"))
-    assert job(files(among=edited)[LAUNCH], "launch")["env"]["CAPACITY"] == ""
+    (place,) = read_request(job(files(among=edited)[LAUNCH], "launch")["env"]["REQUEST"]).places
+    assert place.capacity.value == "on-demand"
+
+
+def test_a_run_that_its_stack_does_not_let_have_a_vm_is_refused() -> None:
+    for edit, rule in (
+        (("    pool: train-v4\n    accelerators", "    pool: other\n    accelerators"), "no pool of this name"),
+        (("time_to_live_minutes: 360", "time_to_live_minutes: 60"), "could stand for 210 minutes"),
+    ):
+        with pytest.raises(ConfigError, match=rule):
+            files(among=monorepo.with_stack("training", edit))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -435,5 +444,5 @@ def test_a_mistake_of_one_section_does_not_hide_anothers() -> None:
     told = [problem.subject for problem in refused.value.problems]
     assert [re.sub(r":\d+", ":N", each) for each in told] == [
         "workflows/spec/marin.yaml:N tests[0].suites[0] job cpu-unit-tests",
-        "workflows/spec/marin.yaml:N runs[1] job launch",
+        "workflows/spec/marin.yaml:N runs[1] stacks/Pulumi.training.yaml tidepool:runs",
     ]

@@ -21,7 +21,7 @@ _GCLOUD = re.compile(
     r"gcloud (alpha |beta )?compute (?P<kind>tpus tpu-vm|tpus queued-resources|instances|tpus)"
     r" (?P<verb>create(-with-container)?|delete)\b"
 )
-_OURS = re.compile(r"\S*python3? (-\w )*-m infra\.fleet\.runs (?P<verb>run|delete)\b")
+OURS = re.compile(r"infra\.fleet\.runs (?P<verb>run|delete)\b")
 """This project's own way: its VM has an end, and the job says by RUN_ID and ZONES whose VMs it deletes where."""
 _LAUNCHERS = re.compile(r"(\S*/)?(launch\.py|spin-up-vm\.sh|babysit-tpu-vm\.sh|launch_on_ray\.py)$")
 _ENDS = ("tidepool-expires", "--max-run-duration", "--termination-time", "--valid-until-duration")
@@ -36,7 +36,7 @@ def _made(command: Command) -> str:
     found = _GCLOUD.match(command.said)
     if found and found["verb"] != "delete":
         return found["kind"]
-    if (own := _OURS.search(command.said)) and own["verb"] == "run":
+    if (own := OURS.search(command.said)) and own["verb"] == "run":
         return _OWN_KIND
     if command.program not in TALK and any(_LAUNCHERS.search(each) for each in command.texts[:8]):
         return "any"
@@ -49,7 +49,7 @@ def _deleted(step: StepView) -> frozenset[str]:
     trapped = (inner for script in traps for inner in commands("".join(script)))
     found = (_GCLOUD.match(each.said) for each in (*step.commands, *trapped))
     own = frozenset(
-        _OWN_KIND for each in step.commands if (said := _OURS.search(each.said)) and said["verb"] == "delete"
+        _OWN_KIND for each in step.commands if (said := OURS.search(each.said)) and said["verb"] == "delete"
     )
     return own | frozenset(each["kind"] for each in found if each and each["verb"] == "delete")
 
@@ -120,7 +120,7 @@ def _trapped(step: StepView, kind: str) -> bool:
 
 def _endless(judged: Repository) -> Iterator[Broken]:
     for step, command in judged.commands():
-        if _made(command) and not any(each in step.run for each in _ENDS) and not _request(step):
+        if _made(command) and not any(each in step.run for each in _ENDS) and not request_of(step):
             reason = "the VM carries no end: where the runner itself is lost, nothing knows that it may go"
             yield broken(step, reason, line=command.line)
 
@@ -150,7 +150,7 @@ def _runs(here: JobView | StepView, situation: Situation) -> bool:
 
 def _others(judged: Repository) -> Iterator[Broken]:
     for maker, step in _pairs(judged):
-        for said, key in (("the run", "RUN_ID"), ("the zones", "ZONES")) if _request(maker) else ():
+        for said, key in (("the run", "RUN_ID"), ("the zones", "ZONES")) if request_of(maker) else ():
             made, gone = (text(each.known_env.get(key)) for each in (maker, step))
             if not set(made.split()) <= set(gone.split()):
                 yield broken(step, f"a VM is made for {said} {made}, and looked for by {gone or 'nothing'}")
@@ -167,9 +167,9 @@ def _told(step: StepView, pattern: re.Pattern[str]) -> str:
     return re.sub(r"\s*(\$\{\{|\}\})\s*", r"\1", text(step.known_env.get(found["name"]))) if found else ""
 
 
-def _request(step: StepView) -> RunRequest | None:
+def request_of(step: StepView) -> RunRequest | None:
     """What a step of this project's own is told; None of any other."""
-    if not any(_OURS.search(each.said) for each in step.commands):
+    if not any(OURS.search(each.said) for each in step.commands):
         return None
     try:
         return read_request(text(step.known_env.get("REQUEST")))
@@ -189,7 +189,7 @@ def _short(judged: Repository) -> Iterator[Broken]:
 
 def _lives(step: StepView) -> float | None:
     """For how many seconds the machine is safe, None where its end is not said in numbers."""
-    if request := _request(step):
+    if request := request_of(step):
         return float(request.times.lifetime)
     found = _LIFE.search(step.run)
     if not found:

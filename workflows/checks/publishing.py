@@ -10,7 +10,7 @@ from itertools import islice, pairwise
 
 from cronsim import CronSim, CronSimError
 
-from workflows.checks.machines import makes_in
+from workflows.checks.machines import makes_in, request_of
 from workflows.checks.plain import becoming, listed, mapping, text
 from workflows.checks.possible import job_starts
 from workflows.checks.rule import Broken, Repository, WorkflowRule, broken
@@ -143,10 +143,14 @@ def _moving(judged: Repository) -> Iterator[Broken]:
 def _tagged(judged: Repository) -> Iterator[Broken]:
     for job in judged.jobs():
         for step in job.steps:
-            found = _IMAGE.fullmatch(text(step.known_env.get("IMAGE"))) if makes_in(step) else None
-            if found and not found["digest"]:
-                reason = f"the VM runs {found[0]}, which is another image when somebody pushes one"
-                yield broken(step, reason, "env", "IMAGE")
+            request = request_of(step)
+            for image in (
+                (text(step.known_env.get("IMAGE")), request.image if request else "") if makes_in(step) else ()
+            ):
+                found = _IMAGE.fullmatch(image)
+                if found and not found["digest"]:
+                    reason = f"the VM runs {found[0]}, which is another image when somebody pushes one"
+                    yield broken(step, reason, "env", "IMAGE")
 
 
 def _followed(workflow: WorkflowView) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
+from workflows.checks.machines import OURS
 from workflows.checks.plain import text
 from workflows.checks.rights import identity_granted
 from workflows.checks.rule import Broken, Repository, WorkflowRule, broken
@@ -149,8 +150,9 @@ def _missing(command: Command, step: StepView, there: set[str], *, ours: bool) -
         return f"{program} works on the repository, and no step before it checks that out"
     if program in {"uv", "uvx"} and not ours and "uv" not in there:
         return f"GitHub's runners have no {program}, and no step before it installs it"
-    if _CLOUD.match(command.said) and "google" not in there and identity_granted(step.job):
-        return "the job may have an identity at Google, and no step before gcloud takes it"
+    asks_google = _CLOUD.match(command.said) or OURS.match(command.said)
+    if asks_google and "google" not in there and identity_granted(step.job):
+        return "the job may have an identity at Google, and no step before it takes it"
     return ""
 
 

@@ -1,7 +1,7 @@
 """`python -m infra.fleet.runs run|delete`: what generated workflows run, as a job of GitHub's that has no checkout.
 
-Told by the environment: RUN_ID; of a run REQUEST (`infra.model.runs.RunRequest` as JSON), ATTEMPT; IMAGE and COMMIT
-where the request leaves them open; RESULTS, the folder for what comes back. Puts out `ended`, success or failure where
+Told by the environment: RUN_ID; of a run REQUEST (`infra.model.runs.RunRequest` as JSON) and ATTEMPT, IMAGE and COMMIT
+where the request leaves them open, RESULTS, the folder for what comes back. Puts out `ended`, success or failure where
 the command decided it and nothing else, `reason`, and `result`, the file of a suite. docs/runs.md has the reasons.
 """
 

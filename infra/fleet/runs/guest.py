@@ -94,7 +94,7 @@ def token() -> str:
     return json.loads(metadata("instance/service-accounts/default/token"))["access_token"]
 
 
-class Run:
+class HostRun:
     """One run on this host."""
 
     def __init__(self, told: Mapping[str, Any]) -> None:
@@ -330,7 +330,7 @@ def must(words: Sequence[str], *, stdin: bytes | None = None) -> None:
 def main() -> None:
     os.umask(0o077)
     HOME.mkdir(parents=True, exist_ok=True)
-    this = Run(json.loads(metadata("instance/attributes/tidepool-run")))
+    this = HostRun(json.loads(metadata("instance/attributes/tidepool-run")))
     try:
         LOG.touch(exist_ok=False)
     except FileExistsError:

@@ -51,6 +51,11 @@ def mirror_locations() -> tuple[str, ...]:
     return tuple(facts("regions")["mirror_locations"])
 
 
+def firestore_locations() -> tuple[str, ...]:
+    """Regions and multi-regions where a database of Firestore may be."""
+    return tuple(facts("regions")["firestore_locations"])
+
+
 def continent(region: str) -> str:
     """The part of the world that a region is in, which is the name of its multi-region: `us`, `europe`, `asia`."""
     return region.partition("-")[0]

@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import AfterValidator, StrictStr
 
 from infra.model import names
+from infra.model.facts import firestore_locations
 from infra.model.fields.common import between, matching, one_of, passing
 from infra.model.refusals import refuse
 
@@ -38,7 +39,7 @@ StoreMemory = Annotated[int, between(1, 300, "GB of memory of a Redis", "a numbe
 """Memorystore's limits (cloud.google.com/memorystore/docs/redis/pricing, read 2026-11)."""
 FirestoreLocation = Annotated[
     StrictStr,
-    matching(r"[a-z]+(-[a-z]+)*[0-9]+", "a region or multi-region of Firestore", "such as us-central1 or nam5"),
+    one_of(firestore_locations, "a region or multi-region of Firestore"),
 ]
 Weight = Annotated[int, between(1, 1000, "a share of the queues", "a number such as 2")]
 PriorityName = Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from ipaddress import IPv4Network
 from typing import Annotated
 
@@ -30,7 +31,19 @@ class FirestoreDecl(Section):
 
 
 class LockStore(Section):
-    """Where jobs keep locks and statuses: on one of both."""
+    """Where jobs keep locks and statuses: on one of both.
+
+    deletion_protection: nobody deletes or replaces it until false is applied.
+    """
 
     redis: Annotated[RedisDecl | None, WRITTEN] = None
     firestore: Annotated[FirestoreDecl | None, WRITTEN] = None
+    deletion_protection: Flag = True
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """What Google cannot change of it: with another value of one, it is another store."""
+        if (redis := self.redis) is not None:
+            said = {"region": redis.region, "range": str(redis.range), "replicated": str(redis.replicated).lower()}
+            return {"service": "redis", **said}
+        return {"service": "firestore", "location": self.firestore.location} if self.firestore is not None else {}

@@ -12,13 +12,15 @@ from datetime import UTC, datetime
 
 from infra.engines.protocol import CloudName
 from infra.fleet.google import GoogleError
+from infra.fleet.history import Result, left_undone
 from infra.fleet.reports import read_report
 from infra.fleet.status.derive import status
-from infra.fleet.status.shape import FleetStatus
+from infra.fleet.status.shape import FleetIssue, FleetStatus
 from infra.fleet.status.timeline import VmTimeline, timeline
 from infra.model import names, runner_names
 from infra.model.errors import ConfigError
 from infra.model.fleet import slots
+from infra.model.plan import Status
 from infra.operations.errors import Refusal
 from infra.operations.fleet.looks import Fleet, UnknownSubject, fleets_declared, open_fleet, stack_of
 from infra.operations.ports import SILENT, Teller
@@ -82,8 +84,27 @@ class Statuses:
         if self.stack or trouble or found.orphan_vms or found.desired or cluster or slots(fleet.config):
             grants = self._grants[fleet.stack]
             problems = (*found.problems, *trouble)
-            told = replace(found, cluster=cluster, problems=problems)
+            findings = (*found.findings, *_undone(fleet))
+            told = replace(found, cluster=cluster, problems=problems, findings=findings)
             yield replace(told, grants=grants.strange, unread=grants.unread)
+
+
+def _undone(fleet: Fleet) -> Iterator[FleetIssue]:
+    """What the last operation on the stack left undone. A bucket that may not be listed tells nothing of it."""
+    try:
+        with fleet.place.records() as records:
+            last = left_undone(records, fleet.stack)
+    except GoogleError:
+        return
+    if last is None:
+        return
+    failed = [each.name for each in last.changes if each.status is Status.FAILED]
+    at = f" at {', '.join(failed[:3])}" + (f" and {len(failed) - 3} more" if len(failed) > 3 else "") if failed else ""
+    how = "has not ended: it runs, or was killed" if last.result is Result.UNFINISHED else f"{last.result}{at}"
+    again = f"`./tidepool {last.verb} {fleet.stack}` goes on"
+    yield FleetIssue(
+        subject=fleet.stack, reason=f"the last {last.verb}, by {last.by}, {how}; {again}", since=last.began
+    )
 
 
 def _grants(fleet: Fleet | FleetStatus) -> GrantsSeen:

@@ -19,7 +19,7 @@ from infra.model.planned_records import OBJECT_TYPE
 from infra.operations.errors import Failure
 from infra.operations.ports import UNWATCHED, Watch
 from infra.operations.session import Session, interruptible
-from infra.operations.stacks.history import kept
+from infra.operations.stacks.history import kept, settles
 from infra.operations.stacks.holding import Holding
 from infra.operations.stacks.preview import Planned, judged_where_it_stands
 from infra.operations.stacks.stack_file import Declared
@@ -88,7 +88,8 @@ def apply(session: Session, planned: Planned, watch: Watch = UNWATCHED, *, drain
     hold = Holding(wanted=planned.wanted, session=session, drains=drains)
     hold.insist_on_file("its plan was shown")
     bounds = planned.wanted.bounds if planned.phases is not None else ()
-    keeping = kept(planned.wanted.config, session, Verb.UP) if planned.changes else nullcontext()
+    config = planned.wanted.config
+    keeping = kept(config, session, Verb.UP) if planned.changes or settles(config, session) else nullcontext()
     with keeping as entry, interruptible(planned.plan.stack, "up"), watch as listener:
         hear = listener or (lambda _: None)
         run = phased.apply(planned.plan, bounds, session.engine, hear, planned.away, hold, at_once=planned.at_once)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from infra.fleet.google import GoogleError, clients
-from infra.fleet.history import Applied, Result, Verb, changes_of, new_id, past, write
+from infra.fleet.history import Applied, Result, Verb, changes_of, left_undone, new_id, past, write
 from infra.fleet.records import Records
 from infra.model.errors import ConfigError, meant
 from infra.model.json_shape import JsonShape
@@ -77,6 +77,15 @@ def kept(config: StackConfig, session: Session, verb: Verb) -> Generator[Keeping
         raise
     result = Result.FAILED if entry.run is None or entry.run.failed else Result.DONE
     _write(config, session, entry.ended(result), may_lack=verb is Verb.DESTROY)
+
+
+def settles(config: StackConfig, session: Session) -> bool:
+    """Whether the last operation on a stack was left undone, so that one without changes is kept too."""
+    try:
+        with clients(config.project, session.endpoint) as google:
+            return left_undone(Records(google=google, bucket=config.bucket.name), config.stack) is not None
+    except GoogleError:
+        return False
 
 
 def history(config: StackConfig, session: CloudSession, most: int = HISTORY_SHOWN) -> tuple[Applied, ...]:

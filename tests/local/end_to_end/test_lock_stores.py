@@ -79,6 +79,9 @@ def test_more_memory_and_another_store_change_the_store_and_what_pods_are_told(
     lab.changes(REDIS)
     larger = {"redis": {"region": "us-central1", "memory_gb": 5}}
     assert lab.changes(larger) == [("update", "tidepool-training")]
+    refused = complaints(lab.engine(FIRESTORE).up())
+    assert "set deletion_protection: false in tidepool:store and `up` first" in "\n".join(refused)
+    assert lab.changes(larger | {"deletion_protection": False}) == [("update", "tidepool-training")]
     moved = lab.changes(FIRESTORE)
     assert ("update", "ConfigMap/rl/tidepool-store") in moved
     assert {op for op, name in moved if name == "tidepool-training"} == {"create", "delete"}

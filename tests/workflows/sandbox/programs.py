@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import marshal
 import os
 import select
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 NAMES = (
     "curl", "crane", "date", "docker", "gcloud", "gh", "git", "grype", "iptables", "node", "npm", "npx", "pip",
@@ -87,24 +84,9 @@ class Programs:
         said = [line for whose, line in self._answers if whose == program]
         (self.folder / f"answers-{program}").write_text("\n".join(said) + "\n")
 
-    def vms(self, **plan: Any) -> None:
-        """What goes wrong with TPU VMs, and what their hosts say in turn, a dictionary each: `vms.py`."""
-        attributes = [json.dumps([_attributes(host) for host in hosts]) for hosts in plan.get("attributes", ())]
-        (self.folder / "plan").write_bytes(marshal.dumps({**plan, "attributes": attributes}))
-
-    def stand(self, zone: str, name: str, **labels: str) -> None:
-        """A TPU VM that is there from the beginning."""
-        (self.folder / "vms").write_bytes(marshal.dumps({"zones": {zone: {name: {"labels": labels}}}}))
-
     def hurry(self, times: int) -> None:
         """Every sleep moves the clock by so many times as much: fewer turns of what waits for hours."""
         (self.folder / "pace").write_text(str(times))
-
-    def standing(self) -> dict[str, dict[str, Any]]:
-        """The TPU VMs that are there, by zone and name."""
-        written = self.folder / "vms"
-        zones = marshal.loads(written.read_bytes())["zones"] if written.is_file() else {}
-        return {zone: vms for zone, vms in zones.items() if vms}
 
     def mark(self) -> int:
         """A place in the list of calls, for `calls`."""
@@ -122,11 +104,6 @@ class Programs:
         ready, _, _ = select.select([self._reached], [], [], _PATIENCE)
         assert ready, "no call came that blocks"
         os.read(self._reached, 64)
-
-
-def _attributes(said: Mapping[str, str]) -> dict[str, Any]:
-    items = [{"namespace": "tidepool", "key": key, "value": value} for key, value in said.items()]
-    return {"queryPath": "tidepool/", "queryValue": {"items": items}}
 
 
 def _calls(words: Iterator[str]) -> Iterator[Call]:

@@ -51,5 +51,4 @@ if [[ -e $home/answers-$program ]]; then
 fi
 case "$program $words" in
   'timeout '*) exec /usr/bin/timeout "$@" ;;
-  'gcloud compute tpus tpu-vm '*) exec "$python" -IS "${BASH_SOURCE[0]%/*}/vms.py" "$home" "${@:4}" ;;
 esac
