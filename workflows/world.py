@@ -31,7 +31,6 @@ from workflows.builders.step import Pinned
 SHELL = Path("workflows/shell")
 ACTIONS = "actions"
 """The folder of this project's own actions: its path is part of their names."""
-ISOLATION = Path("infra/fleet/runner/isolation.sh")
 TABLE = Path("workflows/actions.yaml")
 _HERE = Path(__file__).parents[1]
 RUNS_CODE = ("run_delete.sh", "run_on.sh")
@@ -61,10 +60,7 @@ class StackPool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """stacks: by name. first_step: the text of the first step of an image build. scripts: shell files by name.
-
-    isolation: the shell file that keeps jobs on every VM from what is not theirs.
-    """
+    """stacks: by name. first_step: the text of the first step of an image build. scripts: shell files by name."""
 
     stacks: Mapping[str, StackConfig]
     images: ImageSpec
@@ -72,7 +68,6 @@ class World:
     actions: Actions
     first_step: str
     scripts: Mapping[str, str]
-    isolation: str
 
     def action(self, name: str) -> Pinned | None:
         """An action of this project, where all other repositories find it; None before it is pinned."""
@@ -111,7 +106,6 @@ def load_world(root: Path, stacks: Mapping[str, StackConfig] | None = None) -> W
         actions=load_actions(root),
         first_step=bootstrap(root),
         scripts={path.name: _script(path) for path in sorted((root / SHELL).glob("*.sh"))},
-        isolation=(root / ISOLATION).read_text(encoding="utf-8"),
     )
 
 

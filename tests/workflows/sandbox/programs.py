@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import select
 import shlex
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,7 +55,7 @@ class Programs:
     def stand_in(self, path: Path, program: str) -> None:
         """A stand-in at that place."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        words = shlex.join([str(_STAND_IN), str(self.folder), sys.executable, program])
+        words = shlex.join([str(_STAND_IN), str(self.folder), program])
         path.write_text(f'#!/bin/bash\n. {words} "$@"\n')
         path.chmod(0o755)
 

@@ -1,12 +1,12 @@
 #!/bin/bash
 # What stands in for a program: writes down how it was called, then does as the first answer that fits says.
 #
-#   . standin.sh HOME PYTHON PROGRAM ARGUMENT...
+#   . standin.sh HOME PROGRAM ARGUMENT...
 #
 # HOME is the folder of `programs.Programs`. `date` and `sleep` are not written down: they share a clock that only sleeping
 # moves, so that what waits for an hour takes no time. A shell, since a job makes dozens of calls.
-home=$1 python=$2 program=$3
-shift 3
+home=$1 program=$2
+shift 2
 words="$*"
 
 # number FILE OTHERWISE: into `found`.
