@@ -141,7 +141,7 @@ def arrow(before: Decimal, after: Decimal) -> str:
 def money_line(line: MoneyLine, money: Money) -> str:
     """`tpu-ci us-west4-a: $3.84 -> $5.76 an hour, $2,803.20 -> $4,204.80 a month`."""
     hours = (
-        f" ({line.hours_per_month.normalize():f} hours a month)"
+        f" ({round(line.hours_per_month, 1).normalize():f} hours a month)"
         if line.hours_per_month != money.hours_per_month
         else ""
     )

@@ -290,6 +290,7 @@ def test_a_window_counts_its_hours_and_not_the_whole_month() -> None:
     money = meaning(before, after, window_hours={"other": 60}).money
     assert (float(money.total.after.hour), float(money.total.after.month)) == (1.92, 115.2)
     assert "(60 hours a month)" in text.render(meaning(before, after, window_hours={"other": 60.0}))
+    assert "(30.4 hours a month)" in text.render(meaning(before, after, window_hours={"other": 30.416666667}))
 
 
 def test_what_has_no_price_is_listed_and_never_counted_as_nothing() -> None:
