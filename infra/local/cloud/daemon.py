@@ -28,6 +28,7 @@ _ROOMS = ("local", "model")
 _START_SECONDS = 30.0
 _STOP_SECONDS = 10.0
 _PAUSE = 0.01
+_LOG_LINES = 15
 
 
 class DaemonError(OutsideError):
@@ -114,12 +115,18 @@ def _start(home: Path) -> Handle:
         subprocess.run(command, cwd=_ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=False)
     found = running(home)
     if found is None:
-        raise DaemonError(f"the local cloud did not start; see {_log(home)}")
+        raise DaemonError(f"the local cloud did not start; {_log(home)} ends:\n{_last_words(home)}")
     return found
 
 
 def _log(home: Path) -> Path:
     return home / "cloud" / "cloud.log"
+
+
+def _last_words(home: Path) -> str:
+    """The end of the log, which is where a process that died says why."""
+    lines = _log(home).read_text(errors="replace").splitlines()[-_LOG_LINES:]
+    return "\n".join(f"  {line}" for line in lines) or "  (it is empty)"
 
 
 @cache

@@ -16,6 +16,7 @@ import pytest
 
 from infra.local.cloud import daemon
 from infra.local.cloud.control import Control, ControlError
+from infra.local.cloud.process import bound
 from tests.local.cloud.cloud_clients import NODE, ZONE, ask
 
 
@@ -158,10 +159,18 @@ def test_a_port_that_another_took_is_replaced(home: Path) -> None:
     assert second.url != first.url
 
 
-def test_a_start_that_fails_says_where_to_look(home: Path) -> None:
+def test_two_clouds_that_had_one_port_and_start_at_once_have_one_each() -> None:
+    first = bound(0)
+    second = bound(first.getsockname()[1])
+    with first, second:
+        assert first.getsockname() != second.getsockname()
+        second.listen()
+
+
+def test_a_start_that_fails_says_where_to_look_and_why(home: Path) -> None:
     (home / "cloud").mkdir()
     (home / "cloud" / "cloud.sqlite").write_text("this is no database, and much too short to be one" * 10)
-    with pytest.raises(daemon.DaemonError, match=r"cloud\.log"):
+    with pytest.raises(daemon.DaemonError, match=r"(?s)cloud\.log ends:.*file is not a database"):
         daemon.ensure_running(home)
 
 
