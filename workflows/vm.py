@@ -198,14 +198,14 @@ def _request(run: VmRun) -> RunRequest:
     """The run as one document; ConfigError where the pool's stack does not let runs have it."""
     stack, pool = run.shape.stack, run.shape.pool
     runs, times = stack.runs, run.times
-    problem = over_lifetime(stack, times) if runs else ""
+    where = f"stacks/Pulumi.{stack.stack}.yaml tidepool:runs"
     if runs is None or runs.pool != pool.name:
         problem = f"its runs make VMs as pool {runs.pool}" if runs else "it declares no runs"
-    if problem or runs is None:
-        where = f"stacks/Pulumi.{stack.stack}.yaml tidepool:runs"
-        raise ConfigError(
-            [Problem(where, pool.name, problem, f"tidepool:runs with pool: {pool.name}, or another pool")]
-        )
+        allowed = f"tidepool:runs with pool: {pool.name}, or another pool"
+        raise ConfigError([Problem(where, pool.name, problem, allowed)])
+    if too_long := over_lifetime(stack, times):
+        allowed = f"a shorter limit of {run.name}, or a longer time_to_live_minutes"
+        raise ConfigError([Problem(where, pool.name, too_long, allowed)])
     return RunRequest(
         stack=stack.stack,
         project=stack.project,
