@@ -28,6 +28,7 @@ from infra.model.stack import load_stack
 
 ENDPOINTS: Final[Mapping[str, str]] = {
     "artifactRegistryCustomEndpoint": "v1/",
+    "billingBudgetsCustomEndpoint": "v1/",
     "cloudBuildCustomEndpoint": "v1/",
     "cloudRunV2CustomEndpoint": "v2/",
     "cloudSchedulerCustomEndpoint": "v1/",

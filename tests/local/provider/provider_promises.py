@@ -143,6 +143,7 @@ REPLACES: Final[Mapping[str, tuple[str, ...]]] = {
     "gcp:cloudrunv2/jobIamMember:JobIamMember": ("name", "location", "project", *GRANT),
     "gcp:logging/metric:Metric": ("project", "metricDescriptor.labels[].key", "metricDescriptor.labels[].valueType"),
     "gcp:monitoring/alertPolicy:AlertPolicy": ("project",),
+    "gcp:billing/budget:Budget": ("billingAccount",),
     "gcp:monitoring/notificationChannel:NotificationChannel": ("project",),
     "gcp:monitoring/dashboard:Dashboard": ("project",),
     "gcp:compute/resourcePolicy:ResourcePolicy": (

@@ -593,6 +593,18 @@ LIVES = [
         shows={"enabled": True},
     ),
     Life(
+        "gcp:billing/budget:Budget",
+        "",
+        {
+            "billingAccount": "000000-111111-222222",
+            "displayName": "a",
+            "amount": {"specifiedAmount": {"currencyCode": "USD", "units": "5000"}},
+            "budgetFilter": {"projects": [f"projects/{PROJECT}"], "calendarPeriod": "MONTH"},
+            "thresholdRules": [{"thresholdPercent": 0.5}],
+        },
+        change={"displayName": "b", "thresholdRules": [{"thresholdPercent": 0.9, "spendBasis": "FORECASTED_SPEND"}]},
+    ),
+    Life(
         "gcp:monitoring/dashboard:Dashboard",
         "",
         {"dashboardJson": '{"displayName": "a", "mosaicLayout": {"columns": 12, "tiles": [{"width": 6}]}}'},
