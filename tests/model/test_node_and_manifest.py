@@ -114,8 +114,10 @@ def test_vms_of_runs_are_looked_for_in_the_zones_of_every_pool_of_the_project() 
         others = [each for each in stacks if each.stack != config.stack]
         made = manifest(config, bundle="ab" * 32, startup_script="x", siblings=others)
         lets_in = config.github is not None and config.github.run_makers
-        every = {zone for each in stacks for pool in each.pools for zone in pool.zones}
-        assert set(made["run_zones"]) == (every if lets_in else set())
+        of_pools = {zone for each in stacks for pool in each.pools for zone in pool.zones}
+        of_runs = {each.stack: set(each.runs.zones) if each.runs else set() for each in stacks}
+        every = of_pools.union(*of_runs.values())
+        assert set(made["run_zones"]) == (every if lets_in else of_runs[config.stack])
 
 
 def test_a_reserved_slot_names_its_reservation() -> None:

