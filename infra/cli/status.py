@@ -15,6 +15,7 @@ from infra.operations import session as sessions
 from infra.operations.fleet import looks, status_words
 from infra.operations.fleet import status as fleet_status
 from infra.operations.stacks import stack_file as stack_files
+from infra.operations.stacks import work, work_words
 
 
 @click.command()
@@ -53,16 +54,23 @@ def status_command(call: Invocation, *, watch: bool, every: float) -> None:
 
 
 @click.command()
-@click.argument("vm", metavar="VM")
+@click.argument("name", metavar="NAME")
 @options.each(options.stack_option, options.cloud_option, options.json_option)
 @called
-def why_command(call: Invocation, *, vm: str) -> None:
-    """Show the timeline of VM, or of a runner's VM: created, booted step by step, registered, jobs, taken away,
-    healed; with how it stands now and what the controller does next. Times are UTC.
+def why_command(call: Invocation, *, name: str) -> None:
+    """Show the timeline of the VM, or of the runner's VM, NAME: created, booted step by step, registered, jobs, taken
+    away, healed; with how it stands now and what the controller does next. Times are UTC.
+
+    Of a Dask class, a group or a queue of a stack's cluster it says which pods are ready and what waits for what, by
+    the conditions of Kubernetes and Kueue. `jobs why` explains a job.
 
     It reads what the controller remembers, the VM's own report and the broker's record, and changes nothing.
     """
-    told = fleet_status.why(vm, stack=call.within, cloud=call.cloud, teller=call.teller)
+    if works := work.work_standing(name, stack=call.within, cloud=call.cloud, teller=call.teller):
+        call.end({"work": [each.to_json() for each in works]})
+        call.say(*(line for each in works for line in work_words.work_shown(each)) if not call.as_json else ())
+        return
+    told = fleet_status.why(name, stack=call.within, cloud=call.cloud, teller=call.teller)
     call.end(told.to_json())
     if not call.as_json:
         call.say(*status_words.timeline_shown(told, sessions.cloud_without_engine(call.cloud).cloud.said))

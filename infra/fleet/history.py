@@ -86,7 +86,7 @@ class Past(NamedTuple):
 
 def new_id(began: datetime) -> str:
     """Names of two operations that begin in one second differ, and sort by time."""
-    return f"{began:%Y%m%dT%H%M%SZ}-{uuid4().hex[:6]}"
+    return f"{began:%Y%m%dT%H%M%SZ}-{began.microsecond:05x}{uuid4().hex[:3]}"
 
 
 def changes_of(run: Plan) -> tuple[Change, ...]:

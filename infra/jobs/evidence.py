@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, TypeAlias
 
-from infra.jobs.jobset import SETTLE_SECONDS, TPU_BUSY
+from infra.jobs.jobset import SECRET_UNREADABLE, SETTLE_SECONDS, TPU_BUSY
 from infra.jobs.outcomes import Outcome, gang_outcome
 
 Body: TypeAlias = Mapping[str, Any]
@@ -173,6 +173,8 @@ def _exit(pod: Body) -> tuple[Outcome, str] | None:
     bad = _bad_ends(pod)
     if any(each["exitCode"] == TPU_BUSY for each in bad):
         return Outcome.FAILED, "the TPU of its VM stayed in use"
+    if any(each["exitCode"] == SECRET_UNREADABLE for each in bad):
+        return Outcome.ERROR, "a secret that it names could not be read; its log names the variable"
     if any(each.get("reason") == "OOMKilled" for each in bad):
         return Outcome.ERROR, "its program used more memory than it asked for"
     if "deletionTimestamp" in pod["metadata"] and all(each["exitCode"] == _TOLD_TO_END for each in bad):

@@ -39,6 +39,8 @@ JOB: Final = "tidepool/job"
 
 TPU_BUSY: Final = 170
 """`enter.sh` says so of a VM whose TPU another process does not leave."""
+SECRET_UNREADABLE: Final = 171
+"""`enter.sh` says so where a secret that the job names is not mounted or may not be read."""
 MEGASCALE_PORT: Final = 8081
 SETTLE_SECONDS: Final = 30
 """How long hosts hold their errors back: a preempted VM's kubelet marks its pods within its 25 s of notice."""

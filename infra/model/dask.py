@@ -20,6 +20,11 @@ from infra.model.schema import DaskClass
 
 SCHEDULER: Final = MachineSize(cpus=2000, memory=8000)
 """For the tasks of one class that may be in flight."""
+CLUSTER_LABEL: Final = "dask.org/cluster-name"
+"""On every pod of a class, by its name."""
+COMPONENT_LABEL: Final = "dask.org/component"
+"""On them: SCHEDULER_POD or WORKER_POD."""
+SCHEDULER_POD, WORKER_POD = "scheduler", "worker"
 _API: Final = "kubernetes.dask.org/v1"
 _COMM, _DASHBOARD, _WORKER_DASHBOARD = 8786, 8787, 8788
 _STAYS: Final = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
@@ -59,7 +64,7 @@ def _cluster(declared: DaskClass) -> dict[str, Any]:
             "spec": _pod(declared, _scheduler(), SCHEDULER, dict(ports)),
             "service": {
                 "type": "ClusterIP",
-                "selector": _pods(declared, "scheduler"),
+                "selector": _pods(declared, SCHEDULER_POD),
                 "ports": [
                     {"name": name, "protocol": "TCP", "port": number, "targetPort": name} for name, number in ports
                 ],
@@ -69,7 +74,7 @@ def _cluster(declared: DaskClass) -> dict[str, Any]:
 
 
 def _pods(declared: DaskClass, component: str) -> dict[str, str]:
-    return {"dask.org/cluster-name": declared.name, "dask.org/component": component}
+    return {CLUSTER_LABEL: declared.name, COMPONENT_LABEL: component}
 
 
 def _worker(declared: DaskClass) -> dict[str, Any]:

@@ -72,6 +72,21 @@ def test_an_apply_that_failed_is_in_the_status_until_one_is_done(training: Check
     assert found["findings"] == []
 
 
+def test_why_explains_a_queue_of_the_stacks_cluster_and_needs_no_kubeconfig(
+    training: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("KUBECONFIG")
+    (told,) = training.json("why", "v4-8")["work"]
+    assert (told["stack"], told["kind"], told["name"]) == ("training", "queue", "v4-8")
+    chips = {"flavor": "v4-8-spot", "resource": "google.com/tpu", "quota": 16, "held": None}
+    assert chips in told["seen"]["quotas"]
+    shown = training.ok("why", "v4-8").stdout
+    assert "v4-8  queue, stack training: does not admit: Kueue has not said yet whether it admits" in shown
+    refused = training.run("why", "v4-9")
+    assert refused.exit_code == 2
+    assert "Dask classes, groups and queues are cpu, v4-8" in " ".join(refused.output.split())
+
+
 def test_destroy_names_what_it_keeps_and_the_jobs_that_it_ends_before_it_asks(training: Checkout) -> None:
     submit(training, "gone", 1)
     jobs(training, "cancel", "gone")

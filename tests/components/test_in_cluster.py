@@ -8,7 +8,7 @@ import pytest
 
 from infra.components.in_cluster import kubeconfig
 from infra.program.stack import declare
-from tests.model.test_queues import objects, stack
+from tests.model.queued import objects, stack
 from tests.program.fake_engine import Built, build
 
 RELEASES = {"jobset", "lws", "kueue", "dask-operator"}

@@ -11,7 +11,7 @@ from infra.jobs.store.opened import VARIABLE
 from infra.model.errors import ConfigError
 from infra.model.grants import Guarded, Kind, guarded, strange
 from infra.program.stack import declare
-from tests.model.test_queues import stack
+from tests.model.queued import stack
 from tests.program.fake_engine import Built, Registered, build
 
 ACCOUNT = "trainer@my-lab-tpus.iam.gserviceaccount.com"

@@ -29,7 +29,7 @@ from tests.jobs.synthetic import request
 from tests.local.kubernetes.operators import running_jobset, running_kueue
 from tests.local.kubernetes.real_control_plane import real_control_plane
 from tests.local.kubernetes.simulated_nodes import slice_nodes
-from tests.model.test_queues import objects, stack
+from tests.model.queued import objects, stack
 
 TEAM: Final = "pretraining"
 POOLS: Final = ("v4-32-a", "v4-32-b", "v4-32-c")

@@ -35,7 +35,7 @@ from tests.jobs.queued_plane import (
 from tests.jobs.recording import FOLDER, written
 from tests.jobs.synthetic import xpk_jobset
 from tests.local.kubernetes.operators import KUEUE
-from tests.model.test_queues import stack
+from tests.model.queued import stack
 
 
 def success(plane: QueuedPlane) -> None:

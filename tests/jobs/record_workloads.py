@@ -44,10 +44,10 @@ _CLASS: Final = TRANSFORM | {"team": TEAM, "pool": "dask", "tasks": 2}
 
 
 def work_lab() -> Lab:
-    """Two classes, of whose nine pods the quota has room for eight; a group of a learner on v4-32 and three actors on
-    v4-8, which takes every slice."""
+    """Two classes that want all of their workers, of whose nine pods the quota has room for eight; a group of a learner
+    on v4-32 and three actors on v4-8, which takes every slice."""
     config = stack(
-        batch=[_CLASS | {"minimum": 2, "maximum": 2}, _CLASS | {"name": "late", "minimum": 5, "maximum": 5}],
+        batch=[_CLASS | {"minimum": 2, "maximum": 2}, _CLASS | {"name": "late", "minimum": 0, "maximum": 5}],
         groups=[MATH | {"team": TEAM, "priority": "low", "checkpoints": {"bucket": "somebody-elses"}}],
         slices=_SLICES,
         cluster=CLUSTER | {"cpu_pools": _POOLS},
@@ -66,6 +66,8 @@ def dask_class(plane: QueuedPlane) -> None:
     """A class comes up; another one has quota for four of its five workers; a node is lost and comes again."""
     for declared, running in zip(plane.lab.config.batch, (3, 8), strict=True):
         for body in dask_objects(declared):
+            if body["kind"] == "DaskCluster":
+                body["spec"]["worker"]["replicas"] = declared.maximum
             plane.make(body)
         until(lambda running=running: _running(plane, _DASK) == running, f"{declared.name} runs")
         if running == 3:

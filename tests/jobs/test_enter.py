@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from infra.jobs.jobset import TPU_BUSY, enter_script
+from infra.jobs.jobset import SECRET_UNREADABLE, TPU_BUSY, enter_script
 
 CHECKPOINTING = """
 import signal, sys, pathlib
@@ -60,8 +60,9 @@ def test_an_error_waits_for_a_preemption_elsewhere_to_be_seen_first(tmp_path: Pa
     assert (tmp_path / "slept").read_text() == "30\n", "success is told at once"
 
 
-def test_a_programs_own_code_is_never_taken_for_a_busy_tpu() -> None:
+def test_a_programs_own_code_is_never_taken_for_a_busy_tpu_or_an_unreadable_secret() -> None:
     assert code_of("sh", "-c", f"exit {TPU_BUSY}") == 1
+    assert code_of("sh", "-c", f"exit {SECRET_UNREADABLE}") == 1
 
 
 def test_mounted_secrets_are_variables_of_the_program_whatever_their_characters(tmp_path: Path) -> None:
@@ -80,6 +81,9 @@ def test_a_secret_that_cannot_be_read_is_named_and_the_program_does_not_start(tm
         command = ["/bin/sh", "-c", enter_script(), "enter", "touch", str(tmp_path / "started")]
         environ = {"PATH": "/usr/bin:/bin", "TIDEPOOL_SECRETS": str(tmp_path / "mounts")}
         done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
-        assert (done.returncode, f"the secret of variable {name} cannot be read" in done.stderr) == (171, True)
+        assert (done.returncode, f"the secret of variable {name} cannot be read" in done.stderr) == (
+            SECRET_UNREADABLE,
+            True,
+        )
         assert not (tmp_path / "started").exists()
         (tmp_path / "mounts" / name / "value").write_text("a")

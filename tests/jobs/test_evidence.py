@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from infra.jobs.evidence import findings, tpu_outcome, weightiest
-from infra.jobs.jobset import TPU_BUSY
+from infra.jobs.jobset import SECRET_UNREADABLE, TPU_BUSY
 from infra.jobs.outcomes import Attempts, Outcome, gang_outcome
 from infra.jobs.request import Retries
 from tests.jobs.synthetic import condition, node, pod
@@ -38,6 +38,7 @@ FAILED: dict[str, Any] = {"phase": "Failed", "code": 1}
         (pod(phase="Succeeded", code=0), [node(HOST)], Outcome.SUCCESS),
         (pod(**FAILED), [node(HOST)], Outcome.ERROR),
         (pod(phase="Failed", code=TPU_BUSY), [node(HOST)], Outcome.FAILED),
+        (pod(phase="Failed", code=SECRET_UNREADABLE), [node(HOST)], Outcome.ERROR),
         (pod(phase="Failed", code=137, ended="OOMKilled"), [node(HOST)], Outcome.ERROR),
         (pod(**FAILED, disrupted="PreemptionByScheduler"), [node(HOST)], Outcome.PREEMPTED),
         (pod(**FAILED, disrupted="TerminationByKubelet"), [node(HOST, spot=True)], Outcome.PREEMPTED),
@@ -62,6 +63,11 @@ def test_what_pods_and_nodes_say_becomes_an_outcome(
     body: dict[str, Any], nodes: list[dict[str, Any]], expected: Outcome | None
 ) -> None:
     assert outcome(body, *nodes) is expected
+
+
+def test_a_secret_that_could_not_be_read_is_told_as_that_and_not_as_the_programs_end() -> None:
+    (found,) = findings([pod(phase="Failed", code=SECRET_UNREADABLE)], {HOST: node(HOST)}, {})
+    assert found.because == "a secret that it names could not be read; its log names the variable"
 
 
 @pytest.mark.parametrize(("at", "expected"), [("10:00:59", Outcome.PREEMPTED), ("10:01:01", Outcome.ERROR)])

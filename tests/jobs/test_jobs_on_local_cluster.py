@@ -23,7 +23,7 @@ from infra.local.cloud.testing import running_cloud
 from infra.local.kubernetes.releases import definitions
 from infra.model.queue_objects import SECRETS_STORE
 from tests.jobs.synthetic import IMAGE, node, pod, request
-from tests.model.test_queues import objects, stack
+from tests.model.queued import objects, stack
 
 TEAM = "pretraining"
 AT = f"{JOBSETS}/namespaces/{TEAM}/jobsets/llama"

@@ -90,7 +90,16 @@ def test_the_first_start_makes_a_venv_and_installs_tool_and_bench_by_hash_then_r
     assert all("--only-binary :all: --require-hashes" in line for line in installs(record))
     assert "python -P -m infra.cli up ci" in record
     assert f"path={machine.checkout}" in record
-    assert "setting up" in said
+    assert said.splitlines() == [
+        "tidepool: setting up .venv from requirements.lock requirements-bench.lock (once; about a minute)"
+    ]
+
+
+def test_a_first_start_that_draws_names_all_that_it_sets_up_in_one_line(machine: Machine) -> None:
+    _, record, said = machine.start("test", "--fast")
+    locks = [*EVERY_START, "requirements-charts.lock", "requirements-dev.lock"]
+    assert installed(record) == locks
+    assert said.splitlines() == [f"tidepool: setting up .venv from {' '.join(locks)} (once; about a minute)"]
 
 
 def test_the_second_start_installs_nothing_and_says_nothing(machine: Machine) -> None:

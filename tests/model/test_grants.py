@@ -11,7 +11,7 @@ from infra.model.bucket_access import only_below
 from infra.model.grants import Guarded, guarded, strange
 from infra.model.schema import StackConfig
 from tests.model.given import parse, stack_text
-from tests.model.test_queues import stack
+from tests.model.queued import stack
 
 GITHUB = """
     repository: a-lab/code

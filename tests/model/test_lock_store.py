@@ -9,7 +9,7 @@ import pytest
 from infra.model.errors import ConfigError
 from infra.model.names import is_resource_name, mount_name, store_name
 from infra.model.queues import secrets_of
-from tests.model.test_queues import stack
+from tests.model.queued import stack
 
 ACCOUNT = "trainer@my-lab-tpus.iam.gserviceaccount.com"
 REDIS: dict[str, Any] = {"region": "us-central1"}

@@ -14,67 +14,13 @@ from hypothesis import strategies as st
 
 from infra.model.addons import addons, kueue_values, manager_memory
 from infra.model.errors import ConfigError
-from infra.model.queue_objects import queue_objects
 from infra.model.queues import most_nodes, shared_queues
 from infra.model.schema import StackConfig
 from infra.model.slices import most_by, node_pools
-from infra.model.stack import stack_from_pulumi
 from tests.jobs.crds import faults
+from tests.model.queued import CLUSTER, SLICES, objects, of, stack
 
-CLUSTER = {
-    "name": "train",
-    "region": "us-central2",
-    "zones": ["us-central2-b"],
-    "maintenance": {"days": ["SA", "SU"], "start": "09:00", "hours": 8},
-    "system": {"machine_type": "n2-standard-8", "nodes": 2},
-    "cpu_pools": [{"name": "batch", "machine_type": "n2-highmem-16", "zones": ["us-central2-b"], "maximum": 40}],
-}
-RESERVATION = {"name": "lab", "project": "my-lab-tpus", "zone": "us-central2-b", "generation": "v4", "chips": 64}
 ACCELERATORS = ["v4-8", "v4-16", "v4-32", "v4-64"]
-SLICES = [
-    {"accelerator": "v4-32", "zone": "us-central2-b", "capacity": {"reserved": "lab"}, "number": 2},
-    {"accelerator": "v4-32", "zone": "us-central2-b", "capacity": "spot", "buffer": 1, "maximum": 6},
-    {"accelerator": "v4-8", "zone": "us-central2-b", "capacity": "on-demand", "number": 4},
-]
-TEAMS = [
-    {"name": "pretraining", "weight": 3, "members": ["group:research@my-lab.org"]},
-    {"name": "rl", "accelerators": ["v4-8"], "account": "trainer@my-lab-tpus.iam.gserviceaccount.com"},
-]
-
-
-def stack(
-    slices: list[dict[str, Any]] = SLICES, cluster: Any = CLUSTER, store: Any = None, secrets: Any = None, **queues: Any
-) -> StackConfig:
-    values: dict[str, Any] = {
-        "gcp:project": "my-lab-tpus",
-        "tidepool:owner": "lab",
-        "tidepool:bucket": {"name": "my-lab-tpus-training", "location": "us-central2"},
-        "tidepool:cluster": cluster,
-        "tidepool:slices": slices,
-        "tidepool:reservations": [
-            {"name": "lab", "project": "my-lab-tpus", "zone": "us-central2-b", "generation": "v4", "chips": 64}
-        ],
-        "tidepool:queues": {"teams": TEAMS} | queues,
-        "tidepool:store": store,
-        "tidepool:secrets": secrets,
-    }
-    text = {
-        key: value if isinstance(value, str) else json.dumps(value)
-        for key, value in values.items()
-        if value not in (None, [])
-    }
-    return stack_from_pulumi(text, project="tidepool", stack="training")
-
-
-def objects(config: StackConfig) -> tuple[dict[str, Any], ...]:
-    assert config.queues is not None
-    return queue_objects(config, config.queues)
-
-
-def of(config: StackConfig, kind: str) -> dict[str, dict[str, Any]]:
-    """Objects of a kind by name, with their namespace where that tells them apart."""
-    named = ((each["metadata"], each) for each in objects(config) if each["kind"] == kind)
-    return {"/".join(filter(None, (told.get("namespace"), told["name"]))): each for told, each in named}
 
 
 def quotas(queue: Mapping[str, Any]) -> dict[str, dict[str, str]]:

@@ -9,7 +9,7 @@ from typing import Any
 import kubernetes_validate
 import pytest
 
-from tests.model.test_queues import of, stack
+from tests.model.queued import of, stack
 
 Peer = Mapping[str, Any]
 """A pod by its namespace and labels, or something else by its address."""

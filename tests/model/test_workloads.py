@@ -22,7 +22,7 @@ from infra.model.queue_objects import queue_objects
 from infra.model.schema import StackConfig
 from infra.model.slices import node_pools
 from tests.jobs.crds import faults
-from tests.model.workloads import CODE, DEDUP, MATH, TRANSFORM, objects, of, pod_specs, stack
+from tests.model.workloads import CLUSTER, CODE, DEDUP, MATH, TRANSFORM, objects, of, pod_specs, stack
 
 GOLDEN = Path(__file__).parent / "golden" / "workloads.yaml"
 QUEUE = "kueue.x-k8s.io/queue-name"
@@ -333,6 +333,32 @@ def test_a_class_that_no_node_of_its_pool_can_run_is_refused_with_the_numbers() 
 def test_more_workers_than_the_pool_has_room_for_are_refused_with_the_numbers() -> None:
     said = refused(batch=[DEDUP | {"maximum": 9}])
     assert said["batch[0].maximum"].startswith("9: 8 nodes of batch-highmem hold 8 such workers of 16 CPUs and 350 GB")
+
+
+def classes(*minimums: int) -> list[dict[str, Any]]:
+    """Classes of workers that fill a node each, of a pool of eight."""
+    return [DEDUP | {"name": f"dedup-{index}", "minimum": each} for index, each in enumerate(minimums)]
+
+
+def test_classes_whose_minimums_fit_no_pool_together_are_refused_with_the_numbers() -> None:
+    said = refused(batch=classes(5, 7), groups=[])
+    assert list(said) == ["batch"]
+    assert "dedup-0 with 5 workers, dedup-1 with 7 workers always stand and ask 196 CPUs and 4216 GB" in said["batch"]
+    assert "8 nodes of batch-highmem have " in said["batch"]
+
+
+def test_the_curriculum_of_a_group_counts_to_what_always_stands_in_its_pool() -> None:
+    pools = [each | {"maximum": 1} for each in CLUSTER["cpu_pools"]]
+    small = TRANSFORM | {"tasks": 1, "minimum": 5, "maximum": 12}
+    cluster = CLUSTER | {"cpu_pools": pools}
+    stack(batch=[small], groups=[], cluster=cluster)
+    lessons = MATH | {"curriculum": MATH["curriculum"] | {"cpus": 9}}
+    said = refused(batch=[small], groups=[lessons], cluster=cluster)
+    assert "transform with 5 workers, the curriculum of math always stand and ask 16 CPUs" in said["batch"]
+
+
+def test_maximums_of_classes_that_adapt_may_pass_their_pool_together() -> None:
+    assert len(stack(batch=classes(3, 3), groups=[]).batch) == 2, "each has 7 workers at most, on 8 nodes"
 
 
 def test_a_group_that_can_never_be_admitted_is_refused_with_the_numbers() -> None:

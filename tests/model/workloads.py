@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Final
 
 from infra.model.dask import dask_objects
 from infra.model.group_objects import group_objects
 from infra.model.schema import StackConfig
-from infra.model.stack import stack_from_pulumi
+from tests.model import clustered
 
 IMAGE: Final = "us-central2-docker.pkg.dev/my-lab-tpus/images/work@sha256:" + "0" * 64
-CLUSTER: Final = {
-    "name": "train",
-    "region": "us-central2",
-    "zones": ["us-central2-b"],
-    "maintenance": {"days": ["SA", "SU"], "start": "09:00", "hours": 8},
-    "system": {"machine_type": "n2-standard-8", "nodes": 2},
+CLUSTER: Final[dict[str, Any]] = clustered.CLUSTER | {
     "cpu_pools": [
         {"name": "batch", "machine_type": "n2-standard-16", "zones": ["us-central2-b"], "maximum": 40},
         {"name": "batch-highmem", "machine_type": "n2-highmem-64", "zones": ["us-central2-b"], "maximum": 8},
@@ -64,18 +58,13 @@ def stack(
     queues: Any = None,
 ) -> StackConfig:
     """queues: None for the two teams."""
-    values: dict[str, Any] = {
-        "gcp:project": "my-lab-tpus",
-        "tidepool:owner": "lab",
-        "tidepool:bucket": {"name": "my-lab-tpus-training", "location": "us-central2"},
-        "tidepool:cluster": cluster,
-        "tidepool:slices": slices,
-        "tidepool:queues": {"teams": TEAMS} if queues is None else queues,
-        "tidepool:batch": list(batch),
-        "tidepool:groups": list(groups),
-    }
-    text = {key: value if isinstance(value, str) else json.dumps(value) for key, value in values.items() if value}
-    return stack_from_pulumi(text, project="tidepool", stack="training")
+    return clustered.clustered(
+        cluster=cluster,
+        slices=slices,
+        queues={"teams": TEAMS} if queues is None else queues or None,
+        batch=list(batch),
+        groups=list(groups),
+    )
 
 
 def objects(config: StackConfig) -> tuple[dict[str, Any], ...]:

@@ -8,8 +8,8 @@ from infra.rules.book import RESOURCE_RULES
 from infra.rules.rule import ResourceContext
 from infra.rules.view import ResourceView
 from tests.model.given import parse
+from tests.model.queued import stack
 from tests.model.test_cluster_refusals import text
-from tests.model.test_queues import stack
 
 NODES = "serviceAccount:tidepool-ci-nodes@my-lab.iam.gserviceaccount.com"
 OTHER = "serviceAccount:somebody@my-lab.iam.gserviceaccount.com"

@@ -131,6 +131,37 @@ def _most_workers(declared: DaskClass, pool: CpuPool) -> int:
     return (nodes - 1) * room.holds(worker) + beside.holds(worker)
 
 
+def _least_of_pools(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+    """What always stands has to fit together: the autoscaler makes no node past a pool's maximum, so that what is over
+    waits for ever. Maximums may pass a pool together: classes that adapt take turns, and Kueue says who waits."""
+    cluster = _cluster(config)
+    listed = right(cluster.cpu_pools) if cluster is not None and has(cluster, "cpu_pools") else ()
+    for pool in (each for _, each in listed if has(each, *CpuPool.model_fields)):
+        standing = list(_always_on(config, pool.name))
+        nodes, room = pool.maximum * len(pool.zones), room_for_pods(pool.machine_type)
+        whole = MachineSize(nodes * room.cpus, nodes * room.memory)
+        asked = MachineSize(sum(size.cpus for _, size in standing), sum(size.memory for _, size in standing))
+        if len(standing) > 1 and not whole.holds(asked):
+            rule = f"{', '.join(what for what, _ in standing)} always stand and ask {asked} together; "
+            rule += f"{nodes} nodes of {pool.name} have {whole} for pods, so that some would wait for ever"
+            yield Problem(subject(("batch",)), "", rule, "smaller minimums, or a larger maximum of the pool")
+
+
+def _always_on(config: StackConfig, pool: str) -> Iterator[tuple[str, MachineSize]]:
+    """What stands on a pool whatever is asked of it, and how much that is in all."""
+    for each in config.batch:
+        if has(each, *DaskClass.model_fields) and each.pool == pool:
+            worker = worker_size(each)
+            cpus, memory = (each.minimum * amount for amount in (worker.cpus, worker.memory))
+            said = f"{each.name} with {each.minimum} workers" if each.minimum else f"the scheduler of {each.name}"
+            yield said, MachineSize(SCHEDULER.cpus + cpus, SCHEDULER.memory + memory)
+    for group in config.groups:
+        if has(group, "name", "curriculum") and has(group.curriculum, "pool", "cpus", "memory"):
+            declared = group.curriculum
+            if declared.pool == pool:
+                yield f"the curriculum of {group.name}", MachineSize(declared.cpus, declared.memory)
+
+
 def _groups_have_slices(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
     there, teams = (
         {entry.accelerator.name for entry in config.slices if has(entry, "accelerator")},
@@ -236,6 +267,7 @@ RULES: Final[tuple[Rule, ...]] = (
     _teams_and_priorities,
     _cpu_pools,
     _limits_of_classes,
+    _least_of_pools,
     _groups_have_slices,
     _groups_can_start,
     _checkpoints,

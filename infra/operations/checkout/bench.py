@@ -1,13 +1,15 @@
 """What explanations, previews and applies cost at several sizes of fleet, in figures and ratios.
 
-Owns the measured cases; how figures are told is `figures`. Every case is a whole process, as a person starts it, with
-a state folder and a local cloud of its own. Nothing here judges: a benchmark prints, a test asserts.
+Owns the measured cases; how figures are told is `figures`. Every case but `rendered_node_pools` is a whole process, as
+a person starts it, with a state folder and a local cloud of its own. Nothing here judges: a benchmark prints, and a
+test asserts.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -18,6 +20,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from infra.model.queue_objects import queue_objects
+from infra.model.slices import node_pools
+from infra.model.stack import load_stack
 from infra.operations.checkout.figures import Figure
 from infra.operations.errors import Failure
 from infra.operations.workspace import CHECKOUT
@@ -61,6 +66,8 @@ config:
 POOLS, VMS_A_POOL = 500, 20
 NODE_POOLS = 1000
 STEPS = 3000
+_MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024
+"""Bytes in which a system counts the largest resident size."""
 
 
 def figures(sizes: Sequence[int], runs: int) -> Iterator[Figure]:
@@ -69,6 +76,7 @@ def figures(sizes: Sequence[int], runs: int) -> Iterator[Figure]:
     yield from explanations(runs)
     yield long_comment(runs)
     yield large_jobset(runs)
+    yield rendered_node_pools(runs)
     yield many_node_pools(runs)
     for engine in ("local", *(["pulumi"] if shutil.which("pulumi") else [])):
         for size in sorted(sizes):
@@ -116,6 +124,33 @@ def large_jobset(runs: int) -> Figure:
     with tempfile.TemporaryDirectory(prefix="tidepool-bench-") as folder:
         taken = [timed("JobSet, cold", 256, "none", CHECKOUT, Path(folder), *arguments) for _ in range(runs)]
     return sorted(taken, key=lambda figure: figure.seconds)[len(taken) // 2]
+
+
+def rendered_node_pools(runs: int) -> Figure:
+    """Reading the same stack file, its node pools, and the objects of the queues that follow, in a process that has
+    loaded what that takes; two seconds are allowed."""
+    with tempfile.TemporaryDirectory(prefix="tidepool-bench-") as folder:
+        path = Path(folder, "stacks", "Pulumi.bench.yaml")
+        path.parent.mkdir()
+        path.write_text(CLUSTER.format(slices=NODE_POOLS))
+        taken = [_rendered(Path(folder)) for _ in range(runs)]
+    return sorted(taken, key=lambda figure: figure.seconds)[len(taken) // 2]
+
+
+def _rendered(root: Path) -> Figure:
+    seconds, cpu_seconds = time.perf_counter(), time.process_time()
+    config = load_stack(root, "bench", alone=True)
+    pools = node_pools(config)
+    if config.queues is not None:
+        queue_objects(config, config.queues)
+    return Figure(
+        case=f"render {len(pools):,} node pools",
+        vms=sum(pool.most.nodes for pool in pools),
+        engine="none",
+        seconds=round(time.perf_counter() - seconds, 2),
+        cpu_seconds=round(time.process_time() - cpu_seconds, 2),
+        peak_mb=round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _MAXRSS_UNIT / 1e6, 1),
+    )
 
 
 def many_node_pools(runs: int) -> Figure:
@@ -206,12 +241,11 @@ def timed(case: str, vms: int, engine: str, root: Path, home: Path, *arguments: 
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
         raise Failure(f"{case} of {vms} VMs failed:\n{said.decode(errors='replace')[-2000:]}")
-    unit = 1 if sys.platform == "darwin" else 1024
     return Figure(
         case=case,
         vms=vms,
         engine=engine,
         seconds=round(seconds, 2),
         cpu_seconds=round(usage.ru_utime + usage.ru_stime, 2),
-        peak_mb=round(usage.ru_maxrss * unit / 1e6, 1),
+        peak_mb=round(usage.ru_maxrss * _MAXRSS_UNIT / 1e6, 1),
     )

@@ -160,7 +160,7 @@ def fleets_declared(stack: str | None) -> list[str]:
 
 def stack_of(subject: str, stack: str | None) -> str:
     """The stack whose pool, or a pool's VM, has this name. UnknownSubject where none has, Refusal where several do."""
-    configs = [stack_file(stack).config] if stack else [config for _, config in _readable(known_stacks())]
+    configs = readable_configs(stack)
     found = [config.stack for config in configs if _is_in(subject, config)]
     if len(found) == 1:
         return found[0]
@@ -172,6 +172,11 @@ def stack_of(subject: str, stack: str | None) -> str:
         f"there is no pool or VM named {subject}.{meant(subject, (*pools, *vms))} "
         f"Pools are {', '.join(pools) or 'none'}; a VM is POOL-ZONE-INDEX"
     )
+
+
+def readable_configs(stack: str | None) -> list[StackConfig]:
+    """Of the stack that is named, which must be readable; else of every one of which something can be read."""
+    return [stack_file(stack).config] if stack else [config for _, config in _readable(known_stacks())]
 
 
 def _readable(stacks: Iterable[str]) -> Iterator[tuple[str, StackConfig]]:

@@ -27,6 +27,7 @@ from infra.operations.ports import SILENT, Teller
 from infra.operations.stacks.nodes import nodes_now
 from infra.operations.stacks.pools import GrantsSeen, policies_of
 from infra.operations.stacks.stack_file import known_stacks
+from infra.operations.stacks.work import works_of
 from infra.operations.workspace import workspace
 
 
@@ -125,7 +126,9 @@ def why(vm: str, *, stack: str | None = None, cloud: CloudName | None = None, te
     except UnknownSubject as unknown:
         found = _seen(vm, stack, cloud, teller)
         if found is None:
-            raise Refusal(f"{unknown}; no other VM of that name was seen in their zones") from None
+            works = ", ".join(works_of(stack)) or "none"
+            said = f"{unknown}; no other VM of that name was seen in their zones. "
+            raise Refusal(f"{said}Dask classes, groups and queues are {works}") from None
         return found
     fleet = open_fleet(owner, cloud, teller)
     pool = _pool(vm, fleet)

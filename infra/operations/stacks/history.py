@@ -184,15 +184,15 @@ def _version(root: Path, applied: Applied) -> Version:
 
 
 def _begun(stack: str, session: Session, verb: Verb) -> Applied:
-    began, root = now(), session.place.root
+    moment, root = datetime.now(UTC), session.place.root
     commit, edited = _commit(root)
     path = root / "stacks" / f"Pulumi.{stack}.yaml"
     return Applied(
-        id=new_id(began),
+        id=new_id(moment),
         stack=stack,
         verb=verb,
         by=_who(os.environ),
-        began=began,
+        began=moment.replace(microsecond=0),
         commit=commit,
         edited=edited,
         engine=session.choice.engine.value,

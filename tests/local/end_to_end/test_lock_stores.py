@@ -16,7 +16,7 @@ from infra.local.provider import GoogleProvider
 from infra.model.plan import Op
 from infra.program.stack import declare
 from tests.local.end_to_end.fleet_world import PASSPHRASE, complaints
-from tests.model.test_queues import CLUSTER, SLICES, stack
+from tests.model.queued import CLUSTER, SLICES, stack
 
 ACCOUNT = "trainer@my-lab-tpus.iam.gserviceaccount.com"
 TEAMS = [{"name": "rl", "account": ACCOUNT}]
