@@ -13,7 +13,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
 from infra.fleet.controller import memory as memories
-from infra.fleet.controller.events import EventKind, FleetEvent
+from infra.fleet.controller.events import EventKind, FleetEvent, Result, Verb
 from infra.fleet.controller.keys import NodeKey
 from infra.fleet.controller.memory import Memory
 from infra.fleet.google import GoogleError
@@ -22,7 +22,7 @@ from infra.model import names
 from infra.model.catalogue import CapacityKind
 from infra.model.cost import HOURS_PER_MONTH, stack_cost
 from infra.model.facts import facts
-from infra.model.fleet import slots
+from infra.model.fleet import slots, window_slots
 from infra.model.run_records import day_records
 from infra.model.schema import StackConfig
 from infra.model.usage import MonthCost, Usage, month_bounds, month_cost
@@ -32,6 +32,7 @@ from infra.operations.ports import SILENT, CloudName, Teller
 from infra.operations.stacks.stack_file import known_stacks
 
 _READY: Final = "READY"
+_DELETING: Final = (Verb.DELETE, Verb.RECREATE)
 
 
 def cost(
@@ -46,7 +47,7 @@ def cost(
     asked = month or f"{at:%Y-%m}"
     try:
         start, end = month_bounds(asked)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise Refusal(f"--month {asked!r} is not a month; write it as {at:%Y-%m}") from None
     if start > at:
         raise Refusal(f"--month {asked} has not begun; `./tidepool explain STACK` says what is declared to cost")
@@ -116,7 +117,8 @@ def _pool_usages(records: Records, config: StackConfig, now: datetime) -> Iterat
 def pool_usages(memory: Memory, config: StackConfig, now: datetime) -> Iterator[Usage]:
     """VMs of pools that stand READY, and those that did, as far as changes of their state are remembered."""
     shapes: Mapping[str, _Shape] = {
-        slot.name: _Shape(slot.pool.name, slot.pool.accelerator.name) for slot in slots(config)
+        slot.name: _Shape(slot.pool.name, slot.pool.accelerator.name)
+        for slot in (*slots(config), *window_slots(config))
     }
     capacities = {pool.name: pool.capacity.kind for pool in config.pools}
     changes = [each for each in memory.events if each.kind in (EventKind.LISTED, EventKind.STATE)]
@@ -124,9 +126,11 @@ def pool_usages(memory: Memory, config: StackConfig, now: datetime) -> Iterator[
     for key in sorted(keys):
         node = memory.nodes.get(key)
         mine = [each for each in changes if (each.zone, each.subject) == key]
+        deletes = [each for each in memory.events if each.subject == key.name and each.verb in _DELETING]
         shape = shapes.get(key.name) or _Shape("(not declared)", node.accelerator if node else "")
-        standing = [(node.since, now)] if node and node.state == _READY else []
-        for start, end in [*_past(mine), *standing]:
+        standing = [(node.since, now)] if node and node.state == _READY and not node.missing else []
+        past = [each for each in _past([*mine, *deletes]) if not standing or each[0] < standing[0][0]]
+        for start, end in [*past, *standing]:
             yield Usage(
                 vm=key.name,
                 pool=shape.pool,
@@ -139,11 +143,20 @@ def pool_usages(memory: Memory, config: StackConfig, now: datetime) -> Iterator[
 
 
 def _past(changes: Iterable[FleetEvent]) -> Iterator[tuple[datetime, datetime]]:
-    """The times in which a node was READY and is no more."""
+    """The times in which a node was READY and is no more.
+
+    Of one whose window is over no later change of state is remembered: it ends where its deletion was decided, unless
+    that came to nothing.
+    """
     since: datetime | None = None
+    gone: datetime | None = None
     for event in sorted(changes, key=lambda each: each.at):
+        if event.verb is not None:
+            gone = event.at if event.kind is EventKind.DECIDED or event.result is Result.DEFERRED else None
+        elif since is not None and (gone or event.before == _READY):
+            yield since, gone or event.at
+            since = gone = None
         if event.state == _READY:
-            since = event.at
-        elif event.before == _READY and since is not None:
-            yield since, event.at
-            since = None
+            since, gone = event.at, None
+    if since is not None and gone is not None:
+        yield since, gone

@@ -121,7 +121,7 @@ class RunFacts:
     """What of a run its files do not say. Texts as `infra.results.suite_run.SuiteRun` has them.
 
     commit: empty for the checkout's own. at: when it began. more: `waited`, `vm`, `zone`, `versions`, `link`, `branch`,
-    `pull`, `ended`, `seconds`: what is given there wins over the files.
+    `pull`, `seconds`: what is given there wins over the files.
     """
 
     suite: str
@@ -145,8 +145,10 @@ def publish(place: ResultsPlace, facts: RunFacts, files: RunFiles) -> SuiteRun:
         said["coverage"] = read_coverage(_bytes(files.coverage), files.coverage.name)
     found = joined(tests)
     outcomes = {test.outcome for test in found}
-    ended = "passed" if Outcome.FAILED not in outcomes and outcomes & {Outcome.PASSED, Outcome.FLAKY} else "failed"
-    body = {"ended": ended, "seconds": sum(test.seconds for test in found), **said, **facts.more}
+    passed = Outcome.FAILED not in outcomes and outcomes & {Outcome.PASSED, Outcome.FLAKY}
+    # A file that says that all is well, beside a test that failed, is not believed.
+    ended = "passed" if passed and said.pop("ended", "passed") == "passed" else "failed"
+    body = {"seconds": sum(test.seconds for test in found), **said, **facts.more, "ended": ended}
     run = _made(place, facts, {**body, "tests": found})
     place.store.keep(run)
     return run

@@ -35,7 +35,8 @@ def lines(report: Report) -> list[str]:
     told += [f"  duration: {duration(report)}"] if duration(report) else []
     told += [f"  coverage: {coverage(report)}"] if coverage(report) else []
     for finding in report.findings:
-        told += [f"  {finding.kind}: {finding.subject}: {' '.join(finding.says.split())}", f"    next: {finding.next}"]
+        said = " ".join(f"{finding.subject}: {finding.says}".split())
+        told += [f"  {finding.kind}: {said}", f"    next: {finding.next}"]
     told += [
         f"  quarantined until {each.expires}: {each.test} failed ({each.owner}: {each.reason})"
         for each in report.excused

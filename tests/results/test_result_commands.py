@@ -107,6 +107,18 @@ def test_a_report_is_posted_as_an_issue_of_the_main_branch(desk: Path, lab: Lab)
     assert run("report", "tpu", "--post", environ=environ)["posted"]["issue"].startswith("closed #")
 
 
+def test_a_file_that_says_all_is_well_beside_a_failed_test_is_not_believed(desk: Path) -> None:
+    failed = {"ok": True, "seconds": 3, "tests": {"t.a": {"outcome": "failed", "seconds": 3}}}
+    (desk.parent / "timing.json").write_text(json.dumps(failed))
+    told = run(
+        "publish", "tpu", "--run", "1", "--hardware", "v6e-1", "--branch", "main",
+        "--timing", str(desk.parent / "timing.json"),
+    )  # fmt: skip
+    assert told["ended"] == "failed"
+    (finding,) = run("report", "tpu", code=1)["findings"]
+    assert (finding["kind"], finding["subject"]) == ("broken", "t.a")
+
+
 def test_hostile_results_are_refused_in_one_sentence(desk: Path) -> None:
     (desk.parent / "bomb.xml").write_text('<!DOCTYPE a [<!ENTITY b "c">]><testsuite/>')
     done = CliRunner().invoke(
