@@ -115,16 +115,20 @@ def _pool_usages(records: Records, config: StackConfig, now: datetime) -> Iterat
 
 
 def pool_usages(memory: Memory, config: StackConfig, now: datetime) -> Iterator[Usage]:
-    """VMs of pools that stand READY, and those that did, as far as changes of their state are remembered."""
+    """VMs of pools that stand READY, and those that did, as far as changes of their state are remembered.
+
+    The controller remembers VMs of others in its zones too; those cost this stack nothing.
+    """
     shapes: Mapping[str, _Shape] = {
         slot.name: _Shape(slot.pool.name, slot.pool.accelerator.name)
         for slot in (*slots(config), *window_slots(config))
     }
     capacities = {pool.name: pool.capacity.kind for pool in config.pools}
     changes = [each for each in memory.events if each.kind in (EventKind.LISTED, EventKind.STATE)]
-    keys = {*memory.nodes, *(NodeKey(each.zone, each.subject) for each in changes)}
+    mine_now = {key: node for key, node in memory.nodes.items() if node.ours}
+    keys = {*mine_now, *(NodeKey(each.zone, each.subject) for each in changes)}
     for key in sorted(keys):
-        node = memory.nodes.get(key)
+        node = mine_now.get(key)
         mine = [each for each in changes if (each.zone, each.subject) == key]
         deletes = [each for each in memory.events if each.subject == key.name and each.verb in _DELETING]
         shape = shapes.get(key.name) or _Shape("(not declared)", node.accelerator if node else "")

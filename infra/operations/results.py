@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -30,13 +30,13 @@ from infra.operations.session import open_cloud
 from infra.operations.stacks.stack_file import known_stacks, stack_file
 from infra.operations.workspace import workspace
 from infra.pages import health
-from infra.pages.badge import badge
+from infra.pages.badge import Tone, badge
 from infra.results import cache, markdown
 from infra.results.bench import Figures, figures
 from infra.results.board import board
 from infra.results.flaky import Quarantined
 from infra.results.intake import MOST_BYTES, joined, read_coverage, read_junit, read_timing
-from infra.results.judge import Report, judge
+from infra.results.judge import Kind, Report, judge
 from infra.results.store import Folder, ResultStore
 from infra.results.suite_run import Outcome, ResultsError, SuiteRun, Test, document, mistakes
 
@@ -160,7 +160,7 @@ def reuse(place: ResultsPlace, facts: RunFacts) -> SuiteRun | None:
         raise Refusal(f"tidepool:results declares no inputs of the suite {facts.suite}, so nothing stands for a run")
     asked = _made(place, facts, {"ended": "passed", "seconds": 0.0, **facts.more})
     known = place.store.by_inputs(asked.suite, asked.inputs, asked.hardware)
-    found = cache.reusable(known, asked.versions)
+    found = cache.reusable(known, asked.versions, asked.pull)
     if found is None:
         return None
     kept = found.model_copy(
@@ -193,23 +193,31 @@ class Posted(JsonShape):
 
 
 def post(github: PostingPlace, told: Report, *, main: str = "main") -> Posted:
-    """Let GitHub show a report: on the main branch the suite's issue, on a pull request its comment and the status."""
-    run = told.run
+    """Let GitHub show a report: on the main branch the suite's issue, on a pull request its comment and the status.
+
+    What a newer run has said already stands: jobs end in any order.
+    """
+    run, newer = told.run, told.newer
     text = SuiteText(
         suite=run.suite,
+        hardware=run.hardware,
         title=markdown.issue_title(told),
         markdown=markdown.markdown(told),
         status=markdown.status_text(told),
         failed=told.failed,
         link=run.link,
     )
-    if run.pull is not None:
-        done = Posted(comment=suites.tell_pull(github, run.pull, text).outcome)
-        return replace(done, status=suites.set_status(github, run.commit, text))
-    if run.branch != main:
-        return Posted(status=suites.set_status(github, run.commit, text))
-    told_issue = suites.tell_main(github, text)
-    return Posted(issue=f"{told_issue.outcome}{f' #{told_issue.number}' if told_issue.number else ''}")
+    left = f"left to run {newer.run}, which is newer" if newer else ""
+    if run.pull is None and run.branch == main:
+        if left:
+            return Posted(issue=left)
+        followed = suites.tell_main(github, text)
+        return Posted(issue=f"{followed.outcome}{f' #{followed.number}' if followed.number else ''}")
+    overtaken = newer is not None and newer.commit == run.commit
+    status = left if overtaken else suites.set_status(github, run.commit, text)
+    if run.pull is None:
+        return Posted(status=status)
+    return Posted(comment=left or suites.tell_pull(github, run.pull, text).outcome, status=status)
 
 
 def write_outputs(told: Report, summary: Path | None, badges: Path | None) -> list[Path]:
@@ -221,13 +229,22 @@ def write_outputs(told: Report, summary: Path | None, badges: Path | None) -> li
         return []
     badges.mkdir(parents=True, exist_ok=True)
     run = told.run
-    state = ("failing", "bad") if not run.green else ("slower", "warning") if told.failed else ("passing", "good")
-    made = {f"{run.suite}.svg": badge(run.suite, *state)}
+    made = {f"{run.suite}.svg": badge(run.suite, *_state(told))}
     if run.coverage is not None:
         made[f"{run.suite}-coverage.svg"] = badge("coverage", f"{run.coverage:.0f} %", "muted")
     for name, svg in made.items():
         (badges / name).write_text(svg, encoding="utf-8")
     return [badges / name for name in sorted(made)]
+
+
+def _state(told: Report) -> tuple[str, Tone]:
+    """What a badge says: the first finding that fails, in its own word."""
+    first = next((finding.kind for finding in told.findings if finding.fails), None)
+    if first is None:
+        return "passing", "good"
+    if first is Kind.BROKEN:
+        return "failing", "bad"
+    return {Kind.COVERAGE: "less coverage", Kind.EXPIRED: "quarantine over"}.get(first, first.value), "warning"
 
 
 def _made(place: ResultsPlace, facts: RunFacts, body: Mapping[str, Any]) -> SuiteRun:

@@ -12,7 +12,8 @@ def headline(report: Report) -> str:
     if run.reused:
         return f"{run.suite}: {run.ended}; nothing ran: the inputs are those of run {run.reused}, which {run.ended}"
     counted = f", {len(run.tests)} tests" if run.tests else ""
-    return f"{run.suite}: {run.ended} in {run.seconds:.0f} s on {run.hardware}{counted}"
+    ended = "failed, and the quarantine excuses it," if report.ended == "excused" else run.ended
+    return f"{run.suite}: {ended} in {run.seconds:.0f} s on {run.hardware}{counted}"
 
 
 def duration(report: Report) -> str:

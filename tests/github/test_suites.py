@@ -10,7 +10,12 @@ from infra.github.suites import LABELS, SuiteText
 from tests.github.lab_repository import REPO, SHA, Lab
 
 TOLD = SuiteText(
-    suite="tpu", title="Suite tpu: 1 broken", markdown="### tpu: failed", status="failed; 1 finding", failed=True
+    suite="tpu",
+    hardware="v6e-1",
+    title="Suite tpu: 1 broken",
+    markdown="### tpu: failed",
+    status="failed; 1 finding",
+    failed=True,
 )
 
 
@@ -36,7 +41,7 @@ def test_a_green_suite_makes_no_issue_and_suites_have_their_own(lab: Lab) -> Non
 
 def test_a_pull_request_has_one_comment_a_suite_beside_that_of_the_preview(lab: Lab) -> None:
     place = lab.place()
-    lab.control.add_comments(REPO, lab.pull, "bob", ["<!-- tidepool:results:tpu -->\nforged"])
+    lab.control.add_comments(REPO, lab.pull, "bob", ["<!-- tidepool:results:tpu:v6e-1 -->\nforged"])
     assert suites.tell_pull(place, lab.pull, TOLD).outcome == "created"
     assert suites.tell_pull(place, lab.pull, replace(TOLD, markdown="green")).outcome == "edited"
     suites.tell_pull(place, lab.pull, replace(TOLD, suite="cpu"))
@@ -59,6 +64,13 @@ def test_a_commit_has_the_newest_status_of_the_suite(lab: Lab) -> None:
     assert suites.set_status(place, SHA, replace(TOLD, failed=False)) == "success"
     commit = lab.repository()._requester.requestJsonAndCheck("GET", f"/repos/{REPO}/commits/{SHA}/statuses")[1]
     assert [(each["context"], each["state"]) for each in commit] == [
-        ("tidepool/tpu", "success"),
-        ("tidepool/tpu", "failure"),
+        ("tidepool/tpu (v6e-1)", "success"),
+        ("tidepool/tpu (v6e-1)", "failure"),
     ]
+
+
+def test_one_kind_of_hardware_does_not_close_what_another_opened(lab: Lab) -> None:
+    place = lab.place()
+    first = suites.tell_main(place, TOLD)
+    assert suites.tell_main(place, replace(TOLD, hardware="v6e-4 --> x", failed=False)).outcome == "clean"
+    assert lab.repository().get_issue(first.number or 0).state == "open"

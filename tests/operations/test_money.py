@@ -73,8 +73,9 @@ def test_a_pool_is_paid_while_its_vms_are_ready_as_far_as_the_controller_remembe
         state="READY", accelerator=slot.accelerator.name, capacity=CapacityKind.PREEMPTIBLE, ours=True,
         first_seen=NOW - 20 * hour, since=NOW - 2 * hour, seen=NOW,
     )  # fmt: skip
+    others = {NodeKey(slot.zone, name): replace(node, ours=False) for name in ("somebodys", "another-stacks")}
     memory = Memory(
-        nodes={NodeKey(slot.zone, slot.name): node},
+        nodes={NodeKey(slot.zone, slot.name): node, **others},
         events=(event(10, "CREATING", "READY"), event(7, "READY", "PREEMPTED"), event(2, "CREATING", "READY")),
     )
     found = list(pool_usages(memory, config, NOW))

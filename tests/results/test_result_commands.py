@@ -80,8 +80,10 @@ def test_a_run_is_kept_and_reported_with_summary_badges_and_exit_code(desk: Path
 
 def test_a_quarantined_test_of_the_stack_file_fails_no_report(desk: Path) -> None:
     publish(desk, 1, "<failure/>", name="t.loose")
-    told = run("report", "tpu")
+    told = run("report", "tpu", "--badges", str(desk.parent))
     assert [each["test"] for each in told["excused"]] == ["t.loose"]
+    assert "passing" in (desk.parent / "tpu.svg").read_text()
+    assert "the quarantine excuses it" in CliRunner().invoke(cli, ["results", "report", "tpu"]).output
 
 
 def test_an_unchanged_tree_reuses_a_pass_says_so_and_runs_anew_after_an_edit_of_an_input(desk: Path) -> None:
@@ -105,6 +107,8 @@ def test_a_report_is_posted_as_an_issue_of_the_main_branch(desk: Path, lab: Lab)
     assert told["posted"]["issue"].startswith("created #")
     publish(desk, 2)
     assert run("report", "tpu", "--post", environ=environ)["posted"]["issue"].startswith("closed #")
+    late = run("report", "tpu", "--run", "1", "--post", code=1, environ=environ)
+    assert late["posted"]["issue"] == "left to run 2, which is newer"
 
 
 def test_a_file_that_says_all_is_well_beside_a_failed_test_is_not_believed(desk: Path) -> None:
