@@ -22,7 +22,7 @@ from infra.model import names
 from infra.model.catalogue import CapacityKind
 from infra.model.cost import HOURS_PER_MONTH, stack_cost
 from infra.model.facts import facts
-from infra.model.fleet import slots, window_slots
+from infra.model.fleet import every_slot
 from infra.model.run_records import day_records
 from infra.model.schema import StackConfig
 from infra.model.usage import MonthCost, Usage, month_bounds, month_cost
@@ -120,8 +120,7 @@ def pool_usages(memory: Memory, config: StackConfig, now: datetime) -> Iterator[
     The controller remembers VMs of others in its zones too; those cost this stack nothing.
     """
     shapes: Mapping[str, _Shape] = {
-        slot.name: _Shape(slot.pool.name, slot.pool.accelerator.name)
-        for slot in (*slots(config), *window_slots(config))
+        slot.name: _Shape(slot.pool.name, slot.pool.accelerator.name) for slot in every_slot(config)
     }
     capacities = {pool.name: pool.capacity.kind for pool in config.pools}
     changes = [each for each in memory.events if each.kind in (EventKind.LISTED, EventKind.STATE)]

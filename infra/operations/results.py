@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -17,8 +18,8 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from infra.fleet.google import Clients, clients
-from infra.fleet.records import Records
+from infra.fleet.google import clients
+from infra.fleet.records import Records, UnreadableRecordError
 from infra.github import suites
 from infra.github.client import PostingPlace
 from infra.github.suites import SuiteText
@@ -37,7 +38,7 @@ from infra.results.board import board
 from infra.results.flaky import Quarantined
 from infra.results.intake import MOST_BYTES, joined, read_coverage, read_junit, read_timing
 from infra.results.judge import Kind, Report, judge
-from infra.results.store import Folder, ResultStore
+from infra.results.store import INDEX, Folder, ResultStore
 from infra.results.suite_run import Outcome, ResultsError, SuiteRun, Test, document, mistakes
 
 STORE: Final = "TIDEPOOL_RESULTS"
@@ -55,14 +56,31 @@ class ResultBucket:
         return f"{_BUCKET}{self.records.bucket}"
 
     def read(self, name: str) -> bytes | None:
-        found = self.records.read(name)
+        with _readable(name):
+            found = self.records.read(name)
         return None if found is None else found.content
 
     def update(self, name: str, decide: Callable[[bytes | None], bytes]) -> None:
-        self.records.update(name, lambda body: json.loads(decide(None if body is None else document(body))))
+        with _readable(name):
+            self.records.update(name, lambda body: json.loads(decide(None if body is None else document(body))))
+
+    def replace(self, name: str, content: bytes) -> None:
+        standing = self.records.generation(name)
+        if self.records.replace(name, json.loads(content), generation=standing) is None:
+            raise ResultsError(f"{name} of {self.said} was written by another at the same moment; run it again")
 
     def names(self, prefix: str) -> Iterator[str]:
         return self.records.below(prefix)
+
+
+@contextmanager
+def _readable(name: str) -> Generator[None]:
+    """Say what to do about an object that is no JSON."""
+    try:
+        yield
+    except UnreadableRecordError as error:
+        again = "" if name == INDEX else "delete it, and "
+        raise ResultsError(f"{error}; {again}make the index anew with `./tidepool results rebuild`") from None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +100,8 @@ class ResultsPlace:
         return found.inputs if found else ()
 
 
-def open_results(where: str, cloud: CloudName | None = None, teller: Teller = SILENT) -> ResultsPlace:
+@contextmanager
+def open_results(where: str, cloud: CloudName | None = None, teller: Teller = SILENT) -> Generator[ResultsPlace]:
     """Results at `gs://BUCKET` or in a folder; where nothing is said, in the bucket of the stack that declares one.
 
     Where no stack does, in `results` below the home.
@@ -91,11 +110,12 @@ def open_results(where: str, cloud: CloudName | None = None, teller: Teller = SI
     found = where or (f"{_BUCKET}{config.results.bucket.name}" if config and config.results else "")
     if not found.startswith(_BUCKET):
         folder = Path(found) if found else workspace().home / "results"
-        return ResultsPlace(store=ResultStore(Folder(folder.absolute())), declared=config.results if config else None)
+        yield ResultsPlace(store=ResultStore(Folder(folder.absolute())), declared=config.results if config else None)
+        return
     session = open_cloud(cloud, teller)
-    google: Clients = clients(config.project if config else "", session.endpoint)
-    records = Records(google=google, bucket=found.removeprefix(_BUCKET))
-    return ResultsPlace(store=ResultStore(ResultBucket(records)), declared=config.results if config else None)
+    with clients(config.project if config else "", session.endpoint) as google:
+        records = Records(google=google, bucket=found.removeprefix(_BUCKET))
+        yield ResultsPlace(store=ResultStore(ResultBucket(records)), declared=config.results if config else None)
 
 
 def _declaring(where: str) -> StackConfig | None:

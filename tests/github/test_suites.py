@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
-from infra.github import suites
+import pytest
+
+from infra.github import issues, suites
 from infra.github.sticky import LONGEST
 from infra.github.suites import LABELS, SuiteText
 from tests.github.lab_repository import REPO, SHA, Lab
@@ -74,3 +77,15 @@ def test_one_kind_of_hardware_does_not_close_what_another_opened(lab: Lab) -> No
     first = suites.tell_main(place, TOLD)
     assert suites.tell_main(place, replace(TOLD, hardware="v6e-4 --> x", failed=False)).outcome == "clean"
     assert lab.repository().get_issue(first.number or 0).state == "open"
+
+
+def test_two_jobs_that_open_an_issue_at_once_leave_one_open(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    place, ours = lab.place(), issues._ours
+    first = suites.tell_main(place, TOLD)
+    early: list[list[Any]] = [[]]
+    # As a job that looked before the other had opened its issue.
+    monkeypatch.setattr(issues, "_ours", lambda *asked: early.pop() if early else ours(*asked))
+    second = suites.tell_main(place, TOLD)
+    states = [lab.repository().get_issue(each.number or 0).state for each in (first, second)]
+    assert second.outcome == "created"
+    assert states == ["closed", "open"]
