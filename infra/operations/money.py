@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from typing import Final
 
 from infra.fleet.controller import memory as memories
@@ -20,12 +21,12 @@ from infra.fleet.google import GoogleError
 from infra.fleet.records import Records
 from infra.model import names
 from infra.model.catalogue import CapacityKind
-from infra.model.cost import HOURS_PER_MONTH, stack_cost
 from infra.model.facts import facts
 from infra.model.fleet import every_slot
 from infra.model.run_records import day_records
 from infra.model.schema import StackConfig
 from infra.model.usage import MonthCost, Usage, month_bounds, month_cost
+from infra.model.week import standing
 from infra.operations.errors import Failure, Refusal
 from infra.operations.fleet.looks import open_fleet
 from infra.operations.ports import SILENT, CloudName, Teller
@@ -73,8 +74,14 @@ def _of_stack(
         now,
         priced=str(facts("prices")["as_of"]),
         budget=config.budget.usd_per_month if config.budget else None,
-        standing=stack_cost(config).amount.month / HOURS_PER_MONTH,
+        standing=declared_cost(config, now, end),
     )
+
+
+def declared_cost(config: StackConfig, begin: datetime, end: datetime) -> Decimal:
+    """US dollars of the VMs that pools have from one instant to another, in windows too; slices are not counted."""
+    rows = (each for pool in config.pools for each in standing(config, pool, begin, end))
+    return sum((each.usd or Decimal(0) for each in rows), Decimal(0)) if begin < end else Decimal(0)
 
 
 def _days(first: date, last: date) -> Iterator[date]:
@@ -131,9 +138,9 @@ def pool_usages(memory: Memory, config: StackConfig, now: datetime) -> Iterator[
         mine = [each for each in changes if (each.zone, each.subject) == key]
         deletes = [each for each in memory.events if each.subject == key.name and each.verb in _DELETING]
         shape = shapes.get(key.name) or _Shape("(not declared)", node.accelerator if node else "")
-        standing = [(node.since, now)] if node and node.state == _READY and not node.missing else []
-        past = [each for each in _past([*mine, *deletes]) if not standing or each[0] < standing[0][0]]
-        for start, end in [*past, *standing]:
+        present = [(node.since, now)] if node and node.state == _READY and not node.missing else []
+        past = [each for each in _past([*mine, *deletes]) if not present or each[0] < present[0][0]]
+        for start, end in [*past, *present]:
             yield Usage(
                 vm=key.name,
                 pool=shape.pool,

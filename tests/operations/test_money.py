@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -15,10 +16,12 @@ from infra.model import names
 from infra.model.catalogue import CapacityKind
 from infra.model.fleet import slots, window_slots
 from infra.model.run_records import RunVmRecord, day_body
-from infra.model.schema import Window
+from infra.model.schema import StackConfig, Window
 from infra.model.stack import load_stack
+from infra.model.usage import vm_cost
 from infra.operations.errors import Refusal
-from infra.operations.money import cost, pool_usages, run_usages
+from infra.operations.money import cost, declared_cost, pool_usages, run_usages
+from tests.model.given import parse, pool, stack_text
 from tests.synthetic_lab import the_lab
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -110,6 +113,23 @@ def test_a_vm_of_a_window_is_paid_by_its_pool_from_ready_until_it_was_deleted_an
     still = replace(gone, missing=0)
     (standing,) = pool_usages(Memory(nodes={NodeKey(slot.zone, slot.name): still}, events=night), config, NOW)
     assert standing.end == NOW
+
+
+def test_the_rest_of_a_month_costs_what_the_calendar_says_and_no_slices_of_a_cluster() -> None:
+    def lab(windows: str = "[]") -> StackConfig:
+        pools = pool(name="night", accelerator="v6e-1", zones="{us-central1-b: 0}", capacity="spot", windows=windows)
+        return parse(stack_text(pools=pools))
+
+    weekly = "[{name: week, start: 0 2 * * 1, duration: 2h, time_zone: UTC, adds: {us-central1-b: 1}}]"
+    hour = vm_cost("v6e-1", "us-central1-b", CapacityKind.SPOT, Decimal(3600))
+    end = datetime(2026, 12, 1, tzinfo=UTC)
+    assert hour is not None
+    assert declared_cost(lab(), NOW, end) == 0
+    assert declared_cost(lab(weekly), NOW, end) == 2 * 2 * hour, "the 23rd and the 30th"
+    assert declared_cost(lab(weekly), end, end) == 0
+    clustered = load_stack(the_lab(), "training", alone=True)
+    assert clustered.slices
+    assert declared_cost(clustered.model_copy(update={"pools": ()}), NOW, end) == 0
 
 
 @pytest.mark.parametrize("month", ["9999-12", "2026-13", "november"])
