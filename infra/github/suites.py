@@ -28,7 +28,8 @@ _ROOM: Final = 512
 class SuiteText:
     """What is told of a suite on one kind of hardware: what one breaks, another does not mend.
 
-    title: of the issue. status: one line. failed: whether somebody has to act.
+    title: of the issue. status: one line. failed: whether somebody has to act. link: of the
+    log, as `infra.results.suite_run` has it.
     """
 
     suite: str
@@ -48,7 +49,7 @@ class SuiteText:
 def tell_main(place: PostingPlace, told: SuiteText) -> Told:
     """Let the suite's issue say what is wrong on the main branch; closed when nothing is."""
     marker = f"<!-- tidepool:suite:{told.key} -->"
-    body = f"{marker}\n{_fitting(told.markdown)}\n\nThis issue follows the suite and closes by itself."
+    body = f"{marker}\n{_fitting(told)}\n\nThis issue follows the suite and closes by itself."
     text = IssueText(title=told.title, body=body) if told.failed else None
     with failures_told(f"telling of the suite {told.suite}"):
         return follow(place, marker, LABELS, text)
@@ -56,7 +57,7 @@ def tell_main(place: PostingPlace, told: SuiteText) -> Told:
 
 def tell_pull(place: PostingPlace, pull: int, told: SuiteText) -> Posted:
     """Let the pull request have one comment of the suite."""
-    return sticky.post(place, pull, _fitting(told.markdown), marker=f"<!-- tidepool:results:{told.key} -->")
+    return sticky.post(place, pull, _fitting(told), marker=f"<!-- tidepool:results:{told.key} -->")
 
 
 def set_status(place: PostingPlace, commit: str, told: SuiteText) -> STATE:
@@ -73,6 +74,7 @@ def set_status(place: PostingPlace, commit: str, told: SuiteText) -> STATE:
     return state
 
 
-def _fitting(markdown: str) -> str:
-    """Of what a stranger's tests may have named: without effect, and short enough."""
-    return cut(harmless(markdown), LONGEST - _ROOM)
+def _fitting(told: SuiteText) -> str:
+    """Of what a stranger's tests may have named: without effect, and short enough. The link is the workflow's own."""
+    log = f"[Log of the run](<{told.link}>)\n\n" if told.link else ""
+    return log + cut(harmless(told.markdown), LONGEST - _ROOM - len(log))

@@ -222,7 +222,7 @@ def post(github: PostingPlace, told: Report, *, main: str = "main") -> Posted:
         suite=run.suite,
         hardware=run.hardware,
         title=markdown.issue_title(told),
-        markdown=markdown.markdown(told),
+        markdown=markdown.markdown(told, linked=False),
         status=markdown.status_text(told),
         failed=told.failed,
         link=run.link,

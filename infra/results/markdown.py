@@ -18,12 +18,12 @@ _LONGEST: Final = 300
 _LONGEST_STATUS: Final = 140
 
 
-def markdown(report: Report) -> str:
-    """For a job's summary and a comment."""
+def markdown(report: Report, *, linked: bool = True) -> str:
+    """For a job's summary and a comment. linked: with a link to the log."""
     run = report.run
     parts = [f"### {prose(headline(report))}", ""]
     facts = [f"commit {code(run.commit[:12])}", f"run {code(run.run)}"]
-    facts += [f"[log]({run.link})"] if run.link else []
+    facts += [f"[log](<{run.link}>)"] if linked and run.link else []
     facts += [f"{prose(key)} {code(value)}" for key, value in sorted(run.versions.items())]
     parts += [" · ".join(facts), ""]
     told = [("Duration", duration(report)), ("Coverage", coverage(report))]

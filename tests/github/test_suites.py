@@ -60,6 +60,15 @@ def test_what_a_strangers_tests_are_called_has_no_effect_and_fits(lab: Lab) -> N
     assert "<img" not in body
 
 
+def test_the_log_is_a_link_whatever_the_tests_are_called(lab: Lab) -> None:
+    link = "https://github.com/lab/monorepo/actions/runs/1"
+    suites.tell_pull(lab.place(), lab.pull, replace(TOLD, markdown="[x](http://evil)" * 9_000, link=link))
+    ((_, body),) = lab.comments()
+    assert f"[Log of the run](<{link}>)" in body
+    assert "](http" not in body.replace(f"](<{link}>)", "")
+    assert len(body) <= LONGEST
+
+
 def test_a_commit_has_the_newest_status_of_the_suite(lab: Lab) -> None:
     lab.control.add_token("statuses", "github-actions[bot]", app=True, permissions={"statuses": "write"})
     place = replace(lab.place(), token="statuses")
