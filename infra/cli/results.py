@@ -50,7 +50,8 @@ def command() -> None:
 
 
 def _place(call: Invocation, store: str) -> ResultsPlace:
-    return operation.open_results(store, call.cloud, call.teller)
+    """Open until the command ends."""
+    return click.get_current_context().with_resource(operation.open_results(store, call.cloud, call.teller))
 
 
 def _told(suite: str, run: str, hardware: str, commit: str, at: datetime | None, more: Mapping[str, Any]) -> RunFacts:

@@ -48,17 +48,17 @@ def follow(
 
     unsure: nothing is known of a part of what was told last, so that an open issue stays open.
     """
-    known = _ours(place, marker, next(iter(looks)))
-    for extra in known[1:]:
-        if extra.state == "open":
-            _edit(place, extra, state="closed", state_reason="not_planned")
+    known = _only(place, marker, next(iter(looks)))
     if text is None:
         return Told("unchanged", known[0].number) if unsure and _is_open(known) else _close(place, known)
     if not known:
         for label, look in looks.items():
             labels.make(place, label, look)
         issue = {"title": text.title, "body": text.body, "labels": list(looks)}
-        return Told("created", _Issue.model_validate(place.ask("POST", "issues", issue).body).number)
+        made = _Issue.model_validate(place.ask("POST", "issues", issue).body).number
+        # Another job may have opened one too; GitHub's list may be late, and then the next report closes one.
+        first = next((each.number for each in _only(place, marker, next(iter(looks)))), made)
+        return Told("created", first)
     return _update(place, known[0], text)
 
 
@@ -83,6 +83,15 @@ def _update(place: PostingPlace, issue: _Issue, text: IssueText) -> Told:
     outcome = "updated" if issue.state == "open" else "reopened"
     _edit(place, issue, title=text.title, body=text.body, state="open")
     return Told(outcome, issue.number)
+
+
+def _only(place: PostingPlace, marker: str, label: str) -> list[_Issue]:
+    """Ours of a subject, of which the first alone stays open."""
+    known = _ours(place, marker, label)
+    for extra in known[1:]:
+        if extra.state == "open":
+            _edit(place, extra, state="closed", state_reason="not_planned")
+    return known
 
 
 def _ours(place: PostingPlace, marker: str, label: str) -> list[_Issue]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -18,26 +19,37 @@ LABELS: Final = {
 }
 STATE = Literal["success", "failure", "pending", "error"]
 _MOST_STATUS: Final = 140
+_OTHER: Final = re.compile(r"[^A-Za-z0-9._]+")
 _ROOM: Final = 512
 """For markers and what stands around the text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteText:
-    """What is told of a suite. title: of the issue. status: one line. failed: whether somebody has to act."""
+    """What is told of a suite on one kind of hardware: what one breaks, another does not mend.
+
+    title: of the issue. status: one line. failed: whether somebody has to act. link: of the
+    log, as `infra.results.suite_run` has it.
+    """
 
     suite: str
+    hardware: str
     title: str
     markdown: str
     status: str
     failed: bool
     link: str = ""
 
+    @property
+    def key(self) -> str:
+        """Of a hidden marker: of letters that end none."""
+        return f"{self.suite}:{_OTHER.sub('-', self.hardware)}"
+
 
 def tell_main(place: PostingPlace, told: SuiteText) -> Told:
     """Let the suite's issue say what is wrong on the main branch; closed when nothing is."""
-    marker = f"<!-- tidepool:suite:{told.suite} -->"
-    body = f"{marker}\n{_fitting(told.markdown)}\n\nThis issue follows the suite and closes by itself."
+    marker = f"<!-- tidepool:suite:{told.key} -->"
+    body = f"{marker}\n{_fitting(told)}\n\nThis issue follows the suite and closes by itself."
     text = IssueText(title=told.title, body=body) if told.failed else None
     with failures_told(f"telling of the suite {told.suite}"):
         return follow(place, marker, LABELS, text)
@@ -45,7 +57,7 @@ def tell_main(place: PostingPlace, told: SuiteText) -> Told:
 
 def tell_pull(place: PostingPlace, pull: int, told: SuiteText) -> Posted:
     """Let the pull request have one comment of the suite."""
-    return sticky.post(place, pull, _fitting(told.markdown), marker=f"<!-- tidepool:results:{told.suite} -->")
+    return sticky.post(place, pull, _fitting(told), marker=f"<!-- tidepool:results:{told.key} -->")
 
 
 def set_status(place: PostingPlace, commit: str, told: SuiteText) -> STATE:
@@ -53,7 +65,7 @@ def set_status(place: PostingPlace, commit: str, told: SuiteText) -> STATE:
     state: STATE = "failure" if told.failed else "success"
     body = {
         "state": state,
-        "context": f"tidepool/{told.suite}",
+        "context": f"tidepool/{told.suite} ({told.hardware})",
         "description": told.status[:_MOST_STATUS],
         **({"target_url": told.link} if told.link else {}),
     }
@@ -62,6 +74,7 @@ def set_status(place: PostingPlace, commit: str, told: SuiteText) -> STATE:
     return state
 
 
-def _fitting(markdown: str) -> str:
-    """Of what a stranger's tests may have named: without effect, and short enough."""
-    return cut(harmless(markdown), LONGEST - _ROOM)
+def _fitting(told: SuiteText) -> str:
+    """Of what a stranger's tests may have named: without effect, and short enough. The link is the workflow's own."""
+    log = f"[Log of the run](<{told.link}>)\n\n" if told.link else ""
+    return log + cut(harmless(told.markdown), LONGEST - _ROOM - len(log))

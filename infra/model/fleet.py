@@ -79,6 +79,11 @@ def window_slots(config: StackConfig) -> tuple[Slot, ...]:
     )
 
 
+def every_slot(config: StackConfig) -> tuple[Slot, ...]:
+    """Every slot, whether it stands all the time or in windows alone."""
+    return (*slots(config), *window_slots(config))
+
+
 def _after(pool: Pool, zone: str) -> range:
     standing = pool.zones[zone]
     return range(standing, standing + pool.added.get(zone, 0))

@@ -127,15 +127,15 @@ def month_cost(
 ) -> MonthCost:  # fmt: skip
     """What a month cost up to `now`, and what it will.
 
-    standing: US dollars an hour of the VMs that are declared to stand. The forecast has them for the rest of the month,
-    and runs as in the last seven days of this month, or in as many as it is old.
+    standing: US dollars of the VMs that are declared to stand from `now` to the month's end. The forecast has them, and
+    runs as in the last seven days of this month, or in as many as it is old.
     """
     start, end = month_bounds(month)
     until = min(max(now, start), end)
     cut = [clipped for each in usages if (clipped := _within(each, start, until)) is not None]
     total = _line("total", cut)
     hours = Decimal(str((end - until).total_seconds())) / _HOUR
-    ahead = hours * (standing + _lately([each for each in cut if each.run], start, until))
+    ahead = standing + hours * _lately([each for each in cut if each.run], start, until)
     return MonthCost(
         stack=stack,
         month=month,

@@ -10,28 +10,30 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from typing import Final
 
 from infra.fleet.controller import memory as memories
-from infra.fleet.controller.events import EventKind, FleetEvent
+from infra.fleet.controller.events import EventKind, FleetEvent, Result, Verb
 from infra.fleet.controller.keys import NodeKey
 from infra.fleet.controller.memory import Memory
 from infra.fleet.google import GoogleError
 from infra.fleet.records import Records
 from infra.model import names
 from infra.model.catalogue import CapacityKind
-from infra.model.cost import HOURS_PER_MONTH, stack_cost
 from infra.model.facts import facts
-from infra.model.fleet import slots
+from infra.model.fleet import every_slot
 from infra.model.run_records import day_records
 from infra.model.schema import StackConfig
 from infra.model.usage import MonthCost, Usage, month_bounds, month_cost
+from infra.model.week import standing
 from infra.operations.errors import Failure, Refusal
 from infra.operations.fleet.looks import open_fleet
 from infra.operations.ports import SILENT, CloudName, Teller
 from infra.operations.stacks.stack_file import known_stacks
 
 _READY: Final = "READY"
+_DELETING: Final = (Verb.DELETE, Verb.RECREATE)
 
 
 def cost(
@@ -46,7 +48,7 @@ def cost(
     asked = month or f"{at:%Y-%m}"
     try:
         start, end = month_bounds(asked)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise Refusal(f"--month {asked!r} is not a month; write it as {at:%Y-%m}") from None
     if start > at:
         raise Refusal(f"--month {asked} has not begun; `./tidepool explain STACK` says what is declared to cost")
@@ -72,8 +74,14 @@ def _of_stack(
         now,
         priced=str(facts("prices")["as_of"]),
         budget=config.budget.usd_per_month if config.budget else None,
-        standing=stack_cost(config).amount.month / HOURS_PER_MONTH,
+        standing=declared_cost(config, now, end),
     )
+
+
+def declared_cost(config: StackConfig, begin: datetime, end: datetime) -> Decimal:
+    """US dollars of the VMs that pools have from one instant to another, in windows too; slices are not counted."""
+    rows = (each for pool in config.pools for each in standing(config, pool, begin, end))
+    return sum((each.usd or Decimal(0) for each in rows), Decimal(0)) if begin < end else Decimal(0)
 
 
 def _days(first: date, last: date) -> Iterator[date]:
@@ -114,19 +122,25 @@ def _pool_usages(records: Records, config: StackConfig, now: datetime) -> Iterat
 
 
 def pool_usages(memory: Memory, config: StackConfig, now: datetime) -> Iterator[Usage]:
-    """VMs of pools that stand READY, and those that did, as far as changes of their state are remembered."""
+    """VMs of pools that stand READY, and those that did, as far as changes of their state are remembered.
+
+    The controller remembers VMs of others in its zones too; those cost this stack nothing.
+    """
     shapes: Mapping[str, _Shape] = {
-        slot.name: _Shape(slot.pool.name, slot.pool.accelerator.name) for slot in slots(config)
+        slot.name: _Shape(slot.pool.name, slot.pool.accelerator.name) for slot in every_slot(config)
     }
     capacities = {pool.name: pool.capacity.kind for pool in config.pools}
     changes = [each for each in memory.events if each.kind in (EventKind.LISTED, EventKind.STATE)]
-    keys = {*memory.nodes, *(NodeKey(each.zone, each.subject) for each in changes)}
+    mine_now = {key: node for key, node in memory.nodes.items() if node.ours}
+    keys = {*mine_now, *(NodeKey(each.zone, each.subject) for each in changes)}
     for key in sorted(keys):
-        node = memory.nodes.get(key)
+        node = mine_now.get(key)
         mine = [each for each in changes if (each.zone, each.subject) == key]
+        deletes = [each for each in memory.events if each.subject == key.name and each.verb in _DELETING]
         shape = shapes.get(key.name) or _Shape("(not declared)", node.accelerator if node else "")
-        standing = [(node.since, now)] if node and node.state == _READY else []
-        for start, end in [*_past(mine), *standing]:
+        present = [(node.since, now)] if node and node.state == _READY and not node.missing else []
+        past = [each for each in _past([*mine, *deletes]) if not present or each[0] < present[0][0]]
+        for start, end in [*past, *present]:
             yield Usage(
                 vm=key.name,
                 pool=shape.pool,
@@ -139,11 +153,20 @@ def pool_usages(memory: Memory, config: StackConfig, now: datetime) -> Iterator[
 
 
 def _past(changes: Iterable[FleetEvent]) -> Iterator[tuple[datetime, datetime]]:
-    """The times in which a node was READY and is no more."""
+    """The times in which a node was READY and is no more.
+
+    Of one whose window is over no later change of state is remembered: it ends where its deletion was decided, unless
+    that came to nothing.
+    """
     since: datetime | None = None
+    gone: datetime | None = None
     for event in sorted(changes, key=lambda each: each.at):
+        if event.verb is not None:
+            gone = event.at if event.kind is EventKind.DECIDED or event.result is Result.DEFERRED else None
+        elif since is not None and (gone or event.before == _READY):
+            yield since, gone or event.at
+            since = gone = None
         if event.state == _READY:
-            since = event.at
-        elif event.before == _READY and since is not None:
-            yield since, event.at
-            since = None
+            since, gone = event.at, None
+    if since is not None and gone is not None:
+        yield since, gone

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -17,8 +18,8 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from infra.fleet.google import Clients, clients
-from infra.fleet.records import Records
+from infra.fleet.google import clients
+from infra.fleet.records import Records, UnreadableRecordError
 from infra.github import suites
 from infra.github.client import PostingPlace
 from infra.github.suites import SuiteText
@@ -30,14 +31,14 @@ from infra.operations.session import open_cloud
 from infra.operations.stacks.stack_file import known_stacks, stack_file
 from infra.operations.workspace import workspace
 from infra.pages import health
-from infra.pages.badge import badge
+from infra.pages.badge import Tone, badge
 from infra.results import cache, markdown
 from infra.results.bench import Figures, figures
 from infra.results.board import board
 from infra.results.flaky import Quarantined
 from infra.results.intake import MOST_BYTES, joined, read_coverage, read_junit, read_timing
-from infra.results.judge import Report, judge
-from infra.results.store import Folder, ResultStore
+from infra.results.judge import Kind, Report, judge
+from infra.results.store import INDEX, Folder, ResultStore
 from infra.results.suite_run import Outcome, ResultsError, SuiteRun, Test, document, mistakes
 
 STORE: Final = "TIDEPOOL_RESULTS"
@@ -55,14 +56,31 @@ class ResultBucket:
         return f"{_BUCKET}{self.records.bucket}"
 
     def read(self, name: str) -> bytes | None:
-        found = self.records.read(name)
+        with _readable(name):
+            found = self.records.read(name)
         return None if found is None else found.content
 
     def update(self, name: str, decide: Callable[[bytes | None], bytes]) -> None:
-        self.records.update(name, lambda body: json.loads(decide(None if body is None else document(body))))
+        with _readable(name):
+            self.records.update(name, lambda body: json.loads(decide(None if body is None else document(body))))
+
+    def replace(self, name: str, content: bytes) -> None:
+        standing = self.records.generation(name)
+        if self.records.replace(name, json.loads(content), generation=standing) is None:
+            raise ResultsError(f"{name} of {self.said} was written by another at the same moment; run it again")
 
     def names(self, prefix: str) -> Iterator[str]:
         return self.records.below(prefix)
+
+
+@contextmanager
+def _readable(name: str) -> Generator[None]:
+    """Say what to do about an object that is no JSON."""
+    try:
+        yield
+    except UnreadableRecordError as error:
+        again = "" if name == INDEX else "delete it, and "
+        raise ResultsError(f"{error}; {again}make the index anew with `./tidepool results rebuild`") from None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +100,8 @@ class ResultsPlace:
         return found.inputs if found else ()
 
 
-def open_results(where: str, cloud: CloudName | None = None, teller: Teller = SILENT) -> ResultsPlace:
+@contextmanager
+def open_results(where: str, cloud: CloudName | None = None, teller: Teller = SILENT) -> Generator[ResultsPlace]:
     """Results at `gs://BUCKET` or in a folder; where nothing is said, in the bucket of the stack that declares one.
 
     Where no stack does, in `results` below the home.
@@ -91,11 +110,12 @@ def open_results(where: str, cloud: CloudName | None = None, teller: Teller = SI
     found = where or (f"{_BUCKET}{config.results.bucket.name}" if config and config.results else "")
     if not found.startswith(_BUCKET):
         folder = Path(found) if found else workspace().home / "results"
-        return ResultsPlace(store=ResultStore(Folder(folder.absolute())), declared=config.results if config else None)
+        yield ResultsPlace(store=ResultStore(Folder(folder.absolute())), declared=config.results if config else None)
+        return
     session = open_cloud(cloud, teller)
-    google: Clients = clients(config.project if config else "", session.endpoint)
-    records = Records(google=google, bucket=found.removeprefix(_BUCKET))
-    return ResultsPlace(store=ResultStore(ResultBucket(records)), declared=config.results if config else None)
+    with clients(config.project if config else "", session.endpoint) as google:
+        records = Records(google=google, bucket=found.removeprefix(_BUCKET))
+        yield ResultsPlace(store=ResultStore(ResultBucket(records)), declared=config.results if config else None)
 
 
 def _declaring(where: str) -> StackConfig | None:
@@ -121,7 +141,7 @@ class RunFacts:
     """What of a run its files do not say. Texts as `infra.results.suite_run.SuiteRun` has them.
 
     commit: empty for the checkout's own. at: when it began. more: `waited`, `vm`, `zone`, `versions`, `link`, `branch`,
-    `pull`, `ended`, `seconds`: what is given there wins over the files.
+    `pull`, `seconds`: what is given there wins over the files.
     """
 
     suite: str
@@ -145,8 +165,10 @@ def publish(place: ResultsPlace, facts: RunFacts, files: RunFiles) -> SuiteRun:
         said["coverage"] = read_coverage(_bytes(files.coverage), files.coverage.name)
     found = joined(tests)
     outcomes = {test.outcome for test in found}
-    ended = "passed" if Outcome.FAILED not in outcomes and outcomes & {Outcome.PASSED, Outcome.FLAKY} else "failed"
-    body = {"ended": ended, "seconds": sum(test.seconds for test in found), **said, **facts.more}
+    passed = Outcome.FAILED not in outcomes and outcomes & {Outcome.PASSED, Outcome.FLAKY}
+    # A file that says that all is well, beside a test that failed, is not believed.
+    ended = "passed" if passed and said.pop("ended", "passed") == "passed" else "failed"
+    body = {"seconds": sum(test.seconds for test in found), **said, **facts.more, "ended": ended}
     run = _made(place, facts, {**body, "tests": found})
     place.store.keep(run)
     return run
@@ -158,7 +180,7 @@ def reuse(place: ResultsPlace, facts: RunFacts) -> SuiteRun | None:
         raise Refusal(f"tidepool:results declares no inputs of the suite {facts.suite}, so nothing stands for a run")
     asked = _made(place, facts, {"ended": "passed", "seconds": 0.0, **facts.more})
     known = place.store.by_inputs(asked.suite, asked.inputs, asked.hardware)
-    found = cache.reusable(known, asked.versions)
+    found = cache.reusable(known, asked.versions, asked.pull)
     if found is None:
         return None
     kept = found.model_copy(
@@ -191,23 +213,31 @@ class Posted(JsonShape):
 
 
 def post(github: PostingPlace, told: Report, *, main: str = "main") -> Posted:
-    """Let GitHub show a report: on the main branch the suite's issue, on a pull request its comment and the status."""
-    run = told.run
+    """Let GitHub show a report: on the main branch the suite's issue, on a pull request its comment and the status.
+
+    What a newer run has said already stands: jobs end in any order.
+    """
+    run, newer = told.run, told.newer
     text = SuiteText(
         suite=run.suite,
+        hardware=run.hardware,
         title=markdown.issue_title(told),
-        markdown=markdown.markdown(told),
+        markdown=markdown.markdown(told, linked=False),
         status=markdown.status_text(told),
         failed=told.failed,
         link=run.link,
     )
-    if run.pull is not None:
-        done = Posted(comment=suites.tell_pull(github, run.pull, text).outcome)
-        return replace(done, status=suites.set_status(github, run.commit, text))
-    if run.branch != main:
-        return Posted(status=suites.set_status(github, run.commit, text))
-    told_issue = suites.tell_main(github, text)
-    return Posted(issue=f"{told_issue.outcome}{f' #{told_issue.number}' if told_issue.number else ''}")
+    left = f"left to run {newer.run}, which is newer" if newer else ""
+    if run.pull is None and run.branch == main:
+        if left:
+            return Posted(issue=left)
+        followed = suites.tell_main(github, text)
+        return Posted(issue=f"{followed.outcome}{f' #{followed.number}' if followed.number else ''}")
+    overtaken = newer is not None and newer.commit == run.commit
+    status = left if overtaken else suites.set_status(github, run.commit, text)
+    if run.pull is None:
+        return Posted(status=status)
+    return Posted(comment=left or suites.tell_pull(github, run.pull, text).outcome, status=status)
 
 
 def write_outputs(told: Report, summary: Path | None, badges: Path | None) -> list[Path]:
@@ -219,13 +249,22 @@ def write_outputs(told: Report, summary: Path | None, badges: Path | None) -> li
         return []
     badges.mkdir(parents=True, exist_ok=True)
     run = told.run
-    state = ("failing", "bad") if not run.green else ("slower", "warning") if told.failed else ("passing", "good")
-    made = {f"{run.suite}.svg": badge(run.suite, *state)}
+    made = {f"{run.suite}.svg": badge(run.suite, *_state(told))}
     if run.coverage is not None:
         made[f"{run.suite}-coverage.svg"] = badge("coverage", f"{run.coverage:.0f} %", "muted")
     for name, svg in made.items():
         (badges / name).write_text(svg, encoding="utf-8")
     return [badges / name for name in sorted(made)]
+
+
+def _state(told: Report) -> tuple[str, Tone]:
+    """What a badge says: the first finding that fails, in its own word."""
+    first = next((finding.kind for finding in told.findings if finding.fails), None)
+    if first is None:
+        return "passing", "good"
+    if first is Kind.BROKEN:
+        return "failing", "bad"
+    return {Kind.COVERAGE: "less coverage", Kind.EXPIRED: "quarantine over"}.get(first, first.value), "warning"
 
 
 def _made(place: ResultsPlace, facts: RunFacts, body: Mapping[str, Any]) -> SuiteRun:

@@ -182,9 +182,9 @@ def _rows(
 
 def _state(suite: SuiteBoard) -> tuple[str, str]:
     """A tone, and the same in a word."""
-    if not suite.report.run.green:
+    if suite.report.ended == "failed":
         return "bad", "✕ failed"
-    if suite.report.failed:
+    if suite.report.failed or suite.report.ended == "excused":
         return "warning", "▲ look at it"
     return "good", "■ passed"
 

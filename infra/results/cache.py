@@ -28,12 +28,14 @@ def inputs_digest(files: Iterable[tuple[str, str]], globs: Sequence[str]) -> str
     return hashlib.sha256("".join(named).encode()).hexdigest()
 
 
-def reusable(runs: Iterable[SuiteRun], versions: Mapping[str, str]) -> SuiteRun | None:
+def reusable(runs: Iterable[SuiteRun], versions: Mapping[str, str], pull: int | None = None) -> SuiteRun | None:
     """The newest of these runs, all of the same inputs and hardware, whose pass proves this one; None where none does.
 
     Where any of them failed, or a test was flaky, none does: the files do not decide how the suite ends.
+    pull: of which pull request this run is. What another one says is a stranger's word, and is left out.
     """
-    same = [each for each in runs if each.versions == dict(versions) and not each.reused]
+    known = (each for each in runs if each.pull in (None, pull))
+    same = [each for each in known if each.versions == dict(versions) and not each.reused]
     if any(not each.green or each.named(Outcome.FLAKY, Outcome.FAILED) for each in same):
         return None
     return max(same, key=lambda each: each.at, default=None)

@@ -8,6 +8,7 @@ https://docs.python.org/3/library/xml.html#xml-security, read 2026-11.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable
 from typing import Any, Final
@@ -16,6 +17,7 @@ from xml.parsers import expat
 
 import junitparser
 from junitparser.junitparser import JUnitXmlError
+from pydantic import ValidationError
 
 from infra.results.suite_run import (
     LONGEST_MESSAGE,
@@ -24,6 +26,7 @@ from infra.results.suite_run import (
     Outcome,
     ResultsError,
     Test,
+    mistakes,
     shortened,
 )
 
@@ -37,10 +40,13 @@ def read_junit(content: bytes, name: str) -> tuple[Test, ...]:
     check_xml(content, name)
     try:
         document = junitparser.JUnitXml.fromstring(content)
+        suites = [document] if isinstance(document, junitparser.TestSuite) else list(document)
+        tests = [_test(case) for suite in suites for case in _cases(suite)]
+    except ValidationError as wrong:
+        raise ResultsError(f"{name} has a test that cannot be kept: {mistakes(wrong)}; write it anew") from None
     except (JUnitXmlError, ValueError, ET.ParseError) as wrong:
         raise ResultsError(f"{name} is not JUnit XML: {shortened(str(wrong), 200)}") from None
-    suites = [document] if isinstance(document, junitparser.TestSuite) else list(document)
-    return joined(_test(case) for suite in suites for case in _cases(suite))
+    return joined(tests)
 
 
 def _cases(suite: Any) -> Iterable[Any]:
@@ -50,7 +56,8 @@ def _cases(suite: Any) -> Iterable[Any]:
 
 
 def _test(case: Any) -> Test:
-    whole = f"{case.classname}.{case.name}" if case.classname else str(case.name)
+    whole = ".".join(part for part in (case.classname, case.name) if part and part.strip())
+    name = _named(whole) or "(without a name)"
     seconds = max(float(case.time or 0.0), 0.0)
     known = {type(each): each for each in case.result}
     for kind, outcome in (
@@ -61,12 +68,21 @@ def _test(case: Any) -> Test:
         if kind in known:
             said = f"{known[kind].message or ''}\n{known[kind].text or ''}"
             return Test(
-                name=shortened(whole, LONGEST_NAME),
+                name=name,
                 outcome=outcome,
                 seconds=seconds,
                 message=shortened(said, LONGEST_MESSAGE),
             )
-    return Test(name=shortened(whole, LONGEST_NAME), outcome=Outcome.PASSED, seconds=seconds)
+    return Test(name=name, outcome=Outcome.PASSED, seconds=seconds)
+
+
+def _named(whole: str) -> str:
+    """A test's name on one line. One that is cut ends with a digest of the whole, or two tests would become one."""
+    line = " ".join(whole.split())
+    if len(line) <= LONGEST_NAME:
+        return shortened(line, LONGEST_NAME)
+    digest = hashlib.sha256(line.encode("utf-8", errors="replace")).hexdigest()[:8]
+    return f"{shortened(line, LONGEST_NAME - len(digest) - 1)} {digest}"
 
 
 def joined(tests: Iterable[Test]) -> tuple[Test, ...]:
@@ -99,7 +115,7 @@ def read_coverage(content: bytes, name: str) -> float:
         percent = 100 * (
             int(covered) / int(valid) if valid and covered and int(valid) else float(root.get("line-rate", ""))
         )
-    except ValueError:
+    except (ValueError, OverflowError):
         raise ResultsError(f"{name} says neither lines-covered and lines-valid nor a line-rate") from None
     if not 0 <= percent <= 100:
         raise ResultsError(f"{name} says that {percent:.1f} % of lines are covered")
@@ -115,7 +131,9 @@ def read_timing(content: bytes, name: str) -> dict[str, Any]:
         tests = said["tests"]
         found = tuple(
             Test(
-                name=shortened(each, LONGEST_NAME), outcome=Outcome(told["outcome"]), seconds=max(told["seconds"], 0.0)
+                name=_named(each),
+                outcome=Outcome(told["outcome"]),
+                seconds=max(told["seconds"], 0.0),
             )
             for each, told in sorted(tests.items())
         )

@@ -54,7 +54,8 @@ class Report(CamelShape):
     """What is told of one run. verdict: of its duration, None where it was not green or nothing ran.
 
     since: the first slow run and the last usual one before it, where the suite is slower. coverage_change: points, None
-    where nothing is known before it. excused: failures that a quarantine excuses.
+    where nothing is known before it. excused: failures that a quarantine excuses. newer: the newest run of the same
+    branch, or pull request, and hardware, where this one is not.
     """
 
     JSON = (
@@ -71,6 +72,14 @@ class Report(CamelShape):
     coverage_change: float | None
     flaky: tuple[Flaky, ...]
     excused: tuple[Quarantined, ...]
+    newer: SuiteRun | None = None
+
+    @property
+    def ended(self) -> str:
+        """`passed`, `failed`, or `excused`, where a quarantine excuses every failure."""
+        if self.run.green:
+            return self.run.ended
+        return "failed" if any(finding.kind is Kind.BROKEN for finding in self.findings) else "excused"
 
     @property
     def failed(self) -> bool:
@@ -79,26 +88,37 @@ class Report(CamelShape):
 
 def comparable(run: SuiteRun, past: Sequence[SuiteRun], main: str) -> list[SuiteRun]:
     """The green runs of the main branch before this one, on the same hardware with the same versions."""
+    return [each for each in _alike(run, past) if each.branch == main and each.pull is None]
+
+
+def _alike(run: SuiteRun, past: Sequence[SuiteRun]) -> list[SuiteRun]:
     return [
         each
         for each in past
         if each.green
         and not each.reused
-        and each.branch == main
-        and each.pull is None
         and (each.suite, each.hardware, each.versions) == (run.suite, run.hardware, run.versions)
         and (each.at, each.run) < (run.at, run.run)
     ]
+
+
+def _newer(run: SuiteRun, runs: Sequence[SuiteRun]) -> SuiteRun | None:
+    place = (run.branch, run.pull, run.hardware)
+    after = [each for each in runs if (each.branch, each.pull, each.hardware) == place]
+    newest = max(after, key=lambda each: (each.at, each.run), default=run)
+    return newest if (newest.at, newest.run) > (run.at, run.run) else None
 
 
 def judge(
     run: SuiteRun, past: Sequence[SuiteRun], quarantine: Sequence[Quarantined], now: datetime, *, main: str = "main"
 ) -> Report:
     """What is told of a run. past: runs of its suite, oldest first, whether or not it is among them."""
-    before = [each for each in past if each.run != run.run and each.at <= run.at]
+    # Runs of other pull requests are strangers': what they say of a test is said of this tree by nobody.
+    known = [each for each in past if each.run != run.run and each.pull in (None, run.pull)]
+    before = [each for each in known if each.at <= run.at]
     alike = comparable(run, before, main)
     # Of a pull request, its own runs stand behind those of the main branch: one run alone proves nothing there either.
-    own = [each for each in before if run.pull is not None and each.pull == run.pull and each.green and not each.reused]
+    own = [each for each in _alike(run, before) if run.pull is not None and each.pull == run.pull]
     series = [*alike, *own, run]
     judged = run.green and not run.reused
     verdict = timing.latest([each.seconds for each in series]) if judged else None
@@ -106,10 +126,12 @@ def judge(
     loose = flaky.flaky_tests([*before, run], now)
     change = _coverage_change(run, alike)
     slow, usual = _ends(series, verdict)
+    broken = _broken(run, before, failing, excused)
     findings = (
-        *_broken(run, before, failing, excused),
+        *broken,
         *_slower(run, series, verdict),
-        *_coverage(run, change),
+        # Tests that ended early cover less.
+        *(() if broken else _coverage(run, change)),
         *(_over(each) for each in expired),
         *(_loose(run, each, quarantine) for each in loose if each.last == run.at),
     )
@@ -122,6 +144,7 @@ def judge(
         coverage_change=change,
         flaky=loose,
         excused=tuple(excused),
+        newer=_newer(run, known),
     )
 
 
@@ -137,7 +160,8 @@ def _broken(
 ) -> list[RunFinding]:
     if run.green or (excused and not failing):
         return []
-    same = [each for each in before if each.branch == run.branch and each.hardware == run.hardware]
+    place = (run.branch, run.pull, run.hardware)
+    same = [each for each in before if (each.branch, each.pull, each.hardware) == place]
     green = next((each.commit for each in reversed(same) if each.green), None)
     span = f"; it passed last at {green[:12]}: `git bisect start {run.commit[:12]} {green[:12]}`" if green else ""
     if not failing:

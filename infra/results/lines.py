@@ -12,7 +12,8 @@ def headline(report: Report) -> str:
     if run.reused:
         return f"{run.suite}: {run.ended}; nothing ran: the inputs are those of run {run.reused}, which {run.ended}"
     counted = f", {len(run.tests)} tests" if run.tests else ""
-    return f"{run.suite}: {run.ended} in {run.seconds:.0f} s on {run.hardware}{counted}"
+    ended = "failed, and the quarantine excuses it," if report.ended == "excused" else run.ended
+    return f"{run.suite}: {ended} in {run.seconds:.0f} s on {run.hardware}{counted}"
 
 
 def duration(report: Report) -> str:
@@ -35,7 +36,8 @@ def lines(report: Report) -> list[str]:
     told += [f"  duration: {duration(report)}"] if duration(report) else []
     told += [f"  coverage: {coverage(report)}"] if coverage(report) else []
     for finding in report.findings:
-        told += [f"  {finding.kind}: {finding.subject}: {' '.join(finding.says.split())}", f"    next: {finding.next}"]
+        said = " ".join(f"{finding.subject}: {finding.says}".split())
+        told += [f"  {finding.kind}: {said}", f"    next: {finding.next}"]
     told += [
         f"  quarantined until {each.expires}: {each.test} failed ({each.owner}: {each.reason})"
         for each in report.excused

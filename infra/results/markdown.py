@@ -18,13 +18,13 @@ _LONGEST: Final = 300
 _LONGEST_STATUS: Final = 140
 
 
-def markdown(report: Report) -> str:
-    """For a job's summary and a comment."""
+def markdown(report: Report, *, linked: bool = True) -> str:
+    """For a job's summary and a comment. linked: with a link to the log."""
     run = report.run
     parts = [f"### {prose(headline(report))}", ""]
     facts = [f"commit {code(run.commit[:12])}", f"run {code(run.run)}"]
-    facts += [f"[log]({run.link})"] if run.link else []
-    facts += [f"{key} {code(value)}" for key, value in sorted(run.versions.items())]
+    facts += [f"[log](<{run.link}>)"] if linked and run.link else []
+    facts += [f"{prose(key)} {code(value)}" for key, value in sorted(run.versions.items())]
     parts += [" · ".join(facts), ""]
     told = [("Duration", duration(report)), ("Coverage", coverage(report))]
     parts += [f"- {name}: {text}" for name, text in told if text]
@@ -76,7 +76,7 @@ def issue_title(report: Report) -> str:
     said = ", ".join(
         f"{count} {words[kind]}" if kind in ("broken", "expired") else words[kind] for kind, count in counts.items()
     )
-    return f"Suite {report.run.suite}: {said}"
+    return f"Suite {report.run.suite} on {report.run.hardware}: {said}"
 
 
 def status_text(report: Report) -> str:

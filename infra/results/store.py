@@ -38,6 +38,10 @@ class ResultObjects(Protocol):
         """Replace it by what `decide` makes of what stands there, so that no other writer's change is lost."""
         ...
 
+    def replace(self, name: str, content: bytes) -> None:
+        """Write it over whatever stands there, be it readable or not."""
+        ...
+
     def names(self, prefix: str) -> Iterator[str]:
         """The names of the objects below a prefix, in no order."""
         ...
@@ -71,6 +75,9 @@ class Folder:
                 beside.write(content)
             Path(beside.name).chmod(0o644)
             Path(beside.name).replace(path)
+
+    def replace(self, name: str, content: bytes) -> None:
+        self.update(name, lambda _: content)
 
     def names(self, prefix: str) -> Iterator[str]:
         start = self.root / prefix
@@ -129,7 +136,7 @@ class ResultStore:
                 if run.object_name != name:
                     raise ResultsError(f"{name} holds the run of {run.object_name}; move it there and rebuild again")
                 lines.append(_line(run))
-        self.objects.update(INDEX, lambda _: _written(lines))
+        self.objects.replace(INDEX, _written(lines))
         return len(lines)
 
     def _index(self) -> list[dict[str, Any]]:
@@ -146,7 +153,7 @@ def _lines(content: bytes | None) -> list[dict[str, Any]]:
     try:
         return [{name: each[name] for name in ("object", *_TOLD)} for each in json.loads(content)["runs"]]
     except (ValueError, KeyError, TypeError):
-        raise ResultsError(f"{INDEX} cannot be read; make it anew with `results publish --rebuild`") from None
+        raise ResultsError(f"{INDEX} cannot be read; make it anew with `./tidepool results rebuild`") from None
 
 
 def _without(lines: Sequence[dict[str, Any]], run: SuiteRun) -> Iterator[dict[str, Any]]:

@@ -141,7 +141,7 @@ def mistakes(wrong: ValidationError) -> str:
     return "; ".join(told[:5]) + more
 
 
-_SURROGATES: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+_SURROGATES: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def shortened(text: str, most: int) -> str:

@@ -74,7 +74,7 @@ def test_the_forecast_has_runs_as_lately_and_what_is_declared_to_stand() -> None
     nights = [usage(day) for day in range(1, 16)]
     found = month_cost("nightly", "2026-11", nights, now, priced="2026-08")
     assert found.forecast == pytest.approx(30 * PRICE / 12)
-    standing = month_cost("nightly", "2026-11", nights, now, priced="x", standing=Decimal(1), budget=Decimal(100))
+    standing = month_cost("nightly", "2026-11", nights, now, priced="x", standing=Decimal(15 * 24), budget=Decimal(100))
     assert standing.forecast == pytest.approx(30 * PRICE / 12 + 15 * 24)
     assert standing.over_budget
 

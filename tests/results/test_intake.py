@@ -69,6 +69,25 @@ def test_texts_of_strangers_are_cut_and_have_no_control_characters() -> None:
     assert (len(test.name), len(test.message)) == (LONGEST_NAME, LONGEST_MESSAGE)
 
 
+@pytest.mark.parametrize("seconds", ["abc", "nan", "inf", "1e300"])
+def test_a_time_that_is_none_is_refused_by_name(seconds: str) -> None:
+    with pytest.raises(ResultsError, match=r"^junit\.xml "):
+        read_junit(f'<testsuite><testcase name="a" time="{seconds}"/></testsuite>'.encode(), "junit.xml")
+
+
+def test_a_name_is_one_line_and_a_test_without_one_has_a_word_for_it() -> None:
+    xml = b'<testsuite><testcase name="a&#10;::error::b&#x85;c"/><testcase name=" "/><testcase/></testsuite>'
+    assert [test.name for test in read_junit(xml, "x")] == ["(without a name)", "a ::error::b c"]
+    body = b'{"ok": true, "seconds": 1, "tests": {"a\\n::error::b": {"seconds": 1, "outcome": "passed"}}}'
+    assert [test.name for test in read_timing(body, "t.json")["tests"]] == ["a ::error::b"]
+
+
+def test_two_tests_whose_long_names_end_differently_stay_two() -> None:
+    long = "n" * LONGEST_NAME
+    xml = f'<testsuite><testcase name="{long}1"><failure/></testcase><testcase name="{long}2"/></testsuite>'
+    assert {test.outcome for test in read_junit(xml.encode(), "x")} == {Outcome.FAILED, Outcome.PASSED}
+
+
 def test_coverage_is_that_of_lines_and_the_dtd_of_coverage_py_is_not_fetched() -> None:
     doctype = b"<!DOCTYPE coverage SYSTEM 'http://cobertura.sourceforge.net/xml/coverage-04.dtd'>"
     assert read_coverage(doctype + b'<coverage lines-valid="8" lines-covered="6" line-rate="0.1"/>', "c.xml") == 75
@@ -77,6 +96,7 @@ def test_coverage_is_that_of_lines_and_the_dtd_of_coverage_py_is_not_fetched() -
         b"<coverage/>",
         b"<other/>",
         b'<coverage line-rate="7"/>',
+        b'<coverage lines-valid="1" lines-covered="1' + b"0" * 400 + b'"/>',
         b'<!DOCTYPE c [<!ENTITY a "b">]><coverage/>',
     ):
         with pytest.raises(ResultsError):

@@ -80,8 +80,10 @@ def test_a_run_is_kept_and_reported_with_summary_badges_and_exit_code(desk: Path
 
 def test_a_quarantined_test_of_the_stack_file_fails_no_report(desk: Path) -> None:
     publish(desk, 1, "<failure/>", name="t.loose")
-    told = run("report", "tpu")
+    told = run("report", "tpu", "--badges", str(desk.parent))
     assert [each["test"] for each in told["excused"]] == ["t.loose"]
+    assert "passing" in (desk.parent / "tpu.svg").read_text()
+    assert "the quarantine excuses it" in CliRunner().invoke(cli, ["results", "report", "tpu"]).output
 
 
 def test_an_unchanged_tree_reuses_a_pass_says_so_and_runs_anew_after_an_edit_of_an_input(desk: Path) -> None:
@@ -105,6 +107,20 @@ def test_a_report_is_posted_as_an_issue_of_the_main_branch(desk: Path, lab: Lab)
     assert told["posted"]["issue"].startswith("created #")
     publish(desk, 2)
     assert run("report", "tpu", "--post", environ=environ)["posted"]["issue"].startswith("closed #")
+    late = run("report", "tpu", "--run", "1", "--post", code=1, environ=environ)
+    assert late["posted"]["issue"] == "left to run 2, which is newer"
+
+
+def test_a_file_that_says_all_is_well_beside_a_failed_test_is_not_believed(desk: Path) -> None:
+    failed = {"ok": True, "seconds": 3, "tests": {"t.a": {"outcome": "failed", "seconds": 3}}}
+    (desk.parent / "timing.json").write_text(json.dumps(failed))
+    told = run(
+        "publish", "tpu", "--run", "1", "--hardware", "v6e-1", "--branch", "main",
+        "--timing", str(desk.parent / "timing.json"),
+    )  # fmt: skip
+    assert told["ended"] == "failed"
+    (finding,) = run("report", "tpu", code=1)["findings"]
+    assert (finding["kind"], finding["subject"]) == ("broken", "t.a")
 
 
 def test_hostile_results_are_refused_in_one_sentence(desk: Path) -> None:

@@ -125,6 +125,35 @@ def test_one_slow_run_of_a_pull_request_proves_nothing_and_three_do() -> None:
     assert kinds(judge(own[2], [*runs, *own], (), NOW)) == [Kind.SLOWER]
 
 
+def test_runs_of_a_pull_request_on_other_hardware_are_not_its_own_series() -> None:
+    runs = nights(noise(30))
+    others = [made(40 + at, 130.0, pull=7, branch="edit", hardware="v5e-1") for at in range(2)]
+    last = made(42, 130.0, pull=7, branch="edit")
+    assert judge(last, [*runs, *others, last], (), NOW).findings == ()
+
+
+def test_what_strangers_pull_requests_say_is_said_of_the_main_branch_by_nobody() -> None:
+    tree = hashed("same")
+    strange = [made(at, pull=7, tree=tree, tests=(ended("evil", how),)) for at, how in ((1, FAILED), (2, PASSED))]
+    broken = made(3, tests=(ended("a", FAILED),))
+    report = judge(broken, [*strange, broken], (), NOW)
+    assert report.flaky == ()
+    assert "bisect" not in report.findings[0].next
+    assert [each.test for each in judge(strange[1], strange, (), NOW).flaky] == ["evil"]
+
+
+def test_less_coverage_of_a_suite_that_ended_early_is_no_finding_of_its_own() -> None:
+    runs = [made(at, coverage=80.0) for at in range(6)]
+    broken = made(6, coverage=20.0, tests=(ended("a", FAILED),))
+    assert kinds(judge(broken, [*runs, broken], (), NOW)) == [Kind.BROKEN]
+
+
+def test_a_report_knows_the_newer_run_of_its_place() -> None:
+    old, new, other = made(1), made(2), made(3, hardware="v5e-1")
+    runs = [old, new, other, made(4, pull=7)]
+    assert [judge(each, runs, (), NOW).newer for each in (old, new, other)] == [new, None, None]
+
+
 FILES = [("src/a.py", "1" * 40), ("src/b/c.py", "2" * 40), ("docs/x.md", "3" * 40)]
 
 
@@ -154,3 +183,10 @@ def test_the_digest_is_of_the_declared_inputs_alone() -> None:
 def test_only_a_clean_pass_is_reused(runs: list[SuiteRun], found: str | None) -> None:
     reused = cache.reusable(runs, {"jax": "0.8.0"})
     assert (reused.run if reused else None) == found
+
+
+def test_what_a_pull_request_says_stands_for_itself_alone() -> None:
+    theirs = made(2, pull=7)
+    for pull, found in ((None, None), (8, None), (7, theirs)):
+        assert cache.reusable([theirs], {"jax": "0.8.0"}, pull) == found
+    assert cache.reusable([made(1), made(2, pull=7, tests=(ended("a", FAILED),))], {"jax": "0.8.0"}) == made(1)

@@ -21,7 +21,7 @@ from infra.fleet.records import Record, Records
 from infra.fleet.status.look import Scene, look
 from infra.model import names
 from infra.model.errors import ConfigError, meant
-from infra.model.fleet import slots
+from infra.model.fleet import every_slot
 from infra.model.offers import Offers
 from infra.model.schema import StackConfig
 from infra.model.stack import siblings
@@ -152,10 +152,10 @@ def published_manifest(config: StackConfig, endpoint: str | None) -> Record:
 
 
 def fleets_declared(stack: str | None) -> list[str]:
-    """The stack that is named; else every stack that declares VMs."""
+    """The stack that is named; else every stack that declares VMs, at hours that come round too."""
     if stack is not None:
         return [stack]
-    return [name for name, config in _readable(known_stacks()) if slots(config)]
+    return [name for name, config in _readable(known_stacks()) if every_slot(config)]
 
 
 def stack_of(subject: str, stack: str | None) -> str:
@@ -167,7 +167,7 @@ def stack_of(subject: str, stack: str | None) -> str:
     if found:
         raise Refusal(f"several stacks have {subject}: say --stack with one of {', '.join(found)}")
     pools = sorted({pool.name for config in configs for pool in config.pools})
-    vms = [slot.name for config in configs for slot in slots(config)]
+    vms = [slot.name for config in configs for slot in every_slot(config)]
     raise UnknownSubject(
         f"there is no pool or VM named {subject}.{meant(subject, (*pools, *vms))} "
         f"Pools are {', '.join(pools) or 'none'}; a VM is POOL-ZONE-INDEX"

@@ -19,7 +19,7 @@ from infra.fleet.status.shape import FleetIssue, FleetStatus
 from infra.fleet.status.timeline import VmTimeline, timeline
 from infra.model import names, runner_names
 from infra.model.errors import ConfigError
-from infra.model.fleet import slots
+from infra.model.fleet import every_slot
 from infra.model.plan import Status
 from infra.operations.errors import Refusal
 from infra.operations.fleet.looks import Fleet, UnknownSubject, fleets_declared, open_fleet, stack_of
@@ -82,7 +82,7 @@ class Statuses:
             yield FleetStatus(stack=fleet.stack, at=datetime.now(UTC), problems=(str(error), *trouble))
             return
         cluster = None if trouble else nodes_now(fleet.config, fleet.place.endpoint)
-        if self.stack or trouble or found.orphan_vms or found.desired or cluster or slots(fleet.config):
+        if self.stack or trouble or found.orphan_vms or found.desired or cluster or every_slot(fleet.config):
             grants = self._grants[fleet.stack]
             problems = (*found.problems, *trouble)
             findings = (*found.findings, *_undone(fleet))

@@ -1,0 +1,94 @@
+"""Runs in a bucket of the local cloud: over HTTP, by the same client as Google's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+from googleapiclient.http import MediaInMemoryUpload
+
+from infra.cli.app import cli
+from infra.fleet.google import Api, Clients, clients, execute
+from infra.fleet.records import Records
+from infra.operations.results import ResultBucket
+from infra.results.store import INDEX, Folder, ResultStore
+from infra.results.suite_run import ResultsError
+from tests.results.result_runs import made, nights
+from tests.results.test_result_commands import desk as desk
+from tests.results.test_result_commands import publish, run
+
+if TYPE_CHECKING:
+    from infra.local.cloud.testing import TestCloud
+
+BUCKET = "lab-results"
+
+
+@pytest.fixture
+def google(cloud: TestCloud) -> Iterator[Clients]:
+    with clients("my-lab", cloud.url) as made_clients:
+        body = {"name": BUCKET, "location": "us-central1", "versioning": {"enabled": True}}
+        execute(made_clients.api(Api.STORAGE).buckets().insert(project="my-lab", body=body), "making a bucket")
+        yield made_clients
+
+
+@pytest.fixture
+def store(google: Clients) -> ResultStore:
+    return ResultStore(ResultBucket(Records(google=google, bucket=BUCKET)))
+
+
+def test_a_bucket_keeps_what_a_folder_keeps_byte_for_byte(store: ResultStore, tmp_path: Path) -> None:
+    folder = ResultStore(Folder(tmp_path))
+    runs = nights([1, 2, 3])
+    assert [store.keep(each) for each in reversed(runs)] == [folder.keep(each) for each in runs] == [True] * 3
+    assert not store.keep(runs[0])
+    names = sorted((*store.objects.names("runs/"), INDEX))
+    assert names == sorted((*folder.objects.names("runs/"), INDEX))
+    assert [store.objects.read(name) for name in names] == [folder.objects.read(name) for name in names]
+    assert store.runs("tpu") == runs
+    with pytest.raises(ResultsError, match=f"gs://{BUCKET} with another content"):
+        store.keep(made(1, 90))
+
+
+def test_an_index_of_a_bucket_that_is_broken_or_lost_is_made_anew(store: ResultStore, google: Clients) -> None:
+    for each in nights([1, 2]):
+        store.keep(each)
+    index = store.objects.read(INDEX)
+    google.api(Api.STORAGE).objects().delete(bucket=BUCKET, object=INDEX).execute()
+    assert [each.seconds for each in store.runs("tpu")] == [1, 2]
+    assert store.objects.read(INDEX) == index
+    broken = MediaInMemoryUpload(b"{", mimetype="application/json")
+    google.api(Api.STORAGE).objects().insert(bucket=BUCKET, name=INDEX, media_body=broken).execute()
+    for asked in (store.suites, lambda: store.keep(made(2))):
+        with pytest.raises(ResultsError, match="results rebuild"):
+            asked()
+    assert store.rebuild() == 3
+    assert store.suites() == ("tpu",)
+
+
+def test_the_commands_keep_report_and_show_runs_of_a_bucket(
+    desk: Path, cloud: TestCloud, google: Clients, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("infra.operations.session.reached", lambda *_: cloud.url)
+    monkeypatch.setenv("TIDEPOOL_RESULTS", f"gs://{BUCKET}")
+    assert publish(desk, 1)["object"].startswith(f"runs/tpu/{datetime.now(UTC):%Y}")
+    publish(desk, 2, '<failure message="boom"/>')
+    told = run("report", "tpu", code=1)
+    assert (told["run"], told["findings"][0]["kind"]) == ("2", "broken")
+    assert run("rebuild")["runs"] == 2
+    page = Path(run("open", "--no-browser", "--out", str(desk.parent / "page.html"))["page"])
+    assert "boom" in page.read_text()
+    kept = Records(google=google, bucket=BUCKET).body(INDEX)
+    assert kept is not None
+    assert [each["run"] for each in kept["runs"]] == ["1", "2"]
+
+
+def test_a_bucket_that_is_not_there_is_named(desk: Path, cloud: TestCloud, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("infra.operations.session.reached", lambda *_: cloud.url)
+    done = CliRunner().invoke(cli, ["results", "report", "tpu", "--store", "gs://no-such", "--json"])
+    assert done.exit_code == 1
+    assert "gs://no-such" in json.loads(done.stdout)["error"]
