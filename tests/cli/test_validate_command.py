@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from infra.model.stack_schema import schema_text
 from tests.cli.conftest import Checkout
 from tests.cli.test_what_commands_load import loaded_by
+from tests.synthetic_lab import lend
 
 NOT_NEEDED = ("grpc", "google.auth", "googleapiclient", "infra.engines.choose", "pulumi", "urllib3")
 
 
 @pytest.fixture
-def mistaken(checkout: Checkout) -> Checkout:
+def mistaken(tmp_path: Path) -> Checkout:
     """Two mistakes in ci, one in nightly."""
+    checkout = Checkout(lend(tmp_path))
     checkout.edit("ci", "accelerator: v5litepod-4", "accelerator: v5litepod-5")
     checkout.edit("ci", "tidepool:owner:", "tidepool:ownr:")
     checkout.edit("nightly", "trust: fork", "trust: forc")
