@@ -63,6 +63,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
     },
     "This checkout": {
         "doctor": Entry("infra.cli.setup", "Say what is installed here, and what each absence means."),
+        "completion": Entry("infra.cli.setup", "Complete commands and names in bash, zsh or fish."),
         "test": Entry("infra.cli.setup", "Run every check of this repository."),
         "bench": Entry("infra.cli.setup", "Measure previews and applies at several sizes of fleet."),
         "lock": Entry("infra.cli.setup", "Write the lock files anew from pyproject.toml."),

@@ -124,7 +124,7 @@ def explain_command(call: Invocation, *, base: str, head: str | None, facts: Pat
 
 
 @click.command()
-@click.argument("stacks", metavar="[STACK]...", nargs=-1)
+@options.stacks_argument
 @click.option("--from", "day", type=click.DateTime(["%Y-%m-%d"]), help="The first day, in UTC.  [default: today]")
 @click.option("--svg", type=options.A_FILE, help="Also draw it into this file: chips by the hour, limits, dollars.")
 @options.json_option
@@ -158,7 +158,7 @@ def config_command(call: Invocation, *, path: str) -> None:
 
 
 @click.command()
-@click.argument("stacks", metavar="[STACK]...", nargs=-1)
+@options.stacks_argument
 @options.json_option
 @called
 def validate_command(call: Invocation, *, stacks: tuple[str, ...]) -> int:

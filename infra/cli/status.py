@@ -18,7 +18,7 @@ from infra.operations.stacks import stack_file as stack_files
 
 
 @click.command()
-@click.argument("within", metavar="[STACK]", required=False)
+@click.argument("within", metavar="[STACK]", required=False, type=options.Name("stack"))
 @options.cloud_option
 @click.option("--watch", is_flag=True, help="Look again and again, until interrupted.")
 @click.option(
@@ -53,7 +53,7 @@ def status_command(call: Invocation, *, watch: bool, every: float) -> None:
 
 
 @click.command()
-@click.argument("vm", metavar="VM")
+@click.argument("vm", metavar="VM", type=options.Name("vm"))
 @options.each(options.stack_option, options.cloud_option, options.json_option)
 @called
 def why_command(call: Invocation, *, vm: str) -> None:
