@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from infra.model import demand
+from infra.model import demand, stack_schema
 from infra.model.demand import WRITE, Demands
 from infra.model.errors import ConfigError, Problem
 from infra.model.fields.fleet import is_github_own_label
@@ -58,7 +58,7 @@ class Outputs:
 
 def outputs(root: Path, world: World) -> Outputs:
     """All of them, with the specifications of a checkout."""
-    texts: dict[str, str] = {}
+    texts = {stack_schema.FILE: stack_schema.schema_text()}
     made: list[tuple[Spec | None, tuple[Generated, ...]]] = []
     problems: dict[str, tuple[Problem, ...]] = {}
     hidden: list[str] = []

@@ -19,8 +19,8 @@ from infra.model.errors import Problem
 from workflows.dump import is_sealed, unsealed
 from workflows.outputs import Outputs
 
-GENERATED: Final = "# Generated "
-"""How every generated file begins."""
+GENERATED: Final = ("# Generated ", '{\n "$comment": "Generated ')
+"""How every generated file begins: YAML and JSON."""
 _MOST: Final = 3
 """Differences of one file that are told one by one."""
 _LONGEST: Final = 60

@@ -26,6 +26,8 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "diff": Entry("infra.cli.history", "Say what differs between two applies of a stack."),
         "calendar": Entry("infra.cli.preview", "Show the next seven days: VMs, chips, limits and dollars."),
         "config": Entry("infra.cli.preview", "Print what a stack file says."),
+        "validate": Entry("infra.cli.preview", "Say every mistake in stack files, fast, before a commit."),
+        "schema": Entry("infra.cli.preview", "Print the JSON Schema of stack files, for editors."),
         "output": Entry("infra.cli.stacks", "Print a stack's outputs."),
         "manifest": Entry("infra.cli.status", "Show the desired fleet in the fleet bucket."),
         "status": Entry("infra.cli.status", "Say how pools, VMs, runners and queues stand."),
@@ -61,6 +63,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
     },
     "This checkout": {
         "doctor": Entry("infra.cli.setup", "Say what is installed here, and what each absence means."),
+        "completion": Entry("infra.cli.setup", "Complete commands and names in bash, zsh or fish."),
         "test": Entry("infra.cli.setup", "Run every check of this repository."),
         "bench": Entry("infra.cli.setup", "Measure previews and applies at several sizes of fleet."),
         "lock": Entry("infra.cli.setup", "Write the lock files anew from pyproject.toml."),

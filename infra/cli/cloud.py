@@ -56,7 +56,7 @@ def status() -> Answer:
 
 
 @command.command()
-@click.argument("vm", metavar="VM-NAME")
+@click.argument("vm", metavar="VM-NAME", type=options.Name("vm"))
 @answered
 def preempt(*, vm: str) -> Answer:
     """Take a spot or preemptible TPU VM away, as Google does; it stays listed as PREEMPTED."""
@@ -66,7 +66,7 @@ def preempt(*, vm: str) -> Answer:
 
 
 @command.command()
-@click.argument("vm", metavar="VM-NAME")
+@click.argument("vm", metavar="VM-NAME", type=options.Name("vm"))
 @click.option("--for", "seconds", type=Duration(), help="How long, in cloud time; 10m when left out.")
 @answered
 def maintain(*, vm: str, seconds: float | None) -> Answer:

@@ -9,7 +9,7 @@ import click
 
 from infra.cli.answers import Answer, answered
 from infra.cli.echo import columns
-from infra.cli.options import Duration, NearChoice
+from infra.cli.options import Duration, Name, NearChoice
 from infra.operations.local import control
 
 _CONCLUSION = NearChoice(lambda: control.CONCLUSIONS)
@@ -21,7 +21,7 @@ def node() -> None:
 
 
 @node.command(name="add")
-@click.argument("vm", metavar="VM-NAME")
+@click.argument("vm", metavar="VM-NAME", type=Name("vm"))
 @click.option("--zone", required=True, help="Where it stands.")
 @click.option("--managed", metavar="STACK/POOL", help="With the labels of a VM of ours; nobody's when left out.")
 @click.option("--accelerator", default="v5litepod-4", show_default=True)
@@ -54,7 +54,7 @@ def list_nodes() -> Answer:
 
 
 @node.command(name="remove")
-@click.argument("vm", metavar="VM-NAME")
+@click.argument("vm", metavar="VM-NAME", type=Name("vm"))
 @answered
 def remove_node(*, vm: str) -> Answer:
     """A TPU VM is gone at once, and no operation says so."""
@@ -84,7 +84,7 @@ def add_runner(*, place: str, name: str, online: bool, labels: tuple[str, ...]) 
 
 
 @runner.command(name="lose")
-@click.argument("vm", metavar="VM-NAME")
+@click.argument("vm", metavar="VM-NAME", type=Name("vm"))
 @answered
 def lose_runner(*, vm: str) -> Answer:
     """GitHub forgets the registration of a VM, whose runner goes on listening and hears nothing."""

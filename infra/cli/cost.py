@@ -16,7 +16,7 @@ _SHOWN = 15
 
 
 @click.command()
-@click.argument("stacks", metavar="[STACK]...", nargs=-1)
+@options.stacks_argument
 @click.option("--month", default="", metavar="YYYY-MM", help="Which month, in UTC; this one if not given.")
 @options.cloud_option
 @options.json_option

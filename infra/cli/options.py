@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from infra.model.errors import meant
 from infra.operations.ports import DEFAULT_PARALLEL, CloudName, EngineName
@@ -49,10 +50,22 @@ class Duration(click.ParamType):
         return float(found[1]) * self.seconds[found[2] or "s"]
 
 
-class StackName(click.ParamType):
-    """Where it is left out, the stacks that there are."""
+class Name(click.ParamType):
+    """A name that a shell completes: of stacks, or of what the stack files declare. kinds: `known.Named`, as text."""
 
-    name = "stack"
+    def __init__(self, *kinds: str) -> None:
+        self.kinds = kinds
+        self.name = "|".join(kinds)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
+        from infra.operations.stacks import known  # reads YAML, which a start does without
+
+        there = known.names(frozenset(map(known.Named, self.kinds)), ctx.params.get("within"))
+        return [CompletionItem(each) for each in there if each.startswith(incomplete)]
+
+
+class StackName(Name):
+    """Where it is left out, the stacks that there are."""
 
     def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str:  # noqa: ARG002 - click's
         from infra.model.stack_text import stack_names  # reads YAML, which a start does without
@@ -125,8 +138,11 @@ def _place_option(name: str, values: type[EngineName] | type[CloudName], text: s
     )
 
 
-stack_argument = click.argument("stack", metavar="STACK", type=StackName())
-stack_option = click.option("--stack", "within", metavar="STACK", help="The stack, where several may have it.")
+stack_argument = click.argument("stack", metavar="STACK", type=StackName("stack"))
+stacks_argument = click.argument("stacks", metavar="[STACK]...", nargs=-1, type=Name("stack"))
+stack_option = click.option(
+    "--stack", "within", metavar="STACK", type=Name("stack"), help="The stack, where several may have it."
+)
 """Where the name of a pool or VM mostly says it."""
 json_option = click.option(
     "--json", "as_json", is_flag=True, callback=_remember, help="Print one JSON object on stdout; text goes to stderr."

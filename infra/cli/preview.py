@@ -1,4 +1,5 @@
-"""`./tidepool preview`, `explain` and `config`: what `up` would do, what an edit means, and what a stack file says."""
+"""`./tidepool preview`, `explain`, `config`, `validate`, `schema`: what `up` would do, what an edit means, what a stack
+file says, may say, and says wrong."""
 
 from __future__ import annotations
 
@@ -13,13 +14,14 @@ import click
 from infra.cli import options
 from infra.cli.call import Invocation, called
 from infra.cli.echo import answer, echo
+from infra.cli.failures import REFUSED
 from infra.cli.options import Form
 from infra.cli.render.stacks import show_planned
-from infra.model import json_shape
+from infra.model import json_shape, stack_schema
 from infra.model.errors import ConfigError
 from infra.operations.errors import EngineError, Refusal
 from infra.operations.stacks import calendar as calendars
-from infra.operations.stacks import configured, explain, findings, pools, saved, stack_file, stack_words
+from infra.operations.stacks import configured, explain, findings, pools, saved, stack_file, stack_words, validate
 from infra.operations.stacks import preview as previews
 from infra.preview import calendar as calendar_words
 from infra.preview import comment as comments
@@ -122,7 +124,7 @@ def explain_command(call: Invocation, *, base: str, head: str | None, facts: Pat
 
 
 @click.command()
-@click.argument("stacks", metavar="[STACK]...", nargs=-1)
+@options.stacks_argument
 @click.option("--from", "day", type=click.DateTime(["%Y-%m-%d"]), help="The first day, in UTC.  [default: today]")
 @click.option("--svg", type=options.A_FILE, help="Also draw it into this file: chips by the hour, limits, dollars.")
 @options.json_option
@@ -153,3 +155,27 @@ def config_command(call: Invocation, *, path: str) -> None:
     lines = (("", value),) if path else ((f"{key}: ", each) for key, each in value.items())
     told = (f"{prefix}{each if isinstance(each, str) else json.dumps(each)}" for prefix, each in lines)
     answer(call.as_json, {"stack": call.stack, "path": path, "value": value}, *told)
+
+
+@click.command()
+@options.stacks_argument
+@options.json_option
+@called
+def validate_command(call: Invocation, *, stacks: tuple[str, ...]) -> int:
+    """Say every mistake in the files of STACKs, of all where none is named; a STACK may be the path of its file.
+
+    Nothing but the files is read, so that a hook before each commit can afford it. Exit code 0 when they are right, 2
+    when one is not.
+    """
+    found = validate.validate(stacks)
+    code = REFUSED if found.problems else 0
+    call.tell({**found.to_json(), "exit": code})
+    for line in () if call.as_json else found.lines:
+        echo(line, err=bool(code))
+    return code
+
+
+@click.command()
+def schema_command() -> None:
+    """Print the JSON Schema of stack files, for editors. stacks/schema.json has it; docs/stack-file.md says more."""
+    echo(stack_schema.schema_text(), nl=False)

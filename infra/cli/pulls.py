@@ -53,7 +53,7 @@ def comment_command() -> None:
 
 
 @comment_command.command()
-@click.argument("stacks", metavar="[STACK]...", nargs=-1)
+@options.stacks_argument
 @click.option("--base", metavar="REF", required=True, help="The commit that the pull request is made against.")
 @click.option("--head", metavar="REF", help="Its newest commit; the working tree where not given.")
 @click.option("--out", type=options.A_FILE, required=True, help="Where the artifact goes.")

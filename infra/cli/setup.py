@@ -1,4 +1,4 @@
-"""`./tidepool doctor`, `test`, `bench` and `lock`: what is set up once, and checks of this checkout."""
+"""`./tidepool doctor`, `completion`, `test`, `bench` and `lock`: what is set up once, and checks of this checkout."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import click
+from click.shell_completion import get_completion_class
 
 from infra.cli import options
 from infra.cli.call import Invocation, called
@@ -15,7 +16,7 @@ from infra.cli.echo import echo, machines
 from infra.cli.failures import FAILED
 from infra.cli.render.console import people, say
 from infra.operations.checkout import bench, checks, figures, lock
-from infra.operations.setup import doctor
+from infra.operations.setup import completion, doctor
 from infra.tools import install
 
 
@@ -31,6 +32,27 @@ def doctor_command(call: Invocation) -> None:
     call.tell(found.to_json())
     if not call.as_json:
         call.say(*doctor.diagnosis_shown(found, str(Path.home())))
+
+
+@click.command()
+@click.argument("shell", type=options.NearChoice(lambda: completion.SHELLS))
+@click.option("--install", "installs", is_flag=True, help="Turn it on in the start-up file of the shell, for good.")
+def completion_command(*, shell: str, installs: bool) -> None:
+    """Print what makes SHELL (bash, zsh or fish) complete commands, options, stacks, pools and VMs."""
+    if installs:
+        path, written = completion.install(shell)
+        echo(f"{path} {'turns it on in every new shell' if written else 'has it already'}")
+        return
+    made = get_completion_class(shell)
+    root = click.get_current_context().find_root().command
+    text = made(root, {}, "tidepool", "_TIDEPOOL_COMPLETE").source() if made else ""
+    # The launcher need not be on PATH, and may be called from any folder.
+    text = text.replace("    (( ! $+commands[tidepool] )) && return 1\n", "")
+    echo(
+        text.replace("zsh_complete tidepool)", f"zsh_complete {completion.LAUNCHER})").replace(
+            "-t) tidepool)", f"-t) {completion.LAUNCHER})"
+        )
+    )
 
 
 @click.command()

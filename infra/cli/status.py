@@ -19,7 +19,7 @@ from infra.operations.stacks import work, work_words
 
 
 @click.command()
-@click.argument("within", metavar="[STACK]", required=False)
+@click.argument("within", metavar="[STACK]", required=False, type=options.Name("stack"))
 @options.cloud_option
 @click.option("--watch", is_flag=True, help="Look again and again, until interrupted.")
 @click.option(
@@ -54,7 +54,7 @@ def status_command(call: Invocation, *, watch: bool, every: float) -> None:
 
 
 @click.command()
-@click.argument("name", metavar="NAME")
+@click.argument("name", metavar="NAME", type=options.Name("vm"))
 @options.each(options.stack_option, options.cloud_option, options.json_option)
 @called
 def why_command(call: Invocation, *, name: str) -> None:

@@ -13,12 +13,12 @@ from infra.operations.fleet import drained, looks, requests, rollout, status_wor
 from infra.preview.toned import Tone
 
 _about = options.each(options.stack_option, options.cloud_option, options.yes_option, options.json_option)
-_pool = click.argument("pool", metavar="POOL")
-_any_pool = click.argument("pool", metavar="[POOL]", required=False)
+_pool = click.argument("pool", metavar="POOL", type=options.Name("pool"))
+_any_pool = click.argument("pool", metavar="[POOL]", required=False, type=options.Name("pool"))
 
 
 @click.command()
-@click.argument("subject", metavar="POOL|VM")
+@click.argument("subject", metavar="POOL|VM", type=options.Name("pool", "vm"))
 @options.each(options.stack_option, options.cloud_option)
 @click.option("--minutes", type=click.IntRange(0), help="How long to wait; `job_minutes` of the stack if not given.")
 @click.option("--by", default=None, help="Who drains it, as status shows it; your login if not given.")

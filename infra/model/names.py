@@ -12,11 +12,11 @@ from datetime import date
 
 # RFC 1035 as Compute Engine and Cloud TPU check it: lower case, a letter first, no hyphen at the end.
 MAX_RESOURCE_NAME = 63
-_RESOURCE_NAME = re.compile(r"[a-z]([a-z0-9-]*[a-z0-9])?")
-_LABEL_KEY = re.compile(r"[a-z][a-z0-9_-]{0,62}")
-_LABEL_VALUE = re.compile(r"[a-z0-9_-]{0,63}")
-_BUCKET = re.compile(r"[a-z0-9]([a-z0-9-]{1,61}[a-z0-9])")
-_ACCOUNT_ID = re.compile(r"[a-z][a-z0-9-]{4,28}[a-z0-9]")
+RESOURCE_NAME = r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?"
+LABEL_KEY = r"[a-z][a-z0-9_-]{0,62}"
+LABEL_VALUE = r"[a-z0-9_-]{0,63}"
+BUCKET = r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]"
+ACCOUNT_ID = r"[a-z][a-z0-9-]{4,28}[a-z0-9]"
 _NODE_POOL = re.compile(r"[a-z0-9]+-[a-z]+-\d+t-\d+(x\d+)+-[a-z0-9]+-[a-z]+(-\d+)?")
 _MAX_ACCOUNT_ID = 30
 _MAX_POOL_ID = 32
@@ -55,24 +55,24 @@ BUCKET_RULE = "3 to 63 lower-case letters, digits and hyphens, no hyphen first o
 
 
 def is_resource_name(text: str) -> bool:
-    return len(text) <= MAX_RESOURCE_NAME and _RESOURCE_NAME.fullmatch(text) is not None
+    return re.fullmatch(RESOURCE_NAME, text) is not None
 
 
 def is_label_key(text: str) -> bool:
-    return _LABEL_KEY.fullmatch(text) is not None
+    return re.fullmatch(LABEL_KEY, text) is not None
 
 
 def is_label_value(text: str) -> bool:
-    return _LABEL_VALUE.fullmatch(text) is not None
+    return re.fullmatch(LABEL_VALUE, text) is not None
 
 
 def is_bucket_name(text: str) -> bool:
     """Cloud Storage's rule without dots (those need a verified domain) and without Google's reserved words."""
-    return _BUCKET.fullmatch(text) is not None and not text.startswith("goog") and "google" not in text
+    return re.fullmatch(BUCKET, text) is not None and not text.startswith("goog") and "google" not in text
 
 
 def is_account_id(text: str) -> bool:
-    return _ACCOUNT_ID.fullmatch(text) is not None
+    return re.fullmatch(ACCOUNT_ID, text) is not None
 
 
 def vm_name(pool: str, zone: str, index: int) -> str:

@@ -19,7 +19,7 @@ from infra.model.yamlfile import YamlPath
 PLANS = "stacks/plans"
 """Where a checkout keeps what each stack comes to, resource by resource."""
 # What the pulumi CLI itself writes at the top of a stack file.
-_PULUMI_TOP_LEVEL = frozenset(("encryptionsalt", "secretsprovider", "encryptedkey", "environment"))
+PULUMI_TOP_LEVEL = frozenset(("encryptionsalt", "secretsprovider", "encryptedkey", "environment"))
 Subject = Callable[[YamlPath], str]
 """How a path is called in a file."""
 
@@ -102,7 +102,7 @@ def stack_text(text: str, *, stack: str, source: str) -> StackText:
 
 def _top_level_problems(data: Mapping[str, Any], subject: Subject) -> Iterator[Problem]:
     for key, value in data.items():
-        if key != "config" and key not in _PULUMI_TOP_LEVEL:
+        if key != "config" and key not in PULUMI_TOP_LEVEL:
             rule = "neither config: nor one of Pulumi's own keys"
             full_key = key if ":" in key else f"{PULUMI_PROJECT}:{key}"
             yield Problem(subject((key,)), shown(value), rule, f"move it below config:, as {full_key}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -49,6 +50,7 @@ from infra.model.schema import (
     WorkerGroup,
 )
 from infra.model.stack import load_stack, parse_stack
+from infra.model.stack_schema import FILE
 from infra.model.stack_text import stack_names
 from tests.model.given import ROOT
 
@@ -66,7 +68,8 @@ def test_a_stack_is_right(stack: str) -> None:
 
 @EACH_STACK
 def test_a_file_opens_with_its_purpose_and_names_every_key(stack: str) -> None:
-    head = text_of(stack).partition("\nconfig:")[0]
+    first, _, head = text_of(stack).partition("\nconfig:")[0].partition("\n")
+    assert first == f"# yaml-language-server: $schema={Path(FILE).name}"
     assert head.startswith(f"# {stack}: ")
     assert all(line.startswith("#") for line in head.splitlines() if line)
     for key in StackConfig.model_fields.keys() - {"stack", "project"}:

@@ -63,7 +63,13 @@ def current_command(call: Invocation, *, image: str) -> None:
 @click.command()
 @click.argument("image", metavar="IMAGE[@DIGEST]")
 @click.option(
-    "--pool", "pools", multiple=True, required=True, metavar="POOL", help="Who shall run it; may be repeated."
+    "--pool",
+    "pools",
+    multiple=True,
+    required=True,
+    metavar="POOL",
+    type=options.Name("pool"),
+    help="Who shall run it; may be repeated.",
 )
 @options.each(options.cloud_option, options.yes_option, options.json_option)
 @called
@@ -82,7 +88,9 @@ def promote_command(call: Invocation, *, image: str, pools: tuple[str, ...]) -> 
 
 
 @click.command()
-@click.option("--pool", required=True, metavar="POOL", help="Whose last promotion is taken back.")
+@click.option(
+    "--pool", required=True, metavar="POOL", type=options.Name("pool"), help="Whose last promotion is taken back."
+)
 @options.each(options.cloud_option, options.yes_option, options.json_option)
 @called
 def undo_command(call: Invocation, *, pool: str) -> None:

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from cronsim import CronSim, CronSimError
-from pydantic import AfterValidator, BeforeValidator, PlainValidator, StrictStr
+from pydantic import AfterValidator, BeforeValidator, GetJsonSchemaHandler, PlainValidator, StrictStr
+from pydantic_core import CoreSchema
 
 from infra.model import calendar, names
 from infra.model.refusals import refuse
@@ -24,14 +26,44 @@ _YEARS = f"from {calendar.YEARS[0]} to {calendar.YEARS[-1]}"
 V = TypeVar("V")
 
 
+@dataclass(frozen=True)
+class Written:
+    """How a value is written, as a JSON Schema: for editors (`infra.model.stack_schema`). Beside a validator in a type.
+
+    schema: made when it is asked for, since some are read from tables. What is said nearer to the type wins.
+    """
+
+    schema: Callable[[], Mapping[str, Any]]
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {**self.schema(), **handler(core)}
+
+
+@dataclass(frozen=True)
+class _Checked(AfterValidator):
+    """A check of a text and how it is written, in one."""
+
+    schema: Callable[[], Mapping[str, Any]] = field(default=dict, kw_only=True)
+    __get_pydantic_json_schema__ = Written.__get_pydantic_json_schema__
+
+
+@dataclass(frozen=True)
+class _Plain(PlainValidator):
+    """The same of a value of any type."""
+
+    schema: Callable[[], Mapping[str, Any]] = field(default=dict, kw_only=True)
+    __get_pydantic_json_schema__ = Written.__get_pydantic_json_schema__
+
+
 def matching(pattern: str, what: str, fix: str) -> AfterValidator:
     compiled = re.compile(pattern)
-    return passing(lambda text: compiled.fullmatch(text) is not None, what, fix)
+    return passing(lambda text: compiled.fullmatch(text) is not None, what, fix, pattern)
 
 
-def passing(test: Callable[[str], bool], what: str, fix: str) -> AfterValidator:
-    """what: a valid value is, as a noun."""
-    return refusing(test, f"not {what}", fix)
+def passing(test: Callable[[str], bool], what: str, fix: str, pattern: str = "") -> AfterValidator:
+    """what: a valid value is, as a noun. pattern: what all valid values match, for editors."""
+    schema = {"description": f"{what}; {fix}"} | ({"pattern": f"^(?:{pattern})$"} if pattern else {})
+    return _Checked(lambda text: text if test(text) else refuse(f"not {what}", fix), schema=lambda: schema)
 
 
 def refusing(test: Callable[[str], bool], wrong: str, fix: str) -> AfterValidator:
@@ -42,7 +74,7 @@ def one_of(valid: Callable[[], tuple[str, ...]], what: str) -> AfterValidator:
     def checked(text: str) -> str:
         return text if text in valid() else refuse(f"not {what}", f"one of {', '.join(valid())}")
 
-    return AfterValidator(checked)
+    return _Checked(checked, schema=lambda: {"description": what, "enum": list(valid())})
 
 
 def _written(value: object) -> object:
@@ -59,12 +91,19 @@ def whole_number(value: object, least: int, what: str, fix: str) -> int:
     return value
 
 
+def numbered(least: int, what: str, fix: str) -> PlainValidator:
+    """A whole number from `least` on."""
+    schema = {"type": "integer", "minimum": least, "description": what}
+    return _Plain(lambda value: whole_number(value, least, what, fix), schema=lambda: schema)
+
+
 def between(least: int, most: int, what: str, fix: str) -> PlainValidator:
     def checked(value: object) -> int:
         number = whole_number(value, least, what, fix)
         return number if number <= most else refuse(f"more than {most}, the most for {what}", fix)
 
-    return PlainValidator(checked)
+    schema = {"type": "integer", "minimum": least, "maximum": most, "description": f"{what}, {least} to {most}"}
+    return _Plain(checked, schema=lambda: schema)
 
 
 def _day(value: object) -> date:
@@ -104,22 +143,22 @@ def _cron(text: str) -> str:
 WRITTEN = BeforeValidator(_written)
 BY_KEY = AfterValidator(_by_key)
 ResourceName = Annotated[
-    StrictStr, passing(names.is_resource_name, f"a name: {names.RESOURCE_NAME_RULE}", "such as tpu-ci")
+    StrictStr, matching(names.RESOURCE_NAME, f"a name: {names.RESOURCE_NAME_RULE}", "such as tpu-ci")
 ]
 ProjectId = Annotated[
     StrictStr,
-    passing(names.is_account_id, "a project id: 6 to 30 lower-case letters, digits and hyphens", "such as my-lab"),
+    matching(names.ACCOUNT_ID, "a project id: 6 to 30 lower-case letters, digits and hyphens", "such as my-lab"),
 ]
 LabelKey = Annotated[
     StrictStr,
-    passing(names.is_label_key, f"a label's key: {names.LABEL_KEY_RULE}", "such as team"),
+    matching(names.LABEL_KEY, f"a label's key: {names.LABEL_KEY_RULE}", "such as team"),
     refusing(lambda key: not key.startswith("tidepool-"), "labels tidepool-* are the program's own", "another key"),
 ]
 LabelValue = Annotated[
-    StrictStr, passing(names.is_label_value, f"a label's value: {names.LABEL_VALUE_RULE}", "such as my-team")
+    StrictStr, matching(names.LABEL_VALUE, f"a label's value: {names.LABEL_VALUE_RULE}", "such as my-team")
 ]
 Owner = Annotated[LabelValue, refusing(bool, "the owner of the fleet is empty", "such as my-team")]
-Reason = Annotated[StrictStr, matching(r"(?s).*\S.*", "a reason in words", "why this is so, in a sentence")]
+Reason = Annotated[StrictStr, matching(r"[\s\S]*\S[\s\S]*", "a reason in words", "why this is so, in a sentence")]
 Age = Annotated[StrictStr, matching(r"[1-9][0-9]*[smhd]", "a length of time in s, m, h or d", "such as 30d")]
 StackReferenceName = Annotated[
     StrictStr,
@@ -129,14 +168,32 @@ StackReferenceName = Annotated[
         "organization/tidepool/ci",
     ),
 ]
-Day = Annotated[date, PlainValidator(_day)]
-Moment = Annotated[date | datetime, PlainValidator(_moment)]
-Cron = Annotated[StrictStr, AfterValidator(_cron)]
+_DAY = {"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}", "description": "a day, such as 2026-12-20"}
+Day = Annotated[date, PlainValidator(_day), Written(lambda: _DAY)]
+Moment = Annotated[
+    date | datetime,
+    PlainValidator(_moment),
+    Written(lambda: _DAY | {"description": "a day or a wall-clock time, such as 2026-12-20 or 2026-12-20T18:00"}),
+]
+Cron = Annotated[
+    StrictStr,
+    AfterValidator(_cron),
+    Written(
+        lambda: {
+            "pattern": r"^\s*(\S+\s+){4}\S+\s*$",
+            "description": "a cron: minute, hour, day of the month, month, day of the week",
+        }
+    ),
+]
 TimeZone = Annotated[
     StrictStr,
     passing(calendar.is_time_zone, "a name of the time zone database", "such as Europe/Berlin, America/New_York, UTC"),
 ]
-Dollars = Annotated[Decimal, PlainValidator(_dollars)]
+Dollars = Annotated[
+    Decimal,
+    PlainValidator(_dollars),
+    Written(lambda: {"type": "number", "minimum": 0, "exclusiveMaximum": _MAX_DOLLARS, "description": "US dollars"}),
+]
 RuleId = Annotated[StrictStr, matching(r"[a-z0-9][a-z0-9-]*", "a rule's id", "such as no-secret-in-metadata")]
 Subject = Annotated[StrictStr, matching(r"\S(.*\S)?", "the subject of a finding", "such as pools[tpu-ci]")]
 SecretName = Annotated[
@@ -145,7 +202,7 @@ SecretName = Annotated[
 ]
 BucketName = Annotated[
     StrictStr,
-    passing(names.is_bucket_name, f"a bucket's name: {names.BUCKET_RULE}", "such as my-lab-tidepool-ci"),
+    passing(names.is_bucket_name, f"a bucket's name: {names.BUCKET_RULE}", "such as my-lab-tidepool-ci", names.BUCKET),
 ]
 BucketLocation = Annotated[
     StrictStr, matching(r"[a-z]+(-[a-z]+[0-9]+)?", "a region or multi-region", "such as us-central1 or us")

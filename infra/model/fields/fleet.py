@@ -13,8 +13,16 @@ from pydantic import AfterValidator, PlainValidator, StrictStr, ValidationInfo
 from infra.model import names
 from infra.model.calendar import MAX_LENGTH, length_of
 from infra.model.capacity import Capacity, OnDemand, Preemptible, Reserved, Spot
-from infra.model.catalogue import AcceleratorType, Generation, UnknownNameError, nearest_names, zones
-from infra.model.fields.common import Cron, matching, passing, whole_number
+from infra.model.catalogue import (
+    AcceleratorType,
+    Generation,
+    UnknownNameError,
+    accelerator_types,
+    generations,
+    nearest_names,
+    zones,
+)
+from infra.model.fields.common import Cron, Written, matching, numbered, passing
 from infra.model.refusals import refuse
 
 MAX_COUNT = 10_000
@@ -94,12 +102,39 @@ def _routing_label(text: str) -> str:
     return text
 
 
-Accelerator = Annotated[AcceleratorType, PlainValidator(_accelerator)]
-TpuGeneration = Annotated[Generation, PlainValidator(_generation)]
-Zone = Annotated[StrictStr, AfterValidator(_zone)]
-Count = Annotated[int, PlainValidator(_count)]
-Chips = Annotated[int, PlainValidator(lambda value: whole_number(value, 0, "a count of chips", "a number such as 64"))]
-CapacityChoice = Annotated[Capacity, PlainValidator(_capacity)]
+def _count_written() -> dict[str, object]:
+    return {"type": "integer", "minimum": 0, "maximum": MAX_COUNT, "description": "a count of slices"}
+
+
+def capacities_written(*plain: str, **named: str) -> dict[str, object]:
+    """How a kind of capacity is written: a word, or one key whose value matches its pattern."""
+    forms = (
+        {"type": "object", "properties": {key: {"type": "string", "pattern": f"^(?:{like})$"}}, "required": [key]}
+        for key, like in named.items()
+    )
+    return {"anyOf": [{"enum": list(plain)}, *(form | {"additionalProperties": False} for form in forms)]}
+
+
+Accelerator = Annotated[
+    AcceleratorType,
+    PlainValidator(_accelerator),
+    Written(lambda: {"enum": list(accelerator_types()), "description": "what one slice is, as Google names it"}),
+]
+TpuGeneration = Annotated[
+    Generation,
+    PlainValidator(_generation),
+    Written(lambda: {"enum": [each.name for each in generations()], "description": "a generation of TPUs"}),
+]
+Zone = Annotated[
+    StrictStr, AfterValidator(_zone), Written(lambda: {"enum": list(zones()), "description": "a zone that has TPUs"})
+]
+Count = Annotated[int, PlainValidator(_count), Written(_count_written)]
+Chips = Annotated[int, numbered(0, "a count of chips", "a number such as 64")]
+CapacityChoice = Annotated[
+    Capacity,
+    PlainValidator(_capacity),
+    Written(lambda: capacities_written("on-demand", "spot", "preemptible", reserved=names.RESOURCE_NAME)),
+]
 WindowStart = Annotated[
     Cron,
     passing(

@@ -10,7 +10,8 @@ from pydantic import PlainValidator, StrictStr
 
 from infra.model import names
 from infra.model.capacity import FlexStart, OnDemand, Reserved, SliceCapacity, Spot
-from infra.model.fields.common import DAY, HOUR, between, matching, one_of, passing
+from infra.model.fields.common import DAY, HOUR, Written, between, matching, one_of, passing
+from infra.model.fields.fleet import capacities_written
 from infra.model.refusals import refuse
 
 RELEASE_CHANNELS = ("rapid", "regular", "stable", "extended")
@@ -72,6 +73,7 @@ ClusterName = Annotated[
         lambda text: names.is_resource_name(text) and len(text) <= names.MAX_GKE_NAME,
         f"a cluster's or node pool's name: {names.GKE_NAME_RULE}",
         "such as train",
+        names.RESOURCE_NAME,
     ),
 ]
 Region = Annotated[StrictStr, matching(r"[a-z]+(-[a-z]+)+[0-9]+", "a region of Google Cloud", "such as us-central2")]
@@ -88,12 +90,30 @@ NodeMachine = Annotated[
 ]
 NodeCount = Annotated[int, between(0, _MAX_NODES, "a count of nodes", "a number such as 3")]
 SystemNodes = Annotated[int, between(1, 100, "nodes of the system pool in a zone", "a number such as 1")]
-Flag = Annotated[bool, PlainValidator(_flag)]
-Range = Annotated[IPv4Network, PlainValidator(_range)]
+Flag = Annotated[bool, PlainValidator(_flag), Written(lambda: {"type": "boolean"})]
+Range = Annotated[
+    IPv4Network,
+    PlainValidator(_range),
+    Written(
+        lambda: {
+            "type": "string",
+            "pattern": r"^(\d{1,3}\.){3}\d{1,3}(/\d{1,2})?$",
+            "description": "a private range, such as 10.0.0.0/16",
+        }
+    ),
+]
 Weekday = Annotated[StrictStr, one_of(lambda: WEEKDAYS, "a day of the week in two letters")]
 WallClock = Annotated[
     StrictStr, matching(r"([01][0-9]|2[0-3]):[0-5][0-9]", "a time of day in UTC, as text", 'such as "09:00"')
 ]
 WindowHours = Annotated[int, between(4, DAY // HOUR, "hours of a maintenance window", "a number such as 8")]
 ExclusionScope = Annotated[StrictStr, one_of(lambda: EXCLUSION_SCOPES, "a scope of exclusions")]
-SliceCapacityChoice = Annotated[SliceCapacity, PlainValidator(_slice_capacity)]
+SliceCapacityChoice = Annotated[
+    SliceCapacity,
+    PlainValidator(_slice_capacity),
+    Written(
+        lambda: capacities_written(
+            "on-demand", "spot", **{"reserved": names.RESOURCE_NAME, "flex-start": r"[1-9][0-9]{0,5}[mhd]"}
+        )
+    ),
+]

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import AfterValidator, PlainValidator, StrictStr
 
 from infra.model.facts import mirror_locations, repository_regions
-from infra.model.fields.common import matching, one_of, whole_number
+from infra.model.fields.common import Written, matching, numbered, one_of, whole_number
 from infra.model.refusals import refuse
 
 MAX_BUILD_SECONDS = 24 * 3600
@@ -41,31 +41,49 @@ def _disk_gb(value: object) -> int:
 
 KeepCount = Annotated[
     int,
-    PlainValidator(lambda value: whole_number(value, 1, "how many of the newest to keep", "a number such as 16")),
+    numbered(1, "how many of the newest to keep", "a number such as 16"),
 ]
 TagPrefix = Annotated[StrictStr, matching(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}", "the start of a tag", "such as v")]
 RepositoryRegion = Annotated[StrictStr, one_of(repository_regions, "one of the six regions of image repositories")]
 MirrorLocation = Annotated[StrictStr, one_of(mirror_locations, "one of the multi-regions of mirrors, us and europe")]
-Upstream = Annotated[StrictStr, AfterValidator(_upstream)]
+Upstream = Annotated[
+    StrictStr,
+    AfterValidator(_upstream),
+    Written(
+        lambda: {
+            "pattern": r"^(docker-hub|https://[a-z0-9.-]+(/[A-Za-z0-9._/-]*)?)$",
+            "description": "docker-hub, or an https URL such as https://ghcr.io",
+        }
+    ),
+]
 BuildMachine = Annotated[StrictStr, one_of(lambda: BUILD_MACHINES, "a machine of Cloud Build's default pool")]
-BuildTimeout = Annotated[int, PlainValidator(_build_timeout)]
-DiskGb = Annotated[int, PlainValidator(_disk_gb)]
+BuildTimeout = Annotated[
+    int,
+    PlainValidator(_build_timeout),
+    Written(
+        lambda: {"type": "string", "pattern": "^[1-9][0-9]{0,4}[smh]$", "description": "up to 24h, such as 90m or 4h"}
+    ),
+]
+DiskGb = Annotated[
+    int,
+    PlainValidator(_disk_gb),
+    Written(lambda: {"type": "integer", "minimum": 1, "maximum": _MAX_BUILD_DISK_GB, "description": "gigabytes"}),
+]
 Severity = Annotated[StrictStr, one_of(lambda: SEVERITIES, "a severity of a scan's findings")]
 LogDays = Annotated[
     int,
-    PlainValidator(lambda value: whole_number(value, 1, "how many days build logs are kept", "a number such as 90")),
+    numbered(1, "how many days build logs are kept", "a number such as 90"),
 ]
 IsPrivate = Annotated[
     bool,
     PlainValidator(
         lambda value: value if isinstance(value, bool) else refuse("neither true nor false", "true or false")
     ),
+    Written(lambda: {"type": "boolean"}),
 ]
 InstallationId = Annotated[
     int,
-    PlainValidator(
-        lambda value: whole_number(value, 1, "GitHub's number of an app's installation", "a number such as 1234567")
-    ),
+    numbered(1, "GitHub's number of an app's installation", "a number such as 1234567"),
 ]
 SecretVersion = Annotated[
     StrictStr,

@@ -28,7 +28,7 @@ def _priorities(value: Mapping[str, int]) -> Mapping[str, int]:
 
 TeamName = Annotated[
     StrictStr,
-    passing(names.is_resource_name, f"not a team's name: {names.RESOURCE_NAME_RULE}", "such as pretraining"),
+    matching(names.RESOURCE_NAME, f"a team's name: {names.RESOURCE_NAME_RULE}", "such as pretraining"),
     passing(
         lambda text: not _OTHERS.fullmatch(text),
         "the team's namespace would be one of Kubernetes, GKE or a queue's controller",
@@ -43,7 +43,7 @@ FirestoreLocation = Annotated[
 ]
 Weight = Annotated[int, between(1, 1000, "a share of the queues", "a number such as 2")]
 PriorityName = Annotated[
-    StrictStr, passing(names.is_resource_name, f"not a priority's name: {names.RESOURCE_NAME_RULE}", "such as high")
+    StrictStr, matching(names.RESOURCE_NAME, f"a priority's name: {names.RESOURCE_NAME_RULE}", "such as high")
 ]
 PriorityValue = Annotated[int, between(0, _MOST, "a priority", "a number such as 500")]
 PRIORITIES = AfterValidator(_priorities)

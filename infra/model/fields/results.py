@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import PlainValidator, StrictStr
 
-from infra.model.fields.common import between, matching
+from infra.model.fields.common import Written, between, matching
 from infra.model.refusals import refuse
 
 SuiteName = Annotated[
@@ -38,4 +38,8 @@ def _threshold(value: object) -> float:
     return float(value)
 
 
-Threshold = Annotated[float, PlainValidator(_threshold)]
+Threshold = Annotated[
+    float,
+    PlainValidator(_threshold),
+    Written(lambda: {"type": "number", "exclusiveMinimum": 0, "maximum": 10, "description": "a share of the budget"}),
+]

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import PlainValidator, StrictStr
 
 from infra.model.facts import service_regions
-from infra.model.fields.common import DAY, HOUR, between, matching, one_of, whole_number
+from infra.model.fields.common import DAY, HOUR, Written, between, matching, numbered, one_of, whole_number
 from infra.model.refusals import refuse
 
 
@@ -43,7 +43,7 @@ EnvironmentName = Annotated[
 ]
 AppId = Annotated[
     int,
-    PlainValidator(lambda value: whole_number(value, 1, "GitHub's number of an app", "a number such as 123456")),
+    numbered(1, "GitHub's number of an app", "a number such as 123456"),
 ]
 RunnerGroup = Annotated[
     StrictStr, matching(r"\S(.{0,62}\S)?", "the name of a runner group at GitHub", "such as tpu-member")
@@ -51,9 +51,17 @@ RunnerGroup = Annotated[
 BootMinutes = Annotated[int, between(1, DAY, "minutes from READY to a runner online", "a number of minutes such as 20")]
 JobMinutes = Annotated[int, between(1, 5 * DAY, "minutes that a drain waits for a job", "such as 120")]
 GraceMinutes = Annotated[int, between(1, DAY, "minutes before what is not declared is deleted", "such as 10")]
-EveryMinutes = Annotated[int, PlainValidator(_every_minutes)]
+EveryMinutes = Annotated[
+    int,
+    PlainValidator(_every_minutes),
+    Written(lambda: {"enum": [number for number in range(1, HOUR + 1) if HOUR % number == 0]}),
+]
 Replacements = Annotated[int, between(1, 1000, "replacements of one pool within an hour", "a number such as 6")]
-Share = Annotated[float, PlainValidator(_share)]
+Share = Annotated[
+    float,
+    PlainValidator(_share),
+    Written(lambda: {"type": "number", "exclusiveMinimum": 0, "maximum": 1, "description": "a share of a pool"}),
+]
 ServiceRegion = Annotated[StrictStr, one_of(service_regions, "a region that has both Cloud Run and Cloud Scheduler")]
 ServiceImage = Annotated[
     StrictStr,

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import PlainValidator, StrictStr
 
 from infra.model import names
-from infra.model.fields.common import between, matching, passing
+from infra.model.fields.common import Written, between, matching, passing
 from infra.model.refusals import refuse
 
 TASKS_IN_FLIGHT = 1000
@@ -38,15 +38,26 @@ WorkName = Annotated[
         lambda text: names.is_resource_name(text) and len(text) <= _LONGEST,
         f"a name of at most {_LONGEST} lower-case letters, digits and hyphens, a letter first, no hyphen last",
         "such as transform",
+        names.RESOURCE_NAME,
     ),
 ]
-Memory = Annotated[int, PlainValidator(_memory)]
+Memory = Annotated[
+    int,
+    PlainValidator(_memory),
+    Written(
+        lambda: {"type": "string", "pattern": "^[1-9][0-9]{0,8}(MB|GB)$", "description": "512MB to 350GB, such as 4GB"}
+    ),
+]
 """In MB of 10^6 bytes."""
-Cpus = Annotated[int, PlainValidator(_cpus)]
+Cpus = Annotated[
+    int,
+    PlainValidator(_cpus),
+    Written(lambda: {"type": "number", "minimum": 0.01, "maximum": 16, "description": "CPUs, such as 0.5"}),
+]
 """In thousandths of a core."""
 Tasks = Annotated[int, between(1, TASKS_IN_FLIGHT, "tasks that a worker has at once", "a number such as 8")]
 LeastWorkers = Annotated[int, between(0, TASKS_IN_FLIGHT, "workers that a class always has", "a number such as 0")]
 MostWorkers = Annotated[int, between(1, TASKS_IN_FLIGHT, "workers that a class may have", "a number such as 100")]
 SliceCount = Annotated[int, between(1, 1000, "slices of a role", "a number such as 4")]
 Port = Annotated[int, between(1024, 65535, "a port", "a number from 1024 to 65535, such as 8815")]
-Program = Annotated[StrictStr, matching(r"(?s).+", "a word of a command", "such as python")]
+Program = Annotated[StrictStr, matching(r"[\s\S]+", "a word of a command", "such as python")]

@@ -99,7 +99,14 @@ class Window(Section):
 
 
 class Pool(Section):
-    """TPU VMs that are alike, in one or more zones."""
+    """TPU VMs that are alike, in one or more zones.
+
+    name: also the start of its VMs' names. zones: count of slices by zone. capacity: how slices are obtained. label:
+    routing label, unique to the pool, its name where not said. labels: further runner labels, which pools may share.
+    serves: GitHub repositories whose jobs it takes. unlisted_zone: by zone, why it is used although Google's list does
+    not name it. runtime_override: where the catalogue's runtime is not wanted. fallback: other places, tried in turn
+    where a zone has no capacity.
+    """
 
     name: ResourceName
     accelerator: Accelerator
@@ -155,7 +162,7 @@ class Pool(Section):
 
 
 class Reservation(Section):
-    """Chips that Google holds for one project, zone and generation."""
+    """Chips that Google holds for one project, zone and generation. held_elsewhere: chips of it that others use."""
 
     name: ResourceName
     project: ProjectId

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field, PlainValidator
 
 from infra.model.catalogue import region_of
-from infra.model.fields.common import WRITTEN, Reason, ResourceName
+from infra.model.fields.common import WRITTEN, Reason, ResourceName, Written
 from infra.model.fields.fleet import Accelerator, Count, Zone
 from infra.model.fields.gke import (
     ClusterName,
@@ -113,7 +113,7 @@ class Slices(Section):
     buffer: Annotated[Count | None, WRITTEN] = None
     maximum: Annotated[Count | None, WRITTEN] = None
     unlisted_zone: Annotated[Reason | None, WRITTEN] = None
-    windows: Annotated[None, PlainValidator(_no_windows)] = None
+    windows: Annotated[None, PlainValidator(_no_windows), Written(lambda: {"not": {}})] = None
 
     @property
     def name(self) -> str:

@@ -39,7 +39,11 @@ from infra.model.schema.workloads import DaskClass, WorkerGroup
 
 
 class StackConfig(Section):
-    """Everything that one stack declares."""
+    """Everything that one stack declares.
+
+    owner: whose fleet this is. vm_labels: the lab's own labels on every VM. registry_stack: the stack whose registries
+    are read.
+    """
 
     stack: ResourceName
     project: ProjectId

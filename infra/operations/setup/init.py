@@ -15,7 +15,7 @@ from pathlib import Path
 from string import Template
 from typing import Final
 
-from infra.model import catalogue, yamlfile
+from infra.model import catalogue, stack_schema, yamlfile
 from infra.model.errors import ConfigError, Problem
 from infra.model.images.spec import SPEC_FILE
 from infra.model.json_shape import JsonShape
@@ -160,7 +160,7 @@ def _of_present_lab(root: Path) -> Iterator[str]:
         head, *rest = path.split("/")
         match head:
             case "stacks":
-                gone = path != _STACK
+                gone = path not in (_STACK, stack_schema.FILE)
             case "images":
                 gone = len(rest) > 1 and rest[0] not in _OURS
             case "workflows":

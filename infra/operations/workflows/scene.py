@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from infra.model.demand import FILE as DEMAND_FILE
 from infra.model.errors import ConfigError
+from infra.model.stack_schema import FILE as SCHEMA_FILE
 from infra.model.stack_text import PLANS
 from infra.operations.errors import Failure, Refusal
 from infra.operations.workspace import workspace
@@ -90,7 +91,7 @@ def standing_here(root: Path) -> dict[str, str]:
             found[path.relative_to(root).as_posix()] = text(path)
     for path in sorted((*(root / ACTIONS).glob("*/*"), *(root / PLANS).glob("*"))):
         found[path.relative_to(root).as_posix()] = text(path)
-    for name in (DEMAND_FILE, LABELS):
+    for name in (DEMAND_FILE, LABELS, SCHEMA_FILE):
         if (root / name).is_file():
             found[name] = text(root / name)
     return found
