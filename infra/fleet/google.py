@@ -169,6 +169,9 @@ def execute(request: Any, doing: str, *, retries: int = RETRIES) -> Any:
     doing: what it is for, as in `reading gs://bucket/name`; it opens the error's text. retries: fewer where the caller
     itself decides what follows on a refusal.
     Raises GoogleError for every refusal (`status` says which) and where no answer comes.
+
+    A request that a signal cuts off takes its connections with it: httplib2 would read its answer as that of the next
+    request, so that a list of VMs could look empty.
     """
     try:
         return request.execute(num_retries=retries)
@@ -178,6 +181,9 @@ def execute(request: Any, doing: str, *, retries: int = RETRIES) -> Any:
         ) from None
     except (GoogleAuthError, http.client.HTTPException, httplib2.HttpLib2Error, OSError) as error:
         raise GoogleError(doing, f"no answer from the service: {error}") from None
+    except BaseException:
+        request.http.close()
+        raise
 
 
 def _document(api: Api, endpoint: str | None) -> dict[str, Any]:

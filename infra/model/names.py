@@ -250,8 +250,16 @@ def run_work_prefix(pool: str) -> str:
 
 
 def run_vm_prefix(pool: str, vm: str) -> str:
-    """Below it is what one VM for a run is given, says and brings back; no other VM ever has its name."""
+    """Below it is what one attempt of a run sends, and what its VMs say and bring back."""
     return f"{run_work_prefix(pool)}{vm}/"
+
+
+def run_work_of(pool: str, vm: str, zone: str) -> str:
+    """Below it is what the VM for a run in one zone says and brings back.
+
+    A create whose answer was lost may leave a second one in another zone: each has its own.
+    """
+    return f"{run_vm_prefix(pool, vm)}{zone}/"
 
 
 def lease_object(stack: str) -> str:

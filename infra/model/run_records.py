@@ -16,6 +16,8 @@ from typing import Any, Final
 from infra.model.catalogue import CapacityKind
 
 VERSION: Final = 1
+CLIENT_LOST: Final = "client-lost"
+"""The reason of a run whose client was killed, or failed by a mistake of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,4 +125,4 @@ def over_ceiling(
 def ended_late(record: RunVmRecord, now: int) -> RunVmRecord:
     """A VM whose client is gone and whose time is over, as having stood until then."""
     lost = record.end is None and now >= record.expires
-    return replace(record, end=record.expires, reason=record.reason or "client-lost") if lost else record
+    return replace(record, end=record.expires, reason=record.reason or CLIENT_LOST) if lost else record

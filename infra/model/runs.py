@@ -103,15 +103,16 @@ class RunRequest(_Part):
     def ceilings(self) -> Ceilings:
         return Ceilings(per_day=self.per_day, at_once=self.at_once)
 
-    def told(self, vm: str, run: str, *, tree: bool, carried: Mapping[str, str]) -> dict[str, Any]:
-        """What the VM is told. run: number and attempt. tree: whether its client sends one. carried: texts by name."""
+    def told(self, vm: str, run: str, *, zone: str, tree: str, carried: Mapping[str, str]) -> dict[str, Any]:
+        """What the VM in a zone is told. run: number and attempt. tree: the object that its client sends, empty for
+        none. carried: texts by name."""
 
         def meant(text: str) -> str:
             return text.replace(RUN, run).replace(COMMIT, self.commit)
 
         return {
             "version": self.version,
-            "prefix": names.run_vm_prefix(self.pool, vm),
+            "prefix": names.run_work_of(self.pool, vm, zone),
             "bucket": self.bucket,
             "project": self.project,
             "hosts": self.hosts,

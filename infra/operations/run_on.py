@@ -7,6 +7,7 @@ Owns what a stack file makes of an order, what is sent as the tree, and on which
 from __future__ import annotations
 
 import io
+import os
 import secrets
 import subprocess
 import tarfile
@@ -19,8 +20,9 @@ from typing import Final
 from infra.fleet.google import clients
 from infra.fleet.records import Records
 from infra.fleet.runs.cloud import BucketLedger, BucketObjects, GoogleTpuVms
+from infra.fleet.runs.decide import RunEnd
 from infra.fleet.runs.ports import RunPorts
-from infra.fleet.runs.run import Run, RunEnd
+from infra.fleet.runs.run import Run
 from infra.fleet.runs.signals import cancellable
 from infra.model.catalogue import AcceleratorType, UnknownNameError
 from infra.model.runs import RunRequest, RunTimes, is_contained, made_as, over_lifetime, run_places
@@ -85,7 +87,7 @@ def run_on(
     session = open_cloud(cloud, teller)
     agree(f"making a {order.accelerator} of stack {config.stack} for one run", session.cloud)
     run = order.run or secrets.token_hex(5)
-    with clients(request.project, session.endpoint, hurried=True, seconds=CALL_SECONDS) as google, cancellable():
+    with clients(request.project, session.endpoint, hurried=True, seconds=CALL_SECONDS) as google:
         ports = RunPorts(
             vms=GoogleTpuVms(google),
             objects=BucketObjects(google, request.bucket),
@@ -97,7 +99,9 @@ def run_on(
             poll=_POLL if session.endpoint is None else _LOCAL_POLL,
         )
         into = order.into if order.results else None
-        return Run(request=request, run=run, attempt=1, ports=ports, tree=tree, into=into).whole()
+        one = Run(request=request, run=run, attempt=1, ports=ports, tree=tree, into=into)
+        with cancellable():
+            return one.whole()
 
 
 def run_request(config: StackConfig, order: RunOrder) -> RunRequest:
@@ -158,18 +162,12 @@ def _accelerator(name: str) -> AcceleratorType:
 def packed(tree: Path) -> bytes:
     """A folder as `tar.gz`: what git tracks or would track there, or everything where it is no work tree of git.
 
-    Refusal for one that is too large, or is none.
+    Refusal for one that is too large, or is none, and where git does not say what it ignores.
     """
     if not tree.is_dir():
-        raise Refusal(f"--tree {tree}: there is no such folder")
-    listed = subprocess.run(
-        ["git", "-C", str(tree), "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        capture_output=True,
-        check=False,
-    )
-    if listed.returncode == 0:
-        names = sorted({each.decode() for each in listed.stdout.split(b"\0") if each})
-    else:
+        raise Refusal(f"--tree {tree}: there is no such folder; name one, or copy nothing with --no-tree")
+    names = _of_git(tree)
+    if names is None:
         names = sorted(str(path.relative_to(tree)) for path in tree.rglob("*") if not path.is_dir())
     content = io.BytesIO()
     with tarfile.open(fileobj=content, mode="w:gz") as archive:
@@ -181,6 +179,25 @@ def packed(tree: Path) -> bytes:
                     f"--tree {tree}: it has more than {MOST_TREE >> 20} MiB packed; ignore what is not needed"
                 )
     return content.getvalue()
+
+
+def _of_git(tree: Path) -> list[str] | None:
+    """What git tracks or would track of a folder; None where no folder above it is a work tree.
+
+    Refusal where there is one and git does not say: what it ignores, such as keys, is never copied in its place.
+    """
+    asked = ["git", "-C", str(tree), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    if not any((each / ".git").exists() for each in (tree.resolve(), *tree.resolve().parents)):
+        return None
+    try:
+        listed = subprocess.run(asked, capture_output=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        said = getattr(error, "stderr", b"") or str(error).encode()
+        why = said.decode(errors="replace").strip().partition("\n")[0]
+        raise Refusal(
+            f"--tree {tree}: git does not say what it tracks there ({why}); mend that, or copy nothing with --no-tree"
+        ) from None
+    return sorted({os.fsdecode(each) for each in listed.stdout.split(b"\0") if each})
 
 
 def _clock(session: CloudSession) -> Callable[[], float]:

@@ -53,7 +53,7 @@ def noticed(memory: Memory, desired: Desired, observed: Observed, fleet: FleetNo
         },
         backoff=backoff_left(memory, desired, fleet),
         suspects=_suspects(memory, observed, fleet, now),
-        zones={**memory.zones, **dict.fromkeys(desired.zones, now), **ours},
+        zones={**memory.zones, **dict.fromkeys(desired.zones | desired.run_zones, now), **ours},
         pools={**memory.pools, **dict.fromkeys(desired.pools, now)},
         listed=_listed(memory, observed, now),
         scopes=_scopes(memory, desired, observed, now),

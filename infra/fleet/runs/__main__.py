@@ -13,15 +13,17 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from infra.fleet.broker.settings import GOOGLE_ENDPOINT, is_safe
 from infra.fleet.google import Clients, GoogleError, clients
 from infra.fleet.records import Records
 from infra.fleet.runs.cloud import BucketLedger, BucketObjects, GoogleTpuVms
-from infra.fleet.runs.decide import Reason
+from infra.fleet.runs.decide import Reason, RunEnd
+from infra.fleet.runs.delete import delete_all
 from infra.fleet.runs.ports import RunPorts
-from infra.fleet.runs.run import Run, RunEnd, delete_all
+from infra.fleet.runs.run import Run
 from infra.fleet.runs.signals import cancellable
 from infra.model.errors import ConfigError
 from infra.model.run_records import Ceilings
@@ -96,14 +98,17 @@ def _deleted(told: Mapping[str, str], say: Callable[[str], None], google: Client
 
 
 def _done(request: RunRequest, told: Mapping[str, str], say: Callable[[str], None], google: Clients) -> int:
-    ports = _ports(request, told, say, google)
+    ports, attempt = _ports(request, told, say, google), int(told.get("ATTEMPT", "1"))
     folder = Path(told.get("RESULTS", "results"))
-    run = Run(request=request, run=told["RUN_ID"], attempt=int(told.get("ATTEMPT", "1")), ports=ports, into=folder)
-    with cancellable():
-        ended = run.whole()
-    _tell(ended, say)
-    run_name = f"{told['RUN_ID']}-{told.get('ATTEMPT', '1')}"
-    result = _write_result(request, ended, folder, run_name) if request.suite else ""
+    with TemporaryDirectory() as apart:
+        # Of a suite one file alone leaves the job: others read every result below the folder.
+        into = Path(apart) if request.suite else folder
+        run = Run(request=request, run=told["RUN_ID"], attempt=attempt, ports=ports, into=into)
+        with cancellable():
+            ended = run.whole()
+        _tell(ended, say)
+        run_name = f"{told['RUN_ID']}-{attempt}"
+        result = _write_result(request, ended, into, folder, run_name) if request.suite else ""
     if output := told.get("GITHUB_OUTPUT"):
         with Path(output).open("a", encoding="utf-8") as file:
             if Reason(ended.reason).of_the_command:
@@ -120,16 +125,18 @@ def _tell(ended: RunEnd, say: Callable[[str], None]) -> None:
     say(json.dumps(ended.to_json()))
 
 
-def _write_result(request: RunRequest, ended: RunEnd, folder: Path, run: str) -> str:
-    """The file with what the suite wrote and what the VM does not decide, once there was a VM; else none."""
-    said, path = {}, folder / "out" / _RESULT
+def _write_result(request: RunRequest, ended: RunEnd, back: Path, folder: Path, run: str) -> str:
+    """The file with what the suite wrote and what the VM does not decide, once there was a VM; else none.
+
+    back: where what the suite left came to.
+    """
+    said, path = {}, back / "out" / _RESULT
     if path.is_file():
         try:
             found = json.loads(path.read_bytes()[:MOST_RESULT])
             said = found if isinstance(found, dict) else {}
         except (ValueError, RecursionError):
             said = {}
-        path.unlink()
     if not ended.vm_seconds and not said:
         return ""
     known: dict[str, Any] = {

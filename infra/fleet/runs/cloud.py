@@ -144,7 +144,8 @@ class BucketLedger:
 
         def decide(today: tuple[RunVmRecord, ...]) -> tuple[RunVmRecord, ...]:
             nonlocal said
-            settled = tuple(ended_late(each, now) for each in today)
+            # A write whose answer was lost is read here: a VM does not stand in its own way.
+            settled = tuple(ended_late(each, now) for each in today if each.vm != record.vm)
             said = over_ceiling(self.ceilings, settled, (*before, *settled), now, stack=self.stack)
             return settled if said else with_record(settled, record)
 

@@ -20,6 +20,7 @@ from typing import Any, Final
 from infra.fleet.controller.rules import DEAD
 from infra.fleet.runs.guest import KILLED, TIMED_OUT
 from infra.model import run_labels
+from infra.model.json_shape import JsonShape
 
 PAUSE: Final = 60.0
 """Between two rounds over all places."""
@@ -179,6 +180,35 @@ class Ended:
     reason: Reason
     says: str
     code: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEnd(JsonShape):
+    """How a run ended. vm_seconds: for how long its VM stood READY. results: what came back, below `into`.
+
+    left: what could not be deleted, in words; the controller deletes it when its time to live is over.
+    """
+
+    JSON = (
+        "run", "vm", "reason", "says", "code", "zone", "capacity", "accelerator", "vmSeconds=vm_seconds",
+        "results", "left",
+    )  # fmt: skip
+
+    run: str
+    vm: str
+    reason: str
+    says: str
+    code: int | None
+    zone: str
+    capacity: str
+    accelerator: str
+    vm_seconds: int
+    results: tuple[str, ...] = ()
+    left: str = ""
+
+    @property
+    def done(self) -> bool:
+        return self.reason == Reason.DONE and not self.left
 
 
 def gone(state: str | None) -> bool:

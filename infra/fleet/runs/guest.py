@@ -20,6 +20,7 @@ import signal
 import subprocess
 import threading
 import time
+import traceback
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -191,7 +192,7 @@ class HostRun:
             raise NotBegunError(f"{url} gave {found.stdout.strip() or 'nothing'} in place of {commit}")
 
     def fetch_tree(self) -> None:
-        content = self.get(f"{self.prefix}tree.tar.gz")
+        content = self.get(self.told["tree"])
         if content is None:
             raise NotBegunError("the tree that was sent is not there")
         must([*nobody(), "tar", "-C", str(TREE), "-xzf", "-"], stdin=content)
@@ -221,6 +222,8 @@ class HostRun:
                 "TIDEPOOL_OUT": str(WORK / "out"),
             }
             return run([*limit, *sandbox(), *words], cwd=TREE, env=inside | environment)
+        if several := sorted(name for name, value in environment.items() if "\n" in value):
+            raise NotBegunError(f"{', '.join(several)}: a value of several lines reaches no container; encode it")
         names = HOME / "env"
         names.touch(0o600)
         names.write_text("".join(f"{name}={value}\n" for name, value in environment.items()))
@@ -234,7 +237,11 @@ class HostRun:
         if self.told["contained"]:
             apart = ["--network=tidepool", "--shm-size=16g", "--stop-timeout=5", f"--user={NOBODY}:{NOBODY}",
                      "--cap-drop=ALL", "--security-opt=no-new-privileges", "--env=HOME=/work"]  # fmt: skip
-        inside = [f"--volume={WORK}:/work", "--workdir=/work/source"] if self.told["contained"] or self.has_tree else []
+        inside = []
+        if self.told["contained"] or self.has_tree or self.told["results"]:
+            inside = [f"--volume={WORK}:/work", "--env=TIDEPOOL_OUT=/work/out"]
+        if self.told["contained"] or self.has_tree:
+            inside += ["--workdir=/work/source"]
         return run([*limit, *common, *apart, *inside, self.told["image"], *words])
 
     @property
@@ -242,9 +249,10 @@ class HostRun:
         return bool(self.told["repository"] or self.told["tree"])
 
     def bring_back(self) -> None:
-        """The results, read as who wrote them: a link leads to nothing that only root may read."""
+        """The results, read as who wrote them; what a link leads to outside of the tree and `out` is none of them."""
         wanted = [each if each.partition("/")[0] == "out" else f"source/{each}" for each in self.told["results"]]
-        paths = sorted({path for each in wanted for path in WORK.glob(each)})
+        found, work = {path for each in wanted for path in WORK.glob(each)}, WORK.resolve()
+        paths = sorted(path for path in found if path.resolve().is_relative_to(work))
         if not paths:
             return
         packing = [
@@ -259,7 +267,8 @@ class HostRun:
         ]
         made = subprocess.run(packing, capture_output=True, check=False)
         if made.returncode or len(made.stdout) > MOST_RESULTS:
-            raise NotBegunError(f"the results could not be packed: {made.stderr.decode(errors='replace')[-500:]}")
+            why = made.stderr.decode(errors="replace")[-500:] if made.returncode else f"over {MOST_RESULTS} bytes"
+            raise NotBegunError(f"the results could not be packed: {why}")
         self.put(self.object("results.tar.gz"), made.stdout)
 
     def whole(self) -> int:
@@ -274,8 +283,8 @@ class HostRun:
         code = self.command(self.told["command"], self.told["limit"])
         try:
             self.bring_back()
-        except NotBegunError as error:
-            print(error, flush=True)
+        except (NotBegunError, OSError, ValueError, RuntimeError) as error:
+            print(f"no results: {error}", flush=True)
         return code
 
 
@@ -348,6 +357,9 @@ def main() -> None:
     except NotBegunError as error:
         phase, why = error.phase, str(error)
         print(why, flush=True)
+    except Exception as error:  # noqa: BLE001 - whatever it is, who waits is told
+        phase, why = "not-begun", f"{type(error).__name__}: {error}"
+        traceback.print_exc()
     over.set()
     try:
         this.send_log()

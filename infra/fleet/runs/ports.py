@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -20,6 +21,10 @@ class NoVmError(Exception):
 
 class RunError(Exception):
     """Something of a run that is not the VM's could not be done; the text says what, and why."""
+
+
+class CancelledError(BaseException):
+    """Somebody ends the run: Ctrl-C, TERM, HUP, a cancelled job. What handles failures does not handle it."""
 
 
 class TpuVms(Protocol):
@@ -85,3 +90,8 @@ class RunPorts:
     tell: Callable[[str], None]
     log: Callable[[int, bytes], None]
     poll: float = 5.0
+
+    def mention(self, line: str) -> None:
+        """Tell, where anybody still listens: a terminal that is gone keeps no VM standing."""
+        with contextlib.suppress(OSError):
+            self.tell(line)

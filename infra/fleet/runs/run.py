@@ -8,66 +8,28 @@ what is `decide`, every call is a port.
 from __future__ import annotations
 
 import contextlib
-import io
 import json
-import tarfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from pathlib import Path, PurePosixPath
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, TypeVar
 
 from infra.fleet.runs import decide
-from infra.fleet.runs.decide import Ended, GiveUp, HostStatus, LeftVm, Obstacle, Reason, Tried
-from infra.fleet.runs.ports import NoVmError, RunError, RunPorts
+from infra.fleet.runs.decide import Ended, GiveUp, HostStatus, Obstacle, Reason, RunEnd, Tried
+from infra.fleet.runs.delete import delete_all
+from infra.fleet.runs.ports import CancelledError, NoVmError, RunError, RunPorts
+from infra.fleet.runs.results import ResultsError, unpacked
+from infra.fleet.runs.vm import node_body, told
 from infra.model import names
-from infra.model.json_shape import JsonShape
-from infra.model.node import STARTUP_SCRIPT_KEY
 from infra.model.run_labels import RunVm
-from infra.model.run_records import RunVmRecord
+from infra.model.run_records import CLIENT_LOST, RunVmRecord
 from infra.model.runs import MOST_METADATA, RunPlace, RunRequest
 
-ISOLATION: Final = "tidepool-isolation"
-TOLD: Final = "tidepool-run"
-_HERE: Final = Path(__file__).parent
-_ROOT: Final = _HERE.parents[2]
 _RESULTS: Final = "results.tar.gz"
-MOST_RESULTS: Final = 1 << 30
-"""Bytes of all results together, unpacked."""
 _LATE: Final = 30.0
 """Seconds after the command's own limit before the client ends it: what runs on the VM is asked first."""
-
-
-class CancelledError(BaseException):
-    """Somebody ends the run: Ctrl-C, TERM, or a cancelled job. No failure, and nothing that handles one may keep it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunEnd(JsonShape):
-    """How a run ended. vm_seconds: for how long its VM stood READY. results: what came back, below `into`.
-
-    left: what could not be deleted, in words; the controller deletes it when its time to live is over.
-    """
-
-    JSON = (
-        "run", "vm", "reason", "says", "code", "zone", "capacity", "accelerator", "vmSeconds=vm_seconds",
-        "results", "left",
-    )  # fmt: skip
-
-    run: str
-    vm: str
-    reason: str
-    says: str
-    code: int | None
-    zone: str
-    capacity: str
-    accelerator: str
-    vm_seconds: int
-    results: tuple[str, ...] = ()
-    left: str = ""
-
-    @property
-    def done(self) -> bool:
-        return self.reason == Reason.DONE and not self.left
+_AT_WORK: Final = ("running", "ended")
+T = TypeVar("T")
 
 
 @dataclass(kw_only=True)
@@ -85,19 +47,23 @@ class Run:
     into: Path | None = None
     vm: str = field(init=False)
     _record: RunVmRecord = field(init=False)
+    _running: bool = field(init=False, default=False)
     _read: dict[int, int] = field(init=False, default_factory=dict)
     _results: list[str] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
         self.vm = names.run_vm_name(self.request.pool, self.run, self.attempt)
+        self._record = self._first_record()
 
     def whole(self) -> RunEnd:
         """Everything. A cancelled run ends as one too, once its VM is deleted."""
-        refused, left = False, ""
-        self._record = self._first_record()
+        claimed, ended = False, None
         try:
-            ended = self._claimed()
-            refused = ended is not None
+            ended = self._too_long()
+            if ended is None:
+                claimed = True  # also where somebody cancels before the answer is there
+                ended = self._claimed()
+                claimed = ended is None
             ended = ended or self._make() or self._follow()
         except CancelledError:
             ended = Ended(Reason.CANCELLED, "the run was cancelled")
@@ -105,8 +71,10 @@ class Run:
             ended = Ended(Reason.OUTAGE, str(error))
         finally:
             # Whatever else is raised, the VM is deleted before it is passed on.
-            left = "" if refused else self.delete()
-        return self._end(ended, left, claimed=not refused)
+            left = _anyway(self.delete) if claimed else ""
+            if claimed:
+                _anyway(lambda: self._settle(ended.reason.value if ended else CLIENT_LOST, left))
+        return self._end(ended, left)
 
     # Counted, and made
 
@@ -125,6 +93,14 @@ class Run:
             expires=now + self.request.times.lifetime,
         )
 
+    def _too_long(self) -> Ended | None:
+        """How the run ends before anything is made of it, where its VM cannot be told what to run."""
+        longest = max(len(self._told(place).encode()) for place in self.request.places)
+        if longest <= MOST_METADATA:
+            return None
+        says = f"the VM would be told {longest} bytes, and metadata holds {MOST_METADATA}"
+        return Ended(Reason.REFUSED, f"{says}; shorten the command or its variables, or put them into the tree")
+
     def _claimed(self) -> Ended | None:
         """Nothing where the VM is counted, else how the run ends without one."""
         try:
@@ -136,7 +112,7 @@ class Run:
     def _make(self) -> Ended | None:
         """Send the tree and obtain the VM; how the run ended where there is none."""
         if self.tree is not None:
-            self.ports.objects.put(f"{names.run_vm_prefix(self.request.pool, self.vm)}tree.tar.gz", self.tree)
+            self.ports.objects.put(self._tree_object, self.tree)
         tried: list[Tried] = []
         request, until = self.request, self.ports.clock() + self.request.times.create
         while True:
@@ -166,8 +142,9 @@ class Run:
                 raise
             operation = ""  # the answer was lost, and not the request
         while True:
-            node = self.ports.vms.node(place.zone, self.vm)
-            state = str(node.get("state", "")) if node else None
+            state = None
+            with contextlib.suppress(RunError):  # nobody can say for now
+                state = self._state(place.zone)
             if state == "READY":
                 self.ports.tell(f"{self.vm} is READY in {place.zone}")
                 return
@@ -188,56 +165,62 @@ class Run:
     def _forget(self, place: RunPlace, until: float) -> None:
         """Let nothing half made stand in the way of the next attempt."""
         while True:
-            with contextlib.suppress(RunError):
-                if self.ports.vms.node(place.zone, self.vm) is None:
+            try:
+                if self._state(place.zone) is None:
                     return
+            except RunError:
+                return  # a zone that says nothing keeps no other from its turn, and is looked at again in the end
+            with contextlib.suppress(RunError):
                 self.ports.vms.delete(place.zone, self.vm)
             if self.ports.clock() >= until:
                 return
             self.ports.sleep(self.ports.poll)
 
+    def _state(self, zone: str) -> str | None:
+        """Of the VM there, None where it is not. Raises RunError where nobody can say."""
+        node = self.ports.vms.node(zone, self.vm)
+        return None if node is None else str(node.get("state", ""))
+
+    def _told(self, place: RunPlace) -> str:
+        tree = self._tree_object if self.tree is not None else ""
+        return told(self.request, place.zone, self.vm, f"{self.run}-{self.attempt}", tree)
+
     def _node(self, place: RunPlace) -> dict[str, Any]:
-        carried = {Path(each).name: (_ROOT / each).read_text(encoding="utf-8") for each in self.request.carried}
-        run, tree = f"{self.run}-{self.attempt}", self.tree is not None
-        told = json.dumps(self.request.told(self.vm, run, tree=tree, carried=carried))
-        if len(told.encode()) > MOST_METADATA:
-            raise RunError(
-                f"what the VM is told has more than {MOST_METADATA} bytes; shorten the command or its variables"
-            )
         labels = RunVm(run=self.run, expires=self._record.expires).labels()
-        return {
-            **place.node,
-            "description": f"Tidepool run {self.run} of stack {self.request.stack}",
-            "labels": {**place.node.get("labels", {}), **labels},
-            "metadata": {
-                STARTUP_SCRIPT_KEY: guest_program(),
-                TOLD: told,
-                ISOLATION: (_HERE.parent / "runner" / "isolation.sh").read_text(encoding="utf-8"),
-            },
-        }
+        return node_body(place, labels, f"run {self.run} of stack {self.request.stack}", self._told(place))
 
     # Followed
 
     def _follow(self) -> Ended:
+        """Until it has ended. A look that fails is made again: the command goes on meanwhile."""
         began, times = self.ports.clock(), self.request.times
         ready_by, over_by = began + times.ready, began + times.ready + times.limit + _LATE
-        running = False
         while True:
-            hosts = [self._status(host) for host in range(self.request.hosts)]
-            for host in range(self.request.hosts):
-                self._show_log(host)
-            if not running and all(each is not None and each.phase in ("running", "ended") for each in hosts):
-                running, over_by = True, self.ports.clock() + times.limit + _LATE
-                self.ports.tell("the command runs")
-            node = self.ports.vms.node(self._record.zone, self.vm)
-            state = str(node.get("state", "")) if node else None
-            now = self.ports.clock()
-            if found := decide.ended(state, hosts, now=now, ready_by=ready_by, over_by=over_by):
-                for host in range(self.request.hosts):
-                    self._show_log(host)
-                self._bring_back()
-                return found
+            try:
+                hosts = self._hosts()
+                if not self._running and all(each is not None and each.phase in _AT_WORK for each in hosts):
+                    self._running, over_by = True, self.ports.clock() + times.limit + _LATE
+                    self.ports.tell("the command runs")
+                state, now = self._state(self._record.zone), self.ports.clock()
+                if found := decide.ended(state, hosts, now=now, ready_by=ready_by, over_by=over_by):
+                    self._show_logs()
+                    self._bring_back()
+                    return found
+            except RunError as error:
+                if self.ports.clock() >= over_by:
+                    raise
+                self.ports.tell(f"looking again: {error}")
             self.ports.sleep(self.ports.poll)
+
+    def _hosts(self) -> list[HostStatus | None]:
+        """What each says of itself, once it is shown what it printed until then."""
+        said = [self._status(host) for host in range(self.request.hosts)]
+        self._show_logs()
+        return said
+
+    def _show_logs(self) -> None:
+        for host in range(self.request.hosts):
+            self._show_log(host)
 
     def _status(self, host: int) -> HostStatus | None:
         """A VM's root writes it; what cannot be read says nothing."""
@@ -254,17 +237,23 @@ class Run:
             self.ports.log(host, piece)
 
     def _bring_back(self) -> None:
+        found: list[str] = []
         for host in range(self.request.hosts if self.into is not None else 0):
             packed = self.ports.objects.get(self._object(host, _RESULTS))
             if packed is not None and self.into is not None:
                 target = self.into / f"host-{host}" if self.request.hosts > 1 else self.into
                 try:
-                    self._results += unpacked(packed, target, below=self.into)
-                except (tarfile.TarError, OSError, ValueError) as error:
+                    found += unpacked(packed, target, below=self.into)
+                except ResultsError as error:
                     self.ports.tell(f"the results of host {host} are left out: {error}")
+        self._results = found
+
+    @property
+    def _tree_object(self) -> str:
+        return f"{names.run_vm_prefix(self.request.pool, self.vm)}tree.tar.gz"
 
     def _object(self, host: int, name: str) -> str:
-        return f"{names.run_vm_prefix(self.request.pool, self.vm)}{host}/{name}"
+        return f"{names.run_work_of(self.request.pool, self.vm, self._record.zone)}{host}/{name}"
 
     # Deleted
 
@@ -273,10 +262,11 @@ class Run:
         until = self.ports.clock() + self.request.times.delete
         return delete_all(self.request.zones, self.run, self.ports, until=until)
 
-    def _end(self, ended: Ended, left: str, *, claimed: bool) -> RunEnd:
-        now = int(self.ports.clock())
-        if claimed:
-            self._keep(reason=ended.reason.value, **({} if left else {"end": now}))
+    def _settle(self, reason: str, left: str) -> None:
+        """The last word of the record: what could not be deleted stands, and counts."""
+        self._keep(reason=reason, **({} if left else {"end": int(self.ports.clock())}))
+
+    def _end(self, ended: Ended, left: str) -> RunEnd:
         record = self._record
         return RunEnd(
             run=self.run,
@@ -287,7 +277,7 @@ class Run:
             zone=record.zone,
             capacity=record.capacity.value,
             accelerator=record.accelerator,
-            vm_seconds=record.vm_seconds(now),
+            vm_seconds=record.vm_seconds(int(self.ports.clock())),
             results=tuple(self._results),
             left=left,
         )
@@ -298,65 +288,16 @@ class Run:
         try:
             self.ports.ledger.keep(self._record)
         except RunError as error:
-            self.ports.tell(f"the record of this run is behind: {error}")
+            self.ports.mention(f"the record of this run is behind: {error}")
 
     def _sleep_until(self, when: float) -> None:
         while (left := when - self.ports.clock()) > 0:
             self.ports.sleep(min(left, self.ports.poll))
 
 
-def delete_all(zones: Iterable[str], run: str, ports: RunPorts, *, until: float) -> str:
-    """Delete every VM with the run's label, of any attempt, in these zones; what is left, in words.
-
-    Run twice it changes nothing. Every zone is looked at once in any case.
-    """
-    while True:
-        nodes: dict[str, tuple[Mapping[str, Any], ...]] = {}
-        silent: list[str] = []
-        for zone in zones:
-            try:
-                nodes[zone] = tuple(ports.vms.listed(zone))
-            except RunError:
-                silent.append(zone)
-        vms = decide.left(nodes, run)
-        for vm in decide.to_delete(vms):
-            _ask_to_delete(vm, ports)
-        left = decide.not_deleted(vms, silent)
-        if not left or ports.clock() >= until:
-            return left
-        ports.sleep(ports.poll)
-
-
-def _ask_to_delete(vm: LeftVm, ports: RunPorts) -> None:
-    """One that is still being made refuses; the next look finds it."""
-    with contextlib.suppress(RunError):
-        ports.vms.delete(vm.zone, vm.name)
-        ports.tell(f"deleting {vm.name} in {vm.zone}")
-
-
-def guest_program() -> str:
-    """The start-up script of a VM for one run."""
-    return f"#!/usr/bin/env python3\n{(_HERE / 'guest.py').read_text(encoding='utf-8')}"
-
-
-def unpacked(packed: bytes, target: Path, *, below: Path) -> list[str]:
-    """Files of a stranger's archive in a folder, by their paths below another; links and devices are left out.
-
-    Paths of the tree lose the folder that the VM has it in. ValueError for more than MOST_RESULTS bytes.
-    """
-    found, size = [], 0
-    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-        for member in archive:
-            path = PurePosixPath(member.name)
-            if not member.isfile() or path.is_absolute() or ".." in path.parts:
-                continue
-            size += member.size
-            if size > MOST_RESULTS:
-                raise ValueError(f"they have more than {MOST_RESULTS} bytes")
-            inside = path.relative_to("source") if path.parts[0] == "source" else path
-            content = archive.extractfile(member)
-            place = target / inside
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(content.read() if content else b"")
-            found.append(str(place.relative_to(below)))
-    return sorted(found)
+def _anyway(act: Callable[[], T]) -> T:
+    """Do what must be done though somebody cancels meanwhile, which one can once (`signals`); twice is as once."""
+    try:
+        return act()
+    except CancelledError:
+        return act()

@@ -1,4 +1,5 @@
-"""A run that somebody ends: Ctrl-C, TERM from whoever started it, and from GitHub where a job is cancelled."""
+"""A run that somebody ends: Ctrl-C, TERM from whoever started it or from GitHub where a job is cancelled, and HUP from
+a terminal that is closed."""
 
 from __future__ import annotations
 
@@ -7,13 +8,17 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from types import FrameType
 
-from infra.fleet.runs.run import CancelledError
+from infra.fleet.runs.ports import CancelledError
 
 
 @contextmanager
 def cancellable() -> Generator[None]:
-    """Within it the first INT or TERM is a CancelledError; later ones are heard by nobody, while the VM is deleted."""
-    handled = (signal.SIGINT, signal.SIGTERM)
+    """Within it the first INT, TERM or HUP is a CancelledError; nobody hears later ones, while the VM is deleted.
+
+    A HUP that was not to be heard, as under nohup, is not.
+    """
+    left_alone = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    handled = (signal.SIGINT, signal.SIGTERM, *(() if left_alone else (signal.SIGHUP,)))
 
     def cancel(_: int, __: FrameType | None) -> None:
         for each in handled:

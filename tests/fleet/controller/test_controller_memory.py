@@ -177,6 +177,12 @@ def test_pools_and_zones_that_are_gone_are_forgotten_after_a_week() -> None:
     assert memory.rollouts == {}
 
 
+def test_a_zone_that_runs_may_no_longer_use_is_watched_for_longer_than_any_vm_of_theirs_may_stand() -> None:
+    desired, elsewhere = fleet(1), "us-central1-b"
+    memory = decide(replace(desired, run_zones=frozenset({elsewhere})), seen(desired), EMPTY, START).memory
+    assert elsewhere in decide(desired, seen(desired), memory, START + timedelta(days=2)).memory.zones
+
+
 def test_a_zone_that_is_no_longer_declared_is_watched_while_a_vm_of_ours_is_in_it() -> None:
     desired, smaller = fleet(2), fleet(0)
     memory = decide(desired, seen(desired), EMPTY, START).memory

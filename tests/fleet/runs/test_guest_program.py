@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from infra.fleet.runs import guest
-from infra.fleet.runs.run import guest_program
+from infra.fleet.runs.vm import guest_program
 
 TOLD: dict[str, Any] = {
     "prefix": "runs/work/p/vm/", "bucket": "b", "project": "p", "command": ["test", "all"], "env": {"A": "1"},
     "secrets": {}, "image": "eu-docker.pkg.dev/p/r/i@sha256:0", "contained": True, "repository": "", "commit": "",
-    "tree": True, "carried": {}, "install": "", "results": [], "limit": 60, "install_seconds": 60,
+    "tree": "runs/work/p/vm/tree.tar.gz", "carried": {}, "install": "", "results": [],
+    "limit": 60, "install_seconds": 60,
 }  # fmt: skip
 
 
@@ -78,10 +79,23 @@ def test_a_command_without_an_image_is_the_users_too(machine: Machine) -> None:
 
 
 def test_a_labs_own_command_has_the_hosts_network_and_its_image_as_it_is(machine: Machine) -> None:
-    guest.HostRun({**TOLD, "contained": False, "tree": False}).command(["train"], 60)
+    guest.HostRun({**TOLD, "contained": False, "tree": ""}).command(["train"], 60)
     words = machine.ran[-1]
     assert "--network=host" in words
     assert not any(word.startswith(("--user", "--workdir", "--volume")) for word in words)
+
+
+@pytest.mark.parametrize("kind", [{"contained": True}, {"contained": False}, {"contained": False, "tree": ""}])
+def test_what_a_command_in_an_image_leaves_in_out_comes_back(machine: Machine, kind: dict[str, Any]) -> None:
+    guest.HostRun({**TOLD, **kind, "results": ["out/a.xml"]}).command(["test"], 60)
+    assert f"--volume={guest.WORK}:/work" in machine.ran[-1]
+    assert "--env=TIDEPOOL_OUT=/work/out" in machine.ran[-1]
+
+
+def test_a_value_of_several_lines_is_never_cut_in_silence(machine: Machine) -> None:
+    with pytest.raises(guest.NotBegunError, match="KEY: a value of several lines"):
+        guest.HostRun({**TOLD, "env": {"KEY": "one\ntwo", "A": "1"}}).command(["test"], 60)
+    assert not any("docker run" in line for line in machine.said)
 
 
 def test_a_secret_that_cannot_be_read_lets_nothing_begin(machine: Machine) -> None:

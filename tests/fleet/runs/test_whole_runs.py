@@ -12,7 +12,7 @@ import tarfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,8 +22,9 @@ import pytest
 from infra.fleet.google import Api, Clients, clients, execute
 from infra.fleet.records import Records
 from infra.fleet.runs.cloud import BucketLedger, BucketObjects, GoogleTpuVms
-from infra.fleet.runs.ports import RunPorts
-from infra.fleet.runs.run import CancelledError, Run, RunEnd
+from infra.fleet.runs.decide import RunEnd
+from infra.fleet.runs.ports import CancelledError, RunPorts
+from infra.fleet.runs.run import Run
 from infra.local.cloud.control import CloudClock
 from infra.local.guests.runs import RunGuests
 from infra.local.guests.surroundings import GuestControl
@@ -140,11 +141,11 @@ def lab(cloud: TestCloud, tmp_path: Path) -> Iterator[Lab]:
 def test_a_command_runs_in_a_copy_of_the_tree_and_brings_back_its_results(lab: Lab, tmp_path: Path) -> None:
     lines = (
         "cat sub/a.txt", 'echo "run $RUN as $WHO"', "mkdir r", "echo x >r/one.xml", "ln -s /etc/passwd r/two.xml",
-        'echo y >"$TIDEPOOL_OUT/z"',
+        'echo y >"$TIDEPOOL_OUT/z"', "ln -s /etc l",
     )  # fmt: skip
     script = "\n".join(lines)
     request = lab.request(
-        "sh", "-c", script, env={"RUN": "{run}", "WHO": "me"}, results=("r/*.xml", "out/z", "missing")
+        "sh", "-c", script, env={"RUN": "{run}", "WHO": "me"}, results=("r/*.xml", "l/passwd", "out/z", "missing")
     )  # fmt: skip
     ended = lab.run(request, tree=packed(**{"sub/a.txt": "of the tree\n"}), into=tmp_path / "back")
     assert (ended.reason, ended.code, ended.left) == ("done", 0, ""), (ended, lab.log)
@@ -228,6 +229,45 @@ def test_a_create_whose_answer_is_lost_is_still_the_runs_own(lab: Lab) -> None:
     assert (ended.reason, lab.nodes) == ("done", {}), lab.said
 
 
+def test_a_zone_whose_service_says_nothing_keeps_no_other_zone_from_its_turn(lab: Lab) -> None:
+    def mend(lab: Lab) -> None:
+        if f"asking for v6e-1 in {B}, preemptible" in lab.said:
+            lab.cloud.control.mend()
+
+    lab.meanwhile = mend
+    for method, code in (("create", 503), ("get", 400), ("delete", 400)):  # a client waits before it repeats a 503
+        lab.cloud.control.fail("error", method=f"tpu.projects.locations.nodes.{method}", zone=A, code=code)
+    ended = lab.run(lab.request("true", kinds=("preemptible",)))
+    assert (ended.reason, ended.zone) == ("done", B), lab.said
+    assert sum(lab.slept) < TIMES.create / 2
+
+
+def test_looks_that_fail_do_not_end_a_command(lab: Lab) -> None:
+    def fail(lab: Lab) -> None:
+        if lab.log:
+            lab.meanwhile = lambda _: None
+            for method in ("storage.objects.get", "tpu.projects.locations.nodes.get"):
+                lab.cloud.control.fail("error", method=method, code=400, count=2)
+
+    lab.meanwhile = fail
+    ended = lab.run(lab.request("sh", "-c", "echo begun; sleep 0.5; echo over"))
+    assert (ended.reason, "".join(lab.log)) == ("done", "begun\nover\n"), ended
+    assert any(line.startswith("looking again: ") for line in lab.said)
+
+
+def test_what_no_metadata_can_hold_is_refused_before_anything_is_made(lab: Lab) -> None:
+    ended = lab.run(lab.request("true", env={"A": "x" * 300_000}), tree=packed(a="b"))
+    assert ended.reason == "refused"
+    assert "and metadata holds 262144; shorten the command or its variables" in ended.says
+    assert (lab.said, lab.records()) == ([], {})
+
+
+def test_a_guest_that_fails_by_itself_says_so_at_once(lab: Lab) -> None:
+    ended = lab.run(lab.request("true", env={"A": "x\0y"}))
+    assert (ended.reason, "embedded null byte" in ended.says) == ("not-started", True), ended
+    assert sum(lab.slept) < TIMES.ready / 2
+
+
 def test_a_vm_that_google_takes_back_gives_no_result(lab: Lab) -> None:
     def preempt(lab: Lab) -> None:
         if "".join(lab.log) == "begun\n":
@@ -250,6 +290,12 @@ def test_runs_over_the_ceiling_of_a_day_make_nothing(lab: Lab) -> None:
     assert ended.says.startswith("runs of stack ci have made 3 VMs on 2026-11-21 (UTC), and may make 3 a day")
     assert len(lab.records()) == 3
     assert lab.run(lab.request(per_day=4), "4").done
+
+
+def test_a_count_whose_answer_was_lost_does_not_stand_in_its_own_way(lab: Lab) -> None:
+    lab.cloud.control.fail("lost", method="storage.objects.insert", count=1)
+    assert lab.run(lab.request(at_once=1, per_day=1)).reason == "done"
+    assert len(lab.records()) == 1
 
 
 def test_two_that_ask_at_once_never_pass_the_ceiling_together(lab: Lab) -> None:
@@ -305,12 +351,40 @@ def test_a_mistake_of_our_own_leaves_no_vm_either(lab: Lab) -> None:
     with pytest.raises(ZeroDivisionError):
         lab.run(lab.request("sh", "-c", "echo begun; sleep 60"))
     assert lab.nodes == {}
+    (record,) = lab.records().values()
+    assert (record.end is None, record.reason) == (False, "client-lost"), "it takes nobody's place any more"
 
 
 def test_a_delete_that_google_refuses_is_asked_for_until_it_is_done(lab: Lab) -> None:
     lab.cloud.control.fail("error", method="tpu.projects.locations.nodes.delete", code=400, count=3)
     assert lab.run(lab.request()).left == ""
     assert lab.nodes == {}
+
+
+def test_who_cancels_while_the_vm_is_deleted_does_not_cut_that_off(lab: Lab) -> None:
+    def cancel(lab: Lab) -> None:
+        if lab.said[-1].startswith("deleting"):
+            lab.meanwhile = lambda _: None
+            lab.cloud.control.mend()
+            raise CancelledError
+
+    lab.meanwhile = cancel
+    lab.cloud.control.fail("error", method="tpu.projects.locations.nodes.list", zone=B, code=400)
+    ended = lab.run(lab.request())
+    assert (ended.reason, ended.left, lab.nodes) == ("done", "", {})
+    assert lab.records()["nights-run-7-1"].end is not None
+
+
+def test_a_terminal_that_is_gone_keeps_no_vm_standing(lab: Lab) -> None:
+    def tell(line: str) -> None:
+        if line == "the command runs" or line.startswith("deleting"):
+            raise BrokenPipeError
+
+    request = lab.request("sh", "-c", "sleep 60")
+    with pytest.raises(BrokenPipeError):
+        Run(request=request, run="7", attempt=1, ports=replace(lab.ports(request), tell=tell)).whole()
+    assert lab.nodes == {}
+    assert lab.records()["nights-run-7-1"].end is not None
 
 
 def test_what_cannot_be_deleted_is_told_with_its_zone(lab: Lab) -> None:
@@ -386,14 +460,28 @@ def test_a_jobs_result_says_what_the_vm_does_not_decide(lab: Lab) -> None:
     assert (job.folder / "output").read_text() == f"ended=failure\nreason=failed\nresult={result}\n"
 
 
-@pytest.mark.parametrize("sent", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.heavy)], ids=str)
+def test_of_a_suite_one_result_alone_leaves_the_job(lab: Lab) -> None:
+    """Whoever keeps the results reads each file below the folder: a stranger's would be another suite's."""
+    script = 'mkdir "$TIDEPOOL_OUT/result.json"; echo {} >"$TIDEPOOL_OUT/result.json/forged.json"'
+    job = Job(lab, lab.request("sh", "-c", script, results=("out/result.json",)))
+    job.until("vmSeconds")
+    assert job.end() == 0
+    assert '"out/result.json/forged.json"' in job.lines[-1], "it came back"
+    assert not list((job.folder / "results").rglob("forged.json"))
+
+
+@pytest.mark.parametrize(
+    "sent", [signal.SIGTERM, signal.SIGHUP, pytest.param(signal.SIGINT, marks=pytest.mark.heavy)], ids=str
+)
 def test_a_job_that_is_ended_deletes_its_vm_first(lab: Lab, sent: signal.Signals) -> None:
     job = Job(lab, lab.request("sh", "-c", "echo begun; sleep 60"))
     job.until("| begun")
     job.process.send_signal(sent)
     job.until("vmSeconds")
     assert job.end() == 1
-    assert (lab.nodes, (job.folder / "output").read_text().partition("=")[2].partition("\n")[0]) == ({}, "cancelled")
+    assert (lab.nodes, (job.folder / "output").read_text().partition("=")[2].partition("\n")[0]) == ({}, "cancelled"), (
+        job.lines
+    )
 
 
 def test_a_job_that_is_killed_leaves_its_vm_to_the_clean_up_of_its_run(lab: Lab) -> None:
