@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -167,10 +167,8 @@ def test_several_stacks_with_one_name_ask_for_the_stack(at: At, monkeypatch: pyt
 
 
 def test_a_cluster_that_is_not_there_yet_is_told(at: At, monkeypatch: pytest.MonkeyPatch) -> None:
-    @contextmanager
-    def missing(*_: Any) -> Generator[Kube]:
+    def missing(*_: Any) -> NoReturn:
         raise GoogleError("looking up the cluster", "not found", status=HTTPStatus.NOT_FOUND)
-        yield
 
     monkeypatch.setattr(work, "cluster_api", missing)
     with pytest.raises(Failure, match=r"cluster train of training is not there; `\./tidepool up training` makes it"):

@@ -115,8 +115,8 @@ def test_every_endpoint_is_below_the_local_cloud_with_a_version_last(url: str) -
 def test_every_service_that_is_declared_has_an_endpoint() -> None:
     """One by one, since the provider's names for them follow no rule."""
     of = {
-        "artifactregistry": "artifactRegistry", "billing": "billingBudgets", "cloudbuild": "cloudBuild", "cloudbuildv2": "cloudbuildv2",
-        "cloudrunv2": "cloudRunV2", "cloudscheduler": "cloudScheduler", "compute": "compute",
+        "artifactregistry": "artifactRegistry", "billing": "billingBudgets", "cloudbuild": "cloudBuild",
+        "cloudbuildv2": "cloudbuildv2", "cloudrunv2": "cloudRunV2", "cloudscheduler": "cloudScheduler", "compute": "compute",
         "container": "container", "firestore": "firestore",
         "iam": "iamBeta", "kms": "kms", "logging": "logging", "monitoring": "monitoring",
         "projects": "resourceManager", "pubsub": "pubsub", "redis": "redis", "secretmanager": "secretManager",
