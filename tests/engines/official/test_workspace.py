@@ -116,8 +116,8 @@ def test_every_service_that_is_declared_has_an_endpoint() -> None:
     """One by one, since the provider's names for them follow no rule."""
     of = {
         "artifactregistry": "artifactRegistry", "billing": "billingBudgets", "cloudbuild": "cloudBuild",
-        "cloudbuildv2": "cloudbuildv2", "cloudrunv2": "cloudRunV2", "cloudscheduler": "cloudScheduler", "compute": "compute",
-        "container": "container", "firestore": "firestore",
+        "cloudbuildv2": "cloudbuildv2", "cloudrunv2": "cloudRunV2", "cloudscheduler": "cloudScheduler",
+        "compute": "compute", "container": "container", "firestore": "firestore",
         "iam": "iamBeta", "kms": "kms", "logging": "logging", "monitoring": "monitoring",
         "projects": "resourceManager", "pubsub": "pubsub", "redis": "redis", "secretmanager": "secretManager",
         "serviceaccount": "iamBeta", "storage": "storage",
