@@ -11,8 +11,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from infra.model import names
 from infra.model.manifest import manifest
+from infra.model.stood import read_day, together
 from tests.fleet.simulation.fleet_life import EVERY, Life, _jobs, in_process
+from tests.fleet.simulation.simulated_tpus import Node
 from tests.fleet.simulation.simulated_world import World
 from tests.model.given import parse, pool, stack_text
 
@@ -37,13 +40,29 @@ def live_until(life: Life, until: datetime) -> Iterator[tuple[datetime, set[str]
         yield world.moment(), {vm for vm in world.github.online() if vm.startswith("tpu-ci-")}
 
 
+def is_ready(node: Node) -> bool:
+    return node.state == "READY" and node.name.startswith("tpu-ci-us-west4-a-")
+
+
+def recorded(life: Life, last: int) -> float:
+    """Seconds that VMs of the pool stood by the records of all days until the last."""
+    days = (date(2026, 11, 1) + timedelta(days=day) for day in range(last))
+    found = (read_day(life.world.kept(names.stood_day_object(life.world.desired.stack, day))) for day in days)
+    rows = together(each for each in found if each is not None)
+    return sum((each.end - each.start).total_seconds() for each in rows if each.end and each.pool == "tpu-ci")
+
+
 def nights_are_kept(seed: int, last: int) -> None:
     """Every night from the second of the month to the last serves from its first minute, and leaves nothing behind."""
     life = windowed(seed)
     with in_process():
         life.world.populate()
         _jobs(life.world)
-        served = dict(live_until(life, datetime(2026, 11, last, 6, tzinfo=UTC)))
+        served, ready = dict[datetime, set[str]](), 0.0
+        for at, vms in live_until(life, datetime(2026, 11, last, 6, tzinfo=UTC)):
+            served[at] = vms
+            ready += sum(is_ready(node) for node in life.world.tpus.nodes.values()) * EVERY
+    assert recorded(life, last) == pytest.approx(ready, rel=0.01), "what cost is computed by is what stood"
     for day in range(2, last + 1):
         starts = datetime(2026, 11, day, 2, tzinfo=UTC)
         first = min(at for at in served if at >= starts)
