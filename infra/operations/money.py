@@ -7,9 +7,10 @@ its client writes; one of a pool in those of the days on which it stood, which t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from typing import Any, TypeVar
 
 from infra.fleet.google import GoogleError
 from infra.fleet.records import Records
@@ -24,6 +25,8 @@ from infra.operations.errors import Failure, Refusal
 from infra.operations.fleet.looks import open_fleet
 from infra.operations.ports import SILENT, CloudName, Teller
 from infra.operations.stacks.stack_file import known_stacks
+
+T = TypeVar("T")
 
 
 def cost(
@@ -55,8 +58,10 @@ def _of_stack(
             # One that began at the end of the last month may stand in this one.
             days = list(_days((start - timedelta(days=2)).date(), min(now, end).date()))
             usages = [*run_usages(records, days, now), *pool_usages(records, stack, days)]
-    except (GoogleError, ValueError) as error:
+    except GoogleError as error:
         raise Failure(f"what {stack} cost cannot be read: {error}; `./tidepool up {stack}` makes its records") from None
+    except ValueError as error:
+        raise Failure(f"what {stack} cost cannot be read: {error}") from None
     return month_cost(
         stack,
         month,
@@ -82,7 +87,7 @@ def _days(first: date, last: date) -> Iterator[date]:
 def run_usages(records: Records, days: Iterable[date], now: datetime) -> Iterator[Usage]:
     """The VMs that runs made on these days, for as long as they stood."""
     for day in days:
-        for each in day_records(records.body(names.run_day_object(day))):
+        for each in _read(records, names.run_day_object(day), day_records):
             seconds = each.vm_seconds(int(now.timestamp()))
             if each.start is not None and seconds:
                 began = datetime.fromtimestamp(each.start, UTC)
@@ -101,7 +106,7 @@ def run_usages(records: Records, days: Iterable[date], now: datetime) -> Iterato
 
 def pool_usages(records: Records, stack: str, days: Iterable[date]) -> Iterator[Usage]:
     """The VMs of pools that stood READY on these days, each for as long as it stood."""
-    found = (read_day(records.body(names.stood_day_object(stack, day))) for day in days)
+    found = (_read(records, names.stood_day_object(stack, day), read_day) for day in days)
     for each in together(day for day in found if day is not None):
         yield Usage(
             vm=each.vm,
@@ -112,3 +117,10 @@ def pool_usages(records: Records, stack: str, days: Iterable[date]) -> Iterator[
             start=each.start,
             end=each.end or each.start,
         )
+
+
+def _read(records: Records, name: str, read: Callable[[Mapping[str, Any] | None], T]) -> T:
+    try:
+        return read(records.body(name))
+    except ValueError as error:
+        raise ValueError(f"gs://{records.bucket}/{name}: {error}; mend it, or delete it with what it counts") from None

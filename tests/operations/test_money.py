@@ -35,6 +35,8 @@ def record(vm: str, start: datetime | None, end: datetime | None, *, hours: int 
 class Bodies:
     """Records by name."""
 
+    bucket = "fleet"
+
     def __init__(self, bodies: dict[str, Any]) -> None:
         self.bodies = bodies
 
@@ -75,6 +77,12 @@ def test_a_pool_is_paid_by_the_records_of_the_days_on_which_its_vms_stood() -> N
     days = [NOW.date() - timedelta(days=ago) for ago in (2, 1, 0)]
     (found,) = pool_usages(records, "nightly", days)
     assert (found.pool, found.accelerator, found.seconds, found.run) == ("nightly-v6e", "v6e-1", 86_400, "")
+
+
+def test_a_record_that_cannot_be_read_is_named() -> None:
+    records: Any = Bodies({names.stood_day_object("nightly", NOW.date()): {"version": 2}})
+    with pytest.raises(ValueError, match=r"gs://fleet/control/nightly/days/2026-11-20.json: .* at version: "):
+        list(pool_usages(records, "nightly", [NOW.date()]))
 
 
 def test_the_rest_of_a_month_costs_what_the_calendar_says_and_no_slices_of_a_cluster() -> None:
