@@ -236,7 +236,7 @@ def test_records_of_vms_that_are_gone_go_and_those_that_a_fleet_lives_by_stay() 
         for prefix in rule["condition"].get("matchesPrefixes", ())
         if rule["condition"]["withState"] == "LIVE"
     }
-    assert days == {"reports/": 30, "broker/": 400}
+    assert days == {"reports/": 30, "broker/": 400, names.stood_days_prefix("ci"): 400}
     written_once_a_making = (names.instance_object("ci", "1"), names.report_object("tpu-ci", "vm"))
     assert all(name.startswith(tuple(days)) for name in written_once_a_making)
     lived_by = (
