@@ -74,9 +74,18 @@ def _of_stack(
 
 
 def declared_cost(config: StackConfig, begin: datetime, end: datetime) -> Decimal:
-    """US dollars of the VMs that pools have from one instant to another, in windows too; slices are not counted."""
-    rows = (each for pool in config.pools for each in standing(config, pool, begin, end))
-    return sum((each.usd or Decimal(0) for each in rows), Decimal(0)) if begin < end else Decimal(0)
+    """US dollars of the VMs that pools have from one instant to another, in windows too; slices are not counted.
+
+    Those of a window stand on until a sweep sees that it is over, and for the grace time; what jobs then run on for is
+    not known before.
+    """
+    if begin >= end:
+        return Decimal(0)
+    kept = config.controller
+    drained = Decimal(kept.every_minutes + kept.grace_minutes) / 60
+    rows = [each for pool in config.pools for each in standing(config, pool, begin, end)]
+    after = [(each.usd or Decimal(0)) / each.hours * drained for each in rows if each.window]
+    return sum((each.usd or Decimal(0) for each in rows), Decimal(0)) + sum(after, Decimal(0))
 
 
 def _days(first: date, last: date) -> Iterator[date]:

@@ -19,7 +19,8 @@ from infra.model.catalogue import CapacityKind
 from infra.model.schema import StackConfig, Window
 from infra.model.stack import load_stack
 from infra.model.usage import vm_cost
-from infra.operations.money import cost, declared_cost
+from infra.model.week import standing
+from infra.operations.money import cost
 from infra.operations.ports import CloudName
 from tests.fleet.simulation.played_vm import Planned
 from tests.fleet.simulation.simulated_month import GRACE, REPOSITORY, A, B, Month, outlived
@@ -121,7 +122,9 @@ def forecast(month: Month, runs: Sequence[Planned]) -> Decimal:
         if each.run not in well and each.ready is not None
     ]
     assert None not in others
-    return declared_cost(calendar(month, runs), BEGINS, ENDS) + sum((each for each in others if each), Decimal(0))
+    config = calendar(month, runs)
+    hours = [each.usd for each in standing(config, config.pools[0], BEGINS, ENDS)]
+    return sum((each for each in (*hours, *others) if each), Decimal(0))
 
 
 def stretches(month: Month, runs: Sequence[Planned]) -> list[tuple[str, str, str, str]]:
