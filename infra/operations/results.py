@@ -193,19 +193,14 @@ def reuse(place: ResultsPlace, facts: RunFacts) -> SuiteRun | None:
     return kept
 
 
-def report(
-    place: ResultsPlace, suite: str, run: str = "", *, main: str = "main", now: datetime | None = None
-) -> Report:
-    """What is found of a run, of the suite's newest where none is named. Refusal where there is none.
-
-    now: the moment that decides which quarantines hold, and how old runs are; this one where none is given.
-    """
+def report(place: ResultsPlace, suite: str, run: str = "", *, main: str = "main") -> Report:
+    """What is found of a run, of the suite's newest where none is named. Refusal where there is none."""
     runs = place.store.runs(suite)
     found = [each for each in runs if run in ("", each.run)]
     if not found:
         known = ", ".join(place.store.suites()) or "none yet"
         raise Refusal(f"{place.store.objects.said} has no run {run or 'at all'} of suite {suite!r}; suites: {known}")
-    return judge(found[-1], runs, place.quarantine, now or datetime.now(UTC), main=main)
+    return judge(found[-1], runs, place.quarantine, datetime.now(UTC), main=main)
 
 
 @dataclass(frozen=True, kw_only=True)

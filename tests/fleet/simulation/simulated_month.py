@@ -13,10 +13,12 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from click.testing import CliRunner
+
+from infra.cli.app import cli
 from infra.fleet.controller.act import Actor
 from infra.fleet.controller.github import RunnerApi
 from infra.fleet.controller.observe import Observer
@@ -27,7 +29,7 @@ from infra.fleet.runs.cloud import BucketObjects
 from infra.fleet.runs.decide import RunEnd
 from infra.fleet.runs.run import Run
 from infra.fleet.runs.signals import cancellable
-from infra.github.client import WORKFLOW_LOGIN, PostingPlace, connect
+from infra.github.client import WORKFLOW_LOGIN
 from infra.local.cloud.control import CloudClock
 from infra.local.cloud.github.control import GitHubControl
 from infra.local.guests.surroundings import GuestControl
@@ -37,9 +39,7 @@ from infra.model.run_labels import read as run_labels
 from infra.model.run_records import RunVmRecord, day_records
 from infra.model.runs import RunRequest
 from infra.model.schema import StackConfig
-from infra.operations import results
 from infra.operations.run_on import RunOrder, run_request
-from infra.results.judge import Report
 from tests.fleet.declared_records import end_up
 from tests.fleet.simulation.killed_client import ports
 from tests.fleet.simulation.played_vm import INSTALLS, Planned, PlayedVm
@@ -79,8 +79,7 @@ class Month:
     stood: dict[str, Stood] = field(default_factory=dict)
     ended: dict[str, RunEnd | None] = field(default_factory=dict)
     over: dict[str, float] = field(default_factory=dict)
-    reports: dict[str, Report] = field(default_factory=dict)
-    posted: dict[str, results.Posted] = field(default_factory=dict)
+    reports: dict[str, dict[str, Any]] = field(default_factory=dict)
     planned: Planned | None = None
     _guests: dict[str, PlayedVm] = field(default_factory=dict)
     _swept: float = 0.0
@@ -99,9 +98,6 @@ class Month:
         document = manifest(self.config, bundle="ab" * 32, startup_script="#!/bin/sh")
         self.records.update(names.manifest_object(self.config.stack), lambda _: document)
         end_up(self.records, self.config.stack)
-        self.place = results.ResultsPlace(
-            store=results.ResultStore(results.ResultBucket(Records(google=self.google, bucket=results_bucket)))
-        )
         self.objects = BucketObjects(self.google, self.config.bucket.name)
 
     @property
@@ -247,23 +243,23 @@ class Month:
     # What is told of it
 
     def _tell(self, planned: Planned, ended: RunEnd) -> None:
+        """As a job's steps do, by the commands."""
         told, out = self.folder / f"{planned.run}.json", self.folder / planned.run / "out"
         told.write_text(json.dumps(ended.to_json()))
-        more: dict[str, Any] = {"vm": results.vm_time(told), "zone": ended.zone, "versions": {"jax": "0.8.0"}}
-        more |= {"branch": "main"} if planned.pull is None else {"branch": "edit", "pull": planned.pull}
-        facts = results.RunFacts(
-            suite=SUITE, run=planned.run, hardware=ended.accelerator, commit=self.commits[planned.run],
-            at=planned.at, more=more,
+        of = ("--branch", "main") if planned.pull is None else ("--branch", "edit", "--pull", str(planned.pull))
+        self._results(
+            "publish", SUITE, "--run", planned.run, "--hardware", ended.accelerator, "--version", "jax=0.8.0", *of,
+            "--commit", self.commits[planned.run], "--at", f"{planned.at:%Y-%m-%dT%H:%M:%S}", "--vm", str(told),
+            "--junit", str(out / "junit.xml"), "--coverage", str(out / "coverage.xml"),
         )  # fmt: skip
-        files = results.RunFiles(junit=(out / "junit.xml",), coverage=out / "coverage.xml")
-        results.publish(self.place, facts, files)
-        now = datetime.fromtimestamp(self.now, planned.at.tzinfo)
-        self.reports[planned.run] = results.report(self.place, SUITE, planned.run, now=now)
-        self.posted[planned.run] = results.post(self.posting, self.reports[planned.run])
+        self.reports[planned.run] = self._results("report", SUITE, "--run", planned.run, "--post")
 
-    @property
-    def posting(self) -> PostingPlace:
-        return connect(api=self.github.api, repository=REPOSITORY, token=TOKEN)
+    def _results(self, *words: str) -> dict[str, Any]:
+        posting = {"GITHUB_TOKEN": TOKEN, "GITHUB_API_URL": self.github.api, "GITHUB_REPOSITORY": REPOSITORY}
+        done = CliRunner().invoke(cli, ["results", *words, "--json"], env=posting, prog_name="tidepool")
+        said = json.loads(done.stdout)
+        assert "error" not in said, said
+        return said
 
     # The controller
 
