@@ -32,6 +32,7 @@ def blocks(meaning: Meaning) -> Iterator[Block]:
             _piece("Risk", map(_risk, meaning.risks), what="risks"),
             _capacity(meaning),
             _ledger(meaning),
+            _piece("Queues", map(_bullet, map(str, meaning.queues)), what="quotas"),
             _piece("Windows of the next seven days (UTC)", map(_bullet, sentences.week_lines(meaning)), what="windows"),
             _piece("Keys", map(_bullet, sentences.key_lines(meaning)), what="keys"),
             _piece("Waits", map(_bullet, meaning.waits or ()), what="waits"),
