@@ -61,6 +61,24 @@ def test_what_cannot_be_changed_is_made_anew(made: Built) -> None:
         assert (queue.replace_on_changes, queue.delete_before_replace) == ((), False), "an edited quota is an update"
 
 
+def test_no_job_is_declared_since_the_spec_of_a_jobset_cannot_be_changed(made: Built) -> None:
+    """Nor a PriorityClass, whose value the provider neither updates nor replaces; priorities are Kueue's."""
+    assert made.of("WorkloadPriorityClass")
+    assert not [each.name for each in made.resources.values() if each.type.endswith((":JobSet", ":PriorityClass"))]
+
+
+def test_changed_data_of_a_config_map_are_an_update_for_else_it_is_deleted_first(made: Built) -> None:
+    (provider,) = [each for each in made.resources.values() if each.type == "pulumi:providers:kubernetes"]
+    assert provider.inputs["enableConfigMapMutable"] in (True, "true")
+
+
+def test_preview_works_before_the_cluster_exists_and_tells_no_uid(made: Built) -> None:
+    """The uid of an object that does not exist yet raises in a preview."""
+    seen = build(lambda: declare(stack()), stack="training", preview=True)
+    assert seen.resources.keys() == made.resources.keys()
+    assert "uid" not in json.dumps(seen.outputs, default=str)
+
+
 def test_pods_may_act_as_their_teams_account_and_no_other(made: Built) -> None:
     (grant,) = [each for each in made.of("serviceaccount/iAMMember:IAMMember") if each.name == "rl-trainer"]
     assert grant.inputs["member"] == "serviceAccount:my-lab-tpus.svc.id.goog[rl/trainer]"
