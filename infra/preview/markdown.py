@@ -74,8 +74,8 @@ def _risk(risk: Risk) -> str:
 
 def _capacity(meaning: Meaning) -> Block:
     told = sentences.told_pools(meaning)
-    held = "VMs" if all(pool.always is None for pool in told) else "VMs, or slices at most"
-    head = ("Pool", "Zone", "Slice", "Capacity", held, "Hosts", "Chips", "Change")
+    held = ", or ".join({"VMs" if pool.always is None else "slices at most": None for pool in told})
+    head = ("Pool", "Zone", "Slice", "Capacity", held[:1].upper() + held[1:], "Hosts", "Chips", "Change")
     rows: list[tuple[str, ...]] = [
         (
             code(pool.pool),

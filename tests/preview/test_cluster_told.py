@@ -48,6 +48,7 @@ def test_one_slice_more_is_told_with_the_quota_that_follows() -> None:
     assert [str(each) for each in found.queues] == [line]
     assert f"Queues\n  {line}\n" in render(found, width=200)
     assert f"### Queues\n\n- {line}" in in_markdown(found)
+    assert "| Capacity | Slices at most | Hosts |" in in_markdown(found), "of slices alone no VM is spoken of"
     assert found.to_json()["queues"] == [
         {
             "queue": "v4-32",
