@@ -258,7 +258,7 @@ nodes           zone  type           declared  standing  free  ready  node pools
 v4-32-flex-sta  b     v4-32               1-6         1     ?    7/8  1 ERROR,
 rt                                                                    5 RUNNING
 system          b, c  n2-standard-8         2         -     -    2/2  1 RUNNING
-  v4-32-flex-start us-central2-b: 1 node pool is ERROR"""
+  v4-32-flex-start us-central2-b: 1 node pool is ERROR; `up --refresh` asks for its nodes again"""
 
 
 def test_a_stack_without_pools_has_an_empty_table() -> None:
