@@ -95,10 +95,9 @@ def reuse(told: Mapping[str, str], say: Say) -> int:
 def keep(told: Mapping[str, str], say: Say) -> int:
     """Keep what the suites left in RESULTS, and write to REPORT what GitHub shall show of it.
 
-    Puts out `budget`: failure where the VMs of 30 days cost more than they may, else success; and `failed`, the names
-    of suites with findings.
+    Puts out `budget`: failure where the VMs of 30 days cost more than they may, else success.
     """
-    report, failed = Path(told["REPORT"]), []
+    report, said = Path(told["REPORT"]), list[str]()
     report.mkdir(parents=True, exist_ok=True)
     with _job(told, say) as job:
         if job.run is None:
@@ -106,10 +105,9 @@ def keep(told: Mapping[str, str], say: Say) -> int:
         for suite in job.request.suites if job.run else ():
             if (text := _kept(job, suite, report)) is not None:
                 (report / f"{suite.name}.json").write_bytes(_TEXT.dump_json(text, indent=2))
-                (report / f"{suite.name}.md").write_text(suites.fitting(text), encoding="utf-8")
-                failed += [suite.name] if text.failed else []
+                said.append(suites.fitting(text))
         _put_out(told, "budget", _budget(job))
-    _put_out(told, "failed", " ".join(failed))
+    (report / "report.md").write_text("\n\n".join(said), encoding="utf-8")
     return 0
 
 
