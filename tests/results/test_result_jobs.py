@@ -70,7 +70,7 @@ class Desk:
 
     def do(self, what: str, run: dict[str, Any], *suites: dict[str, Any], **told: str) -> int:
         self.hub.answers["/engine/actions/runs/" + str(run["id"])] = {"run_started_at": self.now(), **run}
-        request = {"project": "my-lab", "bucket": BUCKET, "main": "main", "suites": suites or (TPU,)}
+        request: dict[str, Any] = {"project": "my-lab", "bucket": BUCKET, "main": "main", "suites": suites or (TPU,)}
         request |= {"workflow": FORKS["path"]} if run["event"] == "pull_request" else {}
         request |= {"usd_per_month": told.pop("USD")} if "USD" in told else {}
         environ = {
