@@ -439,7 +439,8 @@ def declaring_inputs() -> World:
 
 
 def reusing(name: str) -> dict[str, Any]:
-    found = {Path(each.path).name: each for each in generate(spec(), declaring_inputs())}
+    at_night = ("    - suite: tpu", "    - suite: tpu\n      reuse: [nightly, asked]")
+    found = {Path(each.path).name: each for each in generate(spec(at_night), declaring_inputs())}
     return found[name].workflow.plain()
 
 
@@ -455,6 +456,12 @@ def test_a_suite_with_declared_inputs_asks_before_a_vm_is_made(name: str) -> Non
         given = replace(SET_UP, outputs={"reuse": {"reused": said}, "head": {"same": "true"}})
         found = [each.id for each in run(reusing(name), event, given).jobs if each.starts]
         assert ("tests" in found, "results" in found) == (tested, True)
+
+
+def test_a_night_tests_every_time_unless_it_is_told_otherwise() -> None:
+    """It finds what changed around a tree."""
+    found = {Path(each.path).name: each.workflow.plain()["jobs"] for each in generate(spec(), declaring_inputs())}
+    assert ["reuse" in found[name] for name in ON_VM] == [False, True]
 
 
 def test_a_store_that_does_not_answer_stops_no_test() -> None:

@@ -183,7 +183,7 @@ def _nightly(parts: Parts) -> Generated:
     main = context("github.ref").equals(f"refs/heads/{parts.spec.declared.branch}")
     why = "Every night, on the newest commit of the main branch. Google admits no other branch."
     told = {"TESTED_RUN": context("github.run_id"), "COMMIT": "", "PULL": ""}
-    reusing = tiers_results.reusing(parts, suites, told, condition=main & SET_UP)
+    reusing = tiers_results.reusing(parts, TpuTier.NIGHTLY, told, condition=main & SET_UP)
     made = legs(parts, TpuTier.NIGHTLY, context("github.sha"), why, only=main & SET_UP)
     before = [each.id for each in (reusing,) if each]
     jobs = (

@@ -123,7 +123,7 @@ def running(parts: Parts) -> Generated:
     asked, suites = parts.tiers.asked, parts.of_tier(TpuTier.ASKED)
     commit, number = context("inputs.sha"), context("inputs.pull_request")
     told = {"TESTED_RUN": context("github.run_id"), "COMMIT": commit, "PULL": number}
-    reusing = tiers_results.reusing(parts, suites, told, needs=["head"])
+    reusing = tiers_results.reusing(parts, TpuTier.ASKED, told, needs=["head"])
     made = legs(parts, TpuTier.ASKED, commit, "Tests the commit on which the label was set.", needs=("head",))
     before = [each.id for each in (reusing,) if each]
     tests = [*before, *(leg.working.id for leg in made)]

@@ -76,6 +76,10 @@ class Parts:
     def of_tier(self, tier: TpuTier) -> tuple[TpuSuite, ...]:
         return tuple(each for each in self.suites if tier in each.tests.tiers)
 
+    def reuses(self, suite: TpuSuite, tier: TpuTier) -> bool:
+        """Whether a pass with the same files stands for a run in that tier."""
+        return tier in suite.tests.reuse and bool(self.inputs(suite.tests.suite))
+
     def inputs(self, suite: str) -> tuple[str, ...]:
         """The files that decide how a suite ends, where the stack with the results says which."""
         declared = (stack.results for stack in self.world.stacks.values() if stack.results)
@@ -159,13 +163,14 @@ def legs(
     """
     named = [(suite, name, modules) for suite in parts.of_tier(tier) for name, modules in suite.shards]
     return tuple(
-        _leg(parts, suite, name, modules, number if len(named) > 1 else 0, commit, why, needs=needs, only=only)
+        _leg(parts, tier, suite, name, modules, number if len(named) > 1 else 0, commit, why, needs=needs, only=only)
         for number, (suite, name, modules) in enumerate(named, 1)
     )
 
 
 def _leg(
     parts: Parts,
+    tier: TpuTier,
     suite: TpuSuite,
     name: str,
     modules: tuple[str, ...],
@@ -179,7 +184,7 @@ def _leg(
     """number: among several of a workflow, 0 of one alone. VMs are found by the run's number, so each has its own."""
     tests, accelerator = suite.tests, suite.accelerator
     there = always() & context("steps.run.outputs.result").differs("")
-    reusable = bool(parts.inputs(tests.suite))
+    reusable = parts.reuses(suite, tier)
     run = vm.VmRun(
         job=f"tests-{name}" if number else "tests",
         name=f"Tests on {accelerator.name}: {name}" if number else f"Tests on {accelerator.name}",

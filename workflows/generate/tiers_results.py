@@ -38,6 +38,7 @@ from workflows.builders import (
 from workflows.builders.expression import Value
 from workflows.composite import FOLDER, Generated, generated
 from workflows.generate.tiers_parts import MINUTES, RESULTS, REUSE, TOKEN, Parts, TpuSuite, shards, uploaded
+from workflows.spec.tiers import TpuTier
 
 KEEPING: Final = "results"
 """The job that keeps results."""
@@ -54,9 +55,9 @@ _KEEPS = Permissions.of(steps.READ_CONTENTS, steps.IDENTITY, _READ_RUNS)
 _WHY_FOLLOWING = "starts this file on the main branch with the number of the run that ended, and does nothing else"
 
 
-def reusing(parts: Parts, suites: Sequence[TpuSuite], told: Mapping[str, Value], **job: Any) -> Job | None:
-    """The job that asks which suites need not run; None where no suite says which files decide how it ends."""
-    asked = [each for each in suites if parts.inputs(each.tests.suite)]
+def reusing(parts: Parts, tier: TpuTier, told: Mapping[str, Value], **job: Any) -> Job | None:
+    """The job that asks which suites of a tier need not run; None where each runs whatever was before."""
+    asked = [each for each in parts.of_tier(tier) if parts.reuses(each, tier)]
     if not asked:
         return None
     return Job(

@@ -100,7 +100,8 @@ class OnTpu(Model):
     """One suite of the second and the third tier, each of whose shards runs on a VM of its own.
 
     vm: the pool as which it is made; accelerator: what it has, the pool's own where nothing is said. tiers: in which it
-    runs. install: in the container of `image`, before the time of the tests begins.
+    runs; reuse: in which a pass with the same files stands for a run, where the stack says which those are. Nights
+    find what changes around a tree. install: in the container of `image`, before the time of the tests begins.
     timeout_minutes: of the tests; job_minutes: of everything from making the VM to having deleted it.
     """
 
@@ -108,6 +109,7 @@ class OnTpu(Model):
     vm: ResourceName
     accelerator: Annotated[Accelerator | None, WRITTEN] = None
     tiers: Annotated[tuple[TpuTier, ...], AfterValidator(_some)] = (TpuTier.NIGHTLY, TpuTier.ASKED)
+    reuse: tuple[TpuTier, ...] = (TpuTier.ASKED,)
     shards: Shards = 1
     image: PinnedImage
     install: Lines
