@@ -72,7 +72,7 @@ class Commits(Protocol):
         ...
 
 
-class Checkout:
+class LocalCommits:
     """Commits of the working directory: results are of whatever repository a command stands in."""
 
     def commit(self, name: str) -> str:
@@ -102,4 +102,4 @@ class ResultsPlace:
     store: ResultStore
     inputs: Mapping[str, Sequence[str]] = field(default_factory=dict)
     quarantine: Sequence[Quarantined] = ()
-    commits: Commits = field(default_factory=Checkout)
+    commits: Commits = field(default_factory=LocalCommits)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import chain
 
 from infra.model.errors import Problem
@@ -16,27 +15,10 @@ from infra.model.images.spec import Builder
 from infra.model.refusals import Subject
 from infra.model.yamlfile import YamlPath
 from workflows.spec import tier_rules
-from workflows.spec.model import Declared, LegacyRuns, Priority, Suite
+from workflows.spec.judged import SpecInWorld
+from workflows.spec.model import Declared, LegacyRuns, Priority
 from workflows.spec.tiers import TpuTier
 from workflows.world import World
-
-
-@dataclass(frozen=True, slots=True)
-class SpecInWorld:
-    """A specification that is right value by value, what it is judged beside, and where its parts stand for people."""
-
-    declared: Declared
-    world: World
-    subject: Subject
-
-    def problem(self, path: YamlPath, value: str, rule: str, fix: str) -> Problem:
-        return Problem(self.subject(path), value, rule, fix)
-
-    def suites(self) -> Iterator[tuple[YamlPath, Suite]]:
-        """Every suite of every file, with its place."""
-        for index, tests in enumerate(self.declared.tests):
-            yield from ((("tests", index, "suites", place), suite) for place, suite in enumerate(tests.suites))
-
 
 Rule = Callable[[SpecInWorld], Iterator[Problem]]
 SHARED_FILES = ("stale.yml",)

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from infra.model.errors import Problem
+from workflows.spec.judged import SpecInWorld
 from workflows.spec.tiers import TpuTier
-
-if TYPE_CHECKING:
-    from workflows.spec.rules import SpecInWorld
 
 
 def jobs_may_keep_their_results(judged: SpecInWorld) -> Iterator[Problem]:
