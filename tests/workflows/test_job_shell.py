@@ -132,6 +132,7 @@ def _do_well(programs: Programs) -> None:
     programs.answer("git", r"rev-parse HEAD\^\{tree\}", out=f"{SHA}\n")
     programs.answer("git", "rev-list --count HEAD", out="41\n")
     programs.answer("git", "rev-list --first-parent FETCH_HEAD", out=f"{COMMIT}\n")
+    programs.answer("git", "^init", effect='mkdir -p "${WORKSPACE:-.}/history"')
     programs.answer("git", "log -1 --format=%H %ct", out=f"{SHA} 1799999999\n")
     programs.answer("git", "status --porcelain", out=" M README.md\n")
     programs.answer("tidepool", "^images current", out=f"{DIGEST}\n")

@@ -259,7 +259,7 @@ def test_a_night_without_a_result_has_an_issue_and_one_whose_tests_fail_is_told_
 
 
 def test_a_tree_that_passed_is_not_tested_again_and_a_failed_one_is_not_kept() -> None:
-    steps = data("tests.yaml")["jobs"]["unit"]["steps"]
+    steps = undeclared()["tests.yaml"]["jobs"]["unit"]["steps"]
     (cache_step,) = (each for each in steps if each.get("id") == "cache")
     assert cache_step["with"]["key"] == "unit-${{ runner.os }}-${{ steps.tree.outputs.tree }}"
     skipped = [
@@ -284,7 +284,7 @@ def test_a_pass_with_a_flaky_test_is_not_used_again(outcome: str, steady: str, t
 
 
 def test_commits_of_one_tree_share_a_result_and_those_of_another_do_not(tmp_path: Path) -> None:
-    (step,) = (each for each in data("tests.yaml")["jobs"]["unit"]["steps"] if each.get("id") == "tree")
+    (step,) = (each for each in undeclared()["tests.yaml"]["jobs"]["unit"]["steps"] if each.get("id") == "tree")
     around = {"PATH": os.environ["PATH"], "GIT_CONFIG_GLOBAL": os.devnull, "GITHUB_OUTPUT": "../output"}
     (tmp_path / "work").mkdir()
 
@@ -427,21 +427,18 @@ def test_a_pull_request_is_told_of_all_its_shards_together(ended: tuple[str, str
     assert expand(status["OUTCOME"], Scope({"needs": jobs})) == said
 
 
-def declaring_inputs() -> World:
-    """The lab whose stack says which files decide how both suites end."""
-    text = (
-        steady("nightly")
-        + "    suites:\n"
-        + "".join(f"      - {{name: {name}, inputs: [python/**, test/**]}}\n" for name in ("tpu", "unit"))
-    )
+@cache
+def undeclared() -> dict[str, dict[str, Any]]:
+    """Files of the lab whose stack says of no suite which files decide how it ends."""
+    text = steady("nightly").split("    suites:\n")[0]
     stacks = {**world().stacks, "nightly": parse_stack(text, stack="nightly", source="nightly")}
-    return replace(world(), stacks=stacks)
+    made = generate(spec(), replace(world(), stacks=stacks))
+    return {Path(each.path).name: each.workflow.plain() for each in made}
 
 
 def reusing(name: str) -> dict[str, Any]:
     at_night = ("    - suite: tpu", "    - suite: tpu\n      reuse: [nightly, asked]")
-    found = {Path(each.path).name: each for each in generate(spec(at_night), declaring_inputs())}
-    return found[name].workflow.plain()
+    return data(name, at_night)
 
 
 @pytest.mark.parametrize("name", ON_VM)
@@ -450,7 +447,7 @@ def test_a_suite_with_declared_inputs_asks_before_a_vm_is_made(name: str) -> Non
     assert "reuse" in jobs["tests"]["needs"]
     asked = read_result_request(jobs["reuse"]["env"]["REQUEST"])
     assert asked.suites[0].inputs == ("python/**", "test/**")
-    assert "reuse" not in data(name)["jobs"], "nothing says which files decide how it ends"
+    assert "reuse" not in undeclared()[name]["jobs"], "nothing says which files decide how it ends"
     event = schedule(repository=REPOSITORY) if name == ON_VM[0] else EVENTS[-1]
     for said, tested in (("|tpu|", False), ("", True)):
         given = replace(SET_UP, outputs={"reuse": {"reused": said}, "head": {"same": "true"}})
@@ -460,8 +457,7 @@ def test_a_suite_with_declared_inputs_asks_before_a_vm_is_made(name: str) -> Non
 
 def test_a_night_tests_every_time_unless_it_is_told_otherwise() -> None:
     """It finds what changed around a tree."""
-    found = {Path(each.path).name: each.workflow.plain()["jobs"] for each in generate(spec(), declaring_inputs())}
-    assert ["reuse" in found[name] for name in ON_VM] == [False, True]
+    assert ["reuse" in data(name)["jobs"] for name in ON_VM] == [False, True]
 
 
 def test_a_store_that_does_not_answer_stops_no_test() -> None:

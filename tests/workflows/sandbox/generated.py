@@ -38,6 +38,7 @@ OUTPUTS: Mapping[str, Mapping[str, str]] = {
     "head": {"same": "true"},
     "tested": {"commit": "f00dfeed" * 5},
     "results": {"budget": "success"},
+    "reuse": {"reused": ""},
 }
 """What needed jobs put out, by name."""
 INPUTS = {"sha": SHA, "pull_request": "12", "run": "1", "revision": SHA, "image": "all"}
