@@ -495,3 +495,18 @@ def test_what_keeps_results_writes_nothing_at_github_and_checks_nothing_out(name
     assert job["permissions"] == {"actions": "read", "contents": "read", "id-token": "write"}
     assert "actions/checkout" not in uses(job)
     assert [step for step in data(name)["jobs"]["report"]["steps"] if "auth" in step.get("uses", "")] == []
+
+
+def test_shards_on_cpu_are_jobs_that_share_the_modules_and_are_kept_as_one_suite() -> None:
+    edit = ("      - job: unit\n", "      - job: unit\n        shards: 3\n")
+    jobs = data("tests.yaml", edit)["jobs"]
+    (whole,) = spec().declared.tiers.every_pull_request.suites if spec().declared.tiers else ()
+    shards = [name for name in jobs if name.startswith("unit")]
+    assert shards == ["unit-1", "unit-2", "unit-3"]
+    scripts = {name: next(step["run"] for step in jobs[name]["steps"] if step.get("name") == "Test") for name in shards}
+    assert all(sum(module in script for script in scripts.values()) == 1 for module in whole.modules)
+    assert all(any(module in script for module in whole.modules) for script in scripts.values())
+    keys = {step["with"]["key"] for name in shards for step in jobs[name]["steps"] if "key" in step.get("with", {})}
+    assert len(keys) == 3, "each has its own cache"
+    request = read_result_request(data("test-results.yaml", edit)["jobs"]["results"]["env"]["REQUEST"])
+    assert [(each.name, each.files) for each in request.suites] == [("unit", tuple(f"{name}.json" for name in shards))]
