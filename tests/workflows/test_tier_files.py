@@ -500,7 +500,9 @@ def test_what_keeps_results_writes_nothing_at_github_and_checks_nothing_out(name
 def test_shards_on_cpu_are_jobs_that_share_the_modules_and_are_kept_as_one_suite() -> None:
     edit = ("      - job: unit\n", "      - job: unit\n        shards: 3\n")
     jobs = data("tests.yaml", edit)["jobs"]
-    (whole,) = spec().declared.tiers.every_pull_request.suites if spec().declared.tiers else ()
+    tiers = spec().declared.tiers
+    assert tiers
+    (whole,) = tiers.every_pull_request.suites
     shards = [name for name in jobs if name.startswith("unit")]
     assert shards == ["unit-1", "unit-2", "unit-3"]
     scripts = {name: next(step["run"] for step in jobs[name]["steps"] if step.get("name") == "Test") for name in shards}
