@@ -95,20 +95,26 @@ def reuse(told: Mapping[str, str], say: Say) -> int:
 def keep(told: Mapping[str, str], say: Say) -> int:
     """Keep what the suites left in RESULTS, and write to REPORT what GitHub shall show of it.
 
+    A suite whose result cannot be kept is said, and keeps no other one from it.
     Puts out `budget`: failure where the VMs of 30 days cost more than they may, else success.
     """
-    report, said = Path(told["REPORT"]), list[str]()
+    report, said, lost = Path(told["REPORT"]), list[str](), False
     report.mkdir(parents=True, exist_ok=True)
     with _job(told, say) as job:
         if job.run is None:
             say("the pull request is closed or has moved on: nothing is kept")
         for suite in job.request.suites if job.run else ():
-            if (text := _kept(job, suite, report)) is not None:
+            try:
+                text = _kept(job, suite, report)
+            except (OutsideError, Failure) as error:
+                say(f"::error::{suite.name}: {' '.join(visible(str(error)).split())}")
+                text, lost = None, True
+            if text is not None:
                 (report / f"{suite.name}.json").write_bytes(_TEXT.dump_json(text, indent=2))
                 said.append(suites.fitting(text))
         _put_out(told, "budget", _budget(job))
     (report / "report.md").write_text("\n\n".join(said), encoding="utf-8")
-    return 0
+    return int(lost)
 
 
 def _kept(job: _Job, suite: KeptSuite, report: Path) -> SuiteText | None:
@@ -133,12 +139,11 @@ def _kept(job: _Job, suite: KeptSuite, report: Path) -> SuiteText | None:
 def _of_files(suite: KeptSuite, run: RunOfTests, files: tuple[Path, ...]) -> dict[str, Any]:
     """The time of the VM, and whether a cache gave the result back: what a result says beside its tests."""
     content = [results.beginning(path) for path in files]
-    others = {run_named(each) for each in content} - {run.run, ""}
-    said: dict[str, Any] = {"reused": visible(others.pop())[:100]} if len(others) == 1 else {}
     if suite.vm is not None:
-        said["zone"] = suite.vm.zone
-        said["vm"] = {**suite.vm.model_dump(), "seconds": sum(map(vm_seconds, content))}
-    return said
+        vm = {**suite.vm.model_dump(), "seconds": sum(map(vm_seconds, content))}
+        return {"zone": suite.vm.zone, "vm": vm}
+    others = {run_named(each) for each in content} - {run.run, ""}
+    return {"reused": visible(others.pop())[:100]} if len(others) == 1 else {}
 
 
 def _budget(job: _Job) -> str:

@@ -189,21 +189,34 @@ def test_one_that_was_asked_for_is_kept_under_the_commit_and_pull_request_that_a
 
 def test_shards_are_one_run_of_the_suite(desk: Desk) -> None:
     suite = TPU | {"files": ["tpu-1.json", "tpu-2.json"]}
-    desk.left("tpu-1.json", result(seconds=30, vm_seconds=300))
-    desk.left("tpu-2.json", result(seconds=50, vm_seconds=400, tests={"t.b": {"seconds": 50, "outcome": "passed"}}))
+    desk.left("tpu-1.json", result(run="7x1-1", seconds=30, vm_seconds=300))
+    desk.left(
+        "tpu-2.json",
+        result(run="7x2-1", seconds=50, vm_seconds=400, tests={"t.b": {"seconds": 50, "outcome": "passed"}}),
+    )
     assert desk.do("keep", NIGHT, suite) == 0, desk.log
     (run,) = desk.kept()
     assert (run.ended, run.seconds, run.coverage, run.named(*{each.outcome for each in run.tests})) == (
         "passed", 80, None, ("t.a", "t.b"),
     )  # fmt: skip
     assert run.vm is not None
-    assert run.vm.seconds == 700
+    assert (run.vm.seconds, run.reused) == (700, "")
 
 
 def test_a_shard_that_left_nothing_breaks_the_suite(desk: Desk) -> None:
     desk.left("tpu-1.json", result())
     assert desk.do("keep", NIGHT, TPU | {"files": ["tpu-1.json", "tpu-2.json"]}) == 0, desk.log
     assert [run.ended for run in desk.kept()] == ["failed"]
+
+
+def test_a_result_that_cannot_be_kept_keeps_no_other_suite_from_it(desk: Desk) -> None:
+    first = TPU | {"name": "first", "files": ["first.json"], "inputs": ["nowhere/**"]}
+    desk.left("first.json", result())
+    desk.left("tpu.json", result(run="7x2-1"))
+    assert desk.do("keep", NIGHT, first, TPU) == 1
+    assert [line for line in desk.log if line.startswith("::error::first: no file of this commit is an input")]
+    assert [(run.run, run.reused) for run in desk.kept()] == [("7-1", "")]
+    assert (desk.kept("first"), (desk.folder / "report" / "first.json").exists()) == ([], False)
 
 
 def test_a_link_in_place_of_a_result_is_not_followed(desk: Desk) -> None:

@@ -38,7 +38,18 @@ from workflows.builders import (
 from workflows.builders.expression import Value
 from workflows.composite import Generated, generated
 from workflows.generate import tiers_results
-from workflows.generate.tiers_parts import MINUTES, TOKEN, Leg, Parts, legs, lines, together, whichever_ran
+from workflows.generate.tiers_parts import (
+    MINUTES,
+    TOKEN,
+    Leg,
+    Parts,
+    all_of,
+    legs,
+    lines,
+    reused,
+    together,
+    whichever_ran,
+)
 from workflows.generate.tiers_results import KEEPING, REPORT
 from workflows.spec.tiers import TpuTier
 
@@ -199,6 +210,10 @@ def _comment_result(
     told = ended.differs("")
     text = told & literal("the tests have ended") | NO_RESULT
     outcome = told & call("format", "ended with {0}", ended) | NO_RESULT
+    if all(leg.reusable for leg in made):
+        spared = all_of([reused(leg.suite.tests.suite) for leg in made])
+        text = spared & literal("an earlier pass has the same files") | text
+        outcome = spared & literal("need not run: an earlier pass has the same files") | outcome
     report = template(*REPORT.parts, "/report.md")
     return Job(
         id="report",
