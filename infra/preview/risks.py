@@ -219,12 +219,20 @@ def _federation(edit: Edit) -> Iterator[Risk]:
     if makers := sorted(_run_makers(becomes) - made):
         says = f"more workflows may make TPU VMs for their runs: {', '.join(makers)}"
         yield Risk(kind=RiskKind.TRUST, subject=subject, says=says, names=tuple(makers))
+    kept = _result_writers(was) if was else frozenset[str]()
+    if writers := sorted(_result_writers(becomes) - kept):
+        says = f"more workflows may write results of test runs: {', '.join(writers)}"
+        yield Risk(kind=RiskKind.TRUST, subject=subject, says=says, names=tuple(writers))
 
 
 def _run_makers(github: GitHub) -> frozenset[str]:
     return frozenset(
         f"{each.repository} {file} as pool {each.pool}" for each in github.run_makers for file in each.workflows
     )
+
+
+def _result_writers(github: GitHub) -> frozenset[str]:
+    return frozenset(f"{each.repository} {file}" for each in github.result_writers for file in each.workflows)
 
 
 def _protection(edit: Edit) -> Iterator[Risk]:
