@@ -278,6 +278,16 @@ def memory_object(stack: str) -> str:
     return f"{CONTROL_PREFIX}{stack}/memory.json"
 
 
+def stood_days_prefix(stack: str) -> str:
+    """Below it is how long VMs of a stack's pools stood, an object a day."""
+    return f"{CONTROL_PREFIX}{stack}/days/"
+
+
+def stood_day_object(stack: str, day: date) -> str:
+    """The object that says how long VMs of a stack's pools stood by the end of a day (UTC); the controller's."""
+    return f"{stood_days_prefix(stack)}{day.isoformat()}.json"
+
+
 def sweep_object(stack: str) -> str:
     """The object that says what the controller's last sweep saw, did and held."""
     return f"{CONTROL_PREFIX}{stack}/sweep.json"

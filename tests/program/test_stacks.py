@@ -213,7 +213,8 @@ def test_each_identity_has_its_part_of_the_fleet_records_and_no_other(stack: str
         assert parts == wanted, "no manifest, no others' reports, and no count of runs"
     assert found["broker"] == {("lists", ""), ("reads", "manifests/"), ("reads", "control/"), ("writes", "broker/")}
     reads = {("reads", prefix) for prefix in ("manifests/", "runner/", "reports/", "broker/", "images/")}
-    assert found["controller"] == {("lists", ""), ("writes", "control/"), ("writes", "runner/orders/"), *reads}
+    ends = {("writes", "runs/days/")} if config.runs else set()
+    assert found["controller"] == {("lists", ""), ("writes", "control/"), ("writes", "runner/orders/"), *reads, *ends}
     rest = {part for who, parts in found.items() if who not in keys.values() for part in parts}
     assert rest <= {("writes", "images/"), ("reads", "images/"), ("writes", "runs/")}
 
@@ -237,7 +238,7 @@ def test_records_of_vms_that_are_gone_go_and_those_that_a_fleet_lives_by_stay() 
         for prefix in rule["condition"].get("matchesPrefixes", ())
         if rule["condition"]["withState"] == "LIVE"
     }
-    assert days == {"reports/": 30, "broker/": 400}
+    assert days == {"reports/": 30, "broker/": 400, names.stood_days_prefix("ci"): 400}
     written_once_a_making = (names.instance_object("ci", "1"), names.report_object("tpu-ci", "vm"))
     assert all(name.startswith(tuple(days)) for name in written_once_a_making)
     lived_by = (
