@@ -58,7 +58,7 @@ def up_command(call: Invocation, *, no_drain: bool, kube: Path | None, saved: Pa
     if kube is not None:
         sessions.give_clusters(session, kube)
     planned = applying.plan_apply(session, wanted, drains=not no_drain)
-    show_planned(call.console, planned)
+    show_planned(call.console, planned, call.detail)
     call.say(*plan_lines.describe_findings(planned.findings))
     if planned.stopped:
         if planned.findings and not call.as_json:
@@ -68,11 +68,11 @@ def up_command(call: Invocation, *, no_drain: bool, kube: Path | None, saved: Pa
         saved_plans.insist_on(saved, planned)
     else:
         call.ask_before_google(f"Applying this plan for {call.stack}", session.cloud)
-    progress = Progress(call.console, total=planned.changes, heard=planned.plan.diagnostics)
+    progress = Progress(call.console, planned.plan, total=planned.changes, quiet=call.quiet)
     run = applying.apply(session, planned, progress, drains=not no_drain)
     call.say(*run_lines.outcome(run, progress.seconds))
     after = aftermath.look_after(wanted.config, run, session.endpoint)
-    call.say(*stack_words.aftermath_shown(after))
+    call.say(*stack_words.aftermath_shown(after, quiet=call.quiet))
     told = {"outcomes": [each.to_json() for each in planned_capacity.outcomes(run)]}
     more = planned.findings_json | told | after.to_json()
     return _end(call, run, progress.seconds, more, planned, failed=bool(run.failed or after.problems))
@@ -93,14 +93,14 @@ def refresh_command(call: Invocation) -> int:
     config = stack_file.declared(call.stack).config
     session = call.session()
     call.ask_before_google(f"Reading every resource of {call.stack}", session.cloud)
-    progress = Progress(call.console, lines=False)
+    progress = Progress(call.console, lines=False, quiet=call.quiet)
     run = state.refresh(session, progress)
     call.say(*run_lines.drift(run, progress.seconds))
     pools, silent = pool_states.pools_now(config, session.endpoint)
     cluster = nodes.nodes_now(config, session.endpoint)
-    call.say(
-        "", *stack_words.pools_shown(call.stack, pools), *(cluster_lines.cluster_shown(cluster) if cluster else ())
-    )
+    if not call.quiet:
+        standing = cluster_lines.cluster_shown(cluster) if cluster else ()
+        call.say("", *stack_words.pools_shown(call.stack, pools), *standing)
     more = {"pools": [pool.to_json() for pool in pools], "cluster": cluster.to_json() if cluster else None}
     return _end(call, run, progress.seconds, more, failed=bool(run.failed or silent))
 
@@ -143,7 +143,7 @@ def destroy_command(call: Invocation, *, no_drain: bool, exclude_protected: bool
     """
     session = call.session()
     plan = destroy.preview_destroy(session, exclude_protected=exclude_protected)
-    show_plan(call.console, plan)
+    show_plan(call.console, plan, call.detail)
     extent = destroy.extent(session, plan, exclude_protected=exclude_protected)
     if plan.failed:
         if not exclude_protected and any("is protected" in (step.error or "") for step in plan.steps):
@@ -153,7 +153,7 @@ def destroy_command(call: Invocation, *, no_drain: bool, exclude_protected: bool
     whole = f"everything of {call.stack}" + (" that is not protected" if exclude_protected else "")
     what = f"{len(call.targets)} targets of {call.stack}" if call.targets else whole
     call.ask(f"Deleting {what} on {session.choice.cloud_name}")
-    progress = Progress(call.console)
+    progress = Progress(call.console, plan, quiet=call.quiet)
     run = destroy.destroy(session, plan, progress, drains=not no_drain, exclude_protected=exclude_protected)
     call.say(*run_lines.outcome(run, progress.seconds))
     return _end(call, run, progress.seconds, extent.to_json())

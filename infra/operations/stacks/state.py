@@ -8,6 +8,7 @@ from typing import Final
 from infra.model.plan import Op, Plan, Step
 from infra.operations.ports import UNWATCHED, Watch
 from infra.operations.session import Session, interruptible
+from infra.operations.stacks.targets import insist_found
 
 _SERVICES_OWN: Final = (
     "etag", "fingerprint", "metadataFingerprint", "effectiveLabels", "pulumiLabels", "updateTime",
@@ -24,7 +25,9 @@ def adopt(session: Session, watch: Watch = UNWATCHED) -> Plan:
 def refresh(session: Session, watch: Watch = UNWATCHED) -> Plan:
     """Take over into the state what the cloud says of every resource in it; the steps are what differed."""
     with interruptible(session.request.stack, "refresh"), watch as listener:
-        return without_services_own(session.engine().refresh(listener))
+        run = without_services_own(session.engine().refresh(listener))
+    insist_found(session.place.root, run, session.request.targets)
+    return run
 
 
 def without_services_own(run: Plan) -> Plan:
