@@ -22,6 +22,8 @@ from infra.preview.words import SIGNS, WORDS, change_lines, ranges, short_type, 
 SURE_AFTER: Final = 5.0
 """Seconds before which nothing is said of the time left: what is quick comes first."""
 
+FEW: Final = 3
+"""So many resources of a service are told by their names."""
 _NAMED_OPS: Final = frozenset((Op.REPLACE, Op.DELETE, Op.RETAIN))
 
 
@@ -154,26 +156,28 @@ def _minutes(seconds: float) -> str:
 
 
 class Tally:
-    """Tells what is done, once the last resource of a kind is. plan: by which that is known; without, at the end."""
+    """Tells what is done, once the last resource of a kind is. plan: which resources there are of each.
+
+    What it has none of is told at once, by its name.
+    """
 
     def __init__(self, plan: Plan | None) -> None:
-        self._planned = Counter(_kind(step) for step in plan.steps if step.changes) if plan else Counter()
-        self._ended: Counter[tuple[Op, str]] = Counter()
+        self._left = Counter(_kind(step) for step in plan.steps if step.changes) if plan else Counter()
         self._done: defaultdict[tuple[Op, str], list[Step]] = defaultdict(list)
 
     def told(self, step: Step, counts: Text) -> Iterator[Text]:
         """What there is to say now that a step has ended. counts: how far all of it is."""
+        kind = _kind(step)
         if step.status is Status.SKIPPED:
             yield Text(f"  skipped {_what(step)}: {step.error or 'not begun'}")
-        elif step.status is Status.DONE and step.op in _NAMED_OPS:
+        elif step.status is Status.DONE and (step.op in _NAMED_OPS or self._left[kind] < 1):
             took = "" if step.seconds is None else f" in {step.seconds:.1f} s"
             yield Text(f"{SIGNS[step.op]} {WORDS[step.op][1]} {_what(step)}{took}")
-            return
         elif step.status is Status.DONE:
-            self._done[_kind(step)].append(step)
-        self._ended[_kind(step)] += 1
-        if self._ended[_kind(step)] == self._planned[_kind(step)]:
-            yield from _kind_done(step.op, self._done.pop(_kind(step), []), f"  ({counts})")
+            self._done[kind].append(step)
+        self._left[kind] -= 1
+        if self._left[kind] == 0:
+            yield from _kind_done(step.op, self._done.pop(kind, []), f"  ({counts})")
 
     def rest(self) -> Iterator[Text]:
         """What was done of kinds that are not done as a whole."""
@@ -190,8 +194,8 @@ def _kind(step: Step) -> tuple[Op, str]:
 def _kind_done(op: Op, steps: Sequence[Step], counts: str = "") -> Iterator[Text]:
     if not steps:
         return
-    if len(steps) == 1:
-        what = _what(steps[0])
+    if len(steps) == 1 or (len(steps) <= FEW and not holds_slices(steps[0])):
+        what = ", ".join(map(_what, steps))
     elif holds_slices(steps[0]):
         what = f"{len(steps):,} {short_type(steps[0].type)}: {', '.join(ranges(step.name for step in steps))}"
     else:

@@ -349,9 +349,16 @@ def test_what_is_deleted_or_replaced_has_a_line_each() -> None:
     assert "! replaced tpu-v4-us-central2-b-0 (tpu.V2Vm) in 1.0 s\n! replaced tpu-v4-us-central2-b-1 (tpu" in said
 
 
-def test_what_nobody_planned_is_told_at_the_end() -> None:
+def test_what_nobody_planned_is_told_at_once_by_its_name() -> None:
     one, other = (_done(plans.vm(Op.ADOPT, "tpu-ci", "us-west4-a", index)) for index in (0, 1))
-    assert _run(one, other, plan=plans.plan()) == "< adopted 2 tpu.V2Vm: tpu-ci-us-west4-a-{0..1}\n"
+    assert _run(one, other, plan=plans.plan()) == (
+        "< adopted tpu-ci-us-west4-a-0 (tpu.V2Vm) in 1.0 s\n< adopted tpu-ci-us-west4-a-1 (tpu.V2Vm) in 1.0 s\n"
+    )
+
+
+def test_what_is_done_of_a_kind_is_told_at_the_end_where_the_rest_of_it_never_was() -> None:
+    said = _run(*map(_done, plans.FIRST.steps[:2]), plan=plans.FIRST)
+    assert said.splitlines()[-1] == "+ created tpu-ci-us-west4-a-0 (tpu.V2Vm)"
 
 
 def test_a_phase_ends_with_a_line_of_what_it_came_to_and_how_long_the_rest_takes() -> None:
