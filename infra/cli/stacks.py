@@ -1,9 +1,10 @@
-"""`./tidepool up`, `refresh`, `adopt`, `destroy` and `output`: what an engine does to a stack, and what it recorded."""
+"""`./tidepool up`, `refresh`, `adopt`, `forget`, `destroy`, `output`: what an engine does and recorded."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -22,6 +23,7 @@ from infra.operations import session as sessions
 from infra.operations.errors import Failure
 from infra.operations.stacks import aftermath, destroy, nodes, stack_file, stack_words, state
 from infra.operations.stacks import apply as applying
+from infra.operations.stacks import forget as forgetting
 from infra.operations.stacks import pools as pool_states
 from infra.operations.stacks import preview as previews
 from infra.operations.stacks import saved as saved_plans
@@ -106,7 +108,9 @@ def refresh_command(call: Invocation) -> int:
 
 
 @click.command()
-@options.each(options.stack_argument, options.place_options, options.yes_option, options.json_option)
+@options.stack_argument
+@click.argument("targets", metavar="[NAME]...", nargs=-1, type=options.Name("vm"))
+@options.each(options.place_options, options.yes_option, options.json_option)
 @called
 def adopt_command(call: Invocation) -> int:
     """Take into the state every VM that stands under a declared slot's name with this stack's labels and that the state
@@ -115,6 +119,9 @@ def adopt_command(call: Invocation) -> int:
 
     `up` and `preview` do this by themselves. This is for a plain `pulumi up`, which fails with 409 on such a VM. A VM
     with other labels is named and left alone, and the exit code is 1.
+
+    NAME is taken over whoever made it, if the stack file declares it: a VM with other labels, or a registry such as
+    us-central1/images. What differs from its declaration is an update or a replacement of the next plan.
     """
     stack_file.declared(call.stack)
     session = call.session()
@@ -125,6 +132,29 @@ def adopt_command(call: Invocation) -> int:
         call.say(*run_lines.outcome(run, progress.seconds))
     else:
         session.say(f"{call.stack}: nothing to adopt, in {progress.seconds:.1f} s", Tone.GOOD)
+    return _end(call, run, progress.seconds)
+
+
+@click.command()
+@options.stack_argument
+@click.argument("targets", metavar="NAME...", nargs=-1, required=True, type=options.Name("vm", "pool"))
+@options.each(options.place_options, options.yes_option, options.json_option)
+@called
+def forget_command(call: Invocation) -> int:
+    """Let the state go of what has NAME, * for anything, and of all in the state that needs it. The cloud keeps it.
+
+    Asks on Google Cloud, and everywhere where it is protected or a VM runs a job.
+    """
+    session = call.session()
+    plan = forgetting.preview_forget(session)
+    show_plan(call.console, plan, "every")
+    concerns = list(forgetting.warnings(session, plan))
+    call.say(*concerns, tone=Tone.WARNING)
+    ask = call.ask if concerns else partial(call.ask_before_google, cloud=session.cloud)
+    ask(f"Letting the state of {call.stack} go of {len(plan.steps)} resources")
+    progress = Progress(call.console, lines=False)
+    run = forgetting.forget(session, progress)
+    call.say(*run_lines.outcome(run, progress.seconds), *forgetting.afterwards(plan))
     return _end(call, run, progress.seconds)
 
 
