@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -70,6 +71,12 @@ class Invocation:
     @property
     def teller(self) -> ConsoleTeller:
         return ConsoleTeller(self.console, self.quiet)
+
+    @property
+    def same(self) -> str:
+        """The options by which another command is about the same: engine, cloud and targets."""
+        given = (("engine", self.engine), ("cloud", self.cloud), *(("target", each) for each in self.targets))
+        return "".join(f" --{name} {shlex.quote(value)}" for name, value in given if value)
 
     @property
     def quiet(self) -> bool:

@@ -8,6 +8,7 @@ import click
 
 from infra.cli import cloud_builds, cloud_fleet, cloud_kubernetes, options
 from infra.cli.answers import Answer, answered
+from infra.cli.call import Invocation, called
 from infra.cli.options import Duration
 from infra.operations.local import cloud as process
 from infra.operations.local import control
@@ -45,6 +46,16 @@ def stop() -> Answer:
     """End it. What it holds stays for the next start."""
     stopped = process.stop()
     return {"stopped": stopped}, "stopped" if stopped else "it was not running"
+
+
+@command.command()
+@options.each(options.yes_option, options.json_option)
+@called
+def reset(call: Invocation) -> int:
+    """End it and delete all that it holds, with the states of the stacks on it: the next `up` begins from nothing."""
+    call.ask("Deleting all of this checkout's local cloud, and the states of the stacks on it")
+    done = process.reset()
+    return call.end({"reset": done}, "the local cloud is empty" if done else "there was none")
 
 
 @command.command()

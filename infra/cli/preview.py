@@ -71,7 +71,8 @@ def preview_command(
     if save is not None:
         saved.save(planned, save)
     if planned.changes and not (planned.stopped or call.quiet):
-        call.say(f"next: ./tidepool up {call.stack}{f' --plan {save}' if save else ''}", tone=Tone.QUIET)
+        saved_as = f" --plan {save}" if save else ""
+        call.say(f"next: ./tidepool up {call.stack}{call.same}{saved_as}", tone=Tone.QUIET)
     if call.form is Form.MARKDOWN:
         echo(
             comments.comment(

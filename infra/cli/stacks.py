@@ -132,6 +132,8 @@ def adopt_command(call: Invocation) -> int:
         call.say(*run_lines.outcome(run, progress.seconds))
     else:
         session.say(f"{call.stack}: nothing to adopt, in {progress.seconds:.1f} s", Tone.GOOD)
+    if call.targets and run.steps:
+        session.say(f"next: ./tidepool preview {call.stack} says what differs from its declaration")
     return _end(call, run, progress.seconds)
 
 

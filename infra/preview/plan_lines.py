@@ -18,6 +18,7 @@ from infra.model.plan import UNCHANGING, Diagnostic, Op, Plan, Step
 from infra.model.planned_capacity import VM_TYPE, capacity, chips_of, holds_slices
 from infra.model.planned_records import record_changes
 from infra.preview.folds import folded
+from infra.preview.renames import renamed_in
 from infra.preview.words import SIGNS, change_lines, counted, grouped, ranges, short_type, told, vms, why_phases
 from infra.rules.finding import Finding, Level
 
@@ -153,6 +154,7 @@ def _capacity(plan: Plan) -> Iterator[Text]:
         kind = f" ({place.accelerator}, {place.capacity})" if rows[place.pool, place.zone] > 1 else ""
         style = "green" if change.after > change.before else "red"
         yield Text(f"  {place.pool} {place.zone}{kind}: {change.counts}", style=style)
+    yield from (Text(f"  {said}", style="yellow") for said in renamed_in(plan))
     yield Text()
 
 

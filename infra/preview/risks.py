@@ -17,6 +17,7 @@ from infra.model.phases import Phases
 from infra.model.schema import GitHub, Pool, Slices, StackConfig, Trust
 from infra.model.slices import entry_pools
 from infra.preview.meaning import Facts, Risk, RiskKind
+from infra.preview.renames import renamed_pools, renamed_repositories
 from infra.preview.sentences import dollars
 from infra.preview.vms import PlaceChange
 from infra.preview.words import counted
@@ -123,6 +124,13 @@ def _work(edit: Edit) -> Iterator[Risk]:
     if says := store_lost(edit.base, edit.head):
         kind = RiskKind.DELETE if edit.head.store is None else RiskKind.REPLACE
         yield Risk(kind=kind, subject="store", says=says)
+
+
+def _renames(edit: Edit) -> Iterator[Risk]:
+    if edit.exists_before and edit.exists_after:
+        pools = renamed_pools(edit.base, edit.head, edit.order)
+        for subject, says in (*pools, *renamed_repositories(edit.base, edit.head)):
+            yield Risk(kind=RiskKind.RENAME, subject=subject, says=says)
 
 
 def _standing_cost(before: Slices, after: Slices) -> str:
@@ -298,4 +306,17 @@ def _not_known(edit: Edit) -> Iterator[Risk]:
         yield Risk(kind=RiskKind.NOT_KNOWN, subject="busy runners", says=says)
 
 
-_JUDGES = (_vms, _buffers, _work, _labels, _freezes, _trust, _federation, _protection, _moved, _never_made, _not_known)
+_JUDGES = (
+    _vms,
+    _buffers,
+    _work,
+    _renames,
+    _labels,
+    _freezes,
+    _trust,
+    _federation,
+    _protection,
+    _moved,
+    _never_made,
+    _not_known,
+)

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from importlib.metadata import version
 
+from infra.engines.choose import observe
+from infra.operations.setup.doctor import version_of
 from infra.operations.workspace import workspace
 
 
 def versions() -> str:
-    """The commit of this checkout, and the packages that decide what a plan is."""
+    """The commit of this checkout, and what decides what a plan is: packages, and the pulumi CLI where it is here."""
     packages = f"Pulumi SDK {version('pulumi')}, Google provider {version('pulumi-gcp')}"
-    return f"tidepool {_commit()} ({packages})"
+    machine = observe()
+    if machine.pulumi is None:
+        engine = "engine: embedded, since the pulumi CLI is not on PATH"
+    else:
+        plugin = re.search(r"resource-gcp-(v[\d.]+)", machine.plugin or "")
+        engine = (
+            f"engine: pulumi CLI {version_of(machine.pulumi)}, gcp plugin {plugin[1] if plugin else machine.plugin}"
+        )
+    return f"tidepool {_commit()} ({packages})\n{engine}"
 
 
 def _commit() -> str:
