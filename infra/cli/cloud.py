@@ -71,7 +71,7 @@ def status() -> Answer:
 @answered
 def preempt(*, vm: str) -> Answer:
     """Take a spot or preemptible TPU VM away, as Google does; it stays listed as PREEMPTED."""
-    node = control.running().preempt(vm)
+    node = control.running_with(vm).preempt(vm)
     stack = node.get("labels", {}).get(STACK_LABEL)
     return node, [f"{vm} is {node['state']}", *([words.ended_words(stack, [vm])] if stack else [])]
 
@@ -82,7 +82,7 @@ def preempt(*, vm: str) -> Answer:
 @answered
 def maintain(*, vm: str, seconds: float | None) -> Answer:
     """Begin a maintenance event of a TPU VM."""
-    node = control.running().maintain(vm, seconds)
+    node = control.running_with(vm).maintain(vm, seconds)
     return node, f"{vm} is under maintenance: {node.get('health', node['state'])}"
 
 

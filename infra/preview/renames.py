@@ -25,37 +25,34 @@ _CALLED = frozenset(("name", "label"))
 def renamed_pools(base: StackConfig, head: StackConfig, order: Phases) -> Iterator[tuple[str, str]]:
     """The subject and the sentence of each pool that has another name."""
     for old, new in _pairs(base.pools, head.pools):
-        vms, chips = plural(old.slices, "VM"), plural(old.slices * old.accelerator.chips, "chip")
+        what = f"{plural(old.slices, 'VM')} ({plural(old.slices * old.accelerator.chips, 'chip')})"
         if any(vm.startswith(f"{old.name}-") for vm in order.first):
-            course = (
-                f"an `up` deletes {vms} ({chips}) first, since the limit has no room for both, and makes the new then"
-            )
+            course = f"`up` deletes {what} first, for the limit has no room for both, and makes as many anew"
         else:
-            course = (
-                f"the {vms} ({chips}) are made under the new name, and the old go once these serve and they are idle"
-            )
+            course = f"`up` makes {what} under the new name, and deletes as many once these serve and no job runs there"
             course += _meanwhile(old)
-        says = (
-            f"pool {old.name} is called {new.name}: Google renames no TPU VM and no service account, so {course}. To "
+        yield (
+            f"pool {old.name}",
+            (
+                f"pool {old.name} is called {new.name}: Google renames no TPU VM and no service account, so {course}. "
+                f"To keep them, leave `name: {old.name}` and write `label: {new.label}`, by which jobs ask for the pool"
+            ),
         )
-        says += f"keep them, leave `name: {old.name}` and write `label: {new.label}`, by which jobs ask for the pool"
-        yield f"pool {old.name}", says
 
 
 def renamed_repositories(base: StackConfig, head: StackConfig) -> Iterator[tuple[str, str]]:
     """The subject and the sentence of each repository that has another name."""
     before, after = (config.registries.repositories if config.registries else () for config in (base, head))
     for old, new in _pairs(before, after):
-        says = (
-            f"repository {old.name} is called {new.name}: Artifact Registry renames none, so its images stay under the "
+        yield (
+            f"repository {old.name}",
+            (
+                f"repository {old.name} is called {new.name}: Artifact Registry renames none, so its images stay under the "
+                f"old name. Declare both, and have images pushed to {new.name}; later take {old.name} out of the file, with "
+                f"an exception to apply-refuses, and run `./tidepool forget {head.stack} '*/{old.name}'` before the next "
+                "`up`, which then leaves its images there"
+            ),
         )
-        says += (
-            f"old name. Declare both, and have images pushed to {new.name}; then take {old.name} out of the file and "
-        )
-        says += (
-            f"run `./tidepool forget {head.stack} '*/{old.name}'` before the next `up`, which leaves its images there"
-        )
-        yield f"repository {old.name}", says
 
 
 def renamed_in(plan: Plan) -> Iterator[str]:
@@ -99,4 +96,4 @@ def _meanwhile(pool: Pool) -> str:
     """What both cost beside each other."""
     costs = [pool_cost(pool, zone) for zone in pool.zones]
     known = sum((cost for cost in costs if cost is not None), Amount())
-    return f", at {dollars(known.hour)} an hour more while both stand" if known.hour else ""
+    return f" ({dollars(known.hour)} an hour while both stand)" if known.hour else ""
