@@ -31,28 +31,19 @@ def renamed_pools(base: StackConfig, head: StackConfig, order: Phases) -> Iterat
         else:
             course = f"`up` makes {what} under the new name, and deletes as many once these serve and no job runs there"
             course += _meanwhile(old)
-        yield (
-            f"pool {old.name}",
-            (
-                f"pool {old.name} is called {new.name}: Google renames no TPU VM and no service account, so {course}. "
-                f"To keep them, leave `name: {old.name}` and write `label: {new.label}`, by which jobs ask for the pool"
-            ),
-        )
+        says = f"pool {old.name} is called {new.name}: Google renames no TPU VM and no service account, so {course}."
+        keep = f" To keep them, leave `name: {old.name}` and write `label: {new.label}`, by which jobs ask for the pool"
+        yield f"pool {old.name}", says + keep
 
 
 def renamed_repositories(base: StackConfig, head: StackConfig) -> Iterator[tuple[str, str]]:
     """The subject and the sentence of each repository that has another name."""
     before, after = (config.registries.repositories if config.registries else () for config in (base, head))
     for old, new in _pairs(before, after):
-        yield (
-            f"repository {old.name}",
-            (
-                f"repository {old.name} is called {new.name}: Artifact Registry renames none, so its images stay under the "
-                f"old name. Declare both, and have images pushed to {new.name}; later take {old.name} out of the file, with "
-                f"an exception to apply-refuses, and run `./tidepool forget {head.stack} '*/{old.name}'` before the next "
-                "`up`, which then leaves its images there"
-            ),
-        )
+        says = f"repository {old.name} is called {new.name}: Artifact Registry renames none, so its images stay under"
+        says += f" the old name. Declare both, and have images pushed to {new.name}; later take {old.name} out of the"
+        says += f" file, with an exception to apply-refuses, and run `./tidepool forget {head.stack} '*/{old.name}'`"
+        yield f"repository {old.name}", f"{says} before the next `up`, which then leaves its images there"
 
 
 def renamed_in(plan: Plan) -> Iterator[str]:
