@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -26,12 +27,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ConsoleTeller:
-    """`infra.operations.ports.Teller` for people."""
+    """`infra.operations.ports.Teller` for people. quiet: they hear of what is wrong alone."""
 
     console: Console
+    quiet: bool = False
 
     def say(self, line: str, tone: Tone = Tone.PLAIN) -> None:
-        say(self.console, drawn(toned((line, tone))))
+        if not self.quiet or tone in {Tone.WARNING, Tone.PROBLEM}:
+            say(self.console, drawn(toned((line, tone))))
 
     def works_on(self, cloud: CloudName, said: str) -> None:
         """Says it once, however many stacks a command is about."""
@@ -43,8 +46,8 @@ class ConsoleTeller:
 class Invocation:
     """What the shared options of a command say (`infra.cli.options`); an option that it lacks has its default.
 
-    within: the stack of --stack, None where the name of a pool or VM is to say it. aside: stdout has the answer alone,
-    also where it is not JSON.
+    within: the stack of --stack, None where the name of a pool or VM is to say it. detail: a `plan_lines.Detail`, as
+    text. aside: stdout has the answer alone, also where it is not JSON.
     """
 
     stack: str = ""
@@ -52,6 +55,7 @@ class Invocation:
     engine: EngineName | None = None
     cloud: CloudName | None = None
     targets: tuple[str, ...] = ()
+    detail: str | None = None
     parallel: int = DEFAULT_PARALLEL
     refresh: bool = False
     yes: bool = False
@@ -66,7 +70,17 @@ class Invocation:
 
     @property
     def teller(self) -> ConsoleTeller:
-        return ConsoleTeller(self.console)
+        return ConsoleTeller(self.console, self.quiet)
+
+    @property
+    def same(self) -> str:
+        """The options by which another command is about the same: engine, cloud and targets."""
+        given = (("engine", self.engine), ("cloud", self.cloud), *(("target", each) for each in self.targets))
+        return "".join(f" --{name} {shlex.quote(value)}" for name, value in given if value)
+
+    @property
+    def quiet(self) -> bool:
+        return self.detail == "quiet"
 
     def session(self) -> Session:
         """Engine and cloud, chosen and told."""

@@ -8,6 +8,7 @@ import click
 
 from infra.cli import cloud_builds, cloud_fleet, cloud_kubernetes, options
 from infra.cli.answers import Answer, answered
+from infra.cli.call import Invocation, called
 from infra.cli.options import Duration
 from infra.operations.local import cloud as process
 from infra.operations.local import control
@@ -48,6 +49,16 @@ def stop() -> Answer:
 
 
 @command.command()
+@options.each(options.yes_option, options.json_option)
+@called
+def reset(call: Invocation) -> int:
+    """End it and delete all that it holds, with the states of the stacks on it: the next `up` begins from nothing."""
+    call.ask("Deleting all of this checkout's local cloud, and the states of the stacks on it")
+    done = process.reset()
+    return call.end({"reset": done}, "the local cloud is empty" if done else "there was none")
+
+
+@command.command()
 @answered
 def status() -> Answer:
     """Say whether it runs, where, and how many TPU VMs are in which state."""
@@ -60,7 +71,7 @@ def status() -> Answer:
 @answered
 def preempt(*, vm: str) -> Answer:
     """Take a spot or preemptible TPU VM away, as Google does; it stays listed as PREEMPTED."""
-    node = control.running().preempt(vm)
+    node = control.running_with(vm).preempt(vm)
     stack = node.get("labels", {}).get(STACK_LABEL)
     return node, [f"{vm} is {node['state']}", *([words.ended_words(stack, [vm])] if stack else [])]
 
@@ -71,7 +82,7 @@ def preempt(*, vm: str) -> Answer:
 @answered
 def maintain(*, vm: str, seconds: float | None) -> Answer:
     """Begin a maintenance event of a TPU VM."""
-    node = control.running().maintain(vm, seconds)
+    node = control.running_with(vm).maintain(vm, seconds)
     return node, f"{vm} is under maintenance: {node.get('health', node['state'])}"
 
 

@@ -64,7 +64,7 @@ def init_command(call: Invocation, **given: Any) -> int:
     labs.make_lab(planned)
     wanted = stack_file.declared("ci")
     found = previews.preview(replace(call, stack="ci", engine=EngineName.LOCAL).session(), wanted)
-    show_planned(call.console, found)
+    show_planned(call.console, found, call.detail)
     call.say(*plan_lines.describe_findings(found.findings))
     call.say("", "Left to do:", *(f"  {number}. {each}" for number, each in enumerate(planned.left, 1)))
     return call.end(planned.to_json() | {"preview": found.to_json()}, failed=found.stopped)

@@ -30,6 +30,8 @@ class Entry:
 
 
 _COMMANDS: Final = "infra.cli"
+_ELSEWHERE: Final = {"apply": "up", "import": "adopt", "rm": "forget", "delete": "destroy"}
+"""What terraform, kubectl and pulumi call a command of ours."""
 
 
 class _AtFirstUse(PathFinder):
@@ -78,7 +80,9 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in self.entries and not args[0].startswith("-"):
-            ctx.fail(f"There is no command {args[0]!r}.{meant(args[0], self.entries)}")
+            near = _ELSEWHERE.get(args[0])
+            said = f" Did you mean {near!r}?" if near in self.entries else meant(args[0], self.entries)
+            ctx.fail(f"There is no command {args[0]!r}.{said}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's

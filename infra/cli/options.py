@@ -169,7 +169,8 @@ place_options = each(
 )
 work_options = each(
     click.option(
-        "--target", "targets", metavar="URN", multiple=True, help="Change this resource alone; may be repeated."
+        "--target", "targets", metavar="NAME", multiple=True, type=Name("vm", "pool"),
+        help="Change this alone: a VM, a pool's VMs, any resource by name or URN, * for anything; may be repeated.",
     ),
     click.option(
         "--parallel",
@@ -178,5 +179,7 @@ work_options = each(
         show_default=True,
         help="How many resources to work on at once.",
     ),
-)
+    click.option("--all", "detail", flag_value="every", help="Name every resource, also where there are many."),
+    click.option("--quiet", "-q", "detail", flag_value="quiet", help="Only what is lost, failed or found, and counts."),
+)  # fmt: skip
 refresh_option = click.option("--refresh", is_flag=True, help="First read every resource from its cloud.")

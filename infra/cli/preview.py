@@ -56,13 +56,13 @@ def preview_command(
         wanted = stack_file.declared(call.stack)
         if source:
             planned = previews.judged(findings.recorded(source, call.stack), wanted, whole=not call.targets)
-            show_planned(call.console, planned)
+            show_planned(call.console, planned, call.detail)
         else:
             session = call.session()
             if call.refresh:
                 call.ask_before_google(f"Reading every resource of {call.stack}", session.cloud)
             planned = previews.preview(session, wanted)
-            show_planned(call.console, planned)
+            show_planned(call.console, planned, call.detail)
             if call.refresh:
                 seen = pools.policies_of(wanted.config, session.endpoint)
                 call.say(*stack_words.grants_shown(seen))
@@ -70,8 +70,9 @@ def preview_command(
     call.say(*plan_lines.describe_findings(planned.findings))
     if save is not None:
         saved.save(planned, save)
-    if planned.changes and not planned.stopped:
-        call.say(f"next: ./tidepool up {call.stack}{f' --plan {save}' if save else ''}", tone=Tone.QUIET)
+    if planned.changes and not (planned.stopped or call.quiet):
+        saved_as = f" --plan {save}" if save else ""
+        call.say(f"next: ./tidepool up {call.stack}{call.same}{saved_as}", tone=Tone.QUIET)
     if call.form is Form.MARKDOWN:
         echo(
             comments.comment(

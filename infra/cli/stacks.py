@@ -1,9 +1,10 @@
-"""`./tidepool up`, `refresh`, `adopt`, `destroy` and `output`: what an engine does to a stack, and what it recorded."""
+"""`./tidepool up`, `refresh`, `adopt`, `forget`, `destroy`, `output`: what an engine does and recorded."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -22,6 +23,7 @@ from infra.operations import session as sessions
 from infra.operations.errors import Failure
 from infra.operations.stacks import aftermath, destroy, nodes, stack_file, stack_words, state
 from infra.operations.stacks import apply as applying
+from infra.operations.stacks import forget as forgetting
 from infra.operations.stacks import pools as pool_states
 from infra.operations.stacks import preview as previews
 from infra.operations.stacks import saved as saved_plans
@@ -58,7 +60,7 @@ def up_command(call: Invocation, *, no_drain: bool, kube: Path | None, saved: Pa
     if kube is not None:
         sessions.give_clusters(session, kube)
     planned = applying.plan_apply(session, wanted, drains=not no_drain)
-    show_planned(call.console, planned)
+    show_planned(call.console, planned, call.detail)
     call.say(*plan_lines.describe_findings(planned.findings))
     if planned.stopped:
         if planned.findings and not call.as_json:
@@ -68,11 +70,11 @@ def up_command(call: Invocation, *, no_drain: bool, kube: Path | None, saved: Pa
         saved_plans.insist_on(saved, planned)
     else:
         call.ask_before_google(f"Applying this plan for {call.stack}", session.cloud)
-    progress = Progress(call.console, total=planned.changes, heard=planned.plan.diagnostics)
+    progress = Progress(call.console, planned.plan, total=planned.changes, quiet=call.quiet)
     run = applying.apply(session, planned, progress, drains=not no_drain)
     call.say(*run_lines.outcome(run, progress.seconds))
     after = aftermath.look_after(wanted.config, run, session.endpoint)
-    call.say(*stack_words.aftermath_shown(after))
+    call.say(*stack_words.aftermath_shown(after, quiet=call.quiet))
     told = {"outcomes": [each.to_json() for each in planned_capacity.outcomes(run)]}
     more = planned.findings_json | told | after.to_json()
     return _end(call, run, progress.seconds, more, planned, failed=bool(run.failed or after.problems))
@@ -93,20 +95,22 @@ def refresh_command(call: Invocation) -> int:
     config = stack_file.declared(call.stack).config
     session = call.session()
     call.ask_before_google(f"Reading every resource of {call.stack}", session.cloud)
-    progress = Progress(call.console, lines=False)
+    progress = Progress(call.console, lines=False, quiet=call.quiet)
     run = state.refresh(session, progress)
     call.say(*run_lines.drift(run, progress.seconds))
     pools, silent = pool_states.pools_now(config, session.endpoint)
     cluster = nodes.nodes_now(config, session.endpoint)
-    call.say(
-        "", *stack_words.pools_shown(call.stack, pools), *(cluster_lines.cluster_shown(cluster) if cluster else ())
-    )
+    if not call.quiet:
+        standing = cluster_lines.cluster_shown(cluster) if cluster else ()
+        call.say("", *stack_words.pools_shown(call.stack, pools), *standing)
     more = {"pools": [pool.to_json() for pool in pools], "cluster": cluster.to_json() if cluster else None}
     return _end(call, run, progress.seconds, more, failed=bool(run.failed or silent))
 
 
 @click.command()
-@options.each(options.stack_argument, options.place_options, options.yes_option, options.json_option)
+@options.stack_argument
+@click.argument("targets", metavar="[NAME]...", nargs=-1, type=options.Name("vm"))
+@options.each(options.place_options, options.yes_option, options.json_option)
 @called
 def adopt_command(call: Invocation) -> int:
     """Take into the state every VM that stands under a declared slot's name with this stack's labels and that the state
@@ -115,6 +119,9 @@ def adopt_command(call: Invocation) -> int:
 
     `up` and `preview` do this by themselves. This is for a plain `pulumi up`, which fails with 409 on such a VM. A VM
     with other labels is named and left alone, and the exit code is 1.
+
+    NAME is taken over whoever made it, if the stack file declares it: a VM with other labels, or a registry such as
+    us-central1/images. What differs from its declaration is an update or a replacement of the next plan.
     """
     stack_file.declared(call.stack)
     session = call.session()
@@ -125,6 +132,31 @@ def adopt_command(call: Invocation) -> int:
         call.say(*run_lines.outcome(run, progress.seconds))
     else:
         session.say(f"{call.stack}: nothing to adopt, in {progress.seconds:.1f} s", Tone.GOOD)
+    if call.targets and run.steps:
+        session.say(f"next: ./tidepool preview {call.stack} says what differs from its declaration")
+    return _end(call, run, progress.seconds)
+
+
+@click.command()
+@options.stack_argument
+@click.argument("targets", metavar="NAME...", nargs=-1, required=True, type=options.Name("vm", "pool"))
+@options.each(options.place_options, options.yes_option, options.json_option)
+@called
+def forget_command(call: Invocation) -> int:
+    """Let the state go of what has NAME, * for anything, and of all in the state that needs it. The cloud keeps it.
+
+    Asks on Google Cloud, and everywhere where it is protected or a VM runs a job.
+    """
+    session = call.session()
+    plan = forgetting.preview_forget(session)
+    show_plan(call.console, plan, "every")
+    concerns = list(forgetting.warnings(session, plan))
+    call.say(*concerns, tone=Tone.WARNING)
+    ask = call.ask if concerns else partial(call.ask_before_google, cloud=session.cloud)
+    ask(f"Letting the state of {call.stack} go of {len(plan.steps)} resources")
+    progress = Progress(call.console, lines=False)
+    run = forgetting.forget(session, progress)
+    call.say(*run_lines.outcome(run, progress.seconds), *forgetting.afterwards(plan))
     return _end(call, run, progress.seconds)
 
 
@@ -143,7 +175,7 @@ def destroy_command(call: Invocation, *, no_drain: bool, exclude_protected: bool
     """
     session = call.session()
     plan = destroy.preview_destroy(session, exclude_protected=exclude_protected)
-    show_plan(call.console, plan)
+    show_plan(call.console, plan, call.detail)
     extent = destroy.extent(session, plan, exclude_protected=exclude_protected)
     if plan.failed:
         if not exclude_protected and any("is protected" in (step.error or "") for step in plan.steps):
@@ -153,7 +185,7 @@ def destroy_command(call: Invocation, *, no_drain: bool, exclude_protected: bool
     whole = f"everything of {call.stack}" + (" that is not protected" if exclude_protected else "")
     what = f"{len(call.targets)} targets of {call.stack}" if call.targets else whole
     call.ask(f"Deleting {what} on {session.choice.cloud_name}")
-    progress = Progress(call.console)
+    progress = Progress(call.console, plan, quiet=call.quiet)
     run = destroy.destroy(session, plan, progress, drains=not no_drain, exclude_protected=exclude_protected)
     call.say(*run_lines.outcome(run, progress.seconds))
     return _end(call, run, progress.seconds, extent.to_json())

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from infra.engines.forgetting import forgotten
 from infra.engines.protocol import PROJECT, EngineName, EngineRequest, Listener, passphrase
 from infra.engines.standing import foreign_vms, insist_planned, unadopted
 from infra.engines.strays import Recorded, Strays, delete_strays, for_engine, plan_strays, targets_of_destroy
@@ -50,10 +51,16 @@ class EmbeddedEngine:
             lambda engine, *asked: engine.up(*asked), options, listener, waits=True, planned=planned
         )
 
-    def adopt(self, listener: Listener | None = None) -> Plan:
+    def adopt(self, listener: Listener | None = None, *, planned: Plan | None = None) -> Plan:
+        del planned  # what is claimed is looked up as the program asks for it
         return self._knowing_what_stands(
             lambda engine, *asked: engine.adopt(*asked), self._options(), listener, waits=True, insists=True
         )
+
+    def forget(self, listener: Listener | None = None, *, planning: bool = False) -> Plan:
+        engine = self._engine()
+        steps = forgotten(engine.export()["deployment"], self._request.targets)
+        return replace(self._nothing, steps=steps) if planning else engine.forget(steps, listener)
 
     def refresh(self, listener: Listener | None = None) -> Plan:
         engine = self._engine()
@@ -159,6 +166,7 @@ class EmbeddedEngine:
             parallel=request.parallel,
             targets=request.targets,
             excludes=request.excludes,
+            claims=request.claims,
             continue_on_error=request.continue_on_error,
             refresh=request.refresh,
             exclude_protected=request.exclude_protected,

@@ -32,7 +32,7 @@ from infra.model import names
 from infra.model.bounds import Bound
 from infra.model.errors import EngineError
 from infra.model.phases import Phases, phases
-from infra.model.plan import Diagnostic, Op, Plan, Status, Step
+from infra.model.plan import Diagnostic, Op, PhaseBegun, Plan, Status, Step
 from infra.model.planned_capacity import VM_TYPE, holds_slices
 from infra.model.planned_records import RECORDS_TYPE
 from infra.preview.words import vms as in_words
@@ -95,23 +95,23 @@ class _Course:
         shrinks = bool(order.first or order.shrunk)
         with self._hold(leaving=leaving, staying=retired, begun=False, makes_room=bool(order.first)):
             if order.shrunk:
-                self._tell(f"phase 1 of {count}, shrink: fewer nodes of {', '.join(order.shrunk)}")
+                self._begin(f"phase 1 of {count}, shrink: fewer nodes of {', '.join(order.shrunk)}")
                 self._resize({self._urns[name] for name in order.shrunk})
             if order.first:
                 self._adopt()
-                self._tell(f"phase 1 of {count}, shrink: deleting {in_words(order.first)}")
+                self._begin(f"phase 1 of {count}, shrink: deleting {in_words(order.first)}")
                 self._delete_away([vm for vm in self._away.leaving if str(vm) in order.first])
                 self._shrink({self._urns[name] for name in order.first if name in self._urns})
             if count > 1:
                 what = "everything that deletes no VM" if order.retires else "everything else"
-                self._tell(f"phase {2 if shrinks else 1} of {count}, grow: {what}")
+                self._begin(f"phase {2 if shrinks else 1} of {count}, grow: {what}")
             self._hold_what_has_no_room()
             goes_on = self._grow(later)
             self._change_away()
             if not order.retires:
                 self._leave_fallbacks()
         if order.retires and goes_on:
-            self._tell(f"phase {count} of {count}, retire: {in_words(sorted(retired))}")
+            self._begin(f"phase {count} of {count}, retire: {in_words(sorted(retired))}")
             self._retire(retired)
         return self._steps.plan()
 
@@ -325,6 +325,9 @@ class _Course:
         """VMs by the names that they have, also those at fallbacks."""
         elsewhere = {str(vm): vm.name for vm in self._away.leaving}
         return frozenset(elsewhere.get(name, name) for name in vms)
+
+    def _begin(self, phase: str) -> None:
+        self._listener(PhaseBegun(severity="info", message=phase))
 
     def _tell(self, message: str) -> None:
         self._listener(Diagnostic(severity="info", message=message))

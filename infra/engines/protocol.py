@@ -52,6 +52,7 @@ class EngineRequest:
     parallel: how many resources may be worked on at once.
     targets: URNs that alone may change; empty means all.
     excludes: URNs that a preview or an `up` leaves as they are, with what they need; not beside targets.
+    claims: URNs of what is taken into the state though others made it, as a person has said by name.
     continue_on_error: go on with what does not depend on a failed resource.
     exclude_protected: let destroy leave protected resources and what they need, where it else deletes nothing at all.
     refresh: read every resource from its cloud before planning.
@@ -65,6 +66,7 @@ class EngineRequest:
     parallel: int = DEFAULT_PARALLEL
     targets: tuple[str, ...] = ()
     excludes: tuple[str, ...] = ()
+    claims: tuple[str, ...] = ()
     continue_on_error: bool = False
     exclude_protected: bool = False
     refresh: bool = False
@@ -93,11 +95,19 @@ class Engine(Protocol):
         """
         ...
 
-    def adopt(self, listener: Listener | None = None) -> Plan:
-        """Take into the state the VMs that stand under declared slots' names with this stack's labels.
+    def adopt(self, listener: Listener | None = None, *, planned: Plan | None = None) -> Plan:
+        """Take into the state the VMs that stand under declared slots' names with this stack's labels, and the claims.
 
+        planned: what `preview` of the same request has just said; needed where there are claims.
         Changes the state alone. `preview` and `up` do this first, by themselves: what then differs from its declaration
         is an ordinary update or replacement. All three raise EngineError where a VM of others has a declared name.
+        """
+        ...
+
+    def forget(self, listener: Listener | None = None, *, planning: bool = False) -> Plan:
+        """Let the state go of the targets and of what needs them, each as RETAIN; the cloud keeps them.
+
+        planning: change nothing, and only say what would go.
         """
         ...
 

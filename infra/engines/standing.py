@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 
 from infra.engines.protocol import PROJECT, EngineRequest
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
-from infra.model import fleet
+from infra.model import fleet, urns
 from infra.model.errors import EngineError
 from infra.model.fleet import OWNERSHIP, Slot
 from infra.model.plan import Diagnostic, Op, Plan
@@ -56,7 +56,7 @@ def unadopted(
     Only zones that have a slot outside `known` are asked. What a zone does not answer is told and left out.
     waits: for an apply: nodes that are being made or deleted are waited for. A preview takes them as they are.
     insists: a zone that does not answer is an error, and no warning.
-    Raises EngineError where a VM with other labels has the name of a slot: nobody touches it.
+    Raises EngineError where a VM with other labels has the name of a slot and is not claimed: nobody touches it.
     """
     config = load_stack(request.root, request.stack)
     wanted = {vm_id(config.project, slot.zone, slot.name): slot for slot in fleet.slots(config)}
@@ -65,7 +65,10 @@ def unadopted(
         return ()
     found = _Look(request, config.project, say, "error" if insists else "warning").of(wanted, waits=waits)
     standing = [StandingVm(id=id_, slot=wanted[id_], node=found[id_]) for id_ in sorted(found)]
-    if foreign := [each for each in standing if not _is_ours(each)]:
+    claims = urns.Patterns(request.claims)
+    if foreign := [
+        each for each in standing if not (_is_ours(each) or vm_urn(request.stack, each.slot.name) in claims)
+    ]:
         raise EngineError(_in_the_way(foreign))
     return tuple(standing)
 
@@ -192,7 +195,8 @@ def _in_the_way(foreign: Sequence[StandingVm]) -> str:
         lines.append(
             f"{slot.name} in {slot.zone} exists with the labels {has}; a VM of this stack has {needs}. Where "
             "tidepool:owner was edited, take that back, run `./tidepool adopt` and edit it again; else rename pool "
-            f"{slot.pool.name}, or have the VM's owner delete it"
+            f"{slot.pool.name}, have the VM's owner delete it, or take it over: `./tidepool adopt "
+            f"{slot.labels['tidepool-stack']} {slot.name}`"
         )
     return "VMs that are not this stack's have the names of declared ones; nothing was changed:\n" + "\n".join(lines)
 

@@ -113,6 +113,11 @@ class Diagnostic:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseBegun(Diagnostic):
+    """That a phase of an apply begins: `phase 1 of 2, shrink: deleting 2 VMs`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """A whole plan (steps are PLANNED) or a whole run (steps have ended)."""
 

@@ -50,6 +50,11 @@ def name_of(urn: str) -> str:
     return _part(urn, 3)
 
 
+def named(name: str) -> str:
+    """The pattern of every resource of a name, which may have wildcards; a URN, or a pattern of one, stays."""
+    return name if name.startswith("urn:") or "::" in name else f"urn:**::{name}"
+
+
 def renamed(urn: str, qualified: str, name: str) -> str:
     """The URN of the same stack and project with another type path and name."""
     head = urn.split("::", 2)

@@ -12,6 +12,7 @@ from infra.engines.protocol import CloudName, Engine, EngineName, EngineRequest
 from infra.model.stack_text import require_stack
 from infra.operations.errors import Interruption, Refusal
 from infra.operations.ports import DEFAULT_PARALLEL, SILENT, Teller, Tone
+from infra.operations.stacks.targets import patterns
 from infra.operations.workspace import Workspace, workspace
 
 
@@ -81,8 +82,8 @@ def open_session(
 ) -> Session:
     """Choose engine and cloud, say which and why, and see that the local cloud runs where it is the one.
 
-    starts_cloud: False for what asks no cloud, so that none is started for it. ConfigError for an unknown stack,
-    Refusal for what cannot be had on this machine.
+    targets: names of what alone may change, as `stacks.targets` has them. starts_cloud: False for what asks no cloud,
+    so that none is started for it. ConfigError for an unknown stack, Refusal for what cannot be had on this machine.
     """
     place = workspace()
     require_stack(place.root, stack)
@@ -96,7 +97,7 @@ def open_session(
         home=place.home,
         stack=stack,
         cloud=choice.cloud,
-        targets=targets,
+        targets=patterns(place.root, stack, targets),
         refresh=refresh,
         parallel=parallel,
         cloud_url=reached(choice.cloud, teller) if starts_cloud else None,

@@ -220,6 +220,7 @@ class RiskKind(StrEnum):
     TRUST = "trust"
     REPLACE = "replace"
     DELETE = "delete"
+    RENAME = "rename"
     LABELS = "labels"
     IN_PLACE = "in-place"
     NOT_KNOWN = "not-known"

@@ -1,12 +1,14 @@
 """A plan for a terminal: what is made, changed, replaced and deleted and why, what that means, its phases and findings.
 
-Resources that change in the same way share one entry. Whatever ends a VM is loud and names each VM.
+Resources that change in the same way share one entry, and much that is new is folded by kind (`folds`). Whatever ends a
+VM is loud and names each VM.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
 from textwrap import wrap
 
 from rich.text import Text
@@ -15,6 +17,8 @@ from infra.model.phases import Phase, Phases, Work
 from infra.model.plan import UNCHANGING, Diagnostic, Op, Plan, Step
 from infra.model.planned_capacity import VM_TYPE, capacity, chips_of, holds_slices
 from infra.model.planned_records import record_changes
+from infra.preview.folds import folded
+from infra.preview.renames import renamed_in
 from infra.preview.words import SIGNS, change_lines, counted, grouped, ranges, short_type, told, vms, why_phases
 from infra.rules.finding import Finding, Level
 
@@ -32,23 +36,36 @@ CHANGING = tuple(op for op in STYLES if op not in UNCHANGING)
 _LEVELS = {Level.STOP: "bold red", Level.WARN: "yellow"}
 SHOWN_NAMES = 8
 SHOWN_CHANGES = 6
+_TOLD = ("info", "warning", "error")
 
 
-def describe(plan: Plan, width: int) -> Iterator[Text]:
+class Detail(StrEnum):
+    """How much of a plan is told. QUIET: what is lost, and the counts. EVERY: each name."""
+
+    QUIET = "quiet"
+    FOLDED = "folded"
+    EVERY = "every"
+
+
+def describe(plan: Plan, width: int, detail: Detail = Detail.FOLDED) -> Iterator[Text]:
     """The lines of a plan, for a terminal of `width` columns. One that could not be made has its errors alone."""
-    yield from _diagnostics(plan)
+    quiet, every = detail is Detail.QUIET, detail is Detail.EVERY
+    yield from (remark(each) for each in plan.diagnostics if each.severity in (("error",) if quiet else _TOLD))
     if plan.failed:
         yield Text(f"{plan.stack}: the plan is incomplete and is not shown; nothing was changed", style="bold red")
         return
     by_op = {op: [step for step in plan.steps if step.op is op] for op in Op}
-    yield from _made(Op.CREATE, by_op[Op.CREATE], width)
-    yield from _made(Op.ADOPT, by_op[Op.ADOPT], width, "in the cloud as declared; the state takes it over")
-    yield from _changed(Op.UPDATE, by_op[Op.UPDATE], width)
+    if not quiet:
+        yield from _made(Op.CREATE, by_op[Op.CREATE], width, every=every)
+        adopted = "in the cloud as declared; the state takes it over"
+        yield from _made(Op.ADOPT, by_op[Op.ADOPT], width, adopted, every=every)
+        yield from _changed(Op.UPDATE, by_op[Op.UPDATE], width, every=every)
     yield from _changed(Op.REPLACE, by_op[Op.REPLACE], width)
     yield from _deleted(by_op[Op.DELETE])
-    yield from _retained(by_op[Op.RETAIN], width)
-    yield from _records(plan)
-    yield from _capacity(plan)
+    if not quiet:
+        yield from _retained(by_op[Op.RETAIN])
+        yield from _records(plan)
+        yield from _capacity(plan)
     yield headline(plan)
 
 
@@ -64,29 +81,35 @@ def headline(plan: Plan) -> Text:
     return line.append(f"{counts['same']} unchanged")
 
 
-def _made(op: Op, steps: Sequence[Step], width: int, meaning: str = "") -> Iterator[Text]:
+def _made(op: Op, steps: Sequence[Step], width: int, meaning: str = "", *, every: bool) -> Iterator[Text]:
     """What is new in the state."""
     if not steps:
         return
     yield _heading(op, len(steps), meaning)
-    for token, group in grouped(steps, lambda step: step.type):
+    named, folds = folded(steps, every=every)
+    for token, group in grouped(named, lambda step: step.type):
         yield Text(f"  {short_type(token)} ({len(group)})")
-        yield from _names(group, width)
+        yield from _names(group, width, every=every)
+    for fold in folds:
+        yield from map(Text, wrap(str(fold), width, initial_indent="  ", subsequent_indent="      "))
+    if folds:
+        yield Text("  (--all names each)", style="dim")
     yield Text()
 
 
-def _changed(op: Op, steps: Sequence[Step], width: int) -> Iterator[Text]:
+def _changed(op: Op, steps: Sequence[Step], width: int, *, every: bool = False) -> Iterator[Text]:
     """Updates and replacements, those with the same changes under one entry."""
     if not steps:
         return
     yield _heading(op, len(steps), _what_replacing_means(steps) if op is Op.REPLACE else "")
     for (token, *changes), group in grouped(steps, lambda step: (step.type, *change_lines(step))):
         yield Text(f"  {short_type(token)} ({len(group)})")
-        for line in changes[:SHOWN_CHANGES]:
+        shown = changes if every else changes[:SHOWN_CHANGES]
+        for line in shown:
             yield Text(f"    {line}", style="yellow" if op is Op.UPDATE else "red")
-        if len(changes) > SHOWN_CHANGES:
-            yield Text(f"    and {len(changes) - SHOWN_CHANGES} more changed properties")
-        yield from _each(group) if op is Op.REPLACE else _names(group, width)
+        if len(changes) > len(shown):
+            yield Text(f"    and {len(changes) - len(shown)} more changed properties")
+        yield from _each(group) if op is Op.REPLACE else _names(group, width, every=every)
     yield Text()
 
 
@@ -100,13 +123,13 @@ def _deleted(steps: Sequence[Step]) -> Iterator[Text]:
     yield Text()
 
 
-def _retained(steps: Sequence[Step], width: int) -> Iterator[Text]:
+def _retained(steps: Sequence[Step]) -> Iterator[Text]:
     if not steps:
         return
-    yield _heading(Op.RETAIN, len(steps), "no longer declared, and kept in the cloud")
+    yield _heading(Op.RETAIN, len(steps), "the state lets go of it, and the cloud keeps it")
     for token, group in grouped(steps, lambda step: step.type):
         yield Text(f"  {short_type(token)} ({len(group)})")
-        yield from _names(group, width)
+        yield from _each(group)
     yield Text()
 
 
@@ -131,6 +154,7 @@ def _capacity(plan: Plan) -> Iterator[Text]:
         kind = f" ({place.accelerator}, {place.capacity})" if rows[place.pool, place.zone] > 1 else ""
         style = "green" if change.after > change.before else "red"
         yield Text(f"  {place.pool} {place.zone}{kind}: {change.counts}", style=style)
+    yield from (Text(f"  {said}", style="yellow") for said in renamed_in(plan))
     yield Text()
 
 
@@ -156,9 +180,9 @@ def _each(steps: Sequence[Step]) -> Iterator[Text]:
         yield Text(f"      {step.name}", style="bold" if step.type == VM_TYPE else "")
 
 
-def _names(steps: Sequence[Step], width: int) -> Iterator[Text]:
+def _names(steps: Sequence[Step], width: int, *, every: bool) -> Iterator[Text]:
     names = ranges(step.name for step in steps)
-    shown = names if steps[0].type == VM_TYPE else names[:SHOWN_NAMES]
+    shown = names if every or steps[0].type == VM_TYPE else names[:SHOWN_NAMES]
     text = ", ".join(shown) + (f" and {len(names) - len(shown)} more" if len(shown) < len(names) else "")
     lines = wrap(text, max(width - 6, 40), break_long_words=False, break_on_hyphens=False)
     yield from (Text(f"      {line}", style="dim") for line in lines)
@@ -171,10 +195,6 @@ def remark(diagnostic: Diagnostic) -> Text:
     if diagnostic.severity == "warning":
         return Text(f"warning: {told(diagnostic)}", style="yellow")
     return Text(told(diagnostic), style="dim")
-
-
-def _diagnostics(plan: Plan) -> Iterator[Text]:
-    yield from (remark(each) for each in plan.diagnostics if each.severity != "debug")
 
 
 def describe_phases(phases: Phases) -> Iterator[Text]:

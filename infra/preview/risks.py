@@ -16,6 +16,7 @@ from infra.model.schema import GitHub, Pool, Slices, StackConfig, Trust
 from infra.model.slices import entry_pools
 from infra.preview.cluster_edits import buffer_risks, cluster_risks
 from infra.preview.meaning import Facts, Risk, RiskKind
+from infra.preview.renames import renamed_pools, renamed_repositories
 from infra.preview.vms import PlaceChange
 from infra.preview.words import counted
 from infra.preview.work import run_changes, store_lost, work_changes
@@ -111,6 +112,13 @@ def _work(edit: Edit) -> Iterator[Risk]:
     if says := store_lost(edit.base, edit.head):
         kind = RiskKind.DELETE if edit.head.store is None else RiskKind.REPLACE
         yield Risk(kind=kind, subject="store", says=says)
+
+
+def _renames(edit: Edit) -> Iterator[Risk]:
+    if edit.exists_before and edit.exists_after:
+        pools = renamed_pools(edit.base, edit.head, edit.order)
+        for subject, says in (*pools, *renamed_repositories(edit.base, edit.head)):
+            yield Risk(kind=RiskKind.RENAME, subject=subject, says=says)
 
 
 def _vms_said(names: Sequence[str]) -> str:
@@ -288,6 +296,7 @@ _JUDGES = (
     _vms,
     _of_cluster,
     _work,
+    _renames,
     _labels,
     _freezes,
     _trust,

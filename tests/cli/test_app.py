@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from infra.cli import app, failures, lazy
 from infra.model.errors import ConfigError, EngineError, Problem
 from tests.cli.conftest import ROOT, Checkout
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from types import SimpleNamespace
 
 HEAVY = {"pulumi", "pulumi_gcp", "pydantic", "rich", "google", "googleapiclient", "yaml"}
@@ -153,6 +155,26 @@ def test_the_version_is_a_commit_and_what_decides_a_plan(checkout: Checkout) -> 
     asked = [sys.executable, "-m", "infra.cli", "--version"]
     said = subprocess.run(asked, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     versions = r"\(Pulumi SDK 3\.\d+\.\d+, Google provider \d+\.\d+\.\d+\)\n"
-    assert re.fullmatch(rf"tidepool [0-9a-f]{{12}}(-dirty)? {versions}", said)
+    assert re.fullmatch(rf"tidepool [0-9a-f]{{12}}(-dirty)? {versions}engine: .*\n", said)
     without_git = checkout.ok("--version").stdout
-    assert re.fullmatch(rf"tidepool of no known commit {versions}", without_git)
+    embedded = "engine: embedded, since the pulumi CLI is not on PATH\n"
+    assert re.fullmatch(rf"tidepool of no known commit {versions}{embedded}", without_git)
+
+
+def test_the_version_says_those_of_the_pulumi_cli_and_its_plugin(checkout: Checkout, tmp_path: Path) -> None:
+    for name, said in (("pulumi", "v3.260.0"), ("pulumi-resource-gcp", "10.2.0")):
+        (tmp_path / name).write_text(f"#!/bin/sh\necho {said}\n")
+        (tmp_path / name).chmod(0o755)
+    environ = checkout.environ | {"PATH": str(tmp_path)}
+    both = CliRunner().invoke(app.cli, ["--version"], env=environ).stdout
+    assert both.endswith("\nengine: pulumi CLI v3.260.0, gcp plugin 10.2.0\n")
+    (tmp_path / "pulumi-resource-gcp").unlink()
+    alone = CliRunner().invoke(app.cli, ["--version"], env=environ).stdout
+    assert alone.endswith("gcp plugin fetched by the pulumi CLI\n")
+
+
+@pytest.mark.parametrize(("theirs", "ours"), [("apply", "up"), ("import", "adopt"), ("rm", "forget")])
+def test_what_other_tools_call_a_command_leads_to_ours(checkout: Checkout, theirs: str, ours: str) -> None:
+    result = checkout.run(theirs)
+    assert result.exit_code == 2
+    assert f"There is no command {theirs!r}. Did you mean {ours!r}?" in result.stderr

@@ -113,7 +113,7 @@ def test_limits_come_and_go(clouded: Checkout) -> None:
 def test_an_unknown_vm_is_told(clouded: Checkout) -> None:
     for command in ("preempt", "maintain"):
         result = clouded.run("cloud", command, "nobody")
-        assert result.exit_code == 1
+        assert result.exit_code == 2
         assert "nobody" in result.stderr
 
 

@@ -93,11 +93,12 @@ def test_one_up_runs_both(full: Checkout) -> None:
     result = full.ok("up", "swap")
     said = result.stdout
     assert said.index("phase 1 of 2, shrink: deleting 2 VMs (old-us-central1-a-{2..3})") < said.index("phase 2 of 2")
-    assert said.index("- deleted old-us-central1-a-3 ") < said.index("+ created new-us-central1-a-0 ")
+    assert said.index("- deleted old-us-central1-a-3 ") < said.index("+ created 2 tpu.V2Vm: new-us-central1-a-{0..1} ")
+    assert "\nphase 1 of 2, shrink: " in said, "what the phase came to"
     assert (
         said.index("phase 2 of 2")
         < said.index("~ updated manifests/swap.json ")
-        < said.index("+ created new-us-central1")
+        < said.index("+ created 2 tpu.V2Vm: new-us-central1")
     )
     assert re.search(r"^swap: 2 created, \d updated, 2 deleted, ", said, re.MULTILINE)
     assert not [entry for entry in full.json("cloud", "log")["entries"] if entry["status"] == 429]

@@ -6,6 +6,7 @@ from dataclasses import replace
 from io import StringIO
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
@@ -15,19 +16,19 @@ from infra.cli.render.progress import Progress
 from infra.model.catalogue import AcceleratorType, CapacityKind
 from infra.model.cluster_state import ClusterNow, NodesNow, SlicesNow
 from infra.model.fleet import CapacityRow
-from infra.model.plan import Diagnostic, Op, StepEnded, StepStarted
+from infra.model.plan import Diagnostic, Op, PhaseBegun, Status, Step, StepEnded, StepStarted
 from infra.operations.stacks.pools import PoolState
 from infra.operations.stacks.stack_words import pools_table, registries_line
 from infra.operations.stacks.state import without_services_own
 from infra.preview.cluster_lines import cluster_shown
-from infra.preview.plan_lines import describe
+from infra.preview.plan_lines import Detail, describe
 from infra.preview.run_lines import drift, outcome
 from infra.preview.toned import Shown
 from infra.preview.words import ended_words, ranges, short_type
 from tests.cli import plans
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from rich.console import RenderableType
 
@@ -42,8 +43,8 @@ def _printed(renderables: Iterable[Shown | RenderableType], width: int = 80) -> 
     return "\n".join(line.rstrip() for line in written.getvalue().splitlines())
 
 
-def _described(plan: Plan, width: int = 80) -> str:
-    return "\n".join(str(line) for line in describe(plan, width))
+def _described(plan: Plan, width: int = 80, detail: Detail = Detail.FOLDED) -> str:
+    return "\n".join(str(line) for line in describe(plan, width, detail))
 
 
 MIXED = """\
@@ -82,11 +83,9 @@ FIRST = """\
 + create 22
   tpu.V2Vm (5)
       tpu-ci-us-east1-c-{0..1}, tpu-ci-us-west4-a-{0..1}, train-us-central2-b-0
-  artifactregistry.Repository (16)
-      a-repository, b-repository, c-repository, d-repository, e-repository,
-      f-repository, g-repository, h-repository and 8 more
-  stack (1)
-      tidepool-ci
+  artifactregistry: 16 Repository
+  1 component
+  (--all names each)
 
 Capacity
   tpu-ci us-east1-c: 0 -> 2 VMs, 0 -> 8 chips
@@ -100,8 +99,31 @@ def test_a_plan_names_every_vm_that_goes_and_says_why() -> None:
     assert _described(plans.MIXED) == MIXED
 
 
-def test_a_first_plan_groups_what_is_made_by_type() -> None:
+def test_a_first_plan_names_vms_and_counts_the_rest_by_kind() -> None:
     assert _described(plans.FIRST) == FIRST
+
+
+def test_every_name_is_told_where_it_is_asked_for() -> None:
+    said = _described(plans.FIRST, detail=Detail.EVERY)
+    assert all(f"{region}-repository" in said for region in "abcdefghijklmnop")
+    assert "more" not in said
+
+
+def test_quiet_leaves_what_is_lost_and_the_counts() -> None:
+    assert _described(plans.FIRST, detail=Detail.QUIET) == "ci: 22 to create, 0 unchanged"
+    said = _described(plans.MIXED, detail=Detail.QUIET)
+    assert said == f"{MIXED[MIXED.index('! REPLACE') : MIXED.index('Capacity')]}{MIXED.splitlines()[-1]}"
+
+
+def test_kinds_in_several_locations_say_which() -> None:
+    steps = [plans.other(Op.CREATE, plans.REPOSITORY, f"{each}/x", new_inputs={"location": each}) for each in "abcde"]
+    grants = [
+        plans.other(Op.CREATE, "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember", f"{each}{n}")
+        for each in "abcde"
+        for n in range(5)
+    ]
+    said = _described(plans.plan(*steps, *grants))
+    assert "  artifactregistry: 5 Repository (a, b, c and 2 more), 25 RepositoryIamMember\n" in said
 
 
 def test_a_plan_without_changes_is_one_line() -> None:
@@ -116,7 +138,7 @@ def test_what_the_program_said_is_shown_with_the_plan() -> None:
 def test_what_the_plan_has_told_is_not_told_again() -> None:
     told, new = (Diagnostic(severity="info", message=message) for message in ("told before", "new"))
     written = StringIO()
-    with Progress(Console(file=written, width=80), heard=(told,)) as progress:
+    with Progress(Console(file=written, width=80), plans.plan(diagnostics=(told,))) as progress:
         for said in (told, new, Diagnostic(severity="debug", message="chatter")):
             progress(said)
     assert written.getvalue() == "new\n"
@@ -287,37 +309,121 @@ def test_the_registries_are_told_by_region() -> None:
     )
 
 
-def test_progress_off_a_terminal_is_a_line_a_resource() -> None:
+def _run(*steps: Step, clock: Callable[[], float] = lambda: 0.0, plan: Plan | None = None) -> str:
+    """What is printed of a run of these steps where there is no terminal."""
     written = StringIO()
     console = Console(file=written, width=80, highlight=False, markup=False)
-    with Progress(console, total=3, clock=lambda: 0.0) as progress:
-        for step in plans.FAILED.steps:
+    with Progress(console, plan or plans.plan(*steps), clock=clock) as progress:
+        for step in steps:
             progress(StepStarted(step=step))
             progress(StepEnded(step=step))
-        for step in plans.UNCHANGED.steps:
-            progress(StepEnded(step=step))
-    assert written.getvalue() == (
-        "+ created tpu-ci-us-west4-a-0 (tpu.V2Vm) in 3.2 s\n"
+    return written.getvalue()
+
+
+def _done(step: Step) -> Step:
+    return replace(step, status=Status.DONE, seconds=1.0)
+
+
+def test_progress_off_a_terminal_is_a_line_a_kind_and_names_what_failed() -> None:
+    assert _run(*plans.FAILED.steps, *plans.UNCHANGED.steps) == (
         "FAILED create tpu-ci-us-west4-a-1: Error code 8, message: There is no more capacity in the zone us-west4-a\n"
         "  skipped tpu-ci-us-west4-a-2 (tpu.V2Vm): not begun\n"
-        "+ created tpu-ci-us-east1-c-0 (tpu.V2Vm) in 2.0 s\n"
+        "+ created tpu-ci-us-west4-a-0 (tpu.V2Vm)  (1/4 done, 0:00, 1 failed)\n"
+        "+ created tpu-ci-us-east1-c-0 (tpu.V2Vm)  (2/4 done, 0:00, 1 failed)\n"
     )
 
 
-def test_progress_on_a_terminal_has_a_row_for_what_is_working() -> None:
+def test_a_first_run_off_a_terminal_is_a_line_a_service_and_a_line_a_pool_and_zone() -> None:
+    assert _run(*map(_done, plans.FIRST.steps)) == (
+        "+ created tidepool-ci (stack)  (1/22 done, 0:00)\n"
+        "+ created 2 tpu.V2Vm: tpu-ci-us-west4-a-{0..1}  (3/22 done, 0:00)\n"
+        "+ created 2 tpu.V2Vm: tpu-ci-us-east1-c-{0..1}  (5/22 done, 0:00)\n"
+        "+ created train-us-central2-b-0 (tpu.V2Vm)  (6/22 done, 0:00)\n"
+        "+ created artifactregistry: 16 Repository  (22/22 done, 0:00)\n"
+    )
+
+
+def test_what_is_deleted_or_replaced_has_a_line_each() -> None:
+    said = _run(*map(_done, plans.MIXED.steps))
+    assert "- deleted tpu-ci-us-east1-c-0 (tpu.V2Vm) in 1.0 s\n- deleted tpu-ci-us-east1-c-1 (tpu.V2Vm) in" in said
+    assert "! replaced tpu-v4-us-central2-b-0 (tpu.V2Vm) in 1.0 s\n! replaced tpu-v4-us-central2-b-1 (tpu" in said
+
+
+def test_what_nobody_planned_is_told_at_once_by_its_name() -> None:
+    one, other = (_done(plans.vm(Op.ADOPT, "tpu-ci", "us-west4-a", index)) for index in (0, 1))
+    assert _run(one, other, plan=plans.plan()) == (
+        "< adopted tpu-ci-us-west4-a-0 (tpu.V2Vm) in 1.0 s\n< adopted tpu-ci-us-west4-a-1 (tpu.V2Vm) in 1.0 s\n"
+    )
+
+
+def test_what_is_done_of_a_kind_is_told_at_the_end_where_the_rest_of_it_never_was() -> None:
+    said = _run(*map(_done, plans.FIRST.steps[:2]), plan=plans.FIRST)
+    assert said.splitlines()[-1] == "+ created tpu-ci-us-west4-a-0 (tpu.V2Vm)"
+
+
+def test_a_phase_ends_with_a_line_of_what_it_came_to_and_how_long_the_rest_takes() -> None:
+    now = [0.0]
+    written = StringIO()
+    steps = [_done(plans.vm(op, "tpu-ci", "us-west4-a", index)) for index, op in enumerate([Op.DELETE, Op.CREATE])]
+    plan = plans.plan(*steps, _done(plans.vm(Op.CREATE, "tpu-ci", "us-west4-a", 3)))
+    with Progress(Console(file=written, width=80), plan, clock=lambda: now[0]) as progress:
+        for phase, step in zip(("1 of 2, shrink: deleting 1 VM", "2 of 2, grow: everything else"), steps, strict=True):
+            progress(PhaseBegun(severity="info", message=f"phase {phase}"))
+            progress(StepStarted(step=step))
+            now[0] += 60
+            progress(StepEnded(step=step))
+    assert written.getvalue() == (
+        "phase 1 of 2, shrink: deleting 1 VM\n"
+        "- deleted tpu-ci-us-west4-a-0 (tpu.V2Vm) in 1.0 s\n"
+        "phase 1 of 2, shrink: 1 done, in 1:00, about 2 min left\n"
+        "phase 2 of 2, grow: everything else\n"
+        "+ created tpu-ci-us-west4-a-1 (tpu.V2Vm)\n"
+        "phase 2 of 2, grow: 1 done, in 1:00, about 60 s left\n"
+    )
+
+
+def test_quiet_progress_tells_failures_and_warnings_alone() -> None:
+    written = StringIO()
+    with Progress(Console(file=written, width=80), plans.FAILED, quiet=True) as progress:
+        progress(PhaseBegun(severity="info", message="phase 1 of 2, shrink: x"))
+        progress(Diagnostic(severity="warning", message="mind this"))
+        for step in plans.FAILED.steps:
+            progress(StepEnded(step=step))
+    assert written.getvalue().startswith("warning: mind this\nFAILED create tpu-ci-us-west4-a-1: ")
+    assert len(written.getvalue().splitlines()) == 2
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_progress_on_a_terminal_has_the_counts_first_and_vms_before_all_else(width: int) -> None:
     now = [100.0]
-    console = Console(file=StringIO(), width=80, height=6, force_terminal=True, highlight=False)
+    console = Console(file=StringIO(), width=width, height=7, force_terminal=True, highlight=False)
     progress = Progress(console, total=20, clock=lambda: now[0])
+    long = plans.other(Op.CREATE, plans.REPOSITORY, "a-name-that-is-longer-than-a-line/" * 4)
+    progress(StepStarted(step=long))
     for index in range(4):
         progress(StepStarted(step=plans.vm(Op.CREATE, "tpu-ci", "us-west4-a", index)))
     progress(StepEnded(step=plans.FAILED.steps[0]))
     now[0] = 175.0
-    assert _printed([progress.frame()]) == (
-        "  creating  tpu-ci-us-west4-a-1  tpu.V2Vm  75 s\n"
-        "  creating  tpu-ci-us-west4-a-2  tpu.V2Vm  75 s\n"
-        "  and 1 more at work\n"
-        "1/20 done, 3 at work, 1:15"
-    )
+    lines = _printed([progress.frame()], width).splitlines()
+    assert [line.rstrip() for line in lines] == [
+        "1/20 done, 4 at work, 1:15, about 23 min left",
+        "  creating  tpu-ci-us-west4-a-1  tpu.V2Vm  75 s",
+        "  creating  tpu-ci-us-west4-a-2  tpu.V2Vm  75 s",
+        "  creating  tpu-ci-us-west4-a-3  tpu.V2Vm  75 s",
+        "  and 1 more at work",
+    ]
+    assert all(len(line) <= width for line in lines)
+
+
+def test_a_frame_fits_a_terminal_of_80_columns_and_24_rows_whatever_names_are_long() -> None:
+    console = Console(file=StringIO(), width=80, height=24, force_terminal=True, highlight=False)
+    progress = Progress(console, total=224, clock=lambda: 0.0)
+    for index in range(60):
+        long = plans.other(Op.CREATE, plans.REPOSITORY, f"{'a-name-that-is-longer-than-a-line/' * 4}{index}")
+        progress(StepStarted(step=long))
+    lines = _printed([progress.frame()], 80).splitlines()
+    assert len(lines) <= 24
+    assert lines[0].startswith("0/224 done, 60 at work")
 
 
 def test_a_plan_that_could_not_be_made_has_its_errors_alone() -> None:

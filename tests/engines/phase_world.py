@@ -105,8 +105,12 @@ class OnePass:
     def up(self, listener: Listener | None = None, *, planned: Plan | None = None) -> Plan:
         return self.engine.up(replace(self.options, previewed=planned is not None), listener)
 
-    def adopt(self, listener: Listener | None = None) -> Plan:
+    def adopt(self, listener: Listener | None = None, *, planned: Plan | None = None) -> Plan:
+        del planned
         return self.engine.adopt(self.options, listener)
+
+    def forget(self, listener: Listener | None = None, *, planning: bool = False) -> Plan:
+        raise NotImplementedError("no pass of an apply forgets")
 
     def refresh(self, listener: Listener | None = None) -> Plan:
         return self.engine.refresh(self.options, listener)

@@ -156,8 +156,12 @@ class _Pass:
         gone = [replace(step, op=Op.DELETE) for step in self.lab.plan.steps if step.urn in self.targets]
         return self._run(gone)
 
-    def adopt(self, listener: Listener | None = None) -> Plan:
+    def forget(self, listener: Listener | None = None, *, planning: bool = False) -> Plan:
+        raise NotImplementedError("no pass of an apply forgets")
+
+    def adopt(self, listener: Listener | None = None, *, planned: Plan | None = None) -> Plan:
         assert listener
+        assert planned is None
         self._asked("adopt")
         return Plan(stack="ci", engine="fake", cloud="local", steps=self.lab.adopted)
 

@@ -15,12 +15,13 @@ if TYPE_CHECKING:  # it loads engines, which a comment needs not
     from infra.operations.stacks.preview import Planned
 
 
-def show_plan(console: Console, plan: Plan) -> None:
-    say(console, *plan_lines.describe(plan, console.width))
+def show_plan(console: Console, plan: Plan, detail: str | None) -> None:
+    """detail: a `plan_lines.Detail`, as text."""
+    say(console, *plan_lines.describe(plan, console.width, plan_lines.Detail(detail or "folded")))
 
 
-def show_planned(console: Console, planned: Planned) -> None:
+def show_planned(console: Console, planned: Planned, detail: str | None) -> None:
     """All but what the rules say of it."""
-    show_plan(console, planned.plan)
-    if planned.phases is not None:
+    show_plan(console, planned.plan, detail)
+    if planned.phases is not None and detail != plan_lines.Detail.QUIET:
         say(console, *stack_words.away_lines(planned), *plan_lines.describe_phases(planned.phases))

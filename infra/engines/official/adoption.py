@@ -16,6 +16,7 @@ from infra.engines.standing import StandingVm, pool_urn, vm_urn
 from infra.engines.strays import Recorded
 from infra.model import urns
 from infra.model.errors import EngineError
+from infra.model.plan import Op, Plan, Step
 from infra.model.planned_capacity import VM_TYPE
 
 IMPORT_IDS: Final[Mapping[str, str]] = {
@@ -92,6 +93,36 @@ class Pending:
     attributed: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A declared resource that the state lacks and that a person says is there. parent: the URN of its component."""
+
+    step: Step
+    parent: str
+
+
+def claims(planned: Plan, patterns: Collection[str]) -> tuple[Claim, ...]:
+    """What a plan would make and these patterns name; VMs are `infra.engines.standing`'s.
+
+    Raises EngineError for a resource whose component cannot be told from its URN, by name.
+    """
+    wanted = urns.Patterns(patterns)
+    steps = [step for step in planned.steps if step.op is Op.CREATE and step.urn in wanted and step.type != VM_TYPE]
+    return tuple(Claim(step, _parent_of(step, planned)) for step in steps if step.type in IMPORT_IDS)
+
+
+def _parent_of(step: Step, planned: Plan) -> str:
+    """A URN has the types of what it is below, and not their names."""
+    above = urns.qualified_type(step.urn).rpartition("$")[0]
+    found = [each.urn for each in planned.steps if above and urns.qualified_type(each.urn) == above]
+    if len(found) > 1:
+        raise EngineError(
+            f"{step.name} ({step.type}): {len(found)} components may be the one it belongs to, so it cannot be adopted "
+            f"by name; `pulumi import {step.type} {step.name} ID` takes it in"
+        )
+    return found[0] if found else ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unsettled:
     """What must be done before the CLI can plan from a state.
@@ -133,10 +164,12 @@ def unsettled(
     deployment: Mapping[str, Any],
     standing: Sequence[StandingVm],
     foreign: Collection[str] = (),
+    claimed: Sequence[Claim] = (),
 ) -> Unsettled:
     """What an exported state and what stands besides it ask for.
 
-    foreign: ids of VMs that stand and are another's: a create in flight under one is forgotten.
+    foreign: ids of VMs that stand and are another's: a create in flight under one is forgotten. claimed: what is to be
+    adopted where the cloud has it.
 
     Raises EngineError for a create in flight whose type is neither importable nor repeatable here, by name.
     """
@@ -148,6 +181,7 @@ def unsettled(
     changing = {each["resource"]["urn"] for each in operations if each["type"] in ("updating", "deleting")}
     provider = _default_provider(deployment)
     creates = {urn: _standing(urn, each, stack, provider) for urn, each in vms.items() if urn not in known}
+    creates |= {each.step.urn: _claimed(each, provider) for each in claimed if each.step.urn not in known}
     creates |= {urn: _pending(resource) for urn, resource in flying.items() if urn not in known}
     return Unsettled(
         creates=tuple(each for each in creates.values() if each.import_id not in foreign),
@@ -250,6 +284,22 @@ def _standing(urn: str, standing: StandingVm, stack: str, provider: str) -> Pend
         inputs={"acceleratorType": standing.node["acceleratorType"]} if "acceleratorType" in standing.node else {},
         labels={key: value for key, value in standing.labels.items() if key in standing.slot.labels},
         attributed=ATTRIBUTION in standing.labels,
+    )
+
+
+def _claimed(claim: Claim, provider: str) -> Pending:
+    """Nothing is known of its inputs: the next plan says what differs from its declaration."""
+    step = claim.step
+    return Pending(
+        urn=step.urn,
+        type=step.type,
+        name=step.name,
+        parent=claim.parent,
+        provider=provider,
+        import_id=_import_id(step.type, step.name, step.new_inputs or {}),
+        inputs={},
+        labels=None,
+        attributed=False,
     )
 
 

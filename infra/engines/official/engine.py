@@ -18,7 +18,8 @@ from typing import Any, Final
 
 from pulumi import automation
 
-from infra.engines.official.adoption import creating, recorded, unsettled
+from infra.engines.forgetting import forgotten, without
+from infra.engines.official.adoption import Claim, claims, creating, recorded, unsettled
 from infra.engines.official.recorder import EventRelay, Recorder
 from infra.engines.official.recovery import Recovery
 from infra.engines.official.runner import CliRunner
@@ -114,16 +115,39 @@ class OfficialEngine:
             run = self._plan(recorder, {} if recorder.failed else self._outputs(work))
             return _with_unreached(run, planned) if planned and run.failed else run
 
-    def adopt(self, listener: Listener | None = None) -> Plan:
+    def adopt(self, listener: Listener | None = None, *, planned: Plan | None = None) -> Plan:
         self._check()
         recorder = Recorder(listener, planning=False)
+        claimed = claims(planned, self._request.claims) if planned else ()
         with self._workspace(recorder.say) as work:
-            for urn in sorted(self._adopted(work, recorder, insists=True)):
+            for urn in sorted(self._adopted(work, recorder, insists=True, claimed=claimed)):
                 recorder.took_over(urn)
         return self._plan(recorder)
 
+    def forget(self, listener: Listener | None = None, *, planning: bool = False) -> Plan:
+        targets = self._request.targets
+
+        def let_go(work: Workspace, recorder: Recorder) -> None:
+            exported = work.exported(self._request.stack)
+            steps = forgotten(exported["deployment"], targets)
+            rest = without(exported, steps)
+            self._recovery(work, recorder).through_locks(lambda: work.load(self._request.stack, rest))
+            for step in steps:
+                recorder.close(replace(step, status=Status.DONE))
+
+        if not planning:
+            return self._change_state(listener, let_go)
+        known = self._exported(self._request.stack) or _NO_STATE
+        return replace(self._plan(Recorder(listener, planning=True)), steps=forgotten(known["deployment"], targets))
+
     def _adopted(
-        self, work: Workspace, recorder: Recorder, *, planned: Plan | None = None, insists: bool = False
+        self,
+        work: Workspace,
+        recorder: Recorder,
+        *,
+        planned: Plan | None = None,
+        insists: bool = False,
+        claimed: Sequence[Claim] = (),
     ) -> frozenset[str]:
         """Make the stack where it is missing, and settle all that its state lacks of the cloud."""
         try:
@@ -133,15 +157,20 @@ class OfficialEngine:
             exported = _NO_STATE
         standing = self._standing(exported, recorder.say, waits=True, insists=insists)
         insist_planned(standing, planned)
-        adopted = self._settled(work, recorder, exported, standing)
+        adopted = self._settled(work, recorder, exported, standing, claimed)
         recorder.adopt(adopted)
         return adopted
 
     def _settled(
-        self, work: Workspace, recorder: Recorder, exported: Mapping[str, Any], standing: Sequence[StandingVm] = ()
+        self,
+        work: Workspace,
+        recorder: Recorder,
+        exported: Mapping[str, Any],
+        standing: Sequence[StandingVm] = (),
+        claimed: Sequence[Claim] = (),
     ) -> frozenset[str]:
         foreign = foreign_vms(self._request, creating(exported["deployment"], VM_TYPE))
-        return self._recovery(work, recorder).settle(exported, standing, foreign)
+        return self._recovery(work, recorder).settle(exported, standing, foreign, claimed)
 
     def _standing(
         self, exported: Mapping[str, Any], say: Say, *, waits: bool, insists: bool = False

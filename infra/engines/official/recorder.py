@@ -97,7 +97,7 @@ class Recorder:
 
     def took_over(self, urn: str) -> None:
         """Record a resource that was taken into the state and that nothing else was done to."""
-        self._close(_bare(Op.ADOPT, urn, status=Status.DONE), since=None)
+        self.close(_bare(Op.ADOPT, urn, status=Status.DONE))
 
     @property
     def makes_anything(self) -> bool:
@@ -164,7 +164,7 @@ class Recorder:
             # What ends without having begun is what a refresh found: gone is gone, whatever the program asked for.
             found = replace(step, op=Op.DELETE) if step.op is Op.RETAIN else step
             if metadata.urn not in self._ended:
-                self._close(replace(found, status=self._success), since=None)
+                self.close(replace(found, status=self._success))
             return
         if metadata.op.value in _HALVES or metadata.op.value == "replace":
             begun.step = _richer(begun.step, step)
@@ -173,7 +173,7 @@ class Recorder:
                 return
             step = begun.step
         del self._open[metadata.urn]
-        self._close(replace(step, status=self._success), since=begun.since)
+        self.close(replace(step, status=self._success), since=begun.since)
 
     def _fail(self, metadata: events.StepEventMetadata) -> None:
         step = self._step(metadata)
@@ -182,7 +182,7 @@ class Recorder:
         begun = self._open.pop(metadata.urn, None)
         failed = _richer(begun.step, step) if begun else step
         why = self._errors.get(metadata.urn, "the provider gives no reason")
-        self._close(replace(failed, status=Status.FAILED, error=why), since=begun.since if begun else None)
+        self.close(replace(failed, status=Status.FAILED, error=why), since=begun.since if begun else None)
 
     @property
     def _told_of_error(self) -> bool:
@@ -192,7 +192,8 @@ class Recorder:
     def _success(self) -> Status:
         return Status.PLANNED if self._planning else Status.DONE
 
-    def _close(self, step: Step, *, since: float | None) -> None:
+    def close(self, step: Step, *, since: float | None = None) -> None:
+        """Record the end of a step, and tell of it."""
         if not self._planning:
             step = replace(step, seconds=round(self._clock() - since, 3) if since is not None else 0.0)
         self._ended[step.urn] = step

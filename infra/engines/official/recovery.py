@@ -59,19 +59,23 @@ class Recovery:
             raise EngineError(f"stack {self._stack} was locked again at once: {_who(error)}; try again later") from None
 
     def settle(
-        self, exported: Mapping[str, Any], standing: Sequence[StandingVm] = (), foreign: Collection[str] = ()
+        self,
+        exported: Mapping[str, Any],
+        standing: Sequence[StandingVm] = (),
+        foreign: Collection[str] = (),
+        claimed: Sequence[adoption.Claim] = (),
     ) -> frozenset[str]:
         """Bring an exported state to what the cloud has of it; the URNs that were adopted.
 
         standing: VMs that stand and that the state lacks. foreign: ids of VMs that stand and are another's. Creates in
-        flight are adopted where the cloud has them and forgotten where not; other operations in flight are looked at
-        anew. Does nothing where there is none of it.
+        flight, and what is claimed, are adopted where the cloud has them and forgotten where not; other operations in
+        flight are looked at anew. Does nothing where there is none of it.
         """
-        found = adoption.unsettled(self._stack, exported["deployment"], standing, foreign)
+        found = adoption.unsettled(self._stack, exported["deployment"], standing, foreign, claimed)
         if not found:
             return frozenset()
-        vms = {each.id for each in standing}
-        flying = [each for each in found.creates if each.import_id not in vms]
+        vms, asked = {each.id for each in standing}, {each.step.urn for each in claimed}
+        flying = [each for each in found.creates if each.import_id not in vms and each.urn not in asked]
         if flying:
             names = ", ".join(each.name for each in flying)
             self._tell(f"an earlier run was killed with creates in flight: {names}; looking each up on the cloud")
@@ -86,10 +90,8 @@ class Recovery:
         taken_names = sorted({each.name for each in taken} | {urns.name_of(urn) for urn in found.again & present})
         if taken_names:
             self._tell(f"adopted, since they exist in the cloud: {', '.join(taken_names)}")
-        if absent:
-            self._tell(
-                f"to be created again, since they do not exist in the cloud: {', '.join(e.name for e in absent)}"
-            )
+        if again := [each.name for each in absent if each.urn not in asked]:
+            self._tell(f"to be created again, since they do not exist in the cloud: {', '.join(again)}")
         return frozenset(each.urn for each in taken) | (found.again & present)
 
     def _break(self, error: automation.ConcurrentUpdateError) -> None:

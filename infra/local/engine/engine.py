@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import platform
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,7 @@ from infra.local.engine.run import EngineRun, Listener, Options, interruptible
 from infra.local.engine.values import masked
 from infra.model import protected, urns
 from infra.model.errors import EngineError
-from infra.model.plan import Op, Plan
+from infra.model.plan import Op, Plan, Step
 from infra.model.secret_values import reveal
 
 if TYPE_CHECKING:
@@ -113,17 +113,26 @@ class Engine:
         return self._plan(parts.run)
 
     def adopt(self, options: Options, listener: Listener | None = None) -> Plan:
-        """Take over what `Options.standing` names and the program declares; nothing else is changed.
+        """Take over what `Options.standing` and `claims` name and the program declares; nothing else is changed.
 
         The components of a program that are not in the state yet are made with it, since one of them may be a parent.
         """
         options = replace(options, adopting=True)
         with held(self._files) as lock, self._working(options, listener, lock, "resource-import") as parts:
             self._settle(parts)
-            if options.standing:
+            if options.standing or options.claims:
                 self._execute(parts)
         plan = self._plan(parts.run)
         return replace(plan, steps=tuple(step for step in plan.steps if step.op in (Op.ADOPT, Op.CREATE) or step.error))
+
+    def forget(self, steps: Iterable[Step], listener: Listener | None = None) -> Plan:
+        """Let the state go of the resources of these steps; no cloud is asked."""
+        with held(self._files) as lock, self._working(None, listener, lock, "import") as parts:
+            gone = {step.urn for step in steps}
+            parts.run.note(drop=tuple(state for state in parts.run.states.values() if state.urn in gone))
+            for step in steps:
+                parts.run.ended(step, 0.0)
+        return self._plan(parts.run)
 
     def refresh(self, options: Options | None = None, listener: Listener | None = None) -> Plan:
         """Take over what the cloud says of every resource in the state."""

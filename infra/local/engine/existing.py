@@ -62,11 +62,15 @@ class Existing:
         return ProgramAnswer(goal.urn, found.id, was.outputs)
 
     def stands(self, goal: Goal, old: ResourceState | None, provider: Provider) -> bool:
-        """Whether it is in the cloud as this stack's own, while the state has nothing of it or half a replacement."""
-        standing = self._run.options.standing
-        if not standing or (old is not None and not old.pending_replacement):
+        """Whether it is in the cloud as this stack's own, while the state has nothing of it or half a replacement.
+
+        Of what is claimed that is for the look which follows.
+        """
+        standing, claimed = self._run.options.standing, goal.urn in self._run.claims
+        if not (standing or claimed) or (old is not None and not old.pending_replacement):
             return False
-        return provider.locate(goal.type, reveal(goal.inputs)) in standing
+        where = provider.locate(goal.type, reveal(goal.inputs))
+        return where in standing or (claimed and where is not None)
 
     def adopt(self, goal: Goal, old: ResourceState | None, provider: Provider, reference: str) -> ResourceState | None:
         """Take what stands in the cloud into the state; `old` where it is gone by now."""

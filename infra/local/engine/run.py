@@ -40,6 +40,7 @@ class Options:
     previewed: the caller has previewed this very program and found no fault; `up` then does not look again.
     standing: ids that exist in the cloud and are this stack's; what is registered under one that the state lacks is
         adopted, and then planned as any other.
+    claims: URNs, wildcards allowed, of what is adopted where the cloud has it, whoever made it.
     foreign: ids that exist and are another's: a create that was in flight under one is forgotten.
     adopting: adopt, and change nothing else.
     first: called before a destroy deletes anything, once it is known that nothing protected would go.
@@ -54,6 +55,7 @@ class Options:
     exclude_protected: bool = False
     previewed: bool = False
     standing: frozenset[str] = frozenset()
+    claims: tuple[str, ...] = ()
     foreign: frozenset[str] = frozenset()
     adopting: bool = False
     first: Callable[[], object] | None = None
@@ -90,6 +92,7 @@ class EngineRun:
         self.options = options
         self.targets = Targets(options.targets)
         self.excludes = Patterns(options.excludes)
+        self.claims = Patterns(options.claims)
         self.journal = journal
         self.states = snapshot.states
         self.olds = snapshot.live()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Final
@@ -9,7 +10,7 @@ from typing import Any, Final
 from infra.local.cloud import daemon
 from infra.local.cloud.control import CloudClock, Control
 from infra.local.cloud.daemon import Handle
-from infra.operations.ports import Teller, Tone
+from infra.operations.ports import CloudName, Teller, Tone
 from infra.operations.workspace import Workspace, workspace
 
 _OTHER_CODE: Final = (
@@ -45,6 +46,16 @@ def start() -> Handle:
 def stop() -> bool:
     """End it; whether it ran."""
     return daemon.stop(workspace().home)
+
+
+def reset() -> bool:
+    """End it, and forget all that it holds with the stacks' states of it; whether there was anything."""
+    home = workspace().home
+    daemon.stop(home)
+    held = [each for each in (home / "cloud", home / "state" / CloudName.LOCAL.value) if each.exists()]
+    for each in held:
+        shutil.rmtree(each)
+    return bool(held)
 
 
 def status() -> dict[str, Any]:

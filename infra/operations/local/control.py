@@ -60,6 +60,16 @@ def running_github() -> GitHubControl:
     return GitHubControl(running().url)
 
 
+def running_with(vm: str) -> BuildControl:
+    """The control surface of a cloud that has this TPU VM. Refusal where it has none of the name."""
+    names = [each["name"].rpartition("/")[2] for each in nodes()]
+    if vm not in names:
+        raise Refusal(
+            f"the local cloud has no TPU VM named {vm}.{meant(vm, names)} `./tidepool cloud node list` has all"
+        )
+    return running()
+
+
 @contextmanager
 def running_guests() -> Generator[Guests]:
     """The guests of its VMs, for this operation alone, in the same way."""

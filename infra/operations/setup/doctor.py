@@ -119,10 +119,10 @@ def _pulumi(machine: Machine) -> Installed:
     return _of("pulumi CLI", found, here, absent)
 
 
-def version_of(pulumi: str) -> str:
-    """What `pulumi version` says; a sentence in its place where it says nothing sensible."""
+def version_of(tool: str, asked: str = "version") -> str:
+    """What `TOOL version` says; a sentence in its place where it says nothing sensible."""
     try:
-        said = subprocess.run([pulumi, "version"], capture_output=True, text=True, timeout=VERSION_SECONDS, check=True)
+        said = subprocess.run([tool, asked], capture_output=True, text=True, timeout=VERSION_SECONDS, check=True)
     except (OSError, subprocess.SubprocessError):
         return "does not tell its version"
     return said.stdout.strip() or "does not tell its version"

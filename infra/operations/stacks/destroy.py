@@ -27,14 +27,20 @@ from infra.operations.session import Session, interruptible
 from infra.operations.stacks.history import kept
 from infra.operations.stacks.running import RunningJobs, running_jobs
 from infra.operations.stacks.stack_file import StackFile, stack_file
+from infra.operations.stacks.targets import insist_found
 
 _OF_JOBS: Final = ("gcp:container/", "kubernetes:")
 """Types of what jobs stand on: the cluster, its node pools, and namespaces and queues in it."""
 
 
 def preview_destroy(session: Session, *, exclude_protected: bool = False) -> Plan:
-    """What `destroy` would delete. FAILED where anything protected would go, unless that is left out."""
-    return _engine(session, exclude_protected=exclude_protected).preview_destroy()
+    """What `destroy` would delete. FAILED where anything protected would go, unless that is left out.
+
+    Refusal for a target that is nowhere.
+    """
+    plan = _engine(session, exclude_protected=exclude_protected).preview_destroy()
+    insist_found(session.place.root, plan, session.request.targets)
+    return plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

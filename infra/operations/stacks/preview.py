@@ -21,6 +21,7 @@ from infra.operations.ports import Tone
 from infra.operations.session import Session
 from infra.operations.stacks.findings import findings_of
 from infra.operations.stacks.stack_file import Declared
+from infra.operations.stacks.targets import insist_found
 from infra.rules.book import stops
 from infra.rules.finding import Finding
 
@@ -70,7 +71,8 @@ def preview(session: Session, wanted: Declared) -> Planned:
 
 
 def judged_where_it_stands(session: Session, plan: Plan, wanted: Declared, *, at_once: bool = False) -> Planned:
-    """A plan as `judged` says, with the VMs that stand at fallbacks."""
+    """A plan as `judged` says, with the VMs that stand at fallbacks. Refusal for a target that is nowhere."""
+    insist_found(session.place.root, plan, session.request.targets)
     whole, away = not session.request.targets, _NOWHERE
     if whole and not plan.failed:
         away = vms_away(session.request, plan, lambda said: session.say(said.message, Tone.WARNING))

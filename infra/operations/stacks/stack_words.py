@@ -28,9 +28,11 @@ def grants_shown(found: GrantsSeen) -> Iterator[Shown]:
     yield from lines_toned(Tone.WARNING, (f"not known: {why}" for why in found.unread))
 
 
-def aftermath_shown(after: Aftermath) -> Iterator[Shown]:
-    """What is there after an apply."""
+def aftermath_shown(after: Aftermath, *, quiet: bool = False) -> Iterator[Shown]:
+    """What is there after an apply. quiet: what is wrong with it alone."""
     yield from lines_toned(Tone.PROBLEM, (f"problem: {problem}" for problem in after.problems))
+    if quiet:
+        return
     if after.manifest is not None:
         yield toned((str(after.manifest), Tone.QUIET))
     if after.building:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from infra.model.plan import Op, Plan, Step
+from infra.model import urns
+from infra.model.plan import Diagnostic, Op, Plan, Step
 from infra.operations.ports import UNWATCHED, Watch
 from infra.operations.session import Session, interruptible
+from infra.operations.stacks.targets import insist_found
 
 _SERVICES_OWN: Final = (
     "etag", "fingerprint", "metadataFingerprint", "effectiveLabels", "pulumiLabels", "updateTime",
@@ -16,15 +19,37 @@ _SERVICES_OWN: Final = (
 
 
 def adopt(session: Session, watch: Watch = UNWATCHED) -> Plan:
-    """Take into the state the VMs that stand under declared slots' names with the stack's labels."""
-    with interruptible(session.request.stack, "adopt"), watch as listener:
-        return session.engine().adopt(listener)
+    """Take into the state the VMs that stand under declared slots' names with the stack's labels, and its targets.
+
+    A target is taken over whoever made it: a VM with other labels, a registry, whatever the program declares, the state
+    lacks and the cloud has. Refusal for one that nobody declares; one that the cloud has not is an error of the run.
+    """
+    request = session.request
+    claiming = replace(session, request=replace(request, targets=(), claims=request.targets))
+    planned = claiming.engine().preview() if request.targets else None
+    if planned:
+        insist_found(session.place.root, planned, request.targets)
+    with interruptible(request.stack, "adopt"), watch as listener:
+        run = claiming.engine().adopt(listener, planned=planned)
+    absent = _absent(planned, run, request.targets) if planned else ()
+    return replace(run, diagnostics=(*run.diagnostics, *absent))
+
+
+def _absent(planned: Plan, run: Plan, claims: Iterable[str]) -> Iterator[Diagnostic]:
+    """What was claimed and is not in the cloud."""
+    taken, wanted = {step.urn for step in run.steps}, urns.Patterns(claims)
+    for step in planned.steps:
+        if step.op is Op.CREATE and step.urn in wanted and step.urn not in taken:
+            said = "not taken over: the cloud has none as it is declared, or its id is Google's own"
+            yield Diagnostic(severity="error", message=said, urn=step.urn)
 
 
 def refresh(session: Session, watch: Watch = UNWATCHED) -> Plan:
     """Take over into the state what the cloud says of every resource in it; the steps are what differed."""
     with interruptible(session.request.stack, "refresh"), watch as listener:
-        return without_services_own(session.engine().refresh(listener))
+        run = without_services_own(session.engine().refresh(listener))
+    insist_found(session.place.root, run, session.request.targets)
+    return run
 
 
 def without_services_own(run: Plan) -> Plan:

@@ -2,6 +2,7 @@
 below, which properties change.
 
 Owns the grouping: resources of one type stand together, and so do those whose properties change alike. VMs come first.
+Much that is new is told by kind with counts, and by name below.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from infra.model.planned_capacity import NODE_POOL_TYPE, VM_TYPE, chips_of, hold
 from infra.model.planned_records import is_record, record_changes
 from infra.preview.blocks import Block, Rank
 from infra.preview.comment.headline import touched
+from infra.preview.folds import FOLDED, folded
 from infra.preview.markup import code, html, masked_value, name, prose
 from infra.preview.sentences import plural
 from infra.preview.words import by_name, counted, grouped, ranges, short_type, shown
@@ -33,17 +35,22 @@ def blocks(plan: Plan) -> Iterator[Block]:
     """Counts, a list for each thing that happens, the folded properties; none of it where nothing does."""
     if touched(plan):
         yield Block(rank=Rank.SUMMARY, lines=[_counts(plan)], what="counts")
+    unfolded: list[Block] = []
     for op, (title, rank, what) in _TITLES.items():
         steps = of(plan, op)
         if steps:
-            lines = [f"- {line}" for line in listed(steps)]
+            named, folds = folded(steps, every=op not in FOLDED)
+            lines = [f"- {line}" for line in (*listed(named), *(prose(str(fold)) for fold in folds))]
             yield Block(rank=rank, opening=f"**{title}**\n", lines=lines, what=f"lines of {what}")
+            if folds:
+                unfolded.append(_unfolded(f"Names of {what}", [step for fold in folds for step in fold.steps]))
     if told := record_changes(plan):
         lines = [f"- {prose(change.says)}" for change in told]
         yield Block(
             rank=Rank.CHANGES, opening="**Fleet records**\n", lines=lines, what="changes of the fleet's records"
         )
     yield from _properties(plan)
+    yield from unfolded
 
 
 def of(plan: Plan, op: Op) -> list[Step]:
@@ -82,13 +89,18 @@ def _properties(plan: Plan) -> Iterator[Block]:
             for line in _entry(token, changes, group)
         ]
         if lines:
-            yield Block(
-                rank=Rank.DETAILS,
-                opening=f"<details><summary>{html(summary)} ({plural(len(steps), 'resource')})</summary>\n",
-                lines=lines,
-                closing="\n</details>",
-                what="changed properties",
-            )
+            yield _details(summary, len(steps), lines, "changed properties")
+
+
+def _unfolded(summary: str, steps: Sequence[Step]) -> Block:
+    """The names behind counts."""
+    return _details(summary, len(steps), [f"- {line}" for line in listed(steps)], "lines of names")
+
+
+def _details(summary: str, count: int, lines: Sequence[str], what: str) -> Block:
+    """Lines that a reader opens."""
+    opening = f"<details><summary>{html(summary)} ({plural(count, 'resource')})</summary>\n"
+    return Block(rank=Rank.DETAILS, opening=opening, lines=lines, closing="\n</details>", what=what)
 
 
 def _entry(token: str, changes: Sequence[str], group: Sequence[Step]) -> Iterator[str]:

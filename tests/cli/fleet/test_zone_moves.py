@@ -118,7 +118,7 @@ def test_one_up_makes_waits_drains_and_deletes(fleet: Checkout, monkeypatch: pyt
         said.index(each)
         for each in (
             "phase 1 of 2, grow",
-            f"+ created {OLD[1]}",
+            f"+ created 2 tpu.V2Vm: {OLD[1][:-1]}{{0..1}}",
             "phase 2 of 2, retire",
             "waiting until 2 VMs (tpu-ci-us-east1-c-{0..1}) serve",
             "draining 2 VMs (tpu-ci-us-central1-a-{0..1})",

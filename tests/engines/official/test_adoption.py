@@ -14,6 +14,7 @@ from infra.engines.official.adoption import Pending
 from infra.engines.standing import StandingVm
 from infra.model.errors import EngineError
 from infra.model.fleet import slots
+from infra.model.plan import Op, Plan, Step
 from infra.model.planned_capacity import VM_TYPE
 from infra.model.stack import parse_stack
 from tests.engines.official.replay import document, text
@@ -230,3 +231,34 @@ def test_a_type_that_cannot_be_adopted_is_refused_by_name_with_what_to_do() -> N
 
 def test_a_component_or_provider_in_flight_is_made_again() -> None:
     assert pending("pulumi:providers:gcp", {}) == ""
+
+
+REGISTRIES = "urn:pulumi:ci::tidepool::tidepool:registries:Registries::registries"
+REPOSITORY = "gcp:artifactregistry/repository:Repository"
+IMAGES = f"urn:pulumi:ci::tidepool::tidepool:registries:Registries${REPOSITORY}::us-west4/images"
+_DECLARED = {"project": "my-lab", "location": "us-west4", "repositoryId": "images", "labels": {"a": "b"}}
+
+
+def planned(*more: Step) -> Plan:
+    component = Step(op=Op.CREATE, urn=REGISTRIES, type="tidepool:registries:Registries", name="registries")
+    images = Step(op=Op.CREATE, urn=IMAGES, type=REPOSITORY, name="us-west4/images", new_inputs=_DECLARED)
+    return Plan(stack="ci", engine="pulumi", cloud="local", steps=(component, images, *more))
+
+
+def test_what_a_person_names_is_imported_by_the_id_of_its_declaration_below_its_component() -> None:
+    claimed = adoption.claims(planned(), ["urn:**::us-west4/images"])
+    (found,) = adoption.unsettled("ci", {"resources": []}, (), claimed=claimed).creates
+    assert (found.urn, found.parent) == (IMAGES, REGISTRIES)
+    assert found.import_id == "projects/my-lab/locations/us-west4/repositories/images"
+    assert (found.inputs, found.labels) == ({}, None), "the next plan says what differs"
+
+
+def test_only_what_is_named_and_made_anew_is_claimed() -> None:
+    assert adoption.claims(planned(), ["urn:**::us-west4/other"]) == ()
+    assert adoption.claims(planned(), ["urn:**::registries"]) == (), "a component is nowhere in the cloud"
+
+
+def test_a_claim_whose_component_may_be_one_of_several_is_refused_by_name() -> None:
+    twin = Step(op=Op.SAME, urn=f"{REGISTRIES}-2", type="tidepool:registries:Registries", name="registries-2")
+    with pytest.raises(EngineError, match=r"us-west4/images .*: 2 components may be the one it belongs to"):
+        adoption.claims(planned(twin), ["urn:**::us-west4/images"])

@@ -71,6 +71,7 @@ def _edit(name: str, title: str, when: str, *changes: tuple[str, str], before: s
 
 _ONE_MORE = ("us-west4-a: 2", "us-west4-a: 3")
 
+FIRST = Edit("first", "A first apply", "Nothing stands, and the stack is new.", "", FLEET)
 NO_CHANGE = _edit(
     "no-change", "No change", "Only a comment in the stack file is new.", ("config:\n", "# Our fleet.\nconfig:\n")
 )

@@ -22,15 +22,16 @@ class Fleets:
         self._roots: dict[str, Path] = {}
 
     def preview(self, before: str, after: str, environ: Mapping[str, str] = ENVIRON) -> Plan:
-        """What the engine would do to the fleet of `before` to make it that of `after`."""
+        """What the engine would do to the fleet of `before`, empty for none, to make it that of `after`."""
         root = self._roots.get(before) or self._made(before)
         return self._engine(root, after, environ).preview()
 
     def _made(self, text: str) -> Path:
         root = self._folder / str(len(self._roots))
         (root / "stacks").mkdir(parents=True)
-        run = self._engine(root, text, ENVIRON).up()
-        assert not run.failed, [step.error for step in run.steps if step.error] or run.diagnostics
+        if text:
+            run = self._engine(root, text, ENVIRON).up()
+            assert not run.failed, [step.error for step in run.steps if step.error] or run.diagnostics
         self._roots[text] = root
         return root
 

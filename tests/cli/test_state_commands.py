@@ -1,0 +1,222 @@
+"""What the state has, by commands: targets by name, forget, adoption of what is named, and a cloud that is emptied.
+
+The tests of this module run in order on one fleet, and each leaves it as it found it but for the last.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from click.testing import CliRunner
+
+from infra.cli.app import cli
+from infra.fleet.google import Api, clients
+from tests.cli.conftest import Checkout
+
+PROJECT = "hai-gcp-models"
+VM = "tpu-ci-us-west4-a-1"
+V4 = "tpu-v4-us-central2-b-0"
+IMAGES = "us-central1/marin"
+NODES = f"projects/{PROJECT}/locations/us-west4-a/nodes"
+
+
+@pytest.fixture
+def fleet(upped: Checkout) -> Checkout:
+    return upped
+
+
+def url(fleet: Checkout) -> str:
+    return fleet.json("cloud", "status")["url"]
+
+
+def changed(document: dict) -> set[tuple[str, str]]:
+    return {(step["op"], step["name"]) for step in document["steps"] if step["op"] != "same"}
+
+
+def wide(fleet: Checkout, columns: int, *arguments: str) -> list[str]:
+    """The lines of stdout on a screen of so many columns."""
+    said = CliRunner().invoke(cli, arguments, env=fleet.environ | {"COLUMNS": str(columns)}, prog_name="tidepool")
+    return said.stdout.splitlines()
+
+
+# Targets
+
+
+def test_a_target_is_a_vm_a_pool_or_a_pattern_by_name(fleet: Checkout) -> None:
+    good = fleet.text("ci")
+    fleet.edit("ci", "accelerator: v5litepod-4", "accelerator: v5litepod-8")
+    every = {f"tpu-ci-{zone}-{index}" for zone in ("europe-west4-b", "us-east1-c", "us-west4-a") for index in (0, 1)}
+    for targets, wanted in (
+        ([VM], {VM}),
+        (["tpu-ci"], every),
+        (["tpu-ci-us-*"], {each for each in every if "-us-" in each}),
+        ([VM, "tpu-ci-europe-west4-b-0"], {VM, "tpu-ci-europe-west4-b-0"}),
+    ):
+        asked = [word for each in targets for word in ("--target", each)]
+        document = fleet.json("preview", "ci", *asked)
+        assert {name for op, name in changed(document) if op == "replace"} == wanted
+    said = fleet.ok("preview", "ci", "--target", VM, "--cloud", "local").stdout
+    assert said.endswith(f"next: ./tidepool up ci --cloud local --target {VM}\n"), "the same is applied, and no more"
+    fleet.path("ci").write_text(good)
+
+
+def test_a_mistyped_target_is_refused_with_the_nearest(fleet: Checkout) -> None:
+    for command in (["preview"], ["up"], ["refresh"], ["destroy", "--yes"]):
+        result = fleet.run(*command, "ci", "--target", "tpu-ci-us-wesst4-a-1")
+        assert result.exit_code == 2, command
+        assert f"ci has no resource named 'tpu-ci-us-wesst4-a-1'. Did you mean '{VM}'?" in result.stderr
+
+
+def test_stacks_pools_and_vms_that_are_mistyped_lead_to_the_nearest(fleet: Checkout) -> None:
+    assert "write: ci; stacks are ci, nightly, training" in fleet.run("up", "cii").stderr
+    assert "no pool or VM named tpu-cii. Did you mean 'tpu-ci'?" in fleet.run("drain", "tpu-cii").stderr
+    assert f"no TPU VM named {VM}1. Did you mean '{VM}'?" in fleet.run("cloud", "preempt", f"{VM}1").stderr
+
+
+def test_quiet_is_counts_alone_where_all_is_well(fleet: Checkout) -> None:
+    assert fleet.ok("preview", "ci", "--quiet").stdout == "ci: nothing to change, 224 unchanged\n"
+    said = fleet.ok("up", "ci", "-q").stdout
+    assert re.fullmatch(
+        r"ci: nothing to change, 224 unchanged\nci: nothing changed, 224 unchanged, in [\d.]+ s\n", said
+    )
+
+
+# What is forgotten, and taken in again
+
+
+def test_forget_asks_about_what_is_protected_and_leaves_the_cloud_alone(fleet: Checkout) -> None:
+    asked = fleet.run("forget", "ci", IMAGES)
+    assert asked.exit_code == 2, "it is protected, and there is no terminal"
+    assert f"protected from deletion while the state has it: {IMAGES}\n" in asked.stdout
+    document = fleet.json("forget", "ci", IMAGES, "--yes")
+    gone = changed(document)
+    assert ("retain", IMAGES) in gone
+    assert {op for op, _ in gone} == {"retain"}
+    grants = {name for _, name in gone} - {IMAGES}
+    assert grants, "grants on it go with it"
+    assert all(each.endswith(f"-{IMAGES}") for each in grants)
+    with clients(PROJECT, url(fleet)) as google:
+        repositories = google.api(Api.ARTIFACTS).projects().locations().repositories()
+        assert repositories.get(name=f"projects/{PROJECT}/locations/us-central1/repositories/marin").execute()
+    assert changed(fleet.json("preview", "ci")) == {("create", name) for _, name in gone}
+
+
+def test_up_cannot_make_a_registry_that_exists_and_adopt_takes_it_in_by_name(fleet: Checkout) -> None:
+    said = fleet.ok("adopt", "ci", IMAGES).stdout
+    assert f"< adopted {IMAGES} (artifactregistry.Repository)" in said
+    assert "next: ./tidepool preview ci says what differs from its declaration\n" in said
+    assert IMAGES not in {name for _, name in changed(fleet.json("preview", "ci"))}
+    assert fleet.json("up", "ci")["exit"] == 0
+    assert changed(fleet.json("preview", "ci")) == set()
+    lost = fleet.run("adopt", "ci", "us-central1/marinn")
+    assert (lost.exit_code, "Did you mean 'us-central1/marin'?" in lost.stderr) == (2, True)
+
+
+def test_what_the_cloud_lacks_cannot_be_adopted(fleet: Checkout) -> None:
+    good = fleet.text("ci")
+    fleet.edit("ci", "        us-west4-a: 2\n", "        us-west4-a: 3\n")
+    result = fleet.run("adopt", "ci", "tpu-ci-us-west4-a-2", "--json")
+    fleet.path("ci").write_text(good)
+    assert result.exit_code == 1
+    (said,) = (each for each in json.loads(result.stdout)["diagnostics"] if each["severity"] == "error")
+    assert said["message"].startswith("not taken over: the cloud has none as it is declared")
+
+
+def test_forget_asks_about_a_vm_that_runs_a_job_and_up_adopts_it_again(fleet: Checkout) -> None:
+    assert fleet.run("forget", "ci", V4).exit_code == 0, "an idle VM, on the local cloud"
+    assert changed(fleet.json("up", "ci")) == {("adopt", V4)}
+    fleet.ok("reconcile", "ci", "--until-settled")
+    job = fleet.json("cloud", "job", "queue", "marin-community/marin", "tpu-v4")
+    assert job["vm"] == V4
+    asked = fleet.run("forget", "ci", V4)
+    assert asked.exit_code == 2
+    assert f"jobs run on {V4}\n" in asked.stdout
+    fleet.ok("cloud", "job", "end", str(job["id"]))
+
+
+def test_a_name_that_the_state_has_not_is_refused_with_the_nearest(fleet: Checkout) -> None:
+    result = fleet.run("forget", "ci", "us-central1/marinn")
+    assert result.exit_code == 2
+    assert "the state of ci has nothing named us-central1/marinn. Did you mean 'us-central1/marin'?" in result.stderr
+
+
+def test_a_vm_of_others_is_taken_over_only_where_a_person_names_it(fleet: Checkout) -> None:
+    fleet.ok("forget", "ci", VM)
+    with clients(PROJECT, url(fleet)) as google:
+        nodes = google.api(Api.TPU).projects().locations().nodes()
+        nodes.delete(name=f"{NODES}/{VM}").execute()
+    fleet.ok("cloud", "clock", "--advance", "10m")
+    fleet.ok("cloud", "node", "add", VM, "--zone", "us-west4-a")
+    refused = fleet.run("adopt", "ci")
+    assert refused.exit_code == 1
+    assert f"take it over: `./tidepool adopt ci {VM}`" in refused.stderr
+    assert f"< adopted {VM} (tpu.V2Vm)" in fleet.ok("adopt", "ci", VM).stdout
+    assert ("replace", VM) in changed(fleet.json("preview", "ci")), "it is not as declared, and the plan says so"
+    fleet.ok("up", "ci", "--no-drain")
+    assert changed(fleet.json("preview", "ci")) == set()
+
+
+# What another name means
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_a_pool_that_is_renamed_is_told_with_what_it_costs_and_how_to_keep_its_vms(
+    fleet: Checkout, columns: int
+) -> None:
+    good = fleet.text("ci")
+    before = fleet.root / "before.yaml"
+    before.write_text(good)
+    fleet.edit("ci", "- name: tpu-v4\n", "- name: tpu-four\n")
+    try:
+        lines = wide(fleet, columns, "explain", "ci", "--base", str(before))
+        assert max(map(len, lines)) <= columns
+        told = " ".join(" ".join(lines).split())
+        assert "pool tpu-v4 is called tpu-four: Google renames no TPU VM and no service account" in told
+        assert "so `up` makes 1 VM (4 chips) under the new name, and deletes as many once these serve" in told
+        assert "an hour while both stand)" in told
+        assert "leave `name: tpu-v4` and write `label: tpu-four`" in told
+    finally:
+        fleet.path("ci").write_text(good)
+
+
+def test_what_keeps_the_vms_of_a_renamed_pool_makes_no_vm_anew(fleet: Checkout) -> None:
+    good = fleet.text("ci")
+    fleet.edit("ci", "- name: tpu-v4\n", "- name: tpu-v4\n      label: tpu-four\n")
+    document = json.loads(fleet.run("preview", "ci", "--json").stdout)
+    fleet.path("ci").write_text(good)
+    assert {op for op, _ in changed(document)} == {"update"}
+    assert "tpu.V2Vm" not in {step["type"] for step in document["steps"] if step["op"] != "same"}
+
+
+# The whole of it
+
+
+def test_reset_asks_and_empties_the_local_cloud_with_its_state(fleet: Checkout) -> None:
+    assert fleet.run("cloud", "reset").exit_code == 2
+    assert fleet.json("cloud", "status")["running"]
+    assert fleet.json("cloud", "reset", "--yes") == {"reset": True, "exit": 0}
+    assert not fleet.json("cloud", "status")["running"]
+    assert fleet.json("cloud", "reset", "--yes")["reset"] is False
+    assert fleet.json("preview", "ci")["summary"]["create"] == 224
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_a_first_plan_is_fewer_than_fifty_lines_with_the_vms_first(fleet: Checkout, columns: int) -> None:
+    lines = wide(fleet, columns, "preview", "ci")
+    begun = lines.index("+ create 224")
+    assert lines[begun + 1] == "  tpu.V2Vm (9)"
+    assert len(lines[begun:]) < 50
+    assert max(map(len, lines[begun:])) <= columns
+    every = wide(fleet, columns, "preview", "ci", "--all")
+    assert "europe-west4/marin" in " ".join(every)
+    assert not any("--all names each" in line for line in every)
+
+
+def test_a_first_up_off_a_terminal_is_a_line_a_kind(fleet: Checkout) -> None:
+    lines = fleet.ok("up", "ci").stdout.splitlines()
+    made = [line for line in lines if line.startswith("+ created ")]
+    assert 10 < len(made) < 25
+    assert sum("tpu.V2Vm" in line for line in made) == 6, "one a pool and zone"
+    assert any(re.fullmatch(r"\+ created projects: 13 Service  \(\d+/224 done, 0:0\d\)", line) for line in made)

@@ -1,0 +1,53 @@
+"""What is forgotten and taken in again by name, the same on either engine, as each reads the state of the other."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from infra.engines import EngineName
+from tests.engines.live.live_stacks import SMALL, write_small
+from tests.engines.live.live_worlds import ROOT, World, begun, stopped
+
+pytestmark = [pytest.mark.live, pytest.mark.usefixtures("official")]
+ENGINES = (EngineName.PULUMI, EngineName.LOCAL)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    made = begun(tmp_path_factory.mktemp("state"), EngineName.LOCAL, SMALL, write_small)
+    asked(made, EngineName.LOCAL, "up")
+    yield made
+    stopped(made)
+
+
+def asked(world: World, engine: EngineName, verb: str, *words: str) -> dict[str, Any]:
+    environ = {**os.environ, "TIDEPOOL_ROOT": str(world.root), "TIDEPOOL_HOME": str(world.home)}
+    command = [sys.executable, "-m", "infra.cli", verb, SMALL, *words, "--engine", engine.value, "--cloud", "local"]
+    done = subprocess.run([*command, "--json"], cwd=ROOT, env=environ, text=True, capture_output=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout)
+
+
+def changed(document: dict[str, Any]) -> set[tuple[str, str]]:
+    return {(step["op"], step["name"]) for step in document["steps"] if step["op"] != "same"}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_bucket_is_forgotten_and_adopted_by_name_and_nothing_differs(world: World, engine: EngineName) -> None:
+    (bucket,) = (
+        step["name"] for step in asked(world, engine, "preview")["steps"] if step["type"] == "gcp:storage/bucket:Bucket"
+    )
+    gone = changed(asked(world, engine, "forget", bucket, "--yes"))
+    assert ("retain", bucket) in gone
+    assert {op for op, _ in gone} == {"retain"}
+    assert ("adopt", bucket) in changed(asked(world, engine, "adopt", bucket))
+    asked(world, engine, "up")
+    for other in ENGINES:
+        assert changed(asked(world, other, "preview")) == set()

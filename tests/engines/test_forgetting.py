@@ -1,0 +1,64 @@
+"""What a state lets go of, and what goes along."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from infra.engines.forgetting import forgotten, without
+from infra.model.plan import Op
+
+HEAD = "urn:pulumi:ci::tidepool::"
+STACK, PROVIDER = f"{HEAD}pulumi:pulumi:Stack::tidepool-ci", f"{HEAD}pulumi:providers:gcp::default"
+
+
+def resource(token: str, name: str, **more: Any) -> dict[str, Any]:
+    return {"urn": f"{HEAD}{token}::{name}", "type": token, "parent": STACK, "provider": f"{PROVIDER}::1", **more}
+
+
+POOL = resource("lab:Pool", "a")
+VM = resource("gcp:Vm", "a-0", parent=POOL["urn"])
+STORE = resource("gcp:Store", "images", protect=True)
+READS = resource("gcp:Grant", "reads", propertyDependencies={"store": [STORE["urn"]]})
+AFTER = resource("gcp:Grant", "after", dependencies=[READS["urn"]])
+OTHER = resource("gcp:Store", "other", deletedWith="")
+STATE = {
+    "resources": [
+        {"urn": STACK, "type": "pulumi:pulumi:Stack"},
+        {"urn": PROVIDER, "type": "pulumi:providers:gcp"},
+        *(POOL, VM, STORE, READS, AFTER, OTHER),
+    ]
+}
+
+
+def gone(*targets: str) -> list[str]:
+    return [step.name for step in forgotten(STATE, targets)]
+
+
+def test_what_is_below_and_what_depends_on_it_goes_along() -> None:
+    assert gone("urn:**::a") == ["a", "a-0"]
+    assert gone("urn:**::images") == ["images", "reads", "after"]
+    assert gone("urn:**::reads") == ["reads", "after"]
+    assert gone("urn:**::a-*") == ["a-0"], "not what it is below"
+
+
+def test_the_stack_and_its_providers_stay_whatever_is_named() -> None:
+    assert gone("**") == ["a", "a-0", "images", "reads", "after", "other"]
+
+
+def test_each_is_kept_in_the_cloud_and_says_whether_it_was_protected() -> None:
+    steps = forgotten(STATE, ["urn:**::images"])
+    assert {step.op for step in steps} == {Op.RETAIN}
+    assert [step.protect for step in steps] == [True, False, False]
+
+
+def test_the_state_without_them_has_all_else_as_it_was() -> None:
+    left = without({"version": 3, "deployment": {**STATE, "manifest": 1}}, forgotten(STATE, ["urn:**::images"]))
+    assert left["deployment"]["manifest"] == 1
+    assert [each["urn"].rpartition("::")[2] for each in left["deployment"]["resources"]] == [
+        "tidepool-ci", "default", "a", "a-0", "other",
+    ]  # fmt: skip
+
+
+def test_a_stack_without_a_state_has_nothing_to_forget() -> None:
+    assert forgotten(None, ["**"]) == ()
+    assert forgotten({}, ["**"]) == ()
