@@ -30,7 +30,7 @@ from infra.operations.ports import SILENT, CloudName, Teller
 from infra.operations.session import open_cloud
 from infra.operations.stacks.stack_file import known_stacks, stack_file
 from infra.operations.workspace import workspace
-from infra.pages import health
+from infra.pages.health import results_page
 from infra.pages.badge import Tone, badge
 from infra.results import cache, markdown
 from infra.results.bench import Figures, figures
@@ -319,7 +319,7 @@ def write_page(place: ResultsPlace, out: Path | None, *, main: str = "main") -> 
     runs = {suite: place.store.runs(suite) for suite in place.store.suites()}
     path = (out or workspace().home / "results.html").absolute()
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(health.page(board(runs, place.quarantine, now, main=main)), encoding="utf-8")
+    path.write_text(results_page(board(runs, place.quarantine, now, main=main)), encoding="utf-8")
     return path
 
 
