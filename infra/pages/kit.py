@@ -159,7 +159,7 @@ def _section(section: Section) -> str:
     lead = f'<p class="lead">{_said(section.says)}</p>' if section.says else ""
     return (
         f'<section id="{section.id}" aria-labelledby="{section.id}-title"><h2 id="{section.id}-title">'
-        f'{_text(section.title)}</h2>{lead}{"".join(map(_block, section.blocks))}</section>'
+        f"{_text(section.title)}</h2>{lead}{''.join(map(_block, section.blocks))}</section>"
     )
 
 
@@ -201,10 +201,10 @@ def _card(card: Card) -> str:
 
 def _table(table: Table) -> str:
     stacked = " stacked" if len(table.head) > _STACKED else ""
-    caption = f'<caption{"" if table.strong else " class=quiet"}>{_rich(table.caption)}</caption>'
+    caption = f"<caption{'' if table.strong else ' class=quiet'}>{_rich(table.caption)}</caption>"
     head = "".join(_cell("th", table, at, each) for at, each in enumerate(table.head))
     body = "".join(_row(table, each) for each in table.rows)
-    foot = f'<tfoot>{_row(table, table.footer)}</tfoot>' if table.footer else ""
+    foot = f"<tfoot>{_row(table, table.footer)}</tfoot>" if table.footer else ""
     # Stacked by CSS on a telephone, where a browser would forget that it is a table: the roles say it.
     return (
         f'<div class="scroll" role="region" aria-label="{_quoted(table.caption)}" tabindex="0">'

@@ -1,0 +1,118 @@
+"""How fleets stand and what waits for them: the sections of status and queues.
+
+Pure: equal estates, equal sections. Words are those of the commands that tell the same to a terminal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from infra.fleet.status.shape import FleetStatus
+from infra.operations import jobs
+from infra.operations.fleet.status_words import headline, status_shown
+from infra.operations.report.blocks import blocks
+from infra.operations.report.estate import Estate
+from infra.operations.stacks.work_words import work_shown
+from infra.pages.kit import Block, Lack, Section, Table, Words
+from infra.preview.toned import Shown, TextTable
+from infra.preview.words import span
+
+
+def status(estate: Estate) -> Section:
+    """How every fleet stands, and what the controller does next."""
+    found = estate.statuses
+    if isinstance(found, Lack):
+        return Section(id="status", title="Status", blocks=(found,))
+    if not found:
+        lack = Lack("No stack has a VM, and none declares one; `./tidepool up ci` makes the first.")
+        return Section(id="status", title="Status", blocks=(lack,))
+    well = sum(each.healthy is True for each in found)
+    says = f"{well} of {len(found)} stacks are as declared and serve, on {estate.cloud}."
+    return Section(
+        id="status", title="Status", says=says, blocks=tuple(part for each in found for part in _standing(each))
+    )
+
+
+def _standing(status: FleetStatus) -> Iterator[Block]:
+    _, *shown = status_shown(status, "")
+    yield from blocks(shown, f"{status.stack}: {health(status)}")
+
+
+def health(status: FleetStatus) -> str:
+    """`all well`, or what is amiss."""
+    return str(headline(status, "")).strip().removeprefix(status.stack).partition("  on ")[0].strip()
+
+
+def queues(estate: Estate) -> Section:
+    """Jobs that wait for pools, queues of clusters, and training jobs."""
+    found = estate.statuses
+    fleets = () if isinstance(found, Lack) else found
+    rows = tuple(
+        (fleet.stack, pool.pool, "?" if pool.queue.waiting is None else str(pool.queue.waiting),
+         span(fleet.at - pool.queue.oldest) if pool.queue.oldest else "-", pool.queue.reason or "-")
+        for fleet in fleets for pool in fleet.pools
+    )  # fmt: skip
+    head = ("Stack", "Pool", "Jobs that wait", "Longest", "Why not known")
+    told = any(row[4] != "-" for row in rows)
+    cut = slice(None) if told else slice(4)
+    shown = tuple(row[cut] for row in rows)
+    waits = Table(caption="Jobs of workflows", head=head[cut], rows=shown, numbers=frozenset((2,)))
+    lost = [
+        (each.repository, each.job, ", ".join(each.labels), str(each.waiting), each.why)
+        for fleet in fleets
+        for each in fleet.unserved
+    ]
+    unserved = Table(
+        caption="Jobs that no pool takes",
+        head=("Repository", "Job", "Labels", "Waiting", "Why"),
+        rows=tuple(lost),
+        numbers=frozenset((3,)),
+    )
+    return Section(
+        id="queues",
+        title="Queues and waits",
+        says=f"{waiting(estate)} wait for a runner." if fleets else "",
+        blocks=(
+            *((found,) if isinstance(found, Lack) else ()),
+            *((waits,) if rows else ()),
+            *((unserved,) if lost else ()),
+            *_works(estate),
+            *_jobs(estate),
+        ),
+    )
+
+
+def waiting(estate: Estate) -> str:
+    """`3 jobs`, those that no pool takes with them."""
+    fleets = () if isinstance(estate.statuses, Lack) else estate.statuses
+    pools = sum(pool.queue.waiting or 0 for each in fleets for pool in each.pools)
+    count = pools + sum(jobs.waiting for each in fleets for jobs in each.unserved)
+    return "1 job" if count == 1 else f"{count} jobs"
+
+
+def _works(estate: Estate) -> Iterator[Block]:
+    """Queues of clusters, Dask classes and groups: a row each, with all that is said of it."""
+    rows = [_work_row(list(work_shown(each))) for each in estate.works if not isinstance(each, Lack)]
+    if rows:
+        head = ("What", "How it stands", "More")
+        yield Table(caption="Queues and work of clusters", head=head, rows=tuple(rows))
+    yield from dict.fromkeys(each for each in estate.works if isinstance(each, Lack))
+
+
+def _work_row(shown: list[Shown]) -> tuple[Words, ...]:
+    """The heading that `why` says of it, and what stands below."""
+    first, *rest = shown
+    name, _, more = str(first).partition("  ")
+    lines = [str(each).strip() for each in rest if not isinstance(each, TextTable)]
+    return name, more, "; ".join(filter(None, lines))
+
+
+def _jobs(estate: Estate) -> Iterator[Block]:
+    if isinstance(estate.jobs, Lack):
+        yield estate.jobs
+    elif not estate.jobs:
+        yield Lack("No training job is known; `./tidepool jobs submit` begins one.")
+    else:
+        head = ("Job", "State", "Slices", "Queue", "Interrupted", "Failures", "Made")
+        rows = tuple(jobs.state_row(each) for each in estate.jobs)
+        yield Table(caption="Training jobs", head=head, rows=rows, numbers=frozenset((4, 5)))
