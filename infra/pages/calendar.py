@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, cast
 
 import altair as alt
 import vl_convert
 
-from infra.model.week import Week
+from infra.model.week import ChipHour, Week
 from infra.pages.theme import LIGHT, adaptive, chart_config
 
 _WIDTH, _HEIGHT, _LOW, _MONEY = 860, 88, 46, 96
@@ -28,8 +29,18 @@ def calendar_svg(week: Week) -> str:
 
 
 def calendar_chart(week: Week) -> Callable[[int], alt.TopLevelMixin]:
-    """The same for a page, which has the title in its text; lower, for it is one of several."""
-    return lambda width: alt.vconcat(*_panels(week, width, _LOW), spacing=14)
+    """The same for a page, which has the title in its text, and what stays as it is in a sentence (`steady`)."""
+    always = {(each.generation, each.zone) for each in steady(week)}
+    changing = tuple(each for each in week.chip_hours if (each.generation, each.zone) not in always)
+    return lambda width: alt.vconcat(*_panels(replace(week, chip_hours=changing), width, _LOW), spacing=14)
+
+
+def steady(week: Week) -> tuple[ChipHour, ...]:
+    """The first hour of each generation and zone whose chips are the same in every hour."""
+    places: dict[tuple[str, str], list[ChipHour]] = defaultdict(list)
+    for each in week.chip_hours:
+        places[each.generation, each.zone].append(each)
+    return tuple(hours[0] for _, hours in sorted(places.items()) if len({each.chips for each in hours}) == 1)
 
 
 def week_title(week: Week) -> str:

@@ -21,9 +21,12 @@ WIDE, NARROW = 820, 300
 """Pixels of the plot, without axes."""
 _HEIGHT: Final = 180
 _ROW: Final = 30
-_BAR: Final = 26
-_LABELS: Final = 110
-"""Pixels that the names of bars take beside the plot, more than those of other charts."""
+_BAR, _TALL, _THICK = 26, 42, 16
+"""Pixels of a row with its name beside the bar, of one with the name above, and of the bar."""
+_AXIS, _LETTER = 40, 7
+"""Pixels that other charts have beside the plot, and of a letter in the widest font that a reader may have."""
+_BESIDE: Final = 1.18
+"""How much longer than the longest bar the plot is, for the words behind it."""
 _NARROW_DAYS: Final = 30
 _STATES: Final = {"passed": LIGHT.good, "flaky": LIGHT.warning, "failed": LIGHT.bad}
 _MARKS: Final = {"passed": "square", "flaky": "triangle-up", "failed": "cross"}
@@ -126,134 +129,59 @@ def over_time(samples: Sequence[Sample], title: str, colour: str, *, bars: bool 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ZoneChips:
-    """Chips of one generation in a zone: those that are declared at most, and those that stand."""
-
-    zone: str
-    generation: str
-    declared: int
-    standing: int
-
-    @property
-    def said(self) -> str:
-        return f"{self.standing:,} of {self.declared:,} chips stand"
-
-
-def chips(rows: Sequence[ZoneChips]) -> Callable[[int], alt.TopLevelMixin]:
-    """A bar a zone and generation: pale as far as it is declared, full as far as it stands."""
-    values = [
-        {
-            "place": f"{each.zone}  {each.generation}", "generation": each.generation, "declared": each.declared,
-            "standing": each.standing, "says": f"{each.standing:,} of {each.declared:,}",
-        }
-        for each in rows
-    ]  # fmt: skip
-    generations = sorted({each.generation for each in rows})
-    most = max((each.declared for each in rows), default=1)
-
-    def draw(width: int) -> alt.TopLevelMixin:
-        plot = width - _LABELS
-        base: Any = alt.Chart(alt.Data(values=values), width=plot, height=_BAR * max(len(values), 1)).encode(
-            y=alt.Y("place:N", title=None, sort=None, axis=alt.Axis(labelLimit=200, ticks=False, domain=False))
-        )
-        scale = alt.Scale(domain=[0, most * (1.16 if width == WIDE else 1.5)])
-        colour = alt.Color(
-            "generation:N",
-            scale=alt.Scale(domain=generations, range=list(LIGHT.series[: len(generations)])),
-            legend=alt.Legend(title=None, orient="top"),
-        )
-        axis = alt.Axis(tickCount=5 if width == WIDE else 3, format="d")
-        return (
-            base.mark_bar(size=16, color=LIGHT.line).encode(x=alt.X("declared:Q", title=None, scale=scale, axis=axis))
-            + base.mark_bar(size=16).encode(x=alt.X("standing:Q", scale=scale), color=colour)
-            + base.mark_text(align="left", dx=6, color=LIGHT.text, fontSize=12).encode(
-                x=alt.X("declared:Q", scale=scale), text="says:N"
-            )
-        )
-
-    return draw
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LimitUse:
-    """A limit, in chips, and the most that draws on it at once."""
+class Bar:
+    """One thing of several: full as far as `part`, pale as far as `whole`. says: that in words. kind: by its colour."""
 
     name: str
-    used: int
-    size: int
-
-    @property
-    def share(self) -> float:
-        return self.used / self.size if self.size else 0.0
+    part: float
+    whole: float
+    says: str
+    kind: str = ""
 
 
-def limits(rows: Sequence[LimitUse]) -> Callable[[int], alt.TopLevelMixin]:
-    """A bar a limit, in parts of it: what is drawn, and what is free."""
+def bars(rows: Sequence[Bar], form: str) -> Callable[[int], alt.TopLevelMixin]:
+    """A bar a row; where there is little room its name stands above it. form: of the axis, as d3 writes numbers."""
     values = [
-        {
-            "limit": each.name, "share": min(each.share, 1.0), "whole": 1.0,
-            "says": f"{each.size - each.used:,} of {each.size:,} free",
+        {"row": at, "name": each.name, "part": each.part, "whole": each.whole, "says": each.says, "kind": each.kind}
+        for at, each in enumerate(rows)
+    ]
+    kinds = sorted({each.kind for each in rows})
+    most = max((max(each.part, each.whole) for each in rows), default=0) or 1
+    extent = _LETTER * max((len(each.name) for each in rows), default=0)
+
+    def draw(width: int) -> alt.TopLevelMixin:
+        wide = width == WIDE
+        names = alt.Axis(
+            labelExpr=f"{[each.name for each in rows]}[datum.value]", minExtent=extent, labelLimit=extent + 40,
+            ticks=False, domain=False,
+        )  # fmt: skip
+        y = alt.Y("row:O", title=None, axis=names if wide else None)
+        size = {
+            "width": width + _AXIS - (extent if wide else 0),
+            "height": (_BAR if wide else _TALL) * max(len(rows), 1),
         }
-        for each in rows
-    ]  # fmt: skip
-
-    def draw(width: int) -> alt.TopLevelMixin:
-        plot = width - _LABELS
-        base: Any = alt.Chart(alt.Data(values=values), width=plot, height=_BAR * max(len(values), 1)).encode(
-            y=alt.Y("limit:N", title=None, sort=None, axis=alt.Axis(labelLimit=220, ticks=False, domain=False))
+        base: Any = alt.Chart(alt.Data(values=values), **size).encode(y=y)
+        scale = alt.Scale(domain=[0, most * (_BESIDE if wide else 1)])
+        axis = alt.Axis(tickCount=5 if wide else 3, format=form)
+        colour = alt.Color(
+            "kind:N",
+            scale=alt.Scale(domain=kinds, range=list(LIGHT.series[: len(kinds)])),
+            legend=alt.Legend(title=None, orient="top"),
         )
-        scale = alt.Scale(domain=[0, 1.22 if width == WIDE else 1.75])
-        axis = alt.Axis(values=[0, 0.5, 1], format="%", grid=False)
-        return (
-            base.mark_bar(size=16, color=LIGHT.line).encode(x=alt.X("whole:Q", title=None, scale=scale, axis=axis))
-            + base.mark_bar(size=16, color=LIGHT.accent).encode(x=alt.X("share:Q", scale=scale))
-            + base.mark_text(align="left", dx=6, color=LIGHT.text, fontSize=12).encode(
-                x=alt.X("whole:Q", scale=scale), text="says:N"
-            )
-        )
-
-    return draw
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MonthMoney:
-    """US dollars of a stack in a month (`2026-11`): spent, and what is forecast beyond that to its end."""
-
-    stack: str
-    month: str
-    spent: float
-    ahead: float
-
-
-def money(rows: Sequence[MonthMoney]) -> Callable[[int], alt.TopLevelMixin]:
-    """A bar a stack and month: what was spent, and behind it what is forecast."""
-    kinds = ("spent", "forecast to the month's end")
-    values = [
-        {"bar": f"{each.stack} {each.month}", "usd": round(usd, 2), "kind": kind, "order": order}
-        for each in rows
-        for order, (kind, usd) in enumerate(zip(kinds, (each.spent, each.ahead), strict=True))
-    ]
-    sums = [
-        {"bar": f"{each.stack} {each.month}", "usd": round(each.spent + each.ahead, 2), "says": f"${total:,.2f}"}
-        for each in rows
-        for total in (each.spent + each.ahead,)
-    ]
-    most = max((each["usd"] for each in sums), default=1) or 1
-
-    def draw(width: int) -> alt.TopLevelMixin:
-        plot, height = width - _LABELS, _BAR * max(len(rows), 1)
-        scale = alt.Scale(domain=[0, most * (1.16 if width == WIDE else 1.6)])
-        y = alt.Y("bar:N", title=None, sort=None, axis=alt.Axis(labelLimit=200, ticks=False, domain=False))
-        axis = alt.Axis(tickCount=5 if width == WIDE else 3, format="$,d")
-        bars: Any = alt.Chart(alt.Data(values=values), width=plot, height=height).mark_bar(size=16)
-        said: Any = alt.Chart(alt.Data(values=sums)).mark_text(align="left", dx=6, color=LIGHT.text, fontSize=12)
-        colours = alt.Scale(domain=list(kinds), range=[LIGHT.accent, LIGHT.line])
-        return bars.encode(
-            x=alt.X("usd:Q", title=None, scale=scale, axis=axis),
-            y=y,
-            color=alt.Color("kind:N", scale=colours, legend=alt.Legend(title=None, orient="top", labelLimit=220)),
-            order="order:Q",
-        ) + said.encode(x=alt.X("usd:Q", scale=scale), y=y, text="says:N")
+        below = 0 if wide else 8
+        pale = base.mark_bar(size=_THICK, color=LIGHT.line, yOffset=below)
+        full = base.mark_bar(size=_THICK, color=LIGHT.accent, yOffset=below)
+        layers = [
+            pale.encode(x=alt.X("whole:Q", title=None, scale=scale, axis=axis)),
+            full.encode(x=alt.X("part:Q", scale=scale), **({"color": colour} if any(kinds) else {})),
+        ]
+        text = {"color": LIGHT.text, "fontSize": 12}
+        if wide:
+            said = base.mark_text(align="left", dx=6, **text).encode(x=alt.X("whole:Q", scale=scale), text="says:N")
+            return alt.layer(*layers, said)
+        above = base.mark_text(align="left", dy=-9, **text).encode(x=alt.value(0), text="name:N")
+        said = base.mark_text(align="right", dy=-9, **text).encode(x=alt.value(width + _AXIS), text="says:N")
+        return alt.layer(*layers, above, said)
 
     return draw
 

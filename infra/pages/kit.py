@@ -58,13 +58,14 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawing:
-    """A chart. told: what it says, for who does not see it too. key: unique in the page. numbers: what it is drawn of.
+    """A chart. told: all that it says, for who does not see it. key: unique in the page. numbers: what it is drawn of.
 
-    draw: makes the chart for a width in pixels.
+    note: what stands below it, where that is not what is told. draw: makes the chart for a width in pixels.
     """
 
     title: str
     told: str
+    note: str = ""
     key: str
     draw: Callable[[int], Any]
     numbers: Table | None = None
@@ -188,7 +189,7 @@ def _drawing(drawing: Drawing) -> str:
     return (
         f'<figure><h3>{_text(drawing.title)}</h3><div role="img" aria-label="{_quoted(drawing.title)}. '
         f'{_quoted(drawing.told)}">{charts.both(drawing.draw, drawing.key)}</div>'
-        f"<figcaption>{_rich(drawing.told)}</figcaption></figure>{numbers}"
+        f"<figcaption>{_rich(drawing.note or drawing.told)}</figcaption></figure>{numbers}"
     )
 
 

@@ -6,6 +6,7 @@ Pure: equal estates, equal sections.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from infra.model.catalogue import AcceleratorType, region_of
 from infra.model.cluster_state import ClusterNow
@@ -13,9 +14,19 @@ from infra.model.ledger import LimitAccount
 from infra.model.schema import Reservation, StackConfig
 from infra.operations.report.estate import Estate
 from infra.operations.stacks.pools import PoolState
-from infra.pages.calendar import calendar_chart, week_title, week_words
-from infra.pages.charts import LimitUse, ZoneChips, chips, limits
+from infra.pages.calendar import calendar_chart, steady, week_title, week_words
+from infra.pages.charts import Bar, bars
 from infra.pages.kit import Block, Drawing, Folded, Lack, Said, Section, Table, Tone, Words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZoneChips:
+    """Chips of one generation in a zone: those that are declared at most, and those that stand."""
+
+    zone: str
+    generation: str
+    declared: int
+    standing: int
 
 
 def capacity(estate: Estate) -> Section:
@@ -39,8 +50,23 @@ def capacity(estate: Estate) -> Section:
         numbers=frozenset((5, 6)),
     )
     shown = chips_of(estate)
-    told = "; ".join(f"{each.zone} {each.generation}: {each.said}" for each in shown)
-    drawing = Drawing(title="Chips by zone", told=f"{told}.", key="chips", draw=chips(shown))
+    drawn = [
+        Bar(
+            name=f"{each.zone} {each.generation}",
+            part=each.standing,
+            whole=each.declared,
+            says=f"{each.standing:,} of {each.declared:,}",
+            kind=each.generation,
+        )
+        for each in shown
+    ]
+    drawing = Drawing(
+        title="Chips by zone",
+        told=f"{'; '.join(f'{each.name}: {each.says} chips stand' for each in drawn)}.",
+        note="Full as far as chips stand, pale as far as they are declared at most, outside windows.",
+        key="chips",
+        draw=bars(drawn, "d"),
+    )
     lacks = (*estate.unread, *(each for each in estate.pools.values() if isinstance(each, Lack)))
     found = (drawing, table) if rows else ()
     return Section(id="capacity", title="Capacity", says=_capacity_words(shown), blocks=(*lacks, *found))
@@ -102,7 +128,12 @@ def _slices(
     seen = {row.where: row.slices for row in cluster.rows} if cluster else {}
     for entry in config.slices:
         found = seen.get(f"{entry.name} {entry.zone}")
-        yield entry.name, entry.zone, entry.accelerator.name, (entry.least, entry.slices, found and found.standing)
+        yield (
+            entry.name,
+            entry.zone,
+            entry.accelerator.name,
+            (entry.least, entry.slices, found.standing if found else None),
+        )
 
 
 def _summed(places: list[ZoneChips]) -> list[ZoneChips]:
@@ -127,42 +158,53 @@ def ledger(estate: Estate) -> Section:
     if not estate.limits:
         lack = Lack("No stack file declares a quota or a reservation; `tidepool:quotas` of docs/stack-file.md does.")
         return Section(id="limits", title="Limits", blocks=(lack,))
-    uses = [_use(each, estate) for each in estate.limits]
+    uses = [(each, _most(each, estate)) for each in estate.limits]
     rows = tuple(
-        (*_limit_row(account), f"{use.used:,}", f"{use.size:,}", f"{use.size - use.used:,}", _drawn(account))
-        for account, use in zip(estate.limits, uses, strict=True)
+        (each.limit.zone, _limit(each), f"{used:,}", f"{each.limit.chips:,}", f"{each.limit.chips - used:,}", _by(each))
+        for each, used in uses
     )
-    head = ("Zone", "Generation", "Limit", "Used", "Of", "Free", "By")
-    told = "; ".join(f"{each.name}: {each.used:,} of {each.size:,} used" for each in uses)
-    tight = [each.name for each in uses if each.used > each.size]
-    says: Words = Said(f"Passed: {', '.join(tight)}", "bad") if tight else _free_words(uses)
-    drawn = (
-        Drawing(title="What is drawn, and what is free", told=f"{told}.", key="limits", draw=limits(uses)),
-        Table(caption="The ledger, in chips", head=head, rows=rows, numbers=frozenset((3, 4, 5))),
+    drawn = [
+        Bar(
+            name=f"{each.limit.zone} {_limit(each)}",
+            part=min(used / each.limit.chips, 1.0) if each.limit.chips else 1.0,
+            whole=1.0,
+            says=f"{each.limit.chips - used:,} of {each.limit.chips:,} free",
+        )
+        for each, used in uses
+    ]
+    free = sum(each.limit.chips - used for each, used in uses)
+    passed = [bar.name for bar, (each, used) in zip(drawn, uses, strict=True) if used > each.limit.chips]
+    whole = (
+        f"{free:,} of {sum(each.limit.chips for each, _ in uses):,} chips of all limits are free; no limit is passed."
     )
-    return Section(id="limits", title="Limits", says=says, blocks=drawn)
+    head = ("Zone", "Limit", "Used", "Of", "Free", "By")
+    drawing = Drawing(
+        title="What is drawn, and what is free",
+        told=f"{'; '.join(f'{each.name}: {each.says}' for each in drawn)}.",
+        note="Parts of each limit. What windows and fallbacks may take at their most counts as drawn.",
+        key="limits",
+        draw=bars(drawn, "%"),
+    )
+    return Section(
+        id="limits",
+        title="Limits",
+        says=Said(f"Passed: {', '.join(passed)}", "bad") if passed else whole,
+        blocks=(drawing, Table(caption="The ledger, in chips", head=head, rows=rows, numbers=frozenset((2, 3, 4)))),
+    )
 
 
-def _free_words(uses: list[LimitUse]) -> str:
-    free = sum(each.size - each.used for each in uses)
-    return f"{free:,} of {sum(each.size for each in uses):,} chips of all limits are free; no limit is passed."
+def _most(account: LimitAccount, estate: Estate) -> int:
+    """What is drawn, with windows at their most."""
+    return account.used + (account.peak(estate.made).amount if account.windows else 0)
 
 
-def _use(account: LimitAccount, estate: Estate) -> LimitUse:
-    """With what windows take at their most."""
-    limit = account.limit
-    used = account.used + (account.peak(estate.made).amount if account.windows else 0)
-    zone, generation, kind = _limit_row(account)
-    return LimitUse(name=f"{zone} {generation} {kind.removesuffix(' quota')}", used=used, size=limit.chips)
-
-
-def _limit_row(account: LimitAccount) -> tuple[str, str, str]:
+def _limit(account: LimitAccount) -> str:
     limit = account.limit
     kind = f"reservation {limit.name}" if isinstance(limit, Reservation) else f"{limit.kind.value} quota"
-    return limit.zone, limit.generation.name, kind
+    return f"{limit.generation.name} {kind}"
 
 
-def _drawn(account: LimitAccount) -> str:
+def _by(account: LimitAccount) -> str:
     held = (f"held elsewhere {account.held_elsewhere}",) if account.held_elsewhere else ()
     return ", ".join((*map(str, (*account.draws, *account.windows)), *held)) or "nobody"
 
@@ -172,7 +214,13 @@ def days(estate: Estate) -> Section:
     week = estate.week
     if isinstance(week, Lack):
         return Section(id="calendar", title="Calendar", blocks=(week,))
-    drawing = Drawing(title=week_title(week), told=f"{week_words(week)}.", key="calendar", draw=calendar_chart(week))
+    always = ", ".join(f"{each.chips} {each.generation} in {each.zone}" for each in steady(week))
+    drawing = Drawing(
+        title=week_title(week),
+        told=f"{week_words(week)}." + (f" The same all week: {always}." if always else ""),
+        key="calendar",
+        draw=calendar_chart(week),
+    )
     opened = [each for each in week.standing if each.window]
     rows = tuple(
         (f"{each.start:%Y-%m-%d %H:%M}", f"{each.end:%Y-%m-%d %H:%M}", f"{each.stack}/{each.pool}", each.window or "",

@@ -94,8 +94,12 @@ class Estate:
     changes: Mapping[str, Asked[tuple[Told, ...]]]
 
 
-def asked(what: str, ask: Callable[[], T]) -> T | Lack:
-    """What an operation tells, or why it tells nothing. what: the subject of that sentence, with its verb."""
+def asked(what: str, ask: Callable[[], T], fill: str) -> T | Lack:
+    """What an operation tells, or why it tells nothing.
+
+    what: the subject of that sentence, with its verb. fill: the command that would make it known, said where the
+    operation itself names none.
+    """
     try:
         return ask()
     except Interruption:
@@ -104,53 +108,59 @@ def asked(what: str, ask: Callable[[], T]) -> T | Lack:
         first = error.problems[0]
         return Lack(f"{what} not known: {first.subject}: {first.rule}. `./tidepool validate` says every mistake.")
     except (Failure, EngineError, OutsideError, OSError) as error:
-        return Lack(f"{what} not known: {str(error).strip()}")
+        said = str(error).strip().removesuffix(".")
+        return Lack(f"{what} not known: {said}." + ("" if "`" in said else f" `./tidepool {fill}` would make it so."))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asking:
+    """Where to ask: the cloud, or why there is none."""
+
+    session: Asked[CloudSession]
+    now: datetime
+    cloud: CloudName | None
+    teller: Teller
+
+    def on_cloud(self, what: str, ask: Callable[[CloudSession], T], fill: str) -> T | Lack:
+        session = self.session
+        return session if isinstance(session, Lack) else asked(what, lambda: ask(session), fill)
 
 
 def look(now: datetime, cloud: CloudName | None = None, teller: Teller = SILENT) -> Estate:
     """Ask every source once. now: the moment by which days and months are told."""
-    names = known_stacks()
-    files = {name: asked(f"The stack {name} is", lambda name=name: declared(name)) for name in names}
+    files = {
+        name: asked(f"The stack {name} is", lambda name=name: declared(name), "validate") for name in known_stacks()
+    }
     right = {name: file for name, file in files.items() if not isinstance(file, Lack)}
-    session = asked("The cloud is", lambda: open_cloud(cloud, teller))
-
-    def on_cloud(what: str, ask: Callable[[CloudSession], T]) -> T | Lack:
-        return session if isinstance(session, Lack) else asked(what, lambda: ask(session))
-
     configs = {name: file.config for name, file in right.items()}
+    session = asked("The cloud is", lambda: open_cloud(cloud, teller), "doctor")
+    to = _Asking(session=session, now=now, cloud=cloud, teller=teller)
     return Estate(
         made=now,
         cloud=session if isinstance(session, Lack) else session.cloud.said,
         stacks=configs,
         unread=tuple(each for each in files.values() if isinstance(each, Lack)),
-        pools={
-            name: on_cloud(f"Pools of {name} are", lambda at, config=config: pools_now(config, at.endpoint)[0])
-            for name, config in configs.items()
-        },
+        pools={name: _pools(to, config) for name, config in configs.items()},
         limits=_limits({name: accounts(file.config, file.siblings) for name, file in right.items()}),
-        week=asked("The days ahead are", lambda: calendar(tuple(configs), now.date())),
-        statuses=on_cloud("The status is", lambda _: Statuses(cloud=cloud, teller=teller).look()),
-        images=on_cloud("Images are", lambda _: _images(now, cloud, teller)),
-        workflows=asked("What workflows ask is", _workflows),
-        works=tuple(
-            each
-            for stack, config in configs.items()
-            if config.cluster is not None
-            for name in works_of(stack)
-            for each in _works(on_cloud, name, stack, cloud)
-        ),
-        jobs=asked("Training jobs are", lambda: open_jobs(teller=teller).states()),
-        money={
-            name: on_cloud(f"What {name} cost is", lambda _, name=name: _months(name, now, cloud, teller))
+        week=asked("The days ahead are", lambda: calendar(tuple(configs), now.date()), "calendar"),
+        statuses=to.on_cloud("The status is", lambda _: Statuses(cloud=cloud, teller=teller).look(), "status"),
+        images=to.on_cloud("Images are", lambda _: _images(to), "images list"),
+        workflows=asked("What workflows ask is", _workflows, "workflows --check"),
+        works=tuple(each for name, config in configs.items() if config.cluster for each in _works(to, name)),
+        jobs=asked("Training jobs are", lambda: open_jobs(teller=teller).states(), "jobs list"),
+        money={name: _money(to, name) for name in configs},
+        board=asked("Results are", lambda: _board(to), "results publish"),
+        meanings={
+            name: asked(f"What rules find in {name} is", lambda name=name: _meaning(name), f"explain {name}")
             for name in configs
         },
-        board=asked("Results are", lambda: _board(now, cloud, teller)),
-        meanings={name: asked(f"What rules find in {name} is", lambda name=name: _meaning(name)) for name in configs},
-        changes={
-            name: on_cloud(f"The history of {name} is", lambda at, config=config: _changes(config, at))
-            for name, config in configs.items()
-        },
+        changes={name: _changes(to, config) for name, config in configs.items()},
     )
+
+
+def _pools(to: _Asking, config: StackConfig) -> Asked[tuple[PoolState, ...]]:
+    stack = config.stack
+    return to.on_cloud(f"Pools of {stack} are", lambda at: pools_now(config, at.endpoint)[0], f"up {stack}")
 
 
 def _limits(by_stack: Mapping[str, tuple[LimitAccount, ...]]) -> tuple[LimitAccount, ...]:
@@ -159,52 +169,64 @@ def _limits(by_stack: Mapping[str, tuple[LimitAccount, ...]]) -> tuple[LimitAcco
     return tuple(each for _, each in sorted(found.items(), key=lambda pair: pair[0]))
 
 
-def _images(now: datetime, cloud: CloudName | None, teller: Teller) -> ImagesSeen:
+def _images(to: _Asking) -> ImagesSeen:
     lab = declared_images()
-    with at_work(lab, cloud, teller) as work:
+    with at_work(lab, to.cloud, to.teller) as work:
         found = standing(work, lab.spec.order())
-        return ImagesSeen(images=found, warnings=tuple(warnings(lab, found, now.date())))
+        return ImagesSeen(images=found, warnings=tuple(warnings(lab, found, to.now.date())))
 
 
 def _workflows() -> WorkflowsSeen:
     root = workspace().root
     demands = load_demands(root)
     if demands is None:
-        raise Failure("no file says it yet; `./tidepool workflows --write` writes it.")
+        raise Failure("no file says it yet; `./tidepool workflows --write` writes it")
     return WorkflowsSeen(demands=demands, misfits=fitting(root, None))
 
 
-def _works(
-    on_cloud: Callable[[str, Callable[[CloudSession], tuple[WorkStanding, ...]]], Asked[tuple[WorkStanding, ...]]],
-    name: str,
-    stack: str,
-    cloud: CloudName | None,
-) -> Iterator[Asked[WorkStanding]]:
-    found = on_cloud(f"How {name} of {stack} stands is", lambda _: work_standing(name, stack=stack, cloud=cloud))
-    yield from (found,) if isinstance(found, Lack) else found
+def _works(to: _Asking, stack: str) -> Iterator[Asked[WorkStanding]]:
+    """Up to the first that is not known: the others are not for the same reason."""
+    for name in works_of(stack):
+        found = to.on_cloud(
+            f"How {name} of {stack} stands is",
+            lambda _, name=name: work_standing(name, stack=stack, cloud=to.cloud, teller=to.teller),
+            f"up {stack}",
+        )
+        if isinstance(found, Lack):
+            yield found
+            return
+        yield from found
 
 
-def _months(stack: str, now: datetime, cloud: CloudName | None, teller: Teller) -> tuple[MonthCost, ...]:
+def _money(to: _Asking, stack: str) -> Asked[tuple[MonthCost, ...]]:
+    return to.on_cloud(f"The money of {stack} is", lambda _: _months(to, stack), f"up {stack}")
+
+
+def _months(to: _Asking, stack: str) -> tuple[MonthCost, ...]:
     """The latest months, oldest first; of those that are over, where anything was spent."""
-    first, found = now, list[MonthCost]()
+    first, found = to.now, list[MonthCost]()
     for _ in range(MONTHS):
-        found += money.cost([stack], f"{first:%Y-%m}", cloud, teller, now)
+        found += money.cost([stack], f"{first:%Y-%m}", to.cloud, to.teller, to.now)
         first = first.replace(day=1) - timedelta(days=1)
     return tuple(each for each in reversed(found) if each.total.vms or each.forecast is not None)
 
 
-def _board(now: datetime, cloud: CloudName | None, teller: Teller) -> Board:
-    with open_results(os.environ.get(STORE, ""), cloud, teller) as place:
-        return read_board(place, now)
+def _board(to: _Asking) -> Board:
+    with open_results(os.environ.get(STORE, ""), to.cloud, to.teller) as place:
+        return read_board(place, to.now)
 
 
 def _meaning(stack: str) -> Meaning:
     found = explain_working_tree(stack, None, None)
     if found is None:
-        raise Failure("there is no commit to compare the stack file with; `git commit` makes one.")
+        raise Failure("there is no commit to compare the stack file with; `git commit` makes one")
     return found
 
 
-def _changes(config: StackConfig, session: CloudSession) -> tuple[Told, ...]:
+def _changes(to: _Asking, config: StackConfig) -> Asked[tuple[Told, ...]]:
     """One more is read than is told, so that the last has its edit."""
-    return told(workspace().root, history(config, session, _CHANGES + 1))[:_CHANGES]
+
+    def ask(session: CloudSession) -> tuple[Told, ...]:
+        return told(workspace().root, history(config, session, _CHANGES + 1))[:_CHANGES]
+
+    return to.on_cloud(f"The history of {config.stack} is", ask, f"up {config.stack}")

@@ -50,13 +50,10 @@ def queues(estate: Estate) -> Section:
     rows = tuple(
         (fleet.stack, pool.pool, "?" if pool.queue.waiting is None else str(pool.queue.waiting),
          span(fleet.at - pool.queue.oldest) if pool.queue.oldest else "-", pool.queue.reason or "-")
-        for fleet in fleets for pool in fleet.pools
+        for fleet in fleets for pool in fleet.pools if pool.queue.waiting != 0
     )  # fmt: skip
     head = ("Stack", "Pool", "Jobs that wait", "Longest", "Why not known")
-    told = any(row[4] != "-" for row in rows)
-    cut = slice(None) if told else slice(4)
-    shown = tuple(row[cut] for row in rows)
-    waits = Table(caption="Jobs of workflows", head=head[cut], rows=shown, numbers=frozenset((2,)))
+    waits = Table(caption="Jobs of workflows", head=head, rows=rows, numbers=frozenset((2,)))
     lost = [
         (each.repository, each.job, ", ".join(each.labels), str(each.waiting), each.why)
         for fleet in fleets

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from infra.engines.protocol import CloudName
-from infra.model.cluster_state import ClusterNow
+from infra.fleet.status.shape import FleetStatus
 from infra.model.json_shape import JsonShape
 from infra.operations.ports import SILENT, Teller
 from infra.operations.report import capacity_sections, fleet_sections, work_sections
@@ -127,7 +127,7 @@ def _fleets(estate: Estate) -> tuple[Cards, ...]:
         Card(
             title=each.stack,
             said=Said(fleet_sections.health(each), tones[each.healthy]),
-            more=(f"{each.desired} VMs in {len(each.pools)} pools" if each.pools else _cluster(each.cluster),),
+            more=(_declared(each),),
             link="status",
         )
         for each in estate.statuses[:_CARDS]
@@ -135,8 +135,11 @@ def _fleets(estate: Estate) -> tuple[Cards, ...]:
     return (Cards(label="Stacks", cards=cards),)
 
 
-def _cluster(found: ClusterNow | None) -> str:
-    return f"cluster {found.name}, {found.state}" if found else "no VM is declared"
+def _declared(fleet: FleetStatus) -> str:
+    if not fleet.pools:
+        return f"cluster {fleet.cluster.name} is {fleet.cluster.state}" if fleet.cluster else "no VM is declared"
+    vms = "1 VM" if fleet.desired == 1 else f"{fleet.desired} VMs"
+    return f"{vms} in {'1 pool' if len(fleet.pools) == 1 else f'{len(fleet.pools)} pools'}"
 
 
 def serve(site: Site, say: Callable[[str], None]) -> None:
@@ -156,7 +159,7 @@ def serve(site: Site, say: Callable[[str], None]) -> None:
             self.end_headers()
             self.wfile.write(body if found else b"")
 
-        def log_message(self, format: str, *args: object) -> None:
+        def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
             """Nothing: one reader on loopback."""
 
     with suppress(KeyboardInterrupt), ThreadingHTTPServer((_LOOPBACK, 0), OnePage) as server:

@@ -12,13 +12,13 @@ from infra.fleet.history import Result
 from infra.model.offers import Offers
 from infra.model.plan import Op
 from infra.model.usage import MonthCost
-from infra.model.waits import Wait, waits
+from infra.model.waits import Wait, minutes, waits
 from infra.operations.fleet.status_words import sections
 from infra.operations.images.standing_words import images_table, pools_table
 from infra.operations.report.blocks import table
 from infra.operations.report.estate import Estate
 from infra.operations.stacks.history import Told
-from infra.pages.charts import MonthMoney, money
+from infra.pages.charts import Bar, bars
 from infra.pages.health import outlined
 from infra.pages.kit import Block, Drawing, Folded, Lack, Lines, Said, Section, Table, Tone, Words
 from infra.preview.words import WORDS
@@ -35,17 +35,17 @@ def images(estate: Estate) -> Section:
     if isinstance(found, Lack):
         return Section(id="images", title="Images", blocks=(found,))
     built = sum(each.state.current is not None for each in found.images)
-    parts: list[Block] = [table(images_table(found.images, estate.made), "Images and their current digests")]
+    tables: tuple[Block, ...] = (table(images_table(found.images, estate.made), "Images and their current digests"),)
     pools = pools_table([each.state for each in found.images], estate.made)
-    if pools.rows:
-        parts.append(table(pools, "What pools run"))
+    tables += (table(pools, "What pools run"),) if pools.rows else ()
     if not built:
         first = found.images[0].image.name if found.images else "IMAGE"
-        parts.insert(0, Lack(f"No build is recorded yet; `./tidepool images build {first} --trigger` starts one."))
-    if found.warnings:
-        parts.append(Lines(title="Before they can be built", lines=tuple(Said(e, "warning") for e in found.warnings)))
+        lack = Lack(f"No build is recorded yet; `./tidepool images build {first} --trigger` starts one.")
+        tables = (lack, Folded(summary="What is declared", blocks=tables))
+    lines = tuple(Said(each, "warning") for each in found.warnings)
+    more = (Lines(title="Before they can be built", lines=lines),) if lines else ()
     says = f"{built} of {len(found.images)} images are built."
-    return Section(id="images", title="Images", says=says, blocks=tuple(parts))
+    return Section(id="images", title="Images", says=says, blocks=(*tables, *more))
 
 
 def workflows(estate: Estate) -> Section:
@@ -61,12 +61,12 @@ def workflows(estate: Estate) -> Section:
     for demand in found.demands.demands:
         pools = tuple(each.pool for each in offers.taking(demand)) if not demand.hosted else ()
         waited = longest.get(f"{demand.subject} {tuple(each for each in pools if _has_vms(offers, each))}", [])
-        where = f"a VM of {demand.vm}, made for the run" if demand.vm else ", ".join(pools) or "no pool"
+        where = f"a VM of its own, as of {demand.vm}" if demand.vm else ", ".join(pools) or "no pool"
         events = ", ".join(dict.fromkeys(start.event for start in demand.starts if start.legs))
-        limit = "-" if demand.timeout_minutes is None else f"{demand.timeout_minutes:g} min"
-        name = demand.file.rpartition("/")[2]
-        rows.append((demand.repository, name, demand.job, where, events, limit, _wait(waited)))
-    head = ("Repository", "Workflow", "Job", "Runs on", "Started by", "Limit", "Waits at most")
+        limit = "-" if demand.timeout_minutes is None else minutes(demand.timeout_minutes)
+        job = f"{demand.file.rpartition('/')[2]} {demand.job}"
+        rows.append((demand.repository, job, where, events, limit, _wait(waited)))
+    head = ("Repository", "Job", "Runs on", "Started by", "Limit", "Longest wait")
     misfits = tuple(
         Said(f"{each.subject}: {each.reason}", "bad" if each.stops else "warning") for each in found.misfits
     )
@@ -93,7 +93,8 @@ def _wait(found: list[Wait]) -> str:
     """The longest over all events that start the job."""
     if not found:
         return "-"
-    return max(found, key=lambda each: (each.last is None, each.last or 0.0)).waited
+    last = [each.last for each in found if each.last is not None]
+    return "not known" if len(last) < len(found) else minutes(max(last)) if max(last) else "none"
 
 
 def costs(estate: Estate) -> Section:
@@ -102,11 +103,13 @@ def costs(estate: Estate) -> Section:
     months = [each for found in estate.money.values() if not isinstance(found, Lack) for each in found]
     if not months:
         return Section(id="money", title="Money", blocks=lacks or (Lack("No stack is there to cost anything yet."),))
-    bars = [_bar(each) for each in months]
-    told = "; ".join(
-        f"{each.stack} {each.month}: ${each.spent:,.2f}"
-        + (f", ${each.spent + each.ahead:,.2f} by its end" if each.ahead else "")
-        for each in bars
+    drawn = [_bar(each) for each in months]
+    drawing = Drawing(
+        title="By stack and month",
+        told=f"{'; '.join(f'{each.name}: {each.says}' for each in drawn)}.",
+        note="Full as far as it is spent, pale as far as it is forecast to the month's end.",
+        key="money",
+        draw=bars(drawn, "$,d"),
     )
     head = ("Stack", "Month", "Spent", "Forecast", "Budget", "State")
     rows = tuple(
@@ -132,7 +135,7 @@ def costs(estate: Estate) -> Section:
         says=f"{spent(estate)} spent this month by list prices of {priced}, without disks, traffic and discounts.",
         blocks=(
             *lacks,
-            Drawing(title="By stack and month", told=f"{told}.", key="money", draw=money(bars)),
+            drawing,
             Table(caption="Months and budgets", head=head, rows=rows, numbers=frozenset((2, 3, 4))),
             *((Folded(summary=f"What it was spent on: {len(lines)} lines", blocks=(spent_on,)),) if lines else ()),
         ),
@@ -153,9 +156,15 @@ def _now(estate: Estate) -> Iterator[MonthCost]:
         yield from () if isinstance(found, Lack) else (each for each in found if each.forecast is not None)
 
 
-def _bar(each: MonthCost) -> MonthMoney:
-    ahead = max(float((each.forecast or each.total.usd) - each.total.usd), 0.0)
-    return MonthMoney(stack=each.stack, month=each.month, spent=float(each.total.usd), ahead=ahead)
+def _bar(each: MonthCost) -> Bar:
+    expected = each.total.usd if each.forecast is None else each.forecast
+    of = "" if each.forecast is None else f" of ${expected:,.2f}"
+    return Bar(
+        name=f"{each.stack} {each.month}",
+        part=float(each.total.usd),
+        whole=float(expected),
+        says=f"${each.total.usd:,.2f}{of}",
+    )
 
 
 def _kept(each: MonthCost) -> Words:
@@ -187,7 +196,7 @@ def risks(estate: Estate) -> Section:
     lacks = tuple(each for each in estate.meanings.values() if isinstance(each, Lack))
     head = ("How bad", "Where", "What", "Next")
     says = f"{len(rows)} to look at." if rows else Said("Nothing is found that somebody should look at.", "good")
-    found = (Table(caption="Open risks", head=head, rows=rows),) if rows else ()
+    found = (Table(caption="What was found, the worst first", head=head, rows=rows),) if rows else ()
     return Section(id="risks", title="Open risks", says=says, blocks=(*lacks, *found))
 
 
@@ -240,6 +249,6 @@ def _change(told: Told) -> tuple[Words, ...]:
     tones: dict[Result, Tone] = {Result.DONE: "good", Result.FAILED: "bad"}
     ended = "" if one.result is Result.DONE else f" {one.result.value}"
     commit = f"`{one.commit[:_COMMIT]}`{' and edits' if one.edited else ''}" if one.commit else "none"
-    edit = "not known" if told.edit is None else "; ".join(told.edit) or "no edit"
+    edit = "no earlier file" if told.edit is None else "; ".join(told.edit) or "no edit"
     what = Said(f"{one.verb.value}{ended}: {done or 'nothing changed'}", tones.get(one.result, "warning"))
     return f"{one.began:%Y-%m-%d %H:%M}", one.stack, one.by, commit, what, edit
