@@ -30,8 +30,8 @@ from infra.operations.ports import SILENT, CloudName, Teller
 from infra.operations.session import open_cloud
 from infra.operations.stacks.stack_file import known_stacks, stack_file
 from infra.operations.workspace import workspace
-from infra.pages.health import results_page
 from infra.pages.badge import Tone, badge
+from infra.pages.health import results_page
 from infra.results import cache, markdown
 from infra.results.bench import Figures, figures
 from infra.results.board import Board, board

@@ -5,6 +5,7 @@ Each chart is drawn at two widths; the page shows the one that fits, so that let
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -152,17 +153,14 @@ def bars(rows: Sequence[Bar], form: str) -> Callable[[int], alt.TopLevelMixin]:
     def draw(width: int) -> alt.TopLevelMixin:
         wide = width == WIDE
         names = alt.Axis(
-            labelExpr=f"{[each.name for each in rows]}[datum.value]", minExtent=extent, labelLimit=extent + 40,
+            labelExpr=f"{json.dumps([each.name for each in rows])}[datum.value]", minExtent=extent, labelLimit=extent + 40,
             ticks=False, domain=False,
         )  # fmt: skip
         y = alt.Y("row:O", title=None, axis=names if wide else None)
-        size = {
-            "width": width + _AXIS - (extent if wide else 0),
-            "height": (_BAR if wide else _TALL) * max(len(rows), 1),
-        }
-        base: Any = alt.Chart(alt.Data(values=values), **size).encode(y=y)
+        plot, row = (width + _AXIS - extent, _BAR) if wide else (width + _AXIS, _TALL)
+        base: Any = alt.Chart(alt.Data(values=values), width=plot, height=row * max(len(rows), 1)).encode(y=y)
         scale = alt.Scale(domain=[0, most * (_BESIDE if wide else 1)])
-        axis = alt.Axis(tickCount=5 if wide else 3, format=form)
+        axis = alt.Axis(tickCount=5 if wide else 3, format=form, grid=wide)
         colour = alt.Color(
             "kind:N",
             scale=alt.Scale(domain=kinds, range=list(LIGHT.series[: len(kinds)])),
@@ -180,7 +178,7 @@ def bars(rows: Sequence[Bar], form: str) -> Callable[[int], alt.TopLevelMixin]:
             said = base.mark_text(align="left", dx=6, **text).encode(x=alt.X("whole:Q", scale=scale), text="says:N")
             return alt.layer(*layers, said)
         above = base.mark_text(align="left", dy=-9, **text).encode(x=alt.value(0), text="name:N")
-        said = base.mark_text(align="right", dy=-9, **text).encode(x=alt.value(width + _AXIS), text="says:N")
+        said = base.mark_text(align="right", dy=-9, **text).encode(x=alt.value(plot), text="says:N")
         return alt.layer(*layers, above, said)
 
     return draw

@@ -36,12 +36,12 @@ def outline(board: Board, *, linked: bool = True) -> tuple[Block, ...]:
 
 
 def outlined(board: Board) -> tuple[Block, ...]:
-    """An outline with what to look at, and the durations of those suites first that something is found of."""
+    """An outline with what to look at, and the durations of suites that something is found of."""
     found = tuple((suite.suite, *row) for suite in board.suites for row in _findings(suite))
     head = ("Suite", "What", "Where", "Found", "Next")
     tables = (Table(caption="What to look at", head=head, rows=found),) if found else ()
-    shown = sorted(board.suites, key=lambda each: not each.findings)[:_DRAWN]
-    drawn = tuple(_durations(each, f"{each.suite}: duration") for each in shown if each.points)
+    shown = [each for each in board.suites if each.findings and each.points][:_DRAWN]
+    drawn = tuple(_durations(each, f"{each.suite}: duration, with what is usual") for each in shown)
     return (*outline(board, linked=False), *tables, *drawn)
 
 

@@ -8,7 +8,7 @@ escaped here, and the page's policy lets no script run but that of the kit, whic
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from html import escape
@@ -23,6 +23,8 @@ from infra.pages.theme import dark_rules, variables
 Tone = Literal["", "good", "warning", "bad", "muted"]
 _STACKED: Final = 3
 """Columns that fit side by side on a telephone; the rows of a table with more stand below one another there."""
+_SHORT: Final = 24
+"""Characters of a text that is not broken where there is room for the table."""
 _HERE: Final = Path(__file__).parent
 _STYLE: Final = (_HERE / "kit.css").read_text(encoding="utf-8")
 _SCRIPT: Final = (_HERE / "kit.js").read_text(encoding="utf-8")
@@ -201,7 +203,7 @@ def _card(card: Card) -> str:
 
 
 def _table(table: Table) -> str:
-    stacked = " stacked" if len(table.head) > _STACKED else ""
+    stacked = " stacked" if _is_wide(table) else ""
     caption = f"<caption{'' if table.strong else ' class=quiet'}>{_rich(table.caption)}</caption>"
     head = "".join(_cell("th", table, at, each) for at, each in enumerate(table.head))
     body = "".join(_row(table, each) for each in table.rows)
@@ -214,12 +216,23 @@ def _table(table: Table) -> str:
     )
 
 
+def _is_wide(table: Table) -> bool:
+    """Whether it has no room on a telephone."""
+    beside = len(table.head)
+    return beside > _STACKED or (beside == _STACKED and any(not _is_short(each) for row in table.rows for each in row))
+
+
+def _is_short(words: Words) -> bool:
+    return len(words if isinstance(words, str) else words.text) <= _SHORT
+
+
 def _row(table: Table, cells: Iterable[Words]) -> str:
     return f'<tr role="row">{"".join(_cell("td", table, at, each) for at, each in enumerate(cells))}</tr>'
 
 
 def _cell(tag: str, table: Table, at: int, words: Words) -> str:
-    kind = ' class="number"' if at in table.numbers else ""
+    name = "number" if at in table.numbers else "short" if _is_short(words) else ""
+    kind = f' class="{name}"' if name else ""
     if tag == "th":
         return f'<th scope="col" role="columnheader"{kind}>{_rich(str(words))}</th>'
     return f'<td role="cell" data-label="{_quoted(table.head[at])}"{kind}>{_said(words)}</td>'
@@ -246,9 +259,3 @@ def _text(text: str) -> str:
 
 def _quoted(text: str) -> str:
     return escape(visible(without_secrets(text.replace("`", ""))), quote=True)
-
-
-def lacks(sections: Iterable[Section]) -> Iterator[str]:
-    """All that is not known, section by section."""
-    for each in sections:
-        yield from each.lacks

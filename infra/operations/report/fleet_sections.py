@@ -53,7 +53,13 @@ def queues(estate: Estate) -> Section:
         for fleet in fleets for pool in fleet.pools if pool.queue.waiting != 0
     )  # fmt: skip
     head = ("Stack", "Pool", "Jobs that wait", "Longest", "Why not known")
-    waits = Table(caption="Jobs of workflows", head=head, rows=rows, numbers=frozenset((2,)))
+    shown = slice(None) if any(row[-1] != "-" for row in rows) else slice(-1)
+    waits = Table(
+        caption="Jobs of workflows",
+        head=head[shown],
+        rows=tuple(row[shown] for row in rows),
+        numbers=frozenset((2,)),
+    )
     lost = [
         (each.repository, each.job, ", ".join(each.labels), str(each.waiting), each.why)
         for fleet in fleets
@@ -68,7 +74,7 @@ def queues(estate: Estate) -> Section:
     return Section(
         id="queues",
         title="Queues and waits",
-        says=f"{waiting(estate)} wait for a runner." if fleets else "",
+        says=f"{waiting(estate)} for a runner." if fleets else "",
         blocks=(
             *((found,) if isinstance(found, Lack) else ()),
             *((waits,) if rows else ()),
@@ -80,16 +86,17 @@ def queues(estate: Estate) -> Section:
 
 
 def waiting(estate: Estate) -> str:
-    """`3 jobs`, those that no pool takes with them."""
+    """`3 jobs wait`, those that no pool takes with them."""
     fleets = () if isinstance(estate.statuses, Lack) else estate.statuses
     pools = sum(pool.queue.waiting or 0 for each in fleets for pool in each.pools)
     count = pools + sum(jobs.waiting for each in fleets for jobs in each.unserved)
-    return "1 job" if count == 1 else f"{count} jobs"
+    return "1 job waits" if count == 1 else f"{count} jobs wait"
 
 
 def _works(estate: Estate) -> Iterator[Block]:
-    """Queues of clusters, Dask classes and groups: a row each, with all that is said of it."""
-    rows = [_work_row(list(work_shown(each))) for each in estate.works if not isinstance(each, Lack)]
+    """Queues of clusters, and the Dask classes and groups that have an image: a row each, with all that is said."""
+    known = [each for each in estate.works if not isinstance(each, Lack)]
+    rows = [_work_row(list(work_shown(each))) for each in known if each.seen is not None or each.kind == "queue"]
     if rows:
         head = ("What", "How it stands", "More")
         yield Table(caption="Queues and work of clusters", head=head, rows=tuple(rows))

@@ -108,7 +108,7 @@ def _overview(estate: Estate) -> Section:
         Card(title="Chips that stand", said=Said(f"{standing:,} of {declared:,}"), link="capacity"),
         Card(title="Spent this month", said=Said(work_sections.spent(estate)), link="money",
              more=(f"{work_sections.forecast(estate)} by its end",)),
-        Card(title="Jobs that wait", said=Said(fleet_sections.waiting(estate)), link="queues"),
+        Card(title="Queues", said=Said(fleet_sections.waiting(estate)), link="queues"),
         Card(title="Open risks", link="risks",
              said=Said(str(len(risks)) if risks else "none", "bad" if stops else "warning" if risks else "good")),
     )  # fmt: skip

@@ -201,33 +201,31 @@ def risks(estate: Estate) -> Section:
 
 
 def open_risks(estate: Estate) -> Iterator[tuple[Words, ...]]:
-    """A row each: what stops an apply or is broken first."""
-    found = sorted(_risks(estate), key=lambda row: (row[0] != "bad", row[1:]))
-    names = {"bad": "stops", "warning": "look at it"}
-    for tone, *row in found:
-        yield Said(names[tone], tone), *row
+    """A row each: what stops an apply or does not serve first."""
+    found = sorted(_risks(estate), key=lambda row: (row[0].tone != "bad", row[0].text, *row[1:]))
+    return iter(found)
 
 
-def _risks(estate: Estate) -> Iterator[tuple[Tone, str, str, str]]:
+def _risks(estate: Estate) -> Iterator[tuple[Said, str, str, str]]:
+    look, stops = Said("look at it", "warning"), Said("stops an apply", "bad")
     for stack, meaning in estate.meanings.items():
         if isinstance(meaning, Lack):
             continue
         for finding in meaning.findings:
-            yield "bad" if finding.stops else "warning", f"{stack} {finding.subject}", finding.reason, finding.fix
+            yield stops if finding.stops else look, f"{stack} {finding.subject}", finding.reason, finding.fix
         for risk in meaning.risks:
-            yield "warning", f"{stack} {risk.subject}", risk.says, f"`./tidepool explain {stack}`"
+            yield look, f"{stack} {risk.subject}", risk.says, f"`./tidepool explain {stack}`"
     for fleet in () if isinstance(estate.statuses, Lack) else estate.statuses:
         for title, lines in sections(fleet):
+            how = Said("does not serve", "bad") if title == "Unhealthy" else look
             if title not in _CALM:
-                tone: Tone = "bad" if title == "Unhealthy" else "warning"
-                next_ = f"`./tidepool status {fleet.stack}`"
-                yield from ((tone, fleet.stack, str(each), next_) for each in lines)
+                yield from ((how, fleet.stack, str(each), f"`./tidepool status {fleet.stack}`") for each in lines)
     if not isinstance(estate.workflows, Lack):
         for each in estate.workflows.misfits:
-            yield "bad" if each.stops else "warning", each.subject, each.reason, each.fix
+            yield stops if each.stops else look, each.subject, each.reason, each.fix
     if not isinstance(estate.images, Lack):
         for each in estate.images.warnings:
-            yield "warning", "images", each, "`./tidepool images list`"
+            yield look, "images", each, "`./tidepool images list`"
 
 
 def changes(estate: Estate) -> Section:
