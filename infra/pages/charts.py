@@ -31,7 +31,7 @@ _BESIDE: Final = 1.18
 _NARROW_DAYS: Final = 30
 _STATES: Final = {"passed": LIGHT.good, "flaky": LIGHT.warning, "failed": LIGHT.bad}
 _MARKS: Final = {"passed": "square", "flaky": "triangle-up", "failed": "cross"}
-_COORDINATES: Final = re.compile(r'(\bid="|url\(#|href="#)([A-Za-z][\w-]*)')
+_INNER_NAMES: Final = re.compile(r'(\bid="|url\(#|href="#)([A-Za-z][\w-]*)')
 
 
 def both(draw: Callable[[int], alt.TopLevelMixin], key: str) -> str:
@@ -43,9 +43,12 @@ def both(draw: Callable[[int], alt.TopLevelMixin], key: str) -> str:
 
 
 def _svg(chart: alt.TopLevelMixin, key: str) -> str:
+    """The drawing, whose inner names are numbered anew: Vega numbers them through all drawings of a process."""
     spec: dict[str, Any] = {**chart.to_dict(), "config": chart_config()}
-    svg = vl_convert.vegalite_to_svg(spec)
-    return _COORDINATES.sub(rf"\g<1>{key}-\g<2>", svg)
+    names: dict[str, str] = {}
+    return _INNER_NAMES.sub(
+        lambda found: found[1] + names.setdefault(found[2], f"{key}-{len(names)}"), vl_convert.vegalite_to_svg(spec)
+    )
 
 
 def health(board: Board) -> Callable[[int], alt.TopLevelMixin]:
@@ -153,9 +156,12 @@ def bars(rows: Sequence[Bar], form: str) -> Callable[[int], alt.TopLevelMixin]:
     def draw(width: int) -> alt.TopLevelMixin:
         wide = width == WIDE
         names = alt.Axis(
-            labelExpr=f"{json.dumps([each.name for each in rows])}[datum.value]", minExtent=extent, labelLimit=extent + 40,
-            ticks=False, domain=False,
-        )  # fmt: skip
+            labelExpr=f"{json.dumps([each.name for each in rows])}[datum.value]",
+            minExtent=extent,
+            labelLimit=extent + 40,
+            ticks=False,
+            domain=False,
+        )
         y = alt.Y("row:O", title=None, axis=names if wide else None)
         plot, row = (width + _AXIS - extent, _BAR) if wide else (width + _AXIS, _TALL)
         base: Any = alt.Chart(alt.Data(values=values), width=plot, height=row * max(len(rows), 1)).encode(y=y)

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from infra.pages.health import page
+from infra.pages.health import results_page
 from infra.results.board import board
 from tests.pages.sample_results import NOW, QUARANTINE, sample_runs
 
@@ -29,7 +29,7 @@ def main() -> None:
     FOLDER.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         shown = Path(folder) / "results.html"
-        shown.write_text(page(board(sample_runs(), QUARANTINE, NOW)), encoding="utf-8")
+        shown.write_text(results_page(board(sample_runs(), QUARANTINE, NOW)), encoding="utf-8")
         for name, (width, height, settings) in SIZES.items():
             _take(browser, shown, FOLDER / name, width, height, settings, Path(folder) / "profile")
             sys.stdout.write(f"wrote {FOLDER / name}\n")

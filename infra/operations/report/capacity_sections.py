@@ -17,6 +17,7 @@ from infra.operations.stacks.pools import PoolState
 from infra.pages.calendar import calendar_chart, steady, week_title, week_words
 from infra.pages.charts import Bar, bars
 from infra.pages.kit import Block, Drawing, Folded, Lack, Said, Section, Table, Tone, Words
+from infra.preview.sentences import plural
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +69,8 @@ def capacity(estate: Estate) -> Section:
         draw=bars(drawn, "d"),
     )
     lacks = (*estate.unread, *(each for each in estate.pools.values() if isinstance(each, Lack)))
-    found = (drawing, table) if rows else ()
+    nothing = Lack("No stack declares a pool or slices; `./tidepool init` writes the files of a lab.")
+    found = (drawing, table) if rows else () if lacks else (nothing,)
     return Section(id="capacity", title="Capacity", says=_capacity_words(shown), blocks=(*lacks, *found))
 
 
@@ -91,7 +93,8 @@ def chips_of(estate: Estate) -> list[ZoneChips]:
 def _capacity_words(places: list[ZoneChips]) -> str:
     standing, declared = total(places)
     regions = {region_of(each.zone) for each in places}
-    where = f"in {len({each.zone for each in places})} zones of {len(regions)} regions"
+    zones = plural(len({each.zone for each in places}), "zone")
+    where = f"in {zones} of {plural(len(regions), 'region')}"
     return f"{standing:,} of {declared:,} chips stand, {where}." if places else ""
 
 

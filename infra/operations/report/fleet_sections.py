@@ -74,7 +74,7 @@ def queues(estate: Estate) -> Section:
     return Section(
         id="queues",
         title="Queues and waits",
-        says=f"{waiting(estate)} for a runner." if fleets else "",
+        says=f"{waiting(estate)} for a runner." if waiting(estate) != "?" else "",
         blocks=(
             *((found,) if isinstance(found, Lack) else ()),
             *((waits,) if rows else ()),
@@ -86,8 +86,10 @@ def queues(estate: Estate) -> Section:
 
 
 def waiting(estate: Estate) -> str:
-    """`3 jobs wait`, those that no pool takes with them."""
-    fleets = () if isinstance(estate.statuses, Lack) else estate.statuses
+    """`3 jobs wait`, those that no pool takes with them; a question mark where a queue is not known."""
+    fleets = estate.statuses
+    if isinstance(fleets, Lack) or any(pool.queue.waiting is None for each in fleets for pool in each.pools):
+        return "?"
     pools = sum(pool.queue.waiting or 0 for each in fleets for pool in each.pools)
     count = pools + sum(jobs.waiting for each in fleets for jobs in each.unserved)
     return "1 job waits" if count == 1 else f"{count} jobs wait"

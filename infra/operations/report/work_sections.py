@@ -6,6 +6,7 @@ Pure: equal estates, equal sections. Words are those of the commands that tell t
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Final
 
 from infra.fleet.history import Result
@@ -102,7 +103,11 @@ def costs(estate: Estate) -> Section:
     lacks = tuple(each for each in estate.money.values() if isinstance(each, Lack))
     months = [each for found in estate.money.values() if not isinstance(found, Lack) for each in found]
     if not months:
-        return Section(id="money", title="Money", blocks=lacks or (Lack("No stack is there to cost anything yet."),))
+        return Section(
+            id="money",
+            title="Money",
+            blocks=lacks or (Lack("No stack is there to cost anything yet; `./tidepool init` writes one."),),
+        )
     drawn = [_bar(each) for each in months]
     drawing = Drawing(
         title="By stack and month",
@@ -143,17 +148,23 @@ def costs(estate: Estate) -> Section:
 
 
 def spent(estate: Estate) -> str:
-    """Of this month, all stacks together."""
-    return f"${sum((each.total.usd for each in _now(estate)), start=0):,.2f}"
+    """This month, all stacks together; a question mark where that of one is not known."""
+    found = _now(estate)
+    return "?" if found is None else f"${sum((each.total.usd for each in found), start=Decimal(0)):,.2f}"
 
 
 def forecast(estate: Estate) -> str:
-    return f"${sum((each.forecast or 0 for each in _now(estate)), start=0):,.0f}"
+    """The same to the month's end."""
+    found = _now(estate)
+    return "?" if found is None else f"${sum((each.forecast or Decimal(0) for each in found), start=Decimal(0)):,.0f}"
 
 
-def _now(estate: Estate) -> Iterator[MonthCost]:
-    for found in estate.money.values():
-        yield from () if isinstance(found, Lack) else (each for each in found if each.forecast is not None)
+def _now(estate: Estate) -> list[MonthCost] | None:
+    every = list(estate.money.values())
+    known = [found for found in every if not isinstance(found, Lack)]
+    if len(known) < len(every):
+        return None
+    return [each for found in known for each in found if each.forecast is not None]
 
 
 def _bar(each: MonthCost) -> Bar:
@@ -195,9 +206,17 @@ def risks(estate: Estate) -> Section:
     rows = tuple(open_risks(estate))
     lacks = tuple(each for each in estate.meanings.values() if isinstance(each, Lack))
     head = ("How bad", "Where", "What", "Next")
-    says = f"{len(rows)} to look at." if rows else Said("Nothing is found that somebody should look at.", "good")
+    silent = " Not every source answered: the sections below say which." if not all_asked(estate) else ""
+    none = Said(f"Nothing is found that somebody should look at.{silent}", "warning" if silent else "good")
+    says = f"{len(rows)} to look at.{silent}" if rows else none
     found = (Table(caption="What was found, the worst first", head=head, rows=rows),) if rows else ()
     return Section(id="risks", title="Open risks", says=says, blocks=(*lacks, *found))
+
+
+def all_asked(estate: Estate) -> bool:
+    """Whether every source of risks answered."""
+    sources = (*estate.meanings.values(), estate.statuses, estate.workflows, estate.images, *estate.unread)
+    return not any(isinstance(each, Lack) for each in sources)
 
 
 def open_risks(estate: Estate) -> Iterator[tuple[Words, ...]]:
