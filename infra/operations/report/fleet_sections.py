@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from infra.fleet.status.shape import FleetStatus
-from infra.operations import jobs
 from infra.operations.fleet.status_words import headline, status_shown
+from infra.operations.jobs_words import state_row
 from infra.operations.report.blocks import blocks
 from infra.operations.report.estate import Estate
 from infra.operations.stacks.work_words import work_shown
@@ -120,5 +120,5 @@ def _jobs(estate: Estate) -> Iterator[Block]:
         yield Lack("No training job is known; `./tidepool jobs submit` begins one.")
     else:
         head = ("Job", "State", "Slices", "Queue", "Interrupted", "Failures", "Made")
-        rows = tuple(jobs.state_row(each) for each in estate.jobs)
+        rows = tuple(state_row(each) for each in estate.jobs)
         yield Table(caption="Training jobs", head=head, rows=rows, numbers=frozenset((4, 5)))
