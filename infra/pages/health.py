@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from infra.pages import charts
-from infra.pages.kit import Block, Card, Cards, Drawing, Lack, Lines, Said, Section, Table, anchor, page
+from infra.pages.kit import Block, Card, Cards, Drawing, Lack, Said, Section, Table, anchor, page
 from infra.pages.theme import LIGHT
 from infra.results.board import Board, Sample, SuiteBoard
 from infra.results.lines import duration, headline
@@ -55,12 +55,11 @@ def _card(suite: SuiteBoard, *, linked: bool) -> Card:
 
 def _suite(suite: SuiteBoard) -> Section:
     report = suite.report
-    says = f"{headline(report)}. Commit `{report.run.commit[:12]}`."
+    says = Said(f"{headline(report)}. Commit `{report.run.commit[:12]}`.", _state(suite).tone)
     return Section(id=_anchor(suite), title=suite.suite, says=says, blocks=tuple(_blocks(suite)))
 
 
 def _blocks(suite: SuiteBoard) -> Iterator[Block]:
-    yield Lines(lines=(_state(suite),))
     if suite.findings:
         head = ("What", "Where", "Found", "Next")
         yield Table(caption="What to look at", head=head, rows=tuple(_findings(suite)))

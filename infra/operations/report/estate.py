@@ -33,7 +33,7 @@ from infra.operations.ports import SILENT, Teller
 from infra.operations.results import STORE, open_results, read_board
 from infra.operations.session import CloudSession, open_cloud
 from infra.operations.stacks.calendar import calendar
-from infra.operations.stacks.explain import explain_working_tree
+from infra.operations.stacks.explain import explain_edit, explain_working_tree, read_facts
 from infra.operations.stacks.history import Told, history, told
 from infra.operations.stacks.pools import PoolState, pools_now
 from infra.operations.stacks.stack_file import declared, known_stacks
@@ -73,7 +73,7 @@ class Estate:
     """What is known of every stack. cloud: where it was looked at, in words.
 
     stacks: those whose files can be read. limits: each once, whichever stacks declare it. meanings: of what the working
-    tree says otherwise than the last commit, with all that rules find.
+    tree says otherwise than the last commit, with all that rules find; None of a stack that is not there.
     """
 
     made: datetime
@@ -90,7 +90,7 @@ class Estate:
     jobs: Asked[tuple[JobState, ...]]
     money: Mapping[str, Asked[tuple[MonthCost, ...]]]
     board: Asked[Board]
-    meanings: Mapping[str, Asked[Meaning]]
+    meanings: Mapping[str, Asked[Meaning | None]]
     changes: Mapping[str, Asked[tuple[Told, ...]]]
 
 
@@ -216,11 +216,10 @@ def _board(to: _Asking) -> Board:
         return read_board(place, to.now)
 
 
-def _meaning(stack: str) -> Meaning:
-    found = explain_working_tree(stack, None, None)
-    if found is None:
-        raise Failure("there is no commit to compare the stack file with; `git commit` makes one")
-    return found
+def _meaning(stack: str) -> Meaning | None:
+    """Where there is no commit, of the file beside itself: no edit, and what rules find."""
+    path = workspace().root / "stacks" / f"Pulumi.{stack}.yaml"
+    return explain_working_tree(stack, None, None) or explain_edit(stack, str(path), None, read_facts(None))
 
 
 def _changes(to: _Asking, config: StackConfig) -> Asked[tuple[Told, ...]]:

@@ -109,7 +109,7 @@ def _overview(estate: Estate) -> Section:
     cards = (
         Card(title="Chips that stand", said=Said("?" if unknown else f"{standing:,} of {declared:,}"), link="capacity"),
         Card(title="Spent this month", said=Said(work_sections.spent(estate)), link="money",
-             more=(f"{work_sections.forecast(estate)} by its end",)),
+             more=(work_sections.forecast(estate),)),
         Card(title="Queues", said=Said(fleet_sections.waiting(estate)), link="queues"),
         Card(title="Open risks", link="risks",
              said=Said(str(len(risks)) if risks else "none", "bad" if stops else calm)),

@@ -148,23 +148,21 @@ def costs(estate: Estate) -> Section:
 
 
 def spent(estate: Estate) -> str:
-    """This month, all stacks together; a question mark where that of one is not known."""
-    found = _now(estate)
-    return "?" if found is None else f"${sum((each.total.usd for each in found), start=Decimal(0)):,.2f}"
+    """This month, of all stacks of which it is known; a question mark where it is of none."""
+    found = list(_now(estate))
+    return f"${sum((each.total.usd for each in found), start=Decimal(0)):,.2f}" if found else "?"
 
 
 def forecast(estate: Estate) -> str:
-    """The same to the month's end."""
-    found = _now(estate)
-    return "?" if found is None else f"${sum((each.forecast or Decimal(0) for each in found), start=Decimal(0)):,.0f}"
+    """The same to the month's end, and whose money is not in it."""
+    said = f"${sum((each.forecast or Decimal(0) for each in _now(estate)), start=Decimal(0)):,.0f} by its end"
+    silent = [stack for stack, found in estate.money.items() if isinstance(found, Lack)]
+    return f"{said}, without {', '.join(silent)}" if silent else said
 
 
-def _now(estate: Estate) -> list[MonthCost] | None:
-    every = list(estate.money.values())
-    known = [found for found in every if not isinstance(found, Lack)]
-    if len(known) < len(every):
-        return None
-    return [each for found in known for each in found if each.forecast is not None]
+def _now(estate: Estate) -> Iterator[MonthCost]:
+    for found in estate.money.values():
+        yield from () if isinstance(found, Lack) else (each for each in found if each.forecast is not None)
 
 
 def _bar(each: MonthCost) -> Bar:
@@ -228,7 +226,7 @@ def open_risks(estate: Estate) -> Iterator[tuple[Words, ...]]:
 def _risks(estate: Estate) -> Iterator[tuple[Said, str, str, str]]:
     look, stops = Said("look at it", "warning"), Said("stops an apply", "bad")
     for stack, meaning in estate.meanings.items():
-        if isinstance(meaning, Lack):
+        if meaning is None or isinstance(meaning, Lack):
             continue
         for finding in meaning.findings:
             yield stops if finding.stops else look, f"{stack} {finding.subject}", finding.reason, finding.fix
