@@ -6,6 +6,7 @@ Owns what is said of suites. Does not own charts (`charts`), nor what is known (
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from infra.pages import charts
 from infra.pages.kit import Block, Card, Cards, Drawing, Lack, Said, Section, Table, anchor, page
@@ -16,6 +17,8 @@ from infra.results.lines import duration, headline
 _NOTHING = "No results are kept yet. `./tidepool results publish` keeps the first."
 _DRAWN = 4
 """Suites whose durations an outline draws."""
+_DAYS, _POINTS = 60, 120
+"""The latest days and runs that an outline draws, so that it stays small however long results are kept."""
 
 
 def results_page(board: Board) -> str:
@@ -36,7 +39,9 @@ def outline(board: Board, *, linked: bool = True) -> tuple[Block, ...]:
 
 
 def outlined(board: Board) -> tuple[Block, ...]:
-    """An outline with what to look at, and the durations of suites that something is found of."""
+    """An outline of the latest days with what to look at, and the durations of suites that something is found of."""
+    lately = (replace(each, days=each.days[-_DAYS:], points=each.points[-_POINTS:]) for each in board.suites)
+    board = replace(board, suites=tuple(lately))
     found = tuple((suite.suite, *row) for suite in board.suites for row in _findings(suite))
     head = ("Suite", "What", "Where", "Found", "Next")
     tables = (Table(caption="What to look at", head=head, rows=found),) if found else ()

@@ -6,20 +6,25 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
+from decimal import Decimal
 from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
 
 from infra.model.errors import ConfigError, OutsideError, Problem
+from infra.model.usage import Line
 from infra.operations.errors import Failure, Interruption
 from infra.operations.report.estate import Estate, asked
 from infra.operations.report.site import Site, drawn, sections, serve
 from infra.pages import charts
 from infra.pages.kit import Block, Cards, Drawing, Folded, Lack, Said, Section, Table, Words
-from tests.operations.estates import estate, nothing
+from infra.results.board import board
+from tests.operations.estates import NOW, estate, month, nothing
 from tests.pages.html_seen import Seen, assert_sound
+from tests.pages.sample_results import sample_runs
 
 PARTS = (
     "overview", "risks", "capacity", "limits", "calendar", "status", "queues", "workflows", "images", "results",
@@ -65,6 +70,17 @@ def test_the_page_is_sound_html_below_two_megabytes_with_every_section(shown: st
     assert [each["id"] for each in seen.of("section")] == list(PARTS)
     assert len(shown.encode()) < 2_000_000
     assert "Stacks ci, on the local cloud. Made 23 November 2026, 06:00 UTC." in seen.said
+
+
+@pytest.mark.heavy
+def test_a_large_lab_stays_below_two_megabytes() -> None:
+    """Thirty suites of 75 nights, and five thousand runs that cost money in each of three months."""
+    nights = sample_runs()["slow"]
+    runs = {f"suite-{at}": nights for at in range(30)}
+    line = Line(key="20261123-0123", vms=1, seconds=Decimal(300), usd=Decimal("0.05"))
+    costs = tuple(replace(month(f"2026-{at}"), runs=(line,) * 5_000) for at in (9, 10, 11))
+    found = estate(board=board(runs, (), NOW), money={"ci": costs})
+    assert len(drawn(found, sections(found)).encode()) < 2_000_000
 
 
 def test_equal_estates_make_equal_bytes(shown: str) -> None:

@@ -26,6 +26,8 @@ from infra.preview.words import WORDS
 
 _CALM: Final = ("Controller", "Rollouts", "Not ours, left alone", "Drained", "Stack file")
 """Parts of a status that are no risk: what goes its way, and what an `up` is for."""
+_SHOWN: Final = 15
+"""Pools, suites and runs of a month on which money was spent."""
 _COMMIT: Final = 10
 """Hexadecimal digits of a commit."""
 
@@ -125,10 +127,10 @@ def costs(estate: Estate) -> Section:
         (each.stack, each.month, kind, line.key, str(line.vms), f"{line.rounded_hours:,.2f}", f"${line.rounded:,.4f}")
         for each in months
         for kind, found in (("pool", each.pools), ("suite", each.suites), ("run", each.runs))
-        for line in found
+        for line in found[:_SHOWN]
     )
     spent_on = Table(
-        caption="By pool, suite and run",
+        caption=f"By pool, suite and run, the dearest {_SHOWN} of each; `./tidepool cost --json` has all",
         head=("Stack", "Month", "Of", "Name", "VMs", "Hours", "Cost"),
         rows=lines,
         numbers=frozenset((4, 5, 6)),
