@@ -32,6 +32,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "output": Entry("infra.cli.stacks", "Print a stack's outputs."),
         "manifest": Entry("infra.cli.status", "Show the desired fleet in the fleet bucket."),
         "status": Entry("infra.cli.status", "Say how pools, VMs, runners and queues stand."),
+        "report": Entry("infra.cli.report", "Write what is known of the whole estate as one page."),
         "why": Entry("infra.cli.status", "Show one VM's timeline: made, booted, registered, jobs, healed."),
         "reconcile": Entry("infra.cli.reconcile", "Bring the fleet to what its manifest says."),
         "drain": Entry("infra.cli.steer", "Keep a pool or a VM from new jobs, and wait for those that run."),

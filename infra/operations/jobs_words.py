@@ -16,7 +16,7 @@ _TONES: Final[Mapping[str, Tone]] = {
 def jobs_lines(states: Sequence[JobState]) -> list[str]:
     """A table of jobs."""
     titles = ("NAME", "STATE", "SLICES", "QUEUE", "INTERRUPTED", "FAILED", "CREATED")
-    return columns(titles, [_row(each) for each in states]) or ["no jobs"]
+    return columns(titles, [state_row(each) for each in states]) or ["no jobs"]
 
 
 def job_shown(state: JobState, more: str = "") -> list[Shown]:
@@ -31,7 +31,7 @@ def job_shown(state: JobState, more: str = "") -> list[Shown]:
     ]
 
 
-def _row(state: JobState) -> tuple[str, ...]:
+def state_row(state: JobState) -> tuple[str, ...]:
     """A job in a table: name, state, slices, queue, interruptions, failures, when it was made."""
     stands = state.outcome or state.phase
     if state.waiting is not None and state.waiting.place is not None:

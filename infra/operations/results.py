@@ -29,7 +29,7 @@ from infra.operations.workspace import workspace
 from infra.pages.badge import Tone, badge
 from infra.results import cache, markdown
 from infra.results.bench import Figures, figures
-from infra.results.board import board
+from infra.results.board import Board, board
 from infra.results.flaky import Quarantined
 from infra.results.intake import MOST_BYTES, joined, joined_timing, read_coverage, read_junit, read_timing
 from infra.results.judge import Kind, Report, judge
@@ -234,16 +234,20 @@ def vm_time(path: Path) -> dict[str, Any]:
         raise ResultsError(f"{path.name} is not what `run-on --json` prints") from None
 
 
+def read_board(place: ResultsPlace, now: datetime, *, main: str = "main") -> Board:
+    """What is known of every suite."""
+    runs = {suite: place.store.runs(suite) for suite in place.store.suites()}
+    return board(runs, place.quarantine, now, main=main)
+
+
 def write_page(place: ResultsPlace, out: Path | None, *, main: str = "main") -> Path:
     """All results as one page."""
-    now = datetime.now(UTC)
-    runs = {suite: place.store.runs(suite) for suite in place.store.suites()}
     path = (out or workspace().home / "results.html").absolute()
     path.parent.mkdir(parents=True, exist_ok=True)
     # What draws charts is loaded where a page is drawn: jobs that keep results do without.
-    from infra.pages import health
+    from infra.pages.health import results_page
 
-    path.write_text(health.page(board(runs, place.quarantine, now, main=main)), encoding="utf-8")
+    path.write_text(results_page(read_board(place, datetime.now(UTC), main=main)), encoding="utf-8")
     return path
 
 

@@ -6,34 +6,63 @@ Chips are on a square-root scale, so that one chip of a night can be seen below 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, cast
 
 import altair as alt
 import vl_convert
 
-from infra.model.week import Week
+from infra.model.week import ChipHour, Week
 from infra.pages.theme import LIGHT, adaptive, chart_config
 
-_WIDTH, _HEIGHT, _MONEY = 860, 88, 96
+_WIDTH, _HEIGHT, _LOW, _MONEY = 860, 88, 46, 96
+_SMALL = 400
 
 
 def calendar_svg(week: Week) -> str:
     """The week as one SVG, light and dark."""
+    title = alt.Title(week_title(week), subtitle=week_words(week), offset=14)
+    chart = alt.vconcat(*_panels(week, _WIDTH, _HEIGHT), spacing=22, title=title, padding=16)
+    return adaptive(vl_convert.vegalite_to_svg(cast("dict[str, Any]", chart.configure(**chart_config()).to_dict())))
+
+
+def calendar_chart(week: Week) -> Callable[[int], alt.TopLevelMixin]:
+    """The same for a page, which has the title in its text, and what stays as it is in a sentence (`steady`)."""
+    always = {(each.generation, each.zone) for each in steady(week)}
+    changing = tuple(each for each in week.chip_hours if (each.generation, each.zone) not in always)
+    return lambda width: alt.vconcat(*_panels(replace(week, chip_hours=changing), width, _LOW), spacing=14)
+
+
+def steady(week: Week) -> tuple[ChipHour, ...]:
+    """The first hour of each generation and zone whose chips are the same in every hour."""
+    places: dict[tuple[str, str], list[ChipHour]] = defaultdict(list)
+    for each in week.chip_hours:
+        places[each.generation, each.zone].append(each)
+    return tuple(hours[0] for _, hours in sorted(places.items()) if len({each.chips for each in hours}) == 1)
+
+
+def week_title(week: Week) -> str:
     last = week.end - timedelta(minutes=1)
-    title = alt.Title(
-        f"{', '.join(week.stacks)}: {week.begin:%d %b} to {last:%d %b %Y}",
-        subtitle=f"Chips that stand, by the hour (UTC), and ${week.usd:,.2f} by list prices",
-        offset=14,
-    )
+    return f"{', '.join(week.stacks)}: {week.begin:%d %b} to {last:%d %b %Y}"
+
+
+def week_words(week: Week) -> str:
+    return f"Chips that stand, by the hour (UTC), and ${week.usd:,.2f} by list prices"
+
+
+def _panels(week: Week, width: int, height: int) -> list[Any]:
     places = sorted({(each.generation, each.zone) for each in week.chip_hours})
     generations = sorted({generation for generation, _ in places})
-    panels = [_chips(week, *place, LIGHT.series[generations.index(place[0]) % len(LIGHT.series)]) for place in places]
-    chart = alt.vconcat(*panels, _money(week), spacing=22, title=title, padding=16).configure(**chart_config())
-    return adaptive(vl_convert.vegalite_to_svg(cast("dict[str, Any]", chart.to_dict())))
+    return [
+        *(_chips(week, *place, LIGHT.series[generations.index(place[0]) % len(LIGHT.series)], width, height)
+          for place in places),
+        _money(week, width),
+    ]  # fmt: skip
 
 
-def _chips(week: Week, generation: str, zone: str, colour: str) -> Any:
+def _chips(week: Week, generation: str, zone: str, colour: str, width: int, height: int) -> Any:
     own = [each for each in week.chip_hours if (each.generation, each.zone) == (generation, zone)]
     rows = [{"at": _milliseconds(each.at), "chips": each.chips} for each in own]
     rows.append({"at": _milliseconds(week.end), "chips": own[-1].chips})
@@ -45,19 +74,19 @@ def _chips(week: Week, generation: str, zone: str, colour: str) -> Any:
     y = alt.Y("chips:Q", title=None, scale=scale, axis=alt.Axis(values=ticks, format="d", labelOverlap=False))
     # The types of altair's methods promise less than what they give: a layer takes every chart without facets.
     area: Any = alt.Chart(
-        alt.Data(values=rows), width=_WIDTH, height=_HEIGHT, title=_heading(f"{generation} chips in {zone}")
+        alt.Data(values=rows), width=width, height=height, title=_heading(f"{generation} chips in {zone}")
     ).mark_area(interpolate="step-after", color=colour, line={"color": colour, "strokeWidth": 1}, opacity=0.85)
     above: Any = alt.Chart(alt.Data(values=lines)).encode(y=alt.Y("chips:Q", scale=scale))
     return alt.layer(
-        area.encode(x=_days(week), y=y),
+        area.encode(x=_days(week, width), y=y),
         above.mark_rule(color=LIGHT.limit, strokeDash=[6, 4], strokeWidth=1.5),
         above.mark_text(color=LIGHT.limit, align="right", baseline="top", dy=4, fontSize=12).encode(
-            x=alt.value(_WIDTH), text="says:N"
+            x=alt.value(width), text="says:N"
         ),
     )
 
 
-def _money(week: Week) -> Any:
+def _money(week: Week, width: int) -> Any:
     by_day: dict[str, float] = defaultdict(float)
     day = week.begin
     while day < week.end:
@@ -67,25 +96,30 @@ def _money(week: Week) -> Any:
         day += timedelta(days=1)
     rows = [{"at": at, "usd": round(usd, 2), "says": f"${usd:,.2f}"} for at, usd in by_day.items()]
     heading = _heading("US dollars by day")
-    bars: Any = alt.Chart(alt.Data(values=rows), width=_WIDTH, height=_MONEY, title=heading).encode(
-        x=alt.X("utcyearmonthdate(at):O", title=None, axis=alt.Axis(format="%a %d", labelAngle=0)),
+    bars: Any = alt.Chart(alt.Data(values=rows), width=width, height=_MONEY, title=heading).encode(
+        x=alt.X("utcyearmonthdate(at):O", title=None, axis=alt.Axis(format=_day_form(width), labelAngle=0)),
         y=alt.Y("usd:Q", title=None, axis=alt.Axis(tickCount=3, format="$,.2f")),
     )
     return alt.layer(
-        bars.mark_bar(color=LIGHT.accent, opacity=0.85, size=46, cornerRadiusEnd=3),
-        bars.mark_text(color=LIGHT.text, dy=-8, fontSize=12).encode(text="says:N"),
+        bars.mark_bar(color=LIGHT.accent, opacity=0.85, size=min(46, width // 12), cornerRadiusEnd=3),
+        bars.mark_text(color=LIGHT.text, dy=-8, fontSize=12 if width > _SMALL else 9).encode(text="says:N"),
     )
 
 
-def _days(week: Week) -> alt.X:
+def _days(week: Week, width: int) -> alt.X:
     midnights = [_milliseconds(week.begin + timedelta(days=each)) for each in range((week.end - week.begin).days)]
     domain = [_milliseconds(week.begin), _milliseconds(week.end)]
     return alt.X(
         "at:T",
         title=None,
         scale=alt.Scale(type="utc", domain=domain),
-        axis=alt.Axis(format="%a %d", values=midnights, grid=True),
+        axis=alt.Axis(format=_day_form(width), values=midnights, grid=True),
     )
+
+
+def _day_form(width: int) -> str:
+    """`Mon 23`; where seven of them have no room, the day of the month."""
+    return "%a %d" if width > _SMALL else "%d"
 
 
 def _milliseconds(at: datetime) -> int:

@@ -1,12 +1,14 @@
-"""Charts of the page of results, as SVG that stands in a page: drawn by altair, rendered by vl-convert, no network.
+"""Charts of pages, as SVG that stands in a page: drawn by altair, rendered by vl-convert, no network.
 
 Each chart is drawn at two widths; the page shows the one that fits, so that letters stay readable on a telephone.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
@@ -20,10 +22,16 @@ WIDE, NARROW = 820, 300
 """Pixels of the plot, without axes."""
 _HEIGHT: Final = 180
 _ROW: Final = 30
+_BAR, _TALL, _THICK = 26, 42, 16
+"""Pixels of a row with its name beside the bar, of one with the name above, and of the bar."""
+_AXIS, _LETTER = 40, 7
+"""Pixels that other charts have beside the plot, and of a letter in the widest font that a reader may have."""
+_BESIDE: Final = 1.18
+"""How much longer than the longest bar the plot is, for the words behind it."""
 _NARROW_DAYS: Final = 30
 _STATES: Final = {"passed": LIGHT.good, "flaky": LIGHT.warning, "failed": LIGHT.bad}
 _MARKS: Final = {"passed": "square", "flaky": "triangle-up", "failed": "cross"}
-_COORDINATES: Final = re.compile(r'(\bid="|url\(#|href="#)([A-Za-z][\w-]*)')
+_INNER_NAMES: Final = re.compile(r'(\bid="|url\(#|href="#)([A-Za-z][\w-]*)')
 
 
 def both(draw: Callable[[int], alt.TopLevelMixin], key: str) -> str:
@@ -35,9 +43,12 @@ def both(draw: Callable[[int], alt.TopLevelMixin], key: str) -> str:
 
 
 def _svg(chart: alt.TopLevelMixin, key: str) -> str:
+    """The drawing, whose inner names are numbered anew: Vega numbers them through all drawings of a process."""
     spec: dict[str, Any] = {**chart.to_dict(), "config": chart_config()}
-    svg = vl_convert.vegalite_to_svg(spec)
-    return _COORDINATES.sub(rf"\g<1>{key}-\g<2>", svg)
+    names: dict[str, str] = {}
+    return _INNER_NAMES.sub(
+        lambda found: found[1] + names.setdefault(found[2], f"{key}-{len(names)}"), vl_convert.vegalite_to_svg(spec)
+    )
 
 
 def health(board: Board) -> Callable[[int], alt.TopLevelMixin]:
@@ -117,6 +128,64 @@ def over_time(samples: Sequence[Sample], title: str, colour: str, *, bars: bool 
             x=alt.X("at:T", title=None, axis=_time(width)),
             y=alt.Y("value:Q", title=title, scale=alt.Scale(zero=zero or bars), axis=alt.Axis(tickCount=4)),
         )
+
+    return draw
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """One thing of several: full as far as `part`, pale as far as `whole`. says: that in words. kind: by its colour."""
+
+    name: str
+    part: float
+    whole: float
+    says: str
+    kind: str = ""
+
+
+def bars(rows: Sequence[Bar], form: str) -> Callable[[int], alt.TopLevelMixin]:
+    """A bar a row; where there is little room its name stands above it. form: of the axis, as d3 writes numbers."""
+    values = [
+        {"row": at, "name": each.name, "part": each.part, "whole": each.whole, "says": each.says, "kind": each.kind}
+        for at, each in enumerate(rows)
+    ]
+    kinds = sorted({each.kind for each in rows})
+    most = max((max(each.part, each.whole) for each in rows), default=0) or 1
+    extent = _LETTER * max((len(each.name) for each in rows), default=0)
+
+    def draw(width: int) -> alt.TopLevelMixin:
+        wide = width == WIDE
+        names = alt.Axis(
+            labelExpr=f"{json.dumps([each.name for each in rows])}[datum.value]",
+            minExtent=extent,
+            labelLimit=extent + 40,
+            ticks=False,
+            domain=False,
+        )
+        y = alt.Y("row:O", title=None, axis=names if wide else None)
+        plot, row = (width + _AXIS - extent, _BAR) if wide else (width + _AXIS, _TALL)
+        base: Any = alt.Chart(alt.Data(values=values), width=plot, height=row * max(len(rows), 1)).encode(y=y)
+        scale = alt.Scale(domain=[0, most * (_BESIDE if wide else 1)])
+        axis = alt.Axis(tickCount=5 if wide else 3, format=form, grid=wide)
+        colour = alt.Color(
+            "kind:N",
+            scale=alt.Scale(domain=kinds, range=list(LIGHT.series[: len(kinds)])),
+            legend=alt.Legend(title=None, orient="top"),
+        )
+        below = 0 if wide else 8
+        pale = base.mark_bar(size=_THICK, color=LIGHT.line, yOffset=below)
+        full = base.mark_bar(size=_THICK, color=LIGHT.accent, yOffset=below)
+        layers = [
+            pale.encode(x=alt.X("whole:Q", title=None, scale=scale, axis=axis)),
+            full.encode(x=alt.X("part:Q", scale=scale), **({"color": colour} if any(kinds) else {})),
+        ]
+        text = {"color": LIGHT.text, "fontSize": 12}
+        if wide:
+            said = base.mark_text(align="left", dx=6, **text).encode(x=alt.X("whole:Q", scale=scale), text="says:N")
+            return alt.layer(*layers, said)
+        above = base.mark_text(align="left", dy=-9, **text).encode(x=alt.value(0), text="name:N")
+        said = base.mark_text(align="right", dy=-9, **text).encode(x=alt.value(plot), text="says:N")
+        return alt.layer(*layers, above, said)
 
     return draw
 

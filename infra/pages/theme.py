@@ -7,6 +7,7 @@ a viewer that knows no CSS shows the light one. Contrasts are those that `tests/
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -84,16 +85,26 @@ DARK = Palette(
 
 
 def variables() -> str:
-    """CSS: the palette as `--background`, `--series-1` and so on, light, and dark where the reader's machine is."""
-    light, dark = (f":root{{{_declared(palette)}}}" for palette in (LIGHT, DARK))
-    return f":root{{color-scheme:light dark}}{light}@media(prefers-color-scheme:dark){{{dark}}}"
+    """CSS: the palette as `--background`, `--series-1` and so on: light, dark where the reader's machine is, and the
+    other where a page's root says so by `data-theme`. Printed, a page is light."""
+    light, dark = (_declared(palette) for palette in (LIGHT, DARK))
+    return f":root{{color-scheme:light;{light}}}" + _where_dark(lambda root: f"{root}{{color-scheme:dark;{dark}}}")
 
 
 def dark_rules() -> str:
-    """CSS: what makes a chart that stands in a page, or alone, dark where the reader's machine is."""
+    """CSS: what makes a chart that stands in a page, or alone, dark where `variables` does so of the page."""
     pairs = [(getattr(LIGHT, each.name), getattr(DARK, each.name)) for each in fields(Palette)]
-    rules = (f'svg [{what}="{light}"]{{{what}:{dark}}}' for light, dark in pairs for what in ("fill", "stroke"))
-    return f"@media(prefers-color-scheme:dark){{{''.join(rules)}}}"
+    return _where_dark(
+        lambda root: "".join(
+            f'{root} [{what}="{light}"]{{{what}:{dark}}}' for light, dark in pairs for what in ("fill", "stroke")
+        )
+    )
+
+
+def _where_dark(rules: Callable[[str], str]) -> str:
+    """Rules below the root, where the reader's machine is dark and where the page was made so."""
+    machine, chosen = rules(":root:not([data-theme=light])"), rules(":root[data-theme=dark]")
+    return f"@media screen and (prefers-color-scheme:dark){{{machine}}}@media screen{{{chosen}}}"
 
 
 def adaptive(svg: str) -> str:

@@ -1,52 +1,71 @@
-"""The pictures of docs/results.md: the page of the made-up results, in a browser without a window.
+"""The pictures of docs/results.md, docs/report.md and the README: pages in a browser without a window.
 
-`python -m tests.pages.pictures` writes them anew, and fails where the browser has anything to say of the page. It needs
+`python -m tests.pages.pictures` writes them anew, and fails where the browser has anything to say of a page. It needs
 Chromium. They are looked at and not compared: letters differ between machines.
 """
 
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
-from infra.pages.health import page
+from playwright.sync_api import Browser, sync_playwright
+
+from infra.pages.health import results_page
 from infra.results.board import board
+from tests.pages import sample_estate
 from tests.pages.sample_results import NOW, QUARANTINE, sample_runs
 
 FOLDER: Final = Path(__file__).resolve().parents[2] / "docs" / "pictures"
-SIZES: Final = {"results-wide.png": (1440, 1500, ()), "results-narrow.png": (375, 1500, ("preferredColorScheme=0",))}
+SIZES: Final[dict[str, tuple[int, int, Literal["light", "dark"]]]] = {
+    "wide": (1440, 1300, "light"),
+    "narrow": (375, 2000, "dark"),
+}
 """Width, height, and what the browser prefers: dark on the telephone."""
 
 
 def main() -> None:
-    browser = shutil.which("chromium") or shutil.which("google-chrome")
-    if browser is None:
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None:
         sys.exit("the pictures need Chromium, which is not installed here")
     FOLDER.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder:
-        shown = Path(folder) / "results.html"
-        shown.write_text(page(board(sample_runs(), QUARANTINE, NOW)), encoding="utf-8")
-        for name, (width, height, settings) in SIZES.items():
-            _take(browser, shown, FOLDER / name, width, height, settings, Path(folder) / "profile")
-            sys.stdout.write(f"wrote {FOLDER / name}\n")
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        for name, page in (("results", _results(Path(folder))), ("report", _report(Path(folder)))):
+            _take(browser, name, page)
 
 
-def _take(
-    browser: str, shown: Path, picture: Path, width: int, height: int, settings: tuple[str, ...], profile: Path
-) -> None:
-    command = [
-        browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--enable-logging=stderr",
-        f"--user-data-dir={profile}", f"--window-size={width},{height}", f"--screenshot={picture}",
-        *(f"--blink-settings={each}" for each in settings), shown.as_uri(),
-    ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
-    told = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
-    if told:
-        sys.exit("the browser says of the page:\n" + "\n".join(told))
+def _results(folder: Path) -> Path:
+    page = folder / "results.html"
+    page.write_text(results_page(board(sample_runs(), QUARANTINE, NOW)), encoding="utf-8")
+    return page
+
+
+def _report(folder: Path) -> Path:
+    home = folder / "home"
+    try:
+        sample_estate.make(home)
+        sample_estate.command(home, "report", "--out", str(folder))
+    finally:
+        sample_estate.command(home, "cloud", "stop")
+    return folder / "index.html"
+
+
+def _take(browser: Browser, name: str, page: Path) -> None:
+    for size, (width, height, scheme) in SIZES.items():
+        shown = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+        told: list[str] = []
+        shown.on("console", lambda message, told=told: told.append(message.text))
+        shown.on("pageerror", lambda error, told=told: told.append(str(error)))
+        shown.goto(page.as_uri())
+        picture = FOLDER / f"{name}-{size}.png"
+        shown.screenshot(path=picture)
+        if told:
+            sys.exit("the browser says of the page:\n" + "\n".join(told))
+        sys.stdout.write(f"wrote {picture}\n")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,8 @@ from xml.etree import ElementTree
 import pytest
 
 from infra.model.week import Week, week
-from infra.pages.calendar import calendar_svg
+from infra.pages import charts
+from infra.pages.calendar import calendar_chart, calendar_svg, steady
 from infra.pages.theme import DARK, LIGHT
 from tests.model.given import parse, pool, stack_text
 from tests.model.test_week import MONDAY, NIGHT, QUOTA
@@ -47,6 +48,17 @@ def test_a_picture_has_only_colours_that_have_a_dark_counterpart(drawn: str) -> 
 def test_a_picture_loads_nothing(drawn: str) -> None:
     assert not re.findall(r'(?:href|src)="', drawn)
     assert set(re.findall(r"https?://[^\"]+", drawn)) <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
+
+
+def test_a_page_draws_what_changes_and_names_what_stays_as_it_is() -> None:
+    pools = pool(windows=f"[{NIGHT}]") + pool(name="still", zones="{us-east1-d: 1}", accelerator="v6e-8")
+    shown = week([parse(stack_text(pools=pools))], MONDAY)
+    assert [(each.zone, each.chips) for each in steady(shown)] == [("us-east1-d", 8)]
+    drawn = charts.both(calendar_chart(shown), "calendar")
+    assert [each for each in ("v5e chips in us-west4-a", "v6e chips", "US dollars by day") if each in drawn] == [
+        "v5e chips in us-west4-a",
+        "US dollars by day",
+    ]
 
 
 def test_an_empty_week_is_drawn_too() -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict
 
 import pytest
 
-from infra.pages.theme import DARK, LIGHT, Palette, adaptive
+from infra.pages.theme import DARK, LIGHT, Palette, adaptive, dark_rules, variables
 
 BOTH = pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])
 
@@ -48,6 +49,14 @@ def test_no_two_colours_are_the_same_for_each_stands_for_its_role(palette: Palet
 def test_a_chart_stays_what_it_is_and_gets_a_dark_counterpart_for_each_colour() -> None:
     drawn = f'<svg viewBox="0 0 9 9"><rect fill="{LIGHT.series_1}"/></svg>'
     shown = adaptive(drawn)
-    assert shown.startswith('<svg viewBox="0 0 9 9"><style>@media(prefers-color-scheme:dark)')
-    assert f'svg [fill="{LIGHT.series_1}"]{{fill:{DARK.series_1}}}' in shown
+    assert shown.startswith('<svg viewBox="0 0 9 9"><style>@media screen and (prefers-color-scheme:dark)')
+    assert f':root:not([data-theme=light]) [fill="{LIGHT.series_1}"]{{fill:{DARK.series_1}}}' in shown
     assert shown.endswith(f'<rect fill="{LIGHT.series_1}"/></svg>')
+
+
+def test_a_reader_can_choose_the_other_colours_and_paper_is_always_light() -> None:
+    said = variables() + dark_rules()
+    assert f":root[data-theme=dark]{{color-scheme:dark;--background:{DARK.background}" in said
+    on_screen = re.sub(r"@media screen[^{]*\{(?:[^{}]*\{[^{}]*\})*\}", "", said)
+    assert DARK.background not in on_screen
+    assert LIGHT.background in on_screen

@@ -1,0 +1,101 @@
+"""The kit of pages: what it makes of its values, whoever wrote the texts in them."""
+
+from __future__ import annotations
+
+import pytest
+
+from infra.pages import charts
+from infra.pages.kit import Card, Cards, Drawing, Folded, Lack, Lines, Said, Section, Table, page
+from tests.pages.html_seen import Seen, assert_sound
+
+EVIL = '<script>alert(1)</script>"><img src=x onerror=alert(1)>\u202e'
+TOKEN = "ghp_" + "a1B2" * 9
+NUMBERS = Table(
+    caption="Chips",
+    head=("Zone", "Chips"),
+    rows=(("b", "12"), ("a", "4")),
+    numbers=frozenset((1,)),
+    footer=("all", "16"),
+)
+
+
+@pytest.fixture(autouse=True)
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Charts are tested where they are drawn."""
+    monkeypatch.setattr(charts, "both", lambda draw, key: key)
+
+
+def every_block(text: str) -> Section:
+    drawing = Drawing(title=text, told=text, key="k", draw=lambda _: None, numbers=NUMBERS, note=text)
+    return Section(
+        id="one",
+        title=text,
+        says=text,
+        blocks=(
+            Table(caption=text, head=(text, "2", "3", "4"), rows=((text, Said(text, "bad"), "", ""),)),
+            drawing,
+            Cards(label=text, cards=(Card(title=text, said=Said(text, "good"), more=(text,), link="one"),)),
+            Lines(lines=(text, Said(text, "warning")), title=text),
+            Lack(text),
+            Folded(summary=text, blocks=(Lines(lines=(text,)),)),
+        ),
+    )
+
+
+def test_every_kind_of_block_is_sound_html() -> None:
+    assert_sound(Seen(page("The estate", "Made now.", [every_block("plain")])))
+
+
+def test_what_a_stranger_wrote_is_text_wherever_it_stands() -> None:
+    seen = Seen(page(EVIL, EVIL, [every_block(EVIL)]))
+    assert_sound(seen)
+    assert "\u202e" not in seen.text
+    assert seen.said.count("alert(1)") > 10, "it is shown, and does nothing"
+
+
+def test_a_secret_is_masked_wherever_it_stands() -> None:
+    text = page(TOKEN, TOKEN, [every_block(f"a token {TOKEN}.")])
+    assert TOKEN not in text
+    assert text.count("[secret]") > 10
+
+
+def test_what_stands_between_backticks_is_code_and_one_backtick_alone_is_none() -> None:
+    shown = page("t", "", [Section(id="a", title="A", blocks=(Lack("run `./tidepool up ci`"), Lack("a ` alone")))])
+    assert "<code>./tidepool up ci</code>" in shown
+    assert '<p class="lack">a ` alone</p>' in shown
+
+
+def test_a_tone_is_said_by_a_shape_too() -> None:
+    shown = page("t", "", [Section(id="a", title="A", says=Said("2 MISSING", "bad"))])
+    assert '<span class="said bad">✕ 2 MISSING</span>' in shown
+
+
+def test_the_navigation_has_every_section_in_its_order() -> None:
+    seen = Seen(page("t", "", [Section(id="a", title="A"), Section(id="b", title="B")]))
+    links = [each["href"] for each in seen.of("a")]
+    assert links == ["#content", "#a", "#b"]
+    assert ("nav", {"aria-label": "Sections"}) in seen.tags
+
+
+def test_figures_are_told_apart_from_words_and_a_footer_is_no_row_to_sort() -> None:
+    shown = page("t", "", [Section(id="a", title="A", blocks=(NUMBERS,))])
+    assert '<td role="cell" data-label="Chips" class="number">12</td>' in shown
+    assert shown.index("</tbody><tfoot>") < shown.index(">16</td>")
+
+
+def test_a_table_that_has_no_room_on_a_telephone_is_stacked_there() -> None:
+    long = "a text that is much longer than a column of a telephone"
+    stacked = {
+        (columns, text): 'class="sortable stacked"' in page("t", "", [Section(id="a", title="A", blocks=(
+            Table(caption="c", head=("h",) * columns, rows=((text,) * columns,)),))])
+        for columns in (2, 3, 4) for text in ("short", long)
+    }  # fmt: skip
+    assert [each for each, is_so in stacked.items() if is_so] == [(3, long), (4, "short"), (4, long)]
+
+
+def test_a_section_tells_what_is_not_known_of_it() -> None:
+    assert every_block("why").lacks == ("why",)
+
+
+def test_equal_values_make_equal_bytes() -> None:
+    assert page("t", "s", [every_block("x")]) == page("t", "s", [every_block("x")])
