@@ -24,17 +24,22 @@ AROUND = frozenset(
 """Rules of what a whole file has around a step. Examples are excerpts, so that their own alone keep them."""
 
 
-QUIET = read(dump(CommentedData(workflow(name="Quiet", on={"workflow_dispatch": {}}))), ".github/workflows/quiet.yaml")
-"""A file without fault, and without whatever a rule looks for: it hides nothing of those behind it."""
+BEFORE = ".github/workflows/#-quiet.yaml"
+QUIET = dump(CommentedData(workflow(name="Quiet", on={"workflow_dispatch": {}})))
+"""A file without fault, and without whatever a rule looks for: it is judged first, and hides nothing of the others."""
 
 
 def broken(data: tuple[Data, ...], known: Known, rule: str) -> list[Fault]:
-    return [each for each in check((QUIET, *files(data)), known) if each.rule == rule or each.rule not in AROUND]
+    return [
+        each
+        for each in check((read(QUIET, BEFORE), *files(data)), known)
+        if each.rule == rule or each.rule not in AROUND
+    ]
 
 
 def line_of(data: tuple[Data, ...], fault: Fault) -> str:
     """The line of a file that a fault is told at."""
-    return texts(data)[fault.file].splitlines()[fault.line - 1].strip().replace(COMMIT, "COMMIT")
+    return {BEFORE: QUIET, **texts(data)}[fault.file].splitlines()[fault.line - 1].strip().replace(COMMIT, "COMMIT")
 
 
 def cases(kind: str) -> list[object]:

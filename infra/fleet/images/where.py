@@ -119,7 +119,7 @@ class Search:
         while request is not None:
             page = execute(request, f"listing TPU VMs of {zone}")
             for node in page.get("nodes", ()):
-                said = [part for part in ("labels", "metadata") if _names(node.get(part, {}), digest)]
+                said = [part for part in ("labels", "metadata") if _names(node.get(part), digest)]
                 if said:
                     yield Use("vm", node["name"].rpartition("/")[2], f"{' and '.join(said)} in {zone}")
             request = api.list_next(request, page)

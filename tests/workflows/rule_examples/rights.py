@@ -144,6 +144,10 @@ RIGHTS: Mapping[str, Example] = {
         bad=alone(
             commanded("contains(github.event.comment.body, '/deploy')"),
             commanded("contains(github.event.comment.body, '/hello')", permissions={"contents": "read"}, env=SECRET),
+            {
+                **commanded("contains(github.event.comment.body, '/hello')", permissions={"contents": "read"}),
+                "env": SECRET,
+            },
         ),
         good=alone(
             commanded(
