@@ -66,7 +66,7 @@ REFUSED = plans.plan(
     plans.other(Op.DELETE, REPOSITORY, "images", status=Status.FAILED, error="boom"),
     plans.other(Op.CREATE, REPOSITORY, "more", status=Status.FAILED, error="it broke"),
     diagnostics=(
-        Diagnostic(severity="error", message="it broke"),
+        Diagnostic(severity="error", message="it broke", urn=f"urn:pulumi:ci::tidepool::{REPOSITORY}::more"),
         Diagnostic(severity="warning", message="not told"),
     ),
 )
@@ -120,7 +120,7 @@ def test_a_refusal_names_what_is_protected_and_tells_each_error_once() -> None:
         "",
         "```text",
         "boom",
-        "it broke",
+        "more (artifactregistry.Repository): it broke",
         "```",
     ]
 
