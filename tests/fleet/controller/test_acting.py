@@ -33,7 +33,7 @@ from tests.fleet.controller.given_fleet import AWAY, HOME, START, V5E, fleet, la
 FLEET = fleet(slots=(slot(0, fallbacks=(place(AWAY),)), slot(1)))
 VM, OTHER = (each.name for each in FLEET.slots)
 MADE = "2026-11-21T10:00:00Z"
-WHY = {"rule": "r", "reason": "why"}
+WHY: dict[str, Any] = {"rule": "r", "reason": "why"}
 HERE = BackoffKey(HOME, V5E.name, CapacityKind.PREEMPTIBLE)
 
 
@@ -63,7 +63,7 @@ class Tpus:
         return self._request("get", self._key(name), found)
 
     def delete(self, *, name: str) -> Any:
-        return self._request("delete", self._key(name), lambda: {})
+        return self._request("delete", self._key(name), dict)
 
     def create(self, *, parent: str, nodeId: str, body: Any) -> Any:  # noqa: N803
         sent = (parent.rpartition("/")[2], nodeId)

@@ -20,7 +20,7 @@ from tests.fleet.controller.given_fleet import AWAY, HOME, START, V5E, fleet, mi
 FLEET = fleet(2)
 VM, OTHER = (each.name for each in FLEET.slots)
 POOL = FLEET.slots[0].pool
-WHY = {"rule": "r", "reason": "why"}
+WHY: dict[str, Any] = {"rule": "r", "reason": "why"}
 NOW, EARLIER, BEFORE = START + minutes(10), START + minutes(5), START
 LISTED = NodeMemory(
     state="READY", accelerator=V5E.name, capacity=CapacityKind.PREEMPTIBLE, ours=True, first_seen=START, since=START,
@@ -145,7 +145,7 @@ def test_a_create_that_was_refused_begins_a_wait() -> None:
 
 
 HOUR = (BEFORE, EARLIER)
-REMADE = {"remade": 2, "remade_at": EARLIER, "remade_before": BEFORE}
+REMADE: dict[str, Any] = {"remade": 2, "remade_at": EARLIER, "remade_before": BEFORE}
 
 
 @pytest.mark.parametrize(
