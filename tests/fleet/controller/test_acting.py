@@ -26,6 +26,7 @@ from infra.fleet.controller.events import Result
 from infra.fleet.controller.keys import BackoffKey, NodeKey
 from infra.fleet.controller.memory import EMPTY, VmMemory
 from infra.fleet.controller.observed import NodeSeen, Observed, RunnerSeen, Trouble, unknown
+from infra.fleet.controller.outcomes import ActionOutcome
 from infra.model import names
 from infra.model.catalogue import CapacityKind
 from tests.fleet.controller.given_fleet import AWAY, HOME, START, V5E, fleet, labels, node, place, runner, seen, slot
@@ -128,11 +129,18 @@ class Orders:
         self.bodies[name] = decide(self.bodies.get(name))
 
 
+class Checked(Actor):
+    def do(self, action: Action) -> ActionOutcome:
+        outcome = super().do(action)
+        assert outcome.action is action
+        return outcome
+
+
 def actor(tpus: Tpus, github: Any = None, **given: Any) -> Actor:
     google: Any = SimpleNamespace(api=lambda _: SimpleNamespace(projects=lambda: SimpleNamespace(
         locations=lambda: SimpleNamespace(nodes=lambda: tpus))))  # fmt: skip
     usual: dict[str, Any] = {"records": Orders(), "desired": FLEET, "seen": seen(FLEET), "memory": EMPTY}
-    return Actor(
+    return Checked(
         google=google, github=github, clock=lambda: tpus.now, sleep=tpus.sleep, began=0.0, **{**usual, **given}
     )
 

@@ -198,9 +198,9 @@ def test_orders_that_were_written_are_remembered_and_less_doubted() -> None:
 def test_a_drain_is_remembered_of_the_vm_and_of_every_node_of_its_name_without_owner(*, on: bool) -> None:
     mine, others = OrphanKey(NodeKey(AWAY, VM), "c"), (OrphanKey(NodeKey(AWAY, OTHER), "c"), RunnerKey("orgs/a", 1))
     suspects = dict.fromkeys((mine, *others), Suspect(since=START, drained=EARLIER))
-    memory = came(replace(of(unsure=1, drained=EARLIER), suspects=suspects), Drain(vm=VM, on=on, **WHY), Result.DONE)
+    memory = came(replace(of(unsure=2, drained=EARLIER), suspects=suspects), Drain(vm=VM, on=on, **WHY), Result.DONE)
     since = NOW if on else None
-    assert (memory.vms[VM].drained, memory.vms[VM].unsure) == (since, 0)
+    assert (memory.vms[VM].drained, memory.vms[VM].unsure) == (since, 1)
     assert {key: each.drained for key, each in memory.suspects.items()} == {
         mine: since,
         **dict.fromkeys(others, EARLIER),

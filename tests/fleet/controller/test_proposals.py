@@ -17,6 +17,8 @@ from infra.fleet.controller.observed import KNOWN, NodeSeen, Observed, Trouble, 
 from infra.fleet.controller.propose import Proposals
 from infra.fleet.controller.rules import remakes
 from infra.fleet.controller.sorting import sort
+from infra.fleet.reports import Phase, ReportSeen
+from infra.fleet.versions import AssignedVersion, PoolVersion
 from infra.model.catalogue import CapacityKind
 from tests.fleet.controller.given_fleet import (
     AWAY,
@@ -157,6 +159,7 @@ def test_what_only_its_silence_condemns_waits_while_reports_cannot_be_read() -> 
     assert (ZERO.name, "slot-unserved", "its report cannot be read", None) in said(found)
 
 
+ORPHAN = node(f"{POOL}-{HOME}-9")
 AWAY_NODE = node(ZERO.name, zone=AWAY, capacity=CapacityKind.SPOT)
 
 
@@ -174,6 +177,50 @@ def test_a_vm_away_takes_no_more_jobs_and_is_then_made_again_at_home() -> None:
     assert first.unhealthy == {}
     busy = proposed(away(runners=BUSY), after=720)
     assert (ZERO.name, "slot-serving-away", "its runner has a job", None) in said(busy)
+
+
+@pytest.mark.parametrize(
+    ("online", "drained", "goes"),
+    [(False, 0, True), (True, 0, False), (True, 1, True)],
+    ids=["its runner is gone", "within its grace", "after its grace"],
+)
+def test_a_drained_vm_away_goes_once_its_runner_is_gone_or_its_grace_is_over(
+    *, online: bool, drained: int, goes: bool
+) -> None:
+    grace, now = proposed(away()).judge.grace, START + minutes(720)
+    memory = replace(EMPTY, vms={ZERO.name: VmMemory(seen=START, drained=now - drained * grace)})
+    found = proposed(away(), memory, after=720) if online else proposed(away(runners=LOST), memory, after=720)
+    if goes and online:
+        proposal = of(found, Recreate)
+        action = proposal.action
+        assert isinstance(action, Recreate)
+        assert (action.slot, action.place, action.node) == (ZERO.name, None, AWAY_NODE)
+        assert proposal == Proposal(
+            action=action, pool=POOL, deletes=True, replaces=True, freeze=False, urgency=Urgency.CHANGE
+        )
+    elif online:
+        assert (ZERO.name, "slot-serving-away", "its runner ends", None) in said(found)
+    else:
+        assert not [each for each in found.proposals if isinstance(each.action, Drain)]
+
+
+def test_a_hidden_orphan_is_told_and_neither_deleted_nor_waited_for() -> None:
+    other = sight(replace(ORPHAN, state="HIDDEN"))
+    memory = sweeps(FLEET, other, 1)[-1].memory
+    found = proposed(other, replace(memory, sweeps=9), after=120)
+    assert [each.rule for each in found.findings if each.subject == ORPHAN.name] == ["orphan-hidden"]
+    assert (found.waiting, found.proposals) == ([], [])
+
+
+def test_what_stands_idle_though_it_has_no_image_is_told_of_its_pool() -> None:
+    one = fleet(1)
+    (only,) = one.slots
+    word = ReportSeen(vm=only.name, pool=POOL, phase=Phase.PULLING, at=START, proved=HOME)
+    observed = seen(one, runners=(), reports={only.name: word}, targets={POOL: PoolVersion()})
+    memory = replace(EMPTY, vms={only.name: VmMemory(seen=START, assigned=AssignedVersion("", ""))})
+    found = proposed(observed, memory, desired=one)
+    told = [(each.subject, each.rule, bool(each.reason)) for each in found.findings if each.rule == "slot-imageless"]
+    assert told == [(POOL, "slot-imageless", True)]
 
 
 @pytest.mark.parametrize(
@@ -209,9 +256,6 @@ def test_what_only_people_can_free_or_mend_is_told_where_it_is_declared(
     found = proposed(sight(), replace(sweeps(FLEET, sight(), 1)[-1].memory, backoff={key: wait}))
     told = [(each.subject, each.rule, each.reason) for each in found.findings]
     assert told == ([(str(key), rule, "no chips left")] if rule else [])
-
-
-ORPHAN = node(f"{POOL}-{HOME}-9")
 
 
 def test_an_orphan_that_serves_is_first_drained_and_counts_as_a_loss() -> None:
