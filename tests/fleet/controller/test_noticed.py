@@ -11,7 +11,17 @@ import pytest
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.events import EventKind
 from infra.fleet.controller.keys import BackoffKey, NodeKey, OrphanKey, RunnerKey
-from infra.fleet.controller.memory import EMPTY, LAG, Backoff, Memory, NodeMemory, ScopeMemory, Suspect, VmMemory
+from infra.fleet.controller.memory import (
+    EMPTY,
+    LAG,
+    Backoff,
+    Memory,
+    NodeMemory,
+    ScopeMemory,
+    Suspect,
+    VmMemory,
+    ZoneListing,
+)
 from infra.fleet.controller.notice import BRIEF, HEARD, PROVED, STARTS, noticed, waits_for_an_image
 from infra.fleet.controller.observed import KNOWN, Observed, Trouble, unknown
 from infra.fleet.controller.sorting import sort
@@ -159,6 +169,38 @@ def test_a_start_takes_from_the_create_to_a_runner_online(memory: Memory, observ
     assert after(replace(memory, starts={POOL: (3,)}), observed).starts == {POOL: starts}
 
 
+def test_each_zone_remembers_when_it_was_listed_whole_and_how_often_it_was_silent_since() -> None:
+    once = after(EMPTY, sight(epoch="e"))
+    assert once.listed == dict.fromkeys((HOME, AWAY), ZoneListing(at=NOW, epoch="e"))
+    silent = sight(zones={HOME: KNOWN, AWAY: DARK}, epoch="f")
+    later, last = NOW + minutes(2), NOW + minutes(4)
+    twice = after(after(once, silent, later), silent, last)
+    assert twice.listed[AWAY] == ZoneListing(at=NOW, epoch="e", failed=2, silent=later)
+    assert twice.listed[HOME] == ZoneListing(at=last, epoch="f")
+    assert AWAY not in after(EMPTY, silent).listed, "of one that was never listed nothing is known"
+
+
+def test_a_node_is_remembered_as_it_was_listed_first_and_since_it_is_as_it_is() -> None:
+    before = ready(of(tried={HOME: START}), asked=START)
+    steady = after(before, sight()).nodes[HERE]
+    assert (steady.first_seen, steady.since, steady.seen, steady.asked) == (START, START, NOW, START)
+    sick = after(ready(of(), health="TIMEOUT"), sight()).nodes[HERE]
+    assert (sick.first_seen, sick.since) == (START, NOW)
+    anew = after(ready(of(tried={HOME: NOW}), created="before"), sight()).nodes[HERE]
+    assert (anew.first_seen, anew.since, anew.asked) == (NOW, NOW, NOW)
+    assert after(EMPTY, sight()).nodes[HERE].asked is None
+
+
+@pytest.mark.parametrize(("zone", "before", "proved"), [(HOME, False, True), (AWAY, False, False), (AWAY, True, True)])
+def test_a_vm_that_proved_a_report_of_its_own_zone_once_is_able_to(zone: str, *, before: bool, proved: bool) -> None:
+    word = ReportSeen(vm=VM, pool=POOL, phase=Phase.IDLE, at=NOW, proved=zone)
+    assert after(ready(of(), proved=before), sight(reports={VM: word})).nodes[HERE].proved is proved
+
+
+def test_the_first_start_of_a_pool_is_remembered() -> None:
+    assert after(of(attempts=1, tried={HOME: NOW - minutes(2)}), sight()).starts == {POOL: (2,)}
+
+
 def test_only_the_last_starts_are_remembered() -> None:
     memory = replace(of(attempts=1, tried={HOME: NOW - minutes(1)}), starts={POOL: tuple(range(STARTS))})
     assert after(memory, sight()).starts[POOL] == (*range(1, STARTS), 1)
@@ -232,6 +274,7 @@ def events(memory: Memory, observed: Observed) -> list[tuple[Any, ...]]:
 
 def test_a_vm_that_is_listed_anew_or_changes_its_state_is_told() -> None:
     assert events(EMPTY, sight()) == [(EventKind.LISTED, NOW, "", "READY", "")]
+    assert {each.zone for each in after(EMPTY, sight()).events} == {HOME}
     assert events(ready(of(), created="before"), sight()) == [(EventKind.LISTED, NOW, "", "READY", "")]
     assert events(ready(of(), state="CREATING"), sight()) == [(EventKind.STATE, NOW, "CREATING", "READY", "")]
     assert events(ready(of()), sight()) == []
