@@ -16,6 +16,7 @@ from tests.model.given import pool, sibling, stack_text
 from tests.preview.two_versions import TODAY, meaning, reading
 
 MORE = Counts(8, 12)
+START_OF_FOUR = (Start(event="push", code=Code.MAIN, legs=4),)
 OVERRIDE = "{version: x1, reason: tried}"
 AWAY = "[{zone: us-west1-c, capacity: spot}]"
 NIGHT = "[{name: night, start: 0 2 * * *, duration: 2h, time_zone: UTC, adds: {us-west4-a: 1}}]"
@@ -105,15 +106,31 @@ def test_what_takes_more_than_a_line_is_only_called_declared(length: int, shown:
 
 
 def test_a_pool_that_comes_or_goes_is_one_line() -> None:
-    more = stack_text(pools=pool() + pool(name="more"))
-    for before, after, told in (
-        (stack_text(pools=pool()), more, "not declared -> {}"),
-        (more, stack_text(pools=pool()), "{} -> not declared"),
-    ):
-        (line,) = map(str, meaning(before, after).keys)
-        said = "name more, accelerator v5litepod-4, zones declared, capacity spot, trust member"
-        assert line.startswith(f"pools[more] = {told.partition('{}')[0]}")
-        assert said in line or "declared" in line
+    less, more = stack_text(pools=pool()), stack_text(pools=pool() + pool(name="more"))
+    said = "name more, accelerator v5litepod-4, zones declared, capacity spot, trust member, label more"
+    (comes,), (goes,) = (map(str, meaning(*each).keys) for each in ((less, more), (more, less)))
+    assert comes == f"pools[more] = not declared -> {said}"
+    assert goes == f"pools[more] = {said} -> not declared"
+
+
+def test_who_leaves_room_for_whom_is_told_once() -> None:
+    asked = asking(
+        demand("busy", job="first", starts=START_OF_FOUR, timeout_minutes=30),
+        demand("busy", job="second", starts=START_OF_FOUR, timeout_minutes=30, max_parallel=1),
+    )
+    stacks = (fleet(member(name="busy", zones="{us-west4-a: 4}")),)
+    (share,) = (each for each in changed_waits((), stacks, asked) if "GitHub knows no priorities" in each)
+    assert share.startswith("busy: ")
+    assert list(changed_waits(stacks, stacks, asked)) == []
+
+
+def test_a_job_that_nothing_serves_is_a_finding_of_the_edit() -> None:
+    asked = asking(demand("nowhere"))
+    with_demands, without = (meaning(None, stack_text(pools=pool()), demands=each) for each in (asked, None))
+    assert len(with_demands.findings) > len(without.findings)
+    assert {each.rule for each in with_demands.findings} - {each.rule for each in without.findings} == {
+        "job-finds-runner"
+    }
 
 
 def test_settings_of_others_are_named_whether_they_come_go_or_change() -> None:
@@ -184,8 +201,7 @@ def test_jobs_whose_wait_changes_are_told_with_what_it_was() -> None:
     def busy(vms: int) -> tuple[StackConfig, ...]:
         return (fleet(member(name="busy", zones=f"{{us-west4-a: {vms}}}")),)
 
-    legs = (Start(event="push", code=Code.MAIN, legs=4),)
-    demands = asking(demand("busy", job="tests", starts=legs, timeout_minutes=30))
+    demands = asking(demand("busy", job="tests", starts=START_OF_FOUR, timeout_minutes=30))
     (told,) = changed_waits(busy(4), busy(2), demands)
     assert "tests" in told
     assert "(before: " in told
