@@ -127,10 +127,8 @@ def test_who_leaves_room_for_whom_is_told_once() -> None:
 def test_a_job_that_nothing_serves_is_a_finding_of_the_edit() -> None:
     asked = asking(demand("nowhere"))
     with_demands, without = (meaning(None, stack_text(pools=pool()), demands=each) for each in (asked, None))
-    assert len(with_demands.findings) > len(without.findings)
-    assert {each.rule for each in with_demands.findings} - {each.rule for each in without.findings} == {
-        "job-finds-runner"
-    }
+    rules = {each.rule for each in with_demands.findings} - {each.rule for each in without.findings}
+    assert "job-finds-runner" in rules
 
 
 def test_settings_of_others_are_named_whether_they_come_go_or_change() -> None:
