@@ -36,7 +36,7 @@ def parts(config: StackConfig, siblings: Sequence[StackConfig] = ()) -> Iterator
     its pool's reports and nothing else. What builds images writes their record, and nothing that a VM reads; what makes
     VMs for runs reads it, and so does the controller, which tells of builds that left none. The controller reads of
     the broker which machine is which VM. VMs for runs are given and leave their work below a prefix of their own, and
-    only those that make them write what is counted of them.
+    those that make them write what is counted of them, and of VMs whose client was killed the controller does.
     """
     for pool in config.pools:
         yield Part(f"pool/{pool.name}", names.RUNNER_PREFIX, writes=False)
@@ -55,6 +55,7 @@ def parts(config: StackConfig, siblings: Sequence[StackConfig] = ()) -> Iterator
     for maker in federation.run_makers(config):
         yield Part(maker.key, names.IMAGES_PREFIX, writes=False)
     if config.runs is not None:
+        yield Part("controller", names.RUN_DAYS_PREFIX, writes=True)
         yield Part(f"pool/{config.runs.pool}", names.run_work_prefix(config.runs.pool), writes=True)
         for maker in federation.makers_as(config.runs.pool, config.project, (config, *siblings)):
             yield Part(maker.key, names.RUNS_PREFIX, writes=True)

@@ -162,6 +162,12 @@ def run_maker_account_id(stack: str, repository: str, pool: str) -> str:
     return _hashed(f"{stack}/{repository.lower()}/{pool}", pool, _MAX_ACCOUNT_ID, use="run-")
 
 
+def result_writer_account_id(stack: str, repository: str) -> str:
+    """The service account by which workflows of one repository, `owner/name`, keep results of test runs."""
+    name = repository.lower().partition("/")[2]
+    return _hashed(f"{stack}/{repository.lower()}/results", name, _MAX_ACCOUNT_ID, use="results-")
+
+
 def run_vm_name(pool: str, run: str, attempt: int) -> str:
     """The VM that one attempt of a run makes as a pool: no two runs, attempts or pools share a name.
 
@@ -270,6 +276,16 @@ def lease_object(stack: str) -> str:
 def memory_object(stack: str) -> str:
     """The object in which a stack's controller remembers."""
     return f"{CONTROL_PREFIX}{stack}/memory.json"
+
+
+def stood_days_prefix(stack: str) -> str:
+    """Below it is how long VMs of a stack's pools stood, an object a day."""
+    return f"{CONTROL_PREFIX}{stack}/days/"
+
+
+def stood_day_object(stack: str, day: date) -> str:
+    """The object that says how long VMs of a stack's pools stood by the end of a day (UTC); the controller's."""
+    return f"{stood_days_prefix(stack)}{day.isoformat()}.json"
 
 
 def sweep_object(stack: str) -> str:

@@ -3,7 +3,7 @@
 Owns the shape of the day's record (version 1, `names.run_day_object`), the ceilings that are counted by it, and for how
 long a VM stood. Whoever makes VMs for runs writes it with the generation that was read, so that of two that ask at once
 one sees the other. After a kill -9 nobody writes for that client: its VM counts until its time to live is over, at
-which the controller deletes it.
+which the controller deletes it and writes down its end (`infra.fleet.controller.books`).
 """
 
 from __future__ import annotations
@@ -100,6 +100,21 @@ def day_body(records: Iterable[RunVmRecord]) -> dict[str, Any]:
 def with_record(records: Iterable[RunVmRecord], changed: RunVmRecord) -> tuple[RunVmRecord, ...]:
     """With this one in the place of that of the same VM."""
     return (*(each for each in records if each.vm != changed.vm), changed)
+
+
+def closed(records: Iterable[RunVmRecord], vm: str, *, ready: int | None, end: int) -> tuple[RunVmRecord, ...]:
+    """With the end of a VM that its client left standing. ready: since when it was seen READY, where it was."""
+    return tuple(
+        replace(
+            each,
+            start=ready if each.start is None else each.start,
+            end=max(end, each.end or 0),
+            reason=each.reason or CLIENT_LOST,
+        )
+        if each.vm == vm
+        else each
+        for each in records
+    )
 
 
 def over_ceiling(

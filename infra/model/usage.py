@@ -1,7 +1,7 @@
 """What VMs cost for as long as they stood, by list prices: by VM, and the sums and the forecast of a month.
 
-Owns the sums. Does not own the prices (catalogue), nor who knows how long a VM stood: runs' records and the
-controller's memory (`infra.operations.money`). Google bills a TPU VM by the second while it is READY
+Owns the sums. Does not own the prices (catalogue), nor who knows how long a VM stood: the records of runs and of
+pools' VMs (`infra.operations.money`). Google bills a TPU VM by the second while it is READY
 (https://cloud.google.com/tpu/pricing, read 2026-11); disks, traffic and discounts are not counted.
 """
 

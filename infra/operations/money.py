@@ -1,30 +1,24 @@
 """What a stack costs in a month, by the records of the VMs that stood: of runs, and of its pools.
 
-Owns which records are read. Does not own the sums (`infra.model.usage`). A run's VM is in the record of its day. How
-long a VM of a pool stood is what the controller remembers of it: the latest changes of state, and since when it is
-READY; from before the oldest of them nothing is counted.
+Owns which records are read. Does not own the sums (`infra.model.usage`). A run's VM is in the record of its day, which
+its client writes; one of a pool in those of the days on which it stood, which the controller's sweeps write
+(`infra.model.stood`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from typing import Final
+from typing import Any, TypeVar
 
-from infra.fleet.controller import memory as memories
-from infra.fleet.controller.events import EventKind, FleetEvent, Result, Verb
-from infra.fleet.controller.keys import NodeKey
-from infra.fleet.controller.memory import Memory
 from infra.fleet.google import GoogleError
 from infra.fleet.records import Records
 from infra.model import names
-from infra.model.catalogue import CapacityKind
 from infra.model.facts import facts
-from infra.model.fleet import every_slot
 from infra.model.run_records import day_records
 from infra.model.schema import StackConfig
+from infra.model.stood import read_day, together
 from infra.model.usage import MonthCost, Usage, month_bounds, month_cost
 from infra.model.week import standing
 from infra.operations.errors import Failure, Refusal
@@ -32,8 +26,7 @@ from infra.operations.fleet.looks import open_fleet
 from infra.operations.ports import SILENT, CloudName, Teller
 from infra.operations.stacks.stack_file import known_stacks
 
-_READY: Final = "READY"
-_DELETING: Final = (Verb.DELETE, Verb.RECREATE)
+T = TypeVar("T")
 
 
 def cost(
@@ -63,10 +56,12 @@ def _of_stack(
     try:
         with fleet.place.records() as records:
             # One that began at the end of the last month may stand in this one.
-            days = _days((start - timedelta(days=2)).date(), min(now, end).date())
-            usages = [*run_usages(records, days, now), *_pool_usages(records, config, now)]
-    except (GoogleError, ValueError) as error:
+            days = list(_days((start - timedelta(days=2)).date(), min(now, end).date()))
+            usages = [*run_usages(records, days, now), *pool_usages(records, stack, days)]
+    except GoogleError as error:
         raise Failure(f"what {stack} cost cannot be read: {error}; `./tidepool up {stack}` makes its records") from None
+    except ValueError as error:
+        raise Failure(f"what {stack} cost cannot be read: {error}") from None
     return month_cost(
         stack,
         month,
@@ -79,9 +74,18 @@ def _of_stack(
 
 
 def declared_cost(config: StackConfig, begin: datetime, end: datetime) -> Decimal:
-    """US dollars of the VMs that pools have from one instant to another, in windows too; slices are not counted."""
-    rows = (each for pool in config.pools for each in standing(config, pool, begin, end))
-    return sum((each.usd or Decimal(0) for each in rows), Decimal(0)) if begin < end else Decimal(0)
+    """US dollars of the VMs that pools have from one instant to another, in windows too; slices are not counted.
+
+    Those of a window stand on until a sweep sees that it is over, and for the grace time; what jobs then run on for is
+    not known before.
+    """
+    if begin >= end:
+        return Decimal(0)
+    kept = config.controller
+    drained = Decimal(kept.every_minutes + kept.grace_minutes) / 60
+    rows = [each for pool in config.pools for each in standing(config, pool, begin, end)]
+    after = [(each.usd or Decimal(0)) / each.hours * drained for each in rows if each.window]
+    return sum((each.usd or Decimal(0) for each in rows), Decimal(0)) + sum(after, Decimal(0))
 
 
 def _days(first: date, last: date) -> Iterator[date]:
@@ -92,7 +96,7 @@ def _days(first: date, last: date) -> Iterator[date]:
 def run_usages(records: Records, days: Iterable[date], now: datetime) -> Iterator[Usage]:
     """The VMs that runs made on these days, for as long as they stood."""
     for day in days:
-        for each in day_records(records.body(names.run_day_object(day))):
+        for each in _read(records, names.run_day_object(day), day_records):
             seconds = each.vm_seconds(int(now.timestamp()))
             if each.start is not None and seconds:
                 began = datetime.fromtimestamp(each.start, UTC)
@@ -109,64 +113,23 @@ def run_usages(records: Records, days: Iterable[date], now: datetime) -> Iterato
                 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Shape:
-    pool: str
-    accelerator: str
+def pool_usages(records: Records, stack: str, days: Iterable[date]) -> Iterator[Usage]:
+    """The VMs of pools that stood READY on these days, each for as long as it stood."""
+    found = (_read(records, names.stood_day_object(stack, day), read_day) for day in days)
+    for each in together(day for day in found if day is not None):
+        yield Usage(
+            vm=each.vm,
+            pool=each.pool or "(not declared)",
+            accelerator=each.accelerator,
+            zone=each.zone,
+            capacity=each.capacity,
+            start=each.start,
+            end=each.end or each.start,
+        )
 
 
-def _pool_usages(records: Records, config: StackConfig, now: datetime) -> Iterator[Usage]:
-    found = records.read(names.memory_object(config.stack))
-    if found is not None:
-        yield from pool_usages(memories.read(found.body), config, now)
-
-
-def pool_usages(memory: Memory, config: StackConfig, now: datetime) -> Iterator[Usage]:
-    """VMs of pools that stand READY, and those that did, as far as changes of their state are remembered.
-
-    The controller remembers VMs of others in its zones too; those cost this stack nothing.
-    """
-    shapes: Mapping[str, _Shape] = {
-        slot.name: _Shape(slot.pool.name, slot.pool.accelerator.name) for slot in every_slot(config)
-    }
-    capacities = {pool.name: pool.capacity.kind for pool in config.pools}
-    changes = [each for each in memory.events if each.kind in (EventKind.LISTED, EventKind.STATE)]
-    mine_now = {key: node for key, node in memory.nodes.items() if node.ours}
-    keys = {*mine_now, *(NodeKey(each.zone, each.subject) for each in changes)}
-    for key in sorted(keys):
-        node = mine_now.get(key)
-        mine = [each for each in changes if (each.zone, each.subject) == key]
-        deletes = [each for each in memory.events if each.subject == key.name and each.verb in _DELETING]
-        shape = shapes.get(key.name) or _Shape("(not declared)", node.accelerator if node else "")
-        present = [(node.since, now)] if node and node.state == _READY and not node.missing else []
-        past = [each for each in _past([*mine, *deletes]) if not present or each[0] < present[0][0]]
-        for start, end in [*past, *present]:
-            yield Usage(
-                vm=key.name,
-                pool=shape.pool,
-                accelerator=shape.accelerator,
-                zone=key.zone,
-                capacity=capacities.get(shape.pool) or (node.capacity if node else CapacityKind.ON_DEMAND),
-                start=start,
-                end=end,
-            )
-
-
-def _past(changes: Iterable[FleetEvent]) -> Iterator[tuple[datetime, datetime]]:
-    """The times in which a node was READY and is no more.
-
-    Of one whose window is over no later change of state is remembered: it ends where its deletion was decided, unless
-    that came to nothing.
-    """
-    since: datetime | None = None
-    gone: datetime | None = None
-    for event in sorted(changes, key=lambda each: each.at):
-        if event.verb is not None:
-            gone = event.at if event.kind is EventKind.DECIDED or event.result is Result.DEFERRED else None
-        elif since is not None and (gone or event.before == _READY):
-            yield since, gone or event.at
-            since = gone = None
-        if event.state == _READY:
-            since, gone = event.at, None
-    if since is not None and gone is not None:
-        yield since, gone
+def _read(records: Records, name: str, read: Callable[[Mapping[str, Any] | None], T]) -> T:
+    try:
+        return read(records.body(name))
+    except ValueError as error:
+        raise ValueError(f"gs://{records.bucket}/{name}: {error}; mend it, or delete it with what it counts") from None

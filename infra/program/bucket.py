@@ -22,7 +22,7 @@ FORGOTTEN = {names.REPORTS_PREFIX: 30, names.BROKER_PREFIX: 400}
 A VM that lives writes its report every few minutes. Which VM a machine is, is written once, and must outlast it.
 """
 OF_RUNS = {names.RUN_WORK_PREFIX: 14, names.RUN_DAYS_PREFIX: 400}
-"""The same of a stack with runs: what a year cost is told by the days."""
+"""The same of a stack with runs: what a year cost is told by the days, as by those of pools' VMs."""
 
 
 def fleet_bucket(
@@ -54,6 +54,6 @@ def fleet_bucket(
             for part in bucket_access.parts(config, siblings)
             if (found := member(part.key)) is not None
         ],
-        forgotten=FORGOTTEN | (OF_RUNS if config.runs else {}),
+        forgotten=FORGOTTEN | {names.stood_days_prefix(config.stack): 400} | (OF_RUNS if config.runs else {}),
         listers={key: identities.member(key) for key in bucket_access.LISTERS},
     )

@@ -129,7 +129,7 @@ def judge(
     broken = _broken(run, before, failing, excused)
     findings = (
         *broken,
-        *_slower(run, series, verdict),
+        *(() if _of_main(alike, verdict, run) else _slower(run, series, verdict)),
         # Tests that ended early cover less.
         *(() if broken else _coverage(run, change)),
         *(_over(each) for each in expired),
@@ -153,6 +153,11 @@ def _ends(series: Sequence[SuiteRun], verdict: timing.Verdict | None) -> tuple[s
     if verdict is None or verdict.change is not timing.Shift.SLOWER or not verdict.since:
         return None, None
     return series[verdict.since].commit, series[verdict.since - 1].commit
+
+
+def _of_main(alike: Sequence[SuiteRun], verdict: timing.Verdict | None, run: SuiteRun) -> bool:
+    """Whether a pull request's run is only as slow as the main branch became by itself, which is told there."""
+    return run.pull is not None and verdict is not None and verdict.since is not None and verdict.since < len(alike)
 
 
 def _broken(
@@ -225,8 +230,9 @@ def _coverage_change(run: SuiteRun, alike: Sequence[SuiteRun]) -> float | None:
     known = [each.coverage for each in alike if each.coverage is not None][-_COVERED:]
     if run.coverage is None or not known:
         return None
-    # What fell stays told until the usual coverage is the new one.
-    return round(run.coverage - median(known), 2)
+    # What fell stays told until the usual coverage is the new one; what the main branch lost is no pull request's.
+    usual = median(known) if run.pull is None else min(median(known), known[-1])
+    return round(run.coverage - usual, 2)
 
 
 def _coverage(run: SuiteRun, change: float | None) -> list[RunFinding]:

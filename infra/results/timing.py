@@ -26,7 +26,7 @@ SLOWER: Final = 0.20
 """The share by which a suite is slower, before anybody is told."""
 TOLERATED: Final = 0.03
 """What belongs to a suite that did not change: slow drift, a machine that is a little slower."""
-EVIDENCE: Final = 5.0
+EVIDENCE: Final = 2.0
 """How many times more likely a change must be than none."""
 LEAST: Final = 8
 """Runs of a baseline."""
@@ -46,7 +46,9 @@ _SHORTEST: Final = 1e-3
 """Seconds: what is shorter is as long as this."""
 _FREEDOM: Final = 3
 """Of the kernels' Student's t: the fewest whole degrees that have a variance."""
-_SHIFTS: Final = np.log(np.geomspace(1 + SLOWER, 4.0, 8))
+_SHIFTS: Final = np.log(np.geomspace(1 + SLOWER, 2.0, 4))
+"""Few, and near to what is looked for: each that fits badly takes its share of the evidence. What is slower still is
+nearer to the last of them than to none."""
 _NO_SHIFTS: Final = np.log(np.linspace(1.0, 1 + TOLERATED, 4))
 
 Logs = NDArray[np.float64]

@@ -125,6 +125,22 @@ def test_one_slow_run_of_a_pull_request_proves_nothing_and_three_do() -> None:
     assert kinds(judge(own[2], [*runs, *own], (), NOW)) == [Kind.SLOWER]
 
 
+def test_what_the_main_branch_became_slower_by_is_no_pull_requests_finding() -> None:
+    slow = nights(slowed(43, 40, 1.25))
+    own = made(43, 125.0, pull=7, branch="edit")
+    assert kinds(judge(slow[-1], slow, (), NOW)) == [Kind.SLOWER]
+    report = judge(own, [*slow, own], (), NOW)
+    assert kinds(report) == []
+    assert report.first_slow == slow[40].commit, "the report shows it all the same"
+
+
+def test_coverage_that_the_main_branch_lost_is_no_pull_requests_finding_and_what_it_loses_itself_is() -> None:
+    before = [made(at, coverage=80.0) for at in range(9)] + [made(9, coverage=76.0)]
+    for covered, found in ((76.0, []), (74.5, [Kind.COVERAGE]), (80.0, [])):
+        assert kinds(judge(made(10, coverage=covered, pull=7, branch="edit"), before, (), NOW)) == found
+    assert kinds(judge(made(10, coverage=76.0), before, (), NOW)) == [Kind.COVERAGE], "on the main branch it stays told"
+
+
 def test_runs_of_a_pull_request_on_other_hardware_are_not_its_own_series() -> None:
     runs = nights(noise(30))
     others = [made(40 + at, 130.0, pull=7, branch="edit", hardware="v5e-1") for at in range(2)]

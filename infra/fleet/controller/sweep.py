@@ -15,6 +15,7 @@ from infra.fleet.controller import by_hour
 from infra.fleet.controller import desired as manifests
 from infra.fleet.controller.act import Actor
 from infra.fleet.controller.actions import Decision, FleetFinding, Recreate, Waiting, described, verb
+from infra.fleet.controller.books import Books
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.events import Result
@@ -147,7 +148,9 @@ class Sweeper:
                 observed = replace(observed, declared=record.updated)
             now = self.clock()
             decision = decide(desired, observed, memory.without_waits() if retry else memory, now)
+            books = Books(records=self.records, stack=self.stack, last=memory.last)
             remembered.write(decision.memory, acts=bool(decision.actions))
+            books.keep(observed, decision.memory, now)
             left = desired.but({zone for zone in desired.zones if memory.is_given_up(zone, observed, now)})
             actor = replace(self.actor(left), seen=observed, memory=decision.memory)
             outcomes = self._act(actor, decision, lease, remembered)

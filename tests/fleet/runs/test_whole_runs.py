@@ -514,10 +514,13 @@ def test_a_vm_whose_client_was_killed_goes_with_its_time_to_live_and_no_other_vm
     lab.cloud.control.advance(left - 60)
     sweep()
     assert "nights-run-7-1" in lab.nodes, "its time is not over"
+    assert lab.records()["nights-run-7-1"].end is None
     lab.cloud.control.advance(60)
     sweep()
     lab.cloud.control.advance(60)
     assert lab.nodes == {"research": "READY", "unlabelled": "READY"}
+    record = lab.records()["nights-run-7-1"]
+    assert (record.end, record.reason) == (record.expires, "client-lost"), "the sweep says what its client did not"
     lab.guests.settle()
     assert not list((lab.folder / "guests").glob("*")), "what ran on it ended with it"
 
