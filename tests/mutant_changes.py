@@ -180,7 +180,8 @@ def _statement(wrapper: MetadataWrapper, node: cst.CSTNode) -> range:
         if isinstance(each, cst.BaseSmallStatement | cst.SimpleStatementLine):
             return range(span(each).start.line, span(each).end.line + 1)
         if isinstance(each, HEADED | cst.MatchCase):
-            return range(span(each).start.line, span(each.body).start.line + 1)
+            below = each.cases[0] if isinstance(each, cst.Match) else each.body
+            return range(span(each).start.line, span(below).start.line + 1)
     at = span(node)
     return range(at.start.line, at.end.line + 1)
 

@@ -48,6 +48,14 @@ def kept() -> int:
 
 def never() -> int:
     return 4
+
+
+def sized(size: int) -> str:
+    match size + 1:
+        case 1:
+            return "none"
+        case _:
+            return "some"
 '''
 TESTS = """\
 from changed import Shelf, kept, named
@@ -103,6 +111,7 @@ def test_every_function_is_changed_and_what_runs_at_import_is_not(lab: Path) -> 
     assert Change("changed.named", 'return "large"', 'return "LARGE"') in made
     assert Change("changed.Shelf.room", "return 1 + 1", "return 1 - 1") in made
     assert Change("changed.kept", "return 3", "return 4") in made
+    assert Change("changed.sized", "match size + 1:", "match size - 1:") in made
     assert Change("changed", "OVER = lambda size: size > LIMIT", "OVER = lambda size: size >= LIMIT") in made
     assert not [change for change in made if change.before == "LIMIT = 5"]
     assert len(set(made)) == len(made)
@@ -118,7 +127,7 @@ def test_a_change_is_tried_on_what_comes_past_it_and_is_not_hidden_by_what_was_k
     result = json.loads(out.read_text())
     unseen = {Change(*each) for each in result["unseen"]}
     assert result["tried"] == result["made"] > len(unseen)
-    assert {change.where for change in unseen} == {"changed", "changed.named", "changed.never"}
+    assert {change.where for change in unseen} == {"changed", "changed.named", "changed.never", "changed.sized"}
     assert Change("changed.named", "if size >= LIMIT:", "if size > LIMIT:") in unseen
     assert Change("changed.named", "if size >= LIMIT:", "if size < LIMIT:") not in unseen
 

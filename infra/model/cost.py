@@ -79,8 +79,8 @@ def stack_cost(config: StackConfig, window_hours: Mapping[str, float] | None = N
     for pool in counted(config):
         if pool.capacity.kind is CapacityKind.RESERVED:
             continue
-        for zone in pool.zones:
-            cost = pool_cost(pool, zone, window_hours)
+        for zone, slices in pool.zones.items():
+            cost = pool_cost(pool, zone, slices, window_hours)
             if cost is None:
                 unpriced.add(pool.name)
             else:
@@ -89,24 +89,24 @@ def stack_cost(config: StackConfig, window_hours: Mapping[str, float] | None = N
 
 
 def pool_cost(
-    pool: Pool | Slices, zone: str, window_hours: Mapping[str, float] | None = None, *, slices: int | None = None
+    pool: Pool | Slices, zone: str, slices: int, window_hours: Mapping[str, float] | None = None
 ) -> Amount | None:
-    """What a pool costs in one zone: its VMs around the clock, and those of its windows while they are open.
+    """What a pool costs in one zone: so many VMs around the clock, and those of its windows while they are open.
 
-    An hour counts all of them. None where there are VMs and no price is published. slices: in place of the pool's own.
+    An hour counts all of them. None where there are VMs and no price is published.
     """
-    stays = list(_stays(pool, zone, window_hours, pool.zones.get(zone, 0) if slices is None else slices))
+    stays = list(_stays(pool, zone, window_hours, slices))
     found = [slices_cost(pool.accelerator, zone, pool.capacity, count, hours=hours) for count, hours in stays]
     known = [each for each in found if each is not None]
     return sum(known, Amount()) if len(known) == len(found) else None
 
 
-def average_hours(pool: Pool | Slices | None, zone: str, window_hours: Mapping[str, float] | None = None) -> Decimal:
+def average_hours(pool: Pool | Slices, zone: str, window_hours: Mapping[str, float] | None = None) -> Decimal:
     """The hours of a month in which a VM of the pool stands in a zone, on average over all its VMs."""
-    stays = [] if pool is None else list(_stays(pool, zone, window_hours, pool.zones.get(zone, 0)))
+    stays = list(_stays(pool, zone, window_hours, pool.zones[zone]))
     vms = sum(count for count, _ in stays)
     if not vms:
-        return hours_of(pool.name if pool else "", window_hours)
+        return hours_of(pool.name, window_hours)
     return sum((count * hours for count, hours in stays), Decimal(0)) / vms
 
 
@@ -117,5 +117,5 @@ def _stays(
     if slices:
         yield slices, hours_of(pool.name, window_hours)
     for window in pool.windows if isinstance(pool, Pool) else ():
-        if has(window, *Window.model_fields) and (count := window.adds.get(zone, 0)):
+        if has(window, *Window.model_fields) and (count := window.adds.get(zone)):
             yield count, month_hours(window, HOURS_PER_MONTH)

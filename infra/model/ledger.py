@@ -80,22 +80,25 @@ class LimitAccount:
         """Negative where the limit is exceeded."""
         return self.limit.chips - self.used
 
-    def peak(self, begin: datetime) -> Peak:
-        """When windows draw the most from `begin` on, and how much they draw then together."""
-        drawn = [(each.window, each.chips) for each in self.windows]
-        if len(drawn) < 2:
-            return Peak(begin, sum(chips for _, chips in drawn), tuple(range(len(drawn))))
-        return peak(drawn, begin, begin + HORIZON)
+    def peak(self, begin: datetime) -> int:
+        """The most chips that windows draw together at any instant from `begin` on."""
+        drawn = self._drawn()
+        if len(drawn) == 1 and drawn[0][0].until is None:
+            return drawn[0][1]  # it opens again for ever: looking for the instant takes longer
+        return peak(drawn, begin, begin + HORIZON).amount
 
     def overdrawn(self, begin: datetime) -> Peak | None:
         """The first instant from `begin` on at which windows draw most, where that is more than the limit has.
 
         None where it suffices at every minute. Instants are only looked for where all windows together would not fit.
         """
-        if self.used + sum(each.chips for each in self.windows) <= self.limit.chips or not self.windows:
+        if self.used + sum(each.chips for each in self.windows) <= self.limit.chips:
             return None
-        found = peak([(each.window, each.chips) for each in self.windows], begin, begin + HORIZON)
+        found = peak(self._drawn(), begin, begin + HORIZON)
         return found if self.used + found.amount > self.limit.chips else None
+
+    def _drawn(self) -> list[tuple[Window, int]]:
+        return [(each.window, each.chips) for each in self.windows]
 
     def sum_shown(self, at: Peak | None = None) -> str:
         """The sum pool by pool: `tpu-a 2 x 4 = 8, held elsewhere 4, together 12 of 10`. at: with its windows."""
@@ -136,15 +139,12 @@ def _draw(limit: Reservation | Quota, stack: str, pool: Pool | Slices) -> Draw |
 
 
 def _window_draws(limit: Reservation | Quota, stack: str, pool: Pool) -> Iterator[WindowDraw]:
+    chips, home, away = pool.accelerator.chips, _is_home(limit, pool), _may_come(limit, pool)
     for window in pool.windows:
-        if not has(window, *Window.model_fields):
-            continue
-        at_home = window.adds.get(limit.zone, 0) if _is_home(limit, pool) else 0
-        slices = sum(window.adds.values()) if _may_come(limit, pool) else at_home
-        if slices:
-            yield WindowDraw(
-                stack=stack, pool=pool.name, window=window, slices=slices, chips_per_slice=pool.accelerator.chips
-            )
+        if has(window, *Window.model_fields):
+            slices = sum(count for zone, count in window.adds.items() if away or (home and zone == limit.zone))
+            if slices:
+                yield WindowDraw(stack=stack, pool=pool.name, window=window, slices=slices, chips_per_slice=chips)
 
 
 def _is_home(limit: Reservation | Quota, pool: Pool | Slices) -> bool:

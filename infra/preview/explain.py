@@ -51,7 +51,7 @@ def explain(base: Reading | None, head: Reading | None, facts: Facts) -> Meaning
     after = whole(head, before if base else None) if head else gone(before)
     siblings = (base.siblings if base else one.siblings, head.siblings if head else one.siblings)
     places = changes(before, after)
-    order = phases(fleet(before), fleet(after), limits(after if head else before, siblings[1]))
+    order = phases(fleet(before), fleet(after), limits(after, siblings[1]))
     sections = (*_sections(before, after), *_foreign(base, head)) if base and head else ("stack",)
     edit = Edit(
         base=before,
@@ -179,7 +179,7 @@ def _shown(value: Any) -> str | None:
         return None
     if isinstance(value, BaseModel):
         said = ", ".join(_leaves(value))
-        return said if 0 < len(said) <= _LONGEST else _IS_THERE
+        return said if said and len(said) <= _LONGEST else _IS_THERE
     if isinstance(value, Mapping) or (isinstance(value, tuple) and value and _parts(value) is not None):
         return _IS_THERE
     if isinstance(value, tuple):

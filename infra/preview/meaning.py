@@ -164,8 +164,8 @@ class LedgerLine(CamelShape):
         if before is None and after is None:
             return f"{line} chips"
         if before is None or after is None:
-            since = "newly declared" if before is None else "no longer declared"
-            return f"{line} of {before or after or 0:,} chips ({since})"
+            size, since = (after, "newly declared") if before is None else (before, "no longer declared")
+            return f"{line} of {size:,} chips ({since})"
         return f"{line} of {after:,} chips" if before == after else f"{line} of {Counts(before, after)} chips"
 
 

@@ -102,7 +102,8 @@ def _limits(stacks: Sequence[StackConfig]) -> Iterator[Limit]:
 
 
 def _drawn_by(config: StackConfig, limit: Limit) -> bool:
-    return limit.project == config.project and bool(account(limit, [config]).draws)
+    drawn = account(limit, [config])
+    return limit.project == config.project and bool(drawn.draws or drawn.windows)
 
 
 def _identity(limit: Limit) -> tuple[str, ...]:
@@ -127,7 +128,7 @@ def _limit_line(
         limit=f"reservation {limit.name}{renamed}" if reserved else f"{limit.kind.value} quota",
         kind="reservation" if reserved else f"{limit.kind.value} quota",
         project=limit.project,
-        chips=Counts(*(each.used + each.peak(midnight()).amount for each in accounts)),
+        chips=Counts(*(each.used + each.peak(midnight()) for each in accounts)),
         held_elsewhere=Counts(*(each.held_elsewhere for each in accounts)),
         size_before=was.chips if was else None,
         size_after=becomes.chips if becomes else None,
@@ -195,12 +196,14 @@ def _pools_of(standing: Mapping[str, set[Priced]], priced: Priced) -> tuple[str,
 
 def _money_line(place: PlaceChange, window_hours: Mapping[str, float] | None) -> MoneyLine:
     before, after = place.counts
+    declared = place.after or place.before
+    assert declared is not None, "a place is of a pool that one side declares"
     return MoneyLine(
         pool=place.pool,
         zone=place.zone,
         before=_bill(place.before, place.zone, before, window_hours),
         after=_bill(place.after, place.zone, after, window_hours),
-        hours_per_month=average_hours(place.after or place.before, place.zone, window_hours),
+        hours_per_month=average_hours(declared, place.zone, window_hours),
     )
 
 
@@ -210,5 +213,5 @@ def _bill(pool: Pool | Slices | None, zone: str, slices: int, window_hours: Mapp
     kind = pool.capacity.kind
     if kind is CapacityKind.RESERVED:
         return Bill(priced=Priced.SUNK, capacity=kind.value, amount=None)
-    amount = pool_cost(pool, zone, window_hours, slices=slices)
+    amount = pool_cost(pool, zone, slices, window_hours)
     return Bill(priced=Priced.UNPRICED if amount is None else Priced.LISTED, capacity=kind.value, amount=amount)

@@ -8,6 +8,7 @@ import pytest
 
 from infra.model.cost import HOURS_PER_MONTH, Amount, stack_cost
 from infra.model.stack import read_stack
+from tests.model.clustered import CLUSTER, clustered
 from tests.model.given import POOL, parse, pool, stack_text
 
 
@@ -72,6 +73,13 @@ def test_what_has_no_price_is_named_and_not_counted_as_nothing() -> None:
 def test_a_pool_without_vms_costs_nothing_whether_it_has_a_price_or_not() -> None:
     empty = pool(accelerator="tpu7x-8", zones="{us-central1-c: 0}", capacity="on-demand")
     assert stack_cost(parse(stack_text(pools=POOL + empty))).unpriced == ()
+
+
+def test_slices_of_a_cluster_cost_their_maximum_around_the_clock() -> None:
+    declared = {"accelerator": "v5litepod-4", "zone": "us-west4-a", "capacity": "spot", "buffer": 1, "maximum": 3}
+    place = {"region": "us-west4", "zones": ["us-west4-a"]}
+    cost = stack_cost(clustered(cluster=CLUSTER | place, slices=[declared])).amount
+    assert cost == stack_cost(parse(stack_text(pools=pool(zones="{us-west4-a: 3}")))).amount
 
 
 def test_reserved_chips_are_paid_whether_used_or_not_and_add_nothing() -> None:

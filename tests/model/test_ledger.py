@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from infra.model.ledger import accounts
 from infra.model.stack import read_stack
+from tests.model.clustered import CLUSTER, clustered
 from tests.model.given import parse, pool, sibling, stack_text
 
 RESERVATION = "- {name: r, project: my-lab, zone: us-central2-b, generation: v4, chips: 64, held_elsewhere: 8}\n"
@@ -68,6 +69,13 @@ def test_a_pool_draws_its_own_slices_and_those_that_may_come_from_its_other_zone
     both = pool(zones="{us-west4-a: 2, us-west1-c: 2}", fallback="[{zone: us-west4-a, capacity: preemptible}]")
     (there,) = accounts(read_stack(stack_text(pools=both, quotas=QUOTA).encode(), stack="ci", source="ci").partial)
     assert there.sum_shown() == "ci/other (2 + 2 by fallback) x 4 = 16, together 16 of 100 chips"
+
+
+def test_slices_of_a_cluster_draw_on_the_limit_of_their_zone_at_their_maximum() -> None:
+    declared = {"accelerator": "v4-32", "zone": "us-central2-b", "capacity": "spot", "buffer": 1, "maximum": 3}
+    quota = {"project": "my-lab-tpus", "zone": "us-central2-b", "generation": "v4", "kind": "preemptible", "chips": 64}
+    (drawn,) = accounts(clustered(cluster=CLUSTER, slices=[declared], quotas=[quota]))
+    assert [(draw.slices, draw.chips) for draw in drawn.draws] == [(3, 48)]
 
 
 @pytest.mark.parametrize("mistake", ["{zone: us-west4-a}", "{capacity: spot}", "nowhere"])

@@ -17,10 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from infra.model import windows
-from infra.model.cost import stack_cost
-from infra.model.fleet import pool_slots, window_slots
+from infra.model.cost import average_hours, stack_cost
+from infra.model.fleet import every_slot, pool_slots, window_slots
 from infra.model.ledger import accounts
 from infra.model.schema import Window
+from infra.model.stack import read_stack
 from infra.model.windows import Interval, openings
 from tests.model.given import parse, pool, refusals, sibling, stack_text, the_refusal
 
@@ -266,13 +267,92 @@ def test_slots_of_windows_come_after_those_that_stand() -> None:
     (own,) = config.pools
     assert [slot.name for slot in pool_slots(config, own)] == ["other-us-west4-a-0"]
     assert [slot.name for slot in window_slots(config)] == [f"other-us-west4-a-{index}" for index in (1, 2, 3)]
+    assert every_slot(config) == (*pool_slots(config, own), *window_slots(config))
+
+
+def test_a_zone_to_which_windows_add_nothing_has_no_slot_of_theirs() -> None:
+    config = parse(stack_text(pools=windowed(EVENING, zones="{us-west4-a: 0, us-west1-c: 2}")))
+    assert [slot.name for slot in window_slots(config)] == ["other-us-west4-a-0"]
 
 
 def test_an_account_tells_what_stands_from_what_windows_draw() -> None:
     config = parse(stack_text(pools=windowed(WINDOW, EVENING), quotas=QUOTA % 64))
     (account,) = accounts(config)
-    peak = account.peak(at(2027, 1, 1))
-    assert (account.used, peak.amount, peak.at) == (4, 12, at(2027, 1, 1, 2))
+    assert (account.used, account.peak(at(2027, 1, 1))) == (4, 12)
+
+
+@pytest.mark.parametrize(
+    ("given_windows", "most"),
+    [
+        ((), 0),
+        ((WINDOW,), 8),
+        ((WINDOW.replace("UTC", "UTC, until: 2027-01-01"),), 8),
+        ((WINDOW.replace("UTC", "UTC, until: 2026-12-31"),), 0),
+        ((WINDOW.replace("UTC", "UTC, until: 2026-12-31"), EVENING), 4),
+    ],
+    ids=["none", "one", "last day", "over", "one of two over"],
+)
+def test_a_window_draws_its_chips_until_its_last_day_is_over(given_windows: tuple[str, ...], most: int) -> None:
+    (account,) = accounts(parse(stack_text(pools=windowed(*given_windows), quotas=QUOTA % 64)))
+    assert account.peak(at(2027, 1, 1)) == most
+
+
+@pytest.mark.parametrize(("chips", "fits"), [(12, True), (11, False)])
+def test_one_window_is_held_to_the_limit_to_the_chip(chips: int, fits: bool) -> None:
+    text = stack_text(pools=windowed(WINDOW), quotas=QUOTA % chips)
+    (account,) = accounts(read_stack(text.encode(), stack="ci", source="ci").partial)
+    found = account.overdrawn(at(2027, 1, 1))
+    assert found == (None if fits else windows.Peak(at(2027, 1, 1, 2), 8, (0,)))
+
+
+@pytest.mark.parametrize(
+    ("fields", "drawn"),
+    [
+        ({}, [("night", 2)]),
+        ({"accelerator": "v6e-1"}, []),
+        ({"fallback": "[{zone: us-west1-c, capacity: spot}]"}, [("night", 2)]),
+        ({"fallback": "[{zone: us-west4-a, capacity: spot}]"}, [("night", 5), ("west", 1)]),
+    ],
+    ids=["its zone alone", "another generation", "fallback elsewhere", "all by fallback"],
+)
+def test_windows_draw_in_the_zone_of_a_limit_and_what_fallbacks_may_bring_there(
+    fields: dict[str, str], drawn: list[tuple[str, int]]
+) -> None:
+    both = WINDOW.replace("us-west4-a: 2", "us-west4-a: 2, us-west1-c: 3")
+    west = EVENING.replace("us-west4-a", "us-west1-c").replace("evening", "west")
+    pools = windowed(both, west, zones="{us-west4-a: 1, us-west1-c: 1}", **fields)
+    (account,) = accounts(
+        read_stack(stack_text(pools=pools, quotas=QUOTA % 64).encode(), stack="ci", source="").partial
+    )
+    assert [(each.window.name, each.slices) for each in account.windows] == drawn
+
+
+def test_a_window_with_a_mistake_draws_and_costs_nothing_and_hides_no_other() -> None:
+    pools = windowed(WINDOW.replace("duration: 2h", "duration: 9d"), EVENING)
+    config = read_stack(stack_text(pools=pools, quotas=QUOTA % 64).encode(), stack="ci", source="ci").partial
+    (account,) = accounts(config)
+    assert [each.window.name for each in account.windows] == ["evening"]
+    assert stack_cost(config) == stack_cost(parse(stack_text(pools=windowed(EVENING))))
+
+
+@pytest.mark.parametrize(
+    ("zone", "standing", "hours"),
+    [("us-west4-a", 1, Decimal(730 * 24 + 2 * 730 * 2) / 24 / 3), ("us-west4-a", 0, Decimal(730 * 2) / 24),
+     ("us-west1-c", 1, Decimal(730)), ("us-west1-c", 0, Decimal(730))],
+)  # fmt: skip
+def test_hours_of_a_vm_are_the_average_of_what_stands_always_and_what_stands_in_windows(
+    zone: str, standing: int, hours: Decimal
+) -> None:
+    zones = f"{{us-west4-a: {standing}, us-west1-c: {standing}}}"
+    (own,) = parse(stack_text(pools=windowed(WINDOW, zones=zones))).pools
+    assert abs(average_hours(own, zone) - hours) < Decimal("0.01")
+
+
+def test_hours_that_somebody_knows_of_a_pool_are_its_hours_with_and_without_vms() -> None:
+    for count in (0, 3):
+        (own,) = parse(stack_text(pools=pool(zones=f"{{us-west4-a: {count}}}"))).pools
+        assert average_hours(own, "us-west4-a", {"other": 60}) == 60
+        assert average_hours(own, "us-west4-a", {"another": 60}) == 730
 
 
 @pytest.mark.parametrize(

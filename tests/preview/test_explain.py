@@ -285,6 +285,23 @@ def test_chips_of_a_sibling_stack_count_on_the_same_quota() -> None:
 # Money
 
 
+def test_a_quota_of_a_sibling_is_told_where_windows_alone_draw_on_it() -> None:
+    theirs = (
+        sibling(
+            pools="[]\n",
+            quotas="- {project: my-lab, zone: us-west4-a, generation: v5e, chips: 16, kind: preemptible}\n",
+        ),
+    )
+    window = "[{name: night, start: 0 2 * * *, duration: 2h, time_zone: UTC, adds: {us-west4-a: %d}}]"
+    before, after = (stack_text(pools=pool(zones="{us-west4-a: 0}", windows=window % count)) for count in (1, 2))
+    edit = explain(
+        reading(before, siblings=theirs),
+        reading(after, siblings=theirs),
+        Facts(today=datetime(2026, 11, 21, tzinfo=UTC)),
+    )
+    assert [(line.chips.before, line.chips.after) for line in edit.ledger if line.limited] == [(4, 8)]
+
+
 def test_a_window_counts_its_hours_and_not_the_whole_month() -> None:
     before, after = stack_text(pools=pool(zones="{us-west4-a: 0}")), stack_text(pools=pool())
     money = meaning(before, after, window_hours={"other": 60}).money

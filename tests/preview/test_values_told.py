@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 
 from infra.model.demand import Code, Start
 from infra.model.schema import StackConfig
-from infra.preview.explain import changed_waits
-from infra.preview.meaning import Counts, KeyChange, LedgerLine, Words
+from infra.preview.explain import changed_waits, explain
+from infra.preview.meaning import Counts, Facts, KeyChange, LedgerLine, WindowWeek, Words
 from infra.preview.money import Bill, Priced
 from tests.model.demanding import asking, demand, fleet, member
-from tests.model.given import pool, stack_text
-from tests.preview.two_versions import meaning
+from tests.model.given import pool, sibling, stack_text
+from tests.preview.two_versions import TODAY, meaning, reading
 
 MORE = Counts(8, 12)
+START_OF_FOUR = (Start(event="push", code=Code.MAIN, legs=4),)
+OVERRIDE = "{version: x1, reason: tried}"
+AWAY = "[{zone: us-west1-c, capacity: spot}]"
+NIGHT = "[{name: night, start: 0 2 * * *, duration: 2h, time_zone: UTC, adds: {us-west4-a: 1}}]"
+SAID = "name night, start 0 2 * * *, duration 2h, time_zone UTC, adds declared"
 
 
 def line(before: int | None, after: int | None, chips: Counts = MORE) -> LedgerLine:
@@ -68,10 +75,117 @@ def test_money_that_nobody_knows_has_its_keys() -> None:
     [
         (pool(labels="[a]"), pool(labels="[a, b]"), "pools[other].labels = a -> a, b"),
         (pool(labels="[a]"), pool(labels="[]"), "pools[other].labels = a -> none"),
+        (
+            pool(runtime_override=OVERRIDE),
+            pool(),
+            "pools[other].runtime_override = version x1, reason tried -> not declared",
+        ),
+        (
+            pool(),
+            pool(runtime_override=OVERRIDE),
+            "pools[other].runtime_override = not declared -> version x1, reason tried",
+        ),
+        (pool(), pool(fallback=AWAY), "pools[other].fallback[0] = not declared -> zone us-west1-c, capacity spot"),
+        (
+            pool(),
+            pool(windows=NIGHT),
+            f"pools[other].windows[night] = not declared -> {SAID}",
+        ),
     ],
 )
-def test_a_list_is_told_by_what_is_in_it(before: str, after: str, told: str) -> None:
+def test_a_value_is_told_by_what_is_in_it(before: str, after: str, told: str) -> None:
     assert [str(each) for each in meaning(stack_text(pools=before), stack_text(pools=after)).keys] == [told]
+
+
+@pytest.mark.parametrize(("length", "shown"), [(120, True), (121, False)])
+def test_what_takes_more_than_a_line_is_only_called_declared(length: int, shown: bool) -> None:
+    reason = "x" * (length - len("version x1, reason "))
+    override = f"{{version: x1, reason: {reason}}}"
+    found = meaning(stack_text(pools=pool()), stack_text(pools=pool(runtime_override=override)))
+    assert [each.value.after for each in found.keys] == [f"version x1, reason {reason}" if shown else "declared"]
+
+
+def test_a_pool_that_comes_or_goes_is_one_line() -> None:
+    less, more = stack_text(pools=pool()), stack_text(pools=pool() + pool(name="more"))
+    said = "name more, accelerator v5litepod-4, zones declared, capacity spot, trust member, label more"
+    (comes,), (goes,) = (map(str, meaning(*each).keys) for each in ((less, more), (more, less)))
+    assert comes == f"pools[more] = not declared -> {said}"
+    assert goes == f"pools[more] = {said} -> not declared"
+
+
+def test_who_leaves_room_for_whom_is_told_once() -> None:
+    asked = asking(
+        demand("busy", job="first", starts=START_OF_FOUR, timeout_minutes=30),
+        demand("busy", job="second", starts=START_OF_FOUR, timeout_minutes=30, max_parallel=1),
+    )
+    stacks = (fleet(member(name="busy", zones="{us-west4-a: 4}")),)
+    (share,) = (each for each in changed_waits((), stacks, asked) if "GitHub knows no priorities" in each)
+    assert share.startswith("busy: ")
+    assert list(changed_waits(stacks, stacks, asked)) == []
+
+
+def test_a_job_that_nothing_serves_is_a_finding_of_the_edit() -> None:
+    asked = asking(demand("nowhere"))
+    with_demands, without = (meaning(None, stack_text(pools=pool()), demands=each) for each in (asked, None))
+    rules = {each.rule for each in with_demands.findings} - {each.rule for each in without.findings}
+    assert "job-finds-runner" in rules
+
+
+def test_settings_of_others_are_named_whether_they_come_go_or_change() -> None:
+    both, one, other = (
+        stack_text().replace("config:\n", f"config:\n{lines}", 1)
+        for lines in ("  gcp:zone: a\n  gcp:region: b\n", "  gcp:zone: a\n", "  gcp:zone: c\n")
+    )
+    edits = ((both, one, ("gcp:region",)), (one, both, ("gcp:region",)), (one, other, ("gcp:zone",)), (one, one, ()))
+    for before, after, told in edits:
+        assert meaning(before, after).sections == told
+
+
+def test_a_stack_that_neither_was_nor_will_be_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"^a stack that exists neither before nor after has no meaning$"):
+        meaning(None, None)
+
+
+def test_a_day_without_a_time_zone_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"^Facts\.today needs a time zone: a freeze window is an instant, not a wall"):
+        Facts(today=TODAY.replace(tzinfo=None))
+
+
+def test_an_edit_that_changes_nothing_has_no_risks_even_in_a_freeze() -> None:
+    frozen = "- {start: 2026-11-01, end: 2026-12-31, reason: the holidays}\n"
+    text = stack_text(pools=pool(), freezes=frozen)
+    assert meaning(text, text).risks == ()
+    assert meaning(text, stack_text(pools=pool(zones="{us-west4-a: 2}"), freezes=frozen)).risks
+
+
+def test_the_order_of_an_edit_keeps_to_what_siblings_leave_of_a_limit() -> None:
+    quota = "- {project: my-lab, zone: us-west4-a, generation: v5e, kind: preemptible, chips: 16}\n"
+    before, after = (
+        stack_text(
+            pools=pool(name="a", zones=f"{{us-west4-a: {one}}}") + pool(name="b", zones=f"{{us-west4-a: {2 - one}}}"),
+            quotas=quota,
+        )
+        for one in (2, 0)
+    )
+    for beside, shrinks_first in (((), False), ((sibling(pools=pool(name="theirs")),), True)):
+        edit = explain(reading(before, siblings=beside), reading(after, siblings=beside), Facts(today=TODAY))
+        assert bool(edit.order.reasons) is shrinks_first
+
+
+@pytest.mark.parametrize(
+    ("hours", "starts", "count", "changed"),
+    [((1, 1), ("Mon", "Mon"), 1, False), ((1, 2), ("Mon", "Mon"), 1, True), ((1, 1), ("Mon", "Tue"), 1, True),
+     ((1, 1), ("Mon", "Mon"), 2, True)],
+)  # fmt: skip
+def test_a_week_of_a_window_changes_with_its_openings_its_hours_or_its_start(
+    hours: tuple[int, int], starts: tuple[str, str], count: int, changed: bool
+) -> None:
+    one, other = map(Decimal, hours)
+    week = WindowWeek(
+        pool="p", zone="z", window="w", openings=Counts(1, count), hours=(one, other), chip_hours=(one, one),
+        usd=(one, one), starts=Words(*starts),
+    )  # fmt: skip
+    assert week.changed is changed
 
 
 def test_a_truth_is_told_as_a_file_has_it() -> None:
@@ -85,12 +199,16 @@ def test_jobs_whose_wait_changes_are_told_with_what_it_was() -> None:
     def busy(vms: int) -> tuple[StackConfig, ...]:
         return (fleet(member(name="busy", zones=f"{{us-west4-a: {vms}}}")),)
 
-    legs = (Start(event="push", code=Code.MAIN, legs=4),)
-    demands = asking(demand("busy", job="tests", starts=legs, timeout_minutes=30))
+    demands = asking(demand("busy", job="tests", starts=START_OF_FOUR, timeout_minutes=30))
     (told,) = changed_waits(busy(4), busy(2), demands)
     assert "tests" in told
     assert "(before: " in told
     assert list(changed_waits(busy(4), busy(4), demands)) == []
     (new,) = changed_waits((), busy(4), demands)
+    assert not new.endswith((")", "X"))
     assert "before" not in new
+    text = stack_text(pools=pool(name="busy", zones="{us-west4-a: 4}", labels="[tpu]", serves="[lab/monorepo]"))
+    assert meaning(None, text, demands=demands).waits == (new,)
+    assert meaning(text, text, demands=demands).waits == ()
+    assert meaning(text, text).waits is None
     assert new == told.replace(told[told.index(";") :], new[new.index(";") :]).replace("busy (2 VMs)", "busy (4 VMs)")

@@ -180,7 +180,7 @@ def request_of(step: StepView) -> RunRequest | None:
 def _short(judged: Repository) -> Iterator[Broken]:
     for job in judged.jobs():
         limit = job.timeout_minutes
-        for step in job.steps if limit is not None else ():
+        for step in job.steps:
             seconds = _lives(step) if makes_in(step) else None
             if limit is not None and seconds is not None and seconds < limit * MINUTE:
                 reason = f"the VM may be deleted {seconds:g} s after it was made, and its job takes {limit:g} minutes"

@@ -290,10 +290,8 @@ class Actor:
 
 
 def _zone(action: Action) -> str:
-    """The zone whose TPU API an action asks first, empty for none."""
+    """The zone of the VM that an action is about, empty for none."""
     match action:
-        case Create():
-            return action.place.zone
         case Recreate() | Delete():
             return action.node.zone
         case _:

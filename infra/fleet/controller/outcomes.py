@@ -143,7 +143,7 @@ def _given_back(memory: Memory, desired: Desired, action: Recreate) -> Memory:
     if known is not None and known.remade and _is_remade(action):
         memory = memory.with_vm(action.slot, replace(known, remade=known.remade - 1, remade_at=known.remade_before))
     slot = desired.slot(action.slot)
-    times = memory.replacements.get(slot.pool, ()) if slot else ()
+    times = memory.replacements.get(slot.pool) if slot else None
     if slot is None or not times or action.node.state in GIVEN_BACK:
         return memory
     return replace(memory, replacements={**memory.replacements, slot.pool: times[:-1]})

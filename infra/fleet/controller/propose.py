@@ -282,10 +282,10 @@ class Proposals:
         self._finds(judged.subject, judged.rule.id, judged.reason)
 
     def _wait(self, judged: Judgement, but: str = "") -> None:
+        """but: why what its verdict asks for is not done."""
         reason = f"{judged.reason}; {but}" if but else judged.reason
-        until = None if but else judged.until
         stands = judged.rule.when is Situation.UNHEARD and self.judge.is_long_unheard()
-        self._waits(judged, reason, until, stands=stands)
+        self._waits(judged, reason, judged.until, stands=stands)
 
     def _waits(self, judged: Judgement, reason: str, until: datetime | None, *, stands: bool) -> None:
         wait = Waiting(subject=judged.subject, rule=judged.rule.id, reason=reason, until=until, stands=stands)

@@ -119,7 +119,7 @@ class Search:
         while request is not None:
             page = execute(request, f"listing TPU VMs of {zone}")
             for node in page.get("nodes", ()):
-                said = [part for part in ("labels", "metadata") if _names(node.get(part, {}), digest)]
+                said = [part for part in ("labels", "metadata") if _names(node.get(part), digest)]
                 if said:
                     yield Use("vm", node["name"].rpartition("/")[2], f"{' and '.join(said)} in {zone}")
             request = api.list_next(request, page)
@@ -131,7 +131,8 @@ def in_record(record: Record, digest: str) -> Iterator[Use]:
         for age, build in enumerate(image.builds()):
             when = f"{build.built:%Y-%m-%d %H:%M} UTC"
             if build.digest == digest:
-                yield Use("record", name, f"{'current' if age == 0 else f'{age} builds ago'}, built {when}")
+                said = "current" if age == 0 else "1 build ago" if age == 1 else f"{age} builds ago"
+                yield Use("record", name, f"{said}, built {when}")
             for parent, each in build.parents.items():
                 if each == digest:
                     yield Use("child", f"{name}@{build.digest}", f"is built from it as {parent}")

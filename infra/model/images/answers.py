@@ -134,7 +134,7 @@ def parse_answers(text: str, pins: Pins, source: str) -> tuple[PinAnswer, ...]:
     for name, entry in file.answers.items() if file is not None else ():
         where = given.subject(("answers", name))
         if (known := pins.entry(name)) is None:
-            problems.append(Problem(where, name, f"an entry of {PINS_FILE}", "ask again with this table"))
+            problems.append(Problem(where, name, f"{PINS_FILE} has no such entry", "ask again with this table"))
         elif entry.value == UNRESOLVED:
             rule = "an answer is a digest or a checksum; what got none is left out"
             problems.append(Problem(where, entry.value, rule, "ask again where there is internet"))

@@ -129,7 +129,7 @@ def _pinned(judged: JudgedImage) -> Iterator[Problem]:
 def _no_entry(where: str, name: str, kind: str, known: Mapping[str, object]) -> Problem:
     nearest = ", ".join(nearest_names(name, known) or tuple(known))
     fix = f"one of {nearest}" if nearest else f"an entry {name} there"
-    return Problem(where, shown(name), f"an entry of {kind} in {PINS_FILE}", fix)
+    return Problem(where, shown(name), f"{PINS_FILE} has no such entry of {kind}", fix)
 
 
 def _path_filters(judged: JudgedImage, spec: SharedFiles) -> Iterator[Problem]:

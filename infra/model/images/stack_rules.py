@@ -65,7 +65,7 @@ def _registries(judged: JudgedImage) -> Iterator[Problem]:
             repository = _repository(image, stack)
             if repository is None:
                 names = [each.name for each in stack.registries.repositories]
-                rule, fix = f"a repository of stack {stack.stack}", f"one of {', '.join(names)}"
+                rule, fix = f"stack {stack.stack} has no such repository", f"one of {', '.join(names)}"
                 yield Problem(judged.at(index, *at, "repository"), shown(registry.repository), rule, fix)
             else:
                 yield from _cleanup(judged, index, image, repository)
@@ -216,7 +216,7 @@ def _users_of_stack(judged: JudgedImage, index: int, image: Image, name: str) ->
         for number, user in enumerate(getattr(image.used_by, key)):
             if user not in names:
                 fix = f"one of {', '.join(nearest_names(user, names) or names)}" if names else "another stack"
-                rule = f"a pool of stack {name}" if key == "pools" else "a role that runs an image"
+                rule = f"stack {name} has no such pool" if key == "pools" else "not a role that runs an image"
                 yield Problem(judged.at(index, "used_by", key, number), shown(user), rule, fix)
 
 

@@ -45,6 +45,7 @@ def test_a_canary_that_does_not_come_online_brings_its_image_back_and_it_is_not_
     told = [pool.sweep() for _ in range(40)]
     assert [each for each in told if each] == [["0:b"], ["0:a"]]
     assert pool.stage == "failed"
+    assert (pool.rollout.waiting, pool.rollout.proved, pool.rollout.failed) == ({}, (), ())
     assert [each.rule for each in pool.decided().findings] == ["rollout-failed"]
     pool.target = target("c")
     assert pool.sweep() == ["0:c"]

@@ -42,6 +42,14 @@ def test_a_promoted_digest_is_what_vms_of_every_region_pull_from_their_own_regio
     }
 
 
+def test_a_promotion_tells_which_tags_it_set_and_which_it_took_away() -> None:
+    world = start("a", "b", "c", "d", "e")
+    world.build("f")
+    (moved,) = world.promotion.promote((POOL,), "tpu-ci", digest("f"), NOW)
+    assert moved.kept == tuple(f"{place}:{names.in_use_tag(POOL, digest('f'))}" for place in PLACES)
+    assert moved.released == tuple(f"{place}:{names.in_use_tag(POOL, digest('a'))}" for place in PLACES)
+
+
 def test_the_other_pools_images_and_the_rest_of_the_pointer_stay() -> None:
     world = start()
     world.bucket.objects[names.pointer_object()] = {"bundle": "b", "images": {OTHER_POOL: {"us-west4": "theirs"}}}
@@ -148,7 +156,7 @@ def test_a_command_that_fails_at_any_call_harms_nothing_and_is_ended_by_the_comm
         except GoogleError as error:
             world.power.left = None
             assert world.problems() == [], f"after {calls} calls"
-            told = re.search(r"images promote tpu-ci@(\S+) --pool tpu-ci`", str(error))
+            told = re.match(r"(?s)undoing in tpu-ci .*images promote tpu-ci@(\S+) --pool tpu-ci`", str(error))
             if told:
                 world.promotion.promote((POOL,), "tpu-ci", told[1], NOW)
             else:
@@ -227,6 +235,7 @@ def test_before_a_first_image_orders_that_leave_it_to_the_pointer_say_none() -> 
     assert images == {f"{POOL}-0": {**told, "image": "none"}, f"{OTHER_POOL}-0": told}
     assert world.bucket.objects[names.orders_object(f"{POOL}-ordered")]["image"] == "r@sha256:a"
     assert names.orders_object(f"{POOL}-new") not in world.bucket.objects, "no controller keeps it yet"
+    assert names.orders_object(f"{POOL}-ordered") not in seen
     assert seen.index(names.orders_object(f"{POOL}-0")) < seen.index(names.pointer_object())
     seen.clear()
     world.build("b")

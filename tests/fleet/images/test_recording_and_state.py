@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from itertools import count
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -14,7 +16,7 @@ from infra.fleet.images.store import Store
 from infra.fleet.images.where import ImageState, Search, image_state, in_record
 from infra.fleet.records import Body, Record, Records, WriteResult
 from infra.model import names
-from infra.model.images.record import RecordOutcome, built
+from infra.model.images.record import RecordOutcome, built, running
 from infra.model.images.record_documents import Build
 from infra.model.stack import load_stack
 from tests.fleet.images.worlds import NOW, PLACES, POOL, Bucket, World, digest
@@ -170,3 +172,97 @@ def test_a_stack_that_was_never_brought_up_names_nothing_and_one_that_refuses_is
     search = Search(store=store, registries=world.registries, google={}, fleets={"nightly": config}, places={}, tags={})
     found = search.find(digest("a"))
     assert (found.uses, found.silent) == ((), said)
+
+
+class Listing:
+    """The VMs of a stack as Google's client lists them, one a page, by zone."""
+
+    def __init__(self, nodes: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+        self._nodes, self.asked = nodes, []
+
+    def _itself(self, *_: object) -> Any:
+        return self
+
+    api = projects = locations = nodes = _itself
+
+    def list(self, *, parent: str, pageSize: int) -> Any:  # noqa: N803
+        del pageSize
+        self.asked.append(parent)
+        return self._page(list(self._nodes.get(parent.rpartition("/")[2], ())))
+
+    def list_next(self, request: Any, page: Any) -> Any:
+        del page
+        return self._page(request.left) if request.left else None
+
+    def _page(self, left: Any) -> Any:
+        return SimpleNamespace(left=left[1:], execute=lambda num_retries: {"nodes": left[:1]} if left else {})
+
+
+def test_everything_that_names_a_digest_is_found_and_told_how() -> None:
+    world, mine = World(), digest("a")
+    config = load_stack(the_lab(), "nightly")
+    world.build("a")
+    world.promote("a")
+    world.bucket.objects[names.manifest_object("ci")] = {
+        "version": 1,
+        "slots": [{"name": "told", "metadata": {"image": f"x@{mine}"}}, {"name": "other", "labels": {"v": mine[:12]}}],
+    }
+    other = "ghcr.io/lab/tpu-ci"
+    world.registries.versions[other] = {mine}
+    world.registries.named_by[other] = {"latest": mine, "old": digest("b"), "{date}": mine}
+    label = mine.removeprefix("sha256:")[:12]
+    standing = [
+        {"name": "p/nodes/by-label", "labels": {"image": label}},
+        {"name": "p/nodes/by-both", "labels": {"image": label}, "metadata": {"startup": f"pull x@{mine}"}},
+        {"name": "p/nodes/part-of-a-value", "labels": {"image": f"{label}-2"}},
+        {"name": "p/nodes/none"},
+    ]
+    zones = {zone for pool in config.pools for zone in pool.reach}
+    clients: Any = Listing({"us-central1-b": standing})
+    search = Search(
+        store=world.store,
+        registries=world.registries,
+        google={"ci": clients},
+        fleets={"ci": config},
+        places={"tpu-ci": (PLACES[0], other, "ghcr.io/lab/without")},
+        tags={"tpu-ci": ("latest", "old", "{date}")},
+    )
+    found = search.find(mine)
+    said = [(each.kind, each.subject, each.detail) for each in found.uses]
+    pointer, kept = names.pointer_object(), names.in_use_tag(POOL, mine)
+    assert found.silent == ()
+    assert [each for each in said if each[0] not in {"record", "pool"}] == [
+        ("pointer", f"{pointer} of ci", "pool tpu-ci in europe-west4, us-central1, us-west4"),
+        ("manifest", f"{names.manifest_object('ci')} of ci", "slot told"),
+        ("registry", PLACES[0], "has it"),
+        ("tag", PLACES[0], kept),
+        ("registry", other, "has it"),
+        ("tag", other, "latest"),
+        ("vm", "by-label", "labels in us-central1-b"),
+        ("vm", "by-both", "labels and metadata in us-central1-b"),
+    ]
+    assert clients.asked == [f"projects/{config.project}/locations/{zone}" for zone in sorted(zones)]
+
+
+def test_the_record_tells_what_each_use_of_a_digest_is() -> None:
+    world = World()
+    world.build("a", "b")
+    for letter in ("a", "b", "a"):
+        world.promote(letter)
+    for hours, letter in enumerate(("a", "b")):
+        at = NOW + timedelta(hours=hours)
+        world.store.update(lambda record, letter=letter, at=at: running(record, "ci/broker", "c", digest(letter), at))
+    record = world.store.read()
+    built_at = next(iter(in_record(record, digest("a")))).detail.partition(", built ")[2]
+    assert [str(each.detail) for each in in_record(record, digest("a"))] == [
+        f"1 build ago, built {built_at}",
+        "its target, promoted 2026-11-21 03:00 UTC",
+        "2 undos back, promoted 2026-11-21 03:00 UTC",
+        "ran it 1 before, since 2026-11-21 03:00 UTC",
+    ]
+    assert [each.detail.partition(", built")[0] for each in in_record(record, digest("b"))] == [
+        "current",
+        "1 undo back, promoted 2026-11-21 03:00 UTC",
+        "runs it, since 2026-11-21 04:00 UTC",
+    ]
+    assert built_at == f"{NOW + timedelta(hours=ord('a')):%Y-%m-%d %H:%M} UTC"

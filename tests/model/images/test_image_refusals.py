@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from textwrap import indent
 
 import pytest
 
+from infra.model.errors import ConfigError, Problem
+from infra.model.images import stack_rules
 from infra.model.images.load import load_images
 from infra.model.images.places import places
 from tests.model.images.declared import (
@@ -23,6 +28,7 @@ from tests.model.images.declared import (
     stacks,
 )
 
+GOLDEN = Path(__file__).parents[1] / "golden" / "image_refusals.txt"
 OTHER = """\
   - name: other
     folder: images/other
@@ -223,7 +229,7 @@ BAD: dict[str, tuple[str, str, str, str]] = {
         "one of ci, train",
     ),
     "an unknown pool": ("pools: [tpu-ci]", "pools: [tpu-cl]", "used_by.pools[0]", "one of tpu-ci"),
-    "another stack's pool": ("pools: [tpu-ci]", "pools: [train-v5e]", "used_by.pools[0]", "a pool of stack ci"),
+    "another stack's pool": ("pools: [tpu-ci]", "pools: [train-v5e]", "used_by.pools[0]", "stack ci has no such pool"),
     "an unknown role": ("pools: [tpu-ci]", "roles: [boss]", "used_by.roles[0]", "broker, controller"),
     "pools of no stack": ("{stack: ci, pools", "{pools", "images[0].used_by", "stack: NAME"),
     "an image that nobody uses": (
@@ -280,6 +286,21 @@ BAD: dict[str, tuple[str, str, str, str]] = {
     ),
     "a path filter twice": ("[lib/**]", "[lib/**, lib/**]", "context.paths[1]", "remove one"),
     "no path filter": ("[lib/**]", "[]", "images[2].context.paths", "the list is empty"),
+    "an exception for an unknown image": (
+        "images:\n",
+        "exceptions: [{finding: CVE-2026-1, images: [runner, bsae], reason: none, expires: 2026-12-01}]\nimages:\n",
+        "exceptions[0].images[1]",
+        "one of base",
+    ),
+    "a user twice": (
+        "used_by: {workflows: [Nightly]}",
+        "used_by: {workflows: [Nightly, Nightly]}",
+        "images[2].used_by.workflows[1]",
+        "remove one",
+    ),
+    "a pool twice": ("pools: [tpu-ci]", "pools: [tpu-ci, tpu-ci]", "used_by.pools[1]", "remove one"),
+    "a role twice": ("pools: [tpu-ci]", "roles: [broker, broker]", "used_by.roles[1]", "remove one"),
+    "a download twice": ("downloads: [uv]", "downloads: [uv, uv]", "downloads[1]", "remove one"),
     "shared files that are not there": (
         "[images/steps/**]",
         "[images/stesp/**]",
@@ -295,7 +316,7 @@ BAD: dict[str, tuple[str, str, str, str]] = {
     "a repository that is none": ("repository: lab/code", "repository: code", "context.repository", "owner/name"),
     "an unknown base": ("BASE_IMAGE: debian", "BASE_IMAGE: debain", "bases.BASE_IMAGE", "one of debian"),
     "an unknown download": ("downloads: [uv]", "downloads: [vu]", "downloads[0]", "one of uv"),
-    "a base as a download": ("downloads: [uv]", "downloads: [debian]", "downloads[0]", "an entry of downloads"),
+    "a base as a download": ("downloads: [uv]", "downloads: [debian]", "downloads[0]", "no such entry of downloads"),
     "a build argument that is none": ("BASE_IMAGE: debian", "base: debian", "bases.base", "such as BASE_IMAGE"),
     "a download that nobody takes": (
         "bases: {BASE_IMAGE: python}",
@@ -310,18 +331,32 @@ BAD: dict[str, tuple[str, str, str, str]] = {
 }
 
 
+@cache
+def refusals(what: str) -> list[Problem]:
+    old, new, _, _ = BAD[what]
+    with TemporaryDirectory() as root, refused() as problems:
+        loaded(project(Path(root), {SOURCE: edited(IMAGES, (old, new))}))
+    return problems
+
+
 @pytest.mark.parametrize("what", BAD)
-def test_a_bad_declaration_is_refused(what: str, tmp_path: Path) -> None:
-    old, new, where, said = BAD[what]
-    text = edited(IMAGES, (old, new))
-    with refused() as problems:
-        loaded(project(tmp_path, {SOURCE: text}))
+def test_a_bad_declaration_is_refused(what: str) -> None:
+    _, _, where, said = BAD[what]
+    problems = refusals(what)
     right = [
         each for each in problems if each.subject.endswith(where) and said in f"{each.rule} {each.fix} {each.value}"
     ]
     assert right, "\n".join(map(str, problems))
     assert all(problem.rule and problem.fix for problem in problems)
     assert all(problem.subject.startswith(f"{SOURCE}:") for problem in problems), "every problem has its line"
+
+
+def test_the_words_of_every_refusal_are_those_that_were_read_last(update_goldens: bool) -> None:
+    """All of them in one place, as people see them: where, what, why and what to write."""
+    told = "".join(f"{what}\n{indent(str(ConfigError(refusals(what))), '  ')}\n" for what in sorted(BAD))
+    if update_goldens:
+        GOLDEN.write_text(told, encoding="utf-8")
+    assert told == GOLDEN.read_text(encoding="utf-8"), "look at it, then renew with --update-goldens"
 
 
 @pytest.mark.parametrize(
@@ -402,6 +437,43 @@ def test_an_image_whose_users_run_it_needs_a_repository_that_keeps_what_runs(tmp
     with refused() as problems:
         load_images(project(tmp_path), forgetful)
     assert [problem.fix for problem in problems] == ["keep_tag_prefixes: [in-use-] in the stack"]
+
+
+STACK = f"{SOURCE}:19 images[0].push.artifact_registry.stack"
+
+
+@pytest.mark.parametrize(
+    ("there", "subject", "rule", "fix"),
+    [
+        ((), STACK, "no stack file has this name", "a file stacks/Pulumi.ci.yaml"),
+        (("registries",), STACK, "stack ci has no registries", "a stack's own"),
+        (
+            ("registries", "pools"),
+            f"{SOURCE}:25 images[0].used_by.pools[0]",
+            "stack ci has no such pool",
+            "another stack",
+        ),
+    ],
+    ids=["no stack", "no registries anywhere", "no pools"],
+)
+def test_what_no_stack_has_is_refused_and_what_to_write_names_nothing_that_is_not_there(
+    there: tuple[str, ...], subject: str, rule: str, fix: str, tmp_path: Path
+) -> None:
+    bare = stacks()["train"].model_copy(update={"stack": "ci"})
+    having = {"ci": bare if "pools" not in there else stacks()["ci"].model_copy(update={"pools": ()})}
+    with refused() as problems:
+        load_images(project(tmp_path), having if there else {})
+    assert [(each.rule, each.fix) for each in problems if each.subject == subject] == [(rule, fix)]
+
+
+@pytest.mark.parametrize(("most", "fix"), [(70, "timeout: 70m or more"), (69, "fewer images in one build")])
+def test_a_build_that_no_timeout_suffices_for_is_told_to_be_smaller(
+    most: int, fix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stack_rules, "MAX_BUILD_SECONDS", most * 60)
+    with refused() as problems:
+        load_images(project(tmp_path), stacks(builds=edited(BUILDS, ("2h", "60m"))))
+    assert problems[0].fix.startswith(fix)
 
 
 def test_what_cloud_build_builds_needs_a_stack_that_builds(tmp_path: Path) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from workflows.checks import Known, Pool
+from workflows.dump import CommentedData, dump
 from workflows.read import WorkflowFile, read
 
 Data = Mapping[str, Any]
@@ -65,16 +65,17 @@ def workflow(
 
 
 def run(script: str, **step: Any) -> Data:
-    return {"run": script, **step}
+    """A step whose first line is not that of its script, as of the others: so a place is told from its step."""
+    return {"name": "Act", "run": script, **step}
 
 
 def when(condition: str, script: str = "echo a") -> Data:
     """A step with an `if`."""
-    return {"if": condition, "run": script}
+    return run(script, **{"if": condition})
 
 
 def uses(action: str, **inputs: Any) -> Data:
-    return {"uses": f"{action}@{COMMIT}", **({"with": inputs} if inputs else {})}
+    return {"name": "Act", "uses": f"{action}@{COMMIT}", **({"with": inputs} if inputs else {})}
 
 
 CHECKS = workflow()
@@ -88,8 +89,13 @@ def following(*steps: Data, condition: str = ENDED, on: Any = None, **given: Any
     return workflow(*steps, on=on or behind, job=job, **whole)
 
 
+def texts(data: Repository) -> Mapping[str, str]:
+    """The workflow files of a repository by their paths, a line for each key."""
+    return {
+        f".github/workflows/{index}-{each['name']}.yaml": dump(CommentedData(each)) for index, each in enumerate(data)
+    }
+
+
 def files(data: Repository) -> tuple[WorkflowFile, ...]:
     """The workflows of a repository, read as GitHub reads them."""
-    return tuple(
-        read(json.dumps(each), f".github/workflows/{index}-{each['name']}.yaml") for index, each in enumerate(data)
-    )
+    return tuple(read(text, path) for path, text in texts(data).items())

@@ -27,10 +27,10 @@ TARGET = {"pull_request_target": {}}
 SECRET = {"KEY": "${{ secrets.KEY }}"}
 
 
-def commanded(condition: str, permissions: Data | None = None) -> Data:
+def commanded(condition: str, permissions: Data | None = None, **job: Data) -> Data:
     """A workflow that a comment starts."""
     on = {"issue_comment": {"types": ["created"]}}
-    return workflow(on=on, job={"if": condition}, permissions=permissions or {"issues": "write"}, **WAITS)
+    return workflow(on=on, job={"if": condition, **job}, permissions=permissions or {"issues": "write"}, **WAITS)
 
 
 RIGHTS: Mapping[str, Example] = {
@@ -40,11 +40,12 @@ RIGHTS: Mapping[str, Example] = {
     ),
     "no-account-key": Example(
         bad=alone(
-            workflow(uses("google-github-actions/auth", credentials_json="${{ secrets.KEY }}")),
+            workflow(uses("google-github-actions/auth", project_id="p", credentials_json="${{ secrets.KEY }}")),
             workflow(run("gcloud --quiet auth activate-service-account --key-file key.json")),
             workflow(run("python train.py", env={"GOOGLE_CREDENTIALS": "${{ secrets.KEY }}"})),
             workflow(run("docker login -u _json_key --password-stdin https://us-docker.pkg.dev <key.json")),
-            workflow(uses("docker/login-action", username="_json_key", password="${{ secrets.KEY }}")),
+            workflow(run("docker login --username _json_key_base64 --password-stdin https://us-docker.pkg.dev <key")),
+            workflow(uses("docker/login-action", registry="us", username="_json_key", password="${{ secrets.KEY }}")),
         ),
         good=alone(workflow(AUTH, permissions={"id-token": "write"})),
     ),
@@ -55,6 +56,7 @@ RIGHTS: Mapping[str, Example] = {
     "secret-by-environment": Example(
         bad=alone(
             workflow(run("wandb login ${{ secrets.KEY }}")),
+            workflow(run("echo first\nwandb login ${{ secrets.KEY }}")),
             workflow(run('curl -H "Authorization: Bearer $T" x', env={"T": "${{ github.token }}"})),
             workflow(run('docker login -p "${KEY}" ghcr.io', env=SECRET)),
             workflow(run("x=$(tool --key $KEY)"), job={"env": SECRET}),
@@ -139,7 +141,14 @@ RIGHTS: Mapping[str, Example] = {
         ),
     ),
     "comment-by-whom": Example(
-        bad=alone(commanded("contains(github.event.comment.body, '/deploy')")),
+        bad=alone(
+            commanded("contains(github.event.comment.body, '/deploy')"),
+            commanded("contains(github.event.comment.body, '/hello')", permissions={"contents": "read"}, env=SECRET),
+            {
+                **commanded("contains(github.event.comment.body, '/hello')", permissions={"contents": "read"}),
+                "env": SECRET,
+            },
+        ),
         good=alone(
             commanded(
                 "startsWith(github.event.comment.body, '/deploy') && "

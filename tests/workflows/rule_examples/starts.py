@@ -80,6 +80,7 @@ STARTS: Mapping[str, Example] = {
                 workflow(when("contains(github.event.issue.labels.*.name, 'x')")),
                 workflow(when('contains(fromJSON(\'["schedule", "release"]\'), github.event_name)')),
                 workflow(when("github.event.issue.number > 3")),
+                workflow(when("github.event.issue.number > 3 || github.event.label.name == 'x'")),
                 workflow(when("matrix.jax == '0.9'"), job=JAX),
                 workflow(when("github.repository == 'old/mono'")),
                 workflow(when("inputs.force")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 from tests.workflows.rule_examples.files import (
@@ -45,6 +46,27 @@ def made(step: Data | None = None, *, life: int | str = 7200, env: Data = ENV, *
     return workflow(on=PUSHED, jobs={"train": train, "clean-up": behind}, **WAITS)
 
 
+def requested(*, limit: int = 1500, **other: str | None) -> Data:
+    """A workflow that makes a VM by this project's own code, for an hour with that limit, and deletes it in another
+    job. other: what that job is told in place of the same, or not at all."""
+    times = {"create": 600, "ready": 600, "limit": limit, "delete": 600, "spare": 300}
+    place = {"zone": "us-east1-c", "capacity": "spot", "node": {}}
+    asked = {"stack": "ci", "project": "my-lab", "bucket": "my-lab-ci", "pool": "runs", "accelerator": "v6e-1",
+             "places": [place], "zones": ["us-east1-c", "us-west4-a"], "per_day": 9, "at_once": 1,
+             "command": ["pytest"], "contained": True, "times": times}  # fmt: skip
+    env = {"RUN_ID": RUN, "ZONES": "us-east1-c us-west4-a", "REQUEST": json.dumps(asked)}
+    told = {key: value for key, value in {**env, **other}.items() if value is not None}
+    train = {"env": env, "timeout-minutes": 60, "steps": [run("python -m infra.fleet.runs run")]}
+    behind = {"needs": "train", "if": "always()", "env": told, "steps": [run("python -m infra.fleet.runs delete")]}
+    return workflow(on=PUSHED, jobs={"train": train, "clean-up": behind}, **WAITS)
+
+
+def pulled(group: str) -> Data:
+    """A workflow that publishes for pull requests from the repository itself, in a group of that name."""
+    steps = run("twine upload dist/*")
+    return workflow(steps, on={"pull_request": {}}, job={"if": GUARD}, concurrency={"group": group})
+
+
 def tested(*steps: Data, **job: object) -> Data:
     return workflow(*steps, on=PUSHED, job=job, **WAITS)
 
@@ -83,10 +105,20 @@ WHOLES: Mapping[str, Example] = {
         bad=alone(
             made(env={**ENV, "RUN": "${{ github.run_id }}-${{ github.run_attempt }}"}),
             made(env={**ENV, "ZONES": "us-east1-c"}),
+            requested(RUN_ID="${{ github.run_number }}"),
+            requested(ZONES="us-east1-c"),
+            requested(ZONES=None),
         ),
-        good=alone(made(env={"RUN": "${{github.run_id}}", "ZONES": "us-west4-a us-east1-c us-east5-a"})),
+        good=alone(
+            made(env={"RUN": "${{github.run_id}}", "ZONES": "us-west4-a us-east1-c us-east5-a"}),
+            requested(),
+            requested(ZONES="us-west4-a us-east1-c us-east5-a"),
+        ),
     ),
-    "machine-outlives-job": Example(bad=alone(made(life=3000), made(life="3599")), good=alone(made(life=3600))),
+    "machine-outlives-job": Example(
+        bad=alone(made(life=3000), made(life="3599"), requested(limit=1499)),
+        good=alone(made(life=3600), requested(limit=1500)),
+    ),
     "secret-for-forks": Example(
         bad=alone(
             workflow(run("echo a", env={"HF_TOKEN": SECRET})),
@@ -149,13 +181,18 @@ WHOLES: Mapping[str, Example] = {
         ),
     ),
     "queue-keeps-work": Example(
-        bad=((CHECKS, following(run("twine upload dist/*"), concurrency={"group": "publish"})),),
+        bad=(
+            (CHECKS, following(run("twine upload dist/*"), concurrency={"group": "publish"})),
+            (pulled("publish"),),
+        ),
         good=(
             (
                 CHECKS,
                 following(run("twine upload dist/*"), concurrency={"group": "p-${{ github.event.workflow_run.id }}"}),
             ),
             (CHECKS, following(run("echo seen"), concurrency={"group": "publish"})),
+            (pulled("publish-${{ github.head_ref }}"),),
+            (pulled("publish-${{ github.run_id }}"),),
             (tested(run("twine upload dist/*"), concurrency={"group": "publish"}),),
         ),
     ),

@@ -86,6 +86,11 @@ WIRING: Mapping[str, Example] = {
             workflow(on=PUSHED, job={"runs-on": ["self-hosted", "tpu-v5"]}),
             workflow(on=PUSHED, job={"runs-on": [*OURS, "cpu-forks"]}),
             workflow(on=PUSHED, job={"runs-on": "ubuntu-2404"}),
+            workflow(on=PUSHED, job={"runs-on": "self-hosted"}),
+            workflow(
+                on=PUSHED,
+                job={"runs-on": "tpu-${{ matrix.v }}-big", "strategy": {"fail-fast": False, "matrix": {"v": [4, 6]}}},
+            ),
             computed("tpu-v9"),
         ),
         good=alone(
@@ -111,6 +116,7 @@ WIRING: Mapping[str, Example] = {
         bad=alone(
             stepped(WRITES, "steps.plan.outputs.go != true"),
             workflow(when("vars.SKIP != false")),
+            workflow(when("true == vars.SKIP")),
             switched("boolean", "inputs.force != 'true'"),
         ),
         good=alone(

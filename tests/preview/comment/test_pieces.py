@@ -1,0 +1,214 @@
+"""Every piece of a comment, word for word, from plans that no engine made; what is left out of it, by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from infra.model.plan import Diagnostic, Op, Plan, PropertyChange, Status, Step
+from infra.model.planned_capacity import ACCELERATOR_LABEL, NODE_POOL_TYPE, SLICES_LABEL
+from infra.model.planned_records import OBJECT_TYPE
+from infra.preview import blocks
+from infra.preview.comment import Preview, comment
+from infra.rules.finding import Finding, Level
+from tests.cli import plans
+from tests.model.given import pool, stack_text
+from tests.preview.two_versions import meaning
+
+WHOLE = Path(__file__).parent / "every_piece.txt"
+REPOSITORY = plans.REPOSITORY
+RULE = Finding("a-rule", Level.STOP, "vm x", "1 is too many", "mend it")
+TOLD = PropertyChange(kind="add", after="new")
+
+
+def node_pool(op: Op, number: int) -> Step:
+    labels = {ACCELERATOR_LABEL: "v4-32", SLICES_LABEL: "v4-32-spot"}
+    inputs = {
+        "nodeCount": 4,
+        "nodeLocations": ["us-central2-b"],
+        "nodeConfig": {"resourceLabels": labels, "spot": True},
+    }
+    name = f"ct4p-hightpu-4t-2x2x4-b-spot-{number}"
+    new = inputs if op is not Op.DELETE else None
+    return plans.other(op, NODE_POOL_TYPE, name, old_inputs=inputs if op is not Op.CREATE else None, new_inputs=new)
+
+
+EVERYTHING = plans.plan(
+    *plans.MIXED.steps,
+    node_pool(Op.DELETE, 3),
+    plans.other(Op.DELETE, REPOSITORY, "gone"),
+    plans.other(Op.ADOPT, REPOSITORY, "found"),
+    plans.other(Op.RETAIN, REPOSITORY, "kept"),
+    plans.other(
+        Op.UPDATE,
+        REPOSITORY,
+        "changed",
+        diff={
+            "description": PropertyChange(kind="delete", before="old"),
+            "labels.a": TOLD,
+            "labels.b": plans.changed("same to see", "same to see"),
+        },
+    ),
+    plans.other(Op.REPLACE, REPOSITORY, "forced", replace_reasons=("location",)),
+    *(
+        plans.vm(Op.UPDATE, f"p{letter}", "us-west4-a", 0, diff={"labels.a": TOLD})
+        for letter in "abcdefghijklmnopqrstuvwxy"
+    ),
+    plans.other(Op.UPDATE, OBJECT_TYPE, "manifests/ci.json"),
+    diagnostics=(
+        Diagnostic(severity="warning", message="an old provider"),
+        Diagnostic(severity="warning", message="using pulumi-resource-gcp from PATH"),
+        Diagnostic(severity="info", message="not told"),
+    ),
+)
+REFUSED = plans.plan(
+    plans.other(Op.DELETE, REPOSITORY, "images", status=Status.FAILED, error="boom"),
+    plans.other(Op.CREATE, REPOSITORY, "more", status=Status.FAILED, error="it broke"),
+    diagnostics=(
+        Diagnostic(severity="error", message="it broke", urn=f"urn:pulumi:ci::tidepool::{REPOSITORY}::more"),
+        Diagnostic(severity="warning", message="not told"),
+    ),
+)
+
+EVERY_KIND = (
+    "1 of 1 stacks, 1 of 1 failures, 1 of 1 warnings, 2 of 2 lines of VMs that go, 1 of 1 findings, "
+    "5 of 5 rows of capacity, 1 of 1 counts, 3 of 3 lines of deleted resources, 2 of 2 lines of replaced resources, "
+    "1 of 1 lines of retained resources, 4 of 4 lines of updated resources, 2 of 2 lines of created resources, "
+    "1 of 1 lines of adopted resources, 1 of 1 changes of the fleet's records, 13 of 13 changed properties, "
+    "1 of 1 warnings of the engine"
+)
+
+
+def test_a_comment_of_everything_that_can_happen_is_the_one_that_was_read_last(update_goldens: bool) -> None:
+    text = comment(Preview(stack="ci", plan=EVERYTHING, findings=(RULE,))) + "\n"
+    if update_goldens:
+        WHOLE.write_text(text, encoding="utf-8")
+    assert text == WHOLE.read_text(encoding="utf-8"), "look at it, then renew with --update-goldens"
+
+
+@pytest.mark.parametrize(
+    ("preview", "kinds"),
+    [
+        (
+            Preview(stack="ci", plan=EVERYTHING, findings=(RULE,)),
+            EVERY_KIND,
+        ),
+        (
+            Preview(stack="ci", plan=REFUSED),
+            "1 of 1 stacks, 1 of 1 failures, 1 of 1 lines of protected resources, 2 of 2 lines of what was said",
+        ),
+    ],
+    ids=["all", "refused"],
+)
+def test_what_is_left_out_is_named_by_kind(preview: Preview, kinds: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "_KINDS_SHOWN", 99)
+    advice = "`./tidepool preview STACK` shows everything."
+    assert comment(preview, limit=100) == f"**Cut to fit into a comment:** {kinds}. {advice}"
+
+
+def test_a_refusal_names_what_is_protected_and_tells_each_error_once() -> None:
+    assert comment(Preview(stack="ci", plan=REFUSED)).splitlines() == [
+        "## ci: refused, 1 protected resource would go",
+        "",
+        "> [!CAUTION]",
+        "> The plan is incomplete and is not shown; nothing was changed.",
+        "",
+        "**Protected, so not deleted and not replaced**",
+        "",
+        "- 1 `artifactregistry.Repository`: `images`",
+        "",
+        "```text",
+        "boom",
+        "more (artifactregistry.Repository): it broke",
+        "```",
+    ]
+
+
+UNPRICED = pool(name="new", accelerator="tpu7x-8", zones="{us-central1-c: 1}", capacity="on-demand")
+RESERVED = pool(name="kept", accelerator="v4-8", zones="{us-central2-b: 1}", capacity="{reserved: lab}")
+LIMIT = {"reservations": "- {name: lab, project: my-lab, zone: us-central2-b, generation: v4, chips: 64}\n"}
+NONE = stack_text(pools="[]\n")
+SAME = plans.plan(*(plans.other(Op.SAME, REPOSITORY, name) for name in "abc"))
+
+
+@pytest.mark.parametrize(
+    ("after", "said"),
+    [
+        (stack_text(pools=pool()), "+1 VM, +4 chips, +$1,402 a month"),
+        (stack_text(pools=pool(accelerator="v6e-1", zones="{us-central1-b: 1}")), "+1 VM, +1 chip, +$397 a month"),
+        (stack_text(pools=UNPRICED), "+1 VM, +4 chips, price not known"),
+        (stack_text(pools=pool() + UNPRICED), "+2 VMs, +8 chips, +$1,402 a month, part of it without a price"),
+        (stack_text(pools=RESERVED, **LIMIT), "+1 VM, +4 chips, no money moves"),
+        (stack_text(pools="[]\n", vm_labels="{a: b}\n"), "no change of capacity"),
+        (NONE, "no change"),
+    ],
+)
+def test_the_headline_of_an_edit_says_vms_chips_and_money(after: str, said: str) -> None:
+    assert comment(Preview(stack="ci", meaning=meaning(NONE, after))).splitlines()[0] == f"## ci: {said}"
+
+
+@pytest.mark.parametrize(
+    ("plan", "said"),
+    [
+        (SAME, "no change (3 resources as declared)"),
+        (plans.plan(plans.other(Op.CREATE, REPOSITORY, "a")), "no VM comes or goes, 1 resource changed"),
+        (plans.plan(*(plans.other(Op.UPDATE, REPOSITORY, each) for each in "ab")),
+         "no VM comes or goes, 2 resources changed"),
+        (plans.plan(plans.vm(Op.CREATE, "a", "us-west4-a", 0), plans.vm(Op.DELETE, "b", "us-west4-a", 0)),
+         "+1 VM -1 VM, chips unchanged"),
+        (plans.plan(node_pool(Op.CREATE, 0), node_pool(Op.CREATE, 1)), "+2 slices, +32 chips"),
+        (plans.plan(plans.vm(Op.DELETE, "a", "us-central1-b", 0, "v6e-1")), "-1 VM, -1 chip"),
+        (plans.plan(diagnostics=(Diagnostic(severity="error", message="no state"),)), "the preview failed"),
+    ],
+)  # fmt: skip
+def test_the_headline_of_a_plan_says_what_it_does(plan: Plan, said: str) -> None:
+    assert comment(Preview(stack="ci", plan=plan)).splitlines()[0] == f"## ci: {said}"
+
+
+def test_the_headline_names_a_stack_to_its_eightieth_letter() -> None:
+    for length, shown in ((80, "s" * 80), (81, "s" * 80 + "… (81 characters)")):
+        assert comment(Preview(stack="s" * length)) == f"## {shown}: no change"
+
+
+@pytest.mark.parametrize(
+    ("plan", "after", "said"),
+    [
+        (SAME, stack_text(pools=pool()), "moves no VM; this edit alone moves +1 VM, +4 chips."),
+        (
+            plans.plan(plans.vm(Op.CREATE, "a", "us-west4-a", 0)),
+            NONE,
+            "moves +1 VM, +4 chips; this edit alone moves no VM.",
+        ),
+    ],
+)
+def test_a_plan_that_does_other_than_the_edit_says_both(plan: Plan, after: str, said: str) -> None:
+    lines = comment(Preview(stack="ci", plan=plan, meaning=meaning(NONE, after))).splitlines()
+    because = "An earlier edit is not applied yet, or VMs were changed by hand."
+    assert lines[2:4] == ["> [!WARNING]", f"> The plan {said} {because}"]
+
+
+def test_what_goes_is_called_what_it_is() -> None:
+    vm, slices, other = (
+        plans.vm(Op.DELETE, "a", "us-west4-a", 0),
+        node_pool(Op.DELETE, 0),
+        plans.other(Op.DELETE, REPOSITORY, "r"),
+    )
+    for steps, heading, lost in (
+        ((vm,), "deletes 1 VM (4 chips)", "VMs"),
+        ((slices, other, other), "deletes 1 node pool (16 chips) and 2 other resources", "node pools"),
+        ((vm, slices), "deletes 1 VM and 1 node pool (20 chips)", "VMs and node pools"),
+        ((other,), "deletes 1 resource", None),
+        ((other, other), "deletes 2 resources", None),
+    ):
+        made = comment(Preview(stack="ci", plan=plans.plan(*steps)))
+        assert f"### ⚠️ This {heading}\n" in made
+        assert ("> A job that runs on one of these" in made) is (lost is not None)
+        assert lost is None or f"one of these {lost} is lost.\n" in made
+
+
+def test_findings_of_a_plan_are_told_without_an_edit_to_compare_with() -> None:
+    made = comment(Preview(stack="ci", plan=SAME, findings=(RULE,)))
+    assert "> Held: 1 finding to mend before anything is applied (`a-rule`)." in made
+    assert "1 is too many" in made
+    assert "mend it" in made
