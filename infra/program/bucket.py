@@ -36,10 +36,7 @@ def fleet_bucket(
 
     siblings: other stacks, which may let in workflows that make VMs as a pool of this one.
     """
-    elsewhere = {
-        maker.key: f"serviceAccount:{maker.email}" for each in siblings for maker in federation.run_makers(each)
-    }
-    outside = {federation.IMAGE_BUILDER[0]: image_builder, **elsewhere, **run_makers}
+    outside = {federation.IMAGE_BUILDER[0]: image_builder, **run_makers}
 
     def member(key: str) -> pulumi.Input[str] | None:
         return outside[key] if key in outside else identities.member(key)

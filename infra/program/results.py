@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import pulumi
 
 from infra.components.results import StackBudget, StackBudgetArgs, TestResults, TestResultsArgs
-from infra.model import federation
 from infra.model.schema import Results, StackConfig
 from infra.program.shared import grantee, labels
 
@@ -15,28 +14,20 @@ from infra.program.shared import grantee, labels
 def declare_results(
     config: StackConfig,
     results: Results,
-    siblings: Sequence[StackConfig],
     makers: Mapping[str, pulumi.Input[str]],
     ready: pulumi.ResourceOptions,
 ) -> TestResults:
     """The bucket. Whoever makes VMs for runs writes there: workflows of this stack, and those that others let in.
 
-    makers: this stack's own, by key.
+    makers: their members by key.
     """
-    elsewhere = (
-        maker
-        for pool in config.pools
-        for maker in federation.makers_as(pool.name, config.project, siblings)
-        if maker.stack != config.stack
-    )
-    writers = {maker.key: f"serviceAccount:{maker.email}" for maker in elsewhere} | dict(makers)
     args = TestResultsArgs(
         project=config.project,
         bucket=results.bucket.name,
         location=results.bucket.location,
         labels=labels(config),
         kept_days=results.kept_days,
-        writers={grantee(key): member for key, member in sorted(writers.items())},
+        writers={grantee(key): member for key, member in sorted(makers.items())},
     )
     return TestResults("results", args, ready)
 
