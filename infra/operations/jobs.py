@@ -160,25 +160,3 @@ def rendered(request: JobRequest) -> dict[str, Any]:
 def state_json(state: JobState) -> dict[str, Any]:
     """A standing as --json has it."""
     return STATES.dump_python(state, mode="json")
-
-
-def state_row(state: JobState) -> tuple[str, ...]:
-    """A job in a table: name, state, slices, queue, interruptions, failures, when it was made."""
-    stands = state.outcome or state.phase
-    if state.waiting is not None and state.waiting.place is not None:
-        stands = f"{stands}, {state.waiting.place} ahead"
-    attempts = state.attempts
-    slices = f"{state.replicas} x {state.accelerator}" if state.accelerator else "-"
-    return state.name, stands, slices, state.queue, str(attempts.preemptions), str(attempts.failures), state.created
-
-
-def waiting_words(state: JobState) -> list[str]:
-    """Where a job waits, and for what; nothing of one that does not."""
-    if (waits := state.waiting) is None:
-        return []
-    if not waits.queue:
-        return [f"waits: {waits.says}"]
-    ahead = "its place is unknown" if waits.place is None else f"{waits.place} ahead of it"
-    whole = "" if waits.cluster_place is None else f", {waits.cluster_place} in all queues together"
-    where = f"in queue {waits.queue}, {ahead}{whole}" if waits.queue else "without a queue"
-    return [f"waits {where}: {waits.says}"]
