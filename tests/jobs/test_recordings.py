@@ -192,11 +192,9 @@ def test_a_job_whose_nodes_did_not_come_in_time_says_so_and_is_tried_again(at: A
 def test_a_job_whose_jobs_or_pods_are_refused_says_so_in_its_controllers_words(at: At) -> None:
     refused = at("forbidden", "no Jobs").job("llama").state()
     assert refused.phase is JobPhase.STARTING
-    assert refused.because == (
-        'llama: job "llama-slice-0" creation failed with error: jobs.batch "llama-slice-0" is forbidden: '
-        "ValidatingAdmissionPolicy 'no-jobs' with binding 'no-jobs' denied request: Jobs carry a cost centre "
-        "(JobCreationFailed)",
-    )
+    (jobs,) = refused.because
+    assert jobs.startswith('llama: job "llama-slice-0" creation failed with error: ')
+    assert jobs.endswith("denied request: Jobs carry a cost centre (JobCreationFailed)")
     (pods,) = at("forbidden", "no pods").job("llama").state().because
     assert pods.startswith("llama-slice-0: Error creating: pods ")
     assert pods.endswith("exceeded quota: no-pods, requested: pods=1, used: pods=0, limited: pods=0 (FailedCreate)")
