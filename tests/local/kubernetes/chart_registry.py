@@ -78,6 +78,10 @@ class _Registry(BaseHTTPRequestHandler):
         self.connection = self.tls.wrap_socket(self.connection, server_side=True)
         self.rfile, self.wfile = self.connection.makefile("rb"), self.connection.makefile("wb")
 
+    def finish(self) -> None:
+        super().finish()
+        self.connection.close()
+
     def do_GET(self) -> None:
         kind, content = self.answers.get(f"{self.host}{urlsplit(self.path).path}", ("", b""))
         self.send_response(200 if kind else 404)
