@@ -23,12 +23,14 @@ class Identity:
     account_id: the part of its address before the @.
     purpose: what it is for, as Google's console shows it.
     lent_to: members that may give it to VMs which they make, by the name that says who.
+    shared: whether another stack declares it too. Whichever comes first makes it, and neither deletes it.
     """
 
     key: str
     account_id: str
     purpose: str
     lent_to: Mapping[str, pulumi.Input[str]] = field(default_factory=dict)
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +56,8 @@ class Identities(pulumi.ComponentResource):
                 account_id=identity.account_id,
                 display_name=identity.account_id,
                 description=identity.purpose,
-                opts=pulumi.ResourceOptions(parent=self),
+                create_ignore_already_exists=identity.shared or None,
+                opts=pulumi.ResourceOptions(parent=self, retain_on_delete=identity.shared or None),
             )
             for identity in args.identities
         }

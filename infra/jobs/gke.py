@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -135,6 +136,7 @@ class GkeJob:
         seen = Evidence(
             jobset=found,
             jobs=jobs,
+            warnings=self._warnings(),
             workload=self._workload(found),
             pending=self.client.kueue.pending(self.namespace, queue) if queue else None,
             queues=self.client.kueue.queues(self.namespace),
@@ -180,6 +182,16 @@ class GkeJob:
     def _pods(self) -> Sequence[Body]:
         selector = f"{_OF_JOBSET}={self.name}"
         return self.client.kube.get(f"/api/v1/namespaces/{self.namespace}/pods", labelSelector=selector)["items"]
+
+    def _warnings(self) -> Sequence[Body]:
+        """What went wrong with objects of its namespace, as their controllers noted it; none where that is closed."""
+        try:
+            path = f"/api/v1/namespaces/{self.namespace}/events"
+            return self.client.kube.get(path, fieldSelector="type=Warning")["items"]
+        except KubeError as error:
+            if error.status != HTTPStatus.FORBIDDEN:
+                raise
+            return ()
 
     def _workload(self, found: Body) -> Body | None:
         return _owned(self.client.kueue.workloads(self.namespace), found)

@@ -29,7 +29,8 @@ _RESTARTS: Final = {f"FailurePolicy_{INTERRUPTED}": "PodFailurePolicy", "Default
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
     """Everything that is known of one job. pending: items of Kueue's visibility API, None where it does not answer.
-    queues: LocalQueues of its namespace, None where nobody has told them. without_node: pods that have none yet."""
+    queues: LocalQueues of its namespace, None where nobody has told them. without_node: pods that have none yet.
+    warnings: events of its namespace."""
 
     jobset: Body
     jobs: Sequence[Body] = ()
@@ -38,6 +39,7 @@ class Evidence:
     queues: Sequence[str] | None = None
     found: tuple[Finding, ...] = ()
     without_node: int = 0
+    warnings: Sequence[Body] = ()
 
 
 def state(seen: Evidence) -> JobState:
@@ -148,6 +150,8 @@ def _because(seen: Evidence, last: Finding | None, attempts: Attempts, retries: 
     if seen.without_node:
         pods = "1 pod has" if seen.without_node == 1 else f"{seen.without_node} pods have"
         lines.append(f"{pods} no node yet: GKE makes nodes when it has room")
+    if _phase(seen)[0] is JobPhase.STARTING:
+        lines += _refused(seen)
     if attempts.preemptions:
         of = f" of {retries.preemptions}" if retries else ""
         lines.append(f"restarted after {attempts.preemptions}{of} interruptions")
@@ -155,3 +159,30 @@ def _because(seen: Evidence, last: Finding | None, attempts: Attempts, retries: 
         of = f" of {retries.failures}" if retries else ""
         lines.append(f"restarted after {attempts.failures}{of} failures")
     return lines
+
+
+def _refused(seen: Evidence) -> list[str]:
+    """What keeps its Jobs and pods from being made, in its controllers' own words: the last of each object.
+
+    A Job with a pod says nothing: those of its other hosts are refused until GKE has a node for the first one.
+    """
+    wanted = sum(each.get("replicas", 1) for each in seen.jobset["spec"]["replicatedJobs"])
+    lacking = [seen.jobset] if len(seen.jobs) < wanted else []
+    lacking += [each for each in seen.jobs if not _has_pods(each)]
+    owners = {each["metadata"]["uid"]: each["metadata"]["name"] for each in lacking}
+    last = {
+        each["involvedObject"]["uid"]: each
+        for each in sorted(seen.warnings, key=_when)
+        if each["involvedObject"].get("uid") in owners
+    }
+    return [f"{owners[uid]}: {each.get('message', '')} ({each['reason']})" for uid, each in last.items()]
+
+
+def _has_pods(job: Body) -> bool:
+    return any(job.get("status", {}).get(name, 0) for name in ("active", "succeeded", "failed"))
+
+
+def _when(event: Body) -> str:
+    """RFC 3339 texts of one form sort by time; events of the newer API have theirs elsewhere."""
+    series = event.get("series") or {}
+    return series.get("lastObservedTime") or event.get("lastTimestamp") or event.get("eventTime") or ""

@@ -85,6 +85,6 @@ def _otherwise(item: Pool | Repository) -> dict[str, object]:
 
 def _meanwhile(pool: Pool) -> str:
     """What both cost beside each other."""
-    costs = [pool_cost(pool, zone) for zone in pool.zones]
+    costs = [pool_cost(pool, zone, count) for zone, count in pool.zones.items()]
     known = sum((cost for cost in costs if cost is not None), Amount())
     return f" ({dollars(known.hour)} an hour while both stand)" if known.hour else ""

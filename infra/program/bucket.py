@@ -29,17 +29,14 @@ def fleet_bucket(
     config: StackConfig,
     identities: Identities,
     image_builder: pulumi.Input[str] | None,
-    run_makers: Mapping[str, pulumi.Input[str]],
+    workflows: Mapping[str, pulumi.Input[str]],
     siblings: Sequence[StackConfig] = (),
 ) -> FleetBucketArgs:
-    """image_builder: None where a stack has none. run_makers: by key, members that make VMs for runs.
+    """image_builder: None where a stack has none. workflows: members that they act as, by key.
 
     siblings: other stacks, which may let in workflows that make VMs as a pool of this one.
     """
-    elsewhere = {
-        maker.key: f"serviceAccount:{maker.email}" for each in siblings for maker in federation.run_makers(each)
-    }
-    outside = {federation.IMAGE_BUILDER[0]: image_builder, **elsewhere, **run_makers}
+    outside = {federation.IMAGE_BUILDER[0]: image_builder, **workflows}
 
     def member(key: str) -> pulumi.Input[str] | None:
         return outside[key] if key in outside else identities.member(key)

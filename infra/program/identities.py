@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from infra.components.federation import Federation
+import pulumi
+
 from infra.components.identities import Identities, IdentitiesArgs, Identity
 from infra.components.secrets import SecretContainer, SecretsArgs
 from infra.model import federation, names
@@ -13,11 +14,11 @@ from infra.program.shared import CLOCK, NODES, grantee, labels, pool_key
 
 
 def identities_args(
-    config: StackConfig, siblings: Sequence[StackConfig], github: Federation | None, *, serving: bool
+    config: StackConfig, siblings: Sequence[StackConfig], workflows: Mapping[str, pulumi.Input[str]], *, serving: bool
 ) -> IdentitiesArgs:
-    """The stack's own accounts. What another stack lets in to make VMs as a pool of this one is made by that stack.
+    """The stack's own accounts.
 
-    serving: whether the stack declares its broker and controller.
+    workflows: members that they act as, by key. serving: whether the stack declares its broker and controller.
     """
     purposes = {"broker": "Registers runners with GitHub", "controller": "Keeps the fleet as its manifest says"}
     if config.registries:
@@ -38,15 +39,28 @@ def identities_args(
             account_id=names.pool_account_id(config.stack, pool.name),
             purpose=f"VMs of pool {pool.name} (trust {pool.trust})",
             lent_to={
-                grantee(maker.key): github.member(maker.key)
-                if github and maker.stack == config.stack
-                else f"serviceAccount:{maker.email}"
+                grantee(maker.key): workflows[maker.key]
                 for maker in federation.makers_as(pool.name, config.project, (config, *siblings))
             },
         )
         for pool in config.pools
     )
     return IdentitiesArgs(project=config.project, identities=roles + pools)
+
+
+def lent_args(config: StackConfig, siblings: Sequence[StackConfig]) -> IdentitiesArgs:
+    """Accounts of other stacks' workflows that make VMs as pools of this one, or keep results in its bucket.
+
+    Google refuses a grant to an account that does not exist, and nothing says that the other stack is brought up first.
+    """
+    makers = (maker for pool in config.pools for maker in federation.makers_as(pool.name, config.project, siblings))
+    writers = (writer for each in siblings for writer in federation.result_writers(each)) if config.results else ()
+    lent = {
+        each.key: Identity(key=each.key, account_id=each.account_id, purpose=each.purpose, shared=True)
+        for each in (*makers, *writers)
+        if each.project == config.project and each.stack != config.stack
+    }
+    return IdentitiesArgs(project=config.project, identities=tuple(lent.values()))
 
 
 def secrets_args(config: StackConfig, identities: Identities) -> SecretsArgs:

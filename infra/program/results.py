@@ -16,27 +16,26 @@ def declare_results(
     config: StackConfig,
     results: Results,
     siblings: Sequence[StackConfig],
-    writers: Mapping[str, pulumi.Input[str]],
+    accounts: Mapping[str, pulumi.Input[str]],
     ready: pulumi.ResourceOptions,
 ) -> TestResults:
     """The bucket. Result writers of the project write there: those that this stack lets in, and those of others.
 
-    writers: this stack's own, by key.
+    accounts: of workflows, by key; those writers among them.
     """
-    elsewhere = {
-        writer.key: f"serviceAccount:{writer.email}"
-        for sibling in siblings
-        for writer in federation.result_writers(sibling)
+    writers = {
+        writer.key: accounts[writer.key]
+        for each in (config, *siblings)
+        for writer in federation.result_writers(each)
         if writer.project == config.project
     }
-    members = elsewhere | dict(writers)
     args = TestResultsArgs(
         project=config.project,
         bucket=results.bucket.name,
         location=results.bucket.location,
         labels=labels(config),
         kept_days=results.kept_days,
-        writers={grantee(key): member for key, member in sorted(members.items())},
+        writers={grantee(key): member for key, member in sorted(writers.items())},
     )
     return TestResults("results", args, ready)
 

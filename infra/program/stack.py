@@ -27,7 +27,7 @@ from infra.program.bucket import fleet_bucket
 from infra.program.builds import BuildPlan, build_plan, declare_builds, unheard
 from infra.program.cluster import declare_cluster
 from infra.program.federation import federation_args
-from infra.program.identities import identities_args, secrets_args
+from infra.program.identities import identities_args, lent_args, secrets_args
 from infra.program.network import network_args
 from infra.program.pools import pool_args, pool_output
 from infra.program.records import declare_records
@@ -93,16 +93,18 @@ def declare(
     if config.github:
         github = Federation("federation", federation_args(config, config.github, sources), ready)
         pulumi.export("github", {"provider": github.provider, "accounts": github.emails})
-    accounts = identities_args(config, siblings, github, serving=serving)
+    workflows = {each.key: github.member(each.key) for each in federation.workflow_accounts(config)} if github else {}
+    if (lent := lent_args(config, siblings)).identities:
+        others = Identities("lent", lent, ready)
+        workflows = {each.key: others.member(each.key) for each in lent.identities} | workflows
+    accounts = identities_args(config, siblings, workflows, serving=serving)
     identities = Identities("identities", accounts, ready)
     outside = github.member(federation.IMAGE_BUILDER[0]) if github and sources else None
-    makers = {each.key: github.member(each.key) for each in federation.run_makers(config)} if github else {}
-    writers = {each.key: github.member(each.key) for each in federation.result_writers(config)} if github else {}
-    bucket = FleetBucket("bucket", fleet_bucket(config, identities, outside, makers, siblings), ready)
+    bucket = FleetBucket("bucket", fleet_bucket(config, identities, outside, workflows, siblings), ready)
     broker = broker_url(config, bucket.project_number) if serving else None
     declare_budget(config, bucket.project_number, ready)
     if config.results is not None:
-        results = declare_results(config, config.results, siblings, writers, ready)
+        results = declare_results(config, config.results, siblings, workflows, ready)
         pulumi.export("results", {"bucket": results.bucket, "kept_days": config.results.kept_days})
     records = declare_records(config, bucket.bucket, broker, registry=registry, siblings=siblings)
     for told in filter(None, (unserved(config), unnotified(config), unheard(plan) if plan else "")):

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from infra.engines.embedded import EmbeddedEngine
 from infra.engines.protocol import CloudName, EngineRequest
+from infra.fleet.google import Api, clients
 from infra.local.cloud.testing import TestCloud
+from infra.model import federation
 from infra.model.errors import EngineError
 from infra.model.plan import Op
+from infra.model.stack import load_stack
 from tests.synthetic_lab import lend
 
 pytestmark = pytest.mark.usefixtures("cheap_keys")
@@ -54,3 +58,20 @@ def test_an_unknown_target_is_an_error_and_no_plan(tmp_path: Path, cloud: TestCl
     request = _request(tmp_path, cloud.url, targets=("urn:pulumi:ci::tidepool::x:y:Z::nobody",))
     with pytest.raises(EngineError, match="no such resource"):
         EmbeddedEngine(request, environ={}).preview()
+
+
+def test_a_stack_comes_up_before_the_one_whose_workflows_make_vms_as_its_pool(
+    tmp_path: Path, quick_cloud: TestCloud
+) -> None:
+    """`ci` lets those workflows in, and no `registry_stack` says that it is to come first."""
+    request = replace(_request(tmp_path, quick_cloud.url), stack="nightly", exclude_protected=True)
+    file = request.root / "stacks" / "Pulumi.nightly.yaml"
+    file.write_text(file.read_text().replace("  tidepool:registry_stack: organization/tidepool/ci\n", ""))
+    engine = EmbeddedEngine(request, environ={})
+    made = engine.up()
+    assert not made.failed, [said.message for said in made.diagnostics]
+    assert not engine.destroy().failed
+    (maker,) = federation.makers_as("nightly-v6e", "hai-gcp-models", [load_stack(request.root, "ci")])
+    with clients(maker.project, quick_cloud.url) as google:
+        accounts = google.api(Api.IAM).projects().serviceAccounts().list(name=f"projects/{maker.project}").execute()
+    assert maker.email in {each["email"] for each in accounts["accounts"]}, "it is the other stack's too"

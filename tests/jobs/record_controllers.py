@@ -203,6 +203,33 @@ def without_room(plane: QueuedPlane) -> None:
     plane.seen("starting")
 
 
+def forbidden(plane: QueuedPlane) -> None:
+    """A policy of the cluster refuses the Jobs of a job that has quota, and then a quota of its namespace the pods."""
+    group = "admissionregistration.k8s.io/v1"
+    rule = {"apiGroups": ["batch"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["jobs"]}
+    named = {"metadata": {"name": "no-jobs"}}
+    policy = {
+        "matchConstraints": {"resourceRules": [rule]},
+        "validations": [{"expression": "false", "message": "Jobs carry a cost centre"}],
+    }
+    binding = {"policyName": "no-jobs", "validationActions": ["Deny"]}
+    room = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "no-pods", "namespace": TEAM}}
+    plane.make({"apiVersion": group, "kind": "ValidatingAdmissionPolicy", **named, "spec": policy})
+    plane.make({"apiVersion": group, "kind": "ValidatingAdmissionPolicyBinding", **named, "spec": binding})
+    plane.make(room | {"spec": {"hard": {"pods": "0"}}})
+    time.sleep(3)  # Until the API server heeds a policy.
+    plane.put("llama", 1)
+    until(lambda: "cost centre" in str(plane.client.job("llama").state().because), "its Jobs are refused")
+    plane.seen("no Jobs")
+    for kind in ("validatingadmissionpolicybindings", "validatingadmissionpolicies"):
+        plane.api.call("DELETE", f"/apis/{group}/{kind}/no-jobs")
+    until(lambda: "exceeded quota" in str(plane.client.job("llama").state().because), "its pods are refused")
+    plane.seen("no pods")
+    plane.api.call("DELETE", f"/api/v1/namespaces/{TEAM}/resourcequotas/no-pods")
+    plane.runs(plane.client.job("llama"))
+    plane.seen("running")
+
+
 def of_xpk(plane: QueuedPlane) -> None:
     """A JobSet as Google's xpk writes it: admitted, placed, begun again after a preemption, and a success."""
     job = plane.take(xpk_jobset("maxtext", TEAM))
@@ -225,7 +252,7 @@ SCENARIOS: Final[Mapping[str, FunctionType]] = {
     each.__name__: each
     for each in (
         success, waiting, too_large, outranked, preempted, vanished, drained, failing, tpu_busy, no_retry, cancelled,
-        out_of_time, without_queue, without_room, of_xpk,
+        out_of_time, without_queue, without_room, forbidden, of_xpk,
     )
 }  # fmt: skip
 

@@ -63,12 +63,24 @@ def moment(api: ClusterApi, namespace: str) -> dict[str, Any]:
         for path in listed
         for each in (api.find(path) or {"items": ()})["items"]
     }
+    events = f"/api/v1/namespaces/{namespace}/events"
+    for each in api.call("GET", events, query={"fieldSelector": "type=Warning"})["items"]:
+        if each["involvedObject"]["kind"] in ("JobSet", "Job"):
+            objects[f"{events}/{each['metadata']['name']}"] = noted(each)
     for path in [path for path in objects if "/localqueues/" in path]:
         name = quote(path.rpartition("/")[2])
         place = f"{VISIBILITY}/namespaces/{namespace}/localqueues/{name}/pendingworkloads"
         found = api.call("GET", place).get("items") or []
         objects[place] = {"items": [{**each, "metadata": {"name": each["metadata"]["name"]}} for each in found]}
     return objects
+
+
+def noted(event: Mapping[str, Any]) -> dict[str, Any]:
+    """What is left of an event: of what it is, and what it says."""
+    told = {name: event["metadata"][name] for name in ("name", "namespace")}
+    about = {name: event["involvedObject"][name] for name in ("kind", "name", "uid")}
+    kept = ("type", "reason", "message", "count", "series", "eventTime", "lastTimestamp")
+    return {"metadata": told, "involvedObject": about, **{name: event[name] for name in kept if event.get(name)}}
 
 
 def trimmed(body: Mapping[str, Any]) -> dict[str, Any]:

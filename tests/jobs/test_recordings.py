@@ -189,3 +189,23 @@ def test_a_job_whose_nodes_did_not_come_in_time_says_so_and_is_tried_again(at: A
     again = at("without_nodes", "tried again").job("patient").state()
     assert (again.phase, again.attempts) == (JobPhase.STARTING, Attempts()), "no restart of JobSet"
     assert "1 pod has no node yet" in again.because[0]
+
+
+def test_a_job_whose_jobs_or_pods_are_refused_says_so_in_its_controllers_words(at: At) -> None:
+    refused = at("forbidden", "no Jobs").job("llama").state()
+    assert refused.phase is JobPhase.STARTING
+    (jobs,) = refused.because
+    assert jobs.startswith('llama: job "llama-slice-0" creation failed with error: ')
+    assert jobs.endswith("denied request: Jobs carry a cost centre (JobCreationFailed)")
+    (pods,) = at("forbidden", "no pods").job("llama").state().because
+    assert pods.startswith("llama-slice-0: Error creating: pods ")
+    assert pods.endswith("exceeded quota: no-pods, requested: pods=1, used: pods=0, limited: pods=0 (FailedCreate)")
+    assert at("forbidden", "running").job("llama").state().because == (), "what is over is told no more"
+
+
+def test_events_that_may_not_be_read_leave_the_rest_told() -> None:
+    with running_cluster() as cluster:
+        play(cluster, load("forbidden"), "no Jobs")
+        cluster.refused[f"/api/v1/namespaces/{TEAM}/events"] = 403
+        state = GkeClient(Kube(replace(cluster.place, namespace=TEAM))).job("llama").state()
+    assert (state.phase, state.because) == (JobPhase.STARTING, ())

@@ -71,6 +71,10 @@ GOOGLE_CREDENTIAL_VARIABLES: Final = (
 """Emptied for the local cloud, where GOOGLE_OAUTH_ACCESS_TOKEN is one that Google refuses: whatever a provider might
 be told to do there by mistake, it could do nothing on Google."""
 
+_LOCAL_PROGRAMS: Final = Path(__file__).with_name("local")
+"""Programs that the CLI's plugins find on PATH before all others on the local cloud: GKE's for a cluster's token, which
+would ask Google for one."""
+
 _ENCRYPTION_KEYS = ("secretsprovider", "encryptedkey", "encryptionsalt")
 _OWN_COPIES = frozenset({"Pulumi.yaml", "stacks", ".git"})
 
@@ -270,4 +274,5 @@ def _workspace(
     if request.cloud is CloudName.LOCAL:
         environment |= dict.fromkeys(GOOGLE_CREDENTIAL_VARIABLES, "")
         environment["GOOGLE_OAUTH_ACCESS_TOKEN"] = LOCAL_TOKEN
+        environment["PATH"] = os.pathsep.join(filter(None, (str(_LOCAL_PROGRAMS), os.environ.get("PATH"))))
     return Workspace(work_dir=os.fspath(folder), env_vars=environment, pulumi_command=runner)

@@ -1,8 +1,8 @@
 """A stack's whole state, read from its checkpoint and any journal that a dead run left, and written back.
 
-Owns the checkpoint document (version 3), the order of its resources, and folding. Does not own files
-(`infra.local.engine.backend`), one resource's form (`infra.local.engine.state`), nor what is done about operations that
-were in flight (`infra.local.engine.refresh`).
+Owns the checkpoint document (version 3, or 4 with the features that it needs), the order of its resources, and folding.
+Does not own files (`infra.local.engine.backend`), one resource's form (`infra.local.engine.state`), nor what is done
+about operations that were in flight (`infra.local.engine.refresh`).
 """
 
 from __future__ import annotations
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 CHECKPOINT_VERSION = 3
+VERSION_OF_FEATURES = 4
+"""A checkpoint of this version says which features its resources need; one that needs none is of the other."""
+REPLACE_WITH = "replaceWith"
+"""The one feature that is known here."""
 CLI_VERSION = "3.260.0"
 """The release of the official CLI whose format this is; the manifest names it, and its digest is the magic."""
 ORGANIZATION = "organization"
@@ -111,15 +115,21 @@ def _latest(raw: bytes, files: StackFiles) -> dict[str, Any]:
     try:
         document = json.loads(raw)
         version, latest = document["version"], document["checkpoint"].get("latest") or {}
+        unknown = sorted(set(document.get("features") or ()) - {REPLACE_WITH})
     except (ValueError, KeyError, TypeError, AttributeError):
         raise EngineError(
             f"{files.checkpoint} is not a checkpoint: put {files.checkpoint.name}.bak or a file of "
             f".pulumi/backups/{files.project}/{files.stack} in its place"
         ) from None
-    if version != CHECKPOINT_VERSION:
+    if version not in (CHECKPOINT_VERSION, VERSION_OF_FEATURES):
         raise RefusedError(
-            f"stack {files.stack} has a checkpoint of version {version}: the embedded engine reads only version 3; "
-            "use --engine pulumi"
+            f"stack {files.stack} has a checkpoint of version {version}: the embedded engine reads only versions "
+            f"{CHECKPOINT_VERSION} and {VERSION_OF_FEATURES}; use --engine pulumi"
+        )
+    if unknown:
+        raise RefusedError(
+            f"stack {files.stack} has a checkpoint that needs {', '.join(unknown)}: the embedded engine knows only "
+            f"{REPLACE_WITH}; use --engine pulumi"
         )
     return latest
 
@@ -149,7 +159,9 @@ def render(files: StackFiles, snapshot: Snapshot) -> Iterator[bytes]:
         **snapshot.metadata,
     }
     encode = snapshot.codec.encode
-    yield _text({"version": CHECKPOINT_VERSION})[:-1] + b',"checkpoint":{"stack":'
+    needs = any(state.replace_with for state in snapshot.states.values())
+    form = {"version": VERSION_OF_FEATURES, "features": [REPLACE_WITH]} if needs else {"version": CHECKPOINT_VERSION}
+    yield _text(form)[:-1] + b',"checkpoint":{"stack":'
     yield _text(f"{ORGANIZATION}/{files.project}/{files.stack}") + b',"latest":' + _text(head)[:-1]
     yield from _array("resources", (encode(state) for state in ordered(follow_renames(snapshot.states.values()))))
     yield from _array(

@@ -215,10 +215,14 @@ class Deployment:
         return ProgramAnswer(new.urn, state.id, state.outputs)
 
     def _provider(self, goal: Goal, old: ResourceState | None) -> ProgramAnswer:
-        """A provider resource: its inputs are its configuration, and it lives in the state alone."""
+        """A provider resource: its inputs are its configuration, and it lives in the state alone.
+
+        What the official engine notes in its inputs for itself (`__internal`) stays.
+        """
         self._registry.served(urns.package_of(goal.type), goal.urn)
         decision = planner.decide_component(goal, old)
-        inputs = goal.inputs | ({"version": goal.version} if goal.version else {})
+        noted = {name: value for name, value in old.inputs.items() if name.startswith("__")} if old else {}
+        inputs = goal.inputs | ({"version": goal.version} if goal.version else {}) | noted
         new = replace(decision.new, inputs=inputs, outputs=inputs, id=old.id if old else self._registry.fresh_id())
         decision = replace(decision, new=new, detailed=planner.plain_diff(old.inputs, inputs) if old else {})
         decision = replace(decision, op=Op.CREATE if old is None else Op.UPDATE if decision.detailed else Op.SAME)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from infra.local.engine.values import RefusedError, resealed, secret_places, with_secrets
 from infra.model.secret_values import SECRET_SIGNATURE, SIGNATURE, Secret
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
     from infra.local.engine.provider import Provider
     from infra.local.engine.secrets import Vault
+
+
+_INPUTS: Final = "__inputs"
+"""Where providers for Kubernetes keep them."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -74,10 +78,12 @@ class ResourceState:
         """This state with a provider's plain outputs, secret where they are to be, and with these fields.
 
         Secret is what the provider says, what the program names (`additional_secret_outputs`), and whatever stands
-        where an input is secret.
+        where an input is secret; of a provider that keeps its inputs among the outputs, there too.
         """
         names = {*self.secret_outputs, *(provider.secret_outputs(self.type) if provider is not None else ())}
         hidden = [*secret_places(self.inputs), *((name,) for name in sorted(names) if name in outputs)]
+        if _INPUTS in outputs and _INPUTS not in names:
+            hidden += [(_INPUTS, *place) for place in secret_places(self.inputs)]
         shown = resealed(with_secrets(outputs, hidden), self.outputs) if hidden else outputs
         return replace(self, outputs=shown, **fields)
 

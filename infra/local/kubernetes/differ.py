@@ -6,9 +6,7 @@ difference, while what others changed of the program's own fields is one.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
-from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -16,23 +14,13 @@ from typing import Any, Final
 import yaml
 
 from infra.local.engine.provider import UNKNOWN, DiffResult, PropertyDiff
-from infra.local.kubernetes import manifests
+from infra.local.kubernetes import manifests, quantities
 from infra.model import property_paths as paths
 
 JsonObject = dict[str, Any]
 
 _IDENTITY: Final = ("metadata.name", "metadata.namespace")
-_QUANTITY: Final = re.compile(r"([+-]?[0-9.]+)(m|[kKMGTPE]i?|[eE][+-]?\d+)?")
-_AMOUNTS: Final = frozenset(
-    ("limits", "requests", "hard", "capacity", "nominalQuota", "borrowingLimit", "lendingLimit", "sizeLimit")
-)
-"""Names below which values are quantities."""
 _EMPTY: Final = (False, "", None, [], {})
-_FACTORS: Final = {"": Decimal(1), "m": Decimal("0.001"), "k": Decimal(10**3), "K": Decimal(10**3)} | {
-    letter + "i" * binary: Decimal(1024 if binary else 1000) ** power
-    for power, letter in enumerate("KMGTPE", start=1)
-    for binary in (0, 1)
-}
 
 
 @cache
@@ -104,20 +92,10 @@ def _same(place: paths.Place, was: Any, now: Any) -> bool:
         return False
     if was in (None, {}, []) and now in (None, {}, []):
         return True
-    if _AMOUNTS.intersection(place) and isinstance(was, str | int | float) and isinstance(now, str | int | float):
-        one, other = _quantity(was), _quantity(now)
+    if quantities.AMOUNTS.intersection(place):
+        one, other = quantities.amount(was), quantities.amount(now)
         return one is not None and one == other
     return False
-
-
-def _quantity(value: str | float) -> Decimal | None:
-    match = _QUANTITY.fullmatch(str(value))
-    if match is None or isinstance(value, bool) or match[1].count(".") > 1 or match[1].strip("+-") == ".":
-        return None
-    number, unit = match.groups(default="")
-    if unit[:1] in ("e", "E") and len(unit) > 1:
-        return Decimal(number) * Decimal(10) ** int(unit[1:])
-    return Decimal(number) * _FACTORS[unit]
 
 
 def as_said(token: str, live: JsonObject, inputs: JsonObject) -> JsonObject:

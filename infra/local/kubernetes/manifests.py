@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from infra.local.engine.provider import UNKNOWN
+from infra.local.kubernetes import quantities
 
 JsonObject = dict[str, Any]
 
@@ -25,7 +26,11 @@ PROPAGATION: Final = "pulumi.com/deletionPropagationPolicy"
 SECONDS: Final = "pulumi.com/timeoutSeconds"
 RELEASE: Final = "kubernetes:helm.sh/v3:Release"
 
-_OURS: Final = ("__fieldManager", "__initialApiVersion")
+_PREFIX: Final = "pulumi-kubernetes-"
+"""How names of field managers begin, the official provider's too."""
+INPUTS: Final = "__inputs"
+"""Where outputs have what the program said: the official provider compares with nothing else."""
+_OURS: Final = (INPUTS, "__fieldManager", "__initialApiVersion")
 _SERVERS: Final = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink")
 
 
@@ -94,6 +99,13 @@ def filled(inputs: JsonObject, name: str, urn: str, old: Mapping[str, Any] | Non
     return {**inputs, "metadata": metadata}
 
 
+def normal(token: str, inputs: JsonObject) -> JsonObject:
+    """With the quantities of Kubernetes' own kinds as the API server writes them; definitions leave others as said."""
+    group = kind_of(token, inputs)[0].rpartition("/")[0]
+    own = "." not in group or (group.endswith(".k8s.io") and not group.endswith(".x-k8s.io"))
+    return quantities.canonical_everywhere(inputs) if own else inputs
+
+
 def encoded(token: str, inputs: JsonObject) -> JsonObject:
     """A Secret's plain texts as the server keeps them: among its data, in base64. Other kinds stay as they are."""
     texts = inputs.get("stringData")
@@ -135,12 +147,21 @@ def manager_of(token: str, inputs: Mapping[str, Any], outputs: Mapping[str, Any]
     said = annotation(inputs, MANAGER) or (outputs or {}).get("__fieldManager")
     metadata = _metadata(inputs)
     seed = f"{stack} {token} {metadata.get('namespace', '')}/{metadata.get('name', '')}"
-    return str(said) if said else f"pulumi-kubernetes-{hashlib.sha256(seed.encode()).hexdigest()[:8]}"
+    return str(said) if said else f"{_PREFIX}{hashlib.sha256(seed.encode()).hexdigest()[:8]}"
 
 
-def outputs_of(live: JsonObject, manager: str, initial: str) -> JsonObject:
+def standing_manager(live: JsonObject, ours: str) -> str:
+    """Under which name an object of the state was applied: the official provider gives each a name by chance, and
+    takes fields that are not under it for unsaid."""
+    entries = live["metadata"].get("managedFields") or ()
+    appliers = [each["manager"] for each in entries if each.get("operation") == "Apply"]
+    known = [each for each in appliers if each.startswith(_PREFIX)]
+    return known[0] if known and ours not in known else ours
+
+
+def outputs_of(live: JsonObject, inputs: JsonObject, manager: str, initial: str) -> JsonObject:
     """What the state keeps of an object."""
-    return {**live, "__fieldManager": manager, "__initialApiVersion": initial}
+    return {**live, INPUTS: inputs, "__fieldManager": manager, "__initialApiVersion": initial}
 
 
 def live_of(outputs: Mapping[str, Any]) -> JsonObject:

@@ -88,7 +88,7 @@ class KubernetesProvider:
             return CheckResult(inputs, (refused,))
         if manifests.is_patch(token, inputs) and not (isinstance(metadata, dict) and metadata.get("name")):
             return CheckResult(inputs, (CheckFailure("metadata.name", "a patch says which object it is of"),))
-        return CheckResult(manifests.filled(inputs, name, urn, old))
+        return CheckResult(manifests.normal(token, manifests.filled(inputs, name, urn, old)))
 
     def diff(
         self, token: str, resource_id: str, old_inputs: JsonObject, old_outputs: JsonObject, new_inputs: JsonObject
@@ -113,9 +113,9 @@ class KubernetesProvider:
             live = self._awaited(inputs, live, place, timeout, cancel) if awaits else live
         except NotReadyError as error:
             message = f"{_shown(live)} was made and is not ready: {error}"
-            outputs = manifests.outputs_of(error.live, manager, live["apiVersion"])
+            outputs = manifests.outputs_of(error.live, inputs, manager, live["apiVersion"])
             raise PartialCreateError(message, resource_id=resource_id, outputs=outputs) from error
-        return Created(resource_id, manifests.outputs_of(live, manager, live["apiVersion"]))
+        return Created(resource_id, manifests.outputs_of(live, inputs, manager, live["apiVersion"]))
 
     def update(
         self,
@@ -136,11 +136,11 @@ class KubernetesProvider:
         try:
             live = self._awaited(new_inputs, live, place, timeout, cancel) if awaits else live
         except NotReadyError as error:
-            outputs = manifests.outputs_of(error.live, manager, initial)
+            outputs = manifests.outputs_of(error.live, new_inputs, manager, initial)
             raise PartialUpdateError(
                 f"{_shown(live)} was changed and is not ready: {error}", outputs=outputs
             ) from error
-        return manifests.outputs_of(live, manager, initial)
+        return manifests.outputs_of(live, new_inputs, manager, initial)
 
     def read(self, token: str, resource_id: str, inputs: JsonObject) -> ReadResult | None:
         if token == manifests.RELEASE:
@@ -158,7 +158,9 @@ class KubernetesProvider:
             return None
         seen = differ.as_said(token, live, inputs) if inputs else manifests.as_imported(live)
         manager = self._objects().manager(token, inputs or live, None)
-        return ReadResult(_id_of(live), seen, manifests.outputs_of(live, manager, live["apiVersion"]))
+        if inputs:
+            manager = manifests.standing_manager(live, manager)
+        return ReadResult(_id_of(live), seen, manifests.outputs_of(live, seen, manager, live["apiVersion"]))
 
     def delete(self, token: str, resource_id: str, outputs: JsonObject, timeout: float | None, cancel: Cancel) -> None:
         try:
@@ -204,7 +206,10 @@ class KubernetesProvider:
         raise ProviderError(f"{function}: the embedded provider has no such function: use --engine pulumi")
 
     def secret_outputs(self, token: str) -> frozenset[str]:
-        return frozenset({"data", "stringData"}) if token.startswith("kubernetes:core/v1:Secret") else frozenset()
+        if token == manifests.RELEASE:
+            return frozenset({manifests.INPUTS})
+        is_secret = token.startswith("kubernetes:core/v1:Secret")
+        return frozenset({"data", "stringData", manifests.INPUTS}) if is_secret else frozenset()
 
     def _is_awaited(self, inputs: JsonObject) -> bool:
         awaits = not self._cluster().is_store if self._awaits is None else self._awaits

@@ -28,6 +28,7 @@ from infra.local.engine.provider import (
     ProviderError,
     ReadResult,
 )
+from infra.local.kubernetes.manifests import INPUTS
 from infra.local.kubernetes.reach import ApiRefusedError, ClusterApi
 from infra.model import property_paths as paths
 
@@ -35,6 +36,18 @@ JsonObject = dict[str, Any]
 
 _DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _FIXED: Final = ("name", "namespace")
+_OF_THE_SDK: Final = "compat"
+"""What the SDK says of itself."""
+_OFF: Final = (
+    "allowNullValues", "atomic", "cleanupOnFail", "createNamespace", "dependencyUpdate", "devel", "disableCRDHooks",
+    "disableOpenapiValidation", "disableWebhooks", "forceUpdate", "lint", "recreatePods", "renderSubchartNotes",
+    "replace", "resetValues", "reuseValues", "skipAwait", "skipCrds", "verify", "waitForJobs",
+)  # fmt: skip
+_EMPTY: Final = ("description", "keyring", "postrender", "version")
+_OF_REPOSITORIES: Final = ("caFile", "certFile", "keyFile", "password", "repo", "username")
+"""What is written into the inputs of a release where the program does not say it.
+Source: pulumi-kubernetes, provider/pkg/provider/helm_release.go, read 2026-11-23."""
+_SECONDS: Final = 300
 _APPLY: Final = "application/apply-patch+yaml"
 _QUERY: Final = {"fieldManager": "helm", "force": "true"}
 
@@ -45,17 +58,26 @@ def _charts() -> JsonObject:
 
 
 def checked(name: str, urn: str, inputs: JsonObject, old: JsonObject | None) -> CheckResult:
-    """With the release's name and namespace."""
-    filled = dict(inputs)
+    """With the release's name and namespace, and what Helm takes of what is not said."""
+    filled = {key: value for key, value in inputs.items() if key != _OF_THE_SDK}
     if filled.get("name") is None:
         filled["name"] = (old or {}).get("name") or f"{name}-{hashlib.sha256(urn.encode()).hexdigest()[:8]}"
     filled.setdefault("namespace", "default")
-    return CheckResult(filled)
+    if not filled.get("skipAwait"):
+        filled.setdefault("timeout", _SECONDS)
+    return CheckResult(_unsaid(filled))
+
+
+def _unsaid(inputs: JsonObject) -> JsonObject:
+    filled = dict.fromkeys(_OFF, False) | dict.fromkeys(_EMPTY, "") | inputs
+    if isinstance(repository := filled.get("repositoryOpts"), dict):
+        filled["repositoryOpts"] = dict.fromkeys(_OF_REPOSITORIES, "") | repository
+    return filled
 
 
 def compare(old: JsonObject, new: JsonObject) -> DiffResult:
     found = {}
-    for place, was, now in paths.differences(old, new):
+    for place, was, now in paths.differences(_unsaid(old), _unsaid(new)):
         sort = "add" if was is paths.ABSENT else "delete" if now is paths.ABSENT else "update"
         found[paths.render(place)] = PropertyDiff(sort, replaces=place[0] in _FIXED)
     return DiffResult(found, delete_before_replace=any(each.replaces for each in found.values()))
@@ -200,7 +222,8 @@ def _outputs(release: JsonObject) -> JsonObject:
         "name": release["name"], "namespace": release["namespace"], "revision": release["version"],
         "status": release["info"]["status"], "chart": chart["name"], "version": chart["version"],
     }  # fmt: skip
-    return {**copy.deepcopy(release["inputs"]), "status": status, "resourceNames": {}}
+    said = copy.deepcopy(release["inputs"])
+    return {**said, INPUTS: said, "status": status, "resourceNames": {}}
 
 
 def _packed(release: JsonObject) -> bytes:

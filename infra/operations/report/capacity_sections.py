@@ -198,7 +198,7 @@ def ledger(estate: Estate) -> Section:
 
 def _most(account: LimitAccount, estate: Estate) -> int:
     """What is drawn, with windows at their most."""
-    return account.used + (account.peak(estate.made).amount if account.windows else 0)
+    return account.used + (account.peak(estate.made) if account.windows else 0)
 
 
 def _limit(account: LimitAccount) -> str:

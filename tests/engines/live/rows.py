@@ -55,8 +55,8 @@ def run(row: Row, base: Base, stack: str) -> None:
         assert_same(acts.vms(ours), acts.vms(theirs), "the VMs")
         assert_same(acts.state(ours), acts.state(theirs), "the states")
         if row.settled:
-            _finds_nothing_to_do(theirs)
-            _finds_nothing_to_do(ours)
+            finds_nothing_to_do(theirs)
+            finds_nothing_to_do(ours)
     finally:
         for world in (theirs, ours):
             stopped(world)
@@ -84,7 +84,7 @@ def _from_nothing(world: World) -> dict[str, Any]:
     }
 
 
-def _finds_nothing_to_do(world: World) -> None:
+def finds_nothing_to_do(world: World) -> None:
     """Neither engine, on the state that one of them has written."""
     for engine in (world.engine, acts.other_than(world.engine)):
         told = acts.told(world.make(engine).preview())

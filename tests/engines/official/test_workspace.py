@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -136,6 +138,17 @@ def test_no_google_credentials_reach_the_provider_on_the_local_cloud(checkout: P
     assert cli.environment["GOOGLE_APPLICATION_CREDENTIALS"] == ""
     assert cli.environment["GOOGLE_OAUTH_ACCESS_TOKEN"] == "local-cloud"
     assert cli.environment["PULUMI_BACKEND_URL"] == "file:///nowhere"
+
+
+def test_clusters_of_the_local_cloud_are_asked_with_a_token_that_is_not_googles(checkout: Path) -> None:
+    """A kubeconfig of GKE names its plugin, which the CLI's provider starts by name."""
+    cli = ScriptedCli({"whoami": [says(Answer())]})
+    with workspace(request(checkout), StateLocation(backend="file:///nowhere", passphrase="words"), cli) as work:
+        work.ask("whoami")
+    found = shutil.which("gke-gcloud-auth-plugin", path=cli.environment["PATH"])
+    assert found is not None
+    said = json.loads(subprocess.run([found], check=True, capture_output=True, text=True).stdout)
+    assert (said["kind"], said["status"]) == ("ExecCredential", {"token": "local"})
 
 
 def test_on_google_the_cli_works_in_the_checkout_with_the_users_credentials(checkout: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pulumi
 import pytest
@@ -271,7 +272,8 @@ def test_a_default_provider_that_the_official_cli_wrote_is_left_as_it_is(world: 
     assert world.state["default_1_0_0"]["inputs"] == {"project": "p", "version": "1.0.0", "__internal": {}}
 
 
-def test_an_explicit_provider_is_used_with_its_own_settings(world: World) -> None:
+@pytest.mark.parametrize("noted", [{}, {"__internal": {}}], ids=["ours", "the official CLI's"])
+def test_an_explicit_provider_is_used_with_its_own_settings(world: World, noted: dict[str, Any]) -> None:
     class Fake(pulumi.ProviderResource):
         def __init__(self) -> None:
             super().__init__("fake", "mine", {"project": "other"})
@@ -283,7 +285,12 @@ def test_an_explicit_provider_is_used_with_its_own_settings(world: World) -> Non
     provider = world.state["mine"]
     assert world.state["a"]["provider"] == f"{provider['urn']}::{provider['id']}"
     assert "default_1_0_0" not in world.state
+    document = json.loads(world.files.checkpoint.read_text())
+    (written,) = (each for each in document["checkpoint"]["latest"]["resources"] if each["urn"] == provider["urn"])
+    written["inputs"] |= noted
+    world.files.checkpoint.write_text(json.dumps(document))
     assert not ops(world.run(program))
+    assert world.state["mine"]["inputs"] == {"project": "other", **noted}
 
 
 def test_an_invoke_goes_through_the_provider(world: World) -> None:

@@ -98,8 +98,34 @@ def test_a_state_whose_secrets_are_kept_elsewhere_is_refused_by_name(world: Worl
 
 def test_a_checkpoint_of_another_version_is_refused(world: World) -> None:
     world.run(two)
-    world.files.checkpoint.write_text(world.files.checkpoint.read_text().replace('"version":3', '"version":4', 1))
-    with pytest.raises(RefusedError, match="version 4"):
+    world.files.checkpoint.write_text(world.files.checkpoint.read_text().replace('"version":3', '"version":5', 1))
+    with pytest.raises(RefusedError, match="version 5"):
+        world.preview()
+
+
+def replaced_together() -> None:
+    Vm("second", opts=ResourceOptions(replace_with=[Vm("first")]))
+
+
+def test_a_checkpoint_says_the_feature_that_its_resources_need_as_the_official_one_does(world: World) -> None:
+    def form() -> dict[str, Any]:
+        document = json.loads(world.files.checkpoint.read_text())
+        return {key: value for key, value in document.items() if key != "checkpoint"}
+
+    world.run(two)
+    assert form() == {"version": 3}
+    world.run(replaced_together)
+    assert form() == {"version": 4, "features": ["replaceWith"]}
+    assert not ops(world.run(replaced_together))
+    world.run(two)
+    assert form() == {"version": 3}
+
+
+def test_a_checkpoint_that_needs_an_unknown_feature_is_refused_by_its_name(world: World) -> None:
+    world.run(replaced_together)
+    text = world.files.checkpoint.read_text().replace('["replaceWith"]', '["replaceWith","views"]', 1)
+    world.files.checkpoint.write_text(text)
+    with pytest.raises(RefusedError, match="needs views: the embedded engine knows only replaceWith"):
         world.preview()
 
 

@@ -50,6 +50,23 @@ def test_refresh_keeps_a_secret_out_of_the_state_in_clear(run: Run, tmp_path: Pa
     assert base64.b64encode(b"do-not-show") not in kept
 
 
+def hidden_setting(opts: pulumi.ResourceOptions) -> None:
+    hidden = pulumi.Output.secret("do-not-show")
+    kubernetes.core.v1.ConfigMap("settings", metadata={"name": "settings"}, data={"x": hidden}, opts=opts)
+    kubernetes.helm.v3.Release("lws", name="lws", chart="oci://lab/lws", values={"x": hidden}, opts=opts)
+
+
+def test_what_the_program_says_in_secret_stands_nowhere_in_the_state_in_clear(run: Run, tmp_path: Path) -> None:
+    """The state keeps it twice: as the object is, and as the program said it."""
+    for _ in range(2):
+        run.up(hidden_setting)
+        run.engine(hidden_setting).refresh(Options())
+    assert steps(run.up(hidden_setting)) == {"settings": "same", "lws": "same"}
+    kept = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert b"__inputs" in kept
+    assert b"do-not-show" not in kept
+
+
 @pytest.mark.parametrize("empty", [False, 0, "", {}, []])
 def test_field_that_the_server_leaves_out_since_it_is_empty_is_no_difference(empty: Any) -> None:
     said = {"metadata": {"name": "one"}, "spec": {"hostNetwork": empty, "nodeName": "n"}}

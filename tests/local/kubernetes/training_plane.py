@@ -19,7 +19,7 @@ from tests.lacking import lacking
 from tests.local.kubernetes.real_control_plane import real_control_plane
 from tests.synthetic_lab import lend
 
-_DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def training_plane(folder: Path, training: str) -> Generator[TrainingPlane]:
         config.write_text(json.dumps(kubeconfig(reached)))
         api = ClusterApi(str(config))
         for each in published_definitions():
-            api.call("POST", _DEFINITIONS, each)
+            api.call("POST", DEFINITIONS, each)
         checkout = Checkout(lend(folder / "checkout"))
         checkout.path("training").write_text(training)
         try:

@@ -1,7 +1,8 @@
-"""Google's own provider for Pulumi, asked over its plugin protocol: the judge of what the embedded one says.
+"""Official providers for Pulumi, asked over their plugin protocol: the judges of what the embedded ones say.
 
 Runs `pulumi-resource-gcp` from PATH against a local cloud alone: every endpoint is the cloud's, and its token is one
-that Google refuses. Source of the protocol: proto/pulumi/provider.proto of pulumi/pulumi, 2026-11.
+that Google refuses. `pulumi-resource-kubernetes` is told the kubeconfig of a cluster on this machine.
+Source of the protocol: proto/pulumi/provider.proto of pulumi/pulumi, 2026-11.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import grpc
 from google.protobuf import json_format
@@ -41,9 +43,12 @@ class Difference:
 
 
 class OfficialProvider:
-    """One plugin process. `urn` of every resource is the same; a plugin keeps nothing between calls."""
+    """One plugin process. `urn` of every resource is the same; a plugin keeps nothing between calls.
 
-    def __init__(self, plugin: str, url: str, project: str) -> None:
+    package: whose settings these are.
+    """
+
+    def __init__(self, plugin: str, package: str, settings: Mapping[str, str]) -> None:
         environment = {name: value for name, value in os.environ.items() if name not in GOOGLE_CREDENTIAL_VARIABLES}
         self._process = subprocess.Popen([plugin, "127.0.0.1:1"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                          env=environment, text=True)  # fmt: skip
@@ -53,16 +58,26 @@ class OfficialProvider:
             f"127.0.0.1:{port}", options=[("grpc.max_receive_message_length", _LONGEST_MESSAGE)]
         )
         self._stub: Any = provider_pb2_grpc.ResourceProviderStub(self._channel)
-        settings = {key.removeprefix("gcp:"): value for key, value in endpoint_settings(url).items()}
-        texts = {key: each if isinstance(each, str) else json.dumps(each) for key, each in settings.items()}
-        texts["project"] = project
         self._stub.Configure(
             messages.ConfigureRequest(
-                variables={f"gcp:config:{key}": value for key, value in texts.items()},
-                args=_struct(texts),
+                variables={f"{package}:config:{key}": value for key, value in settings.items()},
+                args=_struct(dict(settings)),
                 acceptSecrets=True,
             )
         )
+
+    @classmethod
+    def of_google(cls, plugin: str, url: str, project: str) -> Self:
+        """url: of a local cloud."""
+        settings = {key.removeprefix("gcp:"): value for key, value in endpoint_settings(url).items()}
+        texts = {key: each if isinstance(each, str) else json.dumps(each) for key, each in settings.items()}
+        return cls(plugin, "gcp", texts | {"project": project})
+
+    @classmethod
+    def of_kubernetes(cls, plugin: str, kubeconfig: str) -> Self:
+        """Told what the program tells it. kubeconfig: its text, of a cluster on this machine."""
+        said = {"kubeconfig": kubeconfig, "enableServerSideApply": "true", "enableConfigMapMutable": "true"}
+        return cls(plugin, "kubernetes", said)
 
     def close(self) -> None:
         self._channel.close()

@@ -40,7 +40,7 @@ POOL_CHANGES: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = (
 @pytest.fixture
 def official(tool: Callable[[str], str], cloud: TestCloud) -> Iterator[OfficialProvider]:
     """Started for each test: the plugin keeps the pools of a cluster in memory for five minutes."""
-    started = OfficialProvider(tool("pulumi-resource-gcp"), cloud.url, gke.PROJECT)
+    started = OfficialProvider.of_google(tool("pulumi-resource-gcp"), cloud.url, gke.PROJECT)
     yield started
     started.close()
 

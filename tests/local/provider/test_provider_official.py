@@ -29,7 +29,7 @@ def plugins(serving: TestCloud) -> Iterator[Callable[[str], OfficialProvider]]:
 
     def start(plugin: str) -> OfficialProvider:
         if plugin not in started:
-            started[plugin] = OfficialProvider(plugin, serving.url, PROJECT)
+            started[plugin] = OfficialProvider.of_google(plugin, serving.url, PROJECT)
         return started[plugin]
 
     yield start
