@@ -31,7 +31,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "output": Entry("infra.cli.stacks", "Print a stack's outputs."),
         "manifest": Entry("infra.cli.status", "Show the desired fleet in the fleet bucket."),
         "status": Entry("infra.cli.status", "Say how pools, VMs, runners and queues stand."),
-        "why": Entry("infra.cli.status", "Show one VM's timeline: made, booted, registered, jobs, healed."),
+        "why": Entry("infra.cli.status", "Say why a pool, zone, VM, run or job is as it is."),
         "reconcile": Entry("infra.cli.reconcile", "Bring the fleet to what its manifest says."),
         "drain": Entry("infra.cli.steer", "Keep a pool or a VM from new jobs, and wait for those that run."),
         "rollout": Entry("infra.cli.steer", "Show, pause, resume or undo how new versions go through pools."),

@@ -13,16 +13,15 @@ import click
 from infra.cli import options
 from infra.cli.call import Invocation, called
 from infra.cli.echo import columns, echo, machines
-from infra.jobs.client import JobPhase, JobState
+from infra.jobs.client import JobState
 from infra.jobs.current import BACKENDS
 from infra.jobs.request import FAILURES, PREEMPTIONS, SIGNALS, Command, ImportedCall, JobRequest, Resources, Retries
 from infra.operations.errors import Refusal
-from infra.operations.jobs import JobBackend, open_jobs, rendered, state_json, state_row, waiting_words
+from infra.operations.jobs import JobBackend, job_shown, open_jobs, rendered, state_json, state_row
 from infra.operations.smoke import STEPS, SmokeOrder, smoke
 from infra.operations.workspace import workspace
 from infra.preview.toned import Tone, toned
 
-_TONES = {"success": Tone.GOOD, "cancelled": Tone.QUIET, JobPhase.RUNNING: Tone.WORKING}
 _name = click.argument("name", metavar="NAME")
 
 
@@ -251,11 +250,4 @@ def _arguments(text: str) -> Mapping[str, Any]:
 
 def _tell(call: Invocation, state: JobState, more: str = "") -> None:
     call.end(state_json(state))
-    if call.as_json:
-        return
-    stands = state.outcome or state.phase
-    tone = _TONES.get(stands, Tone.WARNING)
-    call.say(toned((state.name, Tone.HEADING), " ", (stands, tone), f" on {state.backend}"))
-    call.say(*(f"  {line}" for line in (*waiting_words(state), *state.because)))
-    if more and state.phase is not JobPhase.ENDED:
-        call.say(f"  {more}", tone=Tone.QUIET)
+    call.say(*() if call.as_json else job_shown(state, more))

@@ -1,4 +1,4 @@
-"""`./tidepool status`, `why` and `manifest show`: how fleets stand, and one VM's timeline. They change nothing."""
+"""`./tidepool status`, `why` and `manifest show`: how fleets stand, and why. They change nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from infra.operations import session as sessions
 from infra.operations.fleet import looks, status_words
 from infra.operations.fleet import status as fleet_status
 from infra.operations.stacks import stack_file as stack_files
-from infra.operations.stacks import work, work_words
+from infra.operations.why import answer, why_words
 
 
 @click.command()
@@ -54,26 +54,23 @@ def status_command(call: Invocation, *, watch: bool, every: float) -> None:
 
 
 @click.command()
-@click.argument("name", metavar="NAME", type=options.Name("vm"))
+@click.argument("name", metavar="[KIND/]NAME", type=options.Name("pool", "zone", "vm", "dask", "group", "queue"))
 @options.each(options.stack_option, options.cloud_option, options.json_option)
 @called
 def why_command(call: Invocation, *, name: str) -> None:
-    """Show the timeline of the VM, or of the runner's VM, NAME: created, booted step by step, registered, jobs, taken
-    away, healed; with how it stands now and what the controller does next. Times are UTC.
+    """Say why what has this NAME is as it is, and what comes next. Times are UTC.
 
-    Of a Dask class, a group or a queue of a stack's cluster it says which pods are ready and what waits for what, by
-    the conditions of Kubernetes and Kueue. `jobs why` explains a job.
+    A pool or a zone: declared VMs, those that serve, why each other does not, what waits; of a zone limits and
+    stockouts too. A VM or its runner: its timeline. A run of run-on: where it is or how it ended, and its cost. A
+    workflow's job that waits: for which pools. A training job, a Dask class, a group, a queue: what it waits for.
 
-    It reads what the controller remembers, the VM's own report and the broker's record, and changes nothing.
+    What is several things is asked for as KIND/NAME: pool, zone, vm, run, job, training, dask, group, queue. Nothing is
+    changed.
     """
-    if works := work.work_standing(name, stack=call.within, cloud=call.cloud, teller=call.teller):
-        call.end({"work": [each.to_json() for each in works]})
-        call.say(*(line for each in works for line in work_words.work_shown(each)) if not call.as_json else ())
-        return
-    told = fleet_status.why(name, stack=call.within, cloud=call.cloud, teller=call.teller)
+    told = answer.why(name, stack=call.within, cloud=call.cloud, teller=call.teller)
     call.end(told.to_json())
-    if not call.as_json:
-        call.say(*status_words.timeline_shown(told, sessions.cloud_without_engine(call.cloud).cloud.said))
+    where = sessions.cloud_without_engine(call.cloud).cloud.said
+    call.say(*() if call.as_json else why_words.why_shown(told, where))
 
 
 @click.group()

@@ -22,7 +22,9 @@ from infra.jobs.request import JobRequest
 from infra.operations.errors import Refusal
 from infra.operations.ports import SILENT, Teller, Tone
 from infra.operations.workspace import workspace
+from infra.preview.toned import TonedLine, toned
 
+_TONES = {"success": Tone.GOOD, "cancelled": Tone.QUIET, JobPhase.RUNNING: Tone.WORKING}
 LOOK_EVERY = 10.0
 """Seconds between looks at a job that is followed."""
 
@@ -170,6 +172,15 @@ def state_row(state: JobState) -> tuple[str, ...]:
     attempts = state.attempts
     slices = f"{state.replicas} x {state.accelerator}" if state.accelerator else "-"
     return state.name, stands, slices, state.queue, str(attempts.preemptions), str(attempts.failures), state.created
+
+
+def job_shown(state: JobState, more: str = "") -> Iterator[TonedLine]:
+    """How a job stands and why, for people. more: what is said of one that has not ended."""
+    stands = state.outcome or state.phase
+    yield toned((state.name, Tone.HEADING), " ", (stands, _TONES.get(stands, Tone.WARNING)), f" on {state.backend}")
+    yield from (toned(f"  {line}") for line in (*waiting_words(state), *state.because))
+    if more and state.phase is not JobPhase.ENDED:
+        yield toned((f"  {more}", Tone.QUIET))
 
 
 def waiting_words(state: JobState) -> list[str]:
