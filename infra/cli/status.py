@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,11 +13,15 @@ from infra.cli import options
 from infra.cli.call import Invocation, called, called_aside
 from infra.cli.echo import echo, machines
 from infra.cli.render.console import is_live
+from infra.cli.render.watch import screen
 from infra.operations import session as sessions
-from infra.operations.fleet import looks, status_words
+from infra.operations.fleet import looks, status_words, watch_words
 from infra.operations.fleet import status as fleet_status
 from infra.operations.stacks import stack_file as stack_files
 from infra.operations.why import answer, why_words
+
+if TYPE_CHECKING:
+    from infra.operations.fleet.status import FleetStatus
 
 
 @click.command()
@@ -36,21 +42,33 @@ def status_command(call: Invocation, *, watch: bool, every: float) -> None:
     It looks for itself, at every zone and at GitHub, and changes nothing. What does not answer is said to be unknown.
     On Google Cloud, GitHub is asked with the token in GITHUB_TOKEN.
 
+    With --watch a terminal has one screen, its size and no more: counts, then what is worst, drawn again when it is
+    resized, until Ctrl-C. What is no terminal gets all of it each time.
+
     Exit code 0 whatever it finds; --json says `healthy`.
     """
     statuses = fleet_status.Statuses(stack=call.within, cloud=call.cloud, teller=call.teller)
-    while True:
-        found = statuses.look()
-        if call.as_json:
-            machines({"stacks": [each.to_json() for each in found], "exit": 0}, indent=None if watch else 2)
-        else:
-            if watch and is_live(call.console):
-                call.console.clear()
-            for each in found:
-                call.say("", *status_words.status_shown(each, sessions.cloud_without_engine(call.cloud).cloud.said))
-        if not watch:
-            return
-        time.sleep(every)
+    if not watch:
+        _tell(call, statuses.look(), indent=2)
+        return
+    with suppress(KeyboardInterrupt):
+        if is_live(call.console) and not call.as_json:
+            shown = statuses.look()
+            with screen(call.console, lambda size: watch_words.watched(shown, **size, every=every)):
+                while True:
+                    time.sleep(every)
+                    shown = statuses.look()
+        while True:
+            _tell(call, statuses.look(), indent=None)
+            time.sleep(every)
+
+
+def _tell(call: Invocation, found: tuple[FleetStatus, ...], indent: int | None) -> None:
+    if call.as_json:
+        machines({"stacks": [each.to_json() for each in found], "exit": 0}, indent=indent)
+        return
+    for each in found:
+        call.say("", *status_words.status_shown(each, sessions.cloud_without_engine(call.cloud).cloud.said))
 
 
 @click.command()
