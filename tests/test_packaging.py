@@ -63,6 +63,11 @@ def test_what_a_lock_adds_to_the_tools_it_alone_pins() -> None:
     assert pinned(CHARTS) & (pinned(TOOL) | pinned(BENCH)) == set()
 
 
+def test_the_tool_brings_the_pip_that_pulumis_python_host_asks_what_is_installed() -> None:
+    assert "pip" in pinned(TOOL)
+    assert "pip" not in pinned(SERVICE)
+
+
 def test_no_two_test_modules_share_a_name() -> None:
     modules = [path.stem for path in (ROOT / "tests").rglob("*.py") if path.stem not in {"conftest", "__init__"}]
     assert sorted({name for name in modules if modules.count(name) > 1}) == []

@@ -123,10 +123,7 @@ def fail(*, kind: str | None, lasting: float | None, mend: int | None, mend_all:
     if mend_all or mend is not None:
         cloud.mend(mend)
     faults = cloud.faults()
-    lines = control.fault_lines(faults) or ["nothing goes wrong on purpose"]
-    if kind is not None and kind in control.STRIKES:
-        lines += [f"{kind} strikes a guest {control.STRIKES[kind]}"]
-    return {"faults": faults}, lines
+    return {"faults": faults}, control.fault_lines(faults, kind)
 
 
 @command.command()
@@ -153,11 +150,7 @@ def clock(*, advance: float | None, compression: float | None) -> Answer:
 def log(*, limit: int, failed: bool) -> Answer:
     """Show the last requests, oldest first. No body, query or header is ever kept."""
     entries = control.requests(limit, failed=failed)
-    lines = (
-        f"{entry['status']} {entry['verb']:<6} {entry['path']} {entry['milliseconds']:.1f} ms {entry['error']}".rstrip()
-        for entry in entries
-    )
-    return {"entries": entries}, lines
+    return {"entries": entries}, control.request_lines(entries)
 
 
 @command.command()
@@ -186,9 +179,4 @@ def limit(
             raise click.UsageError("a limit needs ZONE GENERATION CHIPS, and --lift needs ZONE GENERATION")
         control.limit(zone, generation, None if lift else chips, capacity, project, name, held_elsewhere)
     limits = control.running().limits()
-    lines = [
-        f"{each['project']} {each['zone']} {each['generation']} {each['capacity']}: "
-        f"{each['held'] + each['held_elsewhere']} of {each['chips']} chips held"
-        for each in limits
-    ]
-    return {"limits": limits}, lines or ["no limits are declared"]
+    return {"limits": limits}, control.limit_lines(limits)

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import click
 
 from infra.cli.answers import Answer, answered
-from infra.cli.echo import columns
 from infra.cli.options import Duration, Name, NearChoice
 from infra.operations.local import control
 
@@ -48,9 +44,8 @@ def add_node(
 @answered
 def list_nodes() -> Answer:
     """Every TPU VM that stands, whoever made it."""
-    nodes = sorted(control.running().nodes(), key=lambda each: each["name"].rpartition("/")[2])
-    lines = columns(("VM", "zone", "accelerator", "state", "of"), [_row(each) for each in nodes])
-    return {"nodes": nodes}, lines or ["no TPU VM stands"]
+    nodes = control.nodes()
+    return {"nodes": nodes}, control.node_lines(nodes)
 
 
 @node.command(name="remove")
@@ -117,12 +112,7 @@ def queue_job(*, repository: str, labels: tuple[str, ...], seconds: float | None
 def list_jobs(*, ended_too: bool) -> Answer:
     """Jobs that wait or run, the oldest first, each with the number that `job end` takes."""
     jobs, now = control.jobs(ended_too=ended_too)
-    rows = [
-        (str(each["id"]), each["repository"], each["name"], ", ".join(each["labels"]), control.standing(each, now))
-        for each in jobs
-    ]
-    lines = columns(("job", "repository", "name", "labels", "now"), rows)
-    return {"jobs": jobs}, lines or ["no job waits or runs"]
+    return {"jobs": jobs}, control.job_lines(jobs, now)
 
 
 @job.command(name="end")
@@ -145,11 +135,4 @@ def guests() -> Answer:
     `status`, `why` and `cloud clock --advance` let them live as well.
     """
     found = control.guests_now()
-    rows = [(vm.id, vm.state if disk.down else disk.phase, control.doing(disk)) for vm, disk in found]
-    lines = columns(("VM", "is", "why, or what it runs"), rows)
-    return {"guests": [control.guest_json(*entry) for entry in found]}, lines or ["no VM has a guest"]
-
-
-def _row(node: Mapping[str, Any]) -> tuple[str, ...]:
-    _, _, _, zone, _, name = node["name"].split("/")
-    return name, zone, node["acceleratorType"], node["state"], control.owner(node) or "not managed"
+    return {"guests": [control.guest_json(*entry) for entry in found]}, control.guest_lines(found)

@@ -8,7 +8,7 @@ import click
 
 from infra.cli import options
 from infra.cli.answers import Answer, answered
-from infra.cli.echo import columns, echo
+from infra.cli.echo import echo
 from infra.operations.local import kubernetes as clusters
 
 _cluster = click.option(
@@ -30,9 +30,7 @@ def k8s() -> None:
 def list_clusters() -> Answer:
     """List the clusters, each with the address of its API."""
     found = clusters.running_clusters().clusters()
-    rows = [(each["cluster"], str(each["objects"]), f"https://{each['host']}") for each in found]
-    lines = columns(("cluster", "objects", "server"), rows)
-    return {"clusters": found}, lines or ["no clusters"]
+    return {"clusters": found}, clusters.cluster_lines(found)
 
 
 @k8s.command()

@@ -8,9 +8,9 @@ import click
 
 from infra.cli import options
 from infra.cli.call import Invocation, called
-from infra.cli.echo import columns
 from infra.model.usage import Line, MonthCost
 from infra.operations import money
+from infra.preview.toned import columns
 
 _SHOWN = 15
 

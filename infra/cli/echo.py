@@ -6,7 +6,7 @@ Every object says which cloud the running command works on, once that is chosen.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import IO, Any, Final
 
 import click
@@ -37,14 +37,6 @@ def answer(as_json: bool, body: Mapping[str, Any], *lines: str) -> None:
         return
     for line in lines:
         echo(line)
-
-
-def columns(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """A table as lines, with a header; nothing where it has no rows."""
-    if not rows:
-        return []
-    widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
-    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in (titles, *rows)]
 
 
 def works_on(cloud: CloudName) -> bool:

@@ -12,15 +12,15 @@ import click
 
 from infra.cli import options
 from infra.cli.call import Invocation, called
-from infra.cli.echo import columns, echo, machines
+from infra.cli.echo import echo, machines
 from infra.jobs.client import JobState
 from infra.jobs.current import BACKENDS
 from infra.jobs.request import FAILURES, PREEMPTIONS, SIGNALS, Command, ImportedCall, JobRequest, Resources, Retries
 from infra.operations.errors import Refusal
-from infra.operations.jobs import JobBackend, job_shown, open_jobs, rendered, state_json, state_row
-from infra.operations.smoke import STEPS, SmokeOrder, smoke
+from infra.operations.jobs import JobBackend, open_jobs, rendered, state_json
+from infra.operations.jobs_words import job_shown, jobs_lines
+from infra.operations.smoke import STEPS, SmokeOrder, smoke, step_shown
 from infra.operations.workspace import workspace
-from infra.preview.toned import Tone, toned
 
 _name = click.argument("name", metavar="NAME")
 
@@ -175,9 +175,7 @@ def submit(
 def list_command(call: Invocation, place: JobPlace) -> None:
     """List jobs, the newest first, with state and place in the queue."""
     states = place.jobs.states()
-    titles = ("NAME", "STATE", "SLICES", "QUEUE", "INTERRUPTED", "FAILED", "CREATED")
-    lines = columns(titles, [state_row(each) for each in states]) or ["no jobs"]
-    call.end({"jobs": [state_json(each) for each in states]}, *lines)
+    call.end({"jobs": [state_json(each) for each in states]}, *jobs_lines(states))
 
 
 @jobs_command.command()
@@ -229,11 +227,8 @@ def smoke_command(call: Invocation, place: JobPlace, **order: str) -> int:
     done = []
     for step in smoke(SmokeOrder(**order), workspace().home / "jobs", lambda: place.jobs):
         done.append(step)
-        mark = ("passed", Tone.GOOD) if step.passed else ("FAILED", Tone.PROBLEM)
-        said = f"  {step.said}" if step.said else ""
-        call.say(toned(f"{step.name:8}", mark, f"  {step.seconds:.1f} s", said))
-    steps = [{"step": each.name, "passed": each.passed, "seconds": each.seconds, "said": each.said} for each in done]
-    return call.end({"steps": steps}, failed=not done[-1].passed)
+        call.say(step_shown(step))
+    return call.end({"steps": [each.to_json() for each in done]}, failed=not done[-1].passed)
 
 
 def _arguments(text: str) -> Mapping[str, Any]:
@@ -250,4 +245,5 @@ def _arguments(text: str) -> Mapping[str, Any]:
 
 def _tell(call: Invocation, state: JobState, more: str = "") -> None:
     call.end(state_json(state))
-    call.say(*() if call.as_json else job_shown(state, more))
+    if not call.as_json:
+        call.say(*job_shown(state, more))

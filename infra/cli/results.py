@@ -12,12 +12,12 @@ import click
 
 from infra.cli import options
 from infra.cli.call import Invocation, called
-from infra.cli.echo import columns
 from infra.cli.posting import repository_option
 from infra.operations import results as operation
 from infra.operations.errors import Refusal
 from infra.operations.results import STORE, ResultsPlace, RunFacts, RunFiles
 from infra.operations.stacks.comment import posting_place
+from infra.preview.toned import columns
 from infra.results.lines import lines
 
 _FILES = click.Path(exists=True, dir_okay=False, path_type=Path)

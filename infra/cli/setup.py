@@ -45,14 +45,7 @@ def completion_command(*, shell: str, installs: bool) -> None:
         return
     made = get_completion_class(shell)
     root = click.get_current_context().find_root().command
-    text = made(root, {}, "tidepool", "_TIDEPOOL_COMPLETE").source() if made else ""
-    # The launcher need not be on PATH, and may be called from any folder.
-    text = text.replace("    (( ! $+commands[tidepool] )) && return 1\n", "")
-    echo(
-        text.replace("zsh_complete tidepool)", f"zsh_complete {completion.LAUNCHER})").replace(
-            "-t) tidepool)", f"-t) {completion.LAUNCHER})"
-        )
-    )
+    echo(completion.from_any_folder(made(root, {}, "tidepool", "_TIDEPOOL_COMPLETE").source() if made else ""))
 
 
 @click.command()

@@ -181,7 +181,9 @@ def execute(request: Any, doing: str, *, retries: int = RETRIES) -> Any:
         ) from None
     except (GoogleAuthError, http.client.HTTPException, httplib2.HttpLib2Error, OSError) as error:
         raise GoogleError(doing, f"no answer from the service: {error}") from None
-    except BaseException:
+    except Exception:
+        raise
+    except BaseException:  # Ctrl-C, and what a signal raises
         request.http.close()
         raise
 

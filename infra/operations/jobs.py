@@ -22,9 +22,7 @@ from infra.jobs.request import JobRequest
 from infra.operations.errors import Refusal
 from infra.operations.ports import SILENT, Teller, Tone
 from infra.operations.workspace import workspace
-from infra.preview.toned import TonedLine, toned
 
-_TONES = {"success": Tone.GOOD, "cancelled": Tone.QUIET, JobPhase.RUNNING: Tone.WORKING}
 LOOK_EVERY = 10.0
 """Seconds between looks at a job that is followed."""
 
@@ -162,34 +160,3 @@ def rendered(request: JobRequest) -> dict[str, Any]:
 def state_json(state: JobState) -> dict[str, Any]:
     """A standing as --json has it."""
     return STATES.dump_python(state, mode="json")
-
-
-def state_row(state: JobState) -> tuple[str, ...]:
-    """A job in a table: name, state, slices, queue, interruptions, failures, when it was made."""
-    stands = state.outcome or state.phase
-    if state.waiting is not None and state.waiting.place is not None:
-        stands = f"{stands}, {state.waiting.place} ahead"
-    attempts = state.attempts
-    slices = f"{state.replicas} x {state.accelerator}" if state.accelerator else "-"
-    return state.name, stands, slices, state.queue, str(attempts.preemptions), str(attempts.failures), state.created
-
-
-def job_shown(state: JobState, more: str = "") -> Iterator[TonedLine]:
-    """How a job stands and why, for people. more: what is said of one that has not ended."""
-    stands = state.outcome or state.phase
-    yield toned((state.name, Tone.HEADING), " ", (stands, _TONES.get(stands, Tone.WARNING)), f" on {state.backend}")
-    yield from (toned(f"  {line}") for line in (*waiting_words(state), *state.because))
-    if more and state.phase is not JobPhase.ENDED:
-        yield toned((f"  {more}", Tone.QUIET))
-
-
-def waiting_words(state: JobState) -> list[str]:
-    """Where a job waits, and for what; nothing of one that does not."""
-    if (waits := state.waiting) is None:
-        return []
-    if not waits.queue:
-        return [f"waits: {waits.says}"]
-    ahead = "its place is unknown" if waits.place is None else f"{waits.place} ahead of it"
-    whole = "" if waits.cluster_place is None else f", {waits.cluster_place} in all queues together"
-    where = f"in queue {waits.queue}, {ahead}{whole}" if waits.queue else "without a queue"
-    return [f"waits {where}: {waits.says}"]

@@ -13,9 +13,10 @@ from infra.jobs.client import Job, JobError, JobState, wait
 from infra.jobs.local import LocalClient
 from infra.jobs.request import Command, JobRequest, Resources, Retries
 from infra.model.errors import OutsideError
+from infra.model.json_shape import JsonShape
 from infra.operations.errors import Interruption
 from infra.operations.jobs import LOOK_EVERY, JobBackend
-from infra.operations.ports import Tone
+from infra.preview.toned import Shown, Tone, toned
 
 TRAINING: Final = Path(jobs.__path__[0]) / "tiny_training.py"
 STEPS: Final = ("local", "cluster", "cpu", "tpu")
@@ -26,8 +27,10 @@ _ONCE: Final = Retries(preemptions=3, failures=0)
 
 
 @dataclass(frozen=True, slots=True)
-class SmokeStep:
+class SmokeStep(JsonShape):
     """What became of one step. said: why it failed and where to look, empty where it passed."""
+
+    JSON = ("step=name", "passed", "seconds", "said")
 
     name: str
     passed: bool
@@ -44,6 +47,12 @@ class SmokeOrder:
     cpu_queue: str = ""
     accelerator: str = "v4-8"
     last: str = STEPS[-1]
+
+
+def step_shown(step: SmokeStep) -> Shown:
+    """A step as one line."""
+    mark = ("passed", Tone.GOOD) if step.passed else ("FAILED", Tone.PROBLEM)
+    return toned(f"{step.name:8}", mark, f"  {step.seconds:.1f} s", f"  {step.said}" if step.said else "")
 
 
 def smoke(order: SmokeOrder, folder: Path, cluster: Callable[[], JobBackend]) -> Iterator[SmokeStep]:

@@ -79,3 +79,11 @@ def text_table(
     """A table with titles and no footer."""
     cells = tuple(tuple(row) for row in rows)
     return TextTable(titles=tuple(titles), rows=cells, right=frozenset(right), folded=frozenset(folded))
+
+
+def columns(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """A table as plain lines, with a header; nothing where it has no rows."""
+    if not rows:
+        return []
+    widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in (titles, *rows)]

@@ -20,9 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from infra.model.queue_objects import queue_objects
-from infra.model.slices import node_pools
-from infra.model.stack import load_stack
+from infra.model import queue_objects, slices, stack
 from infra.operations.checkout.figures import Figure
 from infra.operations.errors import Failure
 from infra.operations.workspace import CHECKOUT
@@ -139,10 +137,10 @@ def rendered_node_pools(runs: int) -> Figure:
 
 def _rendered(root: Path) -> Figure:
     seconds, cpu_seconds = time.perf_counter(), time.process_time()
-    config = load_stack(root, "bench", alone=True)
-    pools = node_pools(config)
+    config = stack.load_stack(root, "bench", alone=True)
+    pools = slices.node_pools(config)
     if config.queues is not None:
-        queue_objects(config, config.queues)
+        queue_objects.queue_objects(config, config.queues)
     return Figure(
         case=f"render {len(pools):,} node pools",
         vms=sum(pool.most.nodes for pool in pools),

@@ -26,6 +26,7 @@ from infra.model.errors import meant
 from infra.model.stack_text import pulumi_values, stack_names
 from infra.operations.errors import Failure, Refusal
 from infra.operations.workspace import workspace
+from infra.preview.toned import columns
 from infra.preview.words import span
 
 if TYPE_CHECKING:
@@ -144,6 +145,19 @@ def add_node(vm: str, zone: str, managed: str | None, accelerator: str, capacity
     return running().add_node(f"projects/{project or stack_project()}/locations/{zone}/nodes/{vm}", body)
 
 
+def nodes() -> list[dict[str, Any]]:
+    """Every TPU VM that stands, whoever made it, by name."""
+    return sorted(running().nodes(), key=lambda each: each["name"].rpartition("/")[2])
+
+
+def node_lines(found: Sequence[Mapping[str, Any]]) -> list[str]:
+    rows = []
+    for node in found:
+        _, _, _, zone, _, name = node["name"].split("/")
+        rows.append((name, zone, node["acceleratorType"], node["state"], owner(node) or "not managed"))
+    return columns(("VM", "zone", "accelerator", "state", "of"), rows) or ["no TPU VM stands"]
+
+
 def owner(node: Mapping[str, Any]) -> str | None:
     """STACK/POOL of a VM of ours; None of others."""
     labels = node.get("labels", {})
@@ -169,6 +183,15 @@ def jobs(*, ended_too: bool) -> tuple[list[dict[str, Any]], datetime]:
     return [{**each, "vm": _vm_of(each)} for each in every if ended_too or each["status"] != "completed"], now
 
 
+def job_lines(found: Sequence[Mapping[str, Any]], now: datetime) -> list[str]:
+    """Jobs of `jobs`, a row each."""
+    rows = [
+        (str(each["id"]), each["repository"], each["name"], ", ".join(each["labels"]), _standing(each, now))
+        for each in found
+    ]
+    return columns(("job", "repository", "name", "labels", "now"), rows) or ["no job waits or runs"]
+
+
 def guests_now() -> list[tuple[Vm, Disk]]:
     """The guests of all VMs, alive until now, by their VMs' names."""
     with running_guests() as guests:
@@ -181,8 +204,14 @@ def guest_json(vm: Vm, disk: Disk) -> dict[str, Any]:
     return {"vm": vm.id, "stack": vm.stack, "pool": vm.pool, "state": vm.state, **more, "job_id": disk.number or None}
 
 
-def standing(job: Mapping[str, Any], now: datetime) -> str:
-    """Where a job of `jobs` runs, or ran, or how long it has waited."""
+def guest_lines(found: Sequence[tuple[Vm, Disk]]) -> list[str]:
+    """Guests of `guests_now`, a row each."""
+    rows = [(vm.id, vm.state if disk.down else disk.phase, _doing(disk)) for vm, disk in found]
+    return columns(("VM", "is", "why, or what it runs"), rows) or ["no VM has a guest"]
+
+
+def _standing(job: Mapping[str, Any], now: datetime) -> str:
+    """Where a job runs, or ran, or how long it has waited."""
     if job["status"] == "completed":
         return f"{job['conclusion']} on {job['vm']}"
     if job["status"] == "queued":
@@ -190,7 +219,7 @@ def standing(job: Mapping[str, Any], now: datetime) -> str:
     return f"runs on {job['vm']} for {span(now - datetime.fromisoformat(job['started_at']))}"
 
 
-def doing(disk: Disk) -> str:
+def _doing(disk: Disk) -> str:
     """What a guest runs, or why it runs nothing."""
     return f"job {disk.number}, {disk.job}" if disk.job else disk.reason or disk.runner
 
@@ -214,6 +243,25 @@ def _vm_of(job: Mapping[str, Any]) -> str | None:
     return runner and (runner_names.vm_of(runner) or runner)
 
 
-def fault_lines(faults: Sequence[Mapping[str, Any]]) -> list[str]:
+def fault_lines(faults: Sequence[Mapping[str, Any]], new: str | None) -> list[str]:
+    """What goes wrong on purpose, a line each, and when one that befalls guests strikes. new: what was just asked."""
     told = ((each, " ".join(f"{key}={value}" for key, value in _differing(each).items())) for each in faults)
-    return [f"{each['id']:>3} {each['kind']:<11} {said}".rstrip() for each, said in told]
+    lines = [f"{each['id']:>3} {each['kind']:<11} {said}".rstrip() for each, said in told]
+    strikes = [f"{new} strikes a guest {STRIKES[new]}"] if new and new in STRIKES else []
+    return [*(lines or ["nothing goes wrong on purpose"]), *strikes]
+
+
+def request_lines(entries: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [
+        f"{entry['status']} {entry['verb']:<6} {entry['path']} {entry['milliseconds']:.1f} ms {entry['error']}".rstrip()
+        for entry in entries
+    ]
+
+
+def limit_lines(limits: Sequence[Mapping[str, Any]]) -> list[str]:
+    lines = [
+        f"{each['project']} {each['zone']} {each['generation']} {each['capacity']}: "
+        f"{each['held'] + each['held_elsewhere']} of {each['chips']} chips held"
+        for each in limits
+    ]
+    return lines or ["no limits are declared"]

@@ -13,11 +13,17 @@ import yaml
 from infra.local.cloud.kubernetes.control import KubernetesControl, kubeconfig
 from infra.operations.errors import Refusal
 from infra.operations.local.control import running
+from infra.preview.toned import columns
 
 
 def running_clusters() -> KubernetesControl:
     """The clusters of this checkout's cloud. Raises Failure where it does not run; it raises for what it refuses."""
     return KubernetesControl(running().url)
+
+
+def cluster_lines(found: Sequence[Mapping[str, Any]]) -> list[str]:
+    rows = [(each["cluster"], str(each["objects"]), f"https://{each['host']}") for each in found]
+    return columns(("cluster", "objects", "server"), rows) or ["no clusters"]
 
 
 def config_of(cluster: str) -> dict[str, Any]:

@@ -32,3 +32,10 @@ def install(shell: str, environ: Mapping[str, str] = os.environ) -> tuple[Path, 
     with path.open("a", encoding="utf-8") as file:
         file.write(f"{'' if not text or text.endswith(chr(10)) else chr(10)}{line}\n")
     return path, True
+
+
+def from_any_folder(script: str) -> str:
+    """What a shell evaluates, for a launcher that need not be on PATH and may be called from any folder."""
+    script = script.replace("    (( ! $+commands[tidepool] )) && return 1\n", "")
+    script = script.replace("zsh_complete tidepool)", f"zsh_complete {LAUNCHER})")
+    return script.replace("-t) tidepool)", f"-t) {LAUNCHER})")

@@ -13,7 +13,7 @@ from infra.fleet.status.queue import JobWait
 from infra.fleet.status.timeline import VmTimeline
 from infra.jobs.client import JobState
 from infra.operations.fleet.status_words import grouped_steps, rollout_line, timeline_shown
-from infra.operations.jobs import job_shown
+from infra.operations.jobs_words import job_shown
 from infra.operations.stacks.work import WorkStanding
 from infra.operations.stacks.work_words import work_shown
 from infra.operations.why.answer import JobsWhy, JobWhy, PoolFree, Why, ZonesWhy

@@ -81,6 +81,14 @@ def refusal(status: int, message: str) -> HttpError:
 class _Call:
     run: Callable[[], Any]
 
+    @property
+    def http(self) -> Self:
+        """What a process that dies in the middle of a call closes."""
+        return self
+
+    def close(self) -> None:
+        """There is no connection."""
+
     def execute(self, num_retries: int = 0) -> Any:
         return self.run()
 
