@@ -32,6 +32,8 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "manifest": Entry("infra.cli.status", "Show the desired fleet in the fleet bucket."),
         "status": Entry("infra.cli.status", "Say how pools, VMs, runners and queues stand."),
         "why": Entry("infra.cli.status", "Say why a pool, zone, VM, run or job is as it is."),
+        "logs": Entry("infra.cli.vm", "Print what a VM wrote: its supervisor and its console."),
+        "ssh": Entry("infra.cli.vm", "Open a shell on a VM by gcloud, or say what must be allowed first."),
         "reconcile": Entry("infra.cli.reconcile", "Bring the fleet to what its manifest says."),
         "drain": Entry("infra.cli.steer", "Keep a pool or a VM from new jobs, and wait for those that run."),
         "rollout": Entry("infra.cli.steer", "Show, pause, resume or undo how new versions go through pools."),
