@@ -41,7 +41,6 @@ from infra.results.judge import Kind, Report, judge
 from infra.results.store import INDEX, Folder, ResultStore
 from infra.results.suite_run import Outcome, ResultsError, SuiteRun, Test, document, mistakes
 
-STORE: Final = "TIDEPOOL_RESULTS"
 _BUCKET: Final = "gs://"
 
 

@@ -97,7 +97,7 @@ class Fleet:
         commands = re.findall(r"^ *\./tidepool (.+)$", (PAGES / f"{key}.md").read_text(), flags=re.MULTILINE)
         assert commands
         for command in dict.fromkeys(commands):
-            self.ok(*command.replace("VM", V4).split())
+            self.ok(*command.replace("VM", V4).replace("POOL", "tpu-v4").split())
 
 
 @pytest.fixture(scope="module")
@@ -144,6 +144,8 @@ def test_every_alert_has_its_page_and_every_page_its_alert() -> None:
         assert text.splitlines()[0] == f"# {alert.title}"
         assert re.findall("^## (.+)$", text, flags=re.MULTILINE) == ["Look", "Do", "It ends"]
         assert f"]({key}.md)" in index
+        first = alert.command("ci", "POOL")
+        assert first in re.findall(r"^\./tidepool .+$", text.partition("## Do")[0], flags=re.MULTILINE), key
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.stem)

@@ -19,7 +19,7 @@ from infra.fleet.controller.outcomes import ActionOutcome, learned
 from infra.fleet.operator_requests import DrainRequest, OperatorRequests
 from infra.fleet.status.explained import counts, job_waits, pool_why, zone_why
 from infra.fleet.status.missing import Cause, Judged, MissingVm
-from infra.fleet.versions import PoolVersion, Rollout
+from infra.fleet.versions import PoolVersion, Rollout, Stage
 from tests.fleet.controller.given_fleet import (
     HOME,
     START,
@@ -101,7 +101,7 @@ def test_one_that_was_taken_drained_rolled_or_is_silent_has_its_own_cause() -> N
     drained = the_one(judged(desired, replace(silent, requests=OperatorRequests(drains=(request,)))))
     assert (drained.cause, drained.says, drained.since) == (Cause.DRAIN, "ada drains tpu-ci", START - minutes(5))
     old, new = PoolVersion(bundle="a" * 64), PoolVersion(bundle="b" * 64)
-    rolling = Rollout(stage="rolling", since=START, stable=old, target=new, waiting={LOST: START})
+    rolling = Rollout(stage=Stage.ROLLING, since=START, stable=old, target=new, waiting={LOST: START})
     rolled = the_one(judged(desired, silent, memory=replace(EMPTY, rollouts={"tpu-ci": rolling})))
     assert (rolled.cause, rolled.says) == (Cause.ROLLOUT, f"it gets {new.in_short}")
 
