@@ -1,6 +1,6 @@
 """The way into a VM by Google's own tools, and what must be allowed before it works.
 
-No VM of the fleet has a way in (docs/threats.md): no firewall rule lets anything through, and no role of a stack opens
+No VM of the fleet has a way in (docs/runs.md): no firewall rule lets anything through, and no role of a stack opens
 tunnels. So what lacks is said with the command that allows it, which a person decides; nothing is changed here.
 Sources: https://docs.cloud.google.com/iap/docs/using-tcp-forwarding and
 https://docs.cloud.google.com/compute/docs/oslogin/set-up-oslogin, read 2026-11.
