@@ -127,3 +127,11 @@ def test_the_page_names_every_kind(lab: Checkout) -> None:
     told = " ".join(lab.ok("why", "--help").output.split())
     kinds = told.partition("asked for as KIND/NAME: ")[2].partition(".")[0]
     assert set(kinds.split(", ")) == {kind.value for kind in Named} - {"stack"}
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_at_a_terminal_no_line_of_an_answer_is_longer_than_it(lab: Checkout, columns: int) -> None:
+    for name in (POOL, ZONE, "tpu-v4", "Tests", VM):
+        drawn = CliRunner().invoke(cli, ["why", name], env=lab.environ | {"COLUMNS": str(columns), "FORCE_COLOR": "1"})
+        lines = [re.sub("\x1b[^m]*m", "", line) for line in drawn.stdout.splitlines()]
+        assert max(map(len, lines)) <= columns, name
