@@ -38,7 +38,8 @@ def test_a_fleet_is_looked_at_and_drained(
         "tpu-v6e 1 of 1 READY, 0 jobs wait",
     ]
     assert said[4].startswith("tpu-v4-us-central2-b-0: ")
-    assert said[5:] == ["still busy: []", "take jobs again: ('tpu-v4-us-central2-b-0',)"]
+    assert said[5] == "missing: []"
+    assert said[6:] == ["still busy: []", "take jobs again: ('tpu-v4-us-central2-b-0',)"]
 
 
 def test_images_are_asked_about(
