@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeAlias
 
@@ -130,7 +130,9 @@ def _zones(subject: Subject, asked: Asked) -> ZonesWhy:
 
 
 def _run(subject: Subject, asked: Asked) -> RunSeen:
-    found = Asked(subject.name, (Named.RUN,), asked.stack, asked.cloud, asked.teller).run
+    """The run of a number, or of a VM whose name has it."""
+    by_number = replace(asked, name=subject.name) if asked.name != subject.name else asked
+    found = by_number.run
     if found is None:
         raise Failure(f"no record of a run {subject.name} is kept of the latest days; a run is its number")
     return found

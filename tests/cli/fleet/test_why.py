@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from infra.cli.app import cli
 from infra.local.cloud.github.control import GitHubControl
 from infra.operations.stacks.known import Named
-from tests.cli.conftest import Checkout
+from tests.cli.conftest import ROOT, Checkout
 
 VM, POOL, ZONE = "tpu-ci-us-west4-a-1", "tpu-ci", "us-west4-a"
 REPOSITORY = "marin-community/marin"
@@ -135,3 +135,13 @@ def test_at_a_terminal_no_line_of_an_answer_is_longer_than_it(lab: Checkout, col
         drawn = CliRunner().invoke(cli, ["why", name], env=lab.environ | {"COLUMNS": str(columns), "FORCE_COLOR": "1"})
         lines = [re.sub("\x1b[^m]*m", "", line) for line in drawn.stdout.splitlines()]
         assert max(map(len, lines)) <= columns, name
+
+
+def test_the_page_of_json_names_every_key_of_each_kind(lab: Checkout) -> None:
+    section = (ROOT / "docs/json.md").read_text().partition("`why` prints `kind`")[2].partition("\n## ")[0]
+    for name in (POOL, ZONE, "Tests", VM):
+        told = lab.json("why", name)
+        (inner,) = told.get("stacks", ({},))
+        each = next(iter(told.get("missing", ())), {})
+        for key in {*told, *inner, *each} - {"cloud"}:
+            assert f"`{key}`" in section, (name, key)
