@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from infra.engines.protocol import CloudName
+from infra.fleet.google import GoogleError
 from infra.fleet.status.explained import PoolWhy, ZoneWhy, counts, job_waits, pool_why, zone_why
 from infra.fleet.status.missing import Judged
 from infra.fleet.status.queue import JobWait
@@ -29,10 +30,11 @@ from infra.operations.why.runs import RunSeen
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZonesWhy(JsonShape):
-    """One zone, to each stack that names it."""
+    """One zone, to each stack that names it. problems: of stacks of which nothing is known, why."""
 
     zone: str
     stacks: tuple[ZoneWhy, ...]
+    problems: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +103,7 @@ def why(name: str, *, stack: str | None = None, cloud: CloudName | None = None, 
 def _body(subject: Subject, asked: Asked) -> Body:
     match subject.kind:
         case Named.POOL:
-            return pool_why(_judged(open_fleet(subject.stacks[0], asked.cloud, asked.teller)), subject.name)
+            return _pool(subject, asked)
         case Named.ZONE:
             return _zones(subject, asked)
         case Named.VM:
@@ -124,9 +126,25 @@ def _judged(fleet: Fleet) -> Judged:
     return seen
 
 
+def _pool(subject: Subject, asked: Asked) -> PoolWhy:
+    seen = _judged(open_fleet(subject.stacks[0], asked.cloud, asked.teller))
+    if subject.name not in seen.desired.pools:
+        stack = seen.scene.stack
+        raise Failure(f"{stack}: pool {subject.name} is declared and not published; `./tidepool up {stack}` makes it")
+    return pool_why(seen, subject.name)
+
+
 def _zones(subject: Subject, asked: Asked) -> ZonesWhy:
-    judged = [_judged(open_fleet(stack, asked.cloud, asked.teller)) for stack in subject.stacks]
-    return ZonesWhy(zone=subject.name, stacks=tuple(zone_why(each, subject.name) for each in judged))
+    """A stack that is not up yet, or does not answer, hides no other."""
+    found, problems = [], []
+    for stack in subject.stacks:
+        try:
+            found.append(zone_why(_judged(open_fleet(stack, asked.cloud, asked.teller)), subject.name))
+        except (Failure, GoogleError) as error:
+            problems.append(str(error))
+    if not found:
+        raise Failure("; ".join(problems))
+    return ZonesWhy(zone=subject.name, stacks=tuple(found), problems=tuple(problems))
 
 
 def _run(subject: Subject, asked: Asked) -> RunSeen:

@@ -46,6 +46,7 @@ def why_shown(told: Why, cloud: str) -> Iterator[Shown]:
         case ZonesWhy():
             for each in told.body.stacks:
                 yield from _zone(each, cloud)
+            yield from lines_toned(Tone.WARNING, told.body.problems)
         case RunSeen():
             yield from _run(told.body)
         case JobsWhy():

@@ -145,3 +145,15 @@ def test_the_page_of_json_names_every_key_of_each_kind(lab: Checkout) -> None:
         each = next(iter(told.get("missing", ())), {})
         for key in {*told, *inner, *each} - {"cloud"}:
             assert f"`{key}`" in section, (name, key)
+
+
+def test_a_pool_that_is_declared_and_not_applied_is_said_so_and_hides_no_zone(lab: Checkout) -> None:
+    whole = lab.text("ci")
+    lab.edit("ci", "    - name: tpu-v4\n", "    - name: tpu-next\n")
+    refused = lab.run("why", "tpu-next")
+    assert refused.exit_code == 1
+    assert "ci: pool tpu-next is declared and not published; `./tidepool up ci` makes it" in refused.output
+    lab.path("ci").write_text(whole)
+    told = lab.json("why", "us-central2-b")
+    assert [each["stack"] for each in told["stacks"]] == ["ci"]
+    assert told["problems"] == ["training: nothing is published; `./tidepool up training` does it"]
