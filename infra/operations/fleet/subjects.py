@@ -46,10 +46,6 @@ class Subject:
         return f"{self.kind}/{self.name}"
 
 
-class UnknownSubject(Refusal):
-    """Nothing that a stack file declares has the name."""
-
-
 def readable_configs(stack: str | None) -> list[StackConfig]:
     """Of the stack that is named, which must be readable; else of every one of which something can be read."""
     if stack:
@@ -92,11 +88,11 @@ def the_one(name: str, found: Collection[Subject]) -> Subject:
 
 
 def stack_of(subject: str, stack: str | None) -> str:
-    """The stack whose pool, or a pool's VM, has this name. UnknownSubject where none has, Refusal where several do."""
+    """The stack whose pool, or a pool's VM, has this name. Refusal where none has, or several do."""
     configs, kinds = readable_configs(stack), (Named.POOL, Named.VM)
     found = declared_subjects(subject, kinds, configs)
     if not found:
-        raise UnknownSubject(not_found(subject, kinds, configs))
+        raise Refusal(not_found(subject, kinds, configs))
     return the_one(subject, found).stacks[0]
 
 

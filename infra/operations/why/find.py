@@ -17,11 +17,10 @@ from infra.fleet.google import GoogleError
 from infra.fleet.status.look import Scene
 from infra.model.errors import ConfigError, OutsideError
 from infra.model.schema import StackConfig
-from infra.operations.errors import Failure
+from infra.operations.errors import Failure, Refusal
 from infra.operations.fleet.looks import Fleet, fleets_declared, open_fleet
 from infra.operations.fleet.subjects import (
     Subject,
-    UnknownSubject,
     declared_subjects,
     not_found,
     readable_configs,
@@ -65,7 +64,7 @@ class Asked:
             return the_one(self.name, found)
         said = not_found(self.name, self.kinds, self.configs)
         more = "; no run, no job and no other VM in their zones has the name" if len(self.kinds) > 1 else ""
-        raise UnknownSubject("; ".join([f"{said}{more}", *dict.fromkeys(self.silent)]))
+        raise Refusal("; ".join([f"{said}{more}", *dict.fromkeys(self.silent)]))
 
     @cached_property
     def fleets(self) -> tuple[tuple[Fleet, Scene], ...]:
