@@ -9,16 +9,18 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-SUFFIXES = ("", "-service", "-bench", "-charts", "-dev")
-TOOL, SERVICE, BENCH, CHARTS, DEV = LOCKS = tuple(f"requirements{suffix}.lock" for suffix in SUFFIXES)
+SUFFIXES = ("", "-service", "-bench", "-charts", "-results", "-dev")
+TOOL, SERVICE, BENCH, CHARTS, RESULTS, DEV = LOCKS = tuple(f"requirements{suffix}.lock" for suffix in SUFFIXES)
 
 
 def pinned(lock: str) -> set[str]:
     return set(re.findall(r"^([a-z0-9][a-z0-9._-]*)==", (ROOT / lock).read_text(), re.MULTILINE))
 
 
-def declared(names: list[str]) -> set[str]:
-    return {re.split(r"[<>=!~\[; ]", name, maxsplit=1)[0].lower() for name in names}
+def declared(names: list[str | dict[str, str]]) -> set[str]:
+    """By name; of a group that another one includes, nothing."""
+    own = (name for name in names if isinstance(name, str))
+    return {re.split(r"[<>=!~\[; ]", name, maxsplit=1)[0].lower() for name in own}
 
 
 @pytest.mark.parametrize("lock", LOCKS)
@@ -38,6 +40,7 @@ def test_the_locks_hold_every_declared_dependency() -> None:
     assert service | declared(project["project"]["optional-dependencies"]["tool"]) <= pinned(TOOL)
     assert declared(project["dependency-groups"]["bench"]) <= pinned(BENCH)
     assert declared(project["dependency-groups"]["charts"]) <= pinned(CHARTS)
+    assert declared(project["dependency-groups"]["results"]) <= pinned(RESULTS)
     assert declared(project["dependency-groups"]["dev"]) <= pinned(DEV)
     assert declared(project["project"]["optional-dependencies"]["store"]) <= pinned(DEV)
 
@@ -57,10 +60,13 @@ def test_every_lock_has_the_versions_of_the_tools() -> None:
 
 
 def test_what_a_lock_adds_to_the_tools_it_alone_pins() -> None:
-    """The service is part of the tool, the bench only what comes on top of it, and charts what comes on top of both."""
+    """The service is part of the tool, the bench only what comes on top of it, and charts what comes on top of both;
+    results what comes on top of the service."""
     assert pinned(SERVICE) < pinned(TOOL)
     assert pinned(BENCH) & pinned(TOOL) == set()
     assert pinned(CHARTS) & (pinned(TOOL) | pinned(BENCH)) == set()
+    assert pinned(RESULTS) & pinned(SERVICE) == set()
+    assert pinned(RESULTS) < pinned(CHARTS) | pinned(TOOL)
 
 
 def test_the_tool_brings_the_pip_that_pulumis_python_host_asks_what_is_installed() -> None:

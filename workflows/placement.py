@@ -20,7 +20,7 @@ from infra.model.schema import Trust
 from workflows.builders import Hosted, Ours, context
 from workflows.spec import Spec
 from workflows.spec.model import Priority, RunKind, Suite, TpuRun
-from workflows.spec.tiers import Tiers
+from workflows.spec.tiers import OnTpu, Tiers, TpuTier
 from workflows.spec.values import POOL_EVENTS
 from workflows.world import StackPool, World
 
@@ -221,9 +221,10 @@ def _described(each: StackPool) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestCost:
-    """US dollars. hour: of one VM. runs: a month, on average. usual: where only the tests' own time is used up.
+    """US dollars. hour: of the VMs of all shards of all suites. runs: a month, on average.
 
-    most: where every run takes its whole limit. standing: of a VM that is never deleted.
+    usual: where only the tests' own time is used up. most: where every run takes its whole limit. standing: of VMs that
+    are never deleted.
     """
 
     __test__ = False
@@ -241,30 +242,35 @@ class TestCost:
         )
 
 
-def cost(spec: Spec, tiers: Tiers, shape: StackPool) -> TestCost:
-    """The month's cost; ConfigError where no price is published, or the most of it is over the budget."""
-    pool, tests = shape.pool, tiers.on_tpu
-    zone = min(pool.zones)
-    hourly = slices_cost(pool.accelerator, zone, pool.capacity, 1, hours=Decimal(HOURS_PER_MONTH))
-    if hourly is None:
-        rule = "no price is published, so what these tests cost is unknown"
-        line = spec.line("tiers", "on_tpu", "vm")
-        raise ConfigError([Problem(str(line), pool.name, rule, "a pool on demand, spot or preemptible")])
-    runs = times_a_month(tiers.nightly.schedule) + tiers.asked.times_a_month
-    found = TestCost(
-        hour=hourly.hour,
-        runs=runs,
-        usual=runs * hourly.hour * tests.timeout_minutes / 60,
-        most=runs * hourly.hour * tests.job_minutes / 60,
-        standing=hourly.month,
-    )
+def cost(spec: Spec, tiers: Tiers, suites: Sequence[tuple[OnTpu, StackPool, AcceleratorType]]) -> TestCost:
+    """The month's cost of suites; ConfigError where no price is published, or the most of it is over the budget."""
+    asked, nights = Decimal(tiers.asked.times_a_month), times_a_month(tiers.nightly.schedule)
+    hour = usual = most = standing = Decimal()
+    for place, (tests, shape, accelerator) in enumerate(suites):
+        zone = min(shape.pool.zones)
+        hourly = slices_cost(accelerator, zone, shape.pool.capacity, tests.shards, hours=Decimal(HOURS_PER_MONTH))
+        if hourly is None:
+            rule = "no price is published, so what these tests cost is unknown"
+            line = spec.line("tiers", "on_tpu", place, "vm")
+            allowed = "a pool on demand, spot or preemptible"
+            raise ConfigError([Problem(str(line), shape.pool.name, rule, allowed)])
+        runs = sum((nights if tier is TpuTier.NIGHTLY else asked for tier in tests.tiers), Decimal())
+        hour, standing = hour + hourly.hour, standing + hourly.month
+        usual += runs * hourly.hour * tests.timeout_minutes / 60
+        most += runs * hourly.hour * tests.job_minutes / 60
+    found = TestCost(hour=hour, runs=nights + asked, usual=usual, most=most, standing=standing)
     if found.most > tiers.money.usd_per_month:
         allowed = tiers.money.usd_per_month
-        vm = f"a VM of pool {pool.name} in stack {shape.stack.stack}, {pool.capacity}, ${hourly.hour:.2f} an hour"
-        said = f"up to ${found.most:.2f} a month: {runs:.1f} runs on {vm}"
+        vms = ", ".join(
+            f"{tests.shards} x {accelerator.name} as pool {shape.pool.name} in stack {shape.stack.stack}, "
+            f"{shape.pool.capacity}"
+            for tests, shape, accelerator in suites
+        )
+        said = f"up to ${found.most:.2f} a month: {found.runs:.1f} runs of {vms}, ${found.hour:.2f} an hour"
         rule = f"the TPU VMs of the tests cost more than their budget of ${allowed}"
         line = spec.line("tiers", "money", "usd_per_month")
-        cheaper = f"a cheaper capacity in stacks/Pulumi.{shape.stack.stack}.yaml, or fewer and shorter runs"
+        stacks = ", ".join(sorted({f"stacks/Pulumi.{shape.stack.stack}.yaml" for _, shape, _ in suites}))
+        cheaper = f"a cheaper capacity in {stacks}, or fewer and shorter runs"
         raise ConfigError([Problem(str(line), said, rule, f"usd_per_month: {ceil(found.most)}, {cheaper}")])
     return found
 

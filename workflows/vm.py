@@ -58,9 +58,11 @@ class VmRun:
     empty where a step before finds it. command, env: `{run}` and `{commit}` stand in them for the run and the commit.
     secrets: of Secret Manager by variable; the VM's account reads them. repository: what the VM fetches at `commit`.
     install: a line of shell before the command. carried: files of this project that the VM gets. results: what comes
-    back, for the suite. before: steps that come first,
-    such as the one that finds the image; at_last: after the VM is deleted. timeout_minutes: of the command;
-    create_minutes: of all tries to make the VM; ready_minutes: from there to a command that runs. outputs: of the job.
+    back, for the suite. asked: jobs that come before in any case; unless: what one of them says that keeps it from
+    running. run_id: the run's number, letters and digits that no other VM of the workflow's run has. clean_up: the id
+    of the job that deletes. before: steps that come first, such as the one that finds the image; at_last: after the VM
+    is deleted. timeout_minutes: of the command; create_minutes: of all tries to make the VM; ready_minutes: from there
+    to a command that runs. outputs: of the job.
     """
 
     job: str
@@ -81,7 +83,11 @@ class VmRun:
     results: tuple[str, ...] = ()
     suite: str = ""
     needs: tuple[str, ...] = ()
+    asked: tuple[str, ...] = ()
     only: Expression | None = None
+    unless: Expression | None = None
+    clean_up: str = CLEAN_UP
+    run_id: Value = field(default_factory=lambda: context("github.run_id"))
     before: tuple[Step, ...] = ()
     at_last: tuple[Step, ...] = ()
     outputs: Mapping[str, Expression] = field(default_factory=dict)
@@ -124,8 +130,8 @@ def jobs(run: VmRun, world: World) -> tuple[Job, Job]:
         timeout_minutes=run.minutes,
         permissions=permissions,
         purpose=Purpose.CLEANUP,
-        needs=run.needs,
-        condition=_after(run.needs, run.only),
+        needs=(*run.needs, *run.asked),
+        condition=_after(run),
         env=told,
         outputs=run.outputs,
         steps=[
@@ -138,7 +144,7 @@ def jobs(run: VmRun, world: World) -> tuple[Job, Job]:
         why=f"{run.why}\n{_made_as(run)}",
     )
     sure = Job(
-        id=CLEAN_UP,
+        id=run.clean_up,
         name="Delete what is left",
         needs=[run.job],
         condition=always() & run.only if run.only else always(),
@@ -153,13 +159,12 @@ def jobs(run: VmRun, world: World) -> tuple[Job, Job]:
     return working, sure
 
 
-def _after(needs: tuple[str, ...], only: Expression | None) -> Expression | None:
+def _after(run: VmRun) -> Expression | None:
     """When all that it needs has gone well, in full: a condition with `always` has no success() of its own."""
-    found = only
-    for job in needs:
-        well = context(f"needs.{job}.result").equals("success")
-        found = well if found is None else found & well
-    return always() & not_cancelled() & found if found and needs else found
+    found = run.only
+    for also in (*(context(f"needs.{job}.result").equals("success") for job in run.needs), *filter(None, [run.unless])):
+        found = also if found is None else found & also
+    return always() & not_cancelled() & found if found and (run.needs or run.asked) else found
 
 
 def account(stack: StackConfig, repository: str, shape: StackPool) -> str:
@@ -186,7 +191,7 @@ def _told(run: VmRun) -> dict[str, Value]:
     """What every step of the job knows."""
     request = _request(run)
     return {
-        "RUN_ID": context("github.run_id"),
+        "RUN_ID": run.run_id,
         "PROJECT": request.project,
         "ZONES": " ".join(request.zones),
         "DELETE_SECONDS": request.times.delete,

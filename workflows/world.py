@@ -33,9 +33,10 @@ ACTIONS = "actions"
 """The folder of this project's own actions: its path is part of their names."""
 TABLE = Path("workflows/actions.yaml")
 _HERE = Path(__file__).parents[1]
-RUNS_CODE = ("run_delete.sh", "run_on.sh")
-"""Shell files that run CODE, by its paths in a checkout: the commit at which their actions are pinned has it."""
-CODE = ("infra/fleet/runs/*.py", "infra/model/runs.py", "infra/model/run_records.py")
+_RUNS = ("infra/fleet/runs/*.py", "infra/model/runs.py", "infra/model/run_records.py")
+_RESULTS = ("infra/operations/result*.py", "infra/results/*.py", "infra/model/result_request.py", "infra/github/*.py")
+CODE = {"run_": _RUNS, "results_": _RESULTS}
+"""How shell files begin that run code of this project, and its paths, which the commit of their actions' pin has."""
 _NAME = re.compile(r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+")
 _VERSION = re.compile(r"v?(0|[1-9][0-9]*)(\.(0|[1-9][0-9]*)){0,2}")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -112,9 +113,10 @@ def load_world(root: Path, stacks: Mapping[str, StackConfig] | None = None) -> W
 def _script(path: Path) -> str:
     """A shell file; of one that runs code of this project with a digest of it, so that its action is pinned anew."""
     text = path.read_text(encoding="utf-8")
-    if path.name not in RUNS_CODE:
+    patterns = next((paths for begins, paths in CODE.items() if path.name.startswith(begins)), ())
+    if not patterns:
         return text
-    code = sorted(each for pattern in CODE for each in _HERE.glob(pattern))
+    code = sorted(each for pattern in patterns for each in _HERE.glob(pattern))
     digest = hashlib.sha256(b"".join(each.read_bytes() for each in code)).hexdigest()
     return f"# Digest of that code: {digest[:16]}\n{text}"
 

@@ -6,7 +6,7 @@ Every object says which cloud the running command works on, once that is chosen.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import IO, Any, Final
 
 import click
@@ -37,6 +37,17 @@ def answer(as_json: bool, body: Mapping[str, Any], *lines: str) -> None:
         return
     for line in lines:
         echo(line)
+
+
+def host_log(as_json: bool) -> Callable[[int, bytes], None]:
+    """Shows what hosts print as it comes, each line of further hosts with their number; beside the object of --json."""
+
+    def log(host: int, piece: bytes) -> None:
+        mark = f"{host}| " if host else ""
+        for line in piece.decode(errors="replace").splitlines():
+            echo(f"{mark}{line}", err=as_json)
+
+    return log
 
 
 def works_on(cloud: CloudName) -> bool:

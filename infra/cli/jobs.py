@@ -11,8 +11,8 @@ import click
 
 from infra.cli import options
 from infra.cli.call import Invocation, called
-from infra.cli.echo import echo, machines
-from infra.jobs import client, request
+from infra.cli.echo import echo, host_log, machines
+from infra.jobs import client, outcomes, request
 from infra.jobs.choices import BACKENDS, FAILURES, PREEMPTIONS, SIGNALS, STEPS
 from infra.operations import jobs as operation
 from infra.operations import jobs_words, smoke
@@ -125,13 +125,15 @@ def jobs_command() -> None:
     "--grace", type=options.Duration(), default="5m", show_default=True, help="The time from that signal to its end."
 )
 @click.option("--wait", "follows", is_flag=True, help="Wait until the job ends; exit code 1 unless it succeeds.")
-@click.option("--dry-run", is_flag=True, help="Print the JobSet, and submit nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the JobSet or the run, and submit nothing.")
+@click.option("--on-vm", is_flag=True, help="Run it on a TPU VM that is made for it, to its end (docs/runs.md).")
+@options.each(options.yes_option)
 @_placed
 def submit(
     call: Invocation, place: JobPlace, *, name: str, argv: tuple[str, ...], imported: str | None,
     arguments: str, tpu: str | None, slices: tuple[int, ...], preemptions: int, failures: int,
-    time_limit: float | None, grace: float, follows: bool, dry_run: bool, **plain: Any,
-) -> None:  # fmt: skip
+    time_limit: float | None, grace: float, follows: bool, dry_run: bool, on_vm: bool, **plain: Any,
+) -> int | None:  # fmt: skip
     """Submit a job: a program after --, or a function by --call.
 
     With several numbers of --slices a job starts on the most that fit now. With --wait it goes on to more as they come
@@ -155,9 +157,11 @@ def submit(
         grace=int(grace),
         **plain,
     )
+    if on_vm:
+        return _on_vm(call, wanted(), dry_run=dry_run)
     if dry_run:
         machines(operation.rendered(wanted(namespace=place.namespace or "default")))
-        return
+        return None
     opened = place.jobs
     job = opened.submit(wanted(namespace=opened.namespace))
     state = job.state()
@@ -169,6 +173,17 @@ def submit(
                 job.cancel()
             raise
     _tell(call, state, f"next: {opened.command('why', name)}")
+    return None
+
+
+def _on_vm(call: Invocation, request: request.JobRequest, *, dry_run: bool) -> int:
+    from infra.operations import jobs_on_vms  # loads Google's clients, which no other job needs
+
+    if dry_run:
+        machines(jobs_on_vms.rendered(request))
+        return 0
+    state = jobs_on_vms.run_job(request, teller=call.teller, log=host_log(call.as_json), agree=call.ask_before_google)
+    return _tell(call, state, failed=state.outcome is not outcomes.Outcome.SUCCESS)
 
 
 @jobs_command.command(name="list")
@@ -232,7 +247,7 @@ def smoke_command(call: Invocation, place: JobPlace, **order: str) -> int:
     return call.end({"steps": [each.to_json() for each in done]}, failed=not done[-1].passed)
 
 
-def _tell(call: Invocation, state: client.JobState, more: str = "") -> None:
-    call.end(operation.state_json(state))
+def _tell(call: Invocation, state: client.JobState, more: str = "", *, failed: bool = False) -> int:
     if not call.as_json:
         call.say(*jobs_words.job_shown(state, more))
+    return call.end(operation.state_json(state), failed=failed)

@@ -13,6 +13,7 @@ import click
 from infra.cli import options
 from infra.cli.call import Invocation, called
 from infra.cli.posting import repository_option
+from infra.github import suites
 from infra.operations import results as operation
 from infra.operations.errors import Refusal
 from infra.operations.stacks import comment
@@ -66,7 +67,9 @@ def _told(
 @click.argument("suite", metavar="[SUITE]", default="")
 @click.option("--junit", type=_FILES, multiple=True, help="JUnit XML; may be repeated, for shards and second tries.")
 @click.option("--coverage", type=_FILES, help="Coverage XML, as `coverage xml` writes it.")
-@click.option("--timing", type=_FILES, help="Timing JSON of the generated test runner.")
+@click.option(
+    "--timing", type=_FILES, multiple=True, help="Timing JSON of the test runner; may be repeated, as --junit."
+)
 @click.option("--seconds", type=click.FloatRange(0), help="What the tests took; their sum if not given.")
 @click.option("--waited", type=click.FloatRange(0), help="Seconds from the request to the first test.")
 @click.option("--vm", type=_FILES, help="What `run-on --json` printed, for the time of its VM.")
@@ -74,7 +77,7 @@ def _told(
 @_store
 @called
 def publish(
-    call: Invocation, *, suite: str, junit: tuple[Path, ...], coverage: Path | None, timing: Path | None,
+    call: Invocation, *, suite: str, junit: tuple[Path, ...], coverage: Path | None, timing: tuple[Path, ...],
     run: str, hardware: str, commit: str, at: datetime | None, store: str, vm: Path | None, **more: Any,
 ) -> int:  # fmt: skip
     """Keep one run of SUITE: one object, and a line of the index.
@@ -131,7 +134,7 @@ def report(
     if post:
         if not repository:
             raise Refusal("--post needs --repository OWNER/NAME, or GITHUB_REPOSITORY")
-        done = operation.post(comment.posting_place(repository, api), told, main=main)
+        done = suites.post(comment.posting_place(repository, api), operation.text_of(told, main=main))
         body["posted"] = done.to_json()
         said += [f"  posted: {name} {what}" for name, what in done.to_json().items() if what]
     return call.end(body, *said, failed=told.failed)

@@ -10,7 +10,7 @@ import click
 
 from infra.cli import options
 from infra.cli.call import Invocation, called
-from infra.cli.echo import echo
+from infra.cli.echo import host_log
 from infra.operations import run_on as runs
 from infra.operations.ports import RUN_SECONDS
 from infra.preview.toned import Tone
@@ -60,15 +60,9 @@ def command(call: Invocation, *, no_tree: bool, tree: Path, limit: float, argv: 
     """
     order = runs.RunOrder(**given, command=argv, tree=None if no_tree else tree, limit=int(limit), stack=call.stack)
 
-    def log(host: int, piece: bytes) -> None:
-        mark = f"{host}| " if host else ""
-        for line in piece.decode(errors="replace").splitlines():
-            echo(f"{mark}{line}", err=call.as_json)
-
-    def agree(what: str, cloud: Any) -> None:
-        call.ask_before_google(what[0].upper() + what[1:], cloud)
-
-    ended = runs.run_on(order, cloud=call.cloud, teller=call.teller, log=log, agree=agree)
+    ended = runs.run_on(
+        order, cloud=call.cloud, teller=call.teller, log=host_log(call.as_json), agree=call.ask_before_google
+    )
     if not call.as_json:
         call.say(*runs.ended_lines(ended), tone=Tone.PLAIN if ended.done else Tone.PROBLEM)
     sys.stdout.flush()

@@ -65,7 +65,7 @@ class PodAccount:
 class InClusterArgs:
     """endpoint, ca_certificate: of the cluster's API. addons: operators first. objects: each after those that it names.
 
-    after: what must stand before anything runs there, its node pools above all.
+    after: what must stand before anything runs there, the nodes of its operators above all.
     """
 
     cluster: str

@@ -104,13 +104,19 @@ def pin_commands(config: StackConfig) -> tuple[str, ...]:
     """
     if config.github is None:
         return ()
-    makers = config.github.run_makers
-    lacking = [(config.github.repository, "")] if config.github.repository_id is None else []
-    lacking += [(each.repository, f".run_makers[{at}]") for at, each in enumerate(makers) if each.repository_id is None]
+    makers, writers = config.github.run_makers, config.github.result_writers
+    entries = (
+        (config.github, ""),
+        *((each, f".run_makers[{at}]") for at, each in enumerate(makers)),
+        *((each, f".result_writers[{at}]") for at, each in enumerate(writers)),
+    )
+    known = {each.repository for each, _ in entries if each.repository_id is not None}
+    # One number holds for every entry of its repository.
+    lacking = {each.repository: where for each, where in reversed(entries) if each.repository not in known}
     return tuple(
         f"gh api repos/{repository} --jq .id  # in quotes: tidepool:github{where}.repository_id, "
         f"stacks/Pulumi.{config.stack}.yaml"
-        for repository, where in lacking
+        for repository, where in reversed(lacking.items())
     )
 
 

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from infra.jobs.client import Clock, JobError, JobPhase, JobState, RealClock
 from infra.jobs.evidence import Body, findings, holds, place_in_gang, without_node
-from infra.jobs.jobset import CANCELLED, JOB, JOBSETS, jobset
+from infra.jobs.jobset import CANCELLED, JOBSETS, jobset
 from infra.jobs.kube import Kube, KubeError
 from infra.jobs.kueue import KUEUE, Kueue
 from infra.jobs.request import JobRequest
@@ -63,7 +63,8 @@ class GkeClient:
         return job
 
     def jobs(self) -> tuple[JobState, ...]:
-        listed = self.kube.find(f"{JOBSETS}/namespaces/{self.namespace}/jobsets", labelSelector=JOB)
+        """Whoever submitted them: they wait in the same queues."""
+        listed = self.kube.find(f"{JOBSETS}/namespaces/{self.namespace}/jobsets")
         if listed is None:
             raise JobError(_NO_JOBSETS)
         workloads = self.kueue.workloads(self.namespace)

@@ -12,6 +12,7 @@ from infra.jobs.jobset import CANCELLED, INTERRUPTED, REQUEST
 from infra.jobs.outcomes import Attempts, Outcome
 from infra.jobs.request import JobRequest, Retries, recorded
 from infra.jobs.waiting import TOO_LONG, eviction, unknown_to_kueue, waiting
+from infra.model.gke_shapes import gke_shapes
 from infra.model.queue_objects import QUEUE_LABEL
 
 BACKEND: Final = "gke"
@@ -56,7 +57,6 @@ def state(seen: Evidence) -> JobState:
     attempts = Attempts(preemptions=status.get("restarts", 0) - counted, failures=counted)
     if phase is JobPhase.ENDED and outcome is None:
         outcome = last.outcome if last else Outcome.ERROR
-    accelerator = request.resources.accelerator if request else None
     return JobState(
         name=jobset["metadata"]["name"],
         backend=BACKEND,
@@ -65,13 +65,23 @@ def state(seen: Evidence) -> JobState:
         attempts=attempts,
         retries=request.retries if request else None,
         replicas=jobset["spec"]["replicatedJobs"][0].get("replicas", 1),
-        accelerator=accelerator.name if accelerator else "",
+        accelerator=_accelerator(jobset, request),
         queue=queue,
         created=jobset["metadata"].get("creationTimestamp", ""),
         waiting=waits,
         last=last,
         because=(*_because(seen, last, attempts, request.retries if request else None), *unread),
     )
+
+
+def _accelerator(jobset: Body, request: JobRequest | None) -> str:
+    """The type whose slices it was submitted for, or, where others wrote it, whose slices its pods select."""
+    if request is not None:
+        return request.resources.accelerator.name if request.resources.accelerator else ""
+    job = jobset["spec"]["replicatedJobs"][0].get("template", {})
+    pod = job.get("spec", {}).get("template", {}).get("spec", {})
+    selected = pod.get("nodeSelector", {}).items()
+    return next((name for name, shape in gke_shapes().items() if shape.node_labels.items() <= selected), "")
 
 
 def asked(jobset: Body) -> tuple[JobRequest | None, tuple[str, ...]]:

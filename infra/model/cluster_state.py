@@ -23,6 +23,8 @@ UNKNOWN: Final = "UNKNOWN"
 """Said where GKE did not answer."""
 ON_THE_WAY: Final = frozenset(("PROVISIONING", "RECONCILING"))
 """States that GKE leaves by itself. https://cloud.google.com/kubernetes-engine/docs/reference/rest, read 2026-11"""
+_WITH_ERROR: Final = frozenset(("ERROR", "RUNNING_WITH_ERROR"))
+"""States of a pool that has not got its nodes, as in a stockout; only a look shows an engine that they are lacking."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +96,8 @@ class NodesNow(JsonShape):
         """What of it is not as declared, as sentences."""
         for state, count in sorted(self.pools.items()):
             if state not in {RUNNING, UNKNOWN, *ON_THE_WAY}:
-                yield f"{self.where}: {count} node {'pool is' if count == 1 else 'pools are'} {state}"
+                again = "; `up --refresh` asks for its nodes again" if state in _WITH_ERROR else ""
+                yield f"{self.where}: {count} node {'pool is' if count == 1 else 'pools are'} {state}{again}"
         if self.slices is not None:
             standing, least = self.slices.standing, self.slices.least
             if standing is not None and standing < least:

@@ -13,7 +13,7 @@ from typing import Final
 
 from infra.model import names
 from infra.model.partial import has
-from infra.model.schema import GitHub, RunMakers, StackConfig
+from infra.model.schema import GitHub, ResultWriters, RunMakers, StackConfig
 
 ISSUER: Final = "https://token.actions.githubusercontent.com"
 PROVIDER_ID: Final = "github"
@@ -33,12 +33,15 @@ RUN_MAKER: Final = "run-maker"
 """Role of the accounts that make VMs for runs, one for each repository and pool: who holds one reaches that pool alone.
 Their rights on TPU VMs are given by whoever owns the project: they exist for a project alone."""
 
+RESULT_WRITER: Final = "result-writer"
+"""Role of the accounts that keep results of test runs, one for each repository: they reach the results alone."""
+
 EVENTS: Final = ("pull_request", "push", "schedule", "workflow_dispatch")
 """Runs that are let in. `pull_request_target` and `workflow_run` are not: they carry the main branch's ref while they
 work for whoever opened a pull request."""
 
 BUILD_EVENTS: Final = ("push", "schedule", "workflow_dispatch")
-"""Of these, the runs that build images or make VMs: none of them works for a stranger."""
+"""Of these, the runs that build images, make VMs or keep results: none of them works for a stranger."""
 
 MAPPING: Final = {
     "google.subject": "assertion.sub",
@@ -83,7 +86,52 @@ class RunMaker:
     @property
     def attributes(self) -> tuple[str, ...]:
         """The ends of the members that act as it: the named workflows, each on its repository's main branch."""
-        return tuple(f"attribute.workflow/{reference}" for reference in _run_workflows(self.declared))
+        return _members(self.declared)
+
+
+@dataclass(frozen=True, slots=True)
+class ResultWriter:
+    """One account that keeps results of test runs. stack, project: of the stack that lets its workflows in."""
+
+    stack: str
+    project: str
+    declared: ResultWriters
+
+    @property
+    def key(self) -> str:
+        """How the program and its outputs speak of it."""
+        return f"{RESULT_WRITER}/{self.declared.repository}"
+
+    @property
+    def account_id(self) -> str:
+        return names.result_writer_account_id(self.stack, self.declared.repository)
+
+    @property
+    def email(self) -> str:
+        return names.account_email(self.account_id, self.project)
+
+    @property
+    def purpose(self) -> str:
+        return f"Keeps results of test runs of {self.declared.repository}; has no key"
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The ends of the members that act as it: the named workflows, each on its repository's main branch."""
+        return _members(self.declared)
+
+
+def result_writers(config: StackConfig) -> tuple[ResultWriter, ...]:
+    """The accounts that keep results, of the workflows that a stack lets in; none of one that cannot be read."""
+    if not has(config, "stack", "project", "github") or config.github is None:
+        return ()
+    declared = config.github.result_writers if has(config.github, "result_writers") else ()
+    readable = (each for each in declared if has(each, "repository", "workflows"))
+    return tuple(ResultWriter(config.stack, config.project, each) for each in readable)
+
+
+def workflow_accounts(config: StackConfig) -> tuple[RunMaker | ResultWriter, ...]:
+    """Every account that a stack makes for named workflows of repositories with tests and runs."""
+    return (*run_makers(config), *result_writers(config))
 
 
 def run_makers(config: StackConfig) -> tuple[RunMaker, ...]:
@@ -108,14 +156,16 @@ def condition(github: GitHub, sources: Sequence[str] = ()) -> str:
     """What every token must say, whatever it is used for.
 
     sources: repositories whose workflow of images is let in besides, from their main branch alone, as are those that
-    make VMs for runs. That of `github` itself needs no such leave; who acts as which account is for its attributes.
+    make VMs for runs and keep results. That of `github` itself needs no such leave; who acts as which account is for
+    its attributes.
     """
     own = f"assertion.repository == '{github.repository}' && assertion.event_name in {_listed(EVENTS)}"
-    repositories = dict.fromkeys((*sources, *(each.repository for each in github.run_makers)))
+    named = (*github.run_makers, *github.result_writers)
+    repositories = dict.fromkeys((*sources, *(each.repository for each in named)))
     let_in = own
     if repositories:
-        making = (reference for each in github.run_makers for reference in _run_workflows(each))
-        workflows = _listed((*_image_workflows(sources), *making))
+        files = dict.fromkeys(reference for each in named for reference in _references(each))
+        workflows = _listed((*_image_workflows(sources), *files))
         let_in = (
             f"(({own}) || (assertion.repository in {_listed(repositories)} && assertion.ref == '{MAIN}'"
             f" && assertion.workflow_ref in {workflows} && assertion.event_name in {_listed(BUILD_EVENTS)}))"
@@ -125,10 +175,10 @@ def condition(github: GitHub, sources: Sequence[str] = ()) -> str:
 
 def _numbers(github: GitHub) -> Iterator[str]:
     """Whatever lets a repository in whose number is written, it is the one of that number."""
-    for each in (github, *github.run_makers):
-        if each.repository_id is not None:
-            number = f"assertion.repository_id == '{each.repository_id}'"
-            yield f"(assertion.repository != '{each.repository}' || {number})"
+    every = (github, *github.run_makers, *github.result_writers)
+    numbered = ((each.repository, each.repository_id) for each in every if each.repository_id is not None)
+    for repository, number in dict.fromkeys(numbered):
+        yield f"(assertion.repository != '{repository}' || assertion.repository_id == '{number}')"
 
 
 def _image_workflows(sources: Sequence[str]) -> Iterator[str]:
@@ -136,8 +186,12 @@ def _image_workflows(sources: Sequence[str]) -> Iterator[str]:
     return (f"{repository}/{IMAGES_WORKFLOW}@{MAIN}" for repository in sources)
 
 
-def _run_workflows(declared: RunMakers) -> Iterator[str]:
-    """References of workflows that make VMs for runs."""
+def _members(declared: RunMakers | ResultWriters) -> tuple[str, ...]:
+    return tuple(f"attribute.workflow/{reference}" for reference in _references(declared))
+
+
+def _references(declared: RunMakers | ResultWriters) -> Iterator[str]:
+    """References of the workflows that a repository's entry names."""
     return (f"{declared.repository}/{WORKFLOWS}/{file}@{MAIN}" for file in declared.workflows)
 
 

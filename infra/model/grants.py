@@ -183,9 +183,9 @@ def _on_bucket(bucket: str, config: StackConfig, stacks: Sequence[StackConfig]) 
             makers = federation.makers_as(owner.runs.pool, owner.project, [config])
             yield from ((bucket_access.WRITER, maker.key, below) for maker in makers)
         if owner.results and owner.results.bucket.name == bucket:
-            makers = [each for pool in owner.pools for each in federation.makers_as(pool.name, owner.project, [config])]
+            writers = [each for each in federation.result_writers(config) if each.project == owner.project]
             for role in (bucket_access.WRITER, bucket_access.LISTER):
-                yield from ((role, maker.key, "") for maker in makers)
+                yield from ((role, writer.key, "") for writer in writers)
     if team := _checkpoints(config).get(bucket):
         yield bucket_access.WRITER, f"team/{team}", ""
     if bucket == config.bucket.name:
@@ -275,7 +275,7 @@ def _is_declared(config: StackConfig, email: str, attribute: str) -> bool:
     allowed = {
         accounts["deployer"]: federation.deployment_attributes(config.github),
         accounts["previewer"]: federation.preview_attributes(config.github),
-        **{maker.email: maker.attributes for maker in federation.run_makers(config)},
+        **{each.email: each.attributes for each in federation.workflow_accounts(config)},
     }
     return attribute in allowed.get(email, ())
 
@@ -286,7 +286,7 @@ def _accounts(config: StackConfig) -> dict[str, str]:
     ids |= {f"pool/{pool.name}": names.pool_account_id(config.stack, pool.name) for pool in config.pools}
     if config.github:
         ids |= {"deployer": federation.DEPLOYER[0], "previewer": federation.PREVIEWER[0]}
-    ids |= {maker.key: maker.account_id for maker in federation.run_makers(config)}
+    ids |= {each.key: each.account_id for each in federation.workflow_accounts(config)}
     teams = config.queues.teams if config.queues else ()
     own = {f"team/{team.name}": team.account for team in teams if team.account}
     return own | {key: names.account_email(account, config.project) for key, account in ids.items()}

@@ -162,6 +162,12 @@ def run_maker_account_id(stack: str, repository: str, pool: str) -> str:
     return _hashed(f"{stack}/{repository.lower()}/{pool}", pool, _MAX_ACCOUNT_ID, use="run-")
 
 
+def result_writer_account_id(stack: str, repository: str) -> str:
+    """The service account by which workflows of one repository, `owner/name`, keep results of test runs."""
+    name = repository.lower().partition("/")[2]
+    return _hashed(f"{stack}/{repository.lower()}/results", name, _MAX_ACCOUNT_ID, use="results-")
+
+
 def run_vm_name(pool: str, run: str, attempt: int) -> str:
     """The VM that one attempt of a run makes as a pool: no two runs, attempts or pools share a name.
 

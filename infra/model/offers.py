@@ -104,12 +104,12 @@ def owners(stacks: Sequence[StackConfig]) -> frozenset[str]:
 
 
 def _let_in(hub: GitHub) -> Iterator[str]:
-    """This project's own repository, and those whose workflows make VMs for their runs."""
+    """This project's own repository, and those whose workflows make VMs for their runs, or keep results."""
     if has(hub, "repository"):
         yield hub.repository
-    yield from (
-        each.repository for each in (hub.run_makers if has(hub, "run_makers") else ()) if has(each, "repository")
-    )
+    makers = hub.run_makers if has(hub, "run_makers") else ()
+    writers = hub.result_writers if has(hub, "result_writers") else ()
+    yield from (each.repository for each in (*makers, *writers) if has(each, "repository"))
 
 
 def _offers(stacks: Sequence[StackConfig]) -> Iterator[Offer]:

@@ -7,9 +7,21 @@ counts binary ones, so that a node has a little more than is said here.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+_N1, _N2, _N4 = (2, 4, 8, 16, 32, 64, 96), (2, 4, 8, 16, 32, 48, 64, 80, 96), (2, 4, 8, 16, 32, 48, 64, 80)
+_E2: Final = (2, 4, 8, 16, 32)
+_SIZES: Final[Mapping[str, Mapping[str, tuple[int, ...]]]] = {
+    "e2": {"standard": _E2, "highmem": _E2[:-1], "highcpu": _E2},
+    "n1": {"standard": (1, *_N1), "highmem": _N1, "highcpu": _N1},
+    "n2": {"standard": (*_N2, 128), "highmem": (*_N2, 128), "highcpu": _N2},
+    "n2d": {"standard": (*_N2, 128, 224), "highmem": _N2, "highcpu": (*_N2, 128, 224)},
+    "n4": {"standard": _N4, "highmem": _N4, "highcpu": _N4},
+    "t2d": {"standard": (1, 2, 4, 8, 16, 32, 48, 60)},
+}
+"""CPUs of the machines that a family has, by kind; families that are not here are not judged."""
 _GB_PER_CPU: Final = {"standard": 4.0, "highmem": 8.0, "highcpu": 1.0}
 _GB_PER_CPU_N1: Final = {"standard": 3.75, "highmem": 6.5, "highcpu": 0.9}
 _KEPT_CPU: Final = ((1, 60), (1, 10), (2, 5), (None, 2.5))
@@ -38,6 +50,12 @@ class MachineSize:
 
     def __str__(self) -> str:
         return f"{self.cpus / 1000:g} CPUs and {self.memory / 1000:g} GB"
+
+
+def sizes(machine_type: str) -> tuple[int, ...] | None:
+    """The CPUs that machines of a type's family and kind come with; None where that is not known here."""
+    family, kind, _ = machine_type.split("-")
+    return _SIZES[family].get(kind, ()) if family in _SIZES else None
 
 
 def machine_size(machine_type: str) -> MachineSize:

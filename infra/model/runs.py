@@ -103,6 +103,11 @@ class RunRequest(_Part):
     def ceilings(self) -> Ceilings:
         return Ceilings(per_day=self.per_day, at_once=self.at_once)
 
+    def _disks(self, zone: str) -> list[str]:
+        """The names of the disks that the VM has in a zone: all of them to be read alone (`run_places`)."""
+        node = next(place.node for place in self.places if place.zone == zone)
+        return [each["sourceDisk"].rpartition("/")[2] for each in node.get("dataDisks", ())]
+
     def told(self, vm: str, run: str, *, zone: str, tree: str, carried: Mapping[str, str]) -> dict[str, Any]:
         """What the VM in a zone is told. run: number and attempt. tree: the object that its client sends, empty for
         none. carried: texts by name."""
@@ -127,6 +132,7 @@ class RunRequest(_Part):
             "carried": dict(carried),
             "install": self.install,
             "results": list(self.results),
+            "disks": self._disks(zone),
             "limit": self.times.limit,
             "install_seconds": self.times.ready,
         }

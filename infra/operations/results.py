@@ -7,96 +7,34 @@ result means is `infra.results`.
 from __future__ import annotations
 
 import json
-import subprocess
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from pydantic import ValidationError
 
 from infra.fleet.google import clients
-from infra.fleet.records import Records, UnreadableRecordError
-from infra.github import suites
-from infra.github.client import PostingPlace
+from infra.fleet.records import Records
 from infra.github.suites import SuiteText
-from infra.model.json_shape import JsonShape
-from infra.model.schema import Results, StackConfig
-from infra.operations.errors import Failure, Refusal
+from infra.model.schema import StackConfig
+from infra.operations.errors import Refusal
 from infra.operations.ports import SILENT, CloudName, Teller
+from infra.operations.result_place import BUCKET, ResultBucket, ResultsPlace
 from infra.operations.session import open_cloud
 from infra.operations.stacks.stack_file import known_stacks, stack_file
 from infra.operations.workspace import workspace
-from infra.pages import health
 from infra.pages.badge import Tone, badge
 from infra.results import cache, markdown
 from infra.results.bench import Figures, figures
 from infra.results.board import board
 from infra.results.flaky import Quarantined
-from infra.results.intake import MOST_BYTES, joined, read_coverage, read_junit, read_timing
+from infra.results.intake import MOST_BYTES, joined, joined_timing, read_coverage, read_junit, read_timing
 from infra.results.judge import Kind, Report, judge
-from infra.results.store import INDEX, Folder, ResultStore
-from infra.results.suite_run import Outcome, ResultsError, SuiteRun, Test, document, mistakes
-
-_BUCKET: Final = "gs://"
-
-
-@dataclass(frozen=True, slots=True)
-class ResultBucket:
-    """Objects of a bucket of Cloud Storage."""
-
-    records: Records
-
-    @property
-    def said(self) -> str:
-        return f"{_BUCKET}{self.records.bucket}"
-
-    def read(self, name: str) -> bytes | None:
-        with _readable(name):
-            found = self.records.read(name)
-        return None if found is None else found.content
-
-    def update(self, name: str, decide: Callable[[bytes | None], bytes]) -> None:
-        with _readable(name):
-            self.records.update(name, lambda body: json.loads(decide(None if body is None else document(body))))
-
-    def replace(self, name: str, content: bytes) -> None:
-        standing = self.records.generation(name)
-        if self.records.replace(name, json.loads(content), generation=standing) is None:
-            raise ResultsError(f"{name} of {self.said} was written by another at the same moment; run it again")
-
-    def names(self, prefix: str) -> Iterator[str]:
-        return self.records.below(prefix)
-
-
-@contextmanager
-def _readable(name: str) -> Generator[None]:
-    """Say what to do about an object that is no JSON."""
-    try:
-        yield
-    except UnreadableRecordError as error:
-        again = "" if name == INDEX else "delete it, and "
-        raise ResultsError(f"{error}; {again}make the index anew with `./tidepool results rebuild`") from None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ResultsPlace:
-    """Results of one lab: where they are kept, and what the stack file says of suites."""
-
-    store: ResultStore
-    declared: Results | None = None
-
-    @cached_property
-    def quarantine(self) -> tuple[Quarantined, ...]:
-        entries = self.declared.quarantine if self.declared else ()
-        return tuple(Quarantined(**dict(each)) for each in entries)
-
-    def inputs(self, suite: str) -> tuple[str, ...]:
-        found = next((each for each in self.declared.suites if each.name == suite), None) if self.declared else None
-        return found.inputs if found else ()
+from infra.results.store import Folder, ResultStore
+from infra.results.suite_run import Outcome, ResultsError, SuiteRun, Test, mistakes
 
 
 @contextmanager
@@ -106,21 +44,30 @@ def open_results(where: str, cloud: CloudName | None = None, teller: Teller = SI
     Where no stack does, in `results` below the home.
     """
     config = _declaring(where)
-    found = where or (f"{_BUCKET}{config.results.bucket.name}" if config and config.results else "")
-    if not found.startswith(_BUCKET):
+    found = where or (f"{BUCKET}{config.results.bucket.name}" if config and config.results else "")
+    if not found.startswith(BUCKET):
         folder = Path(found) if found else workspace().home / "results"
-        yield ResultsPlace(store=ResultStore(Folder(folder.absolute())), declared=config.results if config else None)
+        yield _place(ResultStore(Folder(folder.absolute())), config)
         return
     session = open_cloud(cloud, teller)
     with clients(config.project if config else "", session.endpoint) as google:
-        records = Records(google=google, bucket=found.removeprefix(_BUCKET))
-        yield ResultsPlace(store=ResultStore(ResultBucket(records)), declared=config.results if config else None)
+        records = Records(google=google, bucket=found.removeprefix(BUCKET))
+        yield _place(ResultStore(ResultBucket(records)), config)
+
+
+def _place(store: ResultStore, config: StackConfig | None) -> ResultsPlace:
+    declared = config.results if config else None
+    return ResultsPlace(
+        store=store,
+        inputs={each.name: each.inputs for each in declared.suites} if declared else {},
+        quarantine=tuple(Quarantined(**dict(each)) for each in declared.quarantine) if declared else (),
+    )
 
 
 def _declaring(where: str) -> StackConfig | None:
     """The stack whose results these are: the one that declares the bucket, or the only one that declares any."""
     having = [config for config in (stack_file(name).config for name in known_stacks()) if config.results]
-    named = [each for each in having if each.results and f"{_BUCKET}{each.results.bucket.name}" == where]
+    named = [each for each in having if each.results and f"{BUCKET}{each.results.bucket.name}" == where]
     if not named and len(having) > 1:
         raise Refusal(f"{', '.join(each.stack for each in having)} declare results; add --store gs://BUCKET")
     return next(iter(named or having), None)
@@ -128,11 +75,15 @@ def _declaring(where: str) -> StackConfig | None:
 
 @dataclass(frozen=True, kw_only=True)
 class RunFiles:
-    """What a run left behind: JUnit XML, coverage XML, timing JSON."""
+    """What a run left behind: JUnit XML, coverage XML, timing JSON, of each shard one.
+
+    shards: how many there shall be of the latter; one that is missing fails the suite.
+    """
 
     junit: tuple[Path, ...] = ()
     coverage: Path | None = None
-    timing: Path | None = None
+    timing: tuple[Path, ...] = ()
+    shards: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,13 +106,13 @@ def publish(place: ResultsPlace, facts: RunFacts, files: RunFiles) -> SuiteRun:
     """Take in what a run left behind, and keep it. Raises ResultsError for files that cannot be believed."""
     said: dict[str, Any] = {}
     tests: list[Test] = []
-    if files.timing is not None:
-        said = read_timing(_bytes(files.timing), files.timing.name)
+    if files.timing:
+        said = joined_timing([read_timing(beginning(path), path.name) for path in files.timing], files.shards)
         tests += said.pop("tests")
     for path in files.junit:
-        tests += read_junit(_bytes(path), path.name)
+        tests += read_junit(beginning(path), path.name)
     if files.coverage is not None:
-        said["coverage"] = read_coverage(_bytes(files.coverage), files.coverage.name)
+        said["coverage"] = read_coverage(beginning(files.coverage), files.coverage.name)
     found = joined(tests)
     outcomes = {test.outcome for test in found}
     passed = Outcome.FAILED not in outcomes and outcomes & {Outcome.PASSED, Outcome.FLAKY}
@@ -175,7 +126,7 @@ def publish(place: ResultsPlace, facts: RunFacts, files: RunFiles) -> SuiteRun:
 
 def reuse(place: ResultsPlace, facts: RunFacts) -> SuiteRun | None:
     """Keep an earlier result for this commit, whose declared inputs are the same; None where the suite must run."""
-    if not place.inputs(facts.suite):
+    if not place.inputs.get(facts.suite):
         raise Refusal(f"tidepool:results declares no inputs of the suite {facts.suite}, so nothing stands for a run")
     asked = _made(place, facts, {"ended": "passed", "seconds": 0.0, **facts.more})
     known = place.store.by_inputs(asked.suite, asked.inputs, asked.hardware)
@@ -202,22 +153,10 @@ def report(place: ResultsPlace, suite: str, run: str = "", *, main: str = "main"
     return judge(found[-1], runs, place.quarantine, datetime.now(UTC), main=main)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Posted(JsonShape):
-    """What was posted: the issue of the main branch, or the comment of a pull request; and a commit's status."""
-
-    issue: str = ""
-    comment: str = ""
-    status: str = ""
-
-
-def post(github: PostingPlace, told: Report, *, main: str = "main") -> Posted:
-    """Let GitHub show a report: on the main branch the suite's issue, on a pull request its comment and the status.
-
-    What a newer run has said already stands: jobs end in any order.
-    """
+def text_of(told: Report, *, main: str = "main", labels: Sequence[str] = ()) -> SuiteText:
+    """What GitHub shows of a report. labels: of the issue, beside those that every one has."""
     run, newer = told.run, told.newer
-    text = SuiteText(
+    return SuiteText(
         suite=run.suite,
         hardware=run.hardware,
         title=markdown.issue_title(told),
@@ -225,18 +164,13 @@ def post(github: PostingPlace, told: Report, *, main: str = "main") -> Posted:
         status=markdown.status_text(told),
         failed=told.failed,
         link=run.link,
+        commit=run.commit,
+        pull=run.pull,
+        on_main=run.pull is None and run.branch == main,
+        newer=newer.run if newer else "",
+        overtaken=newer is not None and newer.commit == run.commit,
+        labels=tuple(labels),
     )
-    left = f"left to run {newer.run}, which is newer" if newer else ""
-    if run.pull is None and run.branch == main:
-        if left:
-            return Posted(issue=left)
-        followed = suites.tell_main(github, text)
-        return Posted(issue=f"{followed.outcome}{f' #{followed.number}' if followed.number else ''}")
-    overtaken = newer is not None and newer.commit == run.commit
-    status = left if overtaken else suites.set_status(github, run.commit, text)
-    if run.pull is None:
-        return Posted(status=status)
-    return Posted(comment=left or suites.tell_pull(github, run.pull, text).outcome, status=status)
 
 
 def write_outputs(told: Report, summary: Path | None, badges: Path | None) -> list[Path]:
@@ -267,10 +201,10 @@ def _state(told: Report) -> tuple[str, Tone]:
 
 
 def _made(place: ResultsPlace, facts: RunFacts, body: Mapping[str, Any]) -> SuiteRun:
-    commit = facts.commit or _git("rev-parse", "HEAD").strip()
-    tree = _git("rev-parse", f"{commit}^{{tree}}").strip()
-    inputs = place.inputs(facts.suite)
-    digest = cache.inputs_digest(_files(commit), inputs) if inputs else ""
+    commit = place.commits.commit(facts.commit)
+    tree = place.commits.tree(commit)
+    inputs = place.inputs.get(facts.suite, ())
+    digest = cache.inputs_digest(place.commits.files(commit), inputs) if inputs else ""
     try:
         return SuiteRun(
             suite=facts.suite, run=facts.run, commit=commit, tree=tree, at=facts.at, hardware=facts.hardware,
@@ -280,22 +214,8 @@ def _made(place: ResultsPlace, facts: RunFacts, body: Mapping[str, Any]) -> Suit
         raise ResultsError(f"run {facts.run!r} of suite {facts.suite!r} cannot be kept: {mistakes(wrong)}") from None
 
 
-def _files(commit: str) -> Iterator[tuple[str, str]]:
-    for line in _git("ls-tree", "-r", "-z", "--full-tree", commit).split("\0"):
-        facts, _, path = line.partition("\t")
-        if path:
-            yield path, facts.split()[2]
-
-
-def _git(*words_: str) -> str:
-    """In the working directory: results are of whatever repository a command stands in."""
-    done = subprocess.run(["git", *words_], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise Failure(f"`git {words_[0]}` failed: {done.stderr.strip()[:200]}; run it in the checkout that was tested")
-    return done.stdout
-
-
-def _bytes(path: Path) -> bytes:
+def beginning(path: Path) -> bytes:
+    """As much of a file as is ever read, and a byte more, by which one that is too long is seen."""
     with path.open("rb") as file:
         return file.read(MOST_BYTES + 1)
 
@@ -303,7 +223,7 @@ def _bytes(path: Path) -> bytes:
 def vm_time(path: Path) -> dict[str, Any]:
     """The time of a VM by what `run-on --json` printed."""
     try:
-        said = json.loads(_bytes(path))
+        said = json.loads(beginning(path))
         return {
             "accelerator": said["accelerator"], "zone": said["zone"], "capacity": said["capacity"],
             "seconds": said["vmSeconds"],
@@ -318,6 +238,9 @@ def write_page(place: ResultsPlace, out: Path | None, *, main: str = "main") -> 
     runs = {suite: place.store.runs(suite) for suite in place.store.suites()}
     path = (out or workspace().home / "results.html").absolute()
     path.parent.mkdir(parents=True, exist_ok=True)
+    # What draws charts is loaded where a page is drawn: jobs that keep results do without.
+    from infra.pages import health
+
     path.write_text(health.page(board(runs, place.quarantine, now, main=main)), encoding="utf-8")
     return path
 

@@ -84,7 +84,7 @@ def run_on(
     request = run_request(config, order)
     tree = None if order.tree is None else packed(order.tree)
     session = open_cloud(cloud, teller)
-    agree(f"making a {order.accelerator} of stack {config.stack} for one run", session.cloud)
+    agree(f"Making a {order.accelerator} of stack {config.stack} for one run", session.cloud)
     run = order.run or secrets.token_hex(5)
     with clients(request.project, session.endpoint, hurried=True, seconds=CALL_SECONDS) as google:
         ports = RunPorts(

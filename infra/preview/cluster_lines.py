@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from infra.model.cluster_state import MISSING, ClusterNow, NodesNow
 from infra.preview.toned import Shown, TextTable, Tone, TonedLine, lines_toned, text_table, toned
 from infra.preview.words import number
+
+_LONGEST_NAME: Final = 13
 
 
 def cluster_shown(cluster: ClusterNow) -> Iterator[Shown]:
@@ -23,8 +26,10 @@ def _table(cluster: ClusterNow) -> TextTable:
     """declared: slices where it is of slices, else nodes. zone: without the region, which all have alike."""
     figures = ("declared", "standing", "free", "ready")
     titles = ("nodes", "zone", "type", *figures, "node pools")
+    # Names are broken only where states had no room beside them on 80 columns.
+    broken = ("nodes",) if any(len(row.name) > _LONGEST_NAME for row in cluster.rows) else ()
     rows = ((row.name, _zones(row, cluster.region), row.kind, *_counts(row), _state(row)) for row in cluster.rows)
-    return text_table(titles, rows, right=figures, folded=("nodes", "node pools"))
+    return text_table(titles, rows, right=figures, folded=(*broken, "node pools"))
 
 
 def _zones(row: NodesNow, region: str) -> str:
@@ -39,6 +44,7 @@ def _counts(row: NodesNow) -> tuple[str, str, str, str]:
 
 
 def _state(row: NodesNow) -> TonedLine:
-    said = ", ".join(f"{count} {state}" for state, count in sorted(row.pools.items()))
+    """A line each, so that names of nodes are whole on 80 columns."""
+    said = ",\n".join(f"{count} {state}" for state, count in sorted(row.pools.items()))
     tone = Tone.PROBLEM if any(row.troubles) else Tone.GOOD if row.known else Tone.WARNING
     return toned((said or "none declared", tone))

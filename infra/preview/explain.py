@@ -22,6 +22,7 @@ from infra.model.stack import Reading
 from infra.model.waits import shares, waits
 from infra.model.whole import gone, whole
 from infra.preview import sums
+from infra.preview.cluster_edits import quota_changes
 from infra.preview.meaning import Facts, KeyChange, Meaning, Words
 from infra.preview.risks import Edit, changes_the_fleet, risks
 from infra.preview.vms import changes
@@ -80,6 +81,7 @@ def explain(base: Reading | None, head: Reading | None, facts: Facts) -> Meaning
         findings=findings(head, edit),
         keys=key_changes(before, after) if base and head else (),
         waits=_waits((before, *siblings[0]), (after, *siblings[1]), facts),
+        queues=quota_changes(before, after),
     )
 
 

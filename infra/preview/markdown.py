@@ -32,6 +32,7 @@ def blocks(meaning: Meaning) -> Iterator[Block]:
             _piece("Risk", map(_risk, meaning.risks), what="risks"),
             _capacity(meaning),
             _ledger(meaning),
+            _piece("Queues", map(_bullet, map(str, meaning.queues)), what="quotas"),
             _piece("Windows of the next seven days (UTC)", map(_bullet, sentences.week_lines(meaning)), what="windows"),
             _piece("Keys", map(_bullet, sentences.key_lines(meaning)), what="keys"),
             _piece("Waits", map(_bullet, meaning.waits or ()), what="waits"),
@@ -73,8 +74,8 @@ def _risk(risk: Risk) -> str:
 
 def _capacity(meaning: Meaning) -> Block:
     told = sentences.told_pools(meaning)
-    held = "VMs" if all(pool.always is None for pool in told) else "VMs, or slices at most"
-    head = ("Pool", "Zone", "Slice", "Capacity", held, "Hosts", "Chips", "Change")
+    held = ", or ".join({"VMs" if pool.always is None else "slices at most": None for pool in told})
+    head = ("Pool", "Zone", "Slice", "Capacity", held[:1].upper() + held[1:], "Hosts", "Chips", "Change")
     rows: list[tuple[str, ...]] = [
         (
             code(pool.pool),

@@ -170,6 +170,23 @@ class LedgerLine(CamelShape):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaChange(CamelShape):
+    """A quota of a cluster's queue that differs. memory_gb: GB of 10^9 bytes."""
+
+    queue: str
+    flavor: str
+    chips: Counts
+    cpus: Counts
+    memory_gb: Counts
+
+    def __str__(self) -> str:
+        """`v4-32, flavor v4-32-spot: 96 -> 112 chips, 5,760 -> 6,720 CPUs, 9,768 -> 11,396 GB of memory`."""
+        sums = ((self.chips, "chips"), (self.cpus, "CPUs"), (self.memory_gb, "GB of memory"))
+        said = ", ".join(f"{counts} {noun}" for counts, noun in sums if counts != Counts())
+        return f"{self.queue}, flavor {self.flavor}: {said}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WindowWeek(JsonShape):
     """What one window of a pool adds in one zone within seven days. hours: in which its VMs stand, one by one.
 
@@ -231,7 +248,7 @@ class Meaning(JsonShape):
     same down to single values; none where the stack is new or removed, nor of Pulumi's own settings.
     stale: None where nobody could say. waits: how long jobs wait for a runner where the edit changes that, and who
     leaves room for whom; None where nobody said what workflows ask. week: what windows add in the seven days to come,
-    before and after.
+    before and after. queues: the quotas of the cluster's queues that differ.
     """
 
     JSON = (
@@ -241,6 +258,7 @@ class Meaning(JsonShape):
         "keys",
         "pools",
         "ledger",
+        "queues",
         "money",
         "week",
         "risks",
@@ -265,6 +283,7 @@ class Meaning(JsonShape):
     waits: tuple[str, ...] | None = None
     keys: tuple[KeyChange, ...] = ()
     week: tuple[WindowWeek, ...] = ()
+    queues: tuple[QuotaChange, ...] = ()
 
     @property
     def changed(self) -> bool:

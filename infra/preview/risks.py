@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 
-from infra.model.cost import HOURS_PER_MONTH, slices_cost
 from infra.model.fields.fleet import is_github_own_label
 from infra.model.freezes import ends, standing
 from infra.model.phases import Phases
 from infra.model.schema import GitHub, Pool, Slices, StackConfig, Trust
 from infra.model.slices import entry_pools
+from infra.preview.cluster_edits import buffer_risks, cluster_risks
 from infra.preview.meaning import Facts, Risk, RiskKind
-from infra.preview.sentences import dollars
 from infra.preview.vms import PlaceChange
 from infra.preview.words import counted
 from infra.preview.work import run_changes, store_lost, work_changes
@@ -99,19 +97,9 @@ def _names(place: PlaceChange, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _buffers(edit: Edit) -> Iterator[Risk]:
-    """Slices that come to stand always, or no longer do: limits count the maximum, which is the same."""
-    for place in edit.places:
-        if not (isinstance(place.before, Slices) and isinstance(place.after, Slices)):
-            continue
-        before, after = place.before.least, place.after.least
-        if before != after:
-            chips = place.after.accelerator.chips
-            says = f"{before} -> {after} slices of {place.pool} in {place.zone} always stand, {before * chips:,} -> "
-            says += f"{after * chips:,} chips{_standing_cost(place.before, place.after)}; the others come when pods ask"
-            if after > before and not place.after.accelerator.multi_host:
-                says += "; GKE makes nodes for a larger buffer once pods ask, or at `gcloud container clusters resize`"
-            yield Risk(kind=RiskKind.IN_PLACE, subject=f"{place.pool} in {place.zone}", says=says)
+def _of_cluster(edit: Edit) -> Iterator[Risk]:
+    yield from buffer_risks(edit.places)
+    yield from cluster_risks(edit.base, edit.head)
 
 
 def _work(edit: Edit) -> Iterator[Risk]:
@@ -123,16 +111,6 @@ def _work(edit: Edit) -> Iterator[Risk]:
     if says := store_lost(edit.base, edit.head):
         kind = RiskKind.DELETE if edit.head.store is None else RiskKind.REPLACE
         yield Risk(kind=kind, subject="store", says=says)
-
-
-def _standing_cost(before: Slices, after: Slices) -> str:
-    hours = Decimal(HOURS_PER_MONTH)
-    costs = [
-        slices_cost(each.accelerator, each.zone, each.capacity, each.least, hours=hours) for each in (before, after)
-    ]
-    if None in costs:
-        return ""
-    return ", {} -> {} a month".format(*(dollars(cost.month) for cost in costs if cost is not None))
 
 
 def _vms_said(names: Sequence[str]) -> str:
@@ -241,12 +219,20 @@ def _federation(edit: Edit) -> Iterator[Risk]:
     if makers := sorted(_run_makers(becomes) - made):
         says = f"more workflows may make TPU VMs for their runs: {', '.join(makers)}"
         yield Risk(kind=RiskKind.TRUST, subject=subject, says=says, names=tuple(makers))
+    kept = _result_writers(was) if was else frozenset[str]()
+    if writers := sorted(_result_writers(becomes) - kept):
+        says = f"more workflows may write results of test runs: {', '.join(writers)}"
+        yield Risk(kind=RiskKind.TRUST, subject=subject, says=says, names=tuple(writers))
 
 
 def _run_makers(github: GitHub) -> frozenset[str]:
     return frozenset(
         f"{each.repository} {file} as pool {each.pool}" for each in github.run_makers for file in each.workflows
     )
+
+
+def _result_writers(github: GitHub) -> frozenset[str]:
+    return frozenset(f"{each.repository} {file}" for each in github.result_writers for file in each.workflows)
 
 
 def _protection(edit: Edit) -> Iterator[Risk]:
@@ -298,4 +284,16 @@ def _not_known(edit: Edit) -> Iterator[Risk]:
         yield Risk(kind=RiskKind.NOT_KNOWN, subject="busy runners", says=says)
 
 
-_JUDGES = (_vms, _buffers, _work, _labels, _freezes, _trust, _federation, _protection, _moved, _never_made, _not_known)
+_JUDGES = (
+    _vms,
+    _of_cluster,
+    _work,
+    _labels,
+    _freezes,
+    _trust,
+    _federation,
+    _protection,
+    _moved,
+    _never_made,
+    _not_known,
+)

@@ -32,7 +32,9 @@ def headline(meaning: Meaning) -> str:
         said = ", ".join(["windows change", *([money] if money else [])])
         return f"{meaning.stack}: {what}{said}; different: {', '.join(meaning.sections)}"
     if not changed:
-        return f"{meaning.stack}: {what}no capacity changes; different: {', '.join(meaning.sections)}"
+        always = sum((pool.always for pool in meaning.pools if pool.always is not None), Counts())
+        said = f"{always} slices always stand, as many at most" if always.delta else "no capacity changes"
+        return f"{meaning.stack}: {what}{said}; different: {', '.join(meaning.sections)}"
     said = f"{len(changed)} of {plural(len(pools), 'pool')} {'changes' if len(changed) == 1 else 'change'}"
     chips = total(meaning, lambda pool: pool.chips)
     parts = [f"{what}{said}", held(meaning), f"{chips} chips ({signed(chips.delta)})"]
@@ -231,7 +233,8 @@ def order_lines(meaning: Meaning) -> Iterator[str]:
     elif order.order:
         yield f"one `./tidepool up {stack}` can do it: {phase_line(order.order[0], named=False)}"
     elif not order.held:
-        yield "no VM is made, replaced or deleted"
+        slices = any(pool.always is not None for pool in meaning.pools)
+        yield f"no VM {'and no node pool of slices ' if slices else ''}is made, replaced or deleted"
     if order.held:
         yield f"no room for {vms(order.held)}: held back"
 

@@ -26,6 +26,7 @@ def render(meaning: Meaning, width: int = WIDTH) -> str:
 def _sections(meaning: Meaning) -> Iterator[tuple[str, list[str]]]:
     yield "Capacity", list(_capacity(meaning))
     yield "Ledger", list(_ledger(meaning))
+    yield "Queues", [str(each) for each in meaning.queues]
     yield "Money", list(_money(meaning))
     yield "Windows of the next seven days (UTC)", list(sentences.week_lines(meaning))
     yield "Risk", [sentences.risk_line(risk) for risk in meaning.risks]

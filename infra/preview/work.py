@@ -12,6 +12,7 @@ from infra.model.groups import chips_of
 from infra.model.schema import DaskClass, StackConfig, WorkerGroup
 
 T = TypeVar("T", DaskClass, WorkerGroup)
+_NOT_MADE = "has no image, so that nothing of it stands in the cluster"
 
 
 def work_changes(base: StackConfig, head: StackConfig) -> Iterator[tuple[str, str]]:
@@ -19,12 +20,13 @@ def work_changes(base: StackConfig, head: StackConfig) -> Iterator[tuple[str, st
     for name, was, becomes in _pairs(
         {each.name: each for each in base.batch}, {each.name: each for each in head.batch}
     ):
-        yield f"batch[{name}]", f"class {name} has {_workers(was)} -> {_workers(becomes)}; it makes no capacity"
+        change = f"class {name} has {_workers(was)} -> {_workers(becomes)}; it makes no capacity"
+        yield f"batch[{name}]", change if _made(was, becomes) else f"class {name} {_NOT_MADE}"
     for name, old, new in _pairs({each.name: each for each in base.groups}, {each.name: each for each in head.groups}):
         before, after = _chips(old), _chips(new)
         held = [f"{before.get(queue, 0)} -> {after.get(queue, 0)} chips of {queue}" for queue in sorted(before | after)]
-        says = f"group {name} holds {', '.join(held)} out of the slices that the stack declares; it makes no capacity"
-        yield f"groups[{name}]", says
+        change = f"group {name} holds {', '.join(held)} out of the slices that the stack declares; it makes no capacity"
+        yield f"groups[{name}]", change if _made(old, new) else f"group {name} {_NOT_MADE}"
 
 
 def run_changes(base: StackConfig, head: StackConfig) -> str:
@@ -57,6 +59,11 @@ def _pairs(before: Mapping[str, T], after: Mapping[str, T]) -> Iterator[tuple[st
     for name in sorted(before.keys() | after.keys()):
         if before.get(name) != after.get(name):
             yield name, before.get(name), after.get(name)
+
+
+def _made(*versions: DaskClass | WorkerGroup | None) -> bool:
+    """Whether anything of it is declared in the cluster, before or after."""
+    return any(each is not None and each.image is not None for each in versions)
 
 
 def _workers(declared: DaskClass | None) -> str:

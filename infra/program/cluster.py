@@ -24,7 +24,10 @@ _A_MONDAY: Final = date(2026, 1, 5)
 def declare_cluster(
     config: StackConfig, cluster: Cluster, identities: Identities, ready: pulumi.ResourceOptions
 ) -> tuple[GkeCluster, list[pulumi.Resource], Mapping[str, Any]]:
-    """The cluster, all of its node pools, and what the stack's outputs say of it."""
+    """The cluster, what must stand before anything runs in it, and what the stack's outputs say of it.
+
+    Those are its nodes without chips: operators run there, and slices that Google has no room for keep no queue back.
+    """
     made = GkeCluster("cluster", cluster_args(config, cluster, identities), ready)
     home = PoolHome(
         project=config.project,
@@ -35,10 +38,8 @@ def declare_cluster(
         after=made.before_pools,
     )
     plain = PlainPools("plain-pools", PlainPoolsArgs(home=home, pools=plain_pools(cluster)), ready)
-    slices = [
+    for entry in config.slices:
         SlicePools(f"{entry.name}-{entry.zone}", slice_pools_args(home, cluster, entry), ready)
-        for entry in config.slices
-    ]
     told = {
         "name": cluster.name,
         "location": cluster.region,
@@ -47,7 +48,7 @@ def declare_cluster(
         "pools": [pool.name for pool in plain_pools(cluster)],
         "slices": [_entry_output(entry) for entry in config.slices],
     }
-    return made, [plain, *slices], told
+    return made, [plain], told
 
 
 def cluster_args(config: StackConfig, cluster: Cluster, identities: Identities) -> ClusterArgs:

@@ -19,7 +19,9 @@ def federation_args(config: StackConfig, github: GitHub, sources: Sequence[str])
         key, purpose = federation.IMAGE_BUILDER
         account = names.role_account_id(config.stack, key), purpose
         accounts.append((key, account, federation.image_builder_attributes(sources)))
-    accounts += [(each.key, (each.account_id, each.purpose), each.attributes) for each in federation.run_makers(config)]
+    accounts += [
+        (each.key, (each.account_id, each.purpose), each.attributes) for each in federation.workflow_accounts(config)
+    ]
     return FederationArgs(
         project=config.project,
         pool_id=names.federation_pool_id(config.stack),

@@ -16,27 +16,27 @@ def declare_results(
     config: StackConfig,
     results: Results,
     siblings: Sequence[StackConfig],
-    makers: Mapping[str, pulumi.Input[str]],
+    writers: Mapping[str, pulumi.Input[str]],
     ready: pulumi.ResourceOptions,
 ) -> TestResults:
-    """The bucket. Whoever makes VMs for runs writes there: workflows of this stack, and those that others let in.
+    """The bucket. Result writers of the project write there: those that this stack lets in, and those of others.
 
-    makers: this stack's own, by key.
+    writers: this stack's own, by key.
     """
-    elsewhere = (
-        maker
-        for pool in config.pools
-        for maker in federation.makers_as(pool.name, config.project, siblings)
-        if maker.stack != config.stack
-    )
-    writers = {maker.key: f"serviceAccount:{maker.email}" for maker in elsewhere} | dict(makers)
+    elsewhere = {
+        writer.key: f"serviceAccount:{writer.email}"
+        for sibling in siblings
+        for writer in federation.result_writers(sibling)
+        if writer.project == config.project
+    }
+    members = elsewhere | dict(writers)
     args = TestResultsArgs(
         project=config.project,
         bucket=results.bucket.name,
         location=results.bucket.location,
         labels=labels(config),
         kept_days=results.kept_days,
-        writers={grantee(key): member for key, member in sorted(writers.items())},
+        writers={grantee(key): member for key, member in sorted(members.items())},
     )
     return TestResults("results", args, ready)
 

@@ -97,11 +97,12 @@ def declare(
     identities = Identities("identities", accounts, ready)
     outside = github.member(federation.IMAGE_BUILDER[0]) if github and sources else None
     makers = {each.key: github.member(each.key) for each in federation.run_makers(config)} if github else {}
+    writers = {each.key: github.member(each.key) for each in federation.result_writers(config)} if github else {}
     bucket = FleetBucket("bucket", fleet_bucket(config, identities, outside, makers, siblings), ready)
     broker = broker_url(config, bucket.project_number) if serving else None
     declare_budget(config, bucket.project_number, ready)
     if config.results is not None:
-        results = declare_results(config, config.results, siblings, makers, ready)
+        results = declare_results(config, config.results, siblings, writers, ready)
         pulumi.export("results", {"bucket": results.bucket, "kept_days": config.results.kept_days})
     records = declare_records(config, bucket.bucket, broker, registry=registry, siblings=siblings)
     for told in filter(None, (unserved(config), unnotified(config), unheard(plan) if plan else "")):

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, TypeVar
 from xml.etree import ElementTree as ET
 from xml.parsers import expat
 
@@ -30,6 +30,7 @@ from infra.results.suite_run import (
     shortened,
 )
 
+Said = TypeVar("Said")
 MOST_BYTES: Final = 16 << 20
 MOST_DEPTH: Final = 40
 MOST_ELEMENTS: Final = 500_000
@@ -145,6 +146,39 @@ def read_timing(content: bytes, name: str) -> dict[str, Any]:
         }
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise ResultsError(f"{name} is not the timing JSON that the test runner writes (docs/results.md)") from None
+
+
+def joined_timing(shards: Sequence[Mapping[str, Any]], expected: int = 0) -> dict[str, Any]:
+    """Results of the shards of one suite, each as `read_timing` gives it, as one.
+
+    Seconds add up: the sum is the same whichever shard a test is in, and the longest shard is not. A suite has passed
+    where each shard has, and as many are there as are expected. Percents of coverage do not add up: of several shards
+    there is none.
+    """
+    passed = all(each["ended"] == "passed" for each in shards) and len(shards) >= expected
+    return {
+        "ended": "passed" if passed else "failed",
+        "seconds": sum(each["seconds"] for each in shards),
+        "coverage": shards[0]["coverage"] if len(shards) == 1 else None,
+        "tests": tuple(test for each in shards for test in each["tests"]),
+    }
+
+
+def vm_seconds(content: bytes) -> float:
+    """Seconds that the VM of a result of `run-on` stood, which its client wrote there; 0 where nothing is said."""
+    return _said(content, "vm_seconds", float) or 0.0
+
+
+def run_named(content: bytes) -> str:
+    """The run that a result says it is of: another one than asked, where a cache gave it back."""
+    return _said(content, "run", str) or ""
+
+
+def _said(content: bytes, key: str, kind: Callable[[Any], Said]) -> Said | None:
+    try:
+        return kind(json.loads(content[:MOST_BYTES])[key])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
 
 
 def check_xml(content: bytes, name: str, *, named_doctype: bool = False) -> None:

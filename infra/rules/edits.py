@@ -61,7 +61,7 @@ def _over_budget(edit: Edit) -> Iterator[Broken]:
         else:
             yield Broken("budget", said)
     if cost.unpriced:
-        said = f"{', '.join(cost.unpriced)} have no published price, so the budget says nothing of them"
+        said = f"no published price, so the budget leaves them out: {', '.join(cost.unpriced)}"
         yield Broken("budget", said, "ask Google's sales for the price, and leave room for it", Level.WARN)
 
 

@@ -254,11 +254,11 @@ def test_the_clusters_nodes_fit_80_columns_with_what_is_amiss_below() -> None:
 
 CLUSTER = """
 cluster train in us-central2: RUNNING
-nodes        zone  type           declared  standing  free  ready  node pools
-v4-32-flex-  b     v4-32               1-6         1     ?    7/8  1 ERROR, 5
-start                                                              RUNNING
-system       b, c  n2-standard-8         2         -     -    2/2  1 RUNNING
-  v4-32-flex-start us-central2-b: 1 node pool is ERROR"""
+nodes           zone  type           declared  standing  free  ready  node pools
+v4-32-flex-sta  b     v4-32               1-6         1     ?    7/8  1 ERROR,
+rt                                                                    5 RUNNING
+system          b, c  n2-standard-8         2         -     -    2/2  1 RUNNING
+  v4-32-flex-start us-central2-b: 1 node pool is ERROR; `up --refresh` asks for its nodes again"""
 
 
 def test_a_stack_without_pools_has_an_empty_table() -> None:

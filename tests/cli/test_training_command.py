@@ -5,13 +5,23 @@ The tests of this module run in order on one cluster.
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Generator
 from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Checkout
+from infra.cli.jobs import smoke_command
+from infra.jobs import client
+from infra.jobs.request import JobRequest
+from infra.jobs.store import opened
+from infra.jobs.store.locks import status
+from infra.jobs.store.memory import MemoryStore
+from tests.cli.conftest import ROOT, Checkout
 from tests.jobs.synthetic import IMAGE
+
+PAGE = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
 
 STACK = """\
 config:
@@ -28,6 +38,7 @@ config:
       - {name: batch, machine_type: n2-standard-16, zones: [us-central2-b], maximum: 4}
   tidepool:slices:
     - {accelerator: v4-8, zone: us-central2-b, capacity: spot, buffer: 0, maximum: 4}
+    - {accelerator: v4-32, zone: us-central2-b, capacity: spot, buffer: 0, maximum: 4}
   tidepool:queues:
     teams:
       - name: pretraining
@@ -84,7 +95,58 @@ def test_why_explains_a_queue_of_the_stacks_cluster_and_needs_no_kubeconfig(
     assert "v4-8  queue, stack training: does not admit: Kueue has not said yet whether it admits" in shown
     refused = training.run("why", "v4-9")
     assert refused.exit_code == 2
-    assert "Queues are cpu, v4-8" in " ".join(refused.output.split())
+    assert "Queues are cpu, v4-32, v4-8" in " ".join(refused.output.split())
+
+
+def section(heading: str, language: str) -> str:
+    """The examples of a section of the page, one below the other."""
+    text = PAGE.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    return "".join(re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)).replace("\\\n", "")
+
+
+def test_the_page_leads_from_nothing_to_a_job(training: Checkout) -> None:
+    """What its reader types once the cluster stands, in order; all but the jobs stands already."""
+    lines = [line for line in section("From nothing to a job", "sh").splitlines() if line.startswith("./tidepool")]
+    typed = [shlex.split(line.replace("$IMAGE", IMAGE), comments=True)[1:] for line in lines]
+    assert [words[0] for words in typed[:3]] == ["up", "up", "cloud"]
+    said = [training.ok(*words).stdout for words in typed[3:]]
+    assert len(said) == 5
+    assert "llama-8b waiting on gke" in said[0]
+    assert "waits in queue v4-32" in said[2]
+    assert re.search(r"llama-8b +success +2 x v4-32", said[-1])
+
+
+def test_the_pages_request_in_python_is_submitted_and_waited_for(
+    training: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def done(job: client.Job) -> client.JobState:
+        words = ("jobset", job.name, "-n", "pretraining", "--condition", "Completed=True")
+        training.ok("cloud", "k8s", "status", *words)
+        return wait(job)
+
+    wait = client.wait
+    monkeypatch.setattr(client, "wait", done)
+    monkeypatch.setenv("IMAGE", IMAGE)
+    found: dict[str, Any] = {}
+    exec(compile(section("Submit a job", "python"), "docs/training.md", "exec"), found)
+    assert isinstance(found["request"], JobRequest)
+    assert jobs(training, "why", "llama-70b")["outcome"] == "success"
+
+
+def test_the_pages_lock_is_held_and_leaves_a_status(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStore()
+    monkeypatch.setattr(opened, "open_store", lambda: store)
+    exec(compile(section("Locks and statuses", "python"), "docs/training.md", "exec"), {})
+    left = status(store, "gs://my-lab/checkpoints/llama-8b")
+    assert left is not None
+    assert (left.value, left.holder) == ({"state": "running", "step": 100}, "")
+
+
+def test_the_pages_ladder_is_one_that_can_be_asked_for() -> None:
+    line = re.search(r"`\./tidepool (smoke .+?)`", PAGE)
+    assert line is not None
+    command, *words = line[1].split()
+    assert smoke_command.make_context(command, words).params["cpu_queue"] == "cpu"
 
 
 def test_destroy_names_what_it_keeps_and_the_jobs_that_it_ends_before_it_asks(training: Checkout) -> None:

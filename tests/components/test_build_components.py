@@ -89,6 +89,12 @@ def test_every_trigger_runs_as_the_builder_and_says_where_its_log_goes() -> None
         assert "serviceAccount" not in inputs["build"]
 
 
+def test_a_trigger_is_in_its_region_and_its_build_has_its_own_time() -> None:
+    """Where nothing is said the place is `global`, which cannot be changed, and the time ten minutes."""
+    for inputs in triggers().values():
+        assert (inputs["location"], inputs["build"]["timeout"]) == ("us-central1", "3600s")
+
+
 def test_a_push_is_heard_of_one_branch_whose_dots_are_dots() -> None:
     event = triggers()["on-push"]["repositoryEventConfig"]
     assert event["push"] == {"branch": r"^release-1\.0$"}

@@ -37,10 +37,15 @@ def test_operators_stand_before_objects_of_their_kinds(made: Built) -> None:
         assert set(releases.values()) <= queue.dependencies, "with a missing kind an up fails after a minute"
 
 
-def test_operators_wait_for_nodes_to_run_on(made: Built) -> None:
+def test_operators_wait_for_nodes_to_run_on_and_for_no_slice(made: Built) -> None:
+    """A slice that Google has no room for is every day's; no team, quota or operator may hang on it."""
     (provider,) = [each for each in made.resources.values() if each.type == "pulumi:providers:kubernetes"]
-    pools = {each.urn for each in made.of("NodePool")}
-    assert pools <= provider.dependencies
+    plain = {each.urn for each in made.of("NodePool") if each.name in ("system", "batch")}
+    slices = {each.urn for each in made.of("NodePool")} - plain
+    assert plain <= provider.dependencies
+    waiting = set().union(*(each.dependencies for each in made.resources.values() if "InCluster" in each.urn))
+    assert slices
+    assert waiting & slices == set()
 
 
 def test_an_object_stands_after_those_that_it_names(made: Built) -> None:
@@ -59,6 +64,24 @@ def test_what_cannot_be_changed_is_made_anew(made: Built) -> None:
         assert (local.replace_on_changes, local.delete_before_replace) == (("spec.clusterQueue",), True)
     for queue in made.of("ClusterQueue"):
         assert (queue.replace_on_changes, queue.delete_before_replace) == ((), False), "an edited quota is an update"
+
+
+def test_no_job_is_declared_since_the_spec_of_a_jobset_cannot_be_changed(made: Built) -> None:
+    """Nor a PriorityClass, whose value the provider neither updates nor replaces; priorities are Kueue's."""
+    assert made.of("WorkloadPriorityClass")
+    assert not [each.name for each in made.resources.values() if each.type.endswith((":JobSet", ":PriorityClass"))]
+
+
+def test_changed_data_of_a_config_map_are_an_update_for_else_it_is_deleted_first(made: Built) -> None:
+    (provider,) = [each for each in made.resources.values() if each.type == "pulumi:providers:kubernetes"]
+    assert provider.inputs["enableConfigMapMutable"] in (True, "true")
+
+
+def test_preview_works_before_the_cluster_exists_and_tells_no_uid(made: Built) -> None:
+    """The uid of an object that does not exist yet raises in a preview."""
+    seen = build(lambda: declare(stack()), stack="training", preview=True)
+    assert seen.resources.keys() == made.resources.keys()
+    assert "uid" not in json.dumps(seen.outputs, default=str)
 
 
 def test_pods_may_act_as_their_teams_account_and_no_other(made: Built) -> None:

@@ -9,6 +9,7 @@ import pytest
 from infra.model.gke_shapes import gke_shapes
 from infra.program.stack import declare
 from tests.model.given import parse as parsed
+from tests.model.given import pool as pool_text
 from tests.model.given import stack_text
 from tests.model.test_cluster_refusals import batch, cluster, entry
 from tests.program.fake_engine import Built, Registered, build
@@ -254,6 +255,14 @@ def test_flex_start_slices_scale_from_nothing_end_in_time_and_are_not_repaired()
     assert found.inputs["autoscaling"]["minNodeCount"] == 0
     assert found.inputs["management"] == {"autoRepair": False, "autoUpgrade": True}
     assert "queuedProvisioning" not in found.inputs, "of TPUs Google takes it in some versions alone"
+
+
+def test_no_queued_resource_of_the_tpu_api_is_declared() -> None:
+    """The provider's has neither spot nor labels, and Google refuses to delete one that is active."""
+    vms = pool_text(name="train-v4", accelerator="v4-32", zones="{us-central2-b: 1}", capacity="on-demand")
+    made = build(lambda: declare(parsed(stack_text(cluster=cluster(), slices=entry(number=1), pools=vms))), stack="ci")
+    assert made.one("V2Vm").inputs["acceleratorType"] == "v4-32"
+    assert not made.of("V2QueuedResource")
 
 
 def test_another_kind_of_capacity_is_another_pool_and_never_an_update() -> None:

@@ -19,6 +19,7 @@ TOLD = SuiteText(
     markdown="### tpu: failed",
     status="failed; 1 finding",
     failed=True,
+    commit=SHA,
 )
 
 
@@ -72,8 +73,8 @@ def test_the_log_is_a_link_whatever_the_tests_are_called(lab: Lab) -> None:
 def test_a_commit_has_the_newest_status_of_the_suite(lab: Lab) -> None:
     lab.control.add_token("statuses", "github-actions[bot]", app=True, permissions={"statuses": "write"})
     place = replace(lab.place(), token="statuses")
-    assert suites.set_status(place, SHA, replace(TOLD, status="x" * 500)) == "failure"
-    assert suites.set_status(place, SHA, replace(TOLD, failed=False)) == "success"
+    assert suites.set_status(place, replace(TOLD, status="x" * 500)) == "failure"
+    assert suites.set_status(place, replace(TOLD, failed=False)) == "success"
     commit = lab.repository()._requester.requestJsonAndCheck("GET", f"/repos/{REPO}/commits/{SHA}/statuses")[1]
     assert [(each["context"], each["state"]) for each in commit] == [
         ("tidepool/tpu (v6e-1)", "success"),

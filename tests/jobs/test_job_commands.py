@@ -13,7 +13,11 @@ import yaml
 from click.testing import CliRunner, Result
 
 from infra.cli.app import cli
+from infra.jobs.client import JobPhase, JobState
 from infra.jobs.jobset import JOBSETS
+from infra.jobs.outcomes import Outcome
+from infra.jobs.request import JobRequest
+from infra.operations import jobs_on_vms
 from tests.jobs.cluster import Cluster, running_cluster
 from tests.jobs.synthetic import IMAGE, condition
 
@@ -133,6 +137,25 @@ def test_a_dry_run_prints_the_object_and_asks_no_cluster(cluster: Cluster) -> No
     assert cluster.calls == []
 
 
+@pytest.mark.parametrize(("outcome", "code"), [(Outcome.SUCCESS, 0), (Outcome.PREEMPTED, 1)])
+def test_a_job_on_a_vm_of_its_own_ends_its_command_as_it_ended(
+    monkeypatch: pytest.MonkeyPatch, outcome: Outcome, code: int
+) -> None:
+    def run(request: JobRequest, **_: object) -> JobState:
+        return JobState(name=request.name, backend="tpu-vm", phase=JobPhase.ENDED, outcome=outcome, because=("so",))
+
+    monkeypatch.setattr(jobs_on_vms, "run_job", run)
+    done = tidepool("jobs", "submit", "once", "--on-vm", "--tpu", "v4-8", "--time-limit", "1h", "--", "true")
+    assert (done.exit_code, f"once {outcome} on tpu-vm\n  so" in done.output) == (code, True), done.output
+
+
+def test_a_dry_run_on_a_vm_prints_what_it_would_run() -> None:
+    body = answered(
+        "jobs", "submit", "once", "--on-vm", "--dry-run", "--tpu", "v4-8", "--time-limit", "1h", "--", "true"
+    )
+    assert (body["accelerator"], body["command"], body["limit"]) == ("v4-8", ["true"], 3600)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -147,6 +170,7 @@ def test_a_dry_run_prints_the_object_and_asks_no_cluster(cluster: Cluster) -> No
         (("submit", "x", "--queue", "v4", "--", "true"), "asks for a queue"),
         (("submit", "X_Y", "--", "true"), "lower-case"),
         (("submit", "x", "--tpu", "v4-9", "--", "true"), "v4-8"),
+        (("submit", "x", "--on-vm", "--tpu", "v4-8", "--", "true"), "--time-limit 1h"),
         (("list", "--backend", "gke"), "kubeconfig"),
     ],
 )

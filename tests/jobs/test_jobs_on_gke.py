@@ -359,12 +359,21 @@ def test_a_job_whose_request_cannot_be_read_is_listed_explained_and_cancelled(
     older = json.dumps(request().to_json() | {"secrets": {"HF_TOKEN": {"name": "hf", "key": "value"}}})
     cluster.objects[AT]["metadata"]["annotations"][REQUEST] = older if written == "older" else written
     (listed,) = client.jobs()
-    assert (listed.name, listed.replicas, listed.queue, listed.accelerator) == ("llama", 2, "v4-32", "")
+    assert (listed.name, listed.replicas, listed.queue, listed.accelerator) == ("llama", 2, "v4-32", "v4-32")
     (why,) = job.state().because
     assert "another version of Tidepool wrote its request, which cannot be read" in why
     assert ("secrets.HF_TOKEN: Input should be a valid string" in why) == (written == "older")
     job.cancel()
     assert job.state().outcome is Outcome.CANCELLED
+
+
+def test_a_jobset_of_others_is_listed_with_the_slices_that_its_pods_select(client: GkeClient, cluster: Cluster) -> None:
+    """It waits in the same queues, whoever submitted it, and may hold the slices that another job waits for."""
+    client.submit(request())
+    metadata = cluster.objects[AT]["metadata"]
+    del metadata["annotations"], metadata["labels"]["tidepool/job"]
+    (listed,) = client.jobs()
+    assert (listed.name, listed.replicas, listed.accelerator, listed.retries) == ("llama", 2, "v4-32", None)
 
 
 def test_a_refusal_of_the_api_keeps_its_words(client: GkeClient, cluster: Cluster) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from infra.jobs import jobset as rendering
 from infra.jobs.jobset import jobset
@@ -43,6 +46,20 @@ REQUESTS = {
     "no TPU": request(resources=Resources.with_cpu("500m")),
     "no retries": request(retries=Retries(preemptions=0, failures=0)),
 }
+
+
+GOLDEN = Path(__file__).parent / "golden" / "jobsets.yaml"
+
+
+def test_jobsets_are_the_golden_ones(update_goldens: bool) -> None:
+    """What a request says of CPUs, memory, disk, variables, time and priority is where Kubernetes reads it."""
+    asked = (REQUESTS["multislice"], replace(REQUESTS["one host"], environment={"RUN_ID": "7"}))
+    text = json.dumps([jobset(each) for each in asked]).replace(json.dumps(rendering.enter_script()), '"enter.sh"')
+    found = yaml.safe_dump_all(json.loads(text), sort_keys=False, width=120)
+    if update_goldens:
+        GOLDEN.parent.mkdir(exist_ok=True)
+        GOLDEN.write_text(found, encoding="utf-8")
+    assert found == GOLDEN.read_text(encoding="utf-8"), "look at it, then renew with --update-goldens"
 
 
 @pytest.mark.parametrize("asked", REQUESTS.values(), ids=REQUESTS.keys())

@@ -150,7 +150,7 @@ def test_a_job_of_a_team_that_names_no_queue_says_what_to_do(at: At) -> None:
     assert listed(client)["stray"].waiting == stray.waiting
 
 
-def test_a_job_that_xpk_submitted_is_explained_as_one_of_ours(at: At) -> None:
+def test_a_job_that_xpk_submitted_is_listed_and_explained_as_one_of_ours(at: At) -> None:
     placed = pools_by_slice(load("of_xpk")["moments"]["running"], "maxtext")
     assert sorted(len(hosts) for hosts in placed.values()) == [4, 4]
     assert len({pool for hosts in placed.values() for pool in hosts.values()}) == 2
@@ -158,7 +158,9 @@ def test_a_job_that_xpk_submitted_is_explained_as_one_of_ours(at: At) -> None:
     assert told.because == ("slice 0 host 0: spot node v4-32-b-0 is being taken",)
     again = at("of_xpk", "running again").job("maxtext").state()
     assert (again.phase, again.attempts) == (JobPhase.RUNNING, Attempts(failures=1)), "its policy counts every restart"
-    assert at("of_xpk", "ended").job("maxtext").state().outcome is Outcome.SUCCESS
+    ended = at("of_xpk", "ended").job("maxtext").state()
+    assert (ended.outcome, ended.replicas, ended.retries) == (Outcome.SUCCESS, 2, None)
+    assert listed(at("of_xpk", "ended"))["maxtext"] == ended
 
 
 def test_a_job_past_its_time_limit_is_an_error_and_not_one_that_waits(at: At) -> None:

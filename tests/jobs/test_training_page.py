@@ -1,4 +1,4 @@
-"""The page that says which test holds what the former launcher did."""
+"""The pages that say which test holds what the former launcher did, and which one each trap of the cloud's APIs."""
 
 from __future__ import annotations
 
@@ -6,17 +6,31 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 NAMED = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
 
 
-def test_every_test_that_the_page_names_exists() -> None:
-    named = NAMED.findall((ROOT / "docs" / "training.md").read_text(encoding="utf-8"))
-    there = {
-        (path, node.name)
-        for path in {path for path, _ in named}
-        for node in ast.parse((ROOT / path).read_text(encoding="utf-8")).body
-        if isinstance(node, ast.FunctionDef)
-    }
-    assert len(named) >= 27
-    assert set(named) - there == set()
+def tables(page: str) -> dict[str, set[tuple[str, str]]]:
+    """What must hold, with the tests that a page names for it: the rows of its tables whose last column is `Test`."""
+    found = {}
+    for block in (ROOT / "docs" / page).read_text(encoding="utf-8").split("\n\n"):
+        head, *rows = block.splitlines()
+        if head.endswith("| Test |"):
+            found |= {row: set(NAMED.findall(row)) for row in rows[1:]}
+    return found
+
+
+@pytest.mark.parametrize(("page", "least"), [("training.md", 25), ("training-traps.md", 45)])
+def test_whatever_must_hold_is_held_by_tests_that_exist(page: str, least: int) -> None:
+    held = tables(page)
+    assert len(held) >= least
+    assert [row for row, tests in held.items() if not tests] == []
+    named = {each for tests in held.values() for each in tests}
+    assert named - {(path, name) for path in {path for path, _ in named} for name in functions(path)} == set()
+
+
+def functions(path: str) -> set[str]:
+    body = ast.parse((ROOT / path).read_text(encoding="utf-8")).body
+    return {node.name for node in body if isinstance(node, ast.FunctionDef)}

@@ -128,6 +128,8 @@ def test_slices_and_pools_of_tpu_vms_are_told_apart() -> None:
         ({"zones": "[us-central1-a]"}, ".zones[0]", "a zone of us-central2"),
         ({"system": "{machine_type: e2-standard-4}"}, ".system.machine_type", "n1, n2, n2d, n4, t2d"),
         ({"system": "{machine_type: big}"}, ".system.machine_type", "such as n2-standard-8"),
+        ({"system": "{machine_type: n2-standard-12}"}, ".system.machine_type", "one with 2, 4, 8, 16, 32, 48"),
+        ({"cpu_pools": batch(machine_type="t2d-highmem-8")}, ".cpu_pools[0].machine_type", "such as n2-standard-8"),
         ({"system": "{machine_type: n2-standard-8, nodes: 0}"}, ".system.nodes", "a number such as 1"),
         ({"system": None}, ".system", "system:"),
         ({"release_channel": "nightly"}, ".release_channel", "rapid, regular, stable, extended"),

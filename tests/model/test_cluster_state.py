@@ -89,7 +89,7 @@ def test_pools_that_gke_lacks_or_could_not_make_are_told(config: StackConfig) ->
     found, large, _ = seen(config, ClusterSeen(state=RUNNING, pools=states, nodes=nodes(config)))
     assert large.pools == {MISSING: 1, "ERROR": 1, "RECONCILING": 1}
     assert found.troubles == (
-        "v4-32-spot us-central2-b: 1 node pool is ERROR",
+        "v4-32-spot us-central2-b: 1 node pool is ERROR; `up --refresh` asks for its nodes again",
         "v4-32-spot us-central2-b: 1 node pool is MISSING",
         "batch us-central2-b: 1 node pool is STOPPING",
     )

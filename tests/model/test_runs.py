@@ -19,7 +19,7 @@ from infra.model.run_records import (
     over_ceiling,
     with_record,
 )
-from infra.model.runs import RunTimes, over_lifetime, read_request, run_places
+from infra.model.runs import RunRequest, RunTimes, over_lifetime, read_request, run_places
 from tests.model.given import parse, pool, refusals, sibling, stack_text
 
 POOL = pool(name="nights", accelerator="v6e-1", zones="{us-central1-b: 0}", capacity="preemptible", trust="fork")
@@ -188,3 +188,22 @@ def test_a_request_that_is_none_is_refused_with_every_mistake() -> None:
     assert {"run request places", "run request colour", "run request bucket", "run request times"} <= subjects
     with pytest.raises(ConfigError, match="not JSON"):
         read_request("{")
+
+
+def test_a_run_is_told_of_the_disks_that_it_may_read_in_its_zone_and_of_no_other() -> None:
+    """One that a VM may write could be changed for the next run."""
+    written = ", ".join(
+        f"{{source_disk: projects/my-lab/zones/us-central1-b/disks/{name}, mode: {mode}}}"
+        for name, mode in (("weights", "read-only"), ("scratch", "read-write"))
+    )
+    nights = pool(
+        name="nights", accelerator="v6e-1", zones="{us-central1-b: 0}", trust="member", data_disks=f"[{written}]"
+    )
+    config = parse(stack_text(pools=nights, runs=RUNS))
+    request = RunRequest(
+        stack="ci", project="my-lab", bucket="b", pool="nights", accelerator="v6e-1", places=run_places(config, V6E),
+        zones=("us-central1-b", "us-east5-a"), per_day=4, at_once=2, contained=True, command=("true",),
+        times=RunTimes(create=60, ready=60, limit=60),
+    )  # fmt: skip
+    told = {zone: request.told("vm", "1", zone=zone, tree="", carried={}) for zone in request.zones}
+    assert {zone: each["disks"] for zone, each in told.items()} == {"us-central1-b": ["weights"], "us-east5-a": []}

@@ -96,6 +96,25 @@ def test_slices_of_one_host_scale_by_node_in_one_pool() -> None:
     assert pool.most == Extent(slices=8, nodes=8, chips=32)
 
 
+@pytest.mark.parametrize(
+    ("accelerator", "zone", "pools"),
+    [
+        ("v4-32", "us-central2-b", 6),
+        ("v5litepod-16", "us-west4-a", 6),
+        ("v5litepod-4", "europe-west4-b", 1),
+        ("v5p-16", "us-central1-a", 6),
+        ("v6e-16", "europe-west4-a", 6),
+        ("v6e-8", "us-east5-b", 1),
+    ],
+)
+def test_spot_slices_of_a_generation_stand_in_its_zones_with_a_buffer_and_a_maximum(
+    accelerator: str, zone: str, pools: int
+) -> None:
+    found = entry_pools(slices(accelerator, zone, buffer=1, maximum=6))
+    assert (len(found), {pool.zone for pool in found}) == (pools, {zone})
+    assert (sum(pool.least.slices for pool in found), sum(pool.most.slices for pool in found)) == (1, 6)
+
+
 def test_one_slice_more_leaves_every_other_pool_as_it_is() -> None:
     fewer, more = entry_pools(slices("v4-32", number=2)), entry_pools(slices("v4-32", number=3))
     assert more[:2] == fewer

@@ -13,7 +13,7 @@ from infra.components.federation import ROLE
 from infra.local.cloud.services import roles
 from infra.model import names
 from infra.model.errors import ConfigError
-from infra.model.federation import RunMaker, condition, run_makers
+from infra.model.federation import ResultWriter, RunMaker, condition, result_writers, run_makers
 from infra.model.grants import ACTS_AS
 from infra.model.stack import load_stack, parse_stack
 from tests.program.stacks import ROOT, built, edited, text_of, unedited
@@ -202,6 +202,35 @@ def test_the_named_workflows_on_main_make_vms_each_as_the_account_of_its_reposit
     assert not is_let_in(claims | {"repository": "stranger/marin"})
 
 
+def writers() -> tuple[ResultWriter, ...]:
+    return result_writers(load_stack(the_lab(), "ci"))
+
+
+def test_the_named_workflows_on_main_keep_results_as_an_account_that_reaches_them_alone() -> None:
+    (writer,) = writers()
+    files = ("test-results.yaml", *SERVING[1])
+    assert members_of(writer.account_id) == {
+        f"/attribute.workflow/{SERVING[0]}/.github/workflows/{file}@refs/heads/main" for file in files
+    }
+    claims = IMAGES | {
+        "repository": SERVING[0],
+        "event_name": "workflow_dispatch",
+        "workflow_ref": f"{SERVING[0]}/.github/workflows/test-results.yaml@refs/heads/main",
+    }
+    assert is_let_in(claims)
+    assert not is_let_in(claims | {"event_name": "workflow_run"}), "it would act for whoever started the first run"
+    assert not is_let_in(claims | {"event_name": "pull_request"})
+    member = f"serviceAccount:{writer.email}"
+    held = {
+        (stack, grant.inputs["bucket"], grant.inputs["role"].rpartition(".")[2])
+        for stack in ("ci", "nightly", "training")
+        for grant in unedited(stack).custom
+        if grant.inputs.get("member") == member
+    }
+    bucket = "hai-gcp-models-tidepool-results"
+    assert held == {("nightly", bucket, "objectUser"), ("nightly", bucket, "legacyBucketReader")}
+
+
 def test_a_repositorys_workflows_may_act_as_no_other_repositorys_account() -> None:
     for each in makers():
         whose = {
@@ -262,7 +291,7 @@ def test_no_other_account_is_anybodys_outside() -> None:
         if grant.inputs.get("member", "").startswith("principalSet://"):
             account = grant.inputs["serviceAccountId"].split("/")[-1].partition("@")[0]
             named = ("tidepool-deployer", "tidepool-previewer", "tidepool-ci-image-builder")
-            assert account in (*named, *(each.account_id for each in makers()))
+            assert account in (*named, *(each.account_id for each in (*makers(), *writers())))
 
 
 def test_a_token_of_another_repository_is_not_let_in() -> None:
@@ -333,9 +362,19 @@ def test_a_stack_without_it_lets_nobody_in() -> None:
             "the repository is listed twice for one pool",
         ),
         (
-            "      - repository: sgl-project/sglang-jax\n",
-            f"      - {TWICE}\n      - repository: {SERVING[0]}\n",
+            "      - repository: sgl-project/sglang-jax\n        pool",
+            f"      - {TWICE}\n      - repository: {SERVING[0]}\n        pool",
             "this workflow makes VMs as train-v4 already",
+        ),
+        (
+            "    result_writers:\n",
+            f"    result_writers:\n      - {{repository: {SERVING[0].upper()}, workflows: [a.yaml]}}\n",
+            "the repository is listed twice",
+        ),
+        (
+            "        workflows: [test-results.yaml, tpu-nightly.yaml, tpu-pull-request.yaml]\n",
+            "        workflows: []\n",
+            "no workflow is named",
         ),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from infra.model.errors import ConfigError
+from infra.model.federation import result_writers
 from infra.model.grants import Guarded, guarded, strange
 from infra.model.stack import load_stack, stack_from_pulumi
 from infra.model.stack_text import pulumi_values
@@ -42,11 +43,13 @@ def test_results_have_a_bucket_that_forgets_and_that_nobody_deletes() -> None:
     assert bucket.protect
 
 
-def test_who_makes_vms_for_runs_writes_results_and_such_a_grant_is_no_strangers() -> None:
+def test_who_keeps_results_writes_them_and_no_maker_of_vms_and_such_a_grant_is_no_strangers() -> None:
     declared = built("nightly", nightly(RESULTS))
     grants = [each.inputs for each in declared.of("BucketIAMMember") if each.inputs["bucket"] == "lab-results"]
     assert {each["role"] for each in grants} == {"roles/storage.objectUser", "roles/storage.legacyBucketReader"}
     ci = load_stack(the_lab(), "ci")
+    (writer,) = result_writers(ci)
+    assert {each["member"] for each in grants} == {f"serviceAccount:{writer.email}"}
     config = stack_from_pulumi(pulumi_values(nightly(RESULTS)), project="tidepool", stack="nightly", siblings=[ci])
     thing = Guarded("bucket", "lab-results")
     assert thing in guarded(config)

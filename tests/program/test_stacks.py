@@ -9,7 +9,7 @@ import pytest
 
 from infra.fleet.bundle import STUB
 from infra.model import names
-from infra.model.federation import makers_as
+from infra.model.federation import makers_as, result_writers
 from infra.model.grants import NODE_ROLES
 from infra.model.stack import load_stack
 from infra.model.stack_text import pulumi_values
@@ -164,17 +164,19 @@ def test_grants_are_additive_and_on_single_resources(stack: str) -> None:
 
 
 @every_stack
-def test_grants_go_to_the_stacks_own_accounts_and_to_those_that_make_vms_as_its_pools(stack: str) -> None:
+def test_grants_go_to_the_stacks_own_accounts_and_to_those_that_make_vms_or_keep_results_there(stack: str) -> None:
     program = unedited(stack)
     pools = [(pool.name, config.project) for config in [load_stack(the_lab(), stack)] for pool in config.pools]
     every = [load_stack(the_lab(), each) for each in STACKS]
     makers = {f"serviceAccount:{maker.email}" for name, project in pools for maker in makers_as(name, project, every)}
+    results = load_stack(the_lab(), stack).results
+    writers = {f"serviceAccount:{each.email}" for config in every for each in result_writers(config) if results}
     own = {
         f"serviceAccount:{a.inputs['accountId']}@{a.inputs['project']}.iam.gserviceaccount.com"
         for a in program.of("Account")
     }
     members = {r.inputs["member"] for r in program.custom if "member" in r.inputs}
-    assert {member for member in members if not member.startswith("principalSet://")} <= own | makers
+    assert {member for member in members if not member.startswith("principalSet://")} <= own | makers | writers
 
 
 @every_stack

@@ -57,7 +57,8 @@ def test_the_status_is_set_when_they_start_when_they_do_not_and_when_they_end() 
     jobs = data("tpu-pull-request.yaml")["jobs"]
     head, report = jobs["head"]["steps"], jobs["report"]["steps"]
     steps = [each for each in (*head, *report) if "OUTCOME" in each.get("env", {})]
-    assert [each["env"]["OUTCOME"] for each in steps] == ["pending", "error", "${{ needs.tests.outputs.ended }}"]
+    ended = "${{ contains(needs.reuse.outputs.reused, '|tpu|') && 'success' || needs.tests.outputs.ended }}"
+    assert [each["env"]["OUTCOME"] for each in steps] == ["pending", "error", ended]
     assert [each.get("if") for each in steps] == [None, "failure() || cancelled()", None]
     assert {each["env"]["SHA"] for each in steps} == {"${{ inputs.sha }}"}
     assert all(jobs[job]["permissions"]["statuses"] == "write" for job in ("head", "report"))
@@ -77,7 +78,11 @@ def test_the_status_is_set_when_they_start_when_they_do_not_and_when_they_end() 
 def test_the_status_is_of_the_tests_and_not_of_the_job_around_them(ended: str, result: str, text: str) -> None:
     """Where nothing was tested, as without a VM, the commit is neither well nor red: people are told to ask again."""
     step, *_, comment = data("tpu-pull-request.yaml")["jobs"]["report"]["steps"]
-    needs = {"head": {"result": "success"}, "tests": {"result": result, "outputs": {"ended": ended}}}
+    needs = {
+        "head": {"result": "success"},
+        "reuse": {"outputs": {"reused": ""}},
+        "tests": {"result": result, "outputs": {"ended": ended}},
+    }
     scope = Scope({"needs": needs, "inputs": {"sha": COMMIT}, "github": {}})
     assert expand(step["env"]["OUTCOME"], scope) == ended
     assert str(expand(step["env"]["TEXT"], scope)).startswith(text)
@@ -85,3 +90,12 @@ def test_the_status_is_of_the_tests_and_not_of_the_job_around_them(ended: str, r
     assert (f"ended with {ended}:" if ended else f"{text}no VM") in said
     assert ("Set the label again" in said) is not bool(ended)
     assert len(str(expand(step["env"]["TEXT"], scope))) <= LONGEST
+
+
+def test_a_commit_whose_files_passed_before_is_green_and_says_why() -> None:
+    step, *_, comment = data("tpu-pull-request.yaml")["jobs"]["report"]["steps"]
+    needs = {"reuse": {"outputs": {"reused": "|tpu|"}}, "tests": {"result": "skipped", "outputs": {}}}
+    scope = Scope({"needs": needs, "inputs": {"sha": COMMIT}, "github": {}})
+    assert expand(step["env"]["OUTCOME"], scope) == "success"
+    assert expand(step["env"]["TEXT"], scope) == "an earlier pass has the same files"
+    assert "need not run: an earlier pass has the same files:" in str(expand(comment["env"]["TEXT"], scope))

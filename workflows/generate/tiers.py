@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from infra.model.images.steps import MINUTE
@@ -24,6 +24,7 @@ from workflows.builders import (
     Triggers,
     Workflow,
     WorkflowDispatch,
+    call,
     context,
     literal,
     not_cancelled,
@@ -31,33 +32,32 @@ from workflows.builders import (
     timed,
 )
 from workflows.composite import FOLDER, Generated, generated
-from workflows.generate import tiers_asked
+from workflows.generate import tiers_asked, tiers_results
 from workflows.generate.tiers_parts import (
     MINUTES,
     RUN,
     TOKEN,
+    Leg,
     Parts,
-    downloaded,
-    judged,
-    on_tpu,
-    recording,
-    result_of,
+    legs,
+    lines,
     run_suite,
+    shards,
     uploaded,
-    whatever_became,
+    whichever_ran,
 )
+from workflows.generate.tiers_results import KEEPING, SET_UP
 from workflows.spec import Spec
-from workflows.spec.tiers import Check, CpuSuite
+from workflows.spec.tiers import Check, CpuSuite, TpuTier
 from workflows.steps import PROVIDER
 from workflows.world import World
 
 RESULTS = "results"
 WRITE_ISSUES = Grant(Scope.ISSUES, Access.WRITE, "one issue while the tests fail, and one while they cost too much")
-_SET_UP = context(PROVIDER).differs("")
 
 
 def files(spec: Spec, world: World) -> Iterator[Generated]:
-    """The four files of `tiers`; ConfigError where their TPUs cannot be had, or cost more than the budget."""
+    """The five files of `tiers`; ConfigError where their TPUs cannot be had, or cost more than the budget."""
     tiers = spec.declared.tiers
     if tiers is None:
         return
@@ -66,15 +66,21 @@ def files(spec: Spec, world: World) -> Iterator[Generated]:
     yield _nightly(parts)
     yield tiers_asked.hearing(parts)
     yield tiers_asked.running(parts)
+    yield tiers_results.gathering(parts)
 
 
 def _every_pull_request(parts: Parts) -> Generated:
     first, branch = parts.tiers.every_pull_request, parts.spec.declared.branch
     paths = [*first.paths, f"{FOLDER}/{first.file}"] if first.paths else []
-    jobs = [*(_check(parts, check) for check in first.checks), *(_suite(parts, suite) for suite in first.suites)]
-    suites = [suite.job for suite in first.suites]
-    pushed = not_cancelled() & context("github.event_name").equals("push")
-    jobs.append(recording(parts, suites, pushed, Purpose.TEST))
+    suites = {
+        name: (place, suite, modules)
+        for place, suite in enumerate(first.suites)
+        for name, modules in shards(suite.job, suite.modules, suite.shards)
+    }
+    jobs = [
+        *(_check(parts, check) for check in first.checks),
+        *(_suite(parts, suite, name, modules) for name, (_, suite, modules) in suites.items()),
+    ]
     workflow = Workflow(
         name=first.name,
         triggers=Triggers.of(Push(branches=[branch], paths=paths), PullRequest(paths=paths)),
@@ -82,12 +88,11 @@ def _every_pull_request(parts: Parts) -> Generated:
         concurrency=Concurrency(template(f"{first.file.partition('.')[0]}-", context("github.ref")), Purpose.TEST),
     )
     where = ("tiers", "every_pull_request")
-    lines = {
+    sources = {
         **{check.job: parts.spec.line(*where, "checks", place) for place, check in enumerate(first.checks)},
-        **{suite.job: parts.spec.line(*where, "suites", place) for place, suite in enumerate(first.suites)},
-        "record": parts.spec.line("tiers", "history"),
+        **{name: parts.spec.line(*where, "suites", place) for name, (place, _, _) in suites.items()},
     }
-    return generated(parts.spec, first.file, workflow, lines)
+    return generated(parts.spec, first.file, workflow, sources)
 
 
 def _check(parts: Parts, check: Check) -> Job:
@@ -107,16 +112,20 @@ def _check(parts: Parts, check: Check) -> Job:
     )
 
 
-def _suite(parts: Parts, suite: CpuSuite) -> Job:
+def _suite(parts: Parts, suite: CpuSuite, name: str, modules: Sequence[str]) -> Job:
+    """One shard of a suite."""
     first = parts.tiers.every_pull_request
-    result = f"{RESULTS}/{suite.job}.json"
+    result = f"{RESULTS}/{name}.json"
     anew = context("steps.cache.outputs.cache-hit").differs("true")
-    command = f'uv run --no-project python "$RUNNER_TEMP/run_suite.py" {result} \\\n  ' + " \\\n  ".join(suite.modules)
+    command = f'uv run --no-project python "$RUNNER_TEMP/run_suite.py" {result} \\\n  ' + " \\\n  ".join(modules)
     seconds = first.target_minutes * MINUTE
     runner = f'{run_suite()}run_suite >"$RUNNER_TEMP/run_suite.py"\n'
+    inputs = parts.inputs(suite.job)
+    digest = call("hashFiles", *inputs) if inputs else context("steps.tree.outputs.tree")
+    cached = {"path": RESULTS, "key": template(f"{name}-", context("runner.os"), "-", digest)}
     return Job(
-        id=suite.job,
-        name=f"Tests: {suite.job}",
+        id=name,
+        name=f"Tests: {name}",
         runs_on=Hosted(),
         timeout_minutes=first.timeout_minutes,
         permissions=Permissions.of(steps.READ_CONTENTS),
@@ -124,15 +133,12 @@ def _suite(parts: Parts, suite: CpuSuite) -> Job:
         env=dict(first.env),
         steps=[
             steps.checkout(parts.world),
-            steps.tree(),
+            *(() if inputs else (steps.tree(),)),
             Step(
                 id="cache",
-                uses=parts.world.actions.uses("actions/cache"),
-                inputs={
-                    "path": RESULTS,
-                    "key": template(f"{suite.job}-", context("runner.os"), "-", context("steps.tree.outputs.tree")),
-                },
-                why="The results of trees that passed. A run that fails keeps nothing, so the next one tests again.",
+                uses=parts.world.actions.uses("actions/cache/restore"),
+                inputs=cached,
+                why=_why_cached(inputs),
             ),
             replace(steps.uv(parts.world, first.python), condition=anew),
             Step(name="Install", condition=anew, run="".join(f"{line}\n" for line in first.install)),
@@ -146,98 +152,119 @@ def _suite(parts: Parts, suite: CpuSuite) -> Job:
             Step(
                 name="Test",
                 condition=anew,
-                env={"SUITE": suite.job, "COMMIT": context("github.sha"), "RUN": RUN, "COVER": suite.cover},
+                env={"SUITE": name, "COMMIT": context("github.sha"), "RUN": RUN, "COVER": suite.cover},
                 run=f"mkdir -p {RESULTS}\n{timed(seconds, command)}\n",
             ),
-            *judged(parts, suite.job, result, not_cancelled()),
-            uploaded(parts, f"results-{suite.job}", RESULTS, not_cancelled()),
+            Step(
+                name="Say whether it may be used again",
+                id="steady",
+                condition=anew,
+                run=f'if ! grep -q \'"outcome":"flaky"\' {result}; then\n  echo steady=true >>"$GITHUB_OUTPUT"\nfi\n',
+            ),
+            Step(
+                uses=parts.world.actions.uses("actions/cache/save"),
+                condition=context("steps.steady.outputs.steady").equals("true"),
+                inputs=cached,
+            ),
+            uploaded(parts, f"results-{name}", RESULTS, not_cancelled()),
         ],
     )
 
 
+def _why_cached(inputs: Sequence[str]) -> str:
+    of = "inputs that the stack declares" if inputs else "trees"
+    return (
+        f"The results of {of} that passed. A run that fails, or has a flaky test, keeps nothing: the next tests again."
+    )
+
+
 def _nightly(parts: Parts) -> Generated:
-    nightly, suite = parts.tiers.nightly, parts.tiers.on_tpu.suite
+    nightly, suites = parts.tiers.nightly, parts.of_tier(TpuTier.NIGHTLY)
     main = context("github.ref").equals(f"refs/heads/{parts.spec.declared.branch}")
     why = "Every night, on the newest commit of the main branch. Google admits no other branch."
-    tests = on_tpu(parts, suite, context("github.sha"), why, only=main & _SET_UP)
-    made = (
-        *tests,
-        recording(parts, ["tests"], whatever_became("tests"), Purpose.PUBLISH),
-        _told(parts, suite, main),
+    told = {"TESTED_RUN": context("github.run_id"), "COMMIT": "", "PULL": ""}
+    reusing = tiers_results.reusing(parts, TpuTier.NIGHTLY, told, condition=main & SET_UP)
+    made = legs(parts, TpuTier.NIGHTLY, context("github.sha"), why, only=main & SET_UP)
+    before = [each.id for each in (reusing,) if each]
+    jobs = (
+        *((reusing,) if reusing else ()),
+        *(job for leg in made for job in leg.jobs),
+        tiers_results.keeping(
+            parts,
+            tiers_results.on_tpu(parts, suites),
+            told,
+            needs=[*before, *(leg.working.id for leg in made)],
+            condition=not_cancelled() & whichever_ran(made),
+        ),
+        _told(parts, made, before, main),
     )
     workflow = Workflow(
         name=nightly.name,
         triggers=Triggers.of(Schedule(nightly.schedule), WorkflowDispatch()),
-        jobs=made,
+        jobs=jobs,
         # One at a time, and never cut off: its VM would have to be deleted in the middle of it.
         concurrency=Concurrency(nightly.file.partition(".")[0], Purpose.CLEANUP),
     )
-    line, shared = parts.spec.line("tiers", "nightly"), parts.spec.line("tiers", "on_tpu")
-    history = parts.spec.line("tiers", "history")
-    sources = {tests[0].id: shared, tests[1].id: shared, "record": history, "report": line}
+    line, kept = parts.spec.line("tiers", "nightly"), parts.spec.line("tiers", "results")
+    sources = {**dict.fromkeys(before, kept), **dict(lines(parts, made)), KEEPING: kept, "report": line}
     return generated(parts.spec, nightly.file, workflow, sources)
 
 
-def _told(parts: Parts, suite: str, main: Expression) -> Job:
+def _told(parts: Parts, made: Sequence[Leg], before: Sequence[str], main: Expression) -> Job:
     nightly, money = parts.tiers.nightly, parts.tiers.money
+    name, kept = nightly.file.partition(".")[0], context(f"needs.{KEEPING}.result").equals("success")
     return Job(
         id="report",
         name="Report",
-        needs=["tests", "record"],
+        needs=[*before, *(leg.working.id for leg in made), KEEPING],
         condition=not_cancelled() & main,
         runs_on=Hosted(),
         timeout_minutes=MINUTES,
-        permissions=Permissions.of(steps.READ_CONTENTS, WRITE_ISSUES),
+        permissions=Permissions.of(WRITE_ISSUES),
         purpose=Purpose.WATCH,
         steps=[
             issue(
                 parts,
                 "Open or close the issue of what is not set up",
-                key=f"{suite}-set-up",
+                key=f"{name}-set-up",
                 title=f"{nightly.name}: not set up",
                 labels=nightly.labels,
-                outcome=~_SET_UP & literal("failure") | literal("success"),
+                outcome=~SET_UP & literal("failure") | literal("success"),
                 text=f"The nightly tests do not run: the repository has no variable {PROVIDER.partition('.')[2]}.",
             ),
-            issue(
-                parts,
-                "Open, update or close the issue of the tests",
-                key=suite,
-                title=f"{nightly.name}: failing",
-                labels=nightly.labels,
-                outcome=context("needs.tests.result"),
-                text=_what_failed(),
-            ),
+            *(_without_result(parts, leg, kept) for leg in made),
             issue(
                 parts,
                 "Open, update or close the issue of their cost",
-                key=f"{suite}-cost",
+                key=f"{name}-cost",
                 title=f"{nightly.name}: over the budget",
                 labels=money.labels,
-                outcome=context("needs.record.outputs.budget"),
+                outcome=context(f"needs.{KEEPING}.outputs.budget"),
                 text=f"The TPU VMs of the tests cost more than ${money.usd_per_month} in 30 days.",
-                condition=not_cancelled() & context("needs.record.result").equals("success"),
+                condition=not_cancelled() & kept,
             ),
-            *_compared(parts, suite),
+            *tiers_results.telling(parts, not_cancelled() & kept),
         ],
     )
 
 
-def _what_failed() -> Expression:
-    """What the issue of the tests says: the job is red also where the tests are not, or where there were none."""
-    ended = context("needs.tests.outputs.ended")
-    late = context("needs.tests.result").equals("cancelled")
-    return (
-        ended.equals("failure") & literal("The tests fail on the main branch, or take longer than they may.")
-        | ended.equals("success") & literal("The tests passed, but their result was not kept or their VM not deleted.")
+def _without_result(parts: Parts, leg: Leg, kept: Expression) -> Step:
+    """The issue of a job that is red for another reason than its tests, which the suite's own issue tells of."""
+    nightly = parts.tiers.nightly
+    told = leg.ended.equals("failure") & kept
+    late = leg.result.equals("cancelled")
+    lost = leg.result.equals("success") & ~kept
+    return issue(
+        parts,
+        f"Open, update or close the issue of {leg.name} without a result",
+        key=f"{leg.name}-no-result",
+        title=f"{nightly.name}: no result of {leg.name}",
+        labels=nightly.labels,
+        outcome=told & literal("success") | lost & literal("failure") | leg.result,
+        text=leg.ended.differs("") & literal("The tests ended, but their result was not kept or their VM not deleted.")
         | late & literal("The job reached its time limit before the tests had a result.")
-        | literal("Nothing was tested: there was no VM, or Google took it away, or the tests could not begin.")
+        | literal("Nothing was tested: there was no VM, or Google took it away, or the tests could not begin."),
     )
-
-
-def _compared(parts: Parts, suite: str) -> Iterable[Step]:
-    tested = not_cancelled() & context("needs.tests.result").differs("skipped")
-    return (replace(downloaded(parts), condition=tested), *judged(parts, suite, result_of(suite), tested))
 
 
 def issue(

@@ -7,6 +7,7 @@ That commit reaches only the container on the VM, which has no credential.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from workflows import steps
@@ -36,18 +37,21 @@ from workflows.builders import (
 )
 from workflows.builders.expression import Value
 from workflows.composite import Generated, generated
+from workflows.generate import tiers_results
 from workflows.generate.tiers_parts import (
     MINUTES,
-    REPORT,
     TOKEN,
+    Leg,
     Parts,
-    downloaded,
-    judged,
-    on_tpu,
-    recording,
-    result_of,
-    whatever_became,
+    all_of,
+    legs,
+    lines,
+    reused,
+    together,
+    whichever_ran,
 )
+from workflows.generate.tiers_results import KEEPING, REPORT
+from workflows.spec.tiers import TpuTier
 
 HARMLESS = "it reads a number and a commit's name, checks nothing out, and asks who set the label"
 NUMBER = context("github.event.pull_request.number")
@@ -127,9 +131,13 @@ def _forget(parts: Parts) -> Job:
 
 def running(parts: Parts) -> Generated:
     """The file that tests one commit of a pull request, started by the other one alone or by hand."""
-    asked, suite = parts.tiers.asked, f"{parts.tiers.on_tpu.suite}-asked"
+    asked, suites = parts.tiers.asked, parts.of_tier(TpuTier.ASKED)
     commit, number = context("inputs.sha"), context("inputs.pull_request")
-    tests = on_tpu(parts, suite, commit, "Tests the commit on which the label was set.", needs=("head",))
+    told = {"TESTED_RUN": context("github.run_id"), "COMMIT": commit, "PULL": number}
+    reusing = tiers_results.reusing(parts, TpuTier.ASKED, told, needs=["head"])
+    made = legs(parts, TpuTier.ASKED, commit, "Tests the commit on which the label was set.", needs=("head",))
+    before = [each.id for each in (reusing,) if each]
+    tests = [*before, *(leg.working.id for leg in made)]
     workflow = Workflow(
         name=asked.run_name,
         run_name=template("Pull request ", number),
@@ -143,14 +151,21 @@ def running(parts: Parts) -> Generated:
         ),
         jobs=(
             _head(parts, number, commit),
-            *tests,
-            recording(parts, ["tests"], whatever_became("tests"), Purpose.PUBLISH),
-            _comment_result(parts, suite, number, commit),
+            *((reusing,) if reusing else ()),
+            *(job for leg in made for job in leg.jobs),
+            tiers_results.keeping(
+                parts,
+                tiers_results.on_tpu(parts, suites),
+                told,
+                needs=tests,
+                condition=not_cancelled() & whichever_ran(made),
+            ),
+            _comment_result(parts, made, tests, number, commit),
         ),
         concurrency=Concurrency(template(f"{asked.run_file.partition('.')[0]}-", number), Purpose.CLEANUP),
     )
-    line, shared = parts.spec.line("tiers", "asked"), parts.spec.line("tiers", "on_tpu")
-    sources = {job.id: shared if job in tests else line for job in workflow.jobs}
+    line, kept = parts.spec.line("tiers", "asked"), parts.spec.line("tiers", "results")
+    sources = {"head": line, "report": line, KEEPING: kept, **dict.fromkeys(before, kept), **dict(lines(parts, made))}
     return generated(parts.spec, asked.run_file, workflow, sources)
 
 
@@ -188,27 +203,32 @@ def _head(parts: Parts, number: Expression, commit: Expression) -> Job:
     )
 
 
-def _comment_result(parts: Parts, suite: str, number: Expression, commit: Expression) -> Job:
-    ended = context("needs.tests.outputs.ended")
+def _comment_result(
+    parts: Parts, made: Sequence[Leg], tests: Sequence[str], number: Expression, commit: Expression
+) -> Job:
+    ended = together(made)
     told = ended.differs("")
     text = told & literal("the tests have ended") | NO_RESULT
     outcome = told & call("format", "ended with {0}", ended) | NO_RESULT
-    history = parts.tiers.on_tpu.suite
+    if all(leg.reusable for leg in made):
+        spared = all_of([reused(leg.suite.tests.suite) for leg in made])
+        text = spared & literal("an earlier pass has the same files") | text
+        outcome = spared & literal("need not run: an earlier pass has the same files") | outcome
+    report = template(*REPORT.parts, "/report.md")
     return Job(
         id="report",
         name="Report how the tests ended",
-        needs=["head", "tests"],
+        needs=["head", *tests, KEEPING],
         condition=always() & context("needs.head.result").equals("success"),
         runs_on=Hosted(),
         timeout_minutes=MINUTES,
-        permissions=Permissions.of(steps.READ_CONTENTS, COMMENT, STATUS),
+        permissions=Permissions.of(COMMENT, STATUS),
         purpose=Purpose.WATCH,
         steps=[
-            # First, since what is required must not hang on a comment or on a history that cannot be read.
+            # First, since what is required must not hang on a comment or on results that cannot be read.
             _status("Set the commit's status", parts, commit, ended, text),
-            replace(downloaded(parts), condition=not_cancelled()),
-            *judged(parts, history, result_of(suite), not_cancelled()),
-            _comment("Comment how the tests ended", parts, number, _said(commit, outcome), always(), report=REPORT),
+            tiers_results.reported(parts, not_cancelled() & context(f"needs.{KEEPING}.result").equals("success")),
+            _comment("Comment how the tests ended", parts, number, _said(commit, outcome), always(), report=report),
         ],
         why="Also after a cancelled run, or the comment would say for ever that it runs.",
     )

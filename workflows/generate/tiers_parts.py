@@ -1,76 +1,101 @@
-"""What the files of the three tiers share: Python as a step, results and their history, tests on a TPU."""
+"""What the files of the three tiers share: suites on TPUs with their shards, and files of results as artifacts."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from infra.model import runs
+from infra.model.catalogue import AcceleratorType
 from infra.model.errors import ConfigError, Problem
 from workflows import steps, vm
-from workflows.builders import (
-    Access,
-    Expression,
-    Grant,
-    Hosted,
-    Job,
-    Permissions,
-    Purpose,
-    Scope,
-    Step,
-    Template,
-    always,
-    context,
-    not_cancelled,
-    template,
-)
+from workflows.builders import Expression, Job, Step, always, call, context, literal, template
 from workflows.builders.expression import Value
 from workflows.placement import TestCost, cost
 from workflows.scripts import shipped
-from workflows.spec import Spec
-from workflows.spec.tiers import Tiers
+from workflows.spec import Spec, SpecLine
+from workflows.spec.tiers import OnTpu, Tiers, TpuTier, dealt
 from workflows.world import StackPool, World
 
 TOKEN: Final = {"GITHUB_TOKEN": context("github.token")}
 RUN: Final = template(context("github.run_id"), "-", context("github.run_attempt"))
 RESULTS: Final = template(context("runner.temp"), "/results")
-HISTORY: Final = template(context("runner.temp"), "/history")
-REPORT: Final = template(context("runner.temp"), "/report.md")
+REUSE: Final = "reuse"
+"""The job that asks which suites need not run."""
 MINUTES: Final = 10
-"""Of a job that only reads and writes at GitHub."""
+"""Of a job that only reads and writes at GitHub, or keeps results."""
 _DELETE_MINUTES, _SPARE_MINUTES, _CREATE_MINUTES = 4, 2, 4
 _LEAST_READY_MINUTES = 3
-_KEEP_HISTORY = Grant(Scope.CONTENTS, Access.WRITE, "pushes results to the branch of their history, and nothing else")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TpuSuite:
+    """One suite on TPUs. shape: the pool as which its VMs are made; accelerator: what they have."""
+
+    place: int
+    tests: OnTpu
+    shape: StackPool
+    accelerator: AcceleratorType
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Of the results of its shards."""
+        return tuple(f"{name}.json" for name, _ in self.shards)
+
+    @property
+    def shards(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """The name of each, and its modules."""
+        return shards(self.tests.suite, self.tests.modules, self.tests.shards)
+
+
+def shards(suite: str, modules: Sequence[str], count: int) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The shards of a suite, each with its name and its modules; a suite of one shard has the suite's own name."""
+    if count == 1:
+        return ((suite, tuple(modules)),)
+    return tuple((f"{suite}-{number}", each) for number, each in enumerate(dealt(modules, count), 1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """A specification with its tiers, and what they cost. shape: the pool as which a VM is made."""
+    """A specification with its tiers, and what they cost."""
 
     spec: Spec
     tiers: Tiers
     world: World
-    shape: StackPool
+    suites: tuple[TpuSuite, ...]
     cost: TestCost
 
     @classmethod
     def of(cls, spec: Spec, tiers: Tiers, world: World) -> Parts:
-        """ConfigError where the VM cannot be made as the specification wants it."""
-        shape = world.pool(tiers.on_tpu.vm)
-        if shape is None:
-            there = ", ".join(each.pool.name for each in world.pools())
-            line = spec.line("tiers", "on_tpu", "vm")
-            raise ConfigError([Problem(str(line), tiers.on_tpu.vm, "no stack declares the pool", f"one of {there}")])
-        if shape.pool.accelerator.multi_host:
-            line, name = spec.line("tiers", "on_tpu", "vm"), shape.pool.accelerator.name
-            raise ConfigError(
-                [
-                    Problem(
-                        str(line), name, "the pool has several hosts, and these tests run on one", "a pool of one host"
-                    )
-                ]
-            )
-        return cls(spec=spec, tiers=tiers, world=world, shape=shape, cost=cost(spec, tiers, shape))
+        """ConfigError where a VM cannot be made as the specification wants it."""
+        suites = tuple(_suite(spec, world, place, tests) for place, tests in enumerate(tiers.on_tpu))
+        priced = cost(spec, tiers, [(each.tests, each.shape, each.accelerator) for each in suites])
+        return cls(spec=spec, tiers=tiers, world=world, suites=suites, cost=priced)
+
+    def of_tier(self, tier: TpuTier) -> tuple[TpuSuite, ...]:
+        return tuple(each for each in self.suites if tier in each.tests.tiers)
+
+    def reuses(self, suite: TpuSuite, tier: TpuTier) -> bool:
+        """Whether a pass with the same files stands for a run in that tier."""
+        return tier in suite.tests.reuse and bool(self.inputs(suite.tests.suite))
+
+    def inputs(self, suite: str) -> tuple[str, ...]:
+        """The files that decide how a suite ends, where the stack with the results says which."""
+        declared = (stack.results for stack in self.world.stacks.values() if stack.results)
+        return next((each.inputs for results in declared for each in results.suites if each.name == suite), ())
+
+
+def _suite(spec: Spec, world: World, place: int, tests: OnTpu) -> TpuSuite:
+    shape, line = world.pool(tests.vm), str(spec.line("tiers", "on_tpu", place, "vm"))
+    if shape is None:
+        there = ", ".join(each.pool.name for each in world.pools())
+        raise ConfigError([Problem(line, tests.vm, "no stack declares the pool", f"one of {there}")])
+    accelerator = tests.accelerator or shape.pool.accelerator
+    if accelerator.multi_host:
+        rule = "it has several hosts, and these tests run on one"
+        raise ConfigError([Problem(line, accelerator.name, rule, "an accelerator of one host")])
+    return TpuSuite(place=place, tests=tests, shape=shape, accelerator=accelerator)
 
 
 def run_suite() -> str:
@@ -78,174 +103,155 @@ def run_suite() -> str:
     return f"run_suite() {{\n  cat <<'END_OF_FILE'\n{shipped('run_suite')}END_OF_FILE\n}}\n"
 
 
-def result_of(suite: str) -> Template:
-    """The file with a suite's result, where `downloaded` puts it."""
-    return template(*RESULTS.parts, f"/{suite}.json")
-
-
-def uploaded(parts: Parts, name: str, path: Value, condition: Expression) -> Step:
-    """Results as an artifact, kept for as many days as the specification says."""
+def uploaded(parts: Parts, name: str, path: Value, condition: Expression | None, *, must: bool = True) -> Step:
+    """Files as an artifact, kept for as long as the specification says. must: whether there are any for certain."""
     return Step(
         uses=parts.world.actions.uses("actions/upload-artifact"),
         condition=condition,
         inputs={
             "name": name,
             "path": path,
-            "if-no-files-found": "error",
-            "retention-days": parts.tiers.history.archive_days,
+            "if-no-files-found": "error" if must else "ignore",
+            "retention-days": parts.tiers.results.archive_days,
         },
     )
 
 
-def downloaded(parts: Parts) -> Step:
-    """The results of all jobs of this run."""
-    return Step(
-        uses=parts.world.actions.uses("actions/download-artifact"),
-        inputs={"pattern": "results-*", "path": RESULTS, "merge-multiple": True},
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leg:
+    """One shard of one suite of a tier: the job that tests it, and the one that makes sure that its VM is gone."""
+
+    suite: TpuSuite
+    name: str
+    working: Job
+    sure: Job
+    reusable: bool
+
+    @property
+    def jobs(self) -> tuple[Job, Job]:
+        return self.working, self.sure
+
+    @property
+    def result(self) -> Expression:
+        """How the job ended."""
+        return context(f"needs.{self.working.id}.result")
+
+    @property
+    def ended(self) -> Expression:
+        """How the tests ended, success or failure; empty where that is not known."""
+        ended = context(f"needs.{self.working.id}.outputs.ended")
+        return reused(self.suite.tests.suite) & literal("success") | ended if self.reusable else ended
 
 
-def judged(parts: Parts, suite: str, result: Value, condition: Expression) -> tuple[Step, Step]:
-    """Brings the history, and says of a result whether it is slower than that, and what is flaky."""
-    history = parts.tiers.history
-    return (
-        steps.python(
-            parts.world,
-            "fetch_history",
-            name="Fetch the history",
-            env={**TOKEN, "HISTORY": HISTORY, "BRANCH": history.branch},
-            condition=condition,
-        ),
-        steps.python(
-            parts.world,
-            "judge",
-            name="Compare with the history",
-            env={
-                "RESULT": result,
-                "HISTORY": HISTORY,
-                "SUITE": suite,
-                "SLOWER": history.slower_percent,
-                "RUNS": history.runs,
-                "LEAST": history.least,
-                "REPORT": REPORT,
-            },
-            condition=condition,
-        ),
-    )
+def reused(suite: str) -> Expression:
+    """Whether an earlier pass stands for a suite."""
+    return call("contains", context(f"needs.{REUSE}.outputs.reused"), f"|{suite}|")
 
 
-def recording(parts: Parts, needs: list[str], condition: Expression, purpose: Purpose) -> Job:
-    """The job that adds a run's results to the history, and writes the page of health."""
-    history = parts.tiers.history
-    return Job(
-        id="record",
-        name="Keep the results",
-        needs=needs,
-        condition=condition,
-        runs_on=Hosted(),
-        timeout_minutes=MINUTES,
-        permissions=Permissions.of(_KEEP_HISTORY),
-        purpose=purpose,
-        outputs={"budget": context("steps.record.outputs.budget")},
-        steps=[
-            downloaded(parts),
-            steps.python(
-                parts.world,
-                "record",
-                name="Add to the history",
-                env={
-                    **TOKEN,
-                    "RESULTS": RESULTS,
-                    "HISTORY": HISTORY,
-                    "BRANCH": history.branch,
-                    "DAYS": history.days,
-                    "RUNS": history.runs,
-                    "LEAST": history.least,
-                    "USD_PER_HOUR": str(parts.cost.hour),
-                    "BUDGET": str(parts.tiers.money.usd_per_month),
-                },
-                step_id="record",
-                outputs=("budget",),
-            ),
-        ],
-        why=f"Nothing of the tested code runs here. {parts.cost}",
-    )
-
-
-def on_tpu(
+def legs(
     parts: Parts,
-    suite: str,
+    tier: TpuTier,
     commit: Expression,
     why: str,
     *,
     needs: tuple[str, ...] = (),
     only: Expression | None = None,
-) -> tuple[Job, Job]:
-    """The job that tests a commit on a VM made for it, and the one that makes sure that the VM is gone.
+) -> tuple[Leg, ...]:
+    """Every shard of every suite of a tier, tested at a commit on a VM of its own.
 
     only: where they start at all, None for wherever the workflow does.
     """
-    tests, stack = parts.tiers.on_tpu, parts.world.stacks[parts.spec.declared.stack]
-    there = always() & context("steps.run.outputs.result").differs("")
-    ready = _ready_minutes(parts)
-    return vm.jobs(
-        vm.VmRun(
-            job="tests",
-            name=f"Tests on {parts.shape.pool.accelerator.name}",
-            shape=parts.shape,
-            accelerator=parts.shape.pool.accelerator,
-            image=tests.image,
-            command=("/work/venv/bin/python", "/work/run_suite.py", "/work/out/result.json", *tests.modules),
-            account=vm.account(stack, parts.spec.declared.repository, parts.shape),
-            why=why,
-            timeout_minutes=tests.timeout_minutes,
-            env={
-                **steps.TPU_ENV,
-                **_alone(parts),
-                **tests.env,
-                "COMMIT": runs.COMMIT,
-                "RUN": runs.RUN,
-                "SUITE": suite,
-                "COVER": tests.cover,
-            },
-            repository=parts.spec.declared.repository,
-            commit=commit,
-            install=" && ".join(tests.install),
-            carried=("workflows/scripts/run_suite.py",),
-            results=("out/result.json",),
-            suite=suite,
-            needs=needs,
-            only=only,
-            at_last=(uploaded(parts, f"results-{suite}", RESULTS, there),),
-            outputs={"ended": vm.ENDED},
-            attempts=1,
-            create_minutes=_CREATE_MINUTES,
-            ready_minutes=ready,
-            delete_minutes=_DELETE_MINUTES,
-            spare_minutes=_SPARE_MINUTES,
-        ),
-        parts.world,
+    named = [(suite, name, modules) for suite in parts.of_tier(tier) for name, modules in suite.shards]
+    return tuple(
+        _leg(parts, tier, suite, name, modules, number if len(named) > 1 else 0, commit, why, needs=needs, only=only)
+        for number, (suite, name, modules) in enumerate(named, 1)
     )
 
 
-def _ready_minutes(parts: Parts) -> int:
+def _leg(
+    parts: Parts,
+    tier: TpuTier,
+    suite: TpuSuite,
+    name: str,
+    modules: tuple[str, ...],
+    number: int,
+    commit: Expression,
+    why: str,
+    *,
+    needs: tuple[str, ...],
+    only: Expression | None,
+) -> Leg:
+    """number: among several of a workflow, 0 of one alone. VMs are found by the run's number, so each has its own."""
+    tests, accelerator = suite.tests, suite.accelerator
+    there = always() & context("steps.run.outputs.result").differs("")
+    reusable = parts.reuses(suite, tier)
+    run = vm.VmRun(
+        job=f"tests-{name}" if number else "tests",
+        name=f"Tests on {accelerator.name}: {name}" if number else f"Tests on {accelerator.name}",
+        clean_up=f"{vm.CLEAN_UP}-{name}" if number else vm.CLEAN_UP,
+        run_id=template(context("github.run_id"), f"x{number}") if number else context("github.run_id"),
+        shape=suite.shape,
+        accelerator=accelerator,
+        image=tests.image,
+        command=("/work/venv/bin/python", "/work/run_suite.py", "/work/out/result.json", *modules),
+        account=vm.account(parts.world.stacks[parts.spec.declared.stack], parts.spec.declared.repository, suite.shape),
+        why=why,
+        timeout_minutes=tests.timeout_minutes,
+        env={
+            **steps.TPU_ENV,
+            **_alone(accelerator),
+            **tests.env,
+            "COMMIT": runs.COMMIT,
+            "RUN": runs.RUN,
+            "SUITE": name,
+            "COVER": tests.cover,
+        },
+        repository=parts.spec.declared.repository,
+        commit=commit,
+        install=" && ".join(tests.install),
+        carried=("workflows/scripts/run_suite.py",),
+        results=("out/result.json",),
+        suite=name,
+        needs=needs,
+        asked=(REUSE,) if reusable else (),
+        unless=~reused(tests.suite) if reusable else None,
+        only=only,
+        at_last=(uploaded(parts, f"results-{name}", RESULTS, there),),
+        outputs={"ended": vm.ENDED},
+        attempts=1,
+        create_minutes=_CREATE_MINUTES,
+        ready_minutes=_ready_minutes(parts, suite),
+        delete_minutes=_DELETE_MINUTES,
+        spare_minutes=_SPARE_MINUTES,
+    )
+    working, sure = vm.jobs(run, parts.world)
+    return Leg(suite=suite, name=name, working=working, sure=sure, reusable=reusable)
+
+
+def lines(parts: Parts, made: Sequence[Leg]) -> Iterator[tuple[str, SpecLine]]:
+    """Of each job of these, the line that it is made of."""
+    for leg in made:
+        line = parts.spec.line("tiers", "on_tpu", leg.suite.place)
+        yield from ((job.id, line) for job in leg.jobs)
+
+
+def _ready_minutes(parts: Parts, suite: TpuSuite) -> int:
     """What the job's limit leaves for booting and installing."""
-    tests = parts.tiers.on_tpu
+    tests = suite.tests
     left = tests.job_minutes - tests.timeout_minutes - _CREATE_MINUTES - _DELETE_MINUTES - _SPARE_MINUTES
     if left < _LEAST_READY_MINUTES:
         least = tests.job_minutes - left + _LEAST_READY_MINUTES
-        line = parts.spec.line("tiers", "on_tpu", "job_minutes")
+        line = parts.spec.line("tiers", "on_tpu", suite.place, "job_minutes")
         rule = "too short to make the VM, to install, to test and to delete it"
         raise ConfigError([Problem(str(line), str(tests.job_minutes), rule, f"job_minutes: {least}")])
     return left
 
 
-def _alone(parts: Parts) -> dict[str, str]:
+def _alone(accelerator: AcceleratorType) -> dict[str, str]:
     """What the TPU library is told in place of the metadata server, which the container does not reach.
 
     https://github.com/jax-ml/jax/blob/main/jax/_src/clusters/cloud_tpu_cluster.py names the switch (read 2026-11-21).
     """
-    accelerator = parts.shape.pool.accelerator
     bounds = ",".join([*map(str, accelerator.topology.sides), "1", "1"][:3])
     return {
         "TPU_SKIP_MDS_QUERY": "1",
@@ -257,6 +263,32 @@ def _alone(parts: Parts) -> dict[str, str]:
     }
 
 
-def whatever_became(job: str) -> Expression:
-    """Once a job has ended, well or not, and neither it nor the run was cancelled."""
-    return not_cancelled() & context(f"needs.{job}.result").differs("skipped")
+def any_of(conditions: Sequence[Expression]) -> Expression:
+    """Whether one of them holds."""
+    first, *others = conditions
+    for each in others:
+        first = first | each
+    return first
+
+
+def all_of(conditions: Sequence[Expression]) -> Expression:
+    """Whether each of them holds."""
+    first, *others = conditions
+    for each in others:
+        first = first & each
+    return first
+
+
+def together(made: Sequence[Leg]) -> Expression:
+    """How the tests of all legs ended: success, failure, or empty where no one knows."""
+    if len(made) == 1:
+        return made[0].ended
+    failed = any_of([leg.ended.equals("failure") for leg in made])
+    passed = all_of([leg.ended.equals("success") for leg in made])
+    return failed & literal("failure") | passed & literal("success") | literal("")
+
+
+def whichever_ran(made: Sequence[Leg]) -> Expression:
+    """Whether a job of these was not skipped, or an earlier pass stands for its suite."""
+    ran = [leg.result.differs("skipped") for leg in made]
+    return any_of([*ran, *(reused(leg.suite.tests.suite) for leg in made if leg.reusable)])

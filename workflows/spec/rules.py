@@ -8,33 +8,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import chain
 
 from infra.model.errors import Problem
 from infra.model.images.spec import Builder
 from infra.model.refusals import Subject
 from infra.model.yamlfile import YamlPath
-from workflows.spec.model import Declared, LegacyRuns, Priority, Suite
+from workflows.spec import tier_rules
+from workflows.spec.judged import SpecInWorld
+from workflows.spec.model import Declared, LegacyRuns, Priority
+from workflows.spec.tiers import TpuTier
 from workflows.world import World
-
-
-@dataclass(frozen=True, slots=True)
-class SpecInWorld:
-    """A specification that is right value by value, what it is judged beside, and where its parts stand for people."""
-
-    declared: Declared
-    world: World
-    subject: Subject
-
-    def problem(self, path: YamlPath, value: str, rule: str, fix: str) -> Problem:
-        return Problem(self.subject(path), value, rule, fix)
-
-    def suites(self) -> Iterator[tuple[YamlPath, Suite]]:
-        """Every suite of every file, with its place."""
-        for index, tests in enumerate(self.declared.tests):
-            yield from ((("tests", index, "suites", place), suite) for place, suite in enumerate(tests.suites))
-
 
 Rule = Callable[[SpecInWorld], Iterator[Problem]]
 SHARED_FILES = ("stale.yml",)
@@ -166,10 +150,11 @@ def runs_may_make_their_vms(judged: SpecInWorld) -> Iterator[Problem]:
         (("runs", index, "file"), run.vm, run.file) for index, run in enumerate(declared.runs)
     ]
     if tiers := declared.tiers:
-        making += [
-            (("tiers", "nightly", "file"), tiers.on_tpu.vm, tiers.nightly.file),
-            (("tiers", "asked", "run_file"), tiers.on_tpu.vm, tiers.asked.run_file),
-        ]
+        files = {TpuTier.NIGHTLY: ("nightly", "file"), TpuTier.ASKED: ("asked", "run_file")}
+        for suite in tiers.on_tpu:
+            for tier in suite.tiers:
+                part, key = files[tier]
+                making.append((("tiers", part, key), suite.vm, getattr(getattr(tiers, part), key)))
     for path, pool, file in making:
         if judged.world.pool(pool) is not None and (pool, file) not in named:
             rule = f"the stack lets this workflow make VMs as {pool} alone"
@@ -252,6 +237,8 @@ RULES: tuple[Rule, ...] = (
     groups_have_images_of_one_builder,
     runs_have_what_they_name,
     runs_may_make_their_vms,
+    tier_rules.jobs_may_keep_their_results,
+    tier_rules.suites_of_tiers_are_told_apart,
     who_follows_follows_what_is_there,
     images_follow_tests_that_exist,
     gaps_are_of_packages_that_are_tested,

@@ -6,18 +6,23 @@ Owns which keys a section `tiers` has and what a single value may be. Does not o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from hashlib import sha256
+from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, StrictStr
 
-from infra.model.fields.common import Cron, Dollars, ResourceName
+from infra.model.fields.common import WRITTEN, Cron, Dollars, ResourceName
+from infra.model.fields.fleet import Accelerator
 from infra.model.images.spec import PathFilter, WorkflowName, matching
 from infra.model.refusals import refuse
 from workflows.spec.values import EnvValue, FileName, JobId, Minutes, Model, PythonVersion, VariableName, whole
 
+Each = TypeVar("Each")
 
-def _some(values: tuple[str, ...]) -> tuple[str, ...]:
+
+def _some(values: tuple[Each, ...]) -> tuple[Each, ...]:
     return values or refuse("the list is empty", "[one]")
 
 
@@ -44,14 +49,8 @@ PinnedImage = Annotated[
         "docker.io/library/python:3.12-slim-bookworm@sha256:...",
     ),
 ]
-BranchName = Annotated[
-    StrictStr,
-    matching(r"[a-z][a-z0-9-]{1,59}", "a branch's name: lower-case letters, digits and -", "such as test-history"),
-]
-Days = Annotated[int, whole(1, 3650, "a count of days")]
 ArchiveDays = Annotated[int, whole(1, 90, "a count of days for which GitHub keeps artifacts")]
-Percent = Annotated[int, whole(1, 500, "a whole number of percent")]
-Runs = Annotated[int, whole(2, 200, "a count of runs")]
+Shards = Annotated[int, whole(1, 16, "a count of shards")]
 TargetMinutes = Annotated[int, whole(1, 60, "a whole number of minutes")]
 Times = Annotated[int, whole(0, 1000, "a number of runs a month")]
 
@@ -64,11 +63,15 @@ class Check(Model):
 
 
 class CpuSuite(Model):
-    """Modules of unittest that need no accelerator. cover: the package whose coverage is measured."""
+    """Modules of unittest that need no accelerator. cover: the package whose coverage is measured.
 
-    job: JobId
+    shards: jobs among which its modules are dealt out.
+    """
+
+    job: SuiteName
     modules: Annotated[tuple[Module, ...], AfterValidator(_some)]
     cover: Module
+    shards: Shards = 1
 
 
 class EveryPullRequest(Model):
@@ -86,15 +89,28 @@ class EveryPullRequest(Model):
     timeout_minutes: Minutes
 
 
-class OnTpu(Model):
-    """What the second and the third tier run on a VM made for the run.
+class TpuTier(StrEnum):
+    """When a suite runs on TPUs."""
 
-    vm: the pool as which it is made. install: in the container of `image`, before the time of the tests begins.
+    NIGHTLY = "nightly"
+    ASKED = "asked"
+
+
+class OnTpu(Model):
+    """One suite of the second and the third tier, each of whose shards runs on a VM of its own.
+
+    vm: the pool as which it is made; accelerator: what it has, the pool's own where nothing is said. tiers: in which it
+    runs; reuse: in which a pass with the same files stands for a run, where the stack says which those are. Nights
+    find what changes around a tree. install: in the container of `image`, before the time of the tests begins.
     timeout_minutes: of the tests; job_minutes: of everything from making the VM to having deleted it.
     """
 
     suite: SuiteName
     vm: ResourceName
+    accelerator: Annotated[Accelerator | None, WRITTEN] = None
+    tiers: Annotated[tuple[TpuTier, ...], AfterValidator(_some)] = (TpuTier.NIGHTLY, TpuTier.ASKED)
+    reuse: tuple[TpuTier, ...] = (TpuTier.ASKED,)
+    shards: Shards = 1
     image: PinnedImage
     install: Lines
     modules: Annotated[tuple[Module, ...], AfterValidator(_some)]
@@ -124,18 +140,16 @@ class AskedTests(Model):
     times_a_month: Times
 
 
-class History(Model):
-    """Results of every commit. branch: where they are kept, days: how long; archive_days: of a run's artifact.
+class KeptResults(Model):
+    """What becomes of results. The stack's `tidepool:results` says where they are kept and how long.
 
-    slower_percent: than the median of the latest `runs` green ones, of which there must be `least`.
+    file: what keeps those of pull requests and of the main branch on CPU, once they have ended. archive_days: for which
+    GitHub keeps the files of a run.
     """
 
-    branch: BranchName
-    days: Days
+    file: FileName
+    name: WorkflowName
     archive_days: ArchiveDays
-    slower_percent: Percent
-    runs: Runs
-    least: Runs
 
 
 class Money(Model):
@@ -147,18 +161,29 @@ class Money(Model):
 
 class Tiers(Model):
     every_pull_request: EveryPullRequest
-    on_tpu: OnTpu
+    on_tpu: Annotated[tuple[OnTpu, ...], AfterValidator(_some)]
     nightly: Nightly
     asked: AskedTests
-    history: History
+    results: KeptResults
     money: Money
 
     def files(self) -> tuple[tuple[str, str, str], ...]:
         """Each file: the key of the part that names it, the file and its name."""
-        first, second, third = self.every_pull_request, self.nightly, self.asked
+        first, second, third, kept = self.every_pull_request, self.nightly, self.asked, self.results
         return (
             ("every_pull_request", first.file, first.name),
             ("nightly", second.file, second.name),
             ("asked", third.file, third.name),
             ("asked", third.run_file, third.run_name),
+            ("results", kept.file, kept.name),
         )
+
+    def of(self, tier: TpuTier) -> tuple[tuple[int, OnTpu], ...]:
+        """The suites of a tier on TPUs, each with its place."""
+        return tuple((place, each) for place, each in enumerate(self.on_tpu) if tier in each.tiers)
+
+
+def dealt(modules: Sequence[str], shards: int) -> tuple[tuple[str, ...], ...]:
+    """Modules by the shard that runs them: by the hash of their names, as many in each, in any order."""
+    ordered = sorted(modules, key=lambda name: sha256(name.encode()).hexdigest())
+    return tuple(tuple(sorted(ordered[place::shards])) for place in range(shards))

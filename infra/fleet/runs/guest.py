@@ -38,6 +38,9 @@ STORAGE = SIMULATED or "https://storage.googleapis.com"
 SECRETS = "https://secretmanager.googleapis.com"
 METADATA = "http://metadata.google.internal/computeMetadata/v1/"
 LOG, WORK, TREE = HOME / "log", HOME / "work", HOME / "work" / "source"
+DISKS = HOME / "disks"
+LONGEST_LABEL = 16
+"""Letters of the label of a file system of ext4: the disk's name, as far as it goes."""
 EVERY = 0.2 if SIMULATED else 3.0
 MOST_LOG, MOST_CHUNK, MOST_RESULTS = 64 << 20, 1 << 20, 256 << 20
 BRIDGE = (
@@ -157,6 +160,7 @@ class HostRun:
             must(["systemctl", "start", "docker"])
             must(BRIDGE)
         self.isolate()
+        self.mount()
         TREE.mkdir(parents=True)
         (WORK / "out").mkdir()
         for name, text in self.told["carried"].items():
@@ -178,6 +182,14 @@ class HostRun:
                 login = ["docker", "login", "-u", "oauth2accesstoken", "--password-stdin", f"https://{host}"]
                 must(login, stdin=token().encode())
             must(["docker", "pull", "--quiet", image])
+
+    def mount(self) -> None:
+        """Each disk of the pool below DISKS, to be read alone: the VM cannot write it, whoever is root."""
+        for name in self.told["disks"]:
+            (DISKS / name).mkdir(parents=True)
+            if not SIMULATED:
+                label = f"LABEL={name[:LONGEST_LABEL]}"
+                must(["mount", "--read-only", "--options=nodev,nosuid,noexec", label, str(DISKS / name)])
 
     def fetch_commit(self) -> None:
         """Of a repository, as the user that is to run it: git believes what a repository says."""
@@ -220,6 +232,7 @@ class HostRun:
                 "HOME": str(WORK),
                 "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
                 "TIDEPOOL_OUT": str(WORK / "out"),
+                **({"TIDEPOOL_DISKS": str(DISKS)} if self.told["disks"] else {}),
             }
             return run([*limit, *sandbox(), *words], cwd=TREE, env=inside | environment)
         if several := sorted(name for name, value in environment.items() if "\n" in value):
@@ -242,6 +255,8 @@ class HostRun:
             inside = [f"--volume={WORK}:/work", "--env=TIDEPOOL_OUT=/work/out"]
         if self.told["contained"] or self.has_tree:
             inside += ["--workdir=/work/source"]
+        inside += [f"--volume={DISKS / name}:/disks/{name}:ro" for name in self.told["disks"]]
+        inside += ["--env=TIDEPOOL_DISKS=/disks"] if self.told["disks"] else []
         return run([*limit, *common, *apart, *inside, self.told["image"], *words])
 
     @property

@@ -6,12 +6,13 @@ import re
 from ipaddress import IPv4Network
 from typing import Annotated
 
-from pydantic import PlainValidator, StrictStr
+from pydantic import AfterValidator, PlainValidator, StrictStr
 
 from infra.model import names
 from infra.model.capacity import FlexStart, OnDemand, Reserved, SliceCapacity, Spot
 from infra.model.fields.common import DAY, HOUR, Written, between, matching, one_of, passing
 from infra.model.fields.fleet import capacities_written
+from infra.model.plain_machines import sizes
 from infra.model.refusals import refuse
 
 RELEASE_CHANNELS = ("rapid", "regular", "stable", "extended")
@@ -63,6 +64,17 @@ def _range(value: object) -> IPv4Network:
     return network
 
 
+def _machine(text: str) -> str:
+    """A size that is not sold fails only when GKE makes the pool, minutes into an apply."""
+    alike, _, cpus = text.rpartition("-")
+    offered = sizes(text)
+    if offered is None or int(cpus) in offered:
+        return text
+    if not offered:
+        refuse(f"Compute Engine has no {alike} machines", "such as n2-standard-8")
+    return refuse(f"Compute Engine has no {alike} with {cpus} CPUs", f"one with {', '.join(map(str, offered))}")
+
+
 def _flag(value: object) -> bool:
     return value if isinstance(value, bool) else refuse("neither true nor false", "true or false")
 
@@ -86,7 +98,9 @@ GkeVersion = Annotated[
     matching(r"1\.[0-9]{1,3}(\.[0-9]{1,3}(-gke\.[0-9]{1,10})?)?", "a version of GKE, as text", 'such as "1.35"'),
 ]
 NodeMachine = Annotated[
-    StrictStr, matching(r"[a-z][a-z0-9]*-[a-z]+-[0-9]+", "a machine type of Compute Engine", "such as n2-standard-8")
+    StrictStr,
+    matching(r"[a-z][a-z0-9]*-[a-z]+-[0-9]+", "a machine type of Compute Engine", "such as n2-standard-8"),
+    AfterValidator(_machine),
 ]
 NodeCount = Annotated[int, between(0, _MAX_NODES, "a count of nodes", "a number such as 3")]
 SystemNodes = Annotated[int, between(1, 100, "nodes of the system pool in a zone", "a number such as 1")]

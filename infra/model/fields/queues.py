@@ -10,7 +10,7 @@ from pydantic import AfterValidator, StrictStr
 
 from infra.model import names
 from infra.model.facts import firestore_locations
-from infra.model.fields.common import between, matching, one_of, passing
+from infra.model.fields.common import between, matching, one_of, refusing
 from infra.model.refusals import refuse
 
 WITHIN_QUEUE = ("never", "lower-priority", "lower-or-newer-priority")
@@ -29,7 +29,7 @@ def _priorities(value: Mapping[str, int]) -> Mapping[str, int]:
 TeamName = Annotated[
     StrictStr,
     matching(names.RESOURCE_NAME, f"a team's name: {names.RESOURCE_NAME_RULE}", "such as pretraining"),
-    passing(
+    refusing(
         lambda text: not _OTHERS.fullmatch(text),
         "the team's namespace would be one of Kubernetes, GKE or a queue's controller",
         "another name",

@@ -11,7 +11,7 @@ from infra.model.facts import mirror_locations
 from infra.model.partial import has
 from infra.model.refusals import Subject
 from infra.model.rules.common import Rule, repeats, right
-from infra.model.schema import Registries, RunMakers, StackConfig, Trust
+from infra.model.schema import GitHub, Registries, ResultWriters, RunMakers, StackConfig, Trust
 from infra.model.yamlfile import YamlPath
 
 
@@ -153,11 +153,16 @@ def _github(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> 
     yield from repeats(config.github.environments, subject, path, "the environment is listed twice", any_case=True)
     if not config.github.environments:
         yield Problem(subject(path), "[]", "no environment may apply", "the environment of the apply workflow")
-    if not has(config.github, "run_makers"):
-        return
+    if has(config.github, "run_makers"):
+        yield from _run_makers(config.github, subject)
+    if has(config.github, "result_writers"):
+        yield from _result_writers(config.github, subject)
+
+
+def _run_makers(github: GitHub, subject: Subject) -> Iterator[Problem]:
     # Who is let in is told by the file alone: one that stood twice could act as either account.
     makers: dict[str, RunMakers] = {}
-    for index, each in right(config.github.run_makers):
+    for index, each in right(github.run_makers):
         at = ("github", "run_makers", index, "workflows")
         if has(each, "repository", "pool", "workflows"):
             for number, file in right(each.workflows):
@@ -169,10 +174,23 @@ def _github(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> 
             if same and same[0] is not each:
                 rule = "the repository is listed twice for one pool"
                 yield Problem(subject((*at[:-1], "pool")), shown(each.pool), rule, "remove one of the two")
-        if has(each, "workflows"):
-            yield from repeats(each.workflows, subject, at, "the workflow is listed twice")
-            if not each.workflows:
-                yield Problem(subject(at), "[]", "no workflow is named", "the files of workflows")
+        yield from _workflows(each, subject, at)
+
+
+def _result_writers(github: GitHub, subject: Subject) -> Iterator[Problem]:
+    path: YamlPath = ("github", "result_writers")
+    repositories = [getattr(each, "repository", None) for each in github.result_writers]
+    rule = "the repository is listed twice, and its workflows write results as one account"
+    yield from repeats(repositories, subject, path, rule, "repository", any_case=True)
+    for index, each in right(github.result_writers):
+        yield from _workflows(each, subject, (*path, index, "workflows"))
+
+
+def _workflows(entry: RunMakers | ResultWriters, subject: Subject, at: YamlPath) -> Iterator[Problem]:
+    if has(entry, "workflows"):
+        yield from repeats(entry.workflows, subject, at, "the workflow is listed twice")
+        if not entry.workflows:
+            yield Problem(subject(at), "[]", "no workflow is named", "the files of workflows")
 
 
 def _same_maker(one: RunMakers, other: RunMakers) -> bool:

@@ -65,6 +65,14 @@ class RunMakers(Section):
     workflows: tuple[WorkflowFile, ...]
 
 
+class ResultWriters(Section):
+    """Workflows of one repository, by file, that keep results of test runs, all as one account that does only that."""
+
+    repository: GitHubRepository
+    repository_id: Annotated[RepositoryId | None, WRITTEN] = None
+    workflows: tuple[WorkflowFile, ...]
+
+
 class Runs(Section):
     """TPU VMs that are made for one run each and deleted after it: as which pool, of which types, where, how many.
 
@@ -87,12 +95,14 @@ class GitHub(Section):
     environments: GitHub environments that let their jobs act as the deploying account, on the main branch alone.
     run_makers: workflows, of other repositories too, that make VMs; on their main branch alone, and each repository
         and pool as an account of its own.
+    result_writers: workflows that keep results of tests, on their main branch alone, each repository as one account.
     """
 
     repository: GitHubRepository
     repository_id: Annotated[RepositoryId | None, WRITTEN] = None
     environments: tuple[EnvironmentName, ...]
     run_makers: tuple[RunMakers, ...] = ()
+    result_writers: tuple[ResultWriters, ...] = ()
 
 
 class Bucket(Section):

@@ -2,7 +2,8 @@
 
 Owns how the locks are made: universal (every platform, Python 3.11 and later), every file by hash, no index URL, each
 held to the tool's versions. The tool's and the service's are whole; what checks is beside the tool's. What a laptop
-adds has nothing that the tool's has, and what draws charts nothing that either has.
+adds has nothing that the tool's has, what draws charts nothing that either has, what judges results nothing that the
+service's has.
 """
 
 from __future__ import annotations
@@ -19,15 +20,17 @@ COMPILE = (
     "--no-emit-index-url", "--no-emit-find-links", "--custom-compile-command", "./tidepool lock",
 )  # fmt: skip
 TOOL, BENCH, CHARTS = "requirements.lock", "requirements-bench.lock", "requirements-charts.lock"
+SERVICE, RESULTS = "requirements-service.lock", "requirements-results.lock"
 LOCKS = {
     TOOL: ("pyproject.toml", "--extra", "tool"),
-    "requirements-service.lock": ("pyproject.toml", "-c", TOOL),
+    SERVICE: ("pyproject.toml", "-c", TOOL),
     BENCH: ("--group", "bench", "-c", TOOL),
     CHARTS: ("--group", "charts", "-c", TOOL, "-c", BENCH),
+    RESULTS: ("--group", "results", "-c", TOOL, "-c", CHARTS),
     "requirements-dev.lock": ("--group", "dev", "-c", TOOL, "-c", BENCH, "-c", CHARTS),
 }
 """How each is asked for. The tool's is the first: the others are held to it."""
-ON_TOP_OF = {BENCH: (TOOL,), CHARTS: (TOOL, BENCH)}
+ON_TOP_OF = {BENCH: (TOOL,), CHARTS: (TOOL, BENCH), RESULTS: (SERVICE,)}
 """The locks that are installed before one, which leaves out what they have."""
 
 

@@ -16,7 +16,7 @@ from infra.fleet.runs.vm import guest_program
 TOLD: dict[str, Any] = {
     "prefix": "runs/work/p/vm/", "bucket": "b", "project": "p", "command": ["test", "all"], "env": {"A": "1"},
     "secrets": {}, "image": "eu-docker.pkg.dev/p/r/i@sha256:0", "contained": True, "repository": "", "commit": "",
-    "tree": "runs/work/p/vm/tree.tar.gz", "carried": {}, "install": "", "results": [],
+    "tree": "runs/work/p/vm/tree.tar.gz", "carried": {}, "install": "", "results": [], "disks": [],
     "limit": 60, "install_seconds": 60,
 }  # fmt: skip
 
@@ -26,7 +26,8 @@ class Machine:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
         self.ran: list[list[str]] = []
-        for name, path in (("HOME", folder), ("LOG", folder / "log"), ("WORK", folder / "work")):
+        named = {"HOME": folder, "LOG": folder / "log", "WORK": folder / "work", "DISKS": folder / "disks"}
+        for name, path in named.items():
             monkeypatch.setattr(guest, name, path)
         monkeypatch.setattr(guest, "TREE", folder / "work" / "source")
         monkeypatch.setattr(guest, "run", self._run)
@@ -83,6 +84,20 @@ def test_a_labs_own_command_has_the_hosts_network_and_its_image_as_it_is(machine
     words = machine.ran[-1]
     assert "--network=host" in words
     assert not any(word.startswith(("--user", "--workdir", "--volume")) for word in words)
+
+
+def test_a_disk_of_the_pool_is_mounted_to_be_read_and_nobody_writes_it(machine: Machine) -> None:
+    """As weights of models, which every run reads and no run may change for the next."""
+    run = guest.HostRun({**TOLD, "disks": ["weights-of-models-2026"]})
+    run.prepare()
+    run.command(["test"], 60)
+    (mounting,) = (words for words in machine.ran if words[0] == "mount")
+    place = f"{guest.DISKS}/weights-of-models-2026"
+    assert mounting == ["mount", "--read-only", "--options=nodev,nosuid,noexec", "LABEL=weights-of-model", place]
+    assert f"--volume={place}:/disks/weights-of-models-2026:ro" in machine.ran[-1]
+    assert "--env=TIDEPOOL_DISKS=/disks" in machine.ran[-1]
+    guest.HostRun(TOLD).command(["test"], 60)
+    assert not any("disks" in word for word in machine.ran[-1])
 
 
 @pytest.mark.parametrize("kind", [{"contained": True}, {"contained": False}, {"contained": False, "tree": ""}])

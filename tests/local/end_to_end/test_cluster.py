@@ -99,6 +99,22 @@ def test_each_number_changes_one_pool(tmp_path: Path, cloud: TestCloud) -> None:
     assert stack.changes(large, larger) == [("delete", "ct4p-hightpu-4t-2x2x4-b-spot-2")]
 
 
+def test_slices_that_found_no_room_are_asked_for_again_once_the_engine_has_looked(
+    tmp_path: Path, cloud: TestCloud
+) -> None:
+    stack = Stack(tmp_path, cloud, V4)
+    large, small = V4_SLICES
+    stack.changes(large, small)
+    more = large.replace("buffer: 1", "buffer: 3").replace("maximum: 2", "maximum: 3")
+    fault = cloud.control.fail("stockout", zone="us-central2-b", project="my-lab")
+    assert "GCE_STOCKOUT" in "\n".join(complaints(stack.engine(more, small).up(Options(refresh=True))))
+    assert "1 node pool is ERROR; `up --refresh` asks for its nodes again" in stack.nodes(more, small).troubles[0]
+    cloud.control.mend(fault["id"])
+    wanted = {("update", "ct4p-hightpu-4t-2x2x4-b-spot-1"), ("update", "ct4p-hightpu-4t-2x2x4-b-spot-2")}
+    assert set(stack.changes(more, small)) == wanted
+    assert stack.nodes(more, small).troubles == ()
+
+
 def test_engine_refuses_to_replace_a_cluster_before_any_of_its_pools_is_gone(tmp_path: Path, cloud: TestCloud) -> None:
     Stack(tmp_path, cloud, V4).changes(*V4_SLICES)
     moved = Stack(tmp_path, cloud, V4.replace("name: train", "name: another"))

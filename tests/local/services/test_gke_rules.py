@@ -259,6 +259,14 @@ def test_a_stockout_ends_the_operation_and_leaves_a_pool_that_says_why(own):
     assert "error" not in own.add(SLICE)
 
 
+def test_a_pool_without_nodes_is_made_in_a_stockout(own):
+    """Its slices come when pods ask; what is out of stock then is asked for then."""
+    own.cloud.control.fail("stockout", zone=ZONE, project=own.project, count=1)
+    assert "error" not in own.add({**SLICE, "initialNodeCount": 0})
+    assert own.pool("slice")["status"] == "RUNNING"
+    assert "error" in own.resize("slice", 2)
+
+
 def test_a_slice_that_finds_no_machines_keeps_the_size_it_has(own):
     own.add({**SLICE, "initialNodeCount": 0})
     own.cloud.control.fail("stockout", accelerator="v4-16", project=own.project, count=1)

@@ -37,10 +37,11 @@ OUTPUTS: Mapping[str, Mapping[str, str]] = {
     "levanter-incremental": {"digest": DIGEST},
     "head": {"same": "true"},
     "tested": {"commit": "f00dfeed" * 5},
-    "record": {"budget": "success"},
+    "results": {"budget": "success"},
+    "reuse": {"reused": ""},
 }
 """What needed jobs put out, by name."""
-INPUTS = {"sha": SHA, "pull_request": "12", "revision": SHA, "image": "all"}
+INPUTS = {"sha": SHA, "pull_request": "12", "run": "1", "revision": SHA, "image": "all"}
 
 
 @dataclass(frozen=True)

@@ -59,11 +59,11 @@ def hold_chips(cloud: Cloud, held: Resource, shape: PoolShape, nodes: int) -> Re
     return changed(cloud, held, holders=holders)
 
 
-def strike(call: ApiCall, name: str, shape: PoolShape) -> JsonObject | None:
-    """The error that a fault puts into an operation that gives a pool machines."""
+def strike(call: ApiCall, name: str, shape: PoolShape, nodes: int) -> JsonObject | None:
+    """The error that a fault puts into an operation that gives a pool so many machines; none are never lacking."""
     zone = shape.zones[0]
     target = gke_base.target_of(call, name, zone=zone, accelerator=shape.accelerator)
-    if rule := call.cloud.faults.strike("stockout", target, call.cloud.now):
+    if nodes and (rule := call.cloud.faults.strike("stockout", target, call.cloud.now)):
         project = name.split("/")[1]
         text = rule.message or (
             f"Google Compute Engine: [GCE_STOCKOUT] Instance creation failed: The zone 'projects/{project}/zones/"

@@ -159,7 +159,7 @@ def _make_pool(call: ApiCall, cluster: Resource, sent: JsonObject) -> None:
     cloud, name = call.cloud, f"{cluster.name}/nodePools/{POOLS.checked_id(sent.get('name', ''))}"
     body = completed(cluster, POOLS.kept(sent), name)
     nodes, error = checked_new(call, cluster, name, body)
-    error = error or strike(call, name, PoolShape(body))
+    error = error or strike(call, name, PoolShape(body), nodes)
     status = "ERROR" if error else "RUNNING"
     body |= {"status": status, **({"statusMessage": error["message"]} if error else {})}
     made = cloud.store.insert(POOL, name, {**body, HIDDEN: {"size": 0 if error else nodes}}, now=cloud.now)

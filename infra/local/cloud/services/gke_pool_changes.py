@@ -31,7 +31,7 @@ def set_size(call: ApiCall) -> JsonObject:
     check_idle(cloud, cluster.name)
     more = max(0, nodes - before)
     error = check_chips(cloud, held.name.split("/")[1], shape, more) if more else None
-    error = error or (strike(call, held.name, shape) if more else None)
+    error = error or (strike(call, held.name, shape, more) if more else None)
     failed = {"status": "RUNNING_WITH_ERROR", **told(error)} if error else {}
     if error is None:
         held = hold_chips(cloud, held, shape, nodes)

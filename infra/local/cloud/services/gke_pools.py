@@ -66,7 +66,7 @@ class _NodePools(OfGke):
         cloud, body = call.cloud, completed(cluster, self.kept(sent), name)
         nodes, error = checked_new(call, cluster, name, body)
         shape = PoolShape(body)
-        error = error or strike(call, name, shape)
+        error = error or strike(call, name, shape, nodes)
         made = cloud.store.insert(POOL, name, {**body, HIDDEN: {"size": 0}}, now=cloud.now)
         if error is None:
             hold_chips(cloud, made, shape, nodes)

@@ -1,0 +1,123 @@
+"""What GitHub says of a run of tests and of the files of a commit: for jobs that keep results, and check nothing out.
+
+Owns which of GitHub's answers is believed for what. A run's own files say nothing of the commit, the branch and the
+pull request that they are kept under: whoever opens a pull request writes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from pydantic import BaseModel
+
+from infra.github import sticky
+from infra.github.client import PostError, PostingPlace, failures_told
+
+
+class _Repository(BaseModel):
+    full_name: str
+
+
+class _Run(BaseModel):
+    id: int
+    run_attempt: int
+    path: str
+    event: str
+    head_sha: str
+    head_branch: str | None
+    head_repository: _Repository | None
+    run_started_at: datetime
+    html_url: str
+
+
+class _Tree(BaseModel):
+    sha: str
+
+
+class _Commit(BaseModel):
+    sha: str
+    tree: _Tree
+
+
+class _Entry(BaseModel):
+    path: str
+    sha: str
+    type: Literal["blob", "tree", "commit"]
+
+
+class _Files(BaseModel):
+    tree: list[_Entry]
+    truncated: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOfTests:
+    """One run of a workflow. run: its number and attempt. pull: None of a branch of the repository itself.
+
+    event: what started it. merged: whether it tested the merge of a pull request, whose commit is not `commit`.
+    """
+
+    run: str
+    event: str
+    commit: str
+    branch: str
+    pull: int | None
+    at: datetime
+    link: str
+
+    @property
+    def merged(self) -> bool:
+        return self.event == "pull_request"
+
+
+def run_facts(place: PostingPlace, number: str, workflow: str = "") -> RunOfTests | None:
+    """What GitHub says of a run; None where it is of a pull request that has moved on or is closed.
+
+    workflow: the file that it must be of. PostError for a run of another one.
+    """
+    with failures_told(f"asking for run {number}"):
+        run = _Run.model_validate(place.ask("GET", f"actions/runs/{int(number)}").body)
+    path = run.path.partition("@")[0]
+    if workflow and path != workflow:
+        raise PostError(f"run {number} is of {path}, and results are kept of {workflow} alone")
+    pull = None
+    if run.event == "pull_request":
+        pull = next(iter(sticky.of_head(place, run.head_sha)), None)
+        if pull is None:
+            return None
+    elif run.head_repository is None or run.head_repository.full_name.lower() != place.repository.lower():
+        raise PostError(f"run {number} is of another repository and of no pull request; its results are not kept")
+    return RunOfTests(
+        run=f"{run.id}-{run.run_attempt}",
+        event=run.event,
+        commit=run.head_sha,
+        branch=run.head_branch or "",
+        pull=pull,
+        at=run.run_started_at,
+        link=run.html_url,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class GitHubCommits:
+    """Commits as GitHub has them."""
+
+    place: PostingPlace
+
+    def commit(self, name: str) -> str:
+        return name
+
+    def tree(self, commit: str) -> str:
+        with failures_told(f"asking for commit {commit}"):
+            return _Commit.model_validate(self.place.ask("GET", f"git/commits/{commit}").body).tree.sha
+
+    def files(self, commit: str) -> Iterator[tuple[str, str]]:
+        """PostError for a tree that GitHub does not list whole: its digest would stand for other trees too."""
+        with failures_told(f"listing the files of {commit}"):
+            found = _Files.model_validate(self.place.ask("GET", f"git/trees/{commit}?recursive=1").body)
+        if found.truncated:
+            raise PostError(f"GitHub does not list all files of {commit}, so results of its suites cannot be reused")
+        yield from ((each.path, each.sha) for each in found.tree if each.type != "tree")

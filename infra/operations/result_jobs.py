@@ -1,0 +1,204 @@
+"""What jobs of generated workflows do with results: ask whether a suite must run, keep what ran, tell GitHub.
+
+`python -P -m infra.operations.result_jobs reuse|keep|tell`, as the actions `results-reuse`, `results-keep` and
+`results-tell` call it, told by the environment. The one that keeps has an identity at Google and no right to write at
+GitHub, the one that tells has it the other way round; what goes from one to the other is a folder. None of them checks
+anything out or runs anything of what was tested.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from infra.fleet.google import clients
+from infra.fleet.records import Records
+from infra.github import suites
+from infra.github.client import PostingPlace, connect
+from infra.github.suites import SuiteText
+from infra.github.tested import GitHubCommits, RunOfTests, run_facts
+from infra.model.errors import ConfigError, OutsideError
+from infra.model.result_request import KeptSuite, ResultRequest, read_result_request
+from infra.model.visible import visible
+from infra.operations import results
+from infra.operations.errors import Failure
+from infra.operations.result_place import ResultBucket, ResultsPlace
+from infra.operations.results import RunFacts, RunFiles
+from infra.results.board import run_cost
+from infra.results.flaky import Quarantined
+from infra.results.intake import MOST_BYTES, run_named, vm_seconds
+from infra.results.store import ResultStore
+
+MONTH: Final = timedelta(days=30)
+_TEXT: Final = TypeAdapter(SuiteText)
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Job:
+    """What a job works with. run: None where nothing is to be kept of it."""
+
+    request: ResultRequest
+    told: Mapping[str, str]
+    say: Say
+    run: RunOfTests | None
+    place: ResultsPlace
+
+    def facts(self, suite: KeptSuite, run: RunOfTests, **more: Any) -> RunFacts:
+        known = {"branch": run.branch, "pull": run.pull, "link": run.link, **more}
+        return RunFacts(
+            suite=suite.name, run=run.run, hardware=suite.hardware, commit=run.commit, at=run.at, more=known
+        )
+
+    def files(self, suite: KeptSuite) -> tuple[Path, ...]:
+        """Of its shards, those that are there as plain files."""
+        found = (Path(self.told["RESULTS"]) / name for name in suite.files)
+        return tuple(path for path in found if path.is_file() and not path.is_symlink())
+
+
+def main(what: str, told: Mapping[str, str], say: Say) -> int:
+    """0 where all was done, 1 where it was not; told: the environment."""
+    try:
+        return {"reuse": reuse, "keep": keep, "tell": tell}[what](told, say)
+    except (ConfigError, OutsideError, Failure) as error:
+        say(f"::error::{' '.join(visible(str(error)).split())}")
+        return 1
+
+
+def reuse(told: Mapping[str, str], say: Say) -> int:
+    """Put out as `reused` which suites an earlier pass stands for, `|name|name|`, and keep it for this commit.
+
+    What cannot be asked is said, and the suite runs: a store that does not answer stops no test.
+    """
+    found: list[str] = []
+    try:
+        with _job(told, say) as job:
+            for suite in job.request.suites if job.run else ():
+                if suite.inputs and job.run and (kept := results.reuse(job.place, job.facts(suite, job.run))):
+                    say(f"{suite.name}: nothing to run; its inputs are those of run {kept.reused}, which passed")
+                    found.append(suite.name)
+    except (OutsideError, Failure) as error:
+        say(f"::warning::every suite runs: {' '.join(visible(str(error)).split())}")
+    _put_out(told, "reused", f"|{'|'.join(found)}|" if found else "")
+    return 0
+
+
+def keep(told: Mapping[str, str], say: Say) -> int:
+    """Keep what the suites left in RESULTS, and write to REPORT what GitHub shall show of it.
+
+    A suite whose result cannot be kept is said, and keeps no other one from it.
+    Puts out `budget`: failure where the VMs of 30 days cost more than they may, else success.
+    """
+    report, said, lost = Path(told["REPORT"]), list[str](), False
+    report.mkdir(parents=True, exist_ok=True)
+    with _job(told, say) as job:
+        if job.run is None:
+            say("the pull request is closed or has moved on: nothing is kept")
+        for suite in job.request.suites if job.run else ():
+            try:
+                text = _kept(job, suite, report)
+            except (OutsideError, Failure) as error:
+                say(f"::error::{suite.name}: {' '.join(visible(str(error)).split())}")
+                text, lost = None, True
+            if text is not None:
+                (report / f"{suite.name}.json").write_bytes(_TEXT.dump_json(text, indent=2))
+                said.append(suites.fitting(text))
+        _put_out(told, "budget", _budget(job))
+    (report / "report.md").write_text("\n\n".join(said), encoding="utf-8")
+    return int(lost)
+
+
+def _kept(job: _Job, suite: KeptSuite, report: Path) -> SuiteText | None:
+    """What is told of one suite; None where it left no result and none stands for it."""
+    run, files = job.run, job.files(suite)
+    if run is None:
+        return None
+    if files:
+        facts = job.facts(suite, run, **_of_files(suite, run, files))
+        kept = results.publish(job.place, facts, RunFiles(timing=files, shards=len(suite.files)))
+        job.say(f"{suite.name}: {kept.ended}, {len(kept.tests)} tests; kept as {kept.object_name}")
+    elif not any(each.run == run.run for each in job.place.store.runs(suite.name)):
+        job.say(f"{suite.name}: no result")
+        return None
+    found = results.report(job.place, suite.name, run.run, main=job.request.main)
+    summary = Path(job.told["GITHUB_STEP_SUMMARY"]) if job.told.get("GITHUB_STEP_SUMMARY") else None
+    on_main = run.pull is None and run.branch == job.request.main
+    results.write_outputs(found, summary, report if on_main else None)
+    return results.text_of(found, main=job.request.main, labels=suite.labels)
+
+
+def _of_files(suite: KeptSuite, run: RunOfTests, files: tuple[Path, ...]) -> dict[str, Any]:
+    """The time of the VM, and whether a cache gave the result back: what a result says beside its tests."""
+    content = [results.beginning(path) for path in files]
+    if suite.vm is not None:
+        vm = {**suite.vm.model_dump(), "seconds": sum(map(vm_seconds, content))}
+        return {"zone": suite.vm.zone, "vm": vm}
+    others = {run_named(each) for each in content} - {run.run, ""}
+    return {"reused": visible(others.pop())[:100]} if len(others) == 1 else {}
+
+
+def _budget(job: _Job) -> str:
+    """Of every suite that is kept, whoever's: they share one budget."""
+    if job.request.usd_per_month is None:
+        return "success"
+    since = datetime.now(UTC) - MONTH
+    runs = (run for suite in job.place.store.suites() for run in job.place.store.runs(suite) if run.at > since)
+    spent = sum((Decimal(str(run_cost(run) or 0)) for run in runs), Decimal())
+    job.say(f"VMs of tests cost ${spent:.2f} in {MONTH.days} days, of ${job.request.usd_per_month}")
+    return "failure" if spent > job.request.usd_per_month else "success"
+
+
+def tell(told: Mapping[str, str], say: Say) -> int:
+    """Let GitHub show what `keep` wrote to REPORT: an issue of each suite of the main branch, or comment and status."""
+    github = _github(told)
+    for path in sorted(Path(told["REPORT"]).glob("*.json")):
+        try:
+            text = _TEXT.validate_json(path.read_bytes()[:MOST_BYTES])
+        except ValidationError:
+            raise Failure(f"{path.name} is not what the job that keeps results writes") from None
+        done = suites.post(github, text).to_json()
+        say(f"{text.suite}: {', '.join(f'{name} {what}' for name, what in done.items() if what)}")
+    return 0
+
+
+@contextmanager
+def _job(told: Mapping[str, str], say: Say) -> Generator[_Job]:
+    """COMMIT and PULL say what was tested where the run itself stands at another commit, as one that was asked for."""
+    request, github = read_result_request(told["REQUEST"]), _github(told)
+    run = run_facts(github, told["TESTED_RUN"], request.workflow)
+    if run is not None and (commit := told.get("COMMIT")):
+        pull = int(told["PULL"]) if told.get("PULL") else None
+        run = replace(run, commit=commit, pull=pull, branch=run.branch if pull is None else "")
+    # What was tested is the merge of a pull request: files of its own commit are not all of the inputs.
+    merged = run is not None and run.merged
+    with clients(request.project, told.get("GOOGLE_ENDPOINT") or None) as google:
+        place = ResultsPlace(
+            store=ResultStore(ResultBucket(Records(google=google, bucket=request.bucket))),
+            inputs={} if merged else {each.name: each.inputs for each in request.suites if each.inputs},
+            quarantine=tuple(Quarantined(**dict(each)) for each in request.quarantine),
+            commits=GitHubCommits(github),
+        )
+        yield _Job(request=request, told=told, say=say, run=run, place=place)
+
+
+def _github(told: Mapping[str, str]) -> PostingPlace:
+    return connect(api=told["GITHUB_API_URL"], repository=told["GITHUB_REPOSITORY"], token=told["GITHUB_TOKEN"])
+
+
+def _put_out(told: Mapping[str, str], name: str, value: str) -> None:
+    if output := told.get("GITHUB_OUTPUT"):
+        with Path(output).open("a", encoding="utf-8") as file:
+            file.write(f"{name}={value}\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], os.environ, lambda line: print(line, flush=True)))  # noqa: T201 - a job's log

@@ -1,0 +1,105 @@
+"""Where results of test runs are kept, what is known of their suites, and who says which files a commit has."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from infra.fleet.records import Records, UnreadableRecordError
+from infra.operations.errors import Failure
+from infra.results.flaky import Quarantined
+from infra.results.store import INDEX, ResultStore
+from infra.results.suite_run import ResultsError, document
+
+BUCKET: Final = "gs://"
+
+
+@dataclass(frozen=True, slots=True)
+class ResultBucket:
+    """Objects of a bucket of Cloud Storage."""
+
+    records: Records
+
+    @property
+    def said(self) -> str:
+        return f"{BUCKET}{self.records.bucket}"
+
+    def read(self, name: str) -> bytes | None:
+        with _readable(name):
+            found = self.records.read(name)
+        return None if found is None else found.content
+
+    def update(self, name: str, decide: Callable[[bytes | None], bytes]) -> None:
+        with _readable(name):
+            self.records.update(name, lambda body: json.loads(decide(None if body is None else document(body))))
+
+    def replace(self, name: str, content: bytes) -> None:
+        standing = self.records.generation(name)
+        if self.records.replace(name, json.loads(content), generation=standing) is None:
+            raise ResultsError(f"{name} of {self.said} was written by another at the same moment; run it again")
+
+    def names(self, prefix: str) -> Iterator[str]:
+        return self.records.below(prefix)
+
+
+@contextmanager
+def _readable(name: str) -> Generator[None]:
+    """Say what to do about an object that is no JSON."""
+    try:
+        yield
+    except UnreadableRecordError as error:
+        again = "" if name == INDEX else "delete it, and "
+        raise ResultsError(f"{error}; {again}make the index anew with `./tidepool results rebuild`") from None
+
+
+class Commits(Protocol):
+    """Who knows commits of the repository that is tested."""
+
+    def commit(self, name: str) -> str:
+        """The whole name of a commit; of what is tested here, where nothing is said."""
+        ...
+
+    def tree(self, commit: str) -> str:
+        """The name of its tree."""
+        ...
+
+    def files(self, commit: str) -> Iterator[tuple[str, str]]:
+        """Path and git's object id of each file."""
+        ...
+
+
+class LocalCommits:
+    """Commits of the working directory: results are of whatever repository a command stands in."""
+
+    def commit(self, name: str) -> str:
+        return name or _git("rev-parse", "HEAD").strip()
+
+    def tree(self, commit: str) -> str:
+        return _git("rev-parse", f"{commit}^{{tree}}").strip()
+
+    def files(self, commit: str) -> Iterator[tuple[str, str]]:
+        for line in _git("ls-tree", "-r", "-z", "--full-tree", commit).split("\0"):
+            facts, _, path = line.partition("\t")
+            if path:
+                yield path, facts.split()[2]
+
+
+def _git(*words_: str) -> str:
+    done = subprocess.run(["git", *words_], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise Failure(f"`git {words_[0]}` failed: {done.stderr.strip()[:200]}; run it in the checkout that was tested")
+    return done.stdout
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResultsPlace:
+    """Results of one lab. inputs: of each suite that declares the files that decide how it ends."""
+
+    store: ResultStore
+    inputs: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    quarantine: Sequence[Quarantined] = ()
+    commits: Commits = field(default_factory=LocalCommits)
