@@ -1,8 +1,10 @@
-"""`./tidepool status`, `why` and `manifest show`: how fleets stand, and why. They change nothing."""
+"""`./tidepool status`, `why`, `logs`, `ssh` and `manifest show`: how fleets stand, and why. They change nothing."""
 
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -15,10 +17,11 @@ from infra.cli.echo import echo, machines
 from infra.cli.render.console import is_live
 from infra.cli.render.watch import screen
 from infra.operations import session as sessions
-from infra.operations.fleet import looks, status_words, watch_words
+from infra.operations.fleet import looks, status_words, vm_logs, watch_words, way_in
 from infra.operations.fleet import status as fleet_status
 from infra.operations.stacks import stack_file as stack_files
 from infra.operations.why import answer, why_words
+from infra.preview.toned import Tone
 
 if TYPE_CHECKING:
     from infra.operations.fleet.status import FleetStatus
@@ -42,8 +45,7 @@ def status_command(call: Invocation, *, watch: bool, every: float) -> None:
     It looks for itself, at every zone and at GitHub, and changes nothing. What does not answer is said to be unknown.
     On Google Cloud, GitHub is asked with the token in GITHUB_TOKEN.
 
-    With --watch a terminal has one screen, its size and no more: counts, then what is worst, drawn again when it is
-    resized, until Ctrl-C. What is no terminal gets all of it each time.
+    With --watch a terminal has one screen: counts, then what is worst. What is no terminal gets all of it each time.
 
     Exit code 0 whatever it finds; --json says `healthy`.
     """
@@ -89,6 +91,39 @@ def why_command(call: Invocation, *, name: str) -> None:
     call.end(told.to_json())
     where = sessions.cloud_without_engine(call.cloud).cloud.said
     call.say(*() if call.as_json else why_words.why_shown(told, where))
+
+
+@click.command()
+@click.argument("vm", metavar="VM", type=options.Name("vm"))
+@click.option("--tail", type=click.IntRange(1), default=100, show_default=True, help="How many lines, the last ones.")
+@options.each(options.stack_option, options.cloud_option, options.json_option)
+@called_aside
+def logs_command(call: Invocation, *, vm: str, tail: int) -> int:
+    """Print the last lines of VM, or of a runner's VM: what its supervisor left in the fleet bucket, and what Google
+    keeps of its machine in Cloud Logging. The Cloud TPU API gives no serial console. Secrets are masked.
+    """
+    log = vm_logs.vm_log(vm, tail=tail, stack=call.within, cloud=call.cloud, teller=call.teller)
+    call.say(*log.notes, tone=Tone.WARNING)
+    return call.end(log.to_json(), *vm_logs.log_lines(log))
+
+
+@click.command()
+@click.argument("vm", metavar="VM", type=options.Name("vm"))
+@click.option("--worker", type=click.IntRange(0), default=0, show_default=True, help="Which host of a slice.")
+@click.option("--print", "shows", is_flag=True, help="Print the command of gcloud, and run nothing.")
+@options.each(options.stack_option, options.cloud_option, options.json_option)
+@called_aside
+def ssh_command(call: Invocation, *, vm: str, worker: int, shows: bool) -> int:
+    """Open a shell on VM through Google's tunnel, by `gcloud compute tpus tpu-vm ssh`.
+
+    No VM of the fleet has a way in: a person allows it first. Firewall and your roles are looked at, and what lacks is
+    said with the command that allows it. Exit code 1 where something lacks, or gcloud is not installed.
+    """
+    way = way_in.way_in(vm, worker=worker, stack=call.within, cloud=call.cloud, teller=call.teller)
+    call.say(*way.notes, *(f"{each.what}; allow it with:\n  {each.allow}" for each in way.lacks), tone=Tone.WARNING)
+    if not (shows or call.as_json or way.lacks) and shutil.which("gcloud"):
+        os.execvp(way.command[0], way.command)  # noqa: S606 - words, and no shell
+    return call.end(way.to_json(), way.line, failed=not shows)
 
 
 @click.group()
