@@ -30,5 +30,5 @@ def test_texts_that_people_see_are_listed_and_nothing_else() -> None:
     assert "{what}. Go on?" in shown
     assert "it could not be made" in shown
     helps = [each.text for each in shown_texts(ROOT, ("infra/cli/status.py",))]
-    assert any(text.startswith("Show the timeline of the VM, ") for text in helps), "the help of a command"
+    assert any(text.startswith("Say why what has this NAME ") for text in helps), "the help of a command"
     assert not any(text.startswith("`./tidepool status`, `why`") for text in helps), "a module's docstring is none"

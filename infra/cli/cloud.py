@@ -87,7 +87,7 @@ def maintain(*, vm: str, seconds: float | None) -> Answer:
 
 
 @command.command()
-@click.argument("kind", required=False, type=options.NearChoice(lambda: control.FAULTS))
+@click.argument("kind", metavar="[KIND]", required=False, type=options.NearChoice(lambda: control.FAULTS))
 @click.option("--zone", help="Zones, with * as a wildcard.")
 @click.option("--accelerator", help="Accelerator types, with *.")
 @click.option("--name", help="Names of VMs or other resources, with *.")

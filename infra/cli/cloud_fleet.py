@@ -8,8 +8,6 @@ from infra.cli.answers import Answer, answered
 from infra.cli.options import Duration, Name, NearChoice
 from infra.operations.local import control
 
-_CONCLUSION = NearChoice(lambda: control.CONCLUSIONS)
-
 
 @click.group(short_help="List TPU VMs; add and remove some behind everybody's back.")
 def node() -> None:
@@ -117,7 +115,9 @@ def list_jobs(*, ended_too: bool) -> Answer:
 
 @job.command(name="end")
 @click.argument("number", type=int)
-@click.option("--conclusion", type=_CONCLUSION, default="success", show_default=True)
+@click.option(
+    "--conclusion", metavar="HOW", type=NearChoice(lambda: control.CONCLUSIONS), default="success", show_default=True
+)
 @answered
 def end_job(*, number: int, conclusion: str) -> Answer:
     """A running job ends now; its VM cleans up and registers again."""

@@ -6,7 +6,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -31,6 +30,7 @@ _QUESTIONS: Final = {
     "zone": "Zone of them",
     "count": "How many",
     "package": "Python package that is tested",
+    "checkout": "Folder with a clone of the repository whose jobs run",
 }
 """Of the options without a default, in the order in which they are asked. The others are asked with theirs."""
 
@@ -49,7 +49,7 @@ _QUESTIONS: Final = {
 @click.option("--fork-zone", metavar="ZONE", help="Zone of that one.")
 @click.option("--package", help=_QUESTIONS["package"])
 @click.option("--tests", default="tests", show_default=True, help="Folder of its tests.")
-@click.option("--checkout", type=options.A_FOLDER_THERE, help="A working copy of --models; adds builds and workflows.")
+@click.option("--checkout", type=options.A_FOLDER_THERE, help=_QUESTIONS["checkout"])
 @options.each(options.yes_option, options.json_option)
 @called
 def init_command(call: Invocation, **given: Any) -> int:
@@ -75,14 +75,11 @@ def _asked(given: Mapping[str, Any]) -> dict[str, Any]:
     missing = [name for name in _QUESTIONS if given[name] is None]
     if missing and not sys.stdin.isatty():
         raise Refusal(f"init needs {', '.join(f'--{name}' for name in missing)}, and there is no terminal to ask on")
-    types = {"count": click.IntRange(1)}
+    types = {"count": click.IntRange(1), "checkout": options.A_FOLDER_THERE}
     answers: dict[str, Any] = {name: click.prompt(_QUESTIONS[name], type=types.get(name), err=True) for name in missing}
     if missing and given["fork_accelerator"] is None and click.confirm("A VM for pull requests from forks?", err=True):
         answers["fork_accelerator"] = click.prompt("Its accelerator", default="v6e-1", err=True)
         answers["fork_zone"] = click.prompt("Its zone", default="us-east5-b", err=True)
-    if missing and given["checkout"] is None:
-        there = click.prompt("Folder with a clone of it, for builds and workflows (none: later)", default="", err=True)
-        answers["checkout"] = Path(there).expanduser() if there else None
     return {**given, **answers}
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial, wraps
 from typing import Any
@@ -13,14 +12,11 @@ import click
 from infra.cli import options
 from infra.cli.call import Invocation, called
 from infra.cli.echo import echo, host_log, machines
-from infra.jobs.client import JobState
-from infra.jobs.current import BACKENDS
-from infra.jobs.outcomes import Outcome
-from infra.jobs.request import FAILURES, PREEMPTIONS, SIGNALS, Command, ImportedCall, JobRequest, Resources, Retries
+from infra.jobs import client, outcomes, request
+from infra.jobs.choices import BACKENDS, FAILURES, PREEMPTIONS, SIGNALS, STEPS
+from infra.operations import jobs as operation
+from infra.operations import jobs_words, smoke
 from infra.operations.errors import Refusal
-from infra.operations.jobs import JobBackend, open_jobs, rendered, state_json
-from infra.operations.jobs_words import job_shown, jobs_lines
-from infra.operations.smoke import STEPS, SmokeOrder, smoke, step_shown
 from infra.operations.workspace import workspace
 
 _name = click.argument("name", metavar="NAME")
@@ -36,8 +32,10 @@ class JobPlace:
     context: str
 
     @cached_property
-    def jobs(self) -> JobBackend:
-        return open_jobs(self.backend, namespace=self.namespace, context=self.context, teller=self.call.teller)
+    def jobs(self) -> operation.JobBackend:
+        return operation.open_jobs(
+            self.backend, namespace=self.namespace, context=self.context, teller=self.call.teller
+        )
 
 
 def _placed(command: Callable[..., int | None]) -> Callable[..., None]:
@@ -148,11 +146,13 @@ def submit(
         raise Refusal("what runs is missing or given twice; write a program after --, or a function by --call")
     sizes = {size: plain.pop(size) for size in ("cpu", "memory", "disk")}
     wanted = partial(
-        JobRequest,
+        request.JobRequest,
         name=name,
-        entry_point=Command(argv) if imported is None else ImportedCall(imported, _arguments(arguments)),
-        resources=Resources.with_tpu(tpu, slices, **sizes) if tpu else Resources(**sizes),
-        retries=Retries(preemptions=preemptions, failures=failures),
+        entry_point=request.ImportedCall(imported, operation.call_arguments(arguments))
+        if imported
+        else request.Command(argv),
+        resources=request.Resources.with_tpu(tpu, slices, **sizes) if tpu else request.Resources(**sizes),
+        retries=request.Retries(preemptions=preemptions, failures=failures),
         time_limit=None if time_limit is None else int(time_limit),
         grace=int(grace),
         **plain,
@@ -160,7 +160,7 @@ def submit(
     if on_vm:
         return _on_vm(call, wanted(), dry_run=dry_run)
     if dry_run:
-        machines(rendered(wanted(namespace=place.namespace or "default")))
+        machines(operation.rendered(wanted(namespace=place.namespace or "default")))
         return None
     opened = place.jobs
     job = opened.submit(wanted(namespace=opened.namespace))
@@ -176,14 +176,14 @@ def submit(
     return None
 
 
-def _on_vm(call: Invocation, request: JobRequest, *, dry_run: bool) -> int:
+def _on_vm(call: Invocation, request: request.JobRequest, *, dry_run: bool) -> int:
     from infra.operations import jobs_on_vms  # loads Google's clients, which no other job needs
 
     if dry_run:
         machines(jobs_on_vms.rendered(request))
         return 0
     state = jobs_on_vms.run_job(request, teller=call.teller, log=host_log(call.as_json), agree=call.ask_before_google)
-    return _tell(call, state, failed=state.outcome is not Outcome.SUCCESS)
+    return _tell(call, state, failed=state.outcome is not outcomes.Outcome.SUCCESS)
 
 
 @jobs_command.command(name="list")
@@ -191,7 +191,7 @@ def _on_vm(call: Invocation, request: JobRequest, *, dry_run: bool) -> int:
 def list_command(call: Invocation, place: JobPlace) -> None:
     """List jobs, the newest first, with state and place in the queue."""
     states = place.jobs.states()
-    call.end({"jobs": [state_json(each) for each in states]}, *jobs_lines(states))
+    call.end({"jobs": [operation.state_json(each) for each in states]}, *jobs_words.jobs_lines(states))
 
 
 @jobs_command.command()
@@ -241,25 +241,13 @@ def smoke_command(call: Invocation, place: JobPlace, **order: str) -> int:
     TPU, a v4-8 (tpu). Stops at the first step that fails, and says why.
     """
     done = []
-    for step in smoke(SmokeOrder(**order), workspace().home / "jobs", lambda: place.jobs):
+    for step in smoke.smoke(smoke.SmokeOrder(**order), workspace().home / "jobs", lambda: place.jobs):
         done.append(step)
-        call.say(step_shown(step))
+        call.say(smoke.step_shown(step))
     return call.end({"steps": [each.to_json() for each in done]}, failed=not done[-1].passed)
 
 
-def _arguments(text: str) -> Mapping[str, Any]:
-    try:
-        found = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise Refusal(f"--arguments is not JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise Refusal(
-            "--arguments is not a JSON object; write the function's arguments by name, such as '{\"steps\": 10}'"
-        )
-    return found
-
-
-def _tell(call: Invocation, state: JobState, more: str = "", *, failed: bool = False) -> int:
+def _tell(call: Invocation, state: client.JobState, more: str = "", *, failed: bool = False) -> int:
     if not call.as_json:
-        call.say(*job_shown(state, more))
-    return call.end(state_json(state), failed=failed)
+        call.say(*jobs_words.job_shown(state, more))
+    return call.end(operation.state_json(state), failed=failed)

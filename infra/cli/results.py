@@ -16,18 +16,18 @@ from infra.cli.posting import repository_option
 from infra.github import suites
 from infra.operations import results as operation
 from infra.operations.errors import Refusal
-from infra.operations.results import STORE, ResultsPlace, RunFacts, RunFiles
-from infra.operations.stacks.comment import posting_place
+from infra.operations.stacks import comment
+from infra.operations.workspace import RESULTS
 from infra.preview.toned import columns
-from infra.results.lines import lines
+from infra.results import lines as result_lines
 
 _FILES = click.Path(exists=True, dir_okay=False, path_type=Path)
 _suite = click.argument("suite", metavar="SUITE")
 _main = click.option("--main", default="main", show_default=True, help="The branch that runs are compared with.")
 _store = options.each(
     click.option(
-        "--store", default="", envvar=STORE, metavar="PLACE",
-        help=f"gs://BUCKET or a folder; {STORE} is heard. Without it what tidepool:results says, else a folder here.",
+        "--store", default="", envvar=RESULTS, metavar="PLACE",
+        help=f"gs://BUCKET or a folder; {RESULTS} is heard. Without it what tidepool:results says, else a folder here.",
     ),
     options.cloud_option,
     options.json_option,
@@ -50,15 +50,17 @@ def command() -> None:
     """Keep what test runs left behind, report on them, and show them as a page."""
 
 
-def _place(call: Invocation, store: str) -> ResultsPlace:
+def _place(call: Invocation, store: str) -> operation.ResultsPlace:
     """Open until the command ends."""
     return click.get_current_context().with_resource(operation.open_results(store, call.cloud, call.teller))
 
 
-def _told(suite: str, run: str, hardware: str, commit: str, at: datetime | None, more: Mapping[str, Any]) -> RunFacts:
+def _told(
+    suite: str, run: str, hardware: str, commit: str, at: datetime | None, more: Mapping[str, Any]
+) -> operation.RunFacts:
     began = {} if at is None else {"at": at}
     given = {name: value for name, value in more.items() if value not in (None, "")}
-    return RunFacts(suite=suite, run=run, hardware=hardware, commit=commit, more=given, **began)
+    return operation.RunFacts(suite=suite, run=run, hardware=hardware, commit=commit, more=given, **began)
 
 
 @command.command()
@@ -83,7 +85,7 @@ def publish(
     Files are read without trust. Exit code 0 also where tests failed: `report` says so.
     """
     more |= {"vm": operation.vm_time(vm)} if vm else {}
-    files = RunFiles(junit=junit, coverage=coverage, timing=timing)
+    files = operation.RunFiles(junit=junit, coverage=coverage, timing=timing)
     place = _place(call, store)
     kept = operation.publish(place, _told(suite, run, hardware, commit, at, more), files)
     said = f"{kept.suite}: {kept.ended}, {len(kept.tests)} tests; kept in {place.store.objects.said}"
@@ -128,11 +130,11 @@ def report(
     """
     told = operation.report(_place(call, store), suite, run, main=main)
     operation.write_outputs(told, summary, badges)
-    body, said = told.to_json(), lines(told)
+    body, said = told.to_json(), result_lines.lines(told)
     if post:
         if not repository:
             raise Refusal("--post needs --repository OWNER/NAME, or GITHUB_REPOSITORY")
-        done = suites.post(posting_place(repository, api), operation.text_of(told, main=main))
+        done = suites.post(comment.posting_place(repository, api), operation.text_of(told, main=main))
         body["posted"] = done.to_json()
         said += [f"  posted: {name} {what}" for name, what in done.to_json().items() if what]
     return call.end(body, *said, failed=told.failed)

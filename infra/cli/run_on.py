@@ -11,7 +11,8 @@ import click
 from infra.cli import options
 from infra.cli.call import Invocation, called
 from infra.cli.echo import host_log
-from infra.operations.run_on import LIMIT, RunOrder, run_on
+from infra.operations import run_on as runs
+from infra.operations.ports import RUN_SECONDS
 from infra.preview.toned import Tone
 
 
@@ -44,7 +45,7 @@ def _listed(_: click.Context, __: click.Parameter, value: str) -> tuple[str, ...
 @click.option(
     "--into", type=click.Path(path_type=Path), default=Path("run-results"), show_default=True, help="Where to."
 )
-@click.option("--limit", type=options.Duration(), default=str(LIMIT) + "s", show_default=True, help="Of the command.")
+@click.option("--limit", type=options.Duration(), default=f"{RUN_SECONDS}s", show_default=True, help="Of the command.")
 @click.option("--suite", default="", metavar="NAME", help="What it is counted as in the record of runs.")
 @options.each(options.cloud_option, options.yes_option, options.json_option)
 @called
@@ -57,16 +58,12 @@ def command(call: Invocation, *, no_tree: bool, tree: Path, limit: float, argv: 
 
     Exit code 0 when the command ended well and no VM is left, else 1: `reason` of --json says why (docs/runs.md).
     """
-    order = RunOrder(**given, command=argv, tree=None if no_tree else tree, limit=int(limit), stack=call.stack)
+    order = runs.RunOrder(**given, command=argv, tree=None if no_tree else tree, limit=int(limit), stack=call.stack)
 
-    ended = run_on(
+    ended = runs.run_on(
         order, cloud=call.cloud, teller=call.teller, log=host_log(call.as_json), agree=call.ask_before_google
     )
     if not call.as_json:
-        told = f"{ended.reason}: {ended.says}"
-        stood = f"{ended.vm} stood for {ended.vm_seconds} s in {ended.zone}, {ended.capacity}"
-        call.say(told, stood, *ended.results, tone=Tone.PLAIN if ended.done else Tone.PROBLEM)
-        if ended.left:
-            call.say(f"not deleted: {ended.left}; the controller does once its time to live is over", tone=Tone.PROBLEM)
+        call.say(*runs.ended_lines(ended), tone=Tone.PLAIN if ended.done else Tone.PROBLEM)
     sys.stdout.flush()
     return call.end(ended.to_json(), failed=not ended.done)

@@ -1,9 +1,13 @@
-"""`./tidepool status`, `why` and `manifest show`: how fleets stand, and one VM's timeline. They change nothing."""
+"""`./tidepool status`, `why`, `logs`, `ssh` and `manifest show`: how fleets stand, and why. They change nothing."""
 
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,11 +15,16 @@ from infra.cli import options
 from infra.cli.call import Invocation, called, called_aside
 from infra.cli.echo import echo, machines
 from infra.cli.render.console import is_live
+from infra.cli.render.watch import screen
 from infra.operations import session as sessions
-from infra.operations.fleet import looks, status_words
+from infra.operations.fleet import looks, status_words, vm_logs, watch_words, way_in
 from infra.operations.fleet import status as fleet_status
 from infra.operations.stacks import stack_file as stack_files
-from infra.operations.stacks import work, work_words
+from infra.operations.why import answer, why_words
+from infra.preview.toned import Tone
+
+if TYPE_CHECKING:
+    from infra.operations.fleet.status import FleetStatus
 
 
 @click.command()
@@ -36,44 +45,85 @@ def status_command(call: Invocation, *, watch: bool, every: float) -> None:
     It looks for itself, at every zone and at GitHub, and changes nothing. What does not answer is said to be unknown.
     On Google Cloud, GitHub is asked with the token in GITHUB_TOKEN.
 
+    With --watch a terminal has one screen: counts, then what is worst. What is no terminal gets all of it each time.
+
     Exit code 0 whatever it finds; --json says `healthy`.
     """
     statuses = fleet_status.Statuses(stack=call.within, cloud=call.cloud, teller=call.teller)
-    while True:
-        found = statuses.look()
-        if call.as_json:
-            machines({"stacks": [each.to_json() for each in found], "exit": 0}, indent=None if watch else 2)
-        else:
-            if watch and is_live(call.console):
-                call.console.clear()
-            for each in found:
-                call.say("", *status_words.status_shown(each, sessions.cloud_without_engine(call.cloud).cloud.said))
-        if not watch:
-            return
-        time.sleep(every)
+    if not watch:
+        _tell(call, statuses.look(), indent=2)
+        return
+    with suppress(KeyboardInterrupt):
+        if is_live(call.console) and not call.as_json:
+            shown = statuses.look()
+            with screen(call.console, lambda size: watch_words.watched(shown, **size, every=every)):
+                while True:
+                    time.sleep(every)
+                    shown = statuses.look()
+        while True:
+            _tell(call, statuses.look(), indent=None)
+            time.sleep(every)
+
+
+def _tell(call: Invocation, found: tuple[FleetStatus, ...], indent: int | None) -> None:
+    if call.as_json:
+        machines({"stacks": [each.to_json() for each in found], "exit": 0}, indent=indent)
+        return
+    for each in found:
+        call.say("", *status_words.status_shown(each, sessions.cloud_without_engine(call.cloud).cloud.said))
 
 
 @click.command()
-@click.argument("name", metavar="NAME", type=options.Name("vm"))
+@click.argument("name", metavar="[KIND/]NAME", type=options.Name("pool", "zone", "vm", "dask", "group", "queue"))
 @options.each(options.stack_option, options.cloud_option, options.json_option)
 @called
 def why_command(call: Invocation, *, name: str) -> None:
-    """Show the timeline of the VM, or of the runner's VM, NAME: created, booted step by step, registered, jobs, taken
-    away, healed; with how it stands now and what the controller does next. Times are UTC.
+    """Say why what has this NAME is as it is, and what comes next. Times are UTC.
 
-    Of a Dask class, a group or a queue of a stack's cluster it says which pods are ready and what waits for what, by
-    the conditions of Kubernetes and Kueue. `jobs why` explains a job.
+    A pool or a zone: declared VMs, those that serve, why each other does not, what waits; of a zone limits and
+    stockouts too. A VM or its runner: its timeline. A run of run-on: where it is or how it ended, and its cost. A
+    workflow's job that waits: for which pools. A training job, a Dask class, a group, a queue: what it waits for.
 
-    It reads what the controller remembers, the VM's own report and the broker's record, and changes nothing.
+    What is several things is asked for as KIND/NAME: pool, zone, vm, run, job, training, dask, group, queue. Nothing is
+    changed.
     """
-    if works := work.work_standing(name, stack=call.within, cloud=call.cloud, teller=call.teller):
-        call.end({"work": [each.to_json() for each in works]})
-        call.say(*(line for each in works for line in work_words.work_shown(each)) if not call.as_json else ())
-        return
-    told = fleet_status.why(name, stack=call.within, cloud=call.cloud, teller=call.teller)
+    told = answer.why(name, stack=call.within, cloud=call.cloud, teller=call.teller)
     call.end(told.to_json())
-    if not call.as_json:
-        call.say(*status_words.timeline_shown(told, sessions.cloud_without_engine(call.cloud).cloud.said))
+    where = sessions.cloud_without_engine(call.cloud).cloud.said
+    call.say(*() if call.as_json else why_words.why_shown(told, where))
+
+
+@click.command()
+@click.argument("vm", metavar="VM", type=options.Name("vm"))
+@click.option("--tail", type=click.IntRange(1), default=100, show_default=True, help="How many lines, the last ones.")
+@options.each(options.stack_option, options.cloud_option, options.json_option)
+@called_aside
+def logs_command(call: Invocation, *, vm: str, tail: int) -> int:
+    """Print the last lines of VM, or of a runner's VM: what its supervisor left in the fleet bucket, and what Google
+    keeps of its machine in Cloud Logging. The Cloud TPU API gives no serial console. Secrets are masked.
+    """
+    log = vm_logs.vm_log(vm, tail=tail, stack=call.within, cloud=call.cloud, teller=call.teller)
+    call.say(*log.notes, tone=Tone.WARNING)
+    return call.end(log.to_json(), *vm_logs.log_lines(log))
+
+
+@click.command()
+@click.argument("vm", metavar="VM", type=options.Name("vm"))
+@click.option("--worker", type=click.IntRange(0), default=0, show_default=True, help="Which host of a slice.")
+@click.option("--print", "shows", is_flag=True, help="Print the command of gcloud, and run nothing.")
+@options.each(options.stack_option, options.cloud_option, options.json_option)
+@called_aside
+def ssh_command(call: Invocation, *, vm: str, worker: int, shows: bool) -> int:
+    """Open a shell on VM through Google's tunnel, by `gcloud compute tpus tpu-vm ssh`.
+
+    No VM of the fleet has a way in: a person allows it first. Firewall and your roles are looked at, and what lacks is
+    said with the command that allows it. Exit code 1 where something lacks, or gcloud is not installed.
+    """
+    way = way_in.way_in(vm, worker=worker, stack=call.within, cloud=call.cloud, teller=call.teller)
+    call.say(*way.notes, *(f"{each.what}; allow it with:\n  {each.allow}" for each in way.lacks), tone=Tone.WARNING)
+    if not (shows or call.as_json or way.lacks) and shutil.which("gcloud"):
+        os.execvp(way.command[0], way.command)  # noqa: S606 - words, and no shell
+    return call.end(way.to_json(), way.line, failed=not shows)
 
 
 @click.group()

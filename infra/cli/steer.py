@@ -9,7 +9,7 @@ import click
 from infra.cli import options
 from infra.cli.call import Invocation, called
 from infra.operations.fleet import drain as draining
-from infra.operations.fleet import drained, looks, requests, rollout, status_words
+from infra.operations.fleet import drained, looks, requests, rollout, status_words, subjects
 from infra.preview.toned import Tone
 
 _about = options.each(options.stack_option, options.cloud_option, options.yes_option, options.json_option)
@@ -33,7 +33,7 @@ def drain_command(call: Invocation, *, subject: str, minutes: int | None, by: st
 
     Exit code 0 when every VM is quiet, 1 when after the minutes a job still runs, or that is not known.
     """
-    fleet = looks.open_fleet(looks.stack_of(subject, call.within), call.cloud, call.teller)
+    fleet = looks.open_fleet(subjects.stack_of(subject, call.within), call.cloud, call.teller)
     call.ask_before_google(f"{'Ending the drain' if end else 'Draining'} of {subject}", fleet.session.cloud)
     if end:
         released = draining.end_drain(fleet, subject)

@@ -148,17 +148,19 @@ class Monitoring(pulumi.ComponentResource):
 
 
 def _documentation(alert: Alert, args: MonitoringArgs) -> gcp.monitoring.AlertPolicyDocumentationArgs:
-    """What a mail says. Cloud Monitoring puts the label's value in.
+    """What a mail says: what is so, the first command, and the page. Cloud Monitoring puts the label's value in.
 
     Source: docs.cloud.google.com/monitoring/alerts/doc-variables, read 2026-11.
     """
     path = f"docs/runbooks/{alert.key}.md"
-    told = f"Tidepool {args.stack}: {alert.title}" + (f": ${{metric.label.{alert.by}}}" if alert.by else "")
+    of = f"${{metric.label.{alert.by}}}" if alert.by else ""
+    told = f"Tidepool {args.stack}: {alert.title}" + (f": {of}" if of else "")
     url = args.runbooks + f"{alert.key}.md" if args.runbooks else ""
     link = gcp.monitoring.AlertPolicyDocumentationLinkArgs(display_name="Runbook", url=url)
     return gcp.monitoring.AlertPolicyDocumentationArgs(
         subject=told,
-        content=f"{told}\n\nWhat to look at and what to do: {f'[{path}]({url})' if url else path}",
+        content=f"{told}\n\nLook first: `{alert.command(args.stack, of)}`\n\n"
+        f"What to look at and what to do: {f'[{path}]({url})' if url else path}",
         mime_type="text/markdown",
         links=[link] if url else None,
     )

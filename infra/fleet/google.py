@@ -38,9 +38,11 @@ class Api(Enum):
 
     ARTIFACTS = ("artifactregistry", "v1")
     BUILDS = ("cloudbuild", "v1")
+    COMPUTE = ("compute", "v1")
     GKE = ("container", "v1")
     IAM = ("iam", "v1")
     KMS = ("cloudkms", "v1")
+    LOGS = ("logging", "v2")
     PROJECTS = ("cloudresourcemanager", "v1")
     PUBSUB = ("pubsub", "v1")
     RUN = ("run", "v2")

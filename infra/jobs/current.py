@@ -16,7 +16,6 @@ from infra.jobs.local import LocalClient
 from infra.jobs.ray import RayClient
 from infra.model.errors import ConfigError, Problem
 
-BACKENDS: Final = ("auto", "gke", "ray", "local")
 RAY_SERVER: Final = "RAY_API_SERVER_ADDRESS"
 """Ray's own variable for its job server."""
 

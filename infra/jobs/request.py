@@ -15,16 +15,13 @@ from typing import Annotated, Any, Final, TypeAlias
 
 from pydantic import PlainValidator, TypeAdapter, ValidationError
 
+from infra.jobs.choices import FAILURES, PREEMPTIONS, SIGNALS
 from infra.jobs.quantities import quantity
 from infra.model.catalogue import AcceleratorType, UnknownNameError
 from infra.model.errors import ConfigError, Problem
 from infra.model.json_shape import JsonShape
 from infra.model.secret_values import SECRET, secrets_in
 
-PREEMPTIONS: Final = 10_000
-FAILURES: Final = 10
-SIGNALS: Final = ("TERM", "INT", "USR1", "USR2", "HUP")
-"""Signals that a program may take as the order to write a checkpoint."""
 NAME_LENGTH: Final = 40
 """A pod is called NAME-slice-S-P-xxxxx, and its host name is a DNS label of at most 63 characters."""
 

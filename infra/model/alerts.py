@@ -94,6 +94,7 @@ class Alert:
     window: minutes in which lines are counted. above: how many are too many. lasting: minutes that this must go on.
     missing: whether no line at all is what is told instead. zero: a number of the lines, none of it being told instead:
     one line that has some is enough to be well. chart: what is counted, as the dashboard calls it; empty: not drawn.
+    look: the first command of its page, with `{stack}`, and `{of}` for what tells incidents apart.
     """
 
     key: str
@@ -102,12 +103,17 @@ class Alert:
     writer: Writer
     match: Match
     window: int
+    look: str
     by: str = ""
     above: int = 0
     lasting: int = 1
     missing: bool = False
     zero: str = ""
     chart: str = ""
+
+    def command(self, stack: str, of: str) -> str:
+        """What to run first, of one incident."""
+        return f"./tidepool {self.look.format(stack=stack, of=of)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +148,7 @@ def alerts(config: StackConfig) -> tuple[Alert, ...]:
     return (
         swept(
             key="no-runner-online",
+            look="why {of}",
             title="No runner of a pool is online",
             severity=Severity.CRITICAL,
             match=Match(event=POOL, least={"desired": 1, "online": 0}),
@@ -151,6 +158,7 @@ def alerts(config: StackConfig) -> tuple[Alert, ...]:
         ),
         swept(
             key="queue-old",
+            look="why {of}",
             title=f"A job waits longer than {QUEUE_MINUTES} minutes",
             severity=Severity.WARNING,
             match=Match(event=POOL, least={"oldest_minutes": QUEUE_MINUTES}),
@@ -158,6 +166,7 @@ def alerts(config: StackConfig) -> tuple[Alert, ...]:
         ),
         swept(
             key="sweep-missing",
+            look="status {stack}",
             title="The controller does not sweep",
             severity=Severity.CRITICAL,
             match=Match(event=SWEEP),
@@ -167,6 +176,7 @@ def alerts(config: StackConfig) -> tuple[Alert, ...]:
         ),
         Alert(
             key="heal-rate-high",
+            look="why {of}",
             title="VMs of a pool fail and are made again, as many as may be",
             severity=Severity.WARNING,
             writer=Writer.CONTROLLER,
@@ -178,6 +188,7 @@ def alerts(config: StackConfig) -> tuple[Alert, ...]:
         ),
         Alert(
             key="broker-refusals",
+            look="status {stack}",
             title="The broker refuses VMs",
             severity=Severity.ERROR,
             writer=Writer.BROKER,
@@ -189,6 +200,7 @@ def alerts(config: StackConfig) -> tuple[Alert, ...]:
         ),
         swept(
             key="canary-failed",
+            look="rollout status {of}",
             title="A rollout was rolled back",
             severity=Severity.ERROR,
             match=Match(event=FINDING, equal={"rule": "rollout-failed"}),
@@ -196,12 +208,14 @@ def alerts(config: StackConfig) -> tuple[Alert, ...]:
         ),
         swept(
             key="app-key-old",
+            look="status {stack}",
             title=f"The GitHub App's key is older than {KEY_DAYS} days",
             severity=Severity.WARNING,
             match=Match(event=KEY, least={"age_days": KEY_DAYS}),
         ),
         swept(
             key="image-build-failed",
+            look="images list",
             title="A build of an image failed",
             severity=Severity.WARNING,
             match=Match(event=IMAGE, least={"failed": 1}),
@@ -209,6 +223,7 @@ def alerts(config: StackConfig) -> tuple[Alert, ...]:
         ),
         swept(
             key="image-old",
+            look="images list",
             title="An image was not built at its last two times",
             severity=Severity.WARNING,
             match=Match(event=IMAGE, least={"overdue_hours": 1}),

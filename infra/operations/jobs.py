@@ -6,8 +6,9 @@ job is, and how it stands, is `infra.jobs`.
 
 from __future__ import annotations
 
+import json
 import shlex
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -150,6 +151,19 @@ def open_jobs(backend: str = "auto", *, namespace: str = "", context: str = "", 
     chosen = "" if backend == "auto" else backend
     given = (("--backend", chosen), ("--namespace", namespace), ("--context", context))
     return JobBackend(client, teller, place=tuple(word for option in given if option[1] for word in option))
+
+
+def call_arguments(text: str) -> Mapping[str, Any]:
+    """The arguments of a function that a job calls, by name, of a JSON text; Refusal where it is none."""
+    try:
+        found = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise Refusal(f"--arguments is not JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise Refusal(
+            "--arguments is not a JSON object; write the function's arguments by name, such as '{\"steps\": 10}'"
+        )
+    return found
 
 
 def rendered(request: JobRequest) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from infra.engines.protocol import DEFAULT_PARALLEL, CloudName, EngineName, List
 from infra.preview.toned import Tone
 
 __all__ = (
-    "DEFAULT_PARALLEL", "HISTORY_SHOWN", "SILENT", "SWEEP_SECONDS", "UNWATCHED", "CloudName", "EngineName", "Silent",
-    "Teller", "Tone", "Watch",
+    "DEFAULT_PARALLEL", "HISTORY_SHOWN", "RUN_SECONDS", "SILENT", "SWEEP_SECONDS", "UNWATCHED", "CloudName",
+    "EngineName", "Silent", "Teller", "Tone", "Watch",
 )  # fmt: skip
 
 
@@ -43,6 +43,8 @@ class Silent:
 SILENT: Final = Silent()
 HISTORY_SHOWN: Final = 20
 """Entries of a stack's history, where nobody says how many."""
+RUN_SECONDS: Final = 600
+"""Time for the command of a run."""
 SWEEP_SECONDS: Final = 120.0
 """Between two sweeps of a command that goes on sweeping."""
 

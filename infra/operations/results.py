@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -35,8 +35,6 @@ from infra.results.intake import MOST_BYTES, joined, joined_timing, read_coverag
 from infra.results.judge import Kind, Report, judge
 from infra.results.store import Folder, ResultStore
 from infra.results.suite_run import Outcome, ResultsError, SuiteRun, Test, mistakes
-
-STORE: Final = "TIDEPOOL_RESULTS"
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import secrets
 import subprocess
 import tarfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -29,13 +29,12 @@ from infra.model.runs import RunRequest, RunTimes, is_contained, made_as, over_l
 from infra.model.schema import StackConfig
 from infra.operations.errors import Refusal
 from infra.operations.fleet.looks import guests_at
-from infra.operations.ports import SILENT, CloudName, Teller, Tone
+from infra.operations.ports import RUN_SECONDS, SILENT, CloudName, Teller, Tone
 from infra.operations.session import CloudSession, open_cloud
 from infra.operations.stacks.stack_file import known_stacks, stack_file
 
 __all__ = ("RunEnd", "RunOrder", "run_on")
 
-LIMIT: Final = 600
 CREATE, READY, DELETE, SPARE = 900, 1200, 600, 300
 MOST_TREE: Final = 256 << 20
 """Bytes of a tree, packed."""
@@ -62,7 +61,7 @@ class RunOrder:
     tree: Path | None = None
     results: tuple[str, ...] = ()
     into: Path = Path("run-results")
-    limit: int = LIMIT
+    limit: int = RUN_SECONDS
     rounds: int = 3
     suite: str = ""
     run: str = ""
@@ -102,6 +101,15 @@ def run_on(
         one = Run(request=request, run=run, attempt=1, ports=ports, tree=tree, into=into)
         with cancellable():
             return one.whole()
+
+
+def ended_lines(ended: RunEnd) -> Iterator[str]:
+    """How a run ended, for people."""
+    yield f"{ended.reason}: {ended.says}"
+    yield f"{ended.vm} stood for {ended.vm_seconds} s in {ended.zone}, {ended.capacity}"
+    yield from ended.results
+    if ended.left:
+        yield f"not deleted: {ended.left}; the controller does once its time to live is over"
 
 
 def run_request(config: StackConfig, order: RunOrder) -> RunRequest:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from infra import jobs
+from infra.jobs.choices import STEPS
 from infra.jobs.client import Job, JobError, JobState, wait
 from infra.jobs.local import LocalClient
 from infra.jobs.request import Command, JobRequest, Resources, Retries
@@ -19,8 +20,6 @@ from infra.operations.jobs import LOOK_EVERY, JobBackend
 from infra.preview.toned import Shown, Tone, toned
 
 TRAINING: Final = Path(jobs.__path__[0]) / "tiny_training.py"
-STEPS: Final = ("local", "cluster", "cpu", "tpu")
-"""What is proved: this machine runs a job; so does the cluster; so does a training in it; and one on a TPU."""
 SECONDS: Final = 1800.0
 """Time for one step, a node that has to be made first included."""
 _ONCE: Final = Retries(preemptions=3, failures=0)

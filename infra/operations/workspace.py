@@ -15,6 +15,8 @@ from pathlib import Path
 from infra.model.errors import ConfigError, Problem
 
 _HOME = "TIDEPOOL_HOME"
+RESULTS = "TIDEPOOL_RESULTS"
+"""Where results of test runs are kept, in place of what a stack file says."""
 CHECKOUT = Path(__file__).resolve().parents[2]
 
 

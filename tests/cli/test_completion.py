@@ -42,7 +42,8 @@ def test_pools_and_declared_vms_complete_by_their_start(lab: Path, monkeypatch: 
     assert all(each.startswith("tpu-v4-us-") for each in pools_and_vms[1:])
     assert len(pools_and_vms) > 1
     assert offered(lab, monkeypatch, "rollout", "pause", "tpu-v4") == ["tpu-v4"]
-    assert offered(lab, monkeypatch, "why", "tpu-v4") == pools_and_vms[1:]
+    assert offered(lab, monkeypatch, "why", "tpu-v4") == pools_and_vms
+    assert "us-west4-a" in offered(lab, monkeypatch, "why", "us-")
 
 
 def test_a_stack_that_is_said_narrows_the_names(lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:

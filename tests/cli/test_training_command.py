@@ -95,7 +95,7 @@ def test_why_explains_a_queue_of_the_stacks_cluster_and_needs_no_kubeconfig(
     assert "v4-8  queue, stack training: does not admit: Kueue has not said yet whether it admits" in shown
     refused = training.run("why", "v4-9")
     assert refused.exit_code == 2
-    assert "Dask classes, groups and queues are cpu, v4-32, v4-8" in " ".join(refused.output.split())
+    assert "Queues are cpu, v4-32, v4-8" in " ".join(refused.output.split())
 
 
 def section(heading: str, language: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from infra.jobs.choices import STEPS
 from infra.jobs.client import Client, JobError
 from infra.jobs.fake import FakeClient
 from infra.jobs.gke import GkeClient
@@ -23,7 +24,7 @@ from infra.operations import jobs as operations
 from infra.operations.errors import Interruption
 from infra.operations.jobs import JobBackend
 from infra.operations.ports import Silent, Tone
-from infra.operations.smoke import STEPS, SmokeOrder, SmokeStep, smoke
+from infra.operations.smoke import SmokeOrder, SmokeStep, smoke
 from tests.jobs.cluster import Cluster, running_cluster
 from tests.jobs.synthetic import IMAGE, condition, request
 

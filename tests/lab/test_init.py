@@ -86,15 +86,6 @@ def test_its_files_are_those_of_the_page(clone: Checkout) -> None:
     assert "for package in .;" in made["images/tpu-ci/Dockerfile"]
 
 
-def test_without_a_checkout_builds_and_workflows_wait(clone: Checkout) -> None:
-    planned = plan_lab(clone.root, replace(DEEP, checkout=None))
-    assert "tidepool:builds:" not in [line.strip() for line in planned.writes[STACK].splitlines()]
-    assert "workflows/spec/models.yaml" not in planned.writes
-    assert (
-        planned.left[0] == "clone deep-lab/models and run init again with --checkout, which adds builds and workflows"
-    )
-
-
 def test_without_forks_no_pull_request_reaches_a_tpu(clone: Checkout) -> None:
     made = plan_lab(clone.root, replace(DEEP, fork_accelerator=None, fork_zone=None)).writes
     stack = [line.strip() for line in made[STACK].splitlines() if not line.startswith("#")]
@@ -152,7 +143,8 @@ def test_nothing_is_written_without_a_yes(clone: Checkout, monkeypatch: pytest.M
 @pytest.mark.end_to_end
 def test_a_person_is_asked_what_no_flag_says(clone: Checkout) -> None:
     """On a terminal; a no at the end leaves everything as it was."""
-    typed = "deep-lab\ndeep\ndeep-lab/models\ndeep-lab/tidepool\nv5litepod-4\nus-west4-a\n2\nmodels\nn\n\nn\n"
+    answers = ["deep-lab", "deep", "deep-lab/models", "deep-lab/tidepool", "v5litepod-4", "us-west4-a", "2", "models"]
+    typed = "".join(f"{each}\n" for each in (*answers, clone.root, "n", "n"))
     code, drawn = clone.at_terminal("init", typed=typed)
     assert code != 0
     assert "Accelerator of your VMs, such as v5litepod-4: " in drawn

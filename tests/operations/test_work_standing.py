@@ -15,7 +15,7 @@ from infra.jobs.kube import Kube
 from infra.jobs.work import QueueSeen, WorkSeen
 from infra.operations.errors import Failure, Refusal
 from infra.operations.stacks import work
-from infra.operations.stacks.work import WorkStanding, work_standing, works_of
+from infra.operations.stacks.work import WorkStanding, work_standing
 from infra.operations.stacks.work_words import work_shown
 from infra.preview.toned import TextTable
 from tests.jobs.cluster import Cluster, running_cluster
@@ -154,7 +154,6 @@ def test_a_name_that_nothing_declares_finds_nothing_and_asks_no_cluster(at: At, 
     at("group", "running")
     assert work_standing("nobody") == ()
     assert cluster.calls == []
-    assert works_of(None) == ("cpu", "late", "math", "transform", "v4-32", "v4-8")
 
 
 def test_several_stacks_with_one_name_ask_for_the_stack(at: At, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from infra.operations.results import STORE
+from infra.operations.workspace import RESULTS
 from infra.results.store import Folder, ResultStore
 from tests.pages.sample_results import sample_runs
 
@@ -34,7 +34,7 @@ _WORK: Final = (
 def environ(home: Path) -> dict[str, str]:
     """Of commands on the sample's stack files."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-    folders = {"TIDEPOOL_HOME": home, "TIDEPOOL_ROOT": home / "checkout", STORE: home / "results", "PYTHONPATH": ROOT}
+    folders = {"TIDEPOOL_HOME": home, "TIDEPOOL_ROOT": home / "checkout", RESULTS: home / "results", "PYTHONPATH": ROOT}
     return kept | {name: str(folder) for name, folder in folders.items()}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 
 import pytest
@@ -191,6 +192,9 @@ def test_every_alert_reaches_whom_the_stack_file_names_and_leads_to_its_page() -
         (link,) = policy.inputs["documentation"]["links"]
         assert link["url"].startswith("https://github.com/marin-community/tidepool/blob/main/docs/runbooks/")
         assert link["url"] in policy.inputs["documentation"]["content"]
+        assert re.search(
+            r"^Look first: `\./tidepool [a-z].*`$", policy.inputs["documentation"]["content"], re.MULTILINE
+        )
         (condition,) = policy.inputs["conditions"]
         assert any(f'user/{name}"' in condition["conditionThreshold"]["filter"] for name in counted)
 

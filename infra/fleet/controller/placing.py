@@ -72,6 +72,10 @@ class Room:
                 return f"{cap.name}: {used} of {cap.chips} chips are in use, and it needs {slot.chips}"
         return ""
 
+    def uses(self) -> tuple[tuple[Cap, int], ...]:
+        """Every limit with the chips that are drawn on it, or that others may draw."""
+        return tuple((cap, self._used(index)) for index, cap in enumerate(self._caps))
+
     def take(self, slot: DesiredSlot, place: SlotPlace) -> None:
         """Count a VM that will be made."""
         self._draw(slot, place.zone, place.capacity)
@@ -80,7 +84,7 @@ class Room:
         for index in self._drawn(zone, slot.accelerator.name, capacity):
             self._ours[index][NodeKey(zone, slot.name)] = slot.chips
 
-    def _used(self, index: int, *, but: NodeKey) -> int:
+    def _used(self, index: int, *, but: NodeKey | None = None) -> int:
         cap = self._caps[index]
         ours = sum(chips for key, chips in self._ours[index].items() if key != but)
         return ours + max(cap.siblings, self._siblings[index]) + max(cap.held_elsewhere, self._others[index])

@@ -64,7 +64,7 @@ def status(scene: Scene, declared: StackConfig | None = None) -> FleetStatus:
         orphan_runners=tuple(_ghosts(observed, scene.memory, ours)),
         findings=tuple(trouble for strange, trouble in told if not strange),
         strangers=tuple(trouble for strange, trouble in told if strange),
-        unserved=unserved(scene.jobs, tuple(_takers(scene, desired))),
+        unserved=unserved(scene.jobs, tuple(takers(scene, desired))),
         unknown=tuple(
             FleetIssue(subject=str(name), reason=each.reason) for name, each in sources.items() if not each.known
         ),
@@ -127,7 +127,7 @@ def unserved_since(vm: str, fleet: FleetNodes, memory: Memory) -> datetime | Non
     return known.unserved if node.state == "READY" else known.since
 
 
-def _takers(scene: Scene, desired: Desired) -> Iterable[Taker]:
+def takers(scene: Scene, desired: Desired) -> Iterable[Taker]:
     """Every pool that may take a job of the fleet's repositories, of other stacks too."""
     for pool in desired.pools:
         labels = frozenset(label.lower() for label in scene.labels.get(pool, ()))
@@ -157,7 +157,9 @@ def _pool(
         queue=queue(scene.labels.get(pool, frozenset()), {each for slot in slots for each in slot.serves}, scene.jobs),
         unhealthy=tuple(
             FleetIssue(
-                subject=vm, reason=_why(vm, judged, fleet, observed), since=unserved_since(vm, fleet, scene.memory)
+                subject=vm,
+                reason=why_not_serving(vm, judged, fleet, observed),
+                since=unserved_since(vm, fleet, scene.memory),
             )
             for vm, judged in figures.unhealthy.items()
             if vm not in unjudged | resting
@@ -167,7 +169,7 @@ def _pool(
     )
 
 
-def _why(vm: str, judged: Judgement, fleet: FleetNodes, observed: Observed) -> str:
+def why_not_serving(vm: str, judged: Judgement, fleet: FleetNodes, observed: Observed) -> str:
     """Why a VM does not serve: its state, the rule's reason, and what its own supervisor says."""
     node, report = fleet.slots.get(vm), observed.reports.get(vm)
     state = node.state if node else "not there"

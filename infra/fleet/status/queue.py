@@ -14,8 +14,10 @@ from typing import Final, Protocol
 from infra.fleet.controller.github import GitHubError
 from infra.fleet.github_lists import QueuedJob
 from infra.model.fields.fleet import is_github_own_label
+from infra.model.json_shape import JsonShape
 from infra.model.offers import RUNNERS_OWN, absent_labels
 
+GITHUBS: Final = "it is for GitHub's own runners"
 _THREADS: Final = 4
 
 
@@ -64,6 +66,21 @@ class Unserved:
     waiting: int
     oldest: datetime
     job: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobWait(JsonShape):
+    """One job that waits. ahead: by pool whose runners may take it, how many jobs of its queue are older.
+
+    why: where no pool takes it, the label that is lacking, or who has them elsewhere; else empty.
+    """
+
+    repository: str
+    name: str
+    labels: tuple[str, ...]
+    since: datetime
+    ahead: Mapping[str, int] = field(hash=False)
     why: str
 
 
@@ -125,6 +142,16 @@ def unserved(seen: JobsSeen, takers: Collection[Taker]) -> tuple[Unserved, ...]:
         )
         for (repository, labels), jobs in found.items()
     )
+
+
+def job_wait(job: QueuedJob, seen: JobsSeen, takers: Collection[Taker]) -> JobWait:
+    """Which pools may take a job that waits, behind how many others, or why none does."""
+    mine = [taker for taker in takers if taker.takes(job)]
+    ordered = sorted(seen.jobs, key=lambda each: each.since)
+    before = ordered[: next(index for index, each in enumerate(ordered) if each is job)]
+    why = "" if mine else GITHUBS if _is_for_githubs(job) else _lacking(job, takers)
+    ahead = {taker.pool: sum(taker.takes(each) for each in before) for taker in mine}
+    return JobWait(repository=job.repository, name=job.name, labels=job.labels, since=job.since, ahead=ahead, why=why)
 
 
 def _is_for_githubs(job: QueuedJob) -> bool:

@@ -1,17 +1,15 @@
 """Which stacks a fleet command is about, and how it comes to look at them.
 
-Owns finding the stack of a pool or a VM by its name. Looking itself is `infra.fleet.status.look`.
+Whose a name is, `subjects` finds. Looking itself is `infra.fleet.status.look`.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from infra.engines.protocol import CloudName
 from infra.fleet.controller.desired import Desired
@@ -20,15 +18,15 @@ from infra.fleet.place import FleetPlace, github_way, told_place
 from infra.fleet.records import Record, Records
 from infra.fleet.status.look import Scene, look
 from infra.model import names
-from infra.model.errors import ConfigError, meant
 from infra.model.fleet import every_slot
 from infra.model.offers import Offers
 from infra.model.schema import StackConfig
 from infra.model.stack import siblings
-from infra.operations.errors import Failure, Refusal
+from infra.operations.errors import Failure
+from infra.operations.fleet.subjects import readable_configs
 from infra.operations.ports import SILENT, Teller, Tone
 from infra.operations.session import CloudSession, open_cloud
-from infra.operations.stacks.stack_file import known_stacks, stack_file
+from infra.operations.stacks.stack_file import stack_file
 from infra.operations.workspace import workspace
 
 if TYPE_CHECKING:
@@ -57,14 +55,6 @@ def guests_at(endpoint: str | None) -> LocalGuests | None:
     from infra.operations.local.broker import LocalGuests  # on Google Cloud nothing local is loaded
 
     return LocalGuests(home=workspace().home, url=endpoint)
-
-
-_PLACE: Final = r"[a-z]+-[a-z]+[0-9]+-[a-z0-9]+-[0-9]+"
-"""A zone and an index, as they end a VM's name."""
-
-
-class UnknownSubject(Refusal):
-    """No stack's pool, and no VM of one, has the name."""
 
 
 def swept_place(
@@ -155,41 +145,4 @@ def fleets_declared(stack: str | None) -> list[str]:
     """The stack that is named; else every stack that declares VMs, at hours that come round too."""
     if stack is not None:
         return [stack]
-    return [name for name, config in _readable(known_stacks()) if every_slot(config)]
-
-
-def stack_of(subject: str, stack: str | None) -> str:
-    """The stack whose pool, or a pool's VM, has this name. UnknownSubject where none has, Refusal where several do."""
-    configs = readable_configs(stack)
-    found = [config.stack for config in configs if _is_in(subject, config)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise Refusal(f"several stacks have {subject}: say --stack with one of {', '.join(found)}")
-    pools = sorted({pool.name for config in configs for pool in config.pools})
-    vms = [slot.name for config in configs for slot in every_slot(config)]
-    raise UnknownSubject(
-        f"there is no pool or VM named {subject}.{meant(subject, (*pools, *vms))} "
-        f"Pools are {', '.join(pools) or 'none'}; a VM is POOL-ZONE-INDEX"
-    )
-
-
-def readable_configs(stack: str | None) -> list[StackConfig]:
-    """Of the stack that is named, which must be readable; else of every one of which something can be read."""
-    return [stack_file(stack).config] if stack else [config for _, config in _readable(known_stacks())]
-
-
-def _readable(stacks: Iterable[str]) -> Iterator[tuple[str, StackConfig]]:
-    """The stacks of which something can be read: one that is broken altogether hides no other."""
-    for name in stacks:
-        with suppress(ConfigError):
-            yield name, stack_file(name).config
-
-
-def _is_in(subject: str, config: StackConfig) -> bool:
-    """Also a VM that is declared no more, as in a zone that is gone: its timeline may be asked for."""
-    return any(subject == pool.name or _is_vm_of(subject, pool.name) for pool in config.pools)
-
-
-def _is_vm_of(vm: str, pool: str) -> bool:
-    return re.fullmatch(f"{re.escape(pool)}-{_PLACE}", vm) is not None
+    return [config.stack for config in readable_configs(None) if every_slot(config)]

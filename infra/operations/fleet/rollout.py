@@ -18,8 +18,9 @@ from infra.fleet.status.shape import RolloutStatus
 from infra.fleet.versions import PoolVersion, Rollout, VersionPart, shown
 from infra.model.errors import meant
 from infra.operations.errors import Failure, Refusal
-from infra.operations.fleet.looks import Fleet, fleets_declared, open_fleet, stack_of
+from infra.operations.fleet.looks import Fleet, fleets_declared, open_fleet
 from infra.operations.fleet.requests import request
+from infra.operations.fleet.subjects import stack_of
 from infra.operations.ports import SILENT, Teller
 
 

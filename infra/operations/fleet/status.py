@@ -17,17 +17,15 @@ from infra.fleet.reports import read_report
 from infra.fleet.status.derive import status
 from infra.fleet.status.shape import FleetIssue, FleetStatus
 from infra.fleet.status.timeline import VmTimeline, timeline
-from infra.model import names, runner_names
+from infra.model import names
 from infra.model.errors import ConfigError
 from infra.model.fleet import every_slot
 from infra.model.plan import Status
-from infra.operations.errors import Refusal
-from infra.operations.fleet.looks import Fleet, UnknownSubject, fleets_declared, open_fleet, stack_of
+from infra.operations.fleet.looks import Fleet, open_fleet
 from infra.operations.ports import SILENT, Teller
 from infra.operations.stacks.nodes import nodes_now
 from infra.operations.stacks.pools import GrantsSeen, policies_of
 from infra.operations.stacks.stack_file import known_stacks
-from infra.operations.stacks.work import works_of
 from infra.operations.workspace import workspace
 
 
@@ -115,44 +113,16 @@ def _grants(fleet: Fleet | FleetStatus) -> GrantsSeen:
     return policies_of(fleet.config, fleet.place.endpoint)
 
 
-def why(vm: str, *, stack: str | None = None, cloud: CloudName | None = None, teller: Teller = SILENT) -> VmTimeline:
-    """The timeline of a VM, or of a runner's VM; nothing is changed.
+def vm_timeline(fleet: Fleet, vm: str) -> VmTimeline:
+    """The timeline of a VM of a fleet, or of somebody else's in a zone of it; nothing is changed.
 
-    Raises Refusal for a name that is of no VM here, GoogleError where the fleet's records do not answer.
+    Raises GoogleError where the fleet's records do not answer.
     """
-    vm = runner_names.vm_of(vm) or vm
-    try:
-        owner = stack_of(vm, stack)
-    except UnknownSubject as unknown:
-        found = _seen(vm, stack, cloud, teller)
-        if found is None:
-            works = ", ".join(works_of(stack)) or "none"
-            said = f"{unknown}; no other VM of that name was seen in their zones. "
-            raise Refusal(f"{said}Dask classes, groups and queues are {works}") from None
-        return found
-    fleet = open_fleet(owner, cloud, teller)
-    pool = _pool(vm, fleet)
+    pools = sorted((pool.name for pool in fleet.config.pools if vm.startswith(f"{pool.name}-")), key=len)
     scene = fleet.look()
+    if not pools:
+        return timeline(vm, scene, None, None)
     with fleet.place.records() as records:
-        report = read_report(records, pool, vm)
+        report = read_report(records, pools[-1], vm)
         binding = records.body(names.binding_object(fleet.stack, vm))
     return timeline(vm, scene, report, binding)
-
-
-def _seen(vm: str, stack: str | None, cloud: CloudName | None, teller: Teller) -> VmTimeline | None:
-    """What is known of a VM whose name is of no pool, as of somebody else's in a zone of ours; None if none is seen."""
-    for name in fleets_declared(stack):
-        try:
-            scene = open_fleet(name, cloud, teller).look()
-        except GoogleError:
-            continue
-        if scene.observed and any(node.name == vm for node in scene.observed.nodes):
-            return timeline(vm, scene, None, None)
-    return None
-
-
-def _pool(vm: str, fleet: Fleet) -> str:
-    pools = sorted((pool.name for pool in fleet.config.pools if vm.startswith(f"{pool.name}-")), key=len)
-    if not pools:
-        raise Refusal(f"{vm} is a pool; a VM is POOL-ZONE-INDEX, as in `./tidepool status {fleet.stack}`")
-    return pools[-1]

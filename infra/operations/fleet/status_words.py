@@ -62,10 +62,11 @@ def _row(pool: PoolStatus, rollout: RolloutStatus | None, now: datetime) -> tupl
     queue = pool.queue
     oldest = span(now - queue.oldest) if queue.oldest else "?" if queue.waiting is None else "-"
     counts = map(number, (pool.desired, pool.ready, pool.online, pool.busy, queue.waiting))
-    return pool.pool, *counts, oldest, _state(pool, rollout)
+    return pool.pool, *counts, oldest, pool_state(pool, rollout)
 
 
-def _state(pool: PoolStatus, rollout: RolloutStatus | None) -> TonedLine:
+def pool_state(pool: PoolStatus, rollout: RolloutStatus | None) -> TonedLine:
+    """A pool in a few words."""
     said: list[str] = []
     if pool.unhealthy:
         said.append(f"{len(pool.unhealthy)} unhealthy")
@@ -84,7 +85,14 @@ def _state(pool: PoolStatus, rollout: RolloutStatus | None) -> TonedLine:
 
 
 def sections(status: FleetStatus) -> Iterator[tuple[str, Sequence[TonedLine]]]:
-    """What there is to say below the table; a section without lines is left out."""
+    """What there is to say below the table, of one kind not more than is read; one without lines is left out."""
+    for title, lines in all_sections(status):
+        more = [f"and {len(lines) - _SHOWN} more (--json has all)"] if len(lines) > _SHOWN else []
+        yield title, [*lines[:_SHOWN], *lines_toned(Tone.QUIET, more)]
+
+
+def all_sections(status: FleetStatus) -> Iterator[tuple[str, Sequence[TonedLine]]]:
+    """The same with every line."""
     now = status.at
     unapplied = [toned((line, Tone.PLAIN if "`" in line else Tone.PROBLEM)) for line in unapplied_words(status)]
     unknown_ = (
@@ -108,8 +116,7 @@ def sections(status: FleetStatus) -> Iterator[tuple[str, Sequence[TonedLine]]]:
     }
     for title, lines in every.items():
         if found := list(lines):
-            hidden = [f"and {len(found) - _SHOWN} more (--json has all)"] if len(found) > _SHOWN else []
-            yield title, [*found[:_SHOWN], *lines_toned(Tone.QUIET, hidden)]
+            yield title, found
     if status.pools:
         yield "Controller", [*_sweep(status), *_next(status.next, now)]
 

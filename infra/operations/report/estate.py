@@ -30,16 +30,17 @@ from infra.operations.images.lab import declared as declared_images
 from infra.operations.images.state import ImageStanding, standing, warnings
 from infra.operations.jobs import open_jobs
 from infra.operations.ports import SILENT, Teller
-from infra.operations.results import STORE, open_results, read_board
+from infra.operations.results import open_results, read_board
 from infra.operations.session import CloudSession, open_cloud
 from infra.operations.stacks.calendar import calendar
 from infra.operations.stacks.explain import explain_edit, explain_working_tree, read_facts
 from infra.operations.stacks.history import Told, history, told
+from infra.operations.stacks.known import Named, names
 from infra.operations.stacks.pools import PoolState, pools_now
 from infra.operations.stacks.stack_file import declared, known_stacks
-from infra.operations.stacks.work import WorkStanding, work_standing, works_of
+from infra.operations.stacks.work import WorkStanding, work_standing
 from infra.operations.workflows.check import fitting
-from infra.operations.workspace import workspace
+from infra.operations.workspace import RESULTS, workspace
 from infra.pages.kit import Lack
 from infra.preview.meaning import Meaning
 from infra.results.board import Board
@@ -48,6 +49,7 @@ T = TypeVar("T")
 Asked: TypeAlias = T | Lack
 MONTHS: Final = 3
 """Of money: this month and those before it."""
+_WORKS: Final = frozenset((Named.DASK, Named.GROUP, Named.QUEUE))
 _CHANGES: Final = 10
 """Operations of one stack that are told."""
 
@@ -186,7 +188,7 @@ def _workflows() -> WorkflowsSeen:
 
 def _works(to: _Asking, stack: str) -> Iterator[Asked[WorkStanding]]:
     """Up to the first that is not known: the others are not for the same reason."""
-    for name in works_of(stack):
+    for name in names(_WORKS, stack):
         found = to.on_cloud(
             f"How {name} of {stack} stands is",
             lambda _, name=name: work_standing(name, stack=stack, cloud=to.cloud, teller=to.teller),
@@ -212,7 +214,7 @@ def _months(to: _Asking, stack: str) -> tuple[MonthCost, ...]:
 
 
 def _board(to: _Asking) -> Board:
-    with open_results(os.environ.get(STORE, ""), to.cloud, to.teller) as place:
+    with open_results(os.environ.get(RESULTS, ""), to.cloud, to.teller) as place:
         return read_board(place, to.now)
 
 

@@ -44,7 +44,7 @@ class LabAnswers:
     the repository whose jobs run on TPUs, and of the lab's copy of this project. accelerator, zone, count, capacity: of
     the VMs for jobs of its members. fork_accelerator, fork_zone: of one spot VM for pull requests from forks; None for
     none. package, tests: of the repository, what is tested, and the folder with the tests. checkout: a working copy of
-    that repository; without one nothing is built and no workflow is made yet.
+    that repository, by whose files path filters and tests are checked.
     """
 
     project: str
@@ -60,7 +60,7 @@ class LabAnswers:
     fork_zone: str | None = None
     package: str
     tests: str = "tests"
-    checkout: Path | None = None
+    checkout: Path
 
     @property
     def pool(self) -> str:
@@ -113,9 +113,8 @@ def make_lab(planned: NewLab) -> None:
     for path, text in planned.writes.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text, encoding="utf-8")
-    if answers.checkout is not None:
-        listing(answers.models, answers.checkout).write()
-        write_list(answers.checkout, None)
+    listing(answers.models, answers.checkout).write()
+    write_list(answers.checkout, None)
     write_here(None)
 
 
@@ -126,8 +125,7 @@ def _texts(root: Path, answers: LabAnswers) -> Iterator[tuple[str, str]]:
     recipe = yamlfile.decoded((root / _DOCKERFILE).read_bytes(), _DOCKERFILE)
     yield _DOCKERFILE, _LOOP.sub("for package in .;", recipe, count=1)
     yield _IGNORE, "*\n!pyproject.toml\n!uv.lock\n"
-    if answers.checkout is not None:
-        yield _SPEC.format(name=answers.models.partition("/")[2]), _filled("workflows", values)
+    yield _SPEC.format(name=answers.models.partition("/")[2]), _filled("workflows", values)
 
 
 def _values(answers: LabAnswers) -> dict[str, str]:
@@ -140,7 +138,7 @@ def _values(answers: LabAnswers) -> dict[str, str]:
     fork = {"fork_accelerator": str(answers.fork_accelerator), "fork_zone": str(answers.fork_zone)}
     values["fork"] = _filled("fork", values | fork) if answers.fork_pool else ""
     values["pull_request"] = f"          pull_request: [{answers.fork_pool}]\n" if answers.fork_pool else ""
-    return values | {"builds": _filled("builds", values) if answers.checkout is not None else ""}
+    return values | {"builds": _filled("builds", values)}
 
 
 def _filled(template: str, values: Mapping[str, str]) -> str:
@@ -215,8 +213,6 @@ def _generation(accelerator: str) -> str:
 
 
 def _left(answers: LabAnswers) -> Iterator[str]:
-    if answers.checkout is None:
-        yield f"clone {answers.models} and run init again with --checkout, which adds builds and workflows"
     yield f"Google: a project {answers.project} with billing, and TPU quota in {answers.zone} (docs/first-deploy.md)"
     yield "./tidepool bootstrap ci --impersonator user:YOU, which prepares the project"
     yield f"GitHub: an app that registers runners of {answers.models}, its key in the secret (docs/serving.md)"

@@ -26,10 +26,11 @@ from infra.model.queues import SharedQueue, shared_queues
 from infra.model.schema import Cluster, DaskClass, StackConfig, WorkerGroup
 from infra.model.team_network import GROUP_LABEL
 from infra.operations.errors import Failure, Refusal
-from infra.operations.fleet.looks import readable_configs
+from infra.operations.fleet.subjects import readable_configs
 from infra.operations.ports import SILENT, Teller
 from infra.operations.session import open_cloud
 from infra.operations.stacks.cluster_api import cluster_api
+from infra.operations.stacks.known import Named
 
 Work: TypeAlias = DaskClass | WorkerGroup | SharedQueue
 _MAKERS: Final = ("/apis/apps/v1", "statefulsets"), ("/apis/leaderworkerset.x-k8s.io/v1", "leaderworkersets")
@@ -48,10 +49,10 @@ class WorkStanding(JsonShape):
     namespace: str
     seen: WorkSeen | QueueSeen | None
 
-
-def works_of(stack: str | None) -> tuple[str, ...]:
-    """Names of all classes, groups and queues that a stack, or every one, declares."""
-    return tuple(sorted({each.name for config in readable_configs(stack) for each in _declared(config)}))
+    @property
+    def named(self) -> Named:
+        """What `why` calls its kind."""
+        return Named(self.kind.partition(" ")[0])
 
 
 def work_standing(

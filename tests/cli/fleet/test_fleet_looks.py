@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from infra.operations.fleet.looks import _is_in
+from infra.operations.fleet.subjects import declared_subjects
+from infra.operations.stacks.known import Named
 from tests.model.given import parse, pool, stack_text
 
 
@@ -28,4 +29,4 @@ def test_a_vm_is_of_the_stack_that_has_its_pool_also_where_its_zone_is_declared_
     subject: str, known: bool
 ) -> None:
     config = parse(stack_text(pools=pool(name="tpu-ci", zones="{us-west4-a: 3}")))
-    assert _is_in(subject, config) == known
+    assert bool(declared_subjects(subject, (Named.POOL, Named.VM), [config])) == known

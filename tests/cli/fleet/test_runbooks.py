@@ -48,6 +48,16 @@ NAMED = {
     Writer.BROKER: ("service_name", "tidepool-ci-broker"),
     Writer.CONTROLLER: ("job_name", "tidepool-ci-controller"),
 }
+TRIED_ELSEWHERE = {
+    "explain ci", "images bases --ask", "images bases --resolve", "images promote IMAGE --pool POOL",
+    "workflows --check", "workflows --write",
+}  # fmt: skip
+"""On registries, builds and checkouts of their own: tests/images, tests/cli."""
+REFUSED = {
+    "images undo --pool POOL": "nothing to undo",
+    "rollout undo POOL": "has nothing to go back to",
+}
+"""On a fleet that is well, with what they say."""
 
 Line = dict[str, Any]
 
@@ -97,7 +107,7 @@ class Fleet:
         commands = re.findall(r"^ *\./tidepool (.+)$", (PAGES / f"{key}.md").read_text(), flags=re.MULTILINE)
         assert commands
         for command in dict.fromkeys(commands):
-            self.ok(*command.replace("VM", V4).split())
+            self.ok(*command.replace("VM", V4).replace("POOL", "tpu-v4").split())
 
 
 @pytest.fixture(scope="module")
@@ -144,6 +154,8 @@ def test_every_alert_has_its_page_and_every_page_its_alert() -> None:
         assert text.splitlines()[0] == f"# {alert.title}"
         assert re.findall("^## (.+)$", text, flags=re.MULTILINE) == ["Look", "Do", "It ends"]
         assert f"]({key}.md)" in index
+        first = alert.command("ci", "POOL")
+        assert first in re.findall(r"^\./tidepool .+$", text.partition("## Do")[0], flags=re.MULTILINE), key
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.stem)
@@ -406,6 +418,20 @@ def test_a_sweep_tells_of_the_key_though_what_builds_wrote_cannot_be_read(
     assert [each["event"] for each in lines] == ["image", "key"]
     assert "images/attempts.json: images.tpu-ci.ends_by" in lines[0]["message"]
     assert "image" not in lines[0], "no alert of an image ends by it"
+
+
+def test_commands_in_tables_and_prose_run_on_a_fleet_that_is_well(fleet: Fleet) -> None:
+    """Each says what is to be done of one finding; where there is none, it is done or refused by its name."""
+    texts = [page.read_text() for page in pages()]
+    blocks = {each for text in texts for each in re.findall(r"^ *\./tidepool (.+)$", text, flags=re.MULTILINE)}
+    named = {" ".join(each.split()) for text in texts for each in re.findall(r"`\./tidepool ([^`]+)`", text)} - blocks
+    assert named >= TRIED_ELSEWHERE | REFUSED.keys()
+    for command in sorted(named - TRIED_ELSEWHERE):
+        done = fleet.checkout.run(*command.replace("POOL", "tpu-v4").split())
+        if command in REFUSED:
+            assert (done.exit_code, REFUSED[command] in " ".join(done.output.split())) == (2, True), done.output
+        else:
+            assert done.exit_code == 0, (command, done.output)
 
 
 def test_what_pages_ask_logs_for_is_in_the_lines_that_were_printed(fleet: Fleet) -> None:

@@ -1,0 +1,98 @@
+"""`status --watch` is one screen of any size, worst first, and Ctrl-C ends it well."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import signal
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from infra.fleet.status.derive import status
+from infra.operations.fleet.watch_words import watched
+from tests.cli.conftest import ROOT, Checkout
+from tests.fleet.controller.given_fleet import fleet, nodes, seen, served, sweeps
+from tests.fleet.status.given_scene import scene
+
+
+def sized(terminal: int, rows: int, columns: int) -> None:
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+
+def frames(drawn: bytes) -> list[list[str]]:
+    """The screens that were drawn whole, as lines without colours."""
+    whole = drawn.decode(errors="replace").split("\x1b[H")[1:-1]
+    plain = (re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", each).replace("\r", "") for each in whole)
+    return [each.split("\n") for each in plain if each]
+
+
+def read_until(terminal: int, fits: Callable[[bytes], bool]) -> bytes:
+    so_far = b""
+    while not fits(so_far):
+        so_far += os.read(terminal, 65536)
+    return so_far
+
+
+def test_a_screen_follows_its_terminal_and_ctrl_c_ends_it_with_exit_code_0(upped: Checkout) -> None:
+    master, slave = pty.openpty()
+    sized(slave, 24, 80)
+    environ = upped.environ | {"TERM": "xterm-256color"}
+    del environ["NO_COLOR"], environ["COLUMNS"]
+    asked = [sys.executable, "-m", "infra.cli", "status", "--watch", "--every", "60"]
+    process = subprocess.Popen(
+        asked, cwd=ROOT, env=environ, stdin=slave, stdout=slave, stderr=slave, start_new_session=True
+    )
+    os.close(slave)
+    drawn = read_until(master, lambda so_far: len(frames(so_far)) >= 2)
+    for screen in frames(drawn):
+        assert len(screen) <= 24
+        assert max(map(len, screen)) <= 80
+        assert "do not serve" in screen[0]
+        assert any(line.startswith("ci/tpu-ci  ") for line in screen)
+    sized(master, 6, 50)
+    small = read_until(master, lambda so_far: any(len(each) <= 6 for each in frames(so_far)))
+    last = [each for each in frames(small) if len(each) <= 6][-1]
+    assert max(map(len, last)) <= 50
+    assert any(re.match(r"and \d+ more", line) for line in last)
+    process.send_signal(signal.SIGINT)
+    while True:
+        try:
+            if not os.read(master, 65536):
+                break
+        except OSError:
+            break
+    os.close(master)
+    assert process.wait(timeout=30) == 0
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(24, 80), (40, 120), (5, 30), (1, 20)])
+def test_what_does_not_fit_is_counted_and_what_is_worst_stays(rows: int, columns: int) -> None:
+    desired = fleet(40)
+    gone = {f"s{index}": "PREEMPTED" for index in range(30)}
+    lost = seen(desired, nodes=nodes(desired, **gone), runners=served(desired, but=(desired.slots[0].name,)))
+    found = status(scene(desired, lost, memory=sweeps(desired, lost, 2)[-1].memory))
+    lines = [
+        str(line) for line in watched([found, replace(found, stack="nightly")], columns=columns, rows=rows, every=15)
+    ]
+    assert len(lines) <= rows
+    assert max(map(len, lines)) <= columns
+    assert lines[0].startswith("ci, nightly: 80 VMs"[: columns - 3])
+    if rows > 4:
+        assert lines[1].startswith("ci/tpu-ci  30 unhealthy"[: columns - 3])
+        (more,) = [line for line in lines if line.endswith("more lines")]
+        assert int(re.findall(r"\d+", more)[0]) > 60 - rows
+        assert "PREEMPTED"[: columns - 30] in "".join(lines)
+
+
+def test_a_fleet_that_is_well_says_so_in_its_first_row() -> None:
+    lines = watched([status(scene(fleet(2)))], columns=80, rows=24, every=15)
+    assert str(lines[0]).startswith("all well: 2 VMs, 0 do not serve, 0 without owner, ")
+    assert str(lines[1]).startswith("ci/tpu-ci  ok  2/2 online")

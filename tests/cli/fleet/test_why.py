@@ -1,0 +1,159 @@
+"""`why NAME` finds what a name is, and says why that is as it is, on a local cloud."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+
+import pytest
+from click.testing import CliRunner
+
+from infra.cli.app import cli
+from infra.local.cloud.github.control import GitHubControl
+from infra.operations.stacks.known import Named
+from tests.cli.conftest import ROOT, Checkout
+
+VM, POOL, ZONE = "tpu-ci-us-west4-a-1", "tpu-ci", "us-west4-a"
+REPOSITORY = "marin-community/marin"
+
+
+@pytest.fixture(scope="module")
+def lab(upped: Checkout) -> Checkout:
+    """The ci stack, whose VM cannot be made again, with a drained pool for which two jobs wait; and nightly's runs."""
+    upped.ok("cloud", "clock", "--advance", "2m")
+    upped.ok("reconcile", "ci")
+    upped.ok("cloud", "fail", "stockout", "--zone", ZONE)
+    upped.ok("cloud", "preempt", VM)
+    upped.ok("reconcile", "ci")
+    upped.ok("cloud", "clock", "--advance", "3m")
+    upped.ok("reconcile", "ci")
+    upped.ok("drain", "tpu-v4", "--by", "ada")
+    github = GitHubControl(upped.json("cloud", "status")["url"])
+    for _ in range(2):
+        github.queue_job(REPOSITORY, ["TPU", "tpu-v4"])
+    upped.ok("up", "nightly")
+    return upped
+
+
+def shown(lab: Checkout, name: str) -> list[str]:
+    return [" ".join(line.split()) for line in lab.ok("why", name).output.splitlines()]
+
+
+def test_a_pool_says_how_many_are_missing_and_since_when_there_is_no_capacity(lab: Checkout) -> None:
+    told = lab.json("why", POOL)
+    assert (told["kind"], told["stack"], told["pool"]) == ("pool", "ci", POOL)
+    assert (told["declared"], told["standing"], told["serving"]) == (6, 5, 5)
+    (missing,) = told["missing"]
+    assert (missing["vm"], missing["cause"], missing["zone"]) == (VM, "stockout", ZONE)
+    assert missing["since"] < told["at"] < missing["next"]
+    lines = shown(lab, POOL)
+    assert "6 declared, 5 standing, 5 serving, 1 missing" in lines
+    assert f"{VM} stockout: {ZONE}/v5litepod-4/preemptible, once" in lines
+    assert any(re.fullmatch(r"since \d\d:\d\d, \d+ .*; next \d\d:\d\d, in .*", line) for line in lines)
+
+
+def test_a_drained_pool_says_by_whom_and_which_jobs_wait_for_it(lab: Checkout) -> None:
+    told = lab.json("why", "pool/tpu-v4")
+    assert [(each["cause"], each["says"]) for each in told["missing"]] == [("drain", "ada drains tpu-v4")]
+    assert [each["ahead"] for each in told["waits"]] == [{"tpu-v4": 0}, {"tpu-v4": 1}]
+    assert f"waits: Tests of {REPOSITORY} for TPU, tpu-v4" in " ".join(shown(lab, "tpu-v4"))
+
+
+def test_a_zone_says_what_fails_there_and_what_is_missing(lab: Checkout) -> None:
+    told = lab.json("why", ZONE)
+    (zone,) = told["stacks"]
+    assert (told["kind"], told["zone"], zone["answers"]["known"]) == ("zone", ZONE, True)
+    assert [(each["trouble"], each["accelerator"]) for each in zone["failing"]] == [("stockout", "v5litepod-4")]
+    assert [each["vm"] for each in zone["missing"]] == [VM]
+    lines = shown(lab, ZONE)
+    assert "tpu-ci: 2 declared, 1 standing, 1 serving, 1 missing" in lines
+    assert any(line.startswith("stockout of v5litepod-4 preemptible: 1 in a row, since ") for line in lines)
+
+
+def test_a_job_of_a_workflow_says_for_which_pool_it_waits_and_behind_how_many(lab: Checkout) -> None:
+    told = lab.json("why", "Tests")
+    assert (told["kind"], told["running"]) == ("job", [])
+    assert [(pool["pool"], pool["free"], pool["ahead"]) for job in told["waiting"] for pool in job["pools"]] == [
+        ("tpu-v4", 0, 0),
+        ("tpu-v4", 0, 1),
+    ]
+    said = shown(lab, "Tests")
+    assert "Tests job: 2 waiting, 0 running" in said
+
+
+def test_a_run_says_how_it_ended_by_its_number_and_by_its_vm(lab: Checkout) -> None:
+    environ = lab.environ | {"PATH": os.environ["PATH"]}
+    ran = CliRunner().invoke(cli, ["run-on", "v6e-1", "--no-tree", "--json", "--", "true"], env=environ)
+    assert ran.exit_code == 0, ran.output
+    done = json.loads(ran.stdout)
+    for name in (done["run"], done["vm"]):
+        told = lab.json("why", name)
+        assert (told["kind"], told["run"], told["stack"]) == ("run", done["run"], "nightly")
+        (vm,) = told["vms"]
+        assert (vm["vm"], vm["reason"], vm["node"], vm["vmSeconds"]) == (done["vm"], "done", "gone", done["vmSeconds"])
+        assert vm["usd"] >= 0
+    assert f"{done['run']} run of nightly: done" in shown(lab, done["run"])
+    unknown = " ".join(lab.run("why", "run/0000000000").output.split())
+    assert "there is no run named 0000000000. a run is its number" in unknown
+
+
+def test_a_training_job_is_explained_as_jobs_why_does(lab: Checkout) -> None:
+    lab.ok("jobs", "submit", "probe", "--", "/bin/true")
+    told = lab.json("why", "probe")
+    assert (told.pop("kind"), told.pop("cloud")) == ("training", "local")
+    assert told == lab.json("jobs", "why", "probe")
+    assert lab.ok("why", "probe").stdout.endswith(lab.ok("jobs", "why", "probe").stdout)
+
+
+def test_a_name_that_is_several_things_is_refused_with_all_of_them(lab: Checkout) -> None:
+    lab.ok("jobs", "submit", "research", "--", "/bin/true")
+    lab.ok("cloud", "node", "add", "research", "--zone", ZONE)
+    refused = lab.run("why", "research")
+    assert refused.exit_code == 2
+    assert "research is several things: say which with training/research or vm/research" in refused.output
+    assert lab.json("why", "vm/research")["vm"] == "research"
+    assert lab.json("why", "training/research")["name"] == "research"
+
+
+def test_a_mistyped_name_gets_its_nearest_whatever_that_is(lab: Checkout) -> None:
+    for wrong, right in (("tpu-cj", POOL), ("us-west4-b", ZONE), ("zone/us-west4-b", ZONE)):
+        refused = lab.run("why", wrong)
+        assert refused.exit_code == 2
+        assert f"Did you mean '{right}'?" in refused.output
+
+
+def test_the_page_names_every_kind(lab: Checkout) -> None:
+    told = " ".join(lab.ok("why", "--help").output.split())
+    kinds = told.partition("asked for as KIND/NAME: ")[2].partition(".")[0]
+    assert set(kinds.split(", ")) == {kind.value for kind in Named} - {"stack"}
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_at_a_terminal_no_line_of_an_answer_is_longer_than_it(lab: Checkout, columns: int) -> None:
+    for name in (POOL, ZONE, "tpu-v4", "Tests", VM):
+        drawn = CliRunner().invoke(cli, ["why", name], env=lab.environ | {"COLUMNS": str(columns), "FORCE_COLOR": "1"})
+        lines = [re.sub("\x1b[^m]*m", "", line) for line in drawn.stdout.splitlines()]
+        assert max(map(len, lines)) <= columns, name
+
+
+def test_the_page_of_json_names_every_key_of_each_kind(lab: Checkout) -> None:
+    section = (ROOT / "docs/json.md").read_text().partition("`why` prints `kind`")[2].partition("\n## ")[0]
+    for name in (POOL, ZONE, "Tests", VM):
+        told = lab.json("why", name)
+        (inner,) = told.get("stacks", ({},))
+        each = next(iter(told.get("missing", ())), {})
+        for key in {*told, *inner, *each} - {"cloud"}:
+            assert f"`{key}`" in section, (name, key)
+
+
+def test_a_pool_that_is_declared_and_not_applied_is_said_so_and_hides_no_zone(lab: Checkout) -> None:
+    whole = lab.text("ci")
+    lab.edit("ci", "    - name: tpu-v4\n", "    - name: tpu-next\n")
+    refused = lab.run("why", "tpu-next")
+    assert refused.exit_code == 1
+    assert "ci: pool tpu-next is declared and not published; `./tidepool up ci` makes it" in refused.output
+    lab.path("ci").write_text(whole)
+    told = lab.json("why", "us-central2-b")
+    assert [each["stack"] for each in told["stacks"]] == ["ci"]
+    assert told["problems"] == ["training: nothing is published; `./tidepool up training` does it"]
