@@ -8,7 +8,7 @@ import grimp
 
 ROOT = Path(__file__).parents[1]
 MOST = 4000
-"""Lines of the commands: what neither parses nor calls nor draws is an operation's, or words of the preview's."""
+"""Lines of the tool's commands: what neither parses nor calls nor draws is an operation's or the words of one."""
 
 
 def test_commands_keep_below_their_limit_of_lines() -> None:

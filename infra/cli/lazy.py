@@ -29,7 +29,7 @@ class Entry:
     summary: str
 
 
-_COMMANDS: Final = "infra.cli"
+_COMMANDS: Final = ("infra.cli", "infra.laptop")
 _ELSEWHERE: Final = {"apply": "up", "import": "adopt", "rm": "forget", "delete": "destroy"}
 """What terraform, kubectl and pulumi call a command of ours."""
 

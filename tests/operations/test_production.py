@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 
 for name in sorted((*Path("infra/operations").rglob("*.py"), *Path("infra/cli").rglob("*.py"))):
-    if "local" not in name.parts and not name.name.startswith(("cloud", "__main__")):
+    if "local" not in name.parts and name.name != "__main__.py":
         import_module(".".join(name.with_suffix("").parts).removesuffix(".__init__"))
 
 from infra.operations.errors import EngineError

@@ -6,10 +6,11 @@ from typing import Any
 
 import click
 
-from infra.cli import cloud_builds, cloud_fleet, cloud_kubernetes, options
+from infra.cli import options
 from infra.cli.answers import Answer, answered
 from infra.cli.call import Invocation, called
 from infra.cli.options import Duration
+from infra.laptop import builds, clusters, fleet
 from infra.operations.local import cloud as process
 from infra.operations.local import control
 from infra.preview import words
@@ -26,8 +27,7 @@ def command() -> None:
 
 
 for _each in (
-    cloud_builds.push, cloud_builds.builds, cloud_fleet.node, cloud_fleet.runner, cloud_fleet.job, cloud_fleet.guests,
-    cloud_kubernetes.k8s,
+    builds.push, builds.builds, fleet.node, fleet.runner, fleet.job, fleet.guests, clusters.k8s,
 ):  # fmt: skip
     command.add_command(_each)
 
