@@ -21,7 +21,7 @@ from infra.model import planned_capacity
 from infra.model.plan import Plan
 from infra.operations import session as sessions
 from infra.operations.errors import Failure
-from infra.operations.stacks import aftermath, destroy, nodes, stack_file, stack_words, state
+from infra.operations.stacks import aftermath, aftermath_words, destroy, nodes, stack_file, stack_words, state
 from infra.operations.stacks import apply as applying
 from infra.operations.stacks import forget as forgetting
 from infra.operations.stacks import pools as pool_states
@@ -74,7 +74,7 @@ def up_command(call: Invocation, *, no_drain: bool, kube: Path | None, saved: Pa
     run = applying.apply(session, planned, progress, drains=not no_drain)
     call.say(*run_lines.outcome(run, progress.seconds))
     after = aftermath.look_after(wanted.config, run, session.endpoint)
-    call.say(*stack_words.aftermath_shown(after, quiet=call.quiet))
+    call.say(*aftermath_words.aftermath_shown(after, quiet=call.quiet))
     told = {"outcomes": [each.to_json() for each in planned_capacity.outcomes(run)]}
     more = planned.findings_json | told | after.to_json()
     return _end(call, run, progress.seconds, more, planned, failed=bool(run.failed or after.problems))

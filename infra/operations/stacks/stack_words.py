@@ -1,15 +1,12 @@
-"""How a stack stands, for people: its pools, and what is there after an apply."""
+"""How a stack stands, for people: its pools, its registries, and what an apply will find."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from infra.operations.fleet.status_words import coming_line
-from infra.operations.stacks.aftermath import Aftermath
 from infra.operations.stacks.pools import GrantsSeen, PoolState
 from infra.operations.stacks.preview import Planned
-from infra.preview.cluster_lines import cluster_shown
 from infra.preview.toned import Cell, Shown, TextTable, Tone, TonedLine, lines_toned, text_table, toned
 from infra.preview.words import ended_words
 
@@ -26,25 +23,6 @@ def grants_shown(found: GrantsSeen) -> Iterator[Shown]:
     said = (f"granted by hand: {each.resource}: {each.says}" for each in found.strange)
     yield from lines_toned(Tone.PROBLEM, said)
     yield from lines_toned(Tone.WARNING, (f"not known: {why}" for why in found.unread))
-
-
-def aftermath_shown(after: Aftermath, *, quiet: bool = False) -> Iterator[Shown]:
-    """What is there after an apply. quiet: what is wrong with it alone."""
-    yield from lines_toned(Tone.PROBLEM, (f"problem: {problem}" for problem in after.problems))
-    if quiet:
-        return
-    if after.manifest is not None:
-        yield toned((str(after.manifest), Tone.QUIET))
-    if after.building:
-        yield f"builds started, whose triggers have other steps now: {', '.join(after.building)}"
-    yield from map(coming_line, after.rollouts)
-    yield ""
-    yield from pools_shown(after.config.stack, after.pools)
-    if after.cluster is not None:
-        yield from cluster_shown(after.cluster)
-    if after.registries:
-        yield ""
-        yield registries_line(after.registries)
 
 
 def pools_shown(stack: str, pools: Sequence[PoolState]) -> Iterator[Shown]:
