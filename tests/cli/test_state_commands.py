@@ -141,6 +141,13 @@ def test_a_name_that_the_state_has_not_is_refused_with_the_nearest(fleet: Checko
     assert "the state of ci has nothing named us-central1/marinn. Did you mean 'us-central1/marin'?" in result.stderr
 
 
+def test_one_mistyped_name_among_several_lets_the_state_go_of_none(fleet: Checkout) -> None:
+    result = fleet.run("forget", "ci", V4, VM.replace("west", "wset"))
+    assert result.exit_code == 2
+    assert f"Did you mean '{VM}'?" in result.stderr
+    assert changed(fleet.json("preview", "ci")) == set()
+
+
 def test_a_vm_of_others_is_taken_over_only_where_a_person_names_it(fleet: Checkout) -> None:
     fleet.ok("forget", "ci", VM)
     with clients(PROJECT, url(fleet)) as google:
