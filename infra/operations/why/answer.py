@@ -152,7 +152,8 @@ def _run(subject: Subject, asked: Asked) -> RunSeen:
     by_number = replace(asked, name=subject.name) if asked.name != subject.name else asked
     found = by_number.run
     if found is None:
-        raise Failure(f"no record of a run {subject.name} is kept of the latest days; a run is its number")
+        said = f"no record of a run {subject.name} is kept of the latest days; a run is its number"
+        raise Failure("; ".join([said, *dict.fromkeys(asked.silent)]))
     return found
 
 
