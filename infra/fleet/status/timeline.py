@@ -21,6 +21,7 @@ from infra.fleet.status.derive import status
 from infra.fleet.status.look import Scene
 from infra.fleet.status.shape import Next
 from infra.model import runner_names
+from infra.model.errors import meant
 from infra.model.json_shape import JsonShape
 
 API, CONTROLLER, VM, BROKER = "tpu api", "controller", "vm", "broker"
@@ -141,7 +142,8 @@ def _now(vm: str, scene: Scene, nodes: Iterable[NodeSeen], report: Mapping[str, 
     unknown = [f"{zone} ({source.reason})" for zone, source in observed.zones.items() if not source.known]
     seen = [f"{node.state} in {node.zone}" + (f", {node.health}" if node.health else "") for node in nodes]
     if seen or not unknown:
-        yield "; ".join(seen) or "no VM of this name is there"
+        near = "" if slot else meant(vm, sorted({each.name for each in (*desired.slots, *observed.nodes)}))
+        yield "; ".join(seen) or f"no VM of this name is there{near and f'.{near}'}"
     if unknown:
         yield f"not known of {', '.join(unknown)}"
     silent = [

@@ -56,13 +56,10 @@ def vm_log(
     vm = runner_names.vm_of(name) or name
     fleet = open_fleet(stack_of(vm, stack), cloud, teller)
     notes = []
-    lines = [
-        LogLine(at=each.at, source=SUPERVISOR, text=each.what)
-        for each in vm_timeline(fleet, vm).lines
-        if each.source == VM
-    ]
+    told = vm_timeline(fleet, vm)
+    lines = [LogLine(at=each.at, source=SUPERVISOR, text=each.what) for each in told.lines if each.source == VM]
     if not lines:
-        notes.append("its supervisor has left nothing: it has not booted, or it was made again just now")
+        notes.append(f"its supervisor has left nothing: {'; '.join(told.now)}")
     if fleet.place.endpoint is not None:
         notes.append(_NO_CONSOLE)
     else:

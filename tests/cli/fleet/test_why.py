@@ -121,6 +121,10 @@ def test_a_mistyped_name_gets_its_nearest_whatever_that_is(lab: Checkout) -> Non
         refused = lab.run("why", wrong)
         assert refused.exit_code == 2
         assert f"Did you mean '{right}'?" in refused.output
+    assert "ci is a stack: `./tidepool status ci` says how its pools stand" in lab.run("why", "ci").output
+    lost = VM.replace("west", "wset")
+    for said in (lab.ok("why", lost).output, lab.ok("logs", lost).output):
+        assert f"no VM of this name is there. Did you mean '{VM}'?" in " ".join(said.split())
 
 
 def test_the_page_names_every_kind(lab: Checkout) -> None:
