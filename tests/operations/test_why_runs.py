@@ -39,5 +39,5 @@ def test_a_stack_that_does_not_answer_hides_no_run_of_another(asked: Callable[[A
 
 
 def test_a_run_that_is_not_found_says_whose_records_do_not_answer(asked: Callable[[Any], find.Asked]) -> None:
-    with pytest.raises(Failure, match="no record of a run 7 .*; records of runs of ci: .*denied"):
+    with pytest.raises(Failure, match=r"no record of a run 7 .*; records of runs of ci: .*denied"):
         answer._run(Subject(Named.RUN, "7", ("ci", "nightly")), asked(None))
