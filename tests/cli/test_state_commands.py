@@ -59,6 +59,9 @@ def test_a_target_is_a_vm_a_pool_or_a_pattern_by_name(fleet: Checkout) -> None:
         assert {name for op, name in changed(document) if op == "replace"} == wanted
     said = fleet.ok("preview", "ci", "--target", VM, "--cloud", "local").stdout
     assert said.endswith(f"next: ./tidepool up ci --cloud local --target {VM}\n"), "the same is applied, and no more"
+    plan = fleet.root / "a plan.json"
+    said = fleet.ok("preview", "ci", "--target", VM, "--save", str(plan)).stdout
+    assert said.endswith(f"next: ./tidepool up ci --target {VM} --plan '{plan}'\n")
     fleet.path("ci").write_text(good)
 
 
