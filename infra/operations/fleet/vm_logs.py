@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -68,7 +68,7 @@ def vm_log(
         except GoogleError as error:
             notes.append(f"{error}; who reads logs needs roles/logging.viewer")
     kept = sorted(lines, key=lambda line: line.at)[-tail:]
-    masked = (LogLine(at=each.at, source=each.source, text=without_secrets(each.text)) for each in kept)
+    masked = (replace(each, text=without_secrets(each.text)) for each in kept)
     return VmLog(vm=vm, stack=fleet.stack, lines=tuple(masked), notes=tuple(notes))
 
 
