@@ -82,7 +82,7 @@ class VmTimeline(JsonShape):
 
 
 def timeline(vm: str, scene: Scene, report: Mapping[str, Any] | None, binding: Mapping[str, Any] | None) -> VmTimeline:
-    """A VM's timeline, secrets masked. report, binding: its records as they are in the bucket, None if there is none."""
+    """A VM's timeline, secrets masked. report, binding: its records as they are in the bucket, None if not there."""
     nodes = [node for node in scene.observed.nodes if node.name == vm] if scene.observed else []
     own, asked = list(_reported(report or {})), list(_bound(binding or {}))
     before = _answers(asked, own)
