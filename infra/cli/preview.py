@@ -4,6 +4,7 @@ file says, may say, and says wrong."""
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import datetime
@@ -71,7 +72,7 @@ def preview_command(
     if save is not None:
         saved.save(planned, save)
     if planned.changes and not (planned.stopped or call.quiet):
-        saved_as = f" --plan {save}" if save else ""
+        saved_as = f" --plan {shlex.quote(str(save))}" if save else ""
         call.say(f"next: ./tidepool up {call.stack}{call.same}{saved_as}", tone=Tone.QUIET)
     if call.form is Form.MARKDOWN:
         echo(

@@ -117,13 +117,17 @@ def ssh_command(call: Invocation, *, vm: str, worker: int, shows: bool) -> int:
     """Open a shell on VM through Google's tunnel, by `gcloud compute tpus tpu-vm ssh`.
 
     No VM of the fleet has a way in: a person allows it first. Firewall and your roles are looked at, and what lacks is
-    said with the command that allows it. Exit code 1 where something lacks, or gcloud is not installed.
+    said with the command that allows it. Exit code 1 where something lacks, or gcloud is not installed to run it.
     """
     way = way_in.way_in(vm, worker=worker, stack=call.within, cloud=call.cloud, teller=call.teller)
     call.say(*way.notes, *(f"{each.what}; allow it with:\n  {each.allow}" for each in way.lacks), tone=Tone.WARNING)
-    if not (shows or call.as_json or way.lacks) and shutil.which("gcloud"):
+    runs = not (shows or call.as_json)
+    lacks_gcloud = runs and shutil.which(way.command[0]) is None
+    if lacks_gcloud:
+        call.say("gcloud is not installed: https://docs.cloud.google.com/sdk/docs/install", tone=Tone.WARNING)
+    elif runs and not way.lacks:
         os.execvp(way.command[0], way.command)  # noqa: S606 - words, and no shell
-    return call.end(way.to_json(), way.line, failed=not shows)
+    return call.end(way.to_json(), way.line, failed=bool(way.lacks) or lacks_gcloud)
 
 
 @click.group()

@@ -22,6 +22,7 @@ from infra.operations.report.site import Site, drawn, sections, serve
 from infra.pages import charts
 from infra.pages.kit import Block, Cards, Drawing, Folded, Lack, Said, Section, Table, Words
 from infra.results.board import board
+from tests.model.clustered import CLUSTER, clustered
 from tests.operations.estates import NOW, estate, month, nothing
 from tests.pages.html_seen import Seen, assert_sound
 from tests.pages.sample_results import sample_runs
@@ -186,6 +187,19 @@ def test_what_is_not_known_is_a_question_mark_at_a_glance_and_never_a_number() -
     found = estate(cloud=lack, pools={"ci": lack}, statuses=lack, money={"ci": lack})
     (cards,) = [each for each in section(found, "overview").blocks if isinstance(each, Cards)]
     assert [each.said for each in cards.cards] == [Said("?"), Said("?"), Said("?"), Said("1", "warning")]
+
+
+def test_slices_of_which_nobody_answers_are_not_told_as_none_that_stand() -> None:
+    declared = {"accelerator": "v4-32", "zone": "us-central2-b", "capacity": "spot", "buffer": 1, "maximum": 3}
+    config = clustered(cluster=CLUSTER, slices=[declared])
+    lack = Lack("The status is not known: `./tidepool status` says why.")
+    silent = estate(stacks={"ci": config}, pools={"ci": ()}, statuses=lack)
+    assert text(section(silent, "capacity").says).startswith("? of ")
+    assert "? of " in drawing(section(silent, "capacity")).told
+    (cards, *_) = (each for each in section(silent, "overview").blocks if isinstance(each, Cards))
+    assert cards.cards[0].said.text.startswith("? of ")
+    absent = estate(stacks={"ci": config}, pools={"ci": ()}, statuses=())
+    assert text(section(absent, "capacity").says).startswith("0 of ")
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,9 @@ from infra.fleet.status.derive import status
 from infra.fleet.status.look import Scene
 from infra.fleet.status.shape import Next
 from infra.model import runner_names
+from infra.model.errors import meant
 from infra.model.json_shape import JsonShape
+from infra.model.secret_values import without_secrets
 
 API, CONTROLLER, VM, BROKER = "tpu api", "controller", "vm", "broker"
 
@@ -80,18 +82,19 @@ class VmTimeline(JsonShape):
 
 
 def timeline(vm: str, scene: Scene, report: Mapping[str, Any] | None, binding: Mapping[str, Any] | None) -> VmTimeline:
-    """A VM's timeline. report, binding: its records as they are in the bucket, None where there is none."""
+    """A VM's timeline, secrets masked. report, binding: its records as they are in the bucket, None if not there."""
     nodes = [node for node in scene.observed.nodes if node.name == vm] if scene.observed else []
     own, asked = list(_reported(report or {})), list(_bound(binding or {}))
     before = _answers(asked, own)
     lines = [*_remembered(vm, scene), *_made(vm, scene, nodes), *asked, *own]
     found = status(scene)
+    ordered = sorted(lines, key=lambda line: (*_order(before.get(line, line)), line not in before))
     return VmTimeline(
         vm=vm,
         stack=scene.stack,
         at=scene.at,
-        now=tuple(_now(vm, scene, nodes, report)),
-        lines=tuple(_folded(sorted(lines, key=lambda line: (*_order(before.get(line, line)), line not in before)))),
+        now=tuple(map(without_secrets, _now(vm, scene, nodes, report))),
+        lines=tuple(replace(line, what=without_secrets(line.what)) for line in _folded(ordered)),
         next=tuple(each for each in found.next if each.subject == vm),
     )
 
@@ -141,7 +144,8 @@ def _now(vm: str, scene: Scene, nodes: Iterable[NodeSeen], report: Mapping[str, 
     unknown = [f"{zone} ({source.reason})" for zone, source in observed.zones.items() if not source.known]
     seen = [f"{node.state} in {node.zone}" + (f", {node.health}" if node.health else "") for node in nodes]
     if seen or not unknown:
-        yield "; ".join(seen) or "no VM of this name is there"
+        near = "" if slot else meant(vm, sorted({each.name for each in (*desired.slots, *observed.nodes)}))
+        yield "; ".join(seen) or f"no VM of this name is there{near and f'.{near}'}"
     if unknown:
         yield f"not known of {', '.join(unknown)}"
     silent = [

@@ -97,7 +97,10 @@ def stack_of(subject: str, stack: str | None) -> str:
 
 
 def not_found(name: str, kinds: Collection[Named], configs: Iterable[StackConfig]) -> str:
-    """That nothing of these kinds has the name, the nearest that has, and what there is."""
+    """That nothing of these kinds has the name, the nearest that has, and what there is; of a stack, who tells it."""
+    configs = list(configs)
+    if any(config.stack == name for config in configs):
+        return f"{name} is a stack: `./tidepool status {name}` says how its pools stand"
     known: dict[Named, set[str]] = {kind: set() for kind in kinds if kind is Named.POOL}
     for kind, each in (pair for config in configs for pair in named_in(config)):
         if kind in kinds:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -56,13 +56,10 @@ def vm_log(
     vm = runner_names.vm_of(name) or name
     fleet = open_fleet(stack_of(vm, stack), cloud, teller)
     notes = []
-    lines = [
-        LogLine(at=each.at, source=SUPERVISOR, text=each.what)
-        for each in vm_timeline(fleet, vm).lines
-        if each.source == VM
-    ]
+    told = vm_timeline(fleet, vm)
+    lines = [LogLine(at=each.at, source=SUPERVISOR, text=each.what) for each in told.lines if each.source == VM]
     if not lines:
-        notes.append("its supervisor has left nothing: it has not booted, or it was made again just now")
+        notes.append(f"its supervisor has left nothing: {'; '.join(told.now)}")
     if fleet.place.endpoint is not None:
         notes.append(_NO_CONSOLE)
     else:
@@ -71,7 +68,7 @@ def vm_log(
         except GoogleError as error:
             notes.append(f"{error}; who reads logs needs roles/logging.viewer")
     kept = sorted(lines, key=lambda line: line.at)[-tail:]
-    masked = (LogLine(at=each.at, source=each.source, text=without_secrets(each.text)) for each in kept)
+    masked = (replace(each, text=without_secrets(each.text)) for each in kept)
     return VmLog(vm=vm, stack=fleet.stack, lines=tuple(masked), notes=tuple(notes))
 
 

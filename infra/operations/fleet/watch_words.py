@@ -31,7 +31,8 @@ def _counts(found: Sequence[FleetStatus], every: float) -> TonedLine:
     troubled = [status.stack for status in found if status.healthy is False]
     unknown = [status.stack for status in found if status.healthy is None]
     said = [f"{sum(status.desired for status in found)} VMs", f"{unhealthy} do not serve"]
-    said += [f"{sum(len(status.orphans) for status in found)} without owner"]
+    orphans = sum(len(status.orphans) for status in found)
+    said += [f"{orphans} without owner"] if orphans else []
     waiting = [pool.queue.waiting for status in found for pool in status.pools]
     said += [f"{'?' if None in waiting else sum(filter(None, waiting))} jobs wait"]
     tone = Tone.PROBLEM if troubled else Tone.WARNING if unknown else Tone.GOOD

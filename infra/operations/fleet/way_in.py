@@ -103,8 +103,13 @@ def _rules(google: Clients, fleet: Fleet) -> Iterator[Lack]:
 
 
 def lets_tunnels_in(rule: Mapping[str, Any], network: str) -> bool:
-    """Whether a firewall rule of Compute Engine lets all of the tunnels reach the port of ssh on a network."""
+    """Whether a firewall rule of Compute Engine lets all of the tunnels reach the port of ssh on a stack's VMs.
+
+    They have a tag of the name of their network; a rule with targets is for VMs with one of its tags alone.
+    """
     if rule.get("direction") != "INGRESS" or rule.get("disabled") or not str(rule.get("network")).endswith(network):
+        return False
+    if (tags := rule.get("targetTags")) and network.rpartition("/")[2] not in tags:
         return False
     tunnels = IPv4Network(TUNNELS)
     ranges = [IPv4Network(each) for each in rule.get("sourceRanges", ()) if ":" not in each]

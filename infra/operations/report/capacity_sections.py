@@ -5,7 +5,7 @@ Pure: equal estates, equal sections.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from infra.model.catalogue import AcceleratorType, region_of
@@ -22,12 +22,12 @@ from infra.preview.sentences import plural
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZoneChips:
-    """Chips of one generation in a zone: those that are declared at most, and those that stand."""
+    """Chips of one generation in a zone: those that are declared at most, and those that stand, None if not known."""
 
     zone: str
     generation: str
     declared: int
-    standing: int
+    standing: int | None
 
 
 def capacity(estate: Estate) -> Section:
@@ -54,9 +54,9 @@ def capacity(estate: Estate) -> Section:
     drawn = [
         Bar(
             name=f"{each.zone} {each.generation}",
-            part=each.standing,
+            part=each.standing or 0,
             whole=each.declared,
-            says=f"{each.standing:,} of {each.declared:,}",
+            says=total([each]),
             kind=each.generation,
         )
         for each in shown
@@ -74,28 +74,35 @@ def capacity(estate: Estate) -> Section:
     return Section(id="capacity", title="Capacity", says=_capacity_words(shown), blocks=(*lacks, *found))
 
 
-def total(places: Sequence[ZoneChips]) -> tuple[int, int]:
-    """Chips that stand, and chips that are declared at most."""
-    return sum(each.standing for each in places), sum(each.declared for each in places)
+def total(places: Sequence[ZoneChips]) -> str:
+    """`8 of 16`: chips that stand, a question mark where that is not known, of those that are declared at most."""
+    standing, declared = _stand(places), sum(each.declared for each in places)
+    return f"{'?' if standing is None else format(standing, ',')} of {declared:,}"
+
+
+def _stand(places: Iterable[ZoneChips]) -> int | None:
+    standing = [each.standing for each in places]
+    return None if None in standing else sum(filter(None, standing))
 
 
 def chips_of(estate: Estate) -> list[ZoneChips]:
     """By zone and generation."""
     pools = (each for every in estate.pools.values() if not isinstance(every, Lack) for each in every)
+    answers = not isinstance(estate.statuses, Lack)
     slices = (
-        _place(kind, zone, most, standing or 0)
+        _place(kind, zone, most, 0 if answers and cluster is None else standing)
         for stack, config in estate.stacks.items()
-        for _, zone, kind, (_, most, standing) in _slices(config, _cluster(estate, stack))
+        for cluster in (_cluster(estate, stack),)
+        for _, zone, kind, (_, most, standing) in _slices(config, cluster)
     )
     return _summed([*map(_pool_chips, pools), *slices])
 
 
 def _capacity_words(places: list[ZoneChips]) -> str:
-    standing, declared = total(places)
     regions = {region_of(each.zone) for each in places}
     zones = plural(len({each.zone for each in places}), "zone")
     where = f"in {zones} of {plural(len(regions), 'region')}"
-    return f"{standing:,} of {declared:,} chips stand, {where}." if places else ""
+    return f"{total(places)} chips stand, {where}." if places else ""
 
 
 def _cluster(estate: Estate, stack: str) -> ClusterNow | None:
@@ -114,13 +121,13 @@ def _pool_chips(each: PoolState) -> ZoneChips:
     return _place(each.row.accelerator, each.row.zone, each.row.slices, each.states.get("READY", 0))
 
 
-def _place(accelerator: str, zone: str, declared: int, standing: int) -> ZoneChips:
+def _place(accelerator: str, zone: str, declared: int, standing: int | None) -> ZoneChips:
     found = AcceleratorType.parse(accelerator)
     return ZoneChips(
         zone=zone,
         generation=found.generation.name,
         declared=declared * found.chips,
-        standing=standing * found.chips,
+        standing=None if standing is None else standing * found.chips,
     )
 
 
@@ -146,7 +153,7 @@ def _summed(places: list[ZoneChips]) -> list[ZoneChips]:
             zone=zone,
             generation=generation,
             declared=sum(each.declared for each in places if (each.zone, each.generation) == (zone, generation)),
-            standing=sum(each.standing for each in places if (each.zone, each.generation) == (zone, generation)),
+            standing=_stand(each for each in places if (each.zone, each.generation) == (zone, generation)),
         )
         for _, zone, generation in keys
     ]

@@ -101,13 +101,13 @@ def _stacks(estate: Estate) -> str:
 
 def _overview(estate: Estate) -> Section:
     """The whole in a few numbers, and a card a stack."""
-    standing, declared = capacity_sections.total(capacity_sections.chips_of(estate))
+    chips = capacity_sections.total(capacity_sections.chips_of(estate))
     unknown = isinstance(estate.cloud, Lack) or any(isinstance(each, Lack) for each in estate.pools.values())
     risks = list(work_sections.open_risks(estate))
     calm: Tone = "good" if not risks and work_sections.all_asked(estate) else "warning"
     stops = any(isinstance(row[0], Said) and row[0].tone == "bad" for row in risks)
     cards = (
-        Card(title="Chips that stand", said=Said("?" if unknown else f"{standing:,} of {declared:,}"), link="capacity"),
+        Card(title="Chips that stand", said=Said("?" if unknown else chips), link="capacity"),
         Card(title="Spent this month", said=Said(work_sections.spent(estate)), link="money",
              more=(work_sections.forecast(estate),)),
         Card(title="Queues", said=Said(fleet_sections.waiting(estate)), link="queues"),

@@ -13,12 +13,14 @@ from infra.operations.fleet.looks import Fleet, declared_place
 from infra.operations.ports import UNWATCHED, Watch
 from infra.operations.session import Session, interruptible
 from infra.operations.stacks.stack_file import stack_file
+from infra.operations.stacks.targets import insist_found
 
 
 def preview_forget(session: Session) -> Plan:
-    """What the state would let go of: the targets, and all that needs them. Refusal where it has none of them."""
+    """What the state would let go of: the targets, and all that needs them. Refusal where one is nowhere."""
     plan = session.engine().forget(planning=True)
     if plan.steps:
+        insist_found(session.place.root, plan, session.request.targets)
         return plan
     there = sorted({step.name for step in session.engine(targets=("**",)).forget(planning=True).steps})
     asked = [each.rpartition("::")[2] for each in session.request.targets]

@@ -15,6 +15,7 @@ from infra.fleet.status.missing import Judged
 from infra.fleet.status.queue import JobWait
 from infra.fleet.status.timeline import VmTimeline
 from infra.jobs.client import JobState
+from infra.model.fleet import every_slot
 from infra.model.json_shape import JsonShape
 from infra.operations.errors import Failure
 from infra.operations.fleet.looks import Fleet, open_fleet
@@ -127,10 +128,13 @@ def _judged(fleet: Fleet) -> Judged:
 
 
 def _pool(subject: Subject, asked: Asked) -> PoolWhy:
-    seen = _judged(open_fleet(subject.stacks[0], asked.cloud, asked.teller))
+    fleet = open_fleet(subject.stacks[0], asked.cloud, asked.teller)
+    seen = _judged(fleet)
     if subject.name not in seen.desired.pools:
-        stack = seen.scene.stack
-        raise Failure(f"{stack}: pool {subject.name} is declared and not published; `./tidepool up {stack}` makes it")
+        pool = f"{fleet.stack}: pool {subject.name}"
+        if not any(slot.pool.name == subject.name for slot in every_slot(fleet.config)):
+            raise Failure(f"{pool} has no VM to ask about: its stack file says 0 in every zone")
+        raise Failure(f"{pool} is declared and not published; `./tidepool up {fleet.stack}` makes it")
     return pool_why(seen, subject.name)
 
 
@@ -152,7 +156,8 @@ def _run(subject: Subject, asked: Asked) -> RunSeen:
     by_number = replace(asked, name=subject.name) if asked.name != subject.name else asked
     found = by_number.run
     if found is None:
-        raise Failure(f"no record of a run {subject.name} is kept of the latest days; a run is its number")
+        said = f"no record of a run {subject.name} is kept of the latest days; a run is its number"
+        raise Failure("; ".join([said, *dict.fromkeys(asked.silent)]))
     return found
 
 

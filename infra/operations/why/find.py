@@ -97,11 +97,15 @@ class Asked:
 
     @cached_property
     def run(self) -> RunSeen | None:
-        try:
-            return find_run(self.name, self.configs, self.cloud, self.teller)
-        except (GoogleError, ValueError) as error:
-            self.silent.append(f"records of runs: {error}")
-            return None
+        for config in self.configs:
+            try:
+                found = find_run(self.name, config, self.cloud, self.teller)
+            except (GoogleError, ValueError) as error:
+                self.silent.append(f"records of runs of {config.stack}: {error}")
+                continue
+            if found:
+                return found
+        return None
 
     @cached_property
     def jobs(self) -> JobBackend:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -56,23 +56,20 @@ class RunSeen(JsonShape):
     vms: tuple[RunVmSeen, ...]
 
 
-def find_run(run: str, configs: Iterable[StackConfig], cloud: CloudName | None, teller: Teller) -> RunSeen | None:
-    """The run of that number, of the stacks that make runs; None where no record of the latest days has it.
+def find_run(run: str, config: StackConfig, cloud: CloudName | None, teller: Teller) -> RunSeen | None:
+    """The run of that number, of a stack that makes runs; None where no record of the latest days has it.
 
-    Raises GoogleError where a bucket does not answer, ValueError where a record cannot be read.
+    Raises GoogleError where the bucket does not answer, ValueError where a record cannot be read.
     """
-    for config in configs:
-        if config.runs is None:
-            continue
-        endpoint = open_cloud(cloud, teller).endpoint
-        now = declared_place(config, endpoint).clock()
-        with clients(config.project, endpoint) as google:
-            mine = _records(run, Records(google=google, bucket=config.bucket.name))
-            if mine:
-                vms = GoogleTpuVms(google)
-                seen = tuple(_seen(each, vms, int(now.timestamp())) for each in mine)
-                return RunSeen(run=run, stack=config.stack, at=now, vms=seen)
-    return None
+    if config.runs is None:
+        return None
+    endpoint = open_cloud(cloud, teller).endpoint
+    now = declared_place(config, endpoint).clock()
+    with clients(config.project, endpoint) as google:
+        mine = _records(run, Records(google=google, bucket=config.bucket.name))
+        vms = GoogleTpuVms(google)
+        seen = tuple(_seen(each, vms, int(now.timestamp())) for each in mine)
+    return RunSeen(run=run, stack=config.stack, at=now, vms=seen) if seen else None
 
 
 def _records(run: str, records: Records) -> list[RunVmRecord]:

@@ -6,7 +6,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from infra.cli.app import cli
 from infra.fleet import google as googles
 from infra.fleet.google import GoogleError
 from infra.fleet.status.timeline import timeline
@@ -115,10 +117,43 @@ def test_where_all_is_allowed_nothing_lacks_and_what_cannot_be_asked_is_said(
         ({"network": "projects/p/global/networks/default"}, False),
         ({"direction": "EGRESS"}, False),
         ({"disabled": True}, False),
+        ({"targetTags": ["bastion"]}, False),
+        ({"targetTags": ["bastion", "tidepool-ci"]}, True),
     ],
 )
 def test_a_rule_counts_only_where_it_lets_all_of_the_tunnels_in(change: dict[str, Any], lets: bool) -> None:
     assert way_in.lets_tunnels_in(RULE | change, NETWORK) is lets
+
+
+@pytest.mark.parametrize(
+    ("options", "allowed", "installed", "code"),
+    [
+        ((), True, True, None),
+        ((), True, False, 1),
+        ((), False, True, 1),
+        (("--json",), True, False, 0),
+        (("--json",), False, True, 1),
+        (("--print",), True, False, 0),
+        (("--print",), False, False, 1),
+    ],
+)
+def test_ssh_runs_gcloud_where_nothing_lacks_and_else_ends_with_what_does(
+    google: dict[googles.Api, Answers], monkeypatch: pytest.MonkeyPatch,
+    options: tuple[str, ...], allowed: bool, installed: bool, code: int | None,
+) -> None:  # fmt: skip
+    google[googles.Api.COMPUTE].answer = {"items": [RULE] if allowed else []}
+    ran = []
+
+    def run(program: str, words: tuple[str, ...]) -> None:
+        ran.append((program, words[4:6]))
+        raise SystemExit(99)
+
+    monkeypatch.setattr("shutil.which", lambda _: "/bin/gcloud" if installed else None)
+    monkeypatch.setattr("os.execvp", run)
+    result = CliRunner().invoke(cli, ["ssh", VM, *options])
+    assert result.exit_code == (99 if code is None else code), result.output
+    assert ran == ([("gcloud", ("ssh", VM))] if code is None else [])
+    assert ("gcloud is not installed" in result.output) is (not installed and not options)
 
 
 def test_what_google_keeps_of_a_vm_is_told_in_order_and_masked(google: dict[googles.Api, Answers]) -> None:

@@ -85,6 +85,8 @@ def test_what_does_not_fit_is_counted_and_what_is_worst_stays(rows: int, columns
     assert len(lines) <= rows
     assert max(map(len, lines)) <= columns
     assert lines[0].startswith("ci, nightly: 80 VMs"[: columns - 3])
+    if columns >= 80:
+        assert " UTC" in lines[0], "how old the screen is"
     if rows > 4:
         assert lines[1].startswith("ci/tpu-ci  30 unhealthy"[: columns - 3])
         (more,) = [line for line in lines if line.endswith("more lines")]
@@ -94,5 +96,5 @@ def test_what_does_not_fit_is_counted_and_what_is_worst_stays(rows: int, columns
 
 def test_a_fleet_that_is_well_says_so_in_its_first_row() -> None:
     lines = watched([status(scene(fleet(2)))], columns=80, rows=24, every=15)
-    assert str(lines[0]).startswith("all well: 2 VMs, 0 do not serve, 0 without owner, ")
+    assert str(lines[0]) == "all well: 2 VMs, 0 do not serve, 0 jobs wait  12:00:00 UTC, every 15 s"
     assert str(lines[1]).startswith("ci/tpu-ci  ok  2/2 online")

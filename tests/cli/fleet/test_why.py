@@ -121,6 +121,10 @@ def test_a_mistyped_name_gets_its_nearest_whatever_that_is(lab: Checkout) -> Non
         refused = lab.run("why", wrong)
         assert refused.exit_code == 2
         assert f"Did you mean '{right}'?" in refused.output
+    assert "ci is a stack: `./tidepool status ci` says how its pools stand" in lab.run("why", "ci").output
+    lost = VM.replace("west", "wset")
+    for said in (lab.ok("why", lost).output, lab.ok("logs", lost).output):
+        assert f"no VM of this name is there. Did you mean '{VM}'?" in " ".join(said.split())
 
 
 def test_the_page_names_every_kind(lab: Checkout) -> None:
@@ -154,6 +158,13 @@ def test_a_pool_that_is_declared_and_not_applied_is_said_so_and_hides_no_zone(la
     assert refused.exit_code == 1
     assert "ci: pool tpu-next is declared and not published; `./tidepool up ci` makes it" in refused.output
     lab.path("ci").write_text(whole)
+    lab.edit("ci", "us-central2-b: 1\n", "us-central2-b: 0\n")
+    lab.ok("up", "ci")
+    empty = lab.run("why", "tpu-v4")
+    assert empty.exit_code == 1
+    assert "ci: pool tpu-v4 has no VM to ask about: its stack file says 0 in every zone" in empty.output
+    lab.path("ci").write_text(whole)
+    lab.ok("up", "ci")
     told = lab.json("why", "us-central2-b")
     assert [each["stack"] for each in told["stacks"]] == ["ci"]
     assert told["problems"] == ["training: nothing is published; `./tidepool up training` does it"]

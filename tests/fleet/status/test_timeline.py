@@ -35,6 +35,15 @@ REPORT: dict[str, Any] = {
 BINDING = {"since": "2026-11-21T10:04:30+00:00", "instance": "77", "asked": ["2026-11-21T10:04:30+00:00"]}
 
 
+def test_a_secret_in_what_a_vm_says_is_masked() -> None:
+    token = f"ghp_{'a1' * 20}"
+    events = [{"at": "2026-11-21T10:08:00Z", "event": "halted", "reason": f"fetch {token}"}]
+    told = timeline(VM, scene(), REPORT | {"reason": f"no {token}", "events": events}, None)
+    assert "halted: fetch [secret]" in [line.what for line in told.lines]
+    assert any("busy: no [secret]" in each for each in told.now)
+    assert token not in str(told)
+
+
 def test_a_timeline_goes_from_its_making_to_its_jobs() -> None:
     told = timeline(VM, scene(), REPORT, BINDING)
     assert [line.what for line in told.lines] == [
@@ -149,7 +158,7 @@ def test_what_nobody_can_say_is_said_to_be_unknown() -> None:
 def test_a_vm_that_is_not_declared_and_not_there_has_no_timeline() -> None:
     told = timeline(f"tpu-ci-{HOME}-9", scene(memory=EMPTY), None, None)
     assert told.lines == ()
-    assert told.now[:2] == ("not declared", "no VM of this name is there")
+    assert told.now[:2] == ("not declared", "no VM of this name is there. Did you mean 'tpu-ci-us-west4-a-2'?")
 
 
 _JUNK = st.recursive(
