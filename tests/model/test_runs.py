@@ -174,7 +174,8 @@ def test_a_days_record_is_read_as_it_was_written() -> None:
 
 @pytest.mark.parametrize(
     "body", [{"version": 2, "vms": []}, {"version": 1}, {"version": 1, "vms": [{"vm": "x"}]},
-             {"version": 1, "vms": [record("x").to_json() | {"capacity": "free"}]}],
+             {"version": 1, "vms": [record("x").to_json() | {"capacity": "free"}]},
+             {"version": 1, "vms": [record("x").to_json() | {"end": "at noon"}]}, {"version": 1, "vms": [5]}],
 )  # fmt: skip
 def test_a_damaged_record_is_never_read_as_an_empty_day(body: dict[str, object]) -> None:
     with pytest.raises(ValueError, match="the record of"):
