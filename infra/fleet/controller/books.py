@@ -17,10 +17,10 @@ from infra.fleet.controller.memory import Memory
 from infra.fleet.controller.observed import NodeSeen, Observed
 from infra.fleet.controller.sorting import MANAGED, STACK, is_ours, pool_of
 from infra.fleet.google import GoogleError
-from infra.fleet.records import Body, Records
+from infra.fleet.records import Body, Records, UnreadableRecordError
 from infra.model import names, run_labels
 from infra.model.run_records import closed, day_body, day_records
-from infra.model.stood import ReadyVm, noted, read_day
+from infra.model.stood import ReadyVm, StoodDay, noted, read_day
 
 _READY: Final = "READY"
 _DAY: Final = timedelta(days=1)
@@ -59,10 +59,21 @@ class Books:
 
         def decide(body: Body | None) -> Body:
             day = read_day(body)
-            before = read_day(self.records.body(self._object(now - timedelta(days=1)))) if day is None else None
+            before = self._before(now) if day is None else None
             return noted(day, ready, silent=silent, last=self.last, now=now, before=before).to_json()
 
         self.records.update(self._object(now), decide)
+
+    def _before(self, now: datetime) -> StoodDay | None:
+        """The record of the day before, or of that of the last sweep, where whole days had none.
+
+        One that cannot be read does not keep a new day from its own.
+        """
+        found = now - _DAY if self.last is None else min(self.last, now - _DAY)
+        try:
+            return read_day(self.records.body(self._object(found)))
+        except (UnreadableRecordError, ValueError):
+            return None
 
     def _object(self, at: datetime) -> str:
         return names.stood_day_object(self.stack, at.date())
