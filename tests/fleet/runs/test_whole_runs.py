@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -120,9 +120,11 @@ class Lab:
         return {node["name"].rpartition("/")[2]: node["state"] for node in self.cloud.control.nodes()}
 
     def records(self) -> dict[str, RunVmRecord]:
-        day = datetime.fromtimestamp(self.cloud.control.clock()["seconds"], UTC).date()
-        body = Records(google=self.google, bucket=self.config.bucket.name).body(names.run_day_object(day))
-        return {each.vm: each for each in day_records(body)}
+        """Of the cloud's day and the one before: a job has the machine's clock, which may be before midnight."""
+        today = datetime.fromtimestamp(self.cloud.control.clock()["seconds"], UTC).date()
+        records = Records(google=self.google, bucket=self.config.bucket.name)
+        bodies = [records.body(names.run_day_object(day)) for day in (today - timedelta(days=1), today)]
+        return {each.vm: each for body in bodies for each in day_records(body)}
 
 
 @pytest.fixture
