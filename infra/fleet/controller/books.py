@@ -43,8 +43,7 @@ class Books:
             self._keep_day(observed, now)
         for node in observed.nodes:
             if self._is_of_a_lost_run(node, now):
-                with suppress(*_UNWRITTEN):
-                    self._close(node, memory, now)
+                self._close(node, memory, now)
 
     def _keep_day(self, observed: Observed, now: datetime) -> None:
         ready = [
@@ -94,16 +93,10 @@ class Books:
         last = datetime.fromtimestamp(labels.expires, UTC) if labels else now
         days = min(_MOST_DAYS, (last.date() - first.date()).days + 1)
         for day in (first.date() + turn * _DAY for turn in range(days)):
-            name = names.run_day_object(day)
-            if any(each.vm == node.name for each in day_records(self.records.body(name))):
-                self.records.update(
-                    name,
-                    lambda body: day_body(
-                        closed(
-                            day_records(body),
-                            node.name,
-                            ready=None if ready is None else int(ready.timestamp()),
-                            end=int(end.timestamp()),
-                        )
-                    ),
-                )
+            with suppress(*_UNWRITTEN):
+                self._close_in(names.run_day_object(day), node.name, ready, end)
+
+    def _close_in(self, name: str, vm: str, ready: datetime | None, end: datetime) -> None:
+        if any(each.vm == vm for each in day_records(self.records.body(name))):
+            since, until = None if ready is None else int(ready.timestamp()), int(end.timestamp())
+            self.records.update(name, lambda body: day_body(closed(day_records(body), vm, ready=since, end=until)))

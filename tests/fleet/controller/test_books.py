@@ -9,6 +9,8 @@ from typing import Any
 from infra.fleet.controller.books import Books
 from infra.fleet.controller.memory import EMPTY
 from infra.model import names, run_labels
+from infra.model.catalogue import CapacityKind
+from infra.model.run_records import RunVmRecord, day_body, day_records
 from infra.model.stood import read_day, together
 from tests.fleet.controller.given_fleet import fleet, node, nodes, seen
 
@@ -59,3 +61,18 @@ def test_a_run_makers_record_that_cannot_be_read_holds_no_sweep() -> None:
     records.bodies[names.run_day_object(FIRST.date())] = {"version": 1, "vms": [5]}
     kept(records, None, FIRST, nodes=(node("lost", labels=expired, created=FIRST.isoformat()),))
     assert names.stood_day_object("ci", FIRST.date()) in records.bodies
+
+
+def test_the_end_of_a_lost_run_is_written_beside_a_day_that_cannot_be_read() -> None:
+    expires = int(FIRST.timestamp()) - 60
+    counted = RunVmRecord(
+        vm="lost", run="7", suite="", stack="ci", pool="tpu-ci", accelerator="v5litepod-4", zone="us-west4-a",
+        capacity=CapacityKind.SPOT, asked=expires - 3600, expires=expires, start=expires - 3500,
+    )  # fmt: skip
+    own, other = names.run_day_object(FIRST.date()), names.run_day_object((FIRST - DAY).date())
+    records = Bodies()
+    records.bodies |= {other: {"version": 99}, own: day_body([counted])}
+    expired = {"tidepool-stack": "ci", run_labels.RUN: "7", run_labels.EXPIRES: str(expires)}
+    kept(records, None, FIRST, nodes=(node("lost", labels=expired, created=FIRST.isoformat()),))
+    (closed,) = day_records(records.bodies[own])
+    assert (closed.end, closed.reason) == (int(FIRST.timestamp()), "client-lost")
