@@ -49,6 +49,8 @@ class LocalClient:
         known = self.running.get(request.name)
         if known is not None and known.stands.phase is not JobPhase.ENDED:
             raise JobError(f"{request.name} has not ended; cancel it first, or take another name")
+        if known is not None and known.thread is not None:
+            known.thread.join()  # It writes down its end, which must not stand in place of the new job's beginning.
         if request.secrets:
             raise JobError(f"{request.name}: this machine mounts no secrets; set {', '.join(request.secrets)}")
         created = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -76,10 +76,10 @@ def test_stacks_pools_and_vms_that_are_mistyped_lead_to_the_nearest(fleet: Check
 
 
 def test_quiet_is_counts_alone_where_all_is_well(fleet: Checkout) -> None:
-    assert fleet.ok("preview", "ci", "--quiet").stdout == "ci: nothing to change, 224 unchanged\n"
+    assert fleet.ok("preview", "ci", "--quiet").stdout == "ci: nothing to change, 228 unchanged\n"
     said = fleet.ok("up", "ci", "-q").stdout
     assert re.fullmatch(
-        r"ci: nothing to change, 224 unchanged\nci: nothing changed, 224 unchanged, in [\d.]+ s\n", said
+        r"ci: nothing to change, 228 unchanged\nci: nothing changed, 228 unchanged, in [\d.]+ s\n", said
     )
 
 
@@ -199,13 +199,13 @@ def test_reset_asks_and_empties_the_local_cloud_with_its_state(fleet: Checkout) 
     assert fleet.json("cloud", "reset", "--yes") == {"reset": True, "exit": 0}
     assert not fleet.json("cloud", "status")["running"]
     assert fleet.json("cloud", "reset", "--yes")["reset"] is False
-    assert fleet.json("preview", "ci")["summary"]["create"] == 224
+    assert fleet.json("preview", "ci")["summary"]["create"] == 228
 
 
 @pytest.mark.parametrize("columns", [80, 120])
 def test_a_first_plan_is_fewer_than_fifty_lines_with_the_vms_first(fleet: Checkout, columns: int) -> None:
     lines = wide(fleet, columns, "preview", "ci")
-    begun = lines.index("+ create 224")
+    begun = lines.index("+ create 228")
     assert lines[begun + 1] == "  tpu.V2Vm (9)"
     assert len(lines[begun:]) < 50
     assert max(map(len, lines[begun:])) <= columns
@@ -219,4 +219,4 @@ def test_a_first_up_off_a_terminal_is_a_line_a_kind(fleet: Checkout) -> None:
     made = [line for line in lines if line.startswith("+ created ")]
     assert 10 < len(made) < 25
     assert sum("tpu.V2Vm" in line for line in made) == 6, "one a pool and zone"
-    assert any(re.fullmatch(r"\+ created projects: 13 Service  \(\d+/224 done, 0:0\d\)", line) for line in made)
+    assert any(re.fullmatch(r"\+ created projects: 13 Service  \(\d+/228 done, 0:0\d\)", line) for line in made)

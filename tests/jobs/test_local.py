@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from infra.jobs.client import JobError, JobPhase, wait
 from infra.jobs.fake import FakeClient
-from infra.jobs.local import LocalClient
+from infra.jobs.local import LocalClient, LocalJob
 from infra.jobs.outcomes import Outcome
 from infra.jobs.request import Command, ImportedCall, JobRequest, Resources, Retries
 
@@ -64,6 +65,33 @@ def test_a_name_that_runs_is_refused(tmp_path: Path) -> None:
         client.submit(endless(tmp_path))
     started(tmp_path)
     job.cancel()
+
+
+def test_the_end_of_a_job_is_never_written_over_the_next_ones_beginning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late, write = threading.Event(), LocalJob.record
+
+    def record(job: LocalJob) -> None:
+        if job.stands.phase is JobPhase.ENDED:
+            late.wait(30)
+        write(job)
+
+    monkeypatch.setattr(LocalJob, "record", record)
+    client = LocalClient(tmp_path / "jobs")
+    first = client.submit(JobRequest(name="long", entry_point=Command(("true",))))
+    while first.state().phase is not JobPhase.ENDED:
+        pass
+    again = threading.Thread(target=client.submit, args=(endless(tmp_path),))
+    again.start()
+    again.join(0.2)
+    late.set()
+    again.join()
+    if first.thread is not None:
+        first.thread.join()
+    assert LocalClient(tmp_path / "jobs").job("long").state().phase is JobPhase.RUNNING
+    started(tmp_path)
+    client.job("long").cancel()
 
 
 def test_a_later_command_lists_a_job_reads_its_log_and_says_why(tmp_path: Path) -> None:

@@ -132,8 +132,8 @@ def test_without_a_terminal_every_missing_answer_is_named(clone: Checkout, monke
     assert "needs --owner, --models, --tidepool, --accelerator, --zone, --package" in refused.stderr
 
 
-def test_nothing_is_written_without_a_yes(clone: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
-    refused = run(clone, monkeypatch, *FLAGS)
+def test_nothing_is_written_without_a_yes(clone: Checkout, models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = run(clone, monkeypatch, *FLAGS, "--checkout", str(models))
     assert refused.exit_code == 2
     assert "needs a yes" in refused.stderr
     standing = subprocess.run(["git", "-C", clone.root, "status", "--porcelain"], capture_output=True, check=True)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from infra.fleet.controller import observe
 from infra.fleet.controller.github import GitHubError
 from infra.fleet.controller.memory import EMPTY, Creating, ScopeMemory
 from infra.fleet.controller.observe import Observer, pointed
@@ -77,10 +79,12 @@ class Looking(Observer):
         return self._say("reports", (found, ""))
 
 
+HUB: Any = SimpleNamespace(sources=lambda scopes: {each: (each,) for each in scopes})
+
+
 def look(github: Any = None, **given: Any) -> Observed:
     kind = type("Looks", (Looking,), {"given": {key.replace("_", " "): each for key, each in given.items()} | given})
-    hub: Any = github or SimpleNamespace(sources=lambda scopes: {each: (each,) for each in scopes})
-    observer = kind(project="a-lab", bucket="b", endpoint=None, github=hub)
+    observer = kind(project="a-lab", bucket="b", endpoint=None, github=github or HUB)
     return observer.observe(FLEET, MEMORY)
 
 
@@ -136,6 +140,64 @@ def test_a_report_is_asked_of_whoever_has_no_runner_online() -> None:
     assert failing.reports_source == unknown("one cannot be read")
 
 
+def test_a_report_is_asked_of_a_vm_that_may_stand_in_a_silent_zone() -> None:
+    assert look(**{f"zone {HOME}": NO, SCOPE: (), "orgs/old": ()}).reports == {VM: REPORT}
+
+
+@pytest.mark.parametrize("hanging", [f"zone {HOME}", "orgs/new"])
+def test_a_source_that_hangs_holds_nothing_up_and_what_waits_behind_it_is_never_asked(hanging: str) -> None:
+    let_go, over, asked = threading.Event(), [], []
+
+    class Hanging(Looking):
+        given = {}  # noqa: RUF012
+
+        def _say(self, what: str, usual: Any) -> Any:
+            asked.append(what)
+            if what == hanging:
+                over.append(let_go.wait(10))
+            return usual
+
+    two = {"tpu-ci": {each: ScopeMemory(until=START) for each in (SCOPE, "orgs/new", "orgs/old")}}
+    memory = replace(MEMORY, scopes=two)
+    Hanging._told = lambda self, desired, memory: TOLD
+    sweep = Hanging(project="a-lab", bucket="b", endpoint=None, github=HUB, deadline=0.2)
+    sweep.observe(FLEET, memory)
+    assert over == [], "the sweep has waited for it"
+    let_go.set()
+    for each in threading.enumerate():
+        if each.name.startswith("observe"):
+            each.join()
+    assert ("orgs/old" in asked) == (hanging != "orgs/new")
+
+
+def test_sources_that_all_fail_are_each_told() -> None:
+    both = replace(FLEET, slots=tuple(replace(each, serves=("a/b", "a/c")) for each in FLEET.slots))
+    found = {each: GitHubError(f"no {each[-1]}") for each in both.scopes}
+    one, other = sorted(both.scopes)
+
+    class Failing(Looking):
+        given = found
+
+        def _told(self, desired: Any, memory: Any) -> Any:
+            return {}
+
+        def _targets(self, desired: Any) -> Any:
+            return {}
+
+        def _ended(self, zone: str, creating: Any) -> Any:
+            return []
+
+    heard = Failing(project="a-lab", bucket="b", endpoint=None, github=HUB).observe(both, EMPTY).github
+    assert heard == unknown(f"{one}: no {one[-1]}; {other}: no {other[-1]}")
+
+
+def test_each_call_of_a_sweep_is_about_its_project_and_has_a_sweeps_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[Any] = []
+    monkeypatch.setattr(observe, "clients", lambda *given, **more: calls.append((given, more)))
+    Observer(project="a-lab", bucket="b", endpoint="http://there", github=None)._google()
+    assert calls == [(("a-lab", "http://there"), {"hurried": True, "seconds": observe.CALL_SECONDS})]
+
+
 def test_an_answer_of_another_shape_is_unknown_by_its_mistake() -> None:
     found = look(requests=KeyError("drains"))
     assert found.requests_source == unknown("its answer has another shape: KeyError 'drains'")
@@ -162,7 +224,7 @@ def test_where_no_runner_is_looked_for_a_vm_of_a_strange_pool_may_have_one() -> 
     strange = node("old-us-west4-a-0", labels={**nodes(FLEET)[0].labels, "tidepool-pool": "old"})
     silent = replace(FLEET, slots=tuple(replace(each, serves=()) for each in FLEET.slots))
 
-    def github(*standing: Any) -> Any:
+    def github(*standing: Any, memory: Any = EMPTY) -> Any:
         class Silent(Looking):
             given = {f"zone {HOME}": list(standing), "ended": []}  # noqa: RUF012
 
@@ -172,12 +234,14 @@ def test_where_no_runner_is_looked_for_a_vm_of_a_strange_pool_may_have_one() -> 
             def _targets(self, desired: Any) -> Any:
                 return {}
 
-        hub: Any = SimpleNamespace(sources=lambda scopes: {each: (each,) for each in scopes})
-        return Silent(project="a-lab", bucket="b", endpoint=None, github=hub).observe(silent, EMPTY).github
+        return Silent(project="a-lab", bucket="b", endpoint=None, github=HUB).observe(silent, memory).github
 
     assert github() == KNOWN
     assert github(replace(strange, state="PREEMPTED")) == KNOWN
     assert github(replace(strange, labels={})) == KNOWN
+    assert github(nodes(FLEET)[0]) == KNOWN
+    ended = replace(MEMORY, scopes={"old": {}}, creating={}, zones={})
+    assert github(strange, memory=ended) == KNOWN, "no repository of it is watched any more"
     assert github(strange) == unknown(
         "nobody knows with which repository runners of pool old are registered; "
         "declare the pool, or delete its VMs by hand once they have no job"

@@ -13,9 +13,9 @@ import urllib3
 
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.github import GitHubError, RunnerApi
-from infra.fleet.controller.memory import EMPTY, Memory, VmMemory
+from infra.fleet.controller.memory import EMPTY, Creating, Memory, VmMemory
 from infra.fleet.controller.observe import DEADLINE, Observer
-from infra.fleet.controller.observed import KNOWN, RunnerSeen
+from infra.fleet.controller.observed import KNOWN, RunnerSeen, Trouble
 from infra.fleet.controller.sorting import sort
 from infra.fleet.controller.tpu_api import nodes as list_nodes
 from infra.fleet.controller.vm_records import order, to_be_asked
@@ -24,6 +24,7 @@ from infra.fleet.records import Records
 from infra.fleet.reports import Phase, ReportSeen
 from infra.fleet.versions import AssignedVersion, PoolVersion, Rollout
 from infra.model import names
+from infra.model.catalogue import CapacityKind
 from infra.model.run_labels import RunVm
 from tests.fleet.controller.given_fleet import AWAY, HOME, START, first, fleet, node, nodes, place, seen, slot
 
@@ -144,6 +145,21 @@ def test_a_vm_that_a_run_left_is_seen_where_no_slot_may_be_and_goes_when_its_tim
     desired = replace(fleet(1), run_zones=frozenset({elsewhere}))
     seen = observer.observe(desired, EMPTY)
     assert [node.name for node in sort(desired, seen).run_vms] == ["nightly-v6e-run-17-1"]
+
+
+def test_a_create_whose_operation_is_over_has_ended(observer: Observer, cloud: TestCloud) -> None:
+    cloud.control.fail("stockout", zone=HOME)
+    name = fleet(1).slots[0].name
+    body = {"acceleratorType": "v5litepod-4", "runtimeVersion": "v2-alpha-tpuv5-lite"}
+    with clients("a-lab", observer.endpoint) as google:
+        made = google.api(Api.TPU).projects().locations().nodes()
+        asked = execute(made.create(parent=f"projects/a-lab/locations/{HOME}", nodeId=name, body=body), "making")
+    making = Creating(zone=HOME, capacity=CapacityKind.PREEMPTIBLE, at=START, operation=asked["name"])
+    memory = replace(EMPTY, creating={name: making})
+    assert observer.observe(fleet(1), memory).ended == ()
+    cloud.control.advance(3600)
+    seen = observer.observe(fleet(1), memory)
+    assert [(each.slot, each.zone, each.trouble) for each in seen.ended] == [(name, HOME, Trouble.STOCKOUT)]
 
 
 def test_orders_are_read_of_a_few_vms_of_each_pool_of_which_no_rollout_is_remembered(observer: Observer) -> None:

@@ -120,10 +120,10 @@ class Lab:
         return {node["name"].rpartition("/")[2]: node["state"] for node in self.cloud.control.nodes()}
 
     def records(self) -> dict[str, RunVmRecord]:
-        """Of the cloud's day and the one before: a job has the machine's clock, which may be before midnight."""
+        """Of today and of the day before: a client counts by the wall's clock, and the cloud's runs ahead of it."""
         today = datetime.fromtimestamp(self.cloud.control.clock()["seconds"], UTC).date()
-        records = Records(google=self.google, bucket=self.config.bucket.name)
-        bodies = [records.body(names.run_day_object(day)) for day in (today - timedelta(days=1), today)]
+        kept = Records(google=self.google, bucket=self.config.bucket.name)
+        bodies = [kept.body(names.run_day_object(day)) for day in (today - timedelta(days=1), today)]
         return {each.vm: each for body in bodies for each in day_records(body)}
 
 
