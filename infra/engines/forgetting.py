@@ -16,17 +16,16 @@ from infra.model.plan import Op, Step
 def forgotten(deployment: Mapping[str, Any] | None, targets: Iterable[str]) -> tuple[Step, ...]:
     """A RETAIN step for each resource that goes, in the state's order. targets: URNs, with wildcards.
 
-    What is below one of them or depends on it goes too: a state in which it stayed would name what is not there. The
-    stack itself and its providers stay.
+    What is below one of them or depends on it goes too: a state in which it stayed would name what is not there. So
+    does a provider that needs one of them, with all that it made; else the stack and its providers stay.
     """
     wanted = urns.Patterns(targets)
     gone: set[str] = set()
     steps = []
     for resource in (deployment or {}).get("resources") or ():  # what something needs stands before it
         urn, token = resource["urn"], resource["type"]
-        if token == urns.STACK_TYPE or urns.is_provider(token):
-            continue
-        if urn in wanted or gone.intersection(_needs(resource)):
+        named = urn in wanted and token != urns.STACK_TYPE and not urns.is_provider(token)
+        if named or gone.intersection(_needs(resource)):
             gone.add(urn)
             protect = bool(resource.get("protect"))
             steps.append(Step(op=Op.RETAIN, urn=urn, type=token, name=urns.name_of(urn), protect=protect))
@@ -44,6 +43,7 @@ def without(exported: Mapping[str, Any], steps: Iterable[Step]) -> dict[str, Any
 def _needs(resource: Mapping[str, Any]) -> Iterator[str]:
     yield resource.get("parent", "")
     yield resource.get("deletedWith", "")
+    yield resource.get("provider", "").rpartition("::")[0]
     yield from resource.get("dependencies") or ()
     for others in (resource.get("propertyDependencies") or {}).values():
         yield from others or ()

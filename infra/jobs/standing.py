@@ -175,7 +175,8 @@ def _refused(seen: Evidence) -> list[str]:
         for each in sorted(seen.warnings, key=_when)
         if each["involvedObject"].get("uid") in owners
     }
-    return [f"{owners[uid]}: {each.get('message', '')} ({each['reason']})" for uid, each in last.items()]
+    said = {uid: f" ({each['reason']})" if each.get("reason") else "" for uid, each in last.items()}
+    return [f"{owners[uid]}: {each.get('message', '')}{said[uid]}" for uid, each in last.items()]
 
 
 def _has_pods(job: Body) -> bool:

@@ -13,6 +13,8 @@ from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from pydantic import TypeAdapter, ValidationError
+
 from infra.model.catalogue import CapacityKind
 
 VERSION: Final = 1
@@ -66,12 +68,15 @@ class RunVmRecord:
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> RunVmRecord:
         """Raises ValueError for what is none; keys that another version wrote are left out."""
-        known: dict[str, Any] = {each.name: body[each.name] for each in fields(cls) if each.name in body}
         try:
-            known["capacity"] = CapacityKind(known["capacity"])
-            return cls(**known)
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"the record of a VM for a run cannot be read: {type(error).__name__} {error}") from None
+            return _RECORD.validate_python(body)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            where = ".".join(map(str, first["loc"])) or "its line"
+            raise ValueError(f"the record of a VM for a run cannot be read: {where}: {first['msg']}") from None
+
+
+_RECORD: Final = TypeAdapter(RunVmRecord)
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,7 +90,7 @@ def noted(
     """The record once a sweep saw these VMs. The same sweep twice adds nothing.
 
     silent: zones that did not answer, whose VMs are taken to stand as before. last: the sweep before this one. before:
-    the record of the day before, for the first sweep of a day.
+    the record of the last day that has one, for the first sweep of a day.
     """
     middle = now if last is None or last > now else last + (now - last) / 2
     there = {each.life: each for each in ready}

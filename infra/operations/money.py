@@ -84,7 +84,7 @@ def declared_cost(config: StackConfig, begin: datetime, end: datetime) -> Decima
     kept = config.controller
     drained = Decimal(kept.every_minutes + kept.grace_minutes) / 60
     rows = [each for pool in config.pools for each in standing(config, pool, begin, end)]
-    after = [(each.usd or Decimal(0)) / each.hours * drained for each in rows if each.window]
+    after = [(each.usd or Decimal(0)) / each.hours * drained for each in rows if each.window and each.hours]
     return sum((each.usd or Decimal(0) for each in rows), Decimal(0)) + sum(after, Decimal(0))
 
 

@@ -137,13 +137,13 @@ def _kept(job: _Job, suite: KeptSuite, report: Path) -> SuiteText | None:
 
 
 def _of_files(suite: KeptSuite, run: RunOfTests, files: tuple[Path, ...]) -> dict[str, Any]:
-    """The time of the VM, and whether a cache gave the result back: what a result says beside its tests."""
+    """The time of the VM, and whether a cache gave back all of it: what a result says beside its tests."""
     content = [results.beginning(path) for path in files]
     if suite.vm is not None:
         vm = {**suite.vm.model_dump(), "seconds": sum(map(vm_seconds, content))}
         return {"zone": suite.vm.zone, "vm": vm}
-    others = {run_named(each) for each in content} - {run.run, ""}
-    return {"reused": visible(others.pop())[:100]} if len(others) == 1 else {}
+    named = {run_named(each) for each in content} - {""}
+    return {"reused": visible(min(named))[:100]} if named and run.run not in named else {}
 
 
 def _budget(job: _Job) -> str:

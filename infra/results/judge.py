@@ -129,7 +129,7 @@ def judge(
     broken = _broken(run, before, failing, excused)
     findings = (
         *broken,
-        *(() if _of_main(alike, verdict, run) else _slower(run, series, verdict)),
+        *_slower(run, *(_own_change(alike, own, run) if judged and run.pull is not None else (series, verdict))),
         # Tests that ended early cover less.
         *(() if broken else _coverage(run, change)),
         *(_over(each) for each in expired),
@@ -155,9 +155,19 @@ def _ends(series: Sequence[SuiteRun], verdict: timing.Verdict | None) -> tuple[s
     return series[verdict.since].commit, series[verdict.since - 1].commit
 
 
-def _of_main(alike: Sequence[SuiteRun], verdict: timing.Verdict | None, run: SuiteRun) -> bool:
-    """Whether a pull request's run is only as slow as the main branch became by itself, which is told there."""
-    return run.pull is not None and verdict is not None and verdict.since is not None and verdict.since < len(alike)
+def _own_change(
+    alike: Sequence[SuiteRun], own: Sequence[SuiteRun], run: SuiteRun
+) -> tuple[Sequence[SuiteRun], timing.Verdict | None]:
+    """What a pull request changed, and in which series: beside the level that the main branch came to by itself.
+
+    What became of the main branch is told there.
+    """
+    while True:
+        series = [*alike, *own, run]
+        verdict = timing.latest([each.seconds for each in series])
+        if verdict is None or not verdict.since or verdict.since >= len(alike):
+            return series, verdict
+        alike = alike[verdict.since :]
 
 
 def _broken(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import json
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,8 @@ from infra.results.suite_run import ResultsError, SuiteRun, document, read_run
 
 INDEX: Final = "index.json"
 RUNS: Final = "runs/"
+MOST_LINES: Final = 2000
+"""Of a suite, in the index, which each run reads and writes whole; older runs are found by their names alone."""
 _TOLD: Final = ("suite", "run", "at", "branch", "commit", "tree", "hardware", "ended", "seconds", "inputs", "reused")
 
 
@@ -162,7 +165,14 @@ def _without(lines: Sequence[dict[str, Any]], run: SuiteRun) -> Iterator[dict[st
 
 def _written(lines: Iterable[dict[str, Any]]) -> bytes:
     ordered = sorted(lines, key=lambda each: (each["at"], each["object"]))
-    return document({"version": 1, "runs": ordered})
+    of_suites = Counter(each["suite"] for each in ordered)
+    newest = []
+    for each in ordered:
+        if of_suites[each["suite"]] <= MOST_LINES:
+            newest.append(each)
+        else:
+            of_suites[each["suite"]] -= 1
+    return document({"version": 1, "runs": newest})
 
 
 def _line(run: SuiteRun) -> dict[str, Any]:

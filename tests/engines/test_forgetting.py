@@ -45,6 +45,19 @@ def test_the_stack_and_its_providers_stay_whatever_is_named() -> None:
     assert gone("**") == ["a", "a-0", "images", "reads", "after", "other"]
 
 
+def test_a_provider_of_what_goes_goes_along_with_all_that_it_made() -> None:
+    kind = f"{HEAD}pulumi:providers:kubernetes"
+    inside = {
+        "urn": f"{kind}::inside",
+        "type": "pulumi:providers:kubernetes",
+        "parent": STACK,
+        "dependencies": [VM["urn"]],
+    }
+    team = resource("kubernetes:Namespace", "team", provider=f"{kind}::inside::2")
+    steps = forgotten({"resources": [*STATE["resources"], inside, team]}, ["urn:**::a-0"])
+    assert [step.name for step in steps] == ["a-0", "inside", "team"]
+
+
 def test_each_is_kept_in_the_cloud_and_says_whether_it_was_protected() -> None:
     steps = forgotten(STATE, ["urn:**::images"])
     assert {step.op for step in steps} == {Op.RETAIN}

@@ -203,6 +203,16 @@ def test_a_job_whose_jobs_or_pods_are_refused_says_so_in_its_controllers_words(a
     assert at("forbidden", "running").job("llama").state().because == (), "what is over is told no more"
 
 
+def test_an_event_without_a_reason_which_anybody_may_write_is_told_by_its_message() -> None:
+    with running_cluster() as cluster:
+        play(cluster, load("forbidden"), "no Jobs")
+        for body in cluster.objects.values():
+            if "involvedObject" in body:
+                del body["reason"]
+        (said,) = GkeClient(Kube(replace(cluster.place, namespace=TEAM))).job("llama").state().because
+    assert said.endswith("denied request: Jobs carry a cost centre")
+
+
 def test_events_that_may_not_be_read_leave_the_rest_told() -> None:
     with running_cluster() as cluster:
         play(cluster, load("forbidden"), "no Jobs")

@@ -174,7 +174,8 @@ def test_a_days_record_is_read_as_it_was_written() -> None:
 
 @pytest.mark.parametrize(
     "body", [{"version": 2, "vms": []}, {"version": 1}, {"version": 1, "vms": [{"vm": "x"}]},
-             {"version": 1, "vms": [record("x").to_json() | {"capacity": "free"}]}],
+             {"version": 1, "vms": [record("x").to_json() | {"capacity": "free"}]},
+             {"version": 1, "vms": [record("x").to_json() | {"end": "at noon"}]}, {"version": 1, "vms": [5]}],
 )  # fmt: skip
 def test_a_damaged_record_is_never_read_as_an_empty_day(body: dict[str, object]) -> None:
     with pytest.raises(ValueError, match="the record of"):
@@ -207,3 +208,13 @@ def test_a_run_is_told_of_the_disks_that_it_may_read_in_its_zone_and_of_no_other
     )  # fmt: skip
     told = {zone: request.told("vm", "1", zone=zone, tree="", carried={}) for zone in request.zones}
     assert {zone: each["disks"] for zone, each in told.items()} == {"us-central1-b": ["weights"], "us-east5-a": []}
+
+
+def test_disks_that_runs_could_not_tell_apart_are_refused() -> None:
+    names_ = ("weights-gemma-3-27b", "weights-gemma-3-4b", "weights-llama")
+    disks = ", ".join(f"{{source_disk: projects/my-lab/zones/us-central1-b/disks/{name}}}" for name in names_)
+    nights = pool(name="nights", accelerator="v6e-1", zones="{us-central1-b: 0}", data_disks=f"[{disks}]")
+    (problem,) = refusals(stack_text(pools=nights, runs=RUNS))
+    assert "data_disks[1]" in problem.subject
+    assert "weights-gemma-3-27b begins with the same" in problem.rule
+    parse(stack_text(pools=nights))

@@ -98,6 +98,8 @@ def test_the_rest_of_a_month_costs_what_the_calendar_says_and_no_slices_of_a_clu
     drained = Decimal(2 + 10) / 60
     assert declared_cost(lab(weekly), NOW, end) == 2 * (2 + drained) * hour, "the 23rd and the 30th"
     assert declared_cost(lab(weekly), end, end) == 0
+    last_moment = datetime(2026, 11, 30, 4, tzinfo=UTC) - timedelta(milliseconds=1)
+    assert declared_cost(lab(weekly), last_moment, end) == 0
     clustered = load_stack(the_lab(), "training", alone=True)
     assert clustered.slices
     assert declared_cost(clustered.model_copy(update={"pools": ()}), NOW, end) == 0

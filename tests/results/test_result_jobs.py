@@ -261,6 +261,15 @@ def test_what_a_cache_gave_back_is_said_to_be_an_earlier_runs(desk: Desk) -> Non
     assert [run.reused for run in desk.kept()] == ["5-1"]
 
 
+@pytest.mark.parametrize(("second", "said"), [("6-1", "5-1"), ("7-1", "")], ids=["both", "one"])
+def test_a_suite_is_an_earlier_runs_where_none_of_its_shards_ran(desk: Desk, second: str, said: str) -> None:
+    """One that ran beside a shard that a cache gave back says how its tests end on this tree."""
+    desk.left("tpu-1.json", result(run="5-1"))
+    desk.left("tpu-2.json", result(run=second, tests={"t.b": {"seconds": 5, "outcome": "passed"}}))
+    assert desk.do("keep", NIGHT, TPU | {"vm": None, "files": ["tpu-1.json", "tpu-2.json"]}) == 0, desk.log
+    assert [run.reused for run in desk.kept()] == [said]
+
+
 @pytest.mark.parametrize(("usd", "said"), [("0.05", "failure"), ("10", "success")])
 def test_the_budget_is_over_once_the_vms_of_a_month_cost_more(desk: Desk, usd: str, said: str) -> None:
     """One hour of a preemptible v6e-1 an hour, and a run of the year before, which is not counted."""

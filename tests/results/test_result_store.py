@@ -67,3 +67,16 @@ def test_only_the_newest_runs_are_read_and_an_object_that_is_gone_is_left_out(
         store.keep(run)
     (tmp_path / made(3).object_name).unlink()
     assert [each.seconds for each in store.runs("tpu", most=3)] == [2, 3]
+
+
+def test_the_index_has_the_newest_runs_of_each_suite_alone(store: ResultStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bucket forgets runs after a time, and nobody else takes their lines away."""
+    monkeypatch.setattr("infra.results.store.MOST_LINES", 2)
+    for run in (*nights([1, 2, 3]), made(0, 9, suite="unit")):
+        store.keep(run)
+    assert ([each.seconds for each in store.runs("tpu")], [each.seconds for each in store.runs("unit")]) == (
+        [2, 3],
+        [9],
+    )
+    assert store.rebuild() == 4
+    assert [each.seconds for each in store.runs("tpu")] == [2, 3]

@@ -134,6 +134,14 @@ def test_what_the_main_branch_became_slower_by_is_no_pull_requests_finding() -> 
     assert report.first_slow == slow[40].commit, "the report shows it all the same"
 
 
+def test_a_pull_request_is_slower_than_what_the_main_branch_became() -> None:
+    slow = nights(slowed(50, 40, 1.25))
+    own = [made(60 + at, 250.0, pull=7, branch="edit") for at in range(3)]
+    (finding,) = judge(own[2], [*slow, *own], (), NOW).findings
+    assert finding.kind is Kind.SLOWER
+    assert own[0].commit[:12] in finding.next
+
+
 def test_coverage_that_the_main_branch_lost_is_no_pull_requests_finding_and_what_it_loses_itself_is() -> None:
     before = [made(at, coverage=80.0) for at in range(9)] + [made(9, coverage=76.0)]
     for covered, found in ((76.0, []), (74.5, [Kind.COVERAGE]), (80.0, [])):

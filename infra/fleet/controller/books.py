@@ -17,10 +17,10 @@ from infra.fleet.controller.memory import Memory
 from infra.fleet.controller.observed import NodeSeen, Observed
 from infra.fleet.controller.sorting import MANAGED, STACK, is_ours, pool_of
 from infra.fleet.google import GoogleError
-from infra.fleet.records import Body, Records
+from infra.fleet.records import Body, Records, UnreadableRecordError
 from infra.model import names, run_labels
 from infra.model.run_records import closed, day_body, day_records
-from infra.model.stood import ReadyVm, noted, read_day
+from infra.model.stood import ReadyVm, StoodDay, noted, read_day
 
 _READY: Final = "READY"
 _DAY: Final = timedelta(days=1)
@@ -43,8 +43,7 @@ class Books:
             self._keep_day(observed, now)
         for node in observed.nodes:
             if self._is_of_a_lost_run(node, now):
-                with suppress(*_UNWRITTEN):
-                    self._close(node, memory, now)
+                self._close(node, memory, now)
 
     def _keep_day(self, observed: Observed, now: datetime) -> None:
         ready = [
@@ -59,10 +58,21 @@ class Books:
 
         def decide(body: Body | None) -> Body:
             day = read_day(body)
-            before = read_day(self.records.body(self._object(now - timedelta(days=1)))) if day is None else None
+            before = self._before(now) if day is None else None
             return noted(day, ready, silent=silent, last=self.last, now=now, before=before).to_json()
 
         self.records.update(self._object(now), decide)
+
+    def _before(self, now: datetime) -> StoodDay | None:
+        """The record of the day before, or of that of the last sweep, where whole days had none.
+
+        One that cannot be read does not keep a new day from its own.
+        """
+        found = now - _DAY if self.last is None else min(self.last, now - _DAY)
+        try:
+            return read_day(self.records.body(self._object(found)))
+        except (UnreadableRecordError, ValueError):
+            return None
 
     def _object(self, at: datetime) -> str:
         return names.stood_day_object(self.stack, at.date())
@@ -83,16 +93,10 @@ class Books:
         last = datetime.fromtimestamp(labels.expires, UTC) if labels else now
         days = min(_MOST_DAYS, (last.date() - first.date()).days + 1)
         for day in (first.date() + turn * _DAY for turn in range(days)):
-            name = names.run_day_object(day)
-            if any(each.vm == node.name for each in day_records(self.records.body(name))):
-                self.records.update(
-                    name,
-                    lambda body: day_body(
-                        closed(
-                            day_records(body),
-                            node.name,
-                            ready=None if ready is None else int(ready.timestamp()),
-                            end=int(end.timestamp()),
-                        )
-                    ),
-                )
+            with suppress(*_UNWRITTEN):
+                self._close_in(names.run_day_object(day), node.name, ready, end)
+
+    def _close_in(self, name: str, vm: str, ready: datetime | None, end: datetime) -> None:
+        if any(each.vm == vm for each in day_records(self.records.body(name))):
+            since, until = None if ready is None else int(ready.timestamp()), int(end.timestamp())
+            self.records.update(name, lambda body: day_body(closed(day_records(body), vm, ready=since, end=until)))

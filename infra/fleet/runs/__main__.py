@@ -126,10 +126,12 @@ def _tell(ended: RunEnd, say: Callable[[str], None]) -> None:
 
 
 def _write_result(request: RunRequest, ended: RunEnd, back: Path, folder: Path, run: str) -> str:
-    """The file with what the suite wrote and what the VM does not decide, once there was a VM; else none.
+    """The file with what the suite wrote and what the VM does not decide; none where the command decided nothing.
 
     back: where what the suite left came to.
     """
+    if not Reason(ended.reason).of_the_command:
+        return ""
     said, path = {}, back / "out" / _RESULT
     if path.is_file():
         try:
@@ -137,8 +139,6 @@ def _write_result(request: RunRequest, ended: RunEnd, back: Path, folder: Path, 
             said = found if isinstance(found, dict) else {}
         except (ValueError, RecursionError):
             said = {}
-    if not ended.vm_seconds and not said:
-        return ""
     known: dict[str, Any] = {
         "version": 1,
         "suite": request.suite,

@@ -10,7 +10,10 @@ from infra.model.errors import Problem
 from infra.model.partial import has
 from infra.model.refusals import Subject, shown
 from infra.model.rules.common import Rule, repeats, right, zone_without
-from infra.model.schema import Runs, StackConfig, Trust
+from infra.model.schema import DiskMode, Runs, StackConfig, Trust
+
+_LABEL: Final = 16
+"""Letters of the label of a file system of ext4 (https://man7.org/linux/man-pages/man8/mke2fs.8.html, read 2026-11)."""
 
 
 def _runs(config: StackConfig) -> Runs | None:
@@ -66,4 +69,21 @@ def _ceilings(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -
         yield Problem(subject(("runs", "at_once")), str(runs.at_once), rule, f"at most {runs.per_day}")
 
 
-RULES: Final[tuple[Rule, ...]] = (_pool, _zones, _ceilings)
+def _disks(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+    """Runs find a disk by the label of its file system, which holds no more of the name (`infra.fleet.runs.guest`)."""
+    runs = _runs(config)
+    for index, pool in right(config.pools):
+        if runs is None or not has(runs, "pool") or not has(pool, "name", "data_disks") or pool.name != runs.pool:
+            continue
+        read = [(at, disk) for at, disk in right(pool.data_disks) if disk.mode is DiskMode.READ_ONLY]
+        first: dict[str, str] = {}
+        for at, disk in read:
+            name = disk.source_disk.rpartition("/")[2]
+            other = first.setdefault(name[:_LABEL], name)
+            if other != name:
+                rule = f"runs know a disk by the first {_LABEL} letters of its name, and {other} begins with the same"
+                where = subject(("pools", index, "data_disks", at, "source_disk"))
+                yield Problem(where, shown(disk.source_disk), rule, f"a disk whose name differs in its first {_LABEL}")
+
+
+RULES: Final[tuple[Rule, ...]] = (_pool, _zones, _ceilings, _disks)

@@ -462,6 +462,17 @@ def test_a_jobs_result_says_what_the_vm_does_not_decide(lab: Lab) -> None:
     assert (job.folder / "output").read_text() == f"ended=failure\nreason=failed\nresult={result}\n"
 
 
+def test_a_vm_that_is_taken_back_leaves_no_result_of_its_suite(lab: Lab) -> None:
+    """Whoever keeps the results would take it for tests that failed, and call the suite broken."""
+    job = Job(lab, lab.request("sh", "-c", "echo begun; sleep 60"))
+    job.until("| begun")
+    lab.cloud.control.preempt("nights-run-7-1")
+    job.until("vmSeconds")
+    assert job.end() == 1
+    assert (job.folder / "output").read_text() == "reason=taken-back\nresult=\n"
+    assert not (job.folder / "results").exists()
+
+
 def test_of_a_suite_one_result_alone_leaves_the_job(lab: Lab) -> None:
     """Whoever keeps the results reads each file below the folder: a stranger's would be another suite's."""
     script = 'mkdir "$TIDEPOOL_OUT/result.json"; echo {} >"$TIDEPOOL_OUT/result.json/forged.json"'
