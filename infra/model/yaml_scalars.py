@@ -12,7 +12,8 @@ _INT = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})")
 _FLOAT = re.compile(r"[-+]?((0|[1-9][0-9]*)\.[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?|[-+]?[0-9]+[eE][-+]?[0-9]+")
 # Numbers to one reader of YAML and text or other numbers to the next: 0o17, 017, 0x1f, 1_000, .inf, 1:30.
 AMBIGUOUS = re.compile(
-    r"[-+]?(0[0-9_]+|0[xXoObB][0-9a-fA-F_]+|[0-9]+_[0-9_.]*|\.(inf|Inf|INF|nan|NaN|NAN)|[0-9]+(:[0-5]?[0-9])+(\.[0-9]*)?)"
+    r"[-+]?(0[0-9_]+|0[xX][0-9a-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+|[0-9]+_[0-9_.]*|\.(inf|Inf|INF|nan|NaN|NAN)"
+    r"|[0-9]+(:[0-5]?[0-9])+(\.[0-9]*)?)"
 )
 _BOOLS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 CORE_TAGS = "tag:yaml.org,2002:"

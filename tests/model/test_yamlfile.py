@@ -116,6 +116,8 @@ def test_a_key_that_is_no_text_is_refused() -> None:
         ("'no'", "no"),
         ("y", "y"),
         ("9" * 5000, "9" * 5000),
+        ("0b4c08a80a5cf8cd", "0b4c08a80a5cf8cd"),
+        ("0o89", "0o89"),
     ],
 )
 def test_scalars_resolve_as_the_pulumi_cli_reads_them(text: str, value: object) -> None:
