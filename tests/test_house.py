@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 from pathlib import Path
 
 import grimp
@@ -28,3 +30,9 @@ def _ends(left: dict[str, set[str]]) -> set[str]:
     """Modules through which no circle goes: they import nothing, or nothing imports them."""
     imported = set().union(*left.values())
     return {module for module, imports in left.items() if not imports or module not in imported}
+
+
+def test_every_file_has_a_name_that_any_system_can_check_out() -> None:
+    """And so no test has left one behind that was committed with the rest."""
+    listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], capture_output=True, check=False, text=True).stdout
+    assert [name for name in listed.split("\0") if not re.fullmatch(r"[A-Za-z0-9._/@+-]*", name)] == []

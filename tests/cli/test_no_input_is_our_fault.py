@@ -5,6 +5,7 @@ One fuzz over stack files, with every section and values that no section expects
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import itertools
 from collections.abc import Callable, Iterator
@@ -124,14 +125,18 @@ GOOD = written(DOCUMENT)
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Result]:
-    """Runs a command on a copy of the committed files, at a home that is a file: nothing is ever started for it."""
+    """Runs a command on a copy of the committed files, at a home that is a file: nothing is ever started for it.
+
+    It runs in that copy: whatever an argument is taken for, no file comes to stand in the checkout.
+    """
     root = lend(tmp_path_factory.mktemp("fuzz"))
     (root / "home").write_text("no folder")
 
     def run(*arguments: str) -> Result:
         folders = {"TIDEPOOL_ROOT": root, "TIDEPOOL_HOME": root / "home", "HOME": root}
         environ = BARE | {name: str(folder) for name, folder in folders.items()}
-        result = CliRunner().invoke(cli, arguments, env=environ, prog_name="tidepool")
+        with contextlib.chdir(root):
+            result = CliRunner().invoke(cli, arguments, env=environ, prog_name="tidepool")
         assert FAULT not in result.output, (arguments, result.output)
         assert result.exit_code in (0, 1, 2), (arguments, result.output)
         return result
