@@ -25,6 +25,8 @@ _STACKED: Final = 3
 """Columns that fit side by side on a telephone; the rows of a table with more stand below one another there."""
 _SHORT: Final = 24
 """Characters of a text that is not broken where there is room for the table."""
+MADE_HERE: Final = '<meta name="generator" content="Tidepool">'
+"""By which a page of ours is known from one that somebody wrote."""
 _HERE: Final = Path(__file__).parent
 _STYLE: Final = (_HERE / "kit.css").read_text(encoding="utf-8")
 _SCRIPT: Final = (_HERE / "kit.js").read_text(encoding="utf-8")
@@ -141,7 +143,7 @@ def page(title: str, says: str, sections: Sequence[Section]) -> str:
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}"><title>{_text(title)}</title>'
-        '<meta name="viewport" content="width=device-width,initial-scale=1"><link rel="icon" href="data:,">'
+        f'<meta name="viewport" content="width=device-width,initial-scale=1">{MADE_HERE}<link rel="icon" href="data:,">'
         f"<style>{variables()}{_STYLE}{dark_rules()}</style></head><body>"
         '<a class="skip" href="#content">Skip to the content</a>'
         f'<header><div><h1>{_text(title)}</h1><p class="muted">{_rich(says)}</p></div>'

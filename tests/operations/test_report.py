@@ -16,9 +16,9 @@ import pytest
 
 from infra.model.errors import ConfigError, OutsideError, Problem
 from infra.model.usage import Line
-from infra.operations.errors import Failure, Interruption
+from infra.operations.errors import Failure, Interruption, Refusal
 from infra.operations.report.estate import Estate, asked
-from infra.operations.report.site import Site, drawn, sections, serve
+from infra.operations.report.site import Site, drawn, sections, serve, write_site
 from infra.pages import charts
 from infra.pages.kit import Block, Cards, Drawing, Folded, Lack, Said, Section, Table, Words
 from infra.results.board import board
@@ -229,6 +229,14 @@ def test_ctrl_c_is_no_lack_of_a_source_and_a_fault_of_ours_is_none_either() -> N
 
         with pytest.raises(type(error)):
             asked("Images are", ask, "images list")
+
+
+def test_a_page_that_somebody_wrote_is_left_as_it_is(tmp_path: Path) -> None:
+    theirs = tmp_path / "index.html"
+    theirs.write_text("<!doctype html><title>ours</title>")
+    with pytest.raises(Refusal, match="a page that Tidepool did not write; name another folder"):
+        write_site(tmp_path)
+    assert theirs.read_text() == "<!doctype html><title>ours</title>"
 
 
 def test_the_page_is_served_on_loopback_alone_and_ctrl_c_ends_it(tmp_path: Path) -> None:

@@ -17,11 +17,12 @@ from typing import Final
 from infra.engines.protocol import CloudName
 from infra.fleet.status.shape import FleetStatus
 from infra.model.json_shape import JsonShape
+from infra.operations.errors import Refusal
 from infra.operations.ports import SILENT, Teller
 from infra.operations.report import capacity_sections, fleet_sections, work_sections
 from infra.operations.report.estate import Estate, look
 from infra.operations.workspace import workspace
-from infra.pages.kit import Card, Cards, Lack, Said, Section, Tone, page
+from infra.pages.kit import MADE_HERE, Card, Cards, Lack, Said, Section, Tone, page
 
 NAME: Final = "index.html"
 _LOOPBACK: Final = "127.0.0.1"
@@ -55,13 +56,19 @@ class Site(JsonShape):
 def write_site(
     folder: Path | None, cloud: CloudName | None = None, teller: Teller = SILENT, now: datetime | None = None
 ) -> Site:
-    """Look at everything, and write the page. folder: below the home where none is given."""
+    """Look at everything, and write the page. folder: below the home where none is given.
+
+    Refusal where a page stands there that is not one of ours.
+    """
+    path = ((folder or workspace().home / "report") / NAME).absolute()
+    if path.exists() and MADE_HERE not in path.read_text(encoding="utf-8", errors="replace"):
+        raise Refusal(f"{path} is a page that Tidepool did not write; name another folder, or move it away")
     estate = look(now or datetime.now(UTC), cloud, teller)
     found = sections(estate)
     text = drawn(estate, found)
-    path = ((folder or workspace().home / "report") / NAME).absolute()
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    path.with_suffix(".new").write_text(text, encoding="utf-8")
+    path.with_suffix(".new").replace(path)
     return Site(
         path=path,
         bytes=len(text.encode()),
