@@ -19,6 +19,8 @@ from infra.model.queue_objects import QUEUE_LABEL
 _ENDED: Final = ("Succeeded", "Failed")
 _GATE: Final = "kueue.x-k8s.io/admission"
 """Scheduling gate of a pod that Kueue has not admitted (kueue.sigs.k8s.io/docs/tasks/run/plain_pods, 2026-11)."""
+UNSAID: Final = "Kueue has not said yet whether it admits"
+"""What a ClusterQueue without the condition Active says: whether it admits is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +139,7 @@ def queue_seen(queue: Body, waits: Iterable[WorkWaiting]) -> QueueSeen:
     ordered = sorted(waits, key=lambda each: (each.waits.cluster_place is None, each.waits.cluster_place or 0))
     return QueueSeen(
         active=active is not None and active["status"] == "True",
-        says=active.get("message", "") if active is not None else "Kueue has not said yet whether it admits",
+        says=active.get("message", "") if active is not None else UNSAID,
         admitted=status.get("admittedWorkloads"),
         pending=status.get("pendingWorkloads"),
         quotas=tuple(

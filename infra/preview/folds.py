@@ -42,7 +42,7 @@ class Fold:
             return plural(len(self.steps), "component")
         kinds: defaultdict[str, list[Step]] = defaultdict(list)
         for step in self.steps:
-            kinds[short_type(step.type).partition(".")[2]].append(step)
+            kinds[short_type(step.type).rpartition(".")[2]].append(step)
         said = (f"{len(group):,} {kind}{_places(group)}" for kind, group in sorted(kinds.items()))
         return f"{self.service}: {', '.join(said)}"
 

@@ -16,6 +16,8 @@ from infra.preview.money import NOT_KNOWN, Bill, Money, MoneyLine, Priced, Total
 from infra.preview.words import counted, ranges, vms, why_phases
 
 _NAMES_SHOWN = 12
+_UNMADE, _EVERYTHING = ": cannot be generated: ", "generated workflow files"
+"""How stale files tell what cannot be generated, and their name for all of them."""
 _COUNT = re.compile(r"pools\[[^\]]*\]\.zones\.[^.\[\]]+|slices\[[^\]]*\]\.(number|maximum)")
 
 
@@ -223,6 +225,7 @@ def risk_line(risk: Risk) -> str:
 def order_lines(meaning: Meaning) -> Iterator[str]:
     """Whether one `up` can do it, or which phases it takes and why; what is refused is not promised."""
     order, stack = meaning.order, meaning.stack
+    yield from (f"first mend {what}; `preview` and `up` refuse until then" for what in _unreadable(meaning))
     refused = [risk.subject for risk in meaning.risks if risk.kind is RiskKind.UNAPPLIABLE]
     if refused and not order.held:
         yield f"no `./tidepool up {stack}` does it, because of {', '.join(refused)}: see Risk"
@@ -257,7 +260,18 @@ def stale_lines(meaning: Meaning) -> Iterator[str]:
         yield "nothing"
     else:
         yield from meaning.stale
-        yield "./tidepool workflows --write mends what is generated"
+        if unmade := [line for line in meaning.stale if _UNMADE in line]:
+            yield f"./tidepool workflows --write refuses until {'that is' if len(unmade) == 1 else 'these are'} mended"
+        else:
+            yield "./tidepool workflows --write mends what is generated"
+
+
+def _unreadable(meaning: Meaning) -> Iterator[str]:
+    """What of the edited stacks, and of the images that their pools run, keeps everything from being generated."""
+    for line in meaning.stale or ():
+        source, unmade, what = line.partition(_UNMADE)
+        if unmade and source == _EVERYTHING:
+            yield what
 
 
 def told_pools(meaning: Meaning) -> tuple[PoolChange, ...]:

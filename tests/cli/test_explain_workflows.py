@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,17 @@ def test_a_label_that_goes_is_told_with_the_workflows_that_use_it(checkout: Path
     assert said == [
         "label tpu-v4 loses its last pool (tpu-v4); workflows that use it: .github/workflows/levanter-tests.yaml"
     ]
+
+
+def test_a_pool_whose_new_name_the_images_do_not_know_is_told_with_the_line_to_mend_first(checkout: Path) -> None:
+    (checkout / STACK).write_text(CI.replace("    - name: tpu-ci\n", "    - name: tpu-new\n"))
+    said = " ".join(CliRunner().invoke(cli, ["explain", "ci"]).output.split())
+    first = (
+        r"Order first mend images/images\.yaml:\d+ images\[0\]\.used_by\.pools\[0\]: \"tpu-ci\": stack ci has no such"
+    )
+    assert re.search(first, said)
+    assert "./tidepool workflows --write refuses until that is mended" in said
+    assert "mends what is generated" not in said
 
 
 def test_a_wait_that_the_edit_changes_is_told_with_what_it_was(checkout: Path) -> None:

@@ -17,7 +17,7 @@ from infra.operations.errors import Failure, Refusal
 from infra.operations.stacks import work
 from infra.operations.stacks.work import WorkStanding, work_standing
 from infra.operations.stacks.work_words import work_shown
-from infra.preview.toned import TextTable
+from infra.preview.toned import TextTable, Tone, TonedLine
 from tests.jobs.cluster import Cluster, running_cluster
 from tests.jobs.record_workloads import work_lab
 from tests.jobs.recording import load, play
@@ -58,6 +58,13 @@ def ready(told: WorkStanding) -> dict[str, tuple[int, int]]:
 
 def lines(told: WorkStanding) -> list[str]:
     return [str(each) for each in work_shown(told) if not isinstance(each, TextTable)]
+
+
+def headed(told: WorkStanding) -> Tone:
+    """How the state in the first line is meant."""
+    first, *_ = work_shown(told)
+    assert isinstance(first, TonedLine)
+    return first.parts[-1][1]
 
 
 def test_a_dask_class_says_which_pods_are_ready_and_what_one_waits_for(at: At) -> None:
@@ -146,6 +153,10 @@ def test_a_queue_that_kueue_does_not_serve_says_that_it_admits_nothing(at: At, c
     queue["status"] = {}
     assert lines(why("cpu"))[0].endswith("does not admit: Kueue has not said yet whether it admits")
     assert "  ? admitted, ? waiting" in lines(why("cpu"))
+    assert headed(why("cpu")) is Tone.WARNING, "it is not known yet"
+    refused = {"type": "Active", "status": "False", "message": "no such flavor"}
+    queue["status"] = {"conditions": [refused]}
+    assert headed(why("cpu")) is Tone.PROBLEM
     del cluster.objects["/apis/kueue.x-k8s.io/v1beta2/clusterqueues/cpu"]
     assert lines(why("cpu"))[1] == "  the cluster does not have it; `./tidepool up training` makes it"
 

@@ -9,7 +9,7 @@ threads. Does not own the decision (`infra.local.engine.planner`), the doing (`a
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from infra.local.engine import planner
 from infra.local.engine.apply import Apply
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from infra.local.engine.replacement import Replacements
     from infra.local.engine.run import EngineRun
     from infra.local.engine.state import ResourceState
+
+_ROWS: Final = {"gcp": "write its row in infra/local/provider/tables (docs/architecture.md), or "}
+"""How a package comes to serve one more type."""
 
 
 class Deployment:
@@ -148,7 +151,7 @@ class Deployment:
         if goal.type not in provider.types():
             raise EngineError(
                 f"{goal.urn}: the embedded engine's provider for {provider.package} does not serve {goal.type}: "
-                "use --engine pulumi"
+                f"{_ROWS.get(provider.package, '')}use --engine pulumi"
             )
         if goal.parent not in run.absent and self._existing.stands(goal, old, provider):
             old = self._existing.adopt(goal, old, provider, reference)

@@ -10,23 +10,25 @@ from typing import Final
 
 from infra.fleet.status.shape import FleetStatus, PoolStatus
 from infra.operations.fleet.status_words import all_sections, pool_state
-from infra.preview.toned import Tone, TonedLine, toned
+from infra.preview.toned import Tone, TonedLine, lines_toned, toned
 from infra.preview.words import number, span
 
 _WORST_FIRST: Final = (Tone.PROBLEM, Tone.WARNING, Tone.WORKING, Tone.HEADING, Tone.PLAIN, Tone.GOOD, Tone.QUIET)
+_INDENT: Final = "  "
+"""Before what goes on below."""
 
 
 def watched(found: Sequence[FleetStatus], *, columns: int, rows: int, every: float) -> list[TonedLine]:
     """So many rows at most, and no line longer than the columns."""
-    pools = _sorted([_pool(status, pool) for status in found for pool in status.pools])
+    pools = _sorted([line for status in found for line in (*_pools(status), *_cluster(status))])
     rest = _sorted([line for status in found for line in _issues(status)])
     room = max(rows - 1, 0)
     shown = _fitting(pools, max(room // 2, room - len(rest)), "pools")
-    lines = [_counts(found, every), *shown, *_fitting(rest, room - len(shown), "lines")]
-    return [_cut(line, columns) for line in lines[:rows]]
+    lines = [_counts(found, every, columns), *shown, *_fitting(rest, room - len(shown), "lines")]
+    return _folded_where_free(lines[:rows], columns, rows)
 
 
-def _counts(found: Sequence[FleetStatus], every: float) -> TonedLine:
+def _counts(found: Sequence[FleetStatus], every: float, columns: int) -> TonedLine:
     unhealthy = sum(len(status.unhealthy) for status in found)
     troubled = [status.stack for status in found if status.healthy is False]
     unknown = [status.stack for status in found if status.healthy is None]
@@ -34,12 +36,43 @@ def _counts(found: Sequence[FleetStatus], every: float) -> TonedLine:
     orphans = sum(len(status.orphans) for status in found)
     said += [f"{orphans} without owner"] if orphans else []
     waiting = [pool.queue.waiting for status in found for pool in status.pools]
-    said += [f"{'?' if None in waiting else sum(filter(None, waiting))} jobs wait"]
+    waiting += [jobs.waiting for status in found for jobs in status.unserved]
+    jobs = _sum(waiting)
+    said += ["1 job waits" if jobs == "1" else f"{jobs} jobs wait"]
     tone = Tone.PROBLEM if troubled else Tone.WARNING if unknown else Tone.GOOD
     who = ", ".join(troubled) or (f"{', '.join(unknown)} partly unknown" if unknown else "all well")
     at = max((status.at for status in found), default=None)
     clock = f"  {at:%H:%M:%S} UTC" if at else ""
-    return toned((who, tone), f": {', '.join(said)}{clock}", (f", every {every:g} s", Tone.QUIET))
+    line, pause = toned((who, tone), f": {', '.join(said)}{clock}"), f", every {every:g} s"
+    return toned(line, (pause, Tone.QUIET)) if len(str(line)) + len(pause) <= columns else line
+
+
+def _pools(status: FleetStatus) -> Iterator[TonedLine]:
+    return (_pool(status, pool) for pool in status.pools)
+
+
+def _cluster(status: FleetStatus) -> Iterator[TonedLine]:
+    """One row for all slices and nodes of a stack, where it declares a cluster."""
+    cluster = status.cluster
+    if cluster is None:
+        return
+    amiss, slices = len(cluster.troubles), [row.slices for row in cluster.rows if row.slices]
+    state = ("ok", Tone.GOOD) if cluster.known else ("partly unknown", Tone.WARNING)
+    state = (f"{amiss} amiss", Tone.PROBLEM) if amiss else state
+    standing, ready, there = (
+        _sum(each)
+        for each in (
+            [each.standing for each in slices],
+            [row.ready for row in cluster.rows],
+            [row.there for row in cluster.rows],
+        )
+    )
+    figures = f"{standing}/{sum(each.most for each in slices)} slices stand, {ready}/{there} nodes ready"
+    yield toned(f"{status.stack}/{cluster.name}  ", state, f"  {cluster.state}, {figures}")
+
+
+def _sum(counts: Sequence[int | None]) -> str:
+    return number(None if None in counts else sum(filter(None, counts)))
 
 
 def _pool(status: FleetStatus, pool: PoolStatus) -> TonedLine:
@@ -53,12 +86,22 @@ def _pool(status: FleetStatus, pool: PoolStatus) -> TonedLine:
 
 
 def _issues(status: FleetStatus) -> Iterator[TonedLine]:
-    for title, lines in all_sections(status):
-        yield from (toned(f"{status.stack}  ", line, (f"  [{title.lower()}]", Tone.QUIET)) for line in lines)
+    cluster = status.cluster
+    troubles = lines_toned(Tone.PROBLEM, cluster.troubles) if cluster else []
+    unread = lines_toned(Tone.WARNING, cluster.problems) if cluster else []
+    for title, lines in (("Cluster", [*troubles, *unread]), *all_sections(status)):
+        for line in lines:
+            of = "" if str(line).startswith(f"{status.stack}  ") else f"{status.stack}  "
+            yield toned(of, line, (f"  [{title.lower()}]", Tone.QUIET))
 
 
 def _sorted(lines: Sequence[TonedLine]) -> list[TonedLine]:
-    return sorted(lines, key=lambda line: min(_WORST_FIRST.index(tone) for _, tone in line.parts[1:]))
+    return sorted(lines, key=_badness)
+
+
+def _badness(line: TonedLine) -> int:
+    """0 for the worst."""
+    return min((_WORST_FIRST.index(tone) for _, tone in line.parts[1:]), default=len(_WORST_FIRST))
 
 
 def _fitting(lines: list[TonedLine], rows: int, what: str) -> list[TonedLine]:
@@ -67,6 +110,35 @@ def _fitting(lines: list[TonedLine], rows: int, what: str) -> list[TonedLine]:
         return lines
     kept = lines[: max(rows - 1, 0)]
     return [*kept, toned((f"and {len(lines) - len(kept)} more {what}", Tone.QUIET))][:rows]
+
+
+def _folded_where_free(lines: Sequence[TonedLine], columns: int, rows: int) -> list[TonedLine]:
+    """The lines in their order, on more than one row each where they are too long: the first, then the worst."""
+    free = rows - len(lines)
+    drawn: dict[int, list[TonedLine]] = {}
+    for at in sorted(range(len(lines)), key=lambda at: (at > 0, _badness(lines[at]))):
+        drawn[at] = _folded(lines[at], columns, 1 + free)
+        free -= len(drawn[at]) - 1
+    return [row for at in range(len(lines)) for row in drawn[at]]
+
+
+def _folded(line: TonedLine, columns: int, most: int) -> list[TonedLine]:
+    """On so many rows at most, broken at spaces; what has no room on the last is cut."""
+    text = str(line)
+    if len(text) <= columns or most == 1:
+        return [_cut(line, columns)]
+    space = text.rfind(" ", len(_INDENT) + 1, columns + 1)
+    end = len(text[:space].rstrip()) if space > 0 else columns
+    rest = len(text) - len(text[end:].lstrip())
+    return [_piece(line, 0, end), *_folded(toned(_INDENT, _piece(line, rest, len(text))), columns, most - 1)]
+
+
+def _piece(line: TonedLine, start: int, end: int) -> TonedLine:
+    parts, at = [], 0
+    for text, tone in line.parts:
+        parts.append((text[max(start - at, 0) : max(end - at, 0)], tone))
+        at += len(text)
+    return toned(*parts)
 
 
 def _cut(line: TonedLine, columns: int) -> TonedLine:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from infra.jobs.work import PartSeen, QueueSeen, QuotaSeen, WorkSeen, WorkWaiting
+from infra.jobs.work import UNSAID, PartSeen, QueueSeen, QuotaSeen, WorkSeen, WorkWaiting
 from infra.operations.stacks.work import WorkStanding
 from infra.preview.toned import Shown, Tone, text_table, toned
 
@@ -67,7 +67,9 @@ def _first(each: WorkWaiting) -> str:
 
 
 def _queue_state(seen: QueueSeen) -> tuple[str, Tone]:
-    return ("admits", Tone.GOOD) if seen.active else (f"does not admit: {seen.says}", Tone.PROBLEM)
+    if seen.active:
+        return "admits", Tone.GOOD
+    return f"does not admit: {seen.says}", Tone.WARNING if seen.says == UNSAID else Tone.PROBLEM
 
 
 def _queue(seen: QueueSeen) -> Iterator[Shown]:

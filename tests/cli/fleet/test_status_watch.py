@@ -17,6 +17,9 @@ from dataclasses import replace
 import pytest
 
 from infra.fleet.status.derive import status
+from infra.fleet.status.queue import Unserved
+from infra.fleet.status.shape import FleetIssue, FleetStatus
+from infra.model.cluster_state import ClusterNow, NodesNow, SlicesNow
 from infra.operations.fleet.watch_words import watched
 from tests.cli.conftest import ROOT, Checkout
 from tests.fleet.controller.given_fleet import fleet, nodes, seen, served, sweeps
@@ -98,3 +101,76 @@ def test_a_fleet_that_is_well_says_so_in_its_first_row() -> None:
     lines = watched([status(scene(fleet(2)))], columns=80, rows=24, every=15)
     assert str(lines[0]) == "all well: 2 VMs, 0 do not serve, 0 jobs wait  12:00:00 UTC, every 15 s"
     assert str(lines[1]).startswith("ci/tpu-ci  ok  2/2 online")
+
+
+SYSTEM = NodesNow(
+    name="system",
+    zones=("us-central2-b",),
+    kind="n2-standard-8",
+    pools={"RUNNING": 1},
+    least=2,
+    most=2,
+    there=2,
+    ready=2,
+)
+SLICES = NodesNow(
+    name="v4-32", zones=("us-central2-b",), kind="v4-32", pools={"RUNNING": 1}, least=8, most=8, there=8, ready=8,
+    slices=SlicesNow(least=1, most=1, standing=1, free=1),
+)  # fmt: skip
+CLUSTER = ClusterNow(name="train", region="us-central2", state="RUNNING", rows=(SLICES, SYSTEM))
+LONG = (
+    "create: it is declared and does not exist, and the last try ended in a stockout: there is no more capacity in "
+    "the zone, and it is tried again"
+)
+
+
+def screen(*found: FleetStatus, rows: int = 40) -> list[str]:
+    drawn = list(map(str, watched(found, columns=80, rows=rows, every=15)))
+    assert len(drawn) <= rows
+    assert max(map(len, drawn)) <= 80
+    return drawn
+
+
+def test_what_is_too_long_goes_on_below_where_rows_are_free_worst_first() -> None:
+    well = status(scene(fleet(2)))
+    troubled = replace(
+        well,
+        findings=(FleetIssue(subject="tpu-ci-a", reason=LONG),),
+        strangers=(FleetIssue(subject="stranger", reason=LONG),),
+    )
+    whole = screen(troubled)
+    words = " ".join(" ".join(whole).split())
+    assert f"ci tpu-ci-a {LONG} [to look at]" in words, "nothing of it is left out"
+    assert not any(line.endswith("...") for line in whole)
+    cut = [line for line in screen(troubled, rows=len(whole) - 1) if line.endswith("...")]
+    assert len(cut) == 1, "one row less cuts one line"
+    worst, stranger = (next(line for line in screen(troubled, rows=7) if name in line) for name in ("-a  ", "stranger"))
+    assert stranger.endswith("..."), "what is least is cut first"
+    assert not worst.endswith("...")
+
+
+def test_a_long_first_row_keeps_its_clock_and_gives_up_the_pause() -> None:
+    well = status(scene(fleet(2)))
+    many = [replace(well, stack=name, findings=(FleetIssue(subject="a", reason="b"),)) for name in ("ci", "nightly")]
+    assert screen(*many, replace(many[0], stack="training"))[0].endswith(" UTC")
+
+
+def test_a_stack_of_slices_alone_has_a_row_and_what_is_amiss_of_its_cluster_too() -> None:
+    well = replace(status(scene(fleet(2))), stack="training", pools=(), cluster=CLUSTER)
+    assert "training/train  ok  RUNNING, 1/1 slices stand, 10/10 nodes ready" in screen(well)
+    lost = replace(CLUSTER, state="MISSING", problems=("us-central2-b does not answer",))
+    shown = screen(replace(well, cluster=lost))
+    assert "training/train  1 amiss  MISSING, 1/1 slices stand, 10/10 nodes ready" in shown
+    assert "training  cluster train is not there  [cluster]" in shown
+    assert "training  us-central2-b does not answer  [cluster]" in shown
+
+
+def test_jobs_that_no_pool_takes_wait_too() -> None:
+    well = status(scene(fleet(2)))
+    vain = Unserved(repository="lab/code", labels=("v9",), waiting=1, oldest=well.at, job="tests", why="no pool has v9")
+    assert ", 1 job waits  " in screen(replace(well, unserved=(vain,)))[0]
+
+
+def test_an_issue_of_the_stack_itself_names_it_once() -> None:
+    told = FleetIssue(subject="ci", reason="the last up was cut off")
+    assert "ci  the last up was cut off  [to look at]" in screen(replace(status(scene(fleet(2))), findings=(told,)))

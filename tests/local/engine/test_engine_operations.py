@@ -11,7 +11,7 @@ from pulumi import Output, ResourceOptions
 
 from infra.model.errors import EngineError
 from infra.model.plan import Op, Status, StepEnded, StepStarted
-from tests.local.engine.fake import Group, Net, Vm
+from tests.local.engine.fake import FakeProvider, Group, Net, Vm
 from tests.local.engine.world import World, ops, problems, step, verify
 
 
@@ -176,15 +176,19 @@ def test_a_provider_the_engine_does_not_have_is_refused_by_name_before_anything_
     assert not world.cloud.things
 
 
-def test_a_type_that_is_not_served_is_refused_by_name(world: World) -> None:
+def test_a_type_that_is_not_served_is_refused_by_name_with_the_place_of_its_row(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Odd(pulumi.CustomResource):
         def __init__(self) -> None:
             super().__init__("fake:index:Odd", "odd", {})
 
     world.program = lambda: (Vm("a"), Odd())
     plan = world.up()
-    assert "does not serve fake:index:Odd" in problems(plan)[0]
+    assert problems(plan)[0].endswith("does not serve fake:index:Odd: use --engine pulumi")
     assert not world.cloud.things
+    monkeypatch.setattr(FakeProvider, "package", "gcp")
+    assert "write its row in infra/local/provider/tables (docs/architecture.md), or use" in problems(world.up())[0]
 
 
 def test_inputs_that_a_provider_refuses_are_said_with_their_path_and_nothing_is_made(world: World) -> None:
