@@ -25,12 +25,18 @@ def command(call: Invocation, *, stacks: tuple[str, ...], month: str) -> int:
     """Say what a month costs by list prices: the VMs that stood, by run, suite and pool, and the forecast.
 
     VMs of runs are those in the records of their days; VMs of pools those that the controller remembers. Exit code 1
-    where a budget is spent, or will be by the forecast.
+    where a budget is spent, or will be by the forecast, and where what a stack cost cannot be read.
     """
-    found = money.cost(stacks, month, call.cloud, call.teller)
-    lines = [line for each in found for line in _lines(each)]
-    over = any(each.over_budget for each in found)
-    return call.end({"stacks": [each.to_json() for each in found]}, *lines, failed=over)
+    found = money.costs(stacks, month, call.cloud, call.teller)
+    body = {
+        "stacks": [each.to_json() for each in found.months],
+        "notUp": list(found.absent),
+        "problems": list(found.problems),
+    }
+    lines = [line for each in found.months for line in _lines(each)]
+    lines += [f"{stack}: not up, and has cost nothing here" for stack in found.absent]
+    lines += [f"not known: {why}" for why in found.problems]
+    return call.end(body, *lines, failed=bool(found.problems) or any(each.over_budget for each in found.months))
 
 
 def _lines(each: MonthCost) -> Iterator[str]:

@@ -42,6 +42,14 @@ class JobBackend:
         """Where jobs go unless they say otherwise; Ray and this machine have but one place."""
         return self.client.namespace if isinstance(self.client, GkeClient) else "default"
 
+    @property
+    def looked(self) -> str:
+        """Where jobs were looked for, and how others are listed, as a sentence."""
+        if not isinstance(self.client, GkeClient):
+            return f"`{self.command('list')}` lists the training jobs"
+        place = f"namespace {self.namespace} of {self.client.kube.place.said}"
+        return f"training jobs were looked for in {place}: `./tidepool jobs list --namespace NAME` lists another's"
+
     def command(self, *words: str) -> str:
         """A command of `jobs` about the same place, as a person may type it."""
         return shlex.join(("./tidepool", "jobs", *words, *self.place))

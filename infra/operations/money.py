@@ -8,8 +8,10 @@ its client writes; one of a pool in those of the days on which it stood, which t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from http import HTTPStatus
 from typing import Any, TypeVar
 
 from infra.fleet.google import GoogleError
@@ -29,11 +31,38 @@ from infra.operations.stacks.stack_file import known_stacks
 T = TypeVar("T")
 
 
+class NotUp(Failure):
+    """A stack whose bucket does not exist: nothing of it was made, so that it has cost nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Costs:
+    """What stacks cost in a month. absent: those that are not up. problems: of stacks that cannot be read, why."""
+
+    months: tuple[MonthCost, ...]
+    absent: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def costs(stacks: Iterable[str], month: str = "", cloud: CloudName | None = None, teller: Teller = SILENT) -> Costs:
+    """What each stack (all, where none is named) cost in a month; one that is not up or not known hides no other."""
+    months, absent, problems = list[MonthCost](), list[str](), list[str]()
+    for stack in stacks or known_stacks():
+        try:
+            months.append(cost(stack, month, cloud, teller))
+        except Refusal:
+            raise
+        except NotUp:
+            absent.append(stack)
+        except (Failure, GoogleError) as error:
+            problems.append(str(error))
+    return Costs(months=tuple(months), absent=tuple(absent), problems=tuple(dict.fromkeys(problems)))
+
+
 def cost(
-    stacks: Iterable[str], month: str = "", cloud: CloudName | None = None, teller: Teller = SILENT,
-    now: datetime | None = None,
-) -> list[MonthCost]:  # fmt: skip
-    """What each stack (all, where none is named) cost in a month, this one where none is named.
+    stack: str, month: str = "", cloud: CloudName | None = None, teller: Teller = SILENT, now: datetime | None = None
+) -> MonthCost:
+    """What a stack cost in a month, this one where none is named. NotUp where its bucket does not exist.
 
     now: the moment up to which is counted, this one where none is given.
     """
@@ -45,7 +74,7 @@ def cost(
         raise Refusal(f"--month {asked!r} is not a month; write it as {at:%Y-%m}") from None
     if start > at:
         raise Refusal(f"--month {asked} has not begun; `./tidepool explain STACK` says what is declared to cost")
-    return [_of_stack(stack, asked, end, at, cloud, teller) for stack in stacks or known_stacks()]
+    return _of_stack(stack, asked, end, at, cloud, teller)
 
 
 def _of_stack(
@@ -59,7 +88,8 @@ def _of_stack(
             days = list(_days((start - timedelta(days=2)).date(), min(now, end).date()))
             usages = [*run_usages(records, days, now), *pool_usages(records, stack, days)]
     except GoogleError as error:
-        raise Failure(f"what {stack} cost cannot be read: {error}; `./tidepool up {stack}` makes its records") from None
+        kind = NotUp if error.status == HTTPStatus.NOT_FOUND else Failure
+        raise kind(f"what {stack} cost cannot be read: {error}; `./tidepool up {stack}` makes its records") from None
     except ValueError as error:
         raise Failure(f"what {stack} cost cannot be read: {error}") from None
     return month_cost(

@@ -214,3 +214,10 @@ def ended_words(stack: str, names: Sequence[str]) -> str:
     return (
         f"{what} no capacity until the controller makes {again} again, which up does not: ./tidepool reconcile {stack}"
     )
+
+
+def missing_words(stack: str, names: Sequence[str]) -> str:
+    """What says why declared VMs are not there, and the command that makes them."""
+    what, them = (f"{names[0]} is", "it") if len(names) == 1 else (f"{len(names)} VMs are", "them")
+    why = f"`./tidepool why {names[0]}` says why"
+    return f"{what} not there; {why}, and the controller makes {them}: ./tidepool reconcile {stack}"

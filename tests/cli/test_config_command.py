@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
+from infra.model.errors import ConfigError
+from infra.operations.stacks.configured import configured
 from tests.cli.conftest import Checkout
+
+RUNBOOKS = Path(__file__).resolve().parents[2] / "docs" / "runbooks"
 
 
 def test_one_value_is_printed_as_a_script_needs_it(checkout: Checkout) -> None:
@@ -38,6 +44,10 @@ def test_without_a_path_every_key_is_a_line(checkout: Checkout) -> None:
     [
         ("gcp:projct", "write: gcp:project"),
         ("tidepool:builds.regio", "write: tidepool:builds.region"),
+        (
+            "tidepool:controller.region",
+            "write: a path that is there, or tidepool:controller into stacks/Pulumi.ci.yaml first",
+        ),
         ("gcp:project.x", "write: gcp:project, which has nothing below it"),
         ("tidepool:pools[70]", "write: tidepool:pools, which has 4 entries"),
     ],
@@ -45,7 +55,7 @@ def test_without_a_path_every_key_is_a_line(checkout: Checkout) -> None:
 def test_a_path_that_is_not_there_is_told_with_the_nearest(checkout: Checkout, path: str, fix: str) -> None:
     refused = checkout.run("config", "ci", path)
     assert refused.exit_code == 2
-    assert fix in refused.output
+    assert fix in " ".join(refused.output.split())
 
 
 def test_a_file_that_breaks_a_rule_still_says_its_project(checkout: Checkout) -> None:
@@ -69,3 +79,14 @@ def test_a_stack_that_there_is_not_is_told_with_those_that_are(checkout: Checkou
     refused = checkout.run("config", "cl")
     assert refused.exit_code == 2
     assert "one of ci, nightly, training" in refused.output
+
+
+@pytest.mark.parametrize("page", sorted(RUNBOOKS.glob("*.md")), ids=lambda page: page.stem)
+def test_a_runbook_never_goes_on_with_what_the_committed_stack_file_leaves_out(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for name, stack, path in re.findall(r"(\w+)=\$\(\./tidepool config (\w+) (\S+)\)", text):
+        try:
+            configured(stack, path)
+        except ConfigError:
+            assert f'"${name}"' not in text, f"{name} may be empty"
+            assert f'"${{{name}:?}}"' in text

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from infra.cli.app import cli
+from infra.fleet.google import GoogleError
 from infra.model import names
 from infra.model.catalogue import CapacityKind
 from infra.model.run_records import RunVmRecord, day_body
 from infra.model.schema import StackConfig
 from infra.model.stack import load_stack
 from infra.model.stood import ReadyVm, noted
-from infra.model.usage import vm_cost
+from infra.model.usage import month_cost, vm_cost
+from infra.operations import money
 from infra.operations.errors import Refusal
 from infra.operations.money import cost, declared_cost, pool_usages, run_usages
 from tests.model.given import parse, pool, stack_text
@@ -108,4 +114,45 @@ def test_the_rest_of_a_month_costs_what_the_calendar_says_and_no_slices_of_a_clu
 @pytest.mark.parametrize("month", ["9999-12", "2026-13", "november"])
 def test_what_is_no_month_is_refused(month: str) -> None:
     with pytest.raises(Refusal, match="is not a month"):
-        cost(["nightly"], month)
+        cost("nightly", month)
+
+
+def _fleets(monkeypatch: pytest.MonkeyPatch, statuses: dict[str, int]) -> None:
+    """Fleets whose buckets answer with these statuses; those of other stacks have no record."""
+
+    class Silent:
+        def __init__(self, stack: str) -> None:
+            self.stack = stack
+
+        def records(self) -> Any:
+            raise GoogleError("looking up gs://fleet", "no", status=statuses[self.stack])
+
+    def of_stack(stack: str, month: str, *_: Any) -> Any:
+        return month_cost(stack, month, [], NOW, priced="2026-08-01", budget=None, standing=Decimal(0))
+
+    real = money._of_stack
+    config = load_stack(the_lab(), "nightly", alone=True)
+    monkeypatch.setattr(money, "open_fleet", lambda stack, *_: SimpleNamespace(config=config, place=Silent(stack)))
+    monkeypatch.setattr(
+        money, "_of_stack", lambda stack, *rest: (real if stack in statuses else of_stack)(stack, *rest)
+    )
+    monkeypatch.setattr(money, "known_stacks", lambda: ("ci", "nightly", "training"))
+
+
+def test_a_stack_that_is_not_up_hides_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    _fleets(monkeypatch, {"nightly": 404, "training": 404})
+    told = CliRunner().invoke(cli, ["cost"])
+    assert told.exit_code == 0, told.output
+    assert "ci in 20" in told.stdout
+    assert "nightly: not up" in told.stdout
+    found = json.loads(CliRunner().invoke(cli, ["cost", "--json"]).stdout)
+    assert [each["stack"] for each in found["stacks"]] == ["ci"]
+    assert (found["notUp"], found["problems"], found["exit"]) == (["nightly", "training"], [], 0)
+
+
+def test_a_stack_that_cannot_be_read_is_told_beside_the_others_and_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    _fleets(monkeypatch, {"nightly": 403})
+    told = CliRunner().invoke(cli, ["cost"])
+    assert told.exit_code == 1
+    assert "training in 20" in told.stdout
+    assert "not known: what nightly cost cannot be read: looking up gs://fleet failed: no" in told.stdout

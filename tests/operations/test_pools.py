@@ -12,6 +12,7 @@ from infra.model.schema import StackConfig
 from infra.model.stack import parse_stack
 from infra.operations.stacks import pools
 from infra.operations.stacks.pools import NodeListing, list_nodes, pool_states
+from infra.operations.stacks.stack_words import pools_shown
 
 STACK = """\
 config:
@@ -110,6 +111,20 @@ def test_vms_that_are_listed_and_give_no_capacity_are_named() -> None:
     nodes = {"ci-us-west4-a-0": "PREEMPTED", "ci-us-west4-a-1": "READY", "ci-us-west4-a-2": "TERMINATED"}
     (state,) = pool_states([_row(4)], NodeListing(nodes={"us-west4-a": nodes}, silent={}))
     assert state.ended == ("ci-us-west4-a-0", "ci-us-west4-a-2")
+    assert state.missing == ("ci-us-west4-a-3",)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "said"),
+    [
+        ({"ci-us-west4-a-0": "READY"}, "ci-us-west4-a-1 is not there; `./tidepool why ci-us-west4-a-1` says why"),
+        ({}, "2 VMs are not there; `./tidepool why ci-us-west4-a-0` says why"),
+    ],
+)
+def test_a_vm_that_is_not_there_is_told_with_the_command_that_says_why(nodes: dict[str, str], said: str) -> None:
+    _, _, told = pools_shown("ci", pool_states([_row(2)], NodeListing(nodes={"us-west4-a": nodes}, silent={})))
+    assert said in str(told)
+    assert str(told).endswith("./tidepool reconcile ci")
 
 
 def test_a_vm_at_a_fallback_is_not_missing() -> None:

@@ -112,4 +112,4 @@ def not_found(name: str, kinds: Collection[Named], configs: Iterable[StackConfig
     what = "pool or VM" if set(kinds) == {Named.POOL, Named.VM} else " or ".join(kinds)
     said = f"nothing is named {name}" if len(kinds) > 2 else f"there is no {what} named {name}"
     hints = "; ".join(filter(None, (". ".join(there), *forms)))
-    return f"{said}.{meant(name, sorted(set().union(*known.values())))} {hints}"
+    return f"{said}.{meant(name, sorted(set().union(*known.values())))} {hints}".rstrip(" .")

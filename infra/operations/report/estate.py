@@ -208,7 +208,7 @@ def _months(to: _Asking, stack: str) -> tuple[MonthCost, ...]:
     """The latest months, oldest first; of those that are over, where anything was spent."""
     first, found = to.now, list[MonthCost]()
     for _ in range(MONTHS):
-        found += money.cost([stack], f"{first:%Y-%m}", to.cloud, to.teller, to.now)
+        found.append(money.cost(stack, f"{first:%Y-%m}", to.cloud, to.teller, to.now))
         first = first.replace(day=1) - timedelta(days=1)
     return tuple(each for each in reversed(found) if each.total.vms or each.forecast is not None)
 

@@ -33,7 +33,13 @@ def configured(stack: str, path: str) -> Any:
 
 def _missing(source: str, place: property_paths.Place, there: Any) -> Problem:
     keys = list(there) if isinstance(there, dict) else []
-    near = get_close_matches(str(place[-1]), keys, n=1) or keys
+    asked = str(place[-1])
+    # The package that most keys begin with makes none of them like another.
+    near = [key for key in keys if get_close_matches(asked.rpartition(":")[2], [key.rpartition(":")[2]])]
+    if len(place) == 1 and not near:
+        fix = f"a path that is there, or {asked} into {source} first: docs/stack-file.md says what it has"
+        return Problem(source, asked, "the stack file leaves it out", fix)
+    near = get_close_matches(asked, near, n=1) or near or keys
     offered = " or ".join(property_paths.render((*place[:-1], key)) for key in near)
     below = f"{len(there)} entries" if isinstance(there, list) else "nothing below it"
     fix = offered or f"{property_paths.render(place[:-1])}, which has {below}"

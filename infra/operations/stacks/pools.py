@@ -36,7 +36,7 @@ NodeStates = Mapping[str, str]
 class PoolState(JsonShape):
     """What is declared of a pool in one zone, and how many VMs stand in which state.
 
-    ended: names of those in `ENDED`.
+    ended: names of those in `ENDED`; missing: of those that no zone lists.
     """
 
     JSON = ("row.*", "states")
@@ -44,6 +44,7 @@ class PoolState(JsonShape):
     row: CapacityRow
     states: Mapping[str, int]
     ended: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
 
     @property
     def is_ready(self) -> bool:
@@ -107,7 +108,8 @@ def _pool_state(row: CapacityRow, listing: NodeListing) -> PoolState:
     nodes = listing.nodes.get(row.zone, dict.fromkeys(names, UNKNOWN))
     states = {name: nodes.get(name) or _elsewhere(name, row.zone, listing) for name in names}
     ended = tuple(name for name, state in states.items() if state in ENDED)
-    return PoolState(row=row, states=Counter(states.values()), ended=ended)
+    missing = tuple(name for name, state in states.items() if state == MISSING)
+    return PoolState(row=row, states=Counter(states.values()), ended=ended, missing=missing)
 
 
 def _elsewhere(name: str, home: str, listing: NodeListing) -> str:

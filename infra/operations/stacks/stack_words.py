@@ -8,7 +8,7 @@ from dataclasses import replace
 from infra.operations.stacks.pools import GrantsSeen, PoolState
 from infra.operations.stacks.preview import Planned
 from infra.preview.toned import Cell, Shown, TextTable, Tone, TonedLine, lines_toned, text_table, toned
-from infra.preview.words import ended_words
+from infra.preview.words import ended_words, missing_words
 
 
 def away_lines(planned: Planned) -> Iterator[str]:
@@ -26,10 +26,12 @@ def grants_shown(found: GrantsSeen) -> Iterator[Shown]:
 
 
 def pools_shown(stack: str, pools: Sequence[PoolState]) -> Iterator[Shown]:
-    """The table of pools, and below it what VMs that have ended need."""
+    """The table of pools, and below it what VMs that have ended or are not there need."""
     yield pools_table(pools)
     if ended := [name for pool in pools for name in pool.ended]:
         yield from ("", toned((ended_words(stack, ended), Tone.WARNING)))
+    if missing := [name for pool in pools for name in pool.missing]:
+        yield from ("", toned((missing_words(stack, missing), Tone.WARNING)))
 
 
 def pools_table(pools: Sequence[PoolState]) -> TextTable:

@@ -7,6 +7,7 @@ jobs by their backend. Whoever does not answer is said, and hides nothing else.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -64,7 +65,7 @@ class Asked:
             return the_one(self.name, found)
         said = not_found(self.name, self.kinds, self.configs)
         more = "; no run, no job and no other VM in their zones has the name" if len(self.kinds) > 1 else ""
-        raise Refusal("; ".join([f"{said}{more}", *dict.fromkeys(self.silent)]))
+        raise Refusal("; ".join([f"{said}{more}", *self._looked(), *dict.fromkeys(self.silent)]))
 
     @cached_property
     def fleets(self) -> tuple[tuple[Fleet, Scene], ...]:
@@ -129,6 +130,12 @@ class Asked:
     def _with_job(self) -> tuple[str, ...]:
         waiting = [fleet.stack for fleet, scene in self.fleets if any(j.name == self.name for j in scene.jobs.jobs)]
         return ("",) if waiting or self.running else ()
+
+    def _looked(self) -> Iterator[str]:
+        """Where training jobs were looked for, where that was possible."""
+        with suppress(ConfigError, Failure, OutsideError):
+            if Named.TRAINING in self.kinds:
+                yield self.jobs.looked
 
     def _trained(self) -> tuple[str, ...]:
         try:

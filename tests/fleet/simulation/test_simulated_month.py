@@ -145,7 +145,7 @@ def test_a_month_of_nights_keeps_its_promise(cloud: TestCloud, tmp_path: Path, m
         for each in runs:
             month.run(each)
         month.wait_until(ENDS.timestamp())
-        (spent,) = cost(["nightly"], "2026-12", CloudName.LOCAL, now=ENDS)
+        spent = cost("nightly", "2026-12", CloudName.LOCAL, now=ENDS)
 
         late = {name: outlived(each, month) for name, each in month.stood.items()}
         assert max(late.values()) <= GRACE, late
