@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from collections.abc import Generator
@@ -18,7 +19,7 @@ from infra.model.errors import ConfigError
 from infra.operations.errors import Refusal
 from infra.operations.setup.init import LabAnswers, plan_lab
 from tests.cli.conftest import ROOT, Checkout
-from tests.lab.test_next_lab import FILES, MODELS, STACK, write
+from tests.lab.test_next_lab import FILES, MODELS, PAGE, STACK, write
 
 DEEP: Final = LabAnswers(
     project="deep-lab",
@@ -66,6 +67,12 @@ def models(tmp_path: Path) -> Path:
     return tmp_path / "models"
 
 
+def changed(clone: Checkout) -> list[str]:
+    """As git tells them, two letters and a blank before each path."""
+    asked = ["git", "-C", clone.root, "status", "--porcelain", "-uall"]
+    return subprocess.run(asked, capture_output=True, check=True, text=True).stdout.splitlines()
+
+
 def run(clone: Checkout, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Result:
     """With the git of this machine, and no pulumi."""
     git = shutil.which("git")
@@ -77,8 +84,8 @@ def run(clone: Checkout, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Re
     return CliRunner().invoke(cli, ["init", *arguments], env=clone.environ | {"PATH": str(only_git)})
 
 
-def test_its_files_are_those_of_the_page(clone: Checkout) -> None:
-    made = plan_lab(clone.root, DEEP).writes
+def test_its_files_are_those_of_the_page(clone: Checkout, models: Path) -> None:
+    made = plan_lab(clone.root, replace(DEEP, checkout=models)).writes
     for path in (STACK, "images/images.yaml", "images/tpu-ci/Dockerfile.dockerignore", "workflows/spec/models.yaml"):
         lines = made[path].splitlines()
         bare = [line for line in lines if not line.startswith("#")]
@@ -86,8 +93,9 @@ def test_its_files_are_those_of_the_page(clone: Checkout) -> None:
     assert "for package in .;" in made["images/tpu-ci/Dockerfile"]
 
 
-def test_without_forks_no_pull_request_reaches_a_tpu(clone: Checkout) -> None:
-    made = plan_lab(clone.root, replace(DEEP, fork_accelerator=None, fork_zone=None)).writes
+def test_without_forks_no_pull_request_reaches_a_tpu(clone: Checkout, models: Path) -> None:
+    answers = replace(DEEP, checkout=models, fork_accelerator=None, fork_zone=None)
+    made = plan_lab(clone.root, answers).writes
     stack = [line.strip() for line in made[STACK].splitlines() if not line.startswith("#")]
     assert "trust: fork" not in stack
     assert "pull_request" not in made["workflows/spec/models.yaml"]
@@ -99,18 +107,25 @@ def test_a_clone_becomes_another_labs_and_its_preview_passes(
 ) -> None:
     done = run(clone, monkeypatch, *FLAGS, *FORKS, "--checkout", str(models), "--yes")
     assert done.exit_code == 0, done.output
+    written = {f"+ {line[3:]}" for line in changed(clone) if not line.startswith(" D")}
+    assert written - set(done.output.splitlines()) == set()
+    assert [folder for folder in clone.root.glob("[a-z]*/**") if not any(folder.iterdir())] == []
     assert "Left to do:\n  1. Google: a project deep-lab with billing" in done.output
     assert "ci: " in done.output
     assert not (clone.root / "tests/lab").exists()
     assert sorted(path.name for path in (clone.root / "stacks").glob("*.yaml")) == ["Pulumi.ci.yaml"]
     assert (clone.root / "workflows/generated/models").is_dir()
     assert "nothing to mend" in clone.ok("workflows", "--check").output
+    for back in re.findall(r"`git ((?:checkout|clean) [^`]+)`", PAGE):
+        subprocess.run(["git", "-C", clone.root, *back.split()], check=True)
+    assert changed(clone) == [], "what the page says takes it back"
 
 
-def test_what_git_has_not_is_never_replaced(clone: Checkout) -> None:
+def test_what_git_has_not_is_never_replaced(clone: Checkout, models: Path) -> None:
     clone.edit("ci", "tidepool:owner: marin", "tidepool:owner: anna")
-    with pytest.raises(Refusal, match=r"git has no copy of them: stacks/Pulumi\.ci\.yaml"):
-        plan_lab(clone.root, DEEP)
+    shutil.copy(clone.path("nightly"), clone.path("mine"))
+    with pytest.raises(Refusal, match=r"git has no copy of them: stacks/Pulumi\.ci\.yaml, stacks/Pulumi\.mine\.yaml"):
+        plan_lab(clone.root, replace(DEEP, checkout=models))
 
 
 def test_wrong_answers_are_told_together(clone: Checkout) -> None:
@@ -121,9 +136,9 @@ def test_wrong_answers_are_told_together(clone: Checkout) -> None:
     assert subjects == ["--accelerator", "--fork-accelerator, --fork-zone", "--models", "--zone"]
 
 
-def test_a_count_that_no_zone_has_is_the_stacks_own_mistake(clone: Checkout) -> None:
+def test_a_count_that_no_zone_has_is_the_stacks_own_mistake(clone: Checkout, models: Path) -> None:
     with pytest.raises(ConfigError, match="us-central2-b"):
-        plan_lab(clone.root, replace(DEEP, zone="us-central2-b"))
+        plan_lab(clone.root, replace(DEEP, checkout=models, zone="us-central2-b"))
 
 
 def test_without_a_terminal_every_missing_answer_is_named(clone: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,8 +151,26 @@ def test_nothing_is_written_without_a_yes(clone: Checkout, models: Path, monkeyp
     refused = run(clone, monkeypatch, *FLAGS, "--checkout", str(models))
     assert refused.exit_code == 2
     assert "needs a yes" in refused.stderr
-    standing = subprocess.run(["git", "-C", clone.root, "status", "--porcelain"], capture_output=True, check=True)
-    assert standing.stdout == b""
+    assert changed(clone) == []
+
+
+@pytest.mark.parametrize(
+    ("flags", "gone", "said"),
+    [
+        (["--tests", "nosuch"], "", "has no test below nosuch"),
+        (["--package", "nopkg"], "", "--package: nopkg"),
+        ([], "uv.lock", "uv.lock"),
+    ],
+)
+def test_nothing_changes_where_the_checkout_has_not_what_is_named(
+    clone: Checkout, models: Path, monkeypatch: pytest.MonkeyPatch, flags: list[str], gone: str, said: str
+) -> None:
+    if gone:
+        (models / gone).unlink()
+    refused = run(clone, monkeypatch, *FLAGS, *FORKS, "--checkout", str(models), *flags, "--yes")
+    assert refused.exit_code == 2
+    assert said in refused.stderr
+    assert changed(clone) == []
 
 
 @pytest.mark.end_to_end
