@@ -77,11 +77,27 @@ def _asked(given: Mapping[str, Any]) -> dict[str, Any]:
     if missing and not sys.stdin.isatty():
         raise Refusal(f"init needs {', '.join(f'--{name}' for name in missing)}, and there is no terminal to ask on")
     types = {"count": click.IntRange(1), "checkout": options.A_FOLDER_THERE}
-    answers: dict[str, Any] = {name: click.prompt(_QUESTIONS[name], type=types.get(name), err=True) for name in missing}
+    answers: dict[str, Any] = {
+        name: click.prompt(_QUESTIONS[name], type=types[name], err=True)
+        if name in types
+        else _answered(name, _QUESTIONS[name])
+        for name in missing
+    }
     if missing and given["fork_accelerator"] is None and click.confirm("A VM for pull requests from forks?", err=True):
-        answers["fork_accelerator"] = click.prompt("Its accelerator", default="v6e-1", err=True)
-        answers["fork_zone"] = click.prompt("Its zone", default="us-east5-b", err=True)
+        answers["fork_accelerator"] = _answered("fork_accelerator", "Its accelerator", "v6e-1")
+        answers["fork_zone"] = _answered("fork_zone", "Its zone", "us-east5-b")
     return {**given, **answers}
+
+
+def _answered(name: str, question: str, default: str | None = None) -> str:
+    """The answer to a question, which is asked again until it is right by itself."""
+
+    def judged(value: str) -> str:
+        for problem in labs.answer_problems(name, value):
+            raise click.UsageError(f"{problem.value}: {problem.rule}; write {problem.fix}")
+        return value
+
+    return click.prompt(question, default=default, value_proc=judged, err=True)
 
 
 def _folded(paths: Iterable[str]) -> Iterator[str]:

@@ -136,6 +136,19 @@ def test_wrong_answers_are_told_together(clone: Checkout) -> None:
     assert subjects == ["--accelerator", "--fork-accelerator, --fork-zone", "--models", "--zone"]
 
 
+@pytest.mark.parametrize(
+    ("answer", "subject"),
+    [({"owner": "Deep Lab"}, "--owner"), ({"zone": "us-west9-z"}, "--zone"), ({"accelerator": "foo"}, "--accelerator")],
+)
+def test_a_wrong_answer_is_told_by_its_flag_with_what_to_write(
+    clone: Checkout, answer: dict[str, str], subject: str
+) -> None:
+    with pytest.raises(ConfigError) as refused:
+        plan_lab(clone.root, replace(DEEP, **answer))
+    (problem,) = refused.value.problems
+    assert (problem.subject, bool(problem.fix)) == (subject, True)
+
+
 def test_a_count_that_no_zone_has_is_the_stacks_own_mistake(clone: Checkout, models: Path) -> None:
     with pytest.raises(ConfigError, match="us-central2-b"):
         plan_lab(clone.root, replace(DEEP, checkout=models, zone="us-central2-b"))
@@ -176,9 +189,10 @@ def test_nothing_changes_where_the_checkout_has_not_what_is_named(
 @pytest.mark.end_to_end
 def test_a_person_is_asked_what_no_flag_says(clone: Checkout) -> None:
     """On a terminal; a no at the end leaves everything as it was."""
-    answers = ["deep-lab", "deep", "deep-lab/models", "deep-lab/tidepool", "v5litepod-4", "us-west4-a", "2", "models"]
-    typed = "".join(f"{each}\n" for each in (*answers, clone.root, "n", "n"))
+    answers = ["deep-lab", "deep", "deep-lab/models", "deep-lab/tidepool", "foo", "v5litepod-4", "us-west4-a", "2"]
+    typed = "".join(f"{each}\n" for each in (*answers, "models", clone.root, "n", "n"))
     code, drawn = clone.at_terminal("init", typed=typed)
     assert code != 0
     assert "Accelerator of your VMs, such as v5litepod-4: " in drawn
+    assert drawn.count("Accelerator of your VMs") == 2, "a wrong answer is asked again at once"
     assert "is no git checkout" in drawn, "PATH has no git"

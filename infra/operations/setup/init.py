@@ -15,10 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import Any, Final
 
-from infra.model import catalogue, stack_schema, yamlfile
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from infra.model import catalogue, refusals, stack_schema, yamlfile
 from infra.model.errors import ConfigError, Problem
+from infra.model.fields.common import ProjectId, ResourceName
+from infra.model.fields.fleet import Accelerator, GitHubRepository, Zone
 from infra.model.images.spec import SPEC_FILE
 from infra.model.json_shape import JsonShape
 from infra.model.stack import parse_stack
@@ -36,7 +40,18 @@ _SPEC: Final = "workflows/spec/{name}.yaml"
 _LOOP: Final = re.compile(r"for package in [^;]+;")
 _OURS: Final = ("tpu-ci", "controller", "steps")
 """What of `images/` every lab has."""
-_REPOSITORY: Final = re.compile(r"[\w.-]+/[\w.-]+")
+_KINDS: Final[Mapping[str, TypeAdapter[Any]]] = {
+    "project": TypeAdapter(ProjectId),
+    "owner": TypeAdapter(ResourceName),
+    "models": TypeAdapter(GitHubRepository),
+    "tidepool": TypeAdapter(GitHubRepository),
+    "accelerator": TypeAdapter(Accelerator),
+    "zone": TypeAdapter(Zone),
+    "fork_accelerator": TypeAdapter(Accelerator),
+    "fork_zone": TypeAdapter(Zone),
+}
+"""What the answers must be that can be judged by themselves. The owner's name begins those of the pools."""
+_TEXT: Final = TypeAdapter(str)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,24 +236,21 @@ def _remove_empty(folder: Path, root: Path) -> None:
         folder = folder.parent
 
 
+def answer_problems(name: str, value: object) -> Iterator[Problem]:
+    """What is wrong with one answer by itself, as the stack file would say it of its key."""
+    try:
+        _KINDS.get(name, _TEXT).validate_python(value)
+    except ValidationError as error:
+        yield from refusals.problems(error, BaseModel, lambda _: f"--{name.replace('_', '-')}")
+
+
 def _insist_on_names(answers: LabAnswers) -> None:
-    """ConfigError for what the stack's own reading would say of a key that nobody has written yet."""
-    problems = [
-        Problem(f"--{name}", getattr(answers, name), "this is no name of a repository", "--" + name + " OWNER/NAME")
-        for name in ("models", "tidepool")
-        if not _REPOSITORY.fullmatch(getattr(answers, name))
-    ]
+    """ConfigError with every answer that is wrong by itself."""
+    given = {name: value for name in _KINDS if (value := getattr(answers, name)) is not None}
+    problems = [problem for name, value in given.items() for problem in answer_problems(name, value)]
     if (answers.fork_accelerator is None) != (answers.fork_zone is None):
         fix = "both, or neither where pull requests from forks run on no TPU"
         problems.append(Problem("--fork-accelerator, --fork-zone", "", "one stands without the other", fix))
-    for option, name in (("--accelerator", answers.accelerator), ("--fork-accelerator", answers.fork_accelerator)):
-        try:
-            _ = name and _generation(name)
-        except catalogue.UnknownNameError as unknown:
-            problems.append(Problem(option, str(name), str(unknown), " or ".join(unknown.nearest)))
-    for option, zone in (("--zone", answers.zone), ("--fork-zone", answers.fork_zone)):
-        if zone is not None and not re.fullmatch(r"[a-z]+-[a-z]+\d+-[a-z]", zone):
-            problems.append(Problem(option, zone, "this is no name of a zone", f"{option} us-west4-a"))
     if problems:
         raise ConfigError(problems)
 
