@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import groupby
 from typing import Any, Final
 
 import click
@@ -101,6 +101,7 @@ def _answered(name: str, question: str, default: str | None = None) -> str:
 
 
 def _folded(paths: Iterable[str]) -> Iterator[str]:
-    """A line a folder, with how many of its files."""
-    counts = Counter("/".join(path.split("/")[:2]) for path in paths)
-    yield from (f"{folder} ({count} files)" if count > 1 else folder for folder, count in sorted(counts.items()))
+    """A line a folder, with how many of its files; a file alone by its path."""
+    for folder, inner in groupby(sorted(paths), key=lambda path: path.split("/")[:2]):
+        first, *more = inner
+        yield f"{'/'.join(folder)} ({len(more) + 1} files)" if more else first

@@ -38,7 +38,16 @@ DEEP: Final = LabAnswers(
 _ASKED: Final = ("project", "owner", "models", "tidepool", "accelerator", "zone", "count", "package")
 FLAGS: Final = [part for name in _ASKED for part in (f"--{name}", str(getattr(DEEP, name)))]
 FORKS: Final = ["--fork-accelerator", "v6e-1", "--fork-zone", "us-east5-b"]
-PATHS: Final = ("stacks", "images", "infra/fleet/runner", "infra/model/facts", "workflows", ".github", "tests/lab")
+PATHS: Final = (
+    "actions",
+    "stacks",
+    "images",
+    "infra/fleet/runner",
+    "infra/model/facts",
+    "workflows",
+    ".github",
+    "tests/lab",
+)
 
 
 def commit(root: Path) -> None:
@@ -109,6 +118,7 @@ def test_a_clone_becomes_another_labs_and_its_preview_passes(
     assert done.exit_code == 0, done.output
     written = {f"+ {line[3:]}" for line in changed(clone) if not line.startswith(" D")}
     assert written - set(done.output.splitlines()) == set()
+    assert {"- .github/workflows/docker-images.yaml", "- actions/run-on/action.yml"} <= set(done.output.splitlines())
     assert [folder for folder in clone.root.glob("[a-z]*/**") if not any(folder.iterdir())] == []
     assert "Left to do:\n  1. Google: a project deep-lab with billing" in done.output
     assert "ci: " in done.output
