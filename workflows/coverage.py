@@ -183,6 +183,9 @@ class Checkout:
         """Whether a file or a folder is there."""
         return path == "." or path in self.files or any(file.startswith(f"{path}/") for file in self.files)
 
+    def package(self, name: str) -> Package | None:
+        return self.projects.get(_normal(name))
+
 
 def project(path: str, text: str) -> tuple[str, Package] | None:
     """A package by its normalised name, None of a pyproject.toml without one; ConfigError where it cannot be read."""
@@ -223,7 +226,7 @@ def _suite(spec: Spec, suite: Suite, there: Checkout, at: tuple[str | int, ...])
         if not there.has(whole):
             yield _gone(spec.line(*at, "tests"), whole, "pytest finds nothing there", "a path that is there")
     yield from _package(spec.line(*at, "package"), suite.package, there)
-    found = there.projects.get(_normal(suite.package))
+    found = there.package(suite.package)
     if found is None:
         return
     for kind, named, known in (("extras", suite.extras, found.extras), ("groups", suite.groups, found.groups)):
@@ -234,7 +237,7 @@ def _suite(spec: Spec, suite: Suite, there: Checkout, at: tuple[str | int, ...])
 
 
 def _package(line: SpecLine, name: str, there: Checkout) -> Iterator[Problem]:
-    if _normal(name) not in there.projects:
+    if there.package(name) is None:
         yield _gone(line, name, f"no {PROJECT} of the repository has this name", ", ".join(sorted(there.projects)))
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import groupby
 from typing import Any, Final
 
 import click
@@ -61,9 +61,10 @@ def init_command(call: Invocation, **given: Any) -> int:
     call.say(*(f"+ {path}" for path in planned.written))
     call.say(*(f"- {path}" for path in _folded(planned.removes)))
     call.ask(f"Writing {len(planned.written)} files and removing {len(planned.removes)}, all of which git has")
+    session = replace(call, stack="ci", engine=EngineName.LOCAL).session()
     labs.make_lab(planned)
     wanted = stack_file.declared("ci")
-    found = previews.preview(replace(call, stack="ci", engine=EngineName.LOCAL).session(), wanted)
+    found = previews.preview(session, wanted)
     show_planned(call.console, found, call.detail)
     call.say(*plan_lines.describe_findings(found.findings))
     call.say("", "Left to do:", *(f"  {number}. {each}" for number, each in enumerate(planned.left, 1)))
@@ -76,14 +77,31 @@ def _asked(given: Mapping[str, Any]) -> dict[str, Any]:
     if missing and not sys.stdin.isatty():
         raise Refusal(f"init needs {', '.join(f'--{name}' for name in missing)}, and there is no terminal to ask on")
     types = {"count": click.IntRange(1), "checkout": options.A_FOLDER_THERE}
-    answers: dict[str, Any] = {name: click.prompt(_QUESTIONS[name], type=types.get(name), err=True) for name in missing}
+    answers: dict[str, Any] = {
+        name: click.prompt(_QUESTIONS[name], type=types[name], err=True)
+        if name in types
+        else _answered(name, _QUESTIONS[name])
+        for name in missing
+    }
     if missing and given["fork_accelerator"] is None and click.confirm("A VM for pull requests from forks?", err=True):
-        answers["fork_accelerator"] = click.prompt("Its accelerator", default="v6e-1", err=True)
-        answers["fork_zone"] = click.prompt("Its zone", default="us-east5-b", err=True)
+        answers["fork_accelerator"] = _answered("fork_accelerator", "Its accelerator", "v6e-1")
+        answers["fork_zone"] = _answered("fork_zone", "Its zone", "us-east5-b")
     return {**given, **answers}
 
 
+def _answered(name: str, question: str, default: str | None = None) -> str:
+    """The answer to a question, which is asked again until it is right by itself."""
+
+    def judged(value: str) -> str:
+        for problem in labs.answer_problems(name, value):
+            raise click.UsageError(f"{problem.value}: {problem.rule}; write {problem.fix}")
+        return value
+
+    return click.prompt(question, default=default, value_proc=judged, err=True)
+
+
 def _folded(paths: Iterable[str]) -> Iterator[str]:
-    """A line a folder, with how many of its files."""
-    counts = Counter("/".join(path.split("/")[:2]) for path in paths)
-    yield from (f"{folder} ({count} files)" if count > 1 else folder for folder, count in sorted(counts.items()))
+    """A line a folder, with how many of its files; a file alone by its path."""
+    for folder, inner in groupby(sorted(paths), key=lambda path: path.split("/")[:2]):
+        first, *more = inner
+        yield f"{'/'.join(folder)} ({len(more) + 1} files)" if more else first

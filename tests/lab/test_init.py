@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from collections.abc import Generator
@@ -18,7 +19,7 @@ from infra.model.errors import ConfigError
 from infra.operations.errors import Refusal
 from infra.operations.setup.init import LabAnswers, plan_lab
 from tests.cli.conftest import ROOT, Checkout
-from tests.lab.test_next_lab import FILES, MODELS, STACK, write
+from tests.lab.test_next_lab import FILES, MODELS, PAGE, STACK, write
 
 DEEP: Final = LabAnswers(
     project="deep-lab",
@@ -37,7 +38,16 @@ DEEP: Final = LabAnswers(
 _ASKED: Final = ("project", "owner", "models", "tidepool", "accelerator", "zone", "count", "package")
 FLAGS: Final = [part for name in _ASKED for part in (f"--{name}", str(getattr(DEEP, name)))]
 FORKS: Final = ["--fork-accelerator", "v6e-1", "--fork-zone", "us-east5-b"]
-PATHS: Final = ("stacks", "images", "infra/fleet/runner", "infra/model/facts", "workflows", ".github", "tests/lab")
+PATHS: Final = (
+    "actions",
+    "stacks",
+    "images",
+    "infra/fleet/runner",
+    "infra/model/facts",
+    "workflows",
+    ".github",
+    "tests/lab",
+)
 
 
 def commit(root: Path) -> None:
@@ -66,6 +76,12 @@ def models(tmp_path: Path) -> Path:
     return tmp_path / "models"
 
 
+def changed(clone: Checkout) -> list[str]:
+    """As git tells them, two letters and a blank before each path."""
+    asked = ["git", "-C", clone.root, "status", "--porcelain", "-uall"]
+    return subprocess.run(asked, capture_output=True, check=True, text=True).stdout.splitlines()
+
+
 def run(clone: Checkout, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Result:
     """With the git of this machine, and no pulumi."""
     git = shutil.which("git")
@@ -77,8 +93,8 @@ def run(clone: Checkout, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Re
     return CliRunner().invoke(cli, ["init", *arguments], env=clone.environ | {"PATH": str(only_git)})
 
 
-def test_its_files_are_those_of_the_page(clone: Checkout) -> None:
-    made = plan_lab(clone.root, DEEP).writes
+def test_its_files_are_those_of_the_page(clone: Checkout, models: Path) -> None:
+    made = plan_lab(clone.root, replace(DEEP, checkout=models)).writes
     for path in (STACK, "images/images.yaml", "images/tpu-ci/Dockerfile.dockerignore", "workflows/spec/models.yaml"):
         lines = made[path].splitlines()
         bare = [line for line in lines if not line.startswith("#")]
@@ -86,8 +102,9 @@ def test_its_files_are_those_of_the_page(clone: Checkout) -> None:
     assert "for package in .;" in made["images/tpu-ci/Dockerfile"]
 
 
-def test_without_forks_no_pull_request_reaches_a_tpu(clone: Checkout) -> None:
-    made = plan_lab(clone.root, replace(DEEP, fork_accelerator=None, fork_zone=None)).writes
+def test_without_forks_no_pull_request_reaches_a_tpu(clone: Checkout, models: Path) -> None:
+    answers = replace(DEEP, checkout=models, fork_accelerator=None, fork_zone=None)
+    made = plan_lab(clone.root, answers).writes
     stack = [line.strip() for line in made[STACK].splitlines() if not line.startswith("#")]
     assert "trust: fork" not in stack
     assert "pull_request" not in made["workflows/spec/models.yaml"]
@@ -99,18 +116,26 @@ def test_a_clone_becomes_another_labs_and_its_preview_passes(
 ) -> None:
     done = run(clone, monkeypatch, *FLAGS, *FORKS, "--checkout", str(models), "--yes")
     assert done.exit_code == 0, done.output
+    written = {f"+ {line[3:]}" for line in changed(clone) if not line.startswith(" D")}
+    assert written - set(done.output.splitlines()) == set()
+    assert {"- .github/workflows/docker-images.yaml", "- actions/run-on/action.yml"} <= set(done.output.splitlines())
+    assert [folder for folder in clone.root.glob("[a-z]*/**") if not any(folder.iterdir())] == []
     assert "Left to do:\n  1. Google: a project deep-lab with billing" in done.output
     assert "ci: " in done.output
     assert not (clone.root / "tests/lab").exists()
     assert sorted(path.name for path in (clone.root / "stacks").glob("*.yaml")) == ["Pulumi.ci.yaml"]
     assert (clone.root / "workflows/generated/models").is_dir()
     assert "nothing to mend" in clone.ok("workflows", "--check").output
+    for back in re.findall(r"`git ((?:checkout|clean) [^`]+)`", PAGE):
+        subprocess.run(["git", "-C", clone.root, *back.split()], check=True)
+    assert changed(clone) == [], "what the page says takes it back"
 
 
-def test_what_git_has_not_is_never_replaced(clone: Checkout) -> None:
+def test_what_git_has_not_is_never_replaced(clone: Checkout, models: Path) -> None:
     clone.edit("ci", "tidepool:owner: marin", "tidepool:owner: anna")
-    with pytest.raises(Refusal, match=r"git has no copy of them: stacks/Pulumi\.ci\.yaml"):
-        plan_lab(clone.root, DEEP)
+    shutil.copy(clone.path("nightly"), clone.path("mine"))
+    with pytest.raises(Refusal, match=r"git has no copy of them: stacks/Pulumi\.ci\.yaml, stacks/Pulumi\.mine\.yaml"):
+        plan_lab(clone.root, replace(DEEP, checkout=models))
 
 
 def test_wrong_answers_are_told_together(clone: Checkout) -> None:
@@ -121,9 +146,22 @@ def test_wrong_answers_are_told_together(clone: Checkout) -> None:
     assert subjects == ["--accelerator", "--fork-accelerator, --fork-zone", "--models", "--zone"]
 
 
-def test_a_count_that_no_zone_has_is_the_stacks_own_mistake(clone: Checkout) -> None:
+@pytest.mark.parametrize(
+    ("answer", "subject"),
+    [({"owner": "Deep Lab"}, "--owner"), ({"zone": "us-west9-z"}, "--zone"), ({"accelerator": "foo"}, "--accelerator")],
+)
+def test_a_wrong_answer_is_told_by_its_flag_with_what_to_write(
+    clone: Checkout, answer: dict[str, str], subject: str
+) -> None:
+    with pytest.raises(ConfigError) as refused:
+        plan_lab(clone.root, replace(DEEP, **answer))
+    (problem,) = refused.value.problems
+    assert (problem.subject, bool(problem.fix)) == (subject, True)
+
+
+def test_a_count_that_no_zone_has_is_the_stacks_own_mistake(clone: Checkout, models: Path) -> None:
     with pytest.raises(ConfigError, match="us-central2-b"):
-        plan_lab(clone.root, replace(DEEP, zone="us-central2-b"))
+        plan_lab(clone.root, replace(DEEP, checkout=models, zone="us-central2-b"))
 
 
 def test_without_a_terminal_every_missing_answer_is_named(clone: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,16 +174,35 @@ def test_nothing_is_written_without_a_yes(clone: Checkout, models: Path, monkeyp
     refused = run(clone, monkeypatch, *FLAGS, "--checkout", str(models))
     assert refused.exit_code == 2
     assert "needs a yes" in refused.stderr
-    standing = subprocess.run(["git", "-C", clone.root, "status", "--porcelain"], capture_output=True, check=True)
-    assert standing.stdout == b""
+    assert changed(clone) == []
+
+
+@pytest.mark.parametrize(
+    ("flags", "gone", "said"),
+    [
+        (["--tests", "nosuch"], "", "has no test below nosuch"),
+        (["--package", "nopkg"], "", "--package: nopkg"),
+        ([], "uv.lock", "uv.lock"),
+    ],
+)
+def test_nothing_changes_where_the_checkout_has_not_what_is_named(
+    clone: Checkout, models: Path, monkeypatch: pytest.MonkeyPatch, flags: list[str], gone: str, said: str
+) -> None:
+    if gone:
+        (models / gone).unlink()
+    refused = run(clone, monkeypatch, *FLAGS, *FORKS, "--checkout", str(models), *flags, "--yes")
+    assert refused.exit_code == 2
+    assert said in refused.stderr
+    assert changed(clone) == []
 
 
 @pytest.mark.end_to_end
 def test_a_person_is_asked_what_no_flag_says(clone: Checkout) -> None:
     """On a terminal; a no at the end leaves everything as it was."""
-    answers = ["deep-lab", "deep", "deep-lab/models", "deep-lab/tidepool", "v5litepod-4", "us-west4-a", "2", "models"]
-    typed = "".join(f"{each}\n" for each in (*answers, clone.root, "n", "n"))
+    answers = ["deep-lab", "deep", "deep-lab/models", "deep-lab/tidepool", "foo", "v5litepod-4", "us-west4-a", "2"]
+    typed = "".join(f"{each}\n" for each in (*answers, "models", clone.root, "n", "n"))
     code, drawn = clone.at_terminal("init", typed=typed)
     assert code != 0
     assert "Accelerator of your VMs, such as v5litepod-4: " in drawn
+    assert drawn.count("Accelerator of your VMs") == 2, "a wrong answer is asked again at once"
     assert "is no git checkout" in drawn, "PATH has no git"

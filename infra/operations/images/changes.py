@@ -149,12 +149,13 @@ class NewListing:
         path.write_text(listing_text(self.repository, self.paths, commit=self.commit, day=day))
 
 
-def listing(repository: str, checkout: Path) -> NewListing:
+def listing(repository: str, checkout: Path, root: Path | None = None) -> NewListing:
     """The listing by a working copy's commit. Refusal where no image reads the repository, or that is no copy.
 
-    ConfigError for a filter that names none of its files.
+    root: another copy of this project than the one that the command works in. ConfigError for a filter that names none
+    of the repository's files.
     """
-    root = workspace().root
+    root = root or workspace().root
     stacks = {name: load_stack(root, name) for name in stack_names(root)}
     spec = load_images(root, stacks, checkouts={repository: checkout})
     patterns = filters(spec, repository)

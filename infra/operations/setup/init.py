@@ -1,7 +1,8 @@
 """The files of another lab, from a few answers: its stack, its images and its workflows, in place of the present ones.
 
 Owns which files a lab replaces and what it is asked. Their texts are templates beside this module (`lab/`), the same
-that docs/next-lab.md shows. Nothing is written unless git has what goes, and the new stack is valid.
+that docs/next-lab.md shows. The whole lab is made in a temporary copy first: nothing is written here unless all of it
+could be made, and git has what goes.
 """
 
 from __future__ import annotations
@@ -13,16 +14,22 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
-from typing import Final
+from tempfile import TemporaryDirectory
+from typing import Any, Final
 
-from infra.model import catalogue, stack_schema, yamlfile
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from infra.model import catalogue, refusals, stack_schema, yamlfile
 from infra.model.errors import ConfigError, Problem
+from infra.model.fields.common import ProjectId, ResourceName
+from infra.model.fields.fleet import Accelerator, GitHubRepository, Zone
 from infra.model.images.spec import SPEC_FILE
 from infra.model.json_shape import JsonShape
 from infra.model.stack import parse_stack
 from infra.operations.errors import Refusal
 from infra.operations.images.changes import listing
 from infra.operations.workflows.explained import write_list
+from infra.operations.workflows.scene import read_files
 from infra.operations.workflows.write import refuse_unsaved, write_here
 
 _TEMPLATES: Final = Path(__file__).parent / "lab"
@@ -33,7 +40,18 @@ _SPEC: Final = "workflows/spec/{name}.yaml"
 _LOOP: Final = re.compile(r"for package in [^;]+;")
 _OURS: Final = ("tpu-ci", "controller", "steps")
 """What of `images/` every lab has."""
-_REPOSITORY: Final = re.compile(r"[\w.-]+/[\w.-]+")
+_KINDS: Final[Mapping[str, TypeAdapter[Any]]] = {
+    "project": TypeAdapter(ProjectId),
+    "owner": TypeAdapter(ResourceName),
+    "models": TypeAdapter(GitHubRepository),
+    "tidepool": TypeAdapter(GitHubRepository),
+    "accelerator": TypeAdapter(Accelerator),
+    "zone": TypeAdapter(Zone),
+    "fork_accelerator": TypeAdapter(Accelerator),
+    "fork_zone": TypeAdapter(Zone),
+}
+"""What the answers must be that can be judged by themselves. The owner's name begins those of the pools."""
+_TEXT: Final = TypeAdapter(str)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +91,7 @@ class LabAnswers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewLab(JsonShape):
-    """What a lab's answers come to. writes: texts by path. removes: files that only the present lab needs."""
+    """What a lab's answers come to. writes: texts by path, of what differs from what stands. removes: what goes."""
 
     JSON = ("written", "removes", "left")
 
@@ -93,29 +111,60 @@ class NewLab(JsonShape):
 
 
 def plan_lab(root: Path, answers: LabAnswers) -> NewLab:
-    """What would be written. Raises ConfigError for an answer that no stack can have, Refusal for what git lacks."""
+    """All that would be written and removed, generated files and plans among it; made in a temporary copy.
+
+    Raises ConfigError for an answer that no stack or the checkout can have, Refusal for what git lacks.
+    """
     _insist_on_names(answers)
-    writes = dict(_texts(root, answers))
-    name = _STACK.removeprefix("stacks/")
-    parse_stack(writes[_STACK], stack="ci", source=name)
-    removes = tuple(path for path in _of_present_lab(root) if path not in writes)
+    standing = _files(root)
+    _insist_on_package(answers)
+    with TemporaryDirectory() as folder:
+        draft = Path(folder)
+        for path in standing:
+            (draft / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(root / path, draft / path)
+        _make(draft, standing, answers)
+        files = {path.relative_to(draft).as_posix(): path for path in draft.rglob("*") if path.is_file()}
+        writes = {
+            name: yamlfile.decoded(path.read_bytes(), name) for name, path in files.items() if _new(root, name, path)
+        }
+    removes = tuple(path for path in standing if path not in files)
     refuse_unsaved(root, [*(path for path in writes if (root / path).exists()), *removes])
     return NewLab(answers=answers, root=root, writes=writes, removes=removes)
 
 
 def make_lab(planned: NewLab) -> None:
-    """Write it, list the checkout's files and tests, and make every generated file and plan anew."""
-    root, answers = planned.root, planned.answers
-    for path in planned.removes:
+    """Put it in place."""
+    _remove(planned.root, planned.removes)
+    _write(planned.root, planned.writes)
+
+
+def _make(draft: Path, standing: list[str], answers: LabAnswers) -> None:
+    """Make a copy of this project the lab's: its files, lists of the checkout's files and tests, all that follows."""
+    writes = dict(_texts(draft, answers))
+    parse_stack(writes[_STACK], stack="ci", source=_STACK.removeprefix("stacks/"))
+    _remove(draft, tuple(_of_present_lab(standing)))
+    _write(draft, writes)
+    listing(answers.models, answers.checkout, draft).write()
+    write_list(answers.checkout, None, draft)
+    write_here(None, draft)
+
+
+def _remove(root: Path, paths: tuple[str, ...]) -> None:
+    for path in paths:
         (root / path).unlink()
-    for folder in {(root / path).parent for path in planned.removes}:
+    for folder in {(root / path).parent for path in paths}:
         _remove_empty(folder, root)
-    for path, text in planned.writes.items():
+
+
+def _write(root: Path, texts: Mapping[str, str]) -> None:
+    for path, text in texts.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text, encoding="utf-8")
-    listing(answers.models, answers.checkout).write()
-    write_list(answers.checkout, None)
-    write_here(None)
+
+
+def _new(root: Path, name: str, made: Path) -> bool:
+    return not (root / name).is_file() or (root / name).read_bytes() != made.read_bytes()
 
 
 def _texts(root: Path, answers: LabAnswers) -> Iterator[tuple[str, str]]:
@@ -152,9 +201,9 @@ def _header(root: Path, path: str) -> str:
     return "".join(lines[:ends]) + "\n" * bool(ends)
 
 
-def _of_present_lab(root: Path) -> Iterator[str]:
-    """The tracked files that only the lab has whose files stand here."""
-    for path in _tracked(root):
+def _of_present_lab(standing: list[str]) -> Iterator[str]:
+    """Those of the files that only the lab has whose files stand here."""
+    for path in standing:
         head, *rest = path.split("/")
         match head:
             case "stacks":
@@ -171,13 +220,14 @@ def _of_present_lab(root: Path) -> Iterator[str]:
             yield path
 
 
-def _tracked(root: Path) -> list[str]:
-    asked = ["git", "-C", str(root), "ls-files", "-z"]
+def _files(root: Path) -> list[str]:
+    """What git has or would have of the checkout, so that nothing that counts in it is left out of the copy."""
+    asked = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     try:
         listed = subprocess.run(asked, check=True, capture_output=True, text=True).stdout
     except (OSError, subprocess.CalledProcessError):
         raise Refusal(f"{root} is no git checkout, and init replaces files: clone your copy of this project") from None
-    return [path for path in listed.split("\0") if path]
+    return sorted({path for path in listed.split("\0") if (root / path).is_file()})
 
 
 def _remove_empty(folder: Path, root: Path) -> None:
@@ -186,26 +236,33 @@ def _remove_empty(folder: Path, root: Path) -> None:
         folder = folder.parent
 
 
+def answer_problems(name: str, value: object) -> Iterator[Problem]:
+    """What is wrong with one answer by itself, as the stack file would say it of its key."""
+    try:
+        _KINDS.get(name, _TEXT).validate_python(value)
+    except ValidationError as error:
+        yield from refusals.problems(error, BaseModel, lambda _: f"--{name.replace('_', '-')}")
+
+
 def _insist_on_names(answers: LabAnswers) -> None:
-    """ConfigError for what the stack's own reading would say of a key that nobody has written yet."""
-    problems = [
-        Problem(f"--{name}", getattr(answers, name), "this is no name of a repository", "--" + name + " OWNER/NAME")
-        for name in ("models", "tidepool")
-        if not _REPOSITORY.fullmatch(getattr(answers, name))
-    ]
+    """ConfigError with every answer that is wrong by itself."""
+    given = {name: value for name in _KINDS if (value := getattr(answers, name)) is not None}
+    problems = [problem for name, value in given.items() for problem in answer_problems(name, value)]
     if (answers.fork_accelerator is None) != (answers.fork_zone is None):
         fix = "both, or neither where pull requests from forks run on no TPU"
         problems.append(Problem("--fork-accelerator, --fork-zone", "", "one stands without the other", fix))
-    for option, name in (("--accelerator", answers.accelerator), ("--fork-accelerator", answers.fork_accelerator)):
-        try:
-            _ = name and _generation(name)
-        except catalogue.UnknownNameError as unknown:
-            problems.append(Problem(option, str(name), str(unknown), " or ".join(unknown.nearest)))
-    for option, zone in (("--zone", answers.zone), ("--fork-zone", answers.fork_zone)):
-        if zone is not None and not re.fullmatch(r"[a-z]+-[a-z]+\d+-[a-z]", zone):
-            problems.append(Problem(option, zone, "this is no name of a zone", f"{option} us-west4-a"))
     if problems:
         raise ConfigError(problems)
+
+
+def _insist_on_package(answers: LabAnswers) -> None:
+    """ConfigError where the checkout has no package of the name."""
+    there = read_files(answers.checkout)
+    if there is None or there.package(answers.package) is None:
+        rule = f"no pyproject.toml of {answers.checkout} has this name"
+        known = ", ".join(sorted(there.projects)) if there else ""
+        fix = f"--package {known}" if known else "--checkout of a repository with a package"
+        raise ConfigError([Problem("--package", answers.package, rule, fix)])
 
 
 def _generation(accelerator: str) -> str:

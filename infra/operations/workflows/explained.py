@@ -94,12 +94,13 @@ def coverages(name: str | None) -> Iterator[tuple[Spec, Coverage]]:
             raise Refusal(f"{each} has no list of tests; {FOLDER / each}{ENDING} would be it (docs/workflows.md)")
 
 
-def write_list(checkout: Path, name: str | None) -> tuple[str, int]:
+def write_list(checkout: Path, name: str | None, root: Path | None = None) -> tuple[str, int]:
     """Write the list of tests of a specification anew from the files of a checkout: its path, and how many there are.
 
-    Refusal for a file that cannot be read, and for a checkout without a test or a commit.
+    root: another copy of this project than the one that the command works in. Refusal for a file that cannot be read,
+    and for a checkout without a test or a commit.
     """
-    root = workspace().root
+    root = root or workspace().root
     spec = spec_of(root, load_world(root), name)
     folders = sorted({path for job in coverage.selections(spec) for path in job.paths})
     try:

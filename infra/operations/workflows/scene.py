@@ -42,9 +42,9 @@ class GeneratedHere:
     outputs: Outputs
 
 
-def scene() -> GeneratedHere:
-    """What this checkout gives; ConfigError with mistakes in stacks, images or actions."""
-    root = workspace().root
+def scene(root: Path | None = None) -> GeneratedHere:
+    """What this checkout gives, or the one at `root`; ConfigError with mistakes in stacks, images or actions."""
+    root = root or workspace().root
     world = load_world(root)
     return GeneratedHere(root=root, world=world, outputs=outputs(root, world))
 

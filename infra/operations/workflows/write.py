@@ -37,9 +37,12 @@ class Wrote:
     same: int
 
 
-def write_here(spec: str | None) -> Wrote:
-    """The copies of every specification, this repository's own files and its plans; or the copies of one alone."""
-    here = scene()
+def write_here(spec: str | None, root: Path | None = None) -> Wrote:
+    """The copies of every specification, this repository's own files and its plans; or the copies of one alone.
+
+    root: another copy of this project than the one that the command works in.
+    """
+    here = scene(root)
     refuse_problems(here)
     if spec is not None and spec not in spec_names(here.root):
         raise Refusal(f"there is no specification named {spec}; there are {', '.join(spec_names(here.root))}")
