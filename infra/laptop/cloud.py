@@ -150,8 +150,7 @@ def clock(*, advance: float | None, compression: float | None) -> Answer:
         control.advance_clock(advance)
     now = cloud.clock()
     now["compression"] = cloud.status()["compression"]
-    said = f"{now['time']} ({now['offset']:.0f} s ahead; operation delays divided by {now['compression']:g})"
-    return now, said
+    return now, control.clock_line(now)
 
 
 @command.command()

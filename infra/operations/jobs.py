@@ -102,14 +102,14 @@ class JobBackend:
         return self.client.jobs()
 
     def state(self, name: str) -> JobState:
-        """How one stands and why; JobError where there is none of that name."""
+        """How one stands and why; Refusal where there is none of that name."""
         try:
             return self.client.job(name).state()
         except JobError as error:
-            raise JobError(f"{error}; `{self.command('list')}` lists the jobs") from None
+            raise Refusal(f"{error}; `{self.command('list')}` lists the jobs") from None
 
     def logs(self, name: str, tail: int) -> Iterator[str]:
-        """The last lines of each host; where none has written any, that is said. JobError where there is no job."""
+        """The last lines of each host; where none has written any, that is said. Refusal where there is no job."""
         state, wrote = self.state(name), False
         for line in self.client.job(name).logs(tail):
             wrote = True
@@ -119,11 +119,11 @@ class JobBackend:
             self.teller.say(f"{name} is {stands}, and no host has a log; next: `{self.command('why', name)}`")
 
     def cancel(self, name: str) -> JobState:
-        """End a job, and how it stands then. Of one that has ended that is said."""
-        job = self.client.job(name)
-        if (before := job.state()).phase is JobPhase.ENDED:
+        """End a job, and how it stands then. Of one that has ended that is said. Refusal where there is no job."""
+        if (before := self.state(name)).phase is JobPhase.ENDED:
             self.teller.say(f"{name} had ended already; nothing was cancelled")
             return before
+        job = self.client.job(name)
         job.cancel()
         return job.state()
 

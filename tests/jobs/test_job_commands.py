@@ -128,7 +128,7 @@ def test_a_cancelled_job_says_so(cluster: Cluster) -> None:
     assert answered("jobs", "cancel", "llama")["outcome"] == "cancelled"
     again = tidepool("jobs", "cancel", "llama")
     assert (again.exit_code, "llama had ended already; nothing was cancelled" in again.output) == (0, True)
-    assert tidepool("jobs", "logs", "nosuch").exit_code == 1
+    assert tidepool("jobs", "logs", "nosuch").exit_code == 2
 
 
 def test_a_dry_run_prints_the_object_and_asks_no_cluster(cluster: Cluster) -> None:

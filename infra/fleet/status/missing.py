@@ -150,7 +150,7 @@ class Judged:
             says = "; ".join(
                 (_tries(*failed[0]), *(f"{each.trouble} of {_tries(key, each)}" for key, each in failed[1:]))
             )
-            return self._told(slot, Cause(last.trouble.value), says, last.since or last.last, last.until)
+            return self._told(slot, Cause(last.trouble.value), says, since or last.since or last.last, last.until)
         says, until = (waits.reason, waits.until) if waits else ("no sweep was there yet", None)
         return self._told(slot, Cause.HELD, says, since, until)
 

@@ -72,7 +72,8 @@ def drain(fleet: Fleet, subject: str, *, minutes: int | None = None, by: str | N
     pool_of = _pool_of(subject, desired)
     limit = desired.settings.job if minutes is None else minutes
     begin(fleet, [DrainRequest(subject=subject, by=by or login(), since=scene.at, minutes=limit)], pool_of)
-    fleet.session.say(f"no more jobs for {in_words(sorted(pool_of))}; waiting up to {limit} minutes for running ones")
+    most = f"{limit} minute{'' if limit == 1 else 's'}"
+    fleet.session.say(f"no more jobs for {in_words(sorted(pool_of))}; waiting up to {most} for running ones")
     try:
         left = wait_for_jobs(fleet, pool_of, limit)
     except KeyboardInterrupt:

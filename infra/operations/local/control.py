@@ -255,10 +255,23 @@ def _vm_of(job: Mapping[str, Any]) -> str | None:
 
 def fault_lines(faults: Sequence[Mapping[str, Any]], new: str | None) -> list[str]:
     """What goes wrong on purpose, a line each, and when one that befalls guests strikes. new: what was just asked."""
-    told = ((each, " ".join(f"{key}={value}" for key, value in _differing(each).items())) for each in faults)
+    told = (
+        (each, " ".join(f"{key}={_readable(key, value)}" for key, value in _differing(each).items())) for each in faults
+    )
     lines = [f"{each['id']:>3} {each['kind']:<11} {said}".rstrip() for each, said in told]
     strikes = [f"{new} strikes a guest {STRIKES[new]}"] if new and new in STRIKES else []
     return [*(lines or ["nothing goes wrong on purpose"]), *strikes]
+
+
+def _readable(key: str, value: Any) -> Any:
+    return f"{datetime.fromtimestamp(value, UTC):%Y-%m-%dT%H:%M:%SZ}" if key == "until" else value
+
+
+def clock_line(now: Mapping[str, Any]) -> str:
+    """What time it is in the cloud, and how that runs."""
+    time = datetime.fromisoformat(now["time"])
+    ahead = f"{now['offset']:.0f} s ahead; operation delays divided by {now['compression']:g}"
+    return f"{time:%Y-%m-%d %H:%M:%S} UTC ({ahead})"
 
 
 def request_lines(entries: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -140,7 +140,7 @@ def _zone(zone: ZoneWhy, cloud: str) -> Iterator[Shown]:
 def _limit(limit: LimitUse) -> TonedLine:
     kind = "reservation" if limit.reservation else "quota"
     tone = Tone.WARNING if limit.used >= limit.chips else Tone.PLAIN
-    used = f"{limit.used} of {limit.chips} chips in use"
+    used = f"{limit.used} of {limit.chips} chips in use by this stack's VMs or kept for others"
     return toned(f"  {kind} {limit.name} ({limit.generation}, {', '.join(limit.covers)}): ", (used, tone))
 
 

@@ -13,13 +13,16 @@ from infra.fleet.controller.actions import Create
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.events import Result
-from infra.fleet.controller.memory import EMPTY, Memory
+from infra.fleet.controller.keys import BackoffKey
+from infra.fleet.controller.memory import EMPTY, Backoff, Memory
 from infra.fleet.controller.observed import Observed, Trouble, unknown
 from infra.fleet.controller.outcomes import ActionOutcome, learned
 from infra.fleet.operator_requests import DrainRequest, OperatorRequests
 from infra.fleet.status.explained import counts, job_waits, pool_why, zone_why
 from infra.fleet.status.missing import Cause, Judged, MissingVm
 from infra.fleet.versions import PoolVersion, Rollout, Stage
+from infra.model.catalogue import CapacityKind
+from infra.operations.why.why_words import _limit
 from tests.fleet.controller.given_fleet import (
     HOME,
     START,
@@ -78,6 +81,25 @@ def test_a_vm_that_could_not_be_made_says_why_since_when_and_when_it_is_tried_ne
     assert told.since is not None
     assert told.next is not None
     assert START < told.since < now < told.next
+
+
+def test_one_that_served_is_missing_since_then_and_not_since_its_last_failed_create() -> None:
+    desired = fleet(2)
+    memory = sweeps(desired, seen(desired), 1)[-1].memory
+    went = max(each.seen for key, each in memory.nodes.items() if key.name == LOST)
+    tried = went + minutes(40)
+    key = BackoffKey(HOME, "v5litepod-4", CapacityKind.PREEMPTIBLE)
+    fails = Backoff(failures=1, trouble=Trouble.STOCKOUT, last=tried, until=tried + minutes(5), since=tried)
+    memory = replace(memory, backoff={key: fails}, creating={})
+    told = the_one(judged(desired, lacking(desired), memory=memory, at=tried + minutes(1)))
+    assert (told.cause, told.since) == (Cause.STOCKOUT, went)
+
+
+def test_chips_of_a_quota_are_said_to_be_this_stacks_or_kept_for_others() -> None:
+    desired = fleet(2, caps=(quota(64, siblings=40),))
+    (limit,) = zone_why(judged(desired), HOME).limits
+    assert (limit.used, limit.chips) == (48, 64), "8 of its own, 40 that other stacks declare"
+    assert "48 of 64 chips in use by this stack's VMs or kept for others" in str(_limit(limit))
 
 
 def test_one_that_is_made_next_or_held_by_a_limit_says_so() -> None:
