@@ -225,7 +225,8 @@ def risk_line(risk: Risk) -> str:
 def order_lines(meaning: Meaning) -> Iterator[str]:
     """Whether one `up` can do it, or which phases it takes and why; what is refused is not promised."""
     order, stack = meaning.order, meaning.stack
-    yield from (f"first mend {what}; `preview` and `up` refuse until then" for what in _unreadable(meaning))
+    refuse = "until then `preview` and `up` of stacks that build images refuse"
+    yield from (f"first mend {what}; {refuse}" for what in _unreadable(meaning))
     refused = [risk.subject for risk in meaning.risks if risk.kind is RiskKind.UNAPPLIABLE]
     if refused and not order.held:
         yield f"no `./tidepool up {stack}` does it, because of {', '.join(refused)}: see Risk"

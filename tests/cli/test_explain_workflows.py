@@ -90,6 +90,7 @@ def test_a_pool_whose_new_name_the_images_do_not_know_is_told_with_the_line_to_m
         r"Order first mend images/images\.yaml:\d+ images\[0\]\.used_by\.pools\[0\]: \"tpu-ci\": stack ci has no such"
     )
     assert re.search(first, said)
+    assert "; until then `preview` and `up` of stacks that build images refuse" in said
     assert "./tidepool workflows --write refuses until that is mended" in said
     assert "mends what is generated" not in said
 

@@ -14,16 +14,21 @@ from pathlib import Path
 
 import pytest
 
+from infra.fleet.status.shape import FleetStatus
 from infra.model.errors import ConfigError, OutsideError, Problem
+from infra.model.fleet import capacity
 from infra.model.usage import Line
+from infra.model.week import Week
 from infra.operations.errors import Failure, Interruption, Refusal
 from infra.operations.report.estate import Estate, asked
 from infra.operations.report.site import Site, drawn, sections, serve, write_site
+from infra.operations.stacks.pools import PoolState
 from infra.pages import charts
-from infra.pages.kit import Block, Cards, Drawing, Folded, Lack, Said, Section, Table, Words
+from infra.pages.kit import Block, Cards, Drawing, Folded, Lack, Lines, Said, Section, Table, Words
 from infra.results.board import board
 from tests.model.clustered import CLUSTER, clustered
-from tests.operations.estates import NOW, estate, month, nothing
+from tests.model.given import parse, pool, stack_text
+from tests.operations.estates import NIGHT, NOW, estate, month, nothing
 from tests.pages.html_seen import Seen, assert_sound
 from tests.pages.sample_results import sample_runs
 
@@ -96,6 +101,14 @@ def test_capacity_tells_each_zone_with_what_stands_of_what_is_declared() -> None
     assert drawing(found).told == "us-west4-a v5e: 4 of 8 chips stand."
 
 
+@pytest.mark.parametrize(("windows", "told"), [("[]", "none declared"), (f"[{NIGHT}]", "none outside windows")])
+def test_a_pool_that_has_no_vm_speaks_of_windows_only_where_it_has_one(windows: str, told: str) -> None:
+    config = parse(stack_text(pools=pool(name="tpu-ci", zones="{us-west4-a: 0}", windows=windows)))
+    (row,) = capacity(config)
+    found = section(estate(stacks={"ci": config}, pools={"ci": (PoolState(row=row, states={}),)}), "capacity")
+    assert rows(found)[0][-1] == told
+
+
 def test_limits_tell_what_is_free_also_where_nobody_draws_and_count_windows() -> None:
     found = section(estate(), "limits")
     assert [row[:5] for row in rows(found)] == [
@@ -111,10 +124,24 @@ def test_the_calendar_tells_windows_one_by_one() -> None:
     assert rows(found)[1][:4] == ("2026-11-23 22:00", "2026-11-24 02:00", "ci/tpu-ci", "night")
 
 
+def test_one_opening_of_a_window_is_one() -> None:
+    found = estate()
+    assert isinstance(found.week, Week)
+    one = replace(found.week, standing=tuple(each for each in found.week.standing if each.window)[:1])
+    (folded,) = [each for each in section(estate(week=one), "calendar").blocks if isinstance(each, Folded)]
+    assert folded.summary == "1 opening of windows"
+
+
 def test_status_says_what_the_command_says() -> None:
     found = section(estate(), "status")
     assert found.says == "0 of 1 stacks are as declared and serve, on the local cloud."
     assert rows(found) == [("tpu-ci", "2", "1", "1", "1", "2", "12 min", "1 unhealthy")]
+
+
+def test_a_stack_without_a_pool_has_its_heading_too() -> None:
+    bare = FleetStatus(stack="training", at=NOW)
+    found = section(estate(statuses=(bare,)), "status")
+    assert [each.title for each in found.blocks if isinstance(each, Lines)] == ["training: all well"]
 
 
 def test_queues_tell_who_waits_and_jobs_that_no_pool_takes() -> None:

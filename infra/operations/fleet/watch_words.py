@@ -1,6 +1,7 @@
 """How fleets stand on one screen that is drawn again and again: counts first, what is worst above what is well.
 
-Owns what is left out where a terminal is small, and that it is counted. What there is to say is `status_words`.
+Owns what is left out where a terminal is small, that it is counted, and which lines are folded where it is large. What
+there is to say is `status_words`.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ def capacity(estate: Estate) -> Section:
     for stack, config in estate.stacks.items():
         pools = estate.pools[stack]
         for each in () if isinstance(pools, Lack) else pools:
-            rows.append(_pool_row(stack, each))
+            rows.append(_pool_row(config, each))
         for name, zone, kind, counts in _slices(config, _cluster(estate, stack)):
             least, most, standing = counts
             chips_each = AcceleratorType.parse(kind).chips
@@ -110,11 +110,22 @@ def _cluster(estate: Estate, stack: str) -> ClusterNow | None:
     return None if isinstance(found, Lack) else next((each.cluster for each in found if each.stack == stack), None)
 
 
-def _pool_row(stack: str, each: PoolState) -> tuple[Words, ...]:
+def _pool_row(config: StackConfig, each: PoolState) -> tuple[Words, ...]:
     row = each.row
+    windows = (window for pool in config.pools if pool.name == row.pool for window in pool.windows)
+    none = "none outside windows" if any(row.zone in window.adds for window in windows) else "none declared"
     tone = "good" if each.is_ready else "warning" if each.is_partly_ready else "bad"
-    state: Words = Said(str(each), tone) if str(each) else Said("none outside windows", "muted")
-    return region_of(row.zone), row.zone, stack, row.pool, row.accelerator, str(row.slices), str(row.chips), state
+    state: Words = Said(str(each), tone) if str(each) else Said(none, "muted")
+    return (
+        region_of(row.zone),
+        row.zone,
+        config.stack,
+        row.pool,
+        row.accelerator,
+        str(row.slices),
+        str(row.chips),
+        state,
+    )
 
 
 def _pool_chips(each: PoolState) -> ZoneChips:
@@ -239,6 +250,8 @@ def days(estate: Estate) -> Section:
     )  # fmt: skip
     head = ("From (UTC)", "To", "Pool", "Window", "Zone", "Chips", "Cost")
     table = Table(caption="Windows", head=head, rows=rows, numbers=frozenset((5, 6)))
-    more: tuple[Block, ...] = (Folded(summary=f"{len(rows)} openings of windows", blocks=(table,)),) if rows else ()
+    more: tuple[Block, ...] = (
+        (Folded(summary=f"{plural(len(rows), 'opening')} of windows", blocks=(table,)),) if rows else ()
+    )
     says = f"${week.usd:,.2f} by list prices in the seven days from {week.begin:%d %B}."
     return Section(id="calendar", title="Calendar", says=says, blocks=(drawing, *more))

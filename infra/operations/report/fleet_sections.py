@@ -13,7 +13,7 @@ from infra.operations.jobs_words import state_row
 from infra.operations.report.blocks import blocks
 from infra.operations.report.estate import Estate
 from infra.operations.stacks.work_words import work_shown
-from infra.pages.kit import Block, Lack, Section, Table, Words
+from infra.pages.kit import Block, Lack, Lines, Section, Table, Words
 from infra.preview.toned import Shown, TextTable
 from infra.preview.words import span
 
@@ -35,7 +35,10 @@ def status(estate: Estate) -> Section:
 
 def _standing(status: FleetStatus) -> Iterator[Block]:
     _, *shown = status_shown(status, "")
-    yield from blocks(shown, f"{status.stack}: {health(status)}")
+    caption = f"{status.stack}: {health(status)}"
+    if not status.pools:
+        yield Lines(lines=("No pool of VMs is declared.",), title=caption)
+    yield from blocks(shown, caption)
 
 
 def health(status: FleetStatus) -> str:
