@@ -6,6 +6,7 @@ import gc
 import json
 import os
 import shutil
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 # The same examples in every run and on every machine: what passed here passes there.
 settings.register_profile("tidepool", deadline=None, derandomize=True)
 settings.load_profile("tidepool")
+
+# A shell lets what it starts in the background ignore the signal that tests of Ctrl-C send, and so would its children.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 TESTS = Path(__file__).parent
 END_TO_END = (
