@@ -176,7 +176,7 @@ def test_what_commands_of_google_are_given_comes_from_the_stack_file(checkout: C
     wanted = {"project": PROJECT, "region": "us-central1", "secret": "tidepool-github-app-key"}
     for page in pages():
         given = dict(re.findall(r"^(\w+)=\$\(\./tidepool config ci (.+)\)$", page.read_text(), flags=re.MULTILINE))
-        assert given.keys() == set(re.findall(r'"\$(\w+)"', page.read_text())), page.stem
+        assert given.keys() == set(re.findall(r'"\$\{?(\w+)(?::\?\})?"', page.read_text())), page.stem
         for name, path in given.items():
             assert checkout.ok("config", "served", path).stdout == f"{wanted[name]}\n"
     checkout.path("served").unlink()
