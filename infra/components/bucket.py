@@ -12,6 +12,7 @@ from typing import Final
 import pulumi
 import pulumi_gcp as gcp
 
+from infra.components.private_bucket import deletes, private_bucket
 from infra.model.bucket_access import LISTER, READER, WRITER, only_below
 
 KEPT_DAYS: Final = 30
@@ -56,18 +57,14 @@ class FleetBucket(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: FleetBucketArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("tidepool:bucket:FleetBucket", name, None, opts)
-        bucket = gcp.storage.Bucket(
+        bucket = private_bucket(
+            self,
             args.bucket,
             project=args.project,
-            name=args.bucket,
             location=args.location,
             labels=args.labels,
-            uniform_bucket_level_access=True,
-            public_access_prevention="enforced",
-            versioning=gcp.storage.BucketVersioningArgs(enabled=True),
-            lifecycle_rules=[_forget_old_versions(), *_forget(args.forgotten)],
-            force_destroy=False,
-            opts=pulumi.ResourceOptions(parent=self, protect=True, retain_on_delete=True),
+            versioned=True,
+            rules=[_forget_old_versions(), *_forget(args.forgotten)],
         )
         for each in args.access:
             gcp.storage.BucketIAMMember(
@@ -94,27 +91,20 @@ class FleetBucket(pulumi.ComponentResource):
 
 def _forget_old_versions() -> gcp.storage.BucketLifecycleRuleArgs:
     """Versions that were replaced go once 50 newer ones stand before them; the live one never does."""
-    return gcp.storage.BucketLifecycleRuleArgs(
-        action=gcp.storage.BucketLifecycleRuleActionArgs(type="Delete"),
-        condition=gcp.storage.BucketLifecycleRuleConditionArgs(num_newer_versions=50, with_state="ARCHIVED"),
-    )
+    return deletes(gcp.storage.BucketLifecycleRuleConditionArgs(num_newer_versions=50, with_state="ARCHIVED"))
 
 
 def _forget(forgotten: Mapping[str, int]) -> Iterator[gcp.storage.BucketLifecycleRuleArgs]:
     """An object's age begins anew with every write. Of one that went, its versions go as well."""
     for prefix, days in forgotten.items():
-        yield gcp.storage.BucketLifecycleRuleArgs(
-            action=gcp.storage.BucketLifecycleRuleActionArgs(type="Delete"),
-            condition=gcp.storage.BucketLifecycleRuleConditionArgs(
-                age=days, matches_prefixes=[prefix], with_state="LIVE"
-            ),
+        yield deletes(
+            gcp.storage.BucketLifecycleRuleConditionArgs(age=days, matches_prefixes=[prefix], with_state="LIVE")
         )
     if forgotten:
-        yield gcp.storage.BucketLifecycleRuleArgs(
-            action=gcp.storage.BucketLifecycleRuleActionArgs(type="Delete"),
-            condition=gcp.storage.BucketLifecycleRuleConditionArgs(
+        yield deletes(
+            gcp.storage.BucketLifecycleRuleConditionArgs(
                 days_since_noncurrent_time=KEPT_DAYS, matches_prefixes=sorted(forgotten), with_state="ARCHIVED"
-            ),
+            )
         )
 
 

@@ -12,6 +12,7 @@ from typing import Final
 import pulumi
 import pulumi_gcp as gcp
 
+from infra.components.private_bucket import deletes, private_bucket
 from infra.model.bucket_access import LISTER, WRITER
 
 ROLES: Final = (LISTER, WRITER)
@@ -38,22 +39,13 @@ class BuildLogs(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: BuildLogsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("tidepool:build_logs:BuildLogs", name, None, opts)
-        bucket = gcp.storage.Bucket(
+        bucket = private_bucket(
+            self,
             args.bucket,
             project=args.project,
-            name=args.bucket,
             location=args.location,
             labels=args.labels,
-            uniform_bucket_level_access=True,
-            public_access_prevention="enforced",
-            lifecycle_rules=[
-                gcp.storage.BucketLifecycleRuleArgs(
-                    action=gcp.storage.BucketLifecycleRuleActionArgs(type="Delete"),
-                    condition=gcp.storage.BucketLifecycleRuleConditionArgs(age=args.keep_days, with_state="ANY"),
-                )
-            ],
-            force_destroy=False,
-            opts=pulumi.ResourceOptions(parent=self, protect=True, retain_on_delete=True),
+            rules=[deletes(gcp.storage.BucketLifecycleRuleConditionArgs(age=args.keep_days, with_state="ANY"))],
         )
         self.ready = [
             gcp.storage.BucketIAMMember(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pulumi
 import pulumi_gcp as gcp
 
+from infra.components.private_bucket import private_bucket
 from infra.model.bucket_access import WRITER
 
 
@@ -29,18 +30,14 @@ class Checkpoints(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: CheckpointsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("tidepool:checkpoints:Checkpoints", name, None, opts)
-        bucket = gcp.storage.Bucket(
+        bucket = private_bucket(
+            self,
             args.bucket,
             project=args.project,
-            name=args.bucket,
             location=args.location,
-            labels=dict(args.labels),
-            uniform_bucket_level_access=True,
-            public_access_prevention="enforced",
+            labels=args.labels,
             # A checkpoint is written once, under a name of its own: each replaced version would cost as much again.
-            versioning=gcp.storage.BucketVersioningArgs(enabled=False),
-            force_destroy=False,
-            opts=pulumi.ResourceOptions(parent=self, protect=True, retain_on_delete=True),
+            versioned=False,
         )
         gcp.storage.BucketIAMMember(
             f"{args.bucket}-writer",

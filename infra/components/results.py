@@ -13,6 +13,7 @@ from typing import Final
 import pulumi
 import pulumi_gcp as gcp
 
+from infra.components.private_bucket import deletes, private_bucket
 from infra.model.bucket_access import LISTER, WRITER
 
 OLD_VERSIONS_DAYS: Final = 30
@@ -38,25 +39,21 @@ class TestResults(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: TestResultsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("tidepool:results:TestResults", name, None, opts)
-        bucket = gcp.storage.Bucket(
+        bucket = private_bucket(
+            self,
             args.bucket,
             project=args.project,
-            name=args.bucket,
             location=args.location,
             labels=args.labels,
-            uniform_bucket_level_access=True,
-            public_access_prevention="enforced",
-            versioning=gcp.storage.BucketVersioningArgs(enabled=True),
-            lifecycle_rules=[
-                _delete(gcp.storage.BucketLifecycleRuleConditionArgs(age=args.kept_days, matches_prefixes=["runs/"])),
-                _delete(
+            versioned=True,
+            rules=[
+                deletes(gcp.storage.BucketLifecycleRuleConditionArgs(age=args.kept_days, matches_prefixes=["runs/"])),
+                deletes(
                     gcp.storage.BucketLifecycleRuleConditionArgs(
                         days_since_noncurrent_time=OLD_VERSIONS_DAYS, with_state="ARCHIVED"
                     )
                 ),
             ],
-            force_destroy=False,
-            opts=pulumi.ResourceOptions(parent=self, protect=True, retain_on_delete=True),
         )
         for key, member in args.writers.items():
             for role in (WRITER, LISTER):
@@ -69,12 +66,6 @@ class TestResults(pulumi.ComponentResource):
                 )
         self.bucket = bucket.name
         self.register_outputs({"bucket": self.bucket})
-
-
-def _delete(condition: gcp.storage.BucketLifecycleRuleConditionArgs) -> gcp.storage.BucketLifecycleRuleArgs:
-    return gcp.storage.BucketLifecycleRuleArgs(
-        action=gcp.storage.BucketLifecycleRuleActionArgs(type="Delete"), condition=condition
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
