@@ -10,7 +10,7 @@ import pytest
 
 from infra.fleet.runs import results
 from infra.fleet.runs.results import ResultsError, unpacked
-from tests.fleet.runs.test_whole_runs import packed
+from tests.fleet.runs.archives import packed
 
 
 def test_no_name_of_an_archive_leads_out_of_the_folder(tmp_path: Path) -> None:

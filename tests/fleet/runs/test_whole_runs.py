@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import signal
 import subprocess
 import sys
-import tarfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -36,6 +34,7 @@ from infra.model.runs import RunRequest, RunTimes, run_places
 from infra.model.schema import StackConfig
 from tests.fleet.controller.test_sweeps import Lab as FleetLab
 from tests.fleet.declared_records import end_up
+from tests.fleet.runs.archives import packed
 from tests.model.given import parse, pool, stack_text
 
 if TYPE_CHECKING:
@@ -46,16 +45,6 @@ A, B = "us-central1-b", "us-east5-a"
 NIGHTS = pool(name="nights", accelerator="v6e-1", zones=f"{{{A}: 0}}", capacity="spot", trust="fork")
 RUNS = f"{{pool: nights, accelerators: [v6e-1], zones: [{A}, {B}], per_day: 3, at_once: 2, time_to_live_minutes: 60}}"
 TIMES = RunTimes(create=600, ready=600, limit=600, delete=30, spare=60)
-
-
-def packed(**files: str) -> bytes:
-    content = io.BytesIO()
-    with tarfile.open(fileobj=content, mode="w:gz") as archive:
-        for name, text in files.items():
-            told = tarfile.TarInfo(name)
-            told.size = len(text)
-            archive.addfile(told, io.BytesIO(text.encode()))
-    return content.getvalue()
 
 
 @dataclass

@@ -5,14 +5,13 @@ They are objects below the run's prefix, as `infra.fleet.runs.guest` writes them
 
 from __future__ import annotations
 
-import io
 import json
-import tarfile
 from dataclasses import dataclass
 from datetime import datetime
 from random import Random
 
 from infra.fleet.runs.cloud import BucketObjects
+from tests.fleet.runs.archives import packed
 
 INSTALLS, TESTS = 285.0, 240.0
 """Seconds from READY to the first test, and of all tests: with its deletion a VM stands ten minutes."""
@@ -48,13 +47,7 @@ class Planned:
             "out/junit.xml": f"<testsuite>{failed if self.flaky else ''}{cases}</testsuite>",
             "out/coverage.xml": f'<coverage line-rate="{self.coverage / 100}"/>',
         }
-        content = io.BytesIO()
-        with tarfile.open(fileobj=content, mode="w:gz") as archive:
-            for name, text in files.items():
-                told = tarfile.TarInfo(name)
-                told.size = len(text)
-                archive.addfile(told, io.BytesIO(text.encode()))
-        return content.getvalue()
+        return packed(**files)
 
 
 @dataclass
