@@ -290,9 +290,11 @@ def test_what_is_told_is_of_the_job_that_keeps_alone(desk: Desk) -> None:
 
 
 LOADED = """
-import importlib.metadata, sys, infra.operations.result_jobs
+import importlib.metadata, sys
+started = set(sys.modules)  # a virtual environment that pip made loads a hook of setuptools at each start
+import infra.operations.result_jobs
 known = importlib.metadata.packages_distributions()
-tops = {name.partition(".")[0] for name in sys.modules} - {"google"}  # a name that many packages share
+tops = {name.partition(".")[0] for name in set(sys.modules) - started} - {"google"}  # a name that many packages share
 print(*sorted({dist.lower() for top in tops for dist in known.get(top, ())}))
 """
 
