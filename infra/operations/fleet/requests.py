@@ -8,7 +8,6 @@ from __future__ import annotations
 import getpass
 from collections.abc import Callable, Mapping
 
-from infra.engines.protocol import CloudName
 from infra.fleet import operator_requests
 from infra.fleet.controller import memory as memories
 from infra.fleet.controller.lease import LeaseKind
@@ -19,7 +18,7 @@ from infra.model.errors import meant
 from infra.operations.errors import Failure, Refusal
 from infra.operations.fleet.looks import Fleet, fleets_declared, open_fleet
 from infra.operations.leased import leased
-from infra.operations.ports import SILENT, Teller
+from infra.operations.ports import SILENT, CloudName, Teller
 from infra.operations.stacks.stack_file import stack_file
 
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from infra.engines.protocol import CloudName
 from infra.fleet.google import Clients, GoogleError, clients
 from infra.fleet.images.oci import OciRegistry, Reader, RegistryError
 from infra.fleet.images.promotion import Promotion, artifact_places
@@ -30,7 +29,7 @@ from infra.model.schema import StackConfig
 from infra.model.stack import load_stack
 from infra.model.stack_text import stack_names
 from infra.operations.errors import Failure, Refusal
-from infra.operations.ports import SILENT, Teller
+from infra.operations.ports import SILENT, CloudName, Teller
 from infra.operations.session import cloud_without_engine, reached
 from infra.operations.workspace import workspace
 
