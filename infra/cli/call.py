@@ -10,18 +10,19 @@ from functools import cached_property, partial, wraps
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
-from rich.text import Text
 
 from infra.cli.echo import echo, machines, works_on
 from infra.cli.failures import FAILED
 from infra.cli.options import Form
-from infra.cli.render.console import drawn, people, say
+from infra.cli.render import console as consoles
 from infra.operations.errors import Failure, Refusal
 from infra.operations.ports import DEFAULT_PARALLEL, CloudName, EngineName
 from infra.preview.toned import Shown, Tone, toned
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
     from infra.operations.session import CloudSession, Session
 
 
@@ -34,7 +35,7 @@ class ConsoleTeller:
 
     def say(self, line: str, tone: Tone = Tone.PLAIN) -> None:
         if not self.quiet or tone in {Tone.WARNING, Tone.PROBLEM}:
-            say(self.console, drawn(toned((line, tone))))
+            consoles.say(self.console, consoles.drawn(toned((line, tone))))
 
     def works_on(self, cloud: CloudName, said: str) -> None:
         """Says it once, however many stacks a command is about."""
@@ -66,7 +67,7 @@ class Invocation:
     @cached_property
     def console(self) -> Console:
         """Where text for people goes: stderr, where stdout carries something for programs."""
-        return people(as_json=self.as_json or self.aside or self.form is not Form.TEXT)
+        return consoles.people(as_json=self.as_json or self.aside or self.form is not Form.TEXT)
 
     @property
     def teller(self) -> ConsoleTeller:
@@ -97,8 +98,8 @@ class Invocation:
 
     def say(self, *shown: Shown | Text, tone: Tone = Tone.PLAIN) -> None:
         """Tell people, in lines and tables; tone: of lines that have none of their own."""
-        said = (drawn(toned((each, tone))) if isinstance(each, str) else each for each in shown)
-        say(self.console, *said)
+        said = (consoles.drawn(toned((each, tone))) if isinstance(each, str) else each for each in shown)
+        consoles.say(self.console, *said)
 
     def ask(self, what: str) -> None:
         """Ask before `what`; Refusal without a terminal, Failure on a no."""

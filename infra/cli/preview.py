@@ -17,7 +17,7 @@ from infra.cli.call import Invocation, called
 from infra.cli.echo import answer, echo
 from infra.cli.failures import REFUSED
 from infra.cli.options import Form
-from infra.cli.render.stacks import show_planned
+from infra.cli.render import stacks as rendered
 from infra.model import json_shape, stack_schema
 from infra.model.errors import ConfigError
 from infra.operations.errors import EngineError, Refusal
@@ -57,13 +57,13 @@ def preview_command(
         wanted = stack_file.declared(call.stack)
         if source:
             planned = previews.judged(findings.recorded(source, call.stack), wanted, whole=not call.targets)
-            show_planned(call.console, planned, call.detail)
+            rendered.show_planned(call.console, planned, call.detail)
         else:
             session = call.session()
             if call.refresh:
                 call.ask_before_google(f"Reading every resource of {call.stack}", session.cloud)
             planned = previews.preview(session, wanted)
-            show_planned(call.console, planned, call.detail)
+            rendered.show_planned(call.console, planned, call.detail)
             if call.refresh:
                 seen = pools.policies_of(wanted.config, session.endpoint)
                 call.say(*stack_words.grants_shown(seen))

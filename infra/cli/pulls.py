@@ -17,7 +17,7 @@ from infra.cli import options
 from infra.cli.call import Invocation, called
 from infra.cli.echo import echo
 from infra.cli.posting import repository_option
-from infra.cli.render.console import people, say
+from infra.cli.render import console as consoles
 from infra.github import artifact, drift
 from infra.model import stepset
 from infra.operations.errors import Refusal
@@ -81,7 +81,7 @@ def write(
     written = comments.write_comment(stacks, base, head, explain.read_facts(facts), plans)
     for each in written.previews:
         if each.plan is not None:
-            say(people(as_json=True), *plan_lines.describe_findings(each.findings))
+            consoles.say(consoles.people(as_json=True), *plan_lines.describe_findings(each.findings))
     made = written.artifact
     artifact.write(out, made)
     names = [each.stack for each in written.previews]

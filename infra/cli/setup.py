@@ -14,7 +14,7 @@ from infra.cli import options
 from infra.cli.call import Invocation, called
 from infra.cli.echo import echo, machines
 from infra.cli.failures import FAILED
-from infra.cli.render.console import people, say
+from infra.cli.render import console as consoles
 from infra.operations.checkout import bench, checks, figures, lock
 from infra.operations.setup import completion, doctor
 from infra.tools import install
@@ -99,7 +99,7 @@ def bench_command(*, sizes: Sequence[int], runs: int, as_json: bool) -> None:
     if as_json:
         machines({"figures": [asdict(figure) for figure in measured]})
         return
-    say(people(), *figures.figures_shown(measured))
+    consoles.say(consoles.people(), *figures.figures_shown(measured))
 
 
 @click.command()

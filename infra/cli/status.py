@@ -14,8 +14,8 @@ import click
 from infra.cli import options
 from infra.cli.call import Invocation, called, called_aside
 from infra.cli.echo import echo, machines
-from infra.cli.render.console import is_live
-from infra.cli.render.watch import screen
+from infra.cli.render import console as consoles
+from infra.cli.render import watch as screens
 from infra.operations import session as sessions
 from infra.operations.fleet import looks, status_words, vm_logs, watch_words, way_in
 from infra.operations.fleet import status as fleet_status
@@ -54,9 +54,9 @@ def status_command(call: Invocation, *, watch: bool, every: float) -> None:
         _tell(call, statuses.look(), indent=2)
         return
     with suppress(KeyboardInterrupt):
-        if is_live(call.console) and not call.as_json:
+        if consoles.is_live(call.console) and not call.as_json:
             shown = statuses.look()
-            with screen(call.console, lambda size: watch_words.watched(shown, **size, every=every)):
+            with screens.screen(call.console, lambda size: watch_words.watched(shown, **size, every=every)):
                 while True:
                     time.sleep(every)
                     shown = statuses.look()
