@@ -11,7 +11,7 @@ from infra.model.fields.common import Moment
 
 
 class Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, defer_build=True)
 
 
 # `from` is a word of Python, so this field cannot be written as the others are.
