@@ -14,11 +14,12 @@ from hashlib import sha1
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, AwareDatetime, Field, ValidationError
 
 from infra.model.calendar import in_our_time
 from infra.model.demand import FILE, Demands, read_demands
 from infra.model.errors import ConfigError
+from infra.model.part import Part
 from infra.operations.errors import Refusal
 from infra.operations.stacks.versions import Version, version
 from infra.operations.workspace import workspace
@@ -37,9 +38,7 @@ _ALL = ""
 _MAX_HOURS = 744
 
 
-class _Document(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
+class _Document(Part):
     today: Annotated[AwareDatetime, AfterValidator(in_our_time)] | None = None
     busy: dict[str, str] | None = None
     stale: tuple[str, ...] | None = None
@@ -49,7 +48,9 @@ class _Document(BaseModel):
 
 def read_facts(path: Path | None) -> Facts:
     """The facts of a file; without one nothing is known but the time."""
-    given = _read(path) if path else _Document()
+    if path is None:
+        return Facts(today=datetime.now(UTC))
+    given = _read(path)
     return Facts(
         today=given.today or datetime.now(UTC),
         busy=given.busy,
