@@ -41,7 +41,7 @@ def bootstrap_command(call: Invocation, **wanted: Any) -> None:
     if planned.pins:
         _print(call, "\nLet in by name alone; pin by number:", *(f"  {line}" for line in planned.pins))
     _print(call, "\nNext, in this checkout:", *(f"  {line}" for line in planned.next))
-    call.tell(planned.to_json())
+    call.tell(planned)
 
 
 def _print(call: Invocation, *lines: str | Text) -> None:

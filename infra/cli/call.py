@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property, partial, wraps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
@@ -24,6 +24,12 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from infra.operations.session import CloudSession, Session
+
+
+class Tellable(Protocol):
+    """What an operation found, that says itself how it looks to programs."""
+
+    def to_json(self) -> Mapping[str, Any]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,15 +121,15 @@ class Invocation:
         if cloud is CloudName.GOOGLE:
             self.ask(f"{what} on Google Cloud")
 
-    def tell(self, body: Mapping[str, Any]) -> None:
-        """Print the object of --json, where it was asked for."""
+    def tell(self, body: Mapping[str, Any] | Tellable, **more: Any) -> None:
+        """Print the object of --json with more of it behind, where it was asked for; it is made only then."""
         if self.as_json or self.form is Form.JSON:
-            machines(body)
+            machines({**(body if isinstance(body, Mapping) else body.to_json()), **more})
 
-    def end(self, body: Mapping[str, Any], *lines: str, failed: bool = False) -> int:
+    def end(self, body: Mapping[str, Any] | Tellable, *lines: str, failed: bool = False, **more: Any) -> int:
         """Print the object of --json with the exit code, or on stdout the lines for people; gives the exit code."""
         code = FAILED if failed else 0
-        self.tell({**body, "exit": code})
+        self.tell(body, **more, exit=code)
         for line in () if self.as_json else lines:
             echo(line)
         return code

@@ -80,7 +80,7 @@ def preview_command(
                 comments.Preview(stack=call.stack, plan=planned.plan, meaning=meaning, findings=planned.findings)
             )
         )
-    return call.end(planned.to_json() | granted, failed=planned.stopped)
+    return call.end(planned, failed=planned.stopped, **granted)
 
 
 @contextmanager
@@ -122,7 +122,7 @@ def explain_command(call: Invocation, *, base: str, head: str | None, facts: Pat
         raise Refusal(f"there is no stack named {call.stack}, neither in {base} nor in {head or 'the working tree'}")
     if call.form is not Form.JSON:
         echo(markdown.render(meaning) if call.form is Form.MARKDOWN else text.render(meaning))
-    return call.end(meaning.to_json(), failed=meaning.stops)
+    return call.end(meaning, failed=meaning.stops)
 
 
 @click.command()
@@ -138,7 +138,7 @@ def calendar_command(call: Invocation, *, stacks: tuple[str, ...], day: datetime
     week = calendars.calendar(stacks, day.date() if day else None)
     if svg:
         svg.write_text(calendars.calendar_picture(week), encoding="utf-8")
-    return call.end(week.to_json(), *calendar_words.lines(week, call.console.width))
+    return call.end(week, *calendar_words.lines(week, call.console.width))
 
 
 @click.command()
@@ -171,7 +171,7 @@ def validate_command(call: Invocation, *, stacks: tuple[str, ...]) -> int:
     """
     found = validate.validate(stacks)
     code = REFUSED if found.problems else 0
-    call.tell({**found.to_json(), "exit": code})
+    call.tell(found, exit=code)
     for line in () if call.as_json else found.lines:
         echo(line, err=bool(code))
     return code

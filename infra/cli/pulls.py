@@ -158,7 +158,7 @@ def digest(call: Invocation, *, files: tuple[Path, ...], expect: str | None) -> 
     """One digest of every step in FILEs: operation, resource and the names of the properties that differ."""
     found = findings.recorded_steps(files)
     other = expect is not None and expect != found.digest
-    code = call.end(found.to_json(), found.digest, failed=other)
+    code = call.end(found, found.digest, failed=other)
     if other:
         echo(f"error: the plan has the digest {found.digest}, not {expect}: preview again", err=True)
     return code

@@ -29,7 +29,7 @@ def doctor_command(call: Invocation) -> None:
     Nothing of it is an error: with none of it, Tidepool works on its embedded engine and cloud. Exit code 0.
     """
     found = doctor.diagnose()
-    call.tell(found.to_json())
+    call.tell(found)
     if not call.as_json:
         call.say(*doctor.diagnosis_shown(found, str(Path.home())))
 

@@ -65,7 +65,7 @@ def up_command(call: Invocation, *, no_drain: bool, kube: Path | None, saved: Pa
     if planned.stopped:
         if planned.findings and not call.as_json:
             session.say("nothing was changed: mend the findings above that stop it, or except them in the stack file")
-        return call.end(planned.to_json(), failed=True)
+        return call.end(planned, failed=True)
     if saved is not None:
         saved_plans.insist_on(saved, planned)
     else:

@@ -88,7 +88,7 @@ def why_command(call: Invocation, *, name: str) -> None:
     changed.
     """
     told = answer.why(name, stack=call.within, cloud=call.cloud, teller=call.teller)
-    call.end(told.to_json())
+    call.end(told)
     where = sessions.cloud_without_engine(call.cloud).cloud.said
     call.say(*() if call.as_json else why_words.why_shown(told, where))
 
@@ -104,7 +104,7 @@ def logs_command(call: Invocation, *, vm: str, tail: int) -> int:
     """
     log = vm_logs.vm_log(vm, tail=tail, stack=call.within, cloud=call.cloud, teller=call.teller)
     call.say(*log.notes, tone=Tone.WARNING)
-    return call.end(log.to_json(), *vm_logs.log_lines(log))
+    return call.end(log, *vm_logs.log_lines(log))
 
 
 @click.command()
@@ -127,7 +127,7 @@ def ssh_command(call: Invocation, *, vm: str, worker: int, shows: bool) -> int:
         call.say("gcloud is not installed: https://docs.cloud.google.com/sdk/docs/install", tone=Tone.WARNING)
     elif runs and not way.lacks:
         os.execvp(way.command[0], way.command)  # noqa: S606 - words, and no shell
-    return call.end(way.to_json(), way.line, failed=bool(way.lacks) or lacks_gcloud)
+    return call.end(way, way.line, failed=bool(way.lacks) or lacks_gcloud)
 
 
 @click.group()

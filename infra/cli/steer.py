@@ -38,14 +38,14 @@ def drain_command(call: Invocation, *, subject: str, minutes: int | None, by: st
     if end:
         released = draining.end_drain(fleet, subject)
         call.say(*released.lines)
-        return call.end(released.to_json())
+        return call.end(released)
     done = draining.drain(fleet, subject, minutes=minutes, by=by)
     if done.left:
         said = f"after {done.minutes} minutes these are not quiet: {drained.still(done.left)}; the drain stands"
         call.say(said, tone=Tone.WARNING)
     else:
         call.say(f"{subject} is drained; `./tidepool drain {subject} --end` ends it", tone=Tone.GOOD)
-    return call.end(done.to_json(), failed=bool(done.left))
+    return call.end(done, failed=bool(done.left))
 
 
 @click.group()
