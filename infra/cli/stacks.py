@@ -17,8 +17,8 @@ from infra.cli.echo import echo
 from infra.cli.failures import FAILED
 from infra.cli.render import progress as progresses
 from infra.cli.render import stacks as rendered
+from infra.model import plan as plans
 from infra.model import planned_capacity
-from infra.model.plan import Plan
 from infra.operations import session as sessions
 from infra.operations.errors import Failure
 from infra.operations.stacks import aftermath, aftermath_words, destroy, nodes, stack_file, stack_words, state
@@ -192,7 +192,7 @@ def destroy_command(call: Invocation, *, no_drain: bool, exclude_protected: bool
 
 
 def _end(
-    call: Invocation, run: Plan, seconds: float, more: Mapping[str, Any] = MappingProxyType({}),
+    call: Invocation, run: plans.Plan, seconds: float, more: Mapping[str, Any] = MappingProxyType({}),
     planned: previews.Planned | None = None, *, failed: bool | None = None,
 ) -> int:  # fmt: skip
     """Print the object of a run that has ended; its exit code. failed: None where the run alone says it."""

@@ -5,7 +5,6 @@ Owns how a request is written. What follows of it is the controller's (`infra.fl
 
 from __future__ import annotations
 
-import getpass
 from collections.abc import Callable, Mapping
 
 from infra.fleet import operator_requests
@@ -20,6 +19,7 @@ from infra.operations.fleet.looks import Fleet, fleets_declared, open_fleet
 from infra.operations.leased import leased
 from infra.operations.ports import SILENT, CloudName, Teller
 from infra.operations.stacks.stack_file import stack_file
+from infra.operations.workspace import login
 
 
 def request(fleet: Fleet, change: Callable[[Body | None], Body]) -> None:
@@ -32,14 +32,6 @@ def request(fleet: Fleet, change: Callable[[Body | None], Body]) -> None:
             records.update(names.requests_object(fleet.stack), change)
     except GoogleError as error:
         raise Failure(f"nothing was changed: {error}") from None
-
-
-def login() -> str:
-    """Who asks, as status shows it."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "somebody"
 
 
 def fleet_in(zone: str, stack: str | None, cloud: CloudName | None = None, teller: Teller = SILENT) -> Fleet:
