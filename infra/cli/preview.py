@@ -20,7 +20,7 @@ from infra.cli.options import Form
 from infra.cli.render import stacks as rendered
 from infra.model import json_shape, stack_schema
 from infra.model.errors import ConfigError
-from infra.operations.errors import EngineError, Refusal
+from infra.operations.errors import EngineError
 from infra.operations.stacks import calendar as calendars
 from infra.operations.stacks import configured, explain, findings, pools, saved, stack_file, stack_words, validate
 from infra.operations.stacks import preview as previews
@@ -119,7 +119,7 @@ def explain_command(call: Invocation, *, base: str, head: str | None, facts: Pat
     """
     meaning = explain.explain_edit(call.stack, base, head, explain.read_facts(facts))
     if meaning is None:
-        raise Refusal(f"there is no stack named {call.stack}, neither in {base} nor in {head or 'the working tree'}")
+        raise explain.nowhere(call.stack, base, head)
     if call.form is not Form.JSON:
         echo(markdown.render(meaning) if call.form is Form.MARKDOWN else text.render(meaning))
     return call.end(meaning, failed=meaning.stops)

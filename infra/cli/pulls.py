@@ -45,7 +45,7 @@ def _plans(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> Ma
 place_options = options.each(repository_option(required=True), options.json_option)
 
 
-@click.group()
+@click.group(cls=options.Group)
 def comment_command() -> None:
     """Write and post the comment of a pull request: in two steps, so that the one that reads a stranger's files has no
     token, and the one that has a token reads no stranger's files.
@@ -113,7 +113,7 @@ def post(call: Invocation, *, path: Path, head: str, planned: bool, repository: 
     call.end({"posts": posts}, *(lines or [none]))
 
 
-@click.group()
+@click.group(cls=options.Group)
 def drift_command() -> None:
     """Tell how the cloud differs from what a stack recorded."""
 
@@ -141,7 +141,7 @@ def report(call: Invocation, *, path: Path, repository: str, api: str) -> None:
 _files = click.argument("files", metavar="FILE...", nargs=-1, required=True, type=options.A_FILE_THERE)
 
 
-@click.group()
+@click.group(cls=options.Group)
 def plan_command() -> None:
     """Compare what is planned with what was reviewed, by a digest of steps that holds no value.
 

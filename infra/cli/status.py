@@ -130,7 +130,7 @@ def ssh_command(call: Invocation, *, vm: str, worker: int, shows: bool) -> int:
     return call.end(way, way.line, failed=bool(way.lacks) or lacks_gcloud)
 
 
-@click.group()
+@click.group(cls=options.Group)
 def manifest_command() -> None:
     """Show the manifest: the desired fleet of a stack as one JSON document in its fleet bucket.
 

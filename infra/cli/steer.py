@@ -48,7 +48,7 @@ def drain_command(call: Invocation, *, subject: str, minutes: int | None, by: st
     return call.end(done, failed=bool(done.left))
 
 
-@click.group()
+@click.group(cls=options.Group)
 def rollout_command() -> None:
     """A new image, or a bundle with the runner that it pins, goes through a pool: a canary, then a share at a time."""
 
@@ -121,7 +121,7 @@ def _steer(
     call.end({"stack": fleet.stack, "pools": list(pools.names), "wish": done.request})
 
 
-@click.group()
+@click.group(cls=options.Group)
 def zone_command() -> None:
     """What people know of a zone and the controller cannot: that its VMs are gone though nobody can list them."""
 

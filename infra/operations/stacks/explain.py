@@ -18,8 +18,9 @@ from pydantic import AfterValidator, AwareDatetime, Field, ValidationError
 
 from infra.model.calendar import in_our_time
 from infra.model.demand import FILE, Demands, read_demands
-from infra.model.errors import ConfigError
+from infra.model.errors import ConfigError, meant
 from infra.model.part import Part
+from infra.model.stack_text import stack_names
 from infra.operations.errors import Refusal
 from infra.operations.stacks.versions import Version, version
 from infra.operations.workspace import workspace
@@ -85,6 +86,13 @@ def explain_edit(stack: str, base: str, head: str | None, known: Facts) -> Meani
     if before is None and after is None:
         return None
     return explain(before, after, with_workflows(known, *versions))
+
+
+def nowhere(stack: str, base: str, head: str | None) -> Refusal:
+    """That neither version has the stack, with the one that was probably meant."""
+    there = stack_names(workspace().root)
+    said = f"there is no stack named {stack}, neither in {base} nor in {head or 'the working tree'}."
+    return Refusal(f"{said}{meant(stack, there)} Stacks are {', '.join(there)}")
 
 
 def explain_working_tree(stack: str, base: str | None, facts: Path | None) -> Meaning | None:
