@@ -126,7 +126,7 @@ def zone_command() -> None:
     """What people know of a zone and the controller cannot: that its VMs are gone though nobody can list them."""
 
 
-_zone = click.argument("zone", metavar="ZONE")
+_zone = click.argument("zone", metavar="ZONE", type=options.Name("zone"))
 
 
 @zone_command.command()
