@@ -28,7 +28,7 @@ from infra.engines.passes import (
     safe_to_continue,
 )
 from infra.engines.protocol import Listener
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.bounds import Bound
 from infra.model.errors import EngineError
 from infra.model.phases import Phases, phases
@@ -289,7 +289,7 @@ class _Course:
 
     def _says_what_stands(self, step: Step) -> bool:
         """Whether it is the manifest, or what shows it in plans."""
-        return step.type == RECORDS_TYPE or step.name == names.manifest_object(self._plan.stack)
+        return step.type == RECORDS_TYPE or step.name == bucket_names.manifest_object(self._plan.stack)
 
     def _retire(self, retired: frozenset[str]) -> None:
         """Delete and replace these VMs but for those of pools that failed, and do what else is left.

@@ -17,7 +17,7 @@ from infra.fleet.reports import read_report
 from infra.fleet.status.derive import status
 from infra.fleet.status.shape import FleetIssue, FleetStatus
 from infra.fleet.status.timeline import VmTimeline, timeline
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.errors import ConfigError
 from infra.model.fleet import every_slot
 from infra.model.plan import Status
@@ -124,5 +124,5 @@ def vm_timeline(fleet: Fleet, vm: str) -> VmTimeline:
         return timeline(vm, scene, None, None)
     with fleet.place.records() as records:
         report = read_report(records, pools[-1], vm)
-        binding = records.body(names.binding_object(fleet.stack, vm))
+        binding = records.body(bucket_names.binding_object(fleet.stack, vm))
     return timeline(vm, scene, report, binding)

@@ -12,7 +12,7 @@ from infra.fleet.controller.lease import LeaseKind
 from infra.fleet.google import GoogleError
 from infra.fleet.history import Verb
 from infra.fleet.transition import declare_again, withdraw
-from infra.model import names, protected
+from infra.model import bucket_names, protected
 from infra.model.errors import ConfigError
 from infra.model.plan import Op, Plan
 from infra.model.planned_capacity import VM_TYPE
@@ -113,7 +113,7 @@ def _stack_file(stack: str) -> StackFile | None:
 def _records_of(session: Session, plan: Plan) -> StackConfig | None:
     """Where the fleet's records are by what goes, where no stack file says it; None where none are."""
     inputs = {step.name: step.old_inputs or {} for step in plan.steps}
-    bucket = inputs.get(names.manifest_object(session.request.stack), {}).get("bucket")
+    bucket = inputs.get(bucket_names.manifest_object(session.request.stack), {}).get("bucket")
     projects = {step.old_inputs["project"] for step in plan.steps if step.old_inputs and "project" in step.old_inputs}
     if bucket and len(projects) == 1:
         (project,) = projects
