@@ -58,7 +58,7 @@ class Name(click.ParamType):
         self.name = "|".join(kinds)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
-        from infra.operations.stacks import known  # reads YAML, which a start does without
+        from infra.operations.declared import known  # reads YAML, which a start does without
 
         there = known.names(frozenset(map(known.Named, self.kinds)), ctx.params.get("within"))
         return [CompletionItem(each) for each in there if each.startswith(incomplete)]

@@ -23,10 +23,10 @@ from infra.model.schema import StackConfig
 from infra.model.stood import read_day, together
 from infra.model.usage import MonthCost, Usage, month_bounds, month_cost
 from infra.model.week import standing
+from infra.operations.declared.stack_file import known_stacks
 from infra.operations.errors import Failure, Refusal
 from infra.operations.fleet.looks import open_fleet
 from infra.operations.ports import SILENT, CloudName, Teller
-from infra.operations.stacks.stack_file import known_stacks
 
 T = TypeVar("T")
 

@@ -11,10 +11,10 @@ from infra.fleet.google import clients
 from infra.fleet.history import Applied, Result, Verb
 from infra.fleet.records import Records
 from infra.model import bucket_names
+from infra.operations.declared.stack_file import declared
 from infra.operations.errors import Interruption
 from infra.operations.session import open_session
 from infra.operations.stacks.history import history, kept
-from infra.operations.stacks.stack_file import declared
 from tests.cli.conftest import Checkout
 
 pytestmark = pytest.mark.end_to_end

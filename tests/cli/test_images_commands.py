@@ -131,7 +131,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 
 def test_the_lab_of_these_tests_has_the_places_that_are_declared(lab: Lab) -> None:
-    from infra.operations.images.lab import declared
+    from infra.operations.declared.images import declared
 
     known = declared()
     assert set(places(known.spec.image(IMAGE), known.stacks)) == set(lab.places)

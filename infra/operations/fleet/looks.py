@@ -22,11 +22,11 @@ from infra.model.fleet import every_slot
 from infra.model.offers import Offers
 from infra.model.schema import StackConfig
 from infra.model.stack import siblings
+from infra.operations.declared.stack_file import stack_file
 from infra.operations.errors import Failure
 from infra.operations.fleet.subjects import readable_configs
 from infra.operations.ports import SILENT, Teller, Tone
 from infra.operations.session import CloudSession, open_cloud
-from infra.operations.stacks.stack_file import stack_file
 from infra.operations.workspace import workspace
 
 if TYPE_CHECKING:

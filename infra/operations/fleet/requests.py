@@ -16,11 +16,11 @@ from infra.fleet.google import GoogleError
 from infra.fleet.records import Body
 from infra.model import bucket_names
 from infra.model.errors import meant
+from infra.operations.declared.stack_file import stack_file
 from infra.operations.errors import Failure, Refusal
 from infra.operations.fleet.looks import Fleet, fleets_declared, open_fleet
 from infra.operations.leased import leased
 from infra.operations.ports import SILENT, Teller
-from infra.operations.stacks.stack_file import stack_file
 
 
 def request(fleet: Fleet, change: Callable[[Body | None], Body]) -> None:

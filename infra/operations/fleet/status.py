@@ -21,11 +21,11 @@ from infra.model import bucket_names
 from infra.model.errors import ConfigError
 from infra.model.fleet import every_slot
 from infra.model.plan import Status
+from infra.operations.declared.stack_file import known_stacks
 from infra.operations.fleet.looks import Fleet, open_fleet
+from infra.operations.fleet.nodes import nodes_now
+from infra.operations.fleet.pools import GrantsSeen, policies_of
 from infra.operations.ports import SILENT, Teller
-from infra.operations.stacks.nodes import nodes_now
-from infra.operations.stacks.pools import GrantsSeen, policies_of
-from infra.operations.stacks.stack_file import known_stacks
 from infra.operations.workspace import workspace
 
 

@@ -17,8 +17,9 @@ from infra.model.images.record_documents import DIGEST
 from infra.model.images.spec import Image
 from infra.model.images.stack_rules import CONNECT, unconnected
 from infra.model.images.steps import step_pins
+from infra.operations.declared.images import Lab
 from infra.operations.errors import Refusal
-from infra.operations.images.lab import Lab, Work
+from infra.operations.images.lab import Work
 
 __all__ = ["ImageState", "PlaceState"]
 

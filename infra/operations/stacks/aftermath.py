@@ -19,9 +19,9 @@ from infra.model.json_shape import JsonShape
 from infra.model.plan import Op, Plan, Status, Step
 from infra.model.planned_records import OBJECT_TYPE
 from infra.model.schema import StackConfig
+from infra.operations.fleet.nodes import nodes_now
+from infra.operations.fleet.pools import PoolState, pools_now
 from infra.operations.images.after_apply import after_apply
-from infra.operations.stacks.nodes import nodes_now
-from infra.operations.stacks.pools import PoolState, pools_now
 
 _MISSING: Final = 404
 _WRITING: Final = frozenset((Op.CREATE, Op.UPDATE, Op.REPLACE))

@@ -16,13 +16,13 @@ from infra.fleet.records import Records, UnreadableRecordError, encode
 from infra.model import bucket_names
 from infra.model.plan import Op, Plan
 from infra.model.planned_records import OBJECT_TYPE
+from infra.operations.declared.stack_file import Declared
 from infra.operations.errors import Failure
 from infra.operations.ports import UNWATCHED, Watch
 from infra.operations.session import Session, interruptible
 from infra.operations.stacks.history import kept, settles
 from infra.operations.stacks.holding import Holding
 from infra.operations.stacks.preview import Planned, judged_where_it_stands
-from infra.operations.stacks.stack_file import Declared
 
 
 def records_read_again(session: Session, wanted: Declared, plan: Plan) -> bool:

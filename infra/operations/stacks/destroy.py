@@ -18,6 +18,8 @@ from infra.model.plan import Op, Plan
 from infra.model.planned_capacity import VM_TYPE
 from infra.model.schema import StackConfig
 from infra.model.whole import nothing_but
+from infra.operations.declared.stack_file import StackFile, stack_file
+from infra.operations.declared.targets import insist_found
 from infra.operations.errors import Failure
 from infra.operations.fleet.drained import drained_before
 from infra.operations.fleet.looks import Fleet, declared_place
@@ -26,8 +28,6 @@ from infra.operations.ports import UNWATCHED, Watch
 from infra.operations.session import Session, interruptible
 from infra.operations.stacks.history import kept
 from infra.operations.stacks.running import RunningJobs, running_jobs
-from infra.operations.stacks.stack_file import StackFile, stack_file
-from infra.operations.stacks.targets import insist_found
 
 _OF_JOBS: Final = ("gcp:container/", "kubernetes:")
 """Types of what jobs stand on: the cluster, its node pools, and namespaces and queues in it."""

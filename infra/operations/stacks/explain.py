@@ -19,8 +19,8 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 from infra.model.calendar import in_our_time
 from infra.model.demand import FILE, Demands, read_demands
 from infra.model.errors import ConfigError
+from infra.operations.declared.versions import Version, version
 from infra.operations.errors import Refusal
-from infra.operations.stacks.versions import Version, version
 from infra.operations.workspace import workspace
 from infra.preview.explain import explain
 from infra.preview.meaning import Facts, Meaning
