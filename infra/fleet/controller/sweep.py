@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
-from infra.fleet.controller import by_hour
-from infra.fleet.controller import desired as manifests
+from infra.fleet.controller import by_hour, manifests
 from infra.fleet.controller.act import Actor
 from infra.fleet.controller.actions import Decision, FleetFinding, Recreate, Waiting, described, verb
 from infra.fleet.controller.books import Books

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from infra.fleet.controller import desired as manifests
+from infra.fleet.controller import manifests
 from infra.fleet.controller import memory as memories
 from infra.fleet.controller.actions import Assign, Decision, Report, Waiting, subject, verb
 from infra.fleet.controller.decide import decide

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 
-from infra.fleet.controller import by_hour
-from infra.fleet.controller import desired as manifests
+from infra.fleet.controller import by_hour, manifests
 from infra.fleet.controller import memory as memories
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.lease import engine_at_work, epoch, last_command, wall_clock

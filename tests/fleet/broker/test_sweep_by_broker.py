@@ -14,9 +14,10 @@ from infra.fleet.broker.settings import PROJECT as PROJECT_NAME
 from infra.fleet.controller.act import Actor
 from infra.fleet.controller.actions import RemoveRunner
 from infra.fleet.controller.by_broker import BrokerApi
-from infra.fleet.controller.desired import Desired, read
+from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.events import Result
 from infra.fleet.controller.github import RunnerApi
+from infra.fleet.controller.manifests import read
 from infra.fleet.controller.memory import Memory, ScopeMemory
 from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.observed import KNOWN
