@@ -12,7 +12,7 @@ import click
 
 from infra.cli import options
 from infra.cli.call import Invocation, called
-from infra.cli.render.stacks import show_planned
+from infra.cli.render import stacks as rendered
 from infra.operations.declared import stack_file
 from infra.operations.errors import Refusal
 from infra.operations.ports import EngineName
@@ -65,7 +65,7 @@ def init_command(call: Invocation, **given: Any) -> int:
     labs.make_lab(planned)
     wanted = stack_file.declared("ci")
     found = previews.preview(session, wanted)
-    show_planned(call.console, found, call.detail)
+    rendered.show_planned(call.console, found, call.detail)
     call.say(*plan_lines.describe_findings(found.findings))
     call.say("", "Left to do:", *(f"  {number}. {each}" for number, each in enumerate(planned.left, 1)))
     return call.end(planned.to_json() | {"preview": found.to_json()}, failed=found.stopped)

@@ -14,8 +14,8 @@ import click
 from infra.cli import options
 from infra.cli.call import Invocation, called, called_aside
 from infra.cli.echo import echo, machines
-from infra.cli.render.console import is_live
-from infra.cli.render.watch import screen
+from infra.cli.render import console as consoles
+from infra.cli.render import watch as screens
 from infra.operations import session as sessions
 from infra.operations.declared import stack_file as stack_files
 from infra.operations.fleet import looks, status_words, vm_logs, watch_words, way_in
@@ -54,9 +54,9 @@ def status_command(call: Invocation, *, watch: bool, every: float) -> None:
         _tell(call, statuses.look(), indent=2)
         return
     with suppress(KeyboardInterrupt):
-        if is_live(call.console) and not call.as_json:
+        if consoles.is_live(call.console) and not call.as_json:
             shown = statuses.look()
-            with screen(call.console, lambda size: watch_words.watched(shown, **size, every=every)):
+            with screens.screen(call.console, lambda size: watch_words.watched(shown, **size, every=every)):
                 while True:
                     time.sleep(every)
                     shown = statuses.look()
@@ -88,7 +88,7 @@ def why_command(call: Invocation, *, name: str) -> None:
     changed.
     """
     told = answer.why(name, stack=call.within, cloud=call.cloud, teller=call.teller)
-    call.end(told.to_json())
+    call.end(told)
     where = sessions.cloud_without_engine(call.cloud).cloud.said
     call.say(*() if call.as_json else why_words.why_shown(told, where))
 
@@ -104,7 +104,7 @@ def logs_command(call: Invocation, *, vm: str, tail: int) -> int:
     """
     log = vm_logs.vm_log(vm, tail=tail, stack=call.within, cloud=call.cloud, teller=call.teller)
     call.say(*log.notes, tone=Tone.WARNING)
-    return call.end(log.to_json(), *vm_logs.log_lines(log))
+    return call.end(log, *vm_logs.log_lines(log))
 
 
 @click.command()
@@ -127,10 +127,10 @@ def ssh_command(call: Invocation, *, vm: str, worker: int, shows: bool) -> int:
         call.say("gcloud is not installed: https://docs.cloud.google.com/sdk/docs/install", tone=Tone.WARNING)
     elif runs and not way.lacks:
         os.execvp(way.command[0], way.command)  # noqa: S606 - words, and no shell
-    return call.end(way.to_json(), way.line, failed=bool(way.lacks) or lacks_gcloud)
+    return call.end(way, way.line, failed=bool(way.lacks) or lacks_gcloud)
 
 
-@click.group()
+@click.group(cls=options.Group)
 def manifest_command() -> None:
     """Show the manifest: the desired fleet of a stack as one JSON document in its fleet bucket.
 

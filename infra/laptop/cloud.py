@@ -18,7 +18,7 @@ from infra.preview import words
 STACK_LABEL = "tidepool-stack"
 
 
-@click.group()
+@click.group(cls=options.Group)
 def command() -> None:
     """Drive the local Google Cloud of this checkout: a server on loopback with Google's REST APIs.
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
-from infra.engines.protocol import CloudName
 from infra.fleet.google import Api, GoogleError, clients, execute
 from infra.fleet.reports import moment
 from infra.fleet.status.timeline import VM
@@ -24,7 +23,7 @@ from infra.model.secret_values import without_secrets
 from infra.operations.fleet.looks import Fleet, open_fleet
 from infra.operations.fleet.status import vm_timeline
 from infra.operations.fleet.subjects import stack_of
-from infra.operations.ports import SILENT, Teller
+from infra.operations.ports import SILENT, CloudName, Teller
 
 CONSOLE, SUPERVISOR = "console", "supervisor"
 _NO_CONSOLE: Final = "the local cloud's guests are simulated: they have no machine, and so no console"

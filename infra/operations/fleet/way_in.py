@@ -14,14 +14,13 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network
 from typing import Any, Final
 
-from infra.engines.protocol import CloudName
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.model import names, runner_names
 from infra.model.json_shape import JsonShape
 from infra.operations.errors import Failure
 from infra.operations.fleet.looks import Fleet, open_fleet
 from infra.operations.fleet.subjects import stack_of
-from infra.operations.ports import SILENT, Teller
+from infra.operations.ports import SILENT, CloudName, Teller
 
 TUNNELS: Final = "35.235.240.0/20"
 """Addresses that Google's tunnels come from."""

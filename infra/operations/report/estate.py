@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, TypeAlias, TypeVar
 
-from infra.engines.protocol import CloudName
 from infra.fleet.status.shape import FleetStatus
 from infra.jobs.client import JobState
 from infra.model.demand import Demands, load_demands
@@ -32,7 +31,7 @@ from infra.operations.fleet.status import Statuses
 from infra.operations.images.lab import at_work
 from infra.operations.images.state import ImageStanding, standing, warnings
 from infra.operations.jobs import open_jobs
-from infra.operations.ports import SILENT, Teller
+from infra.operations.ports import SILENT, CloudName, Teller
 from infra.operations.results import open_results, read_board
 from infra.operations.session import CloudSession, open_cloud
 from infra.operations.stacks.calendar import calendar

@@ -25,9 +25,9 @@ from infra.model.plan import Plan
 from infra.model.schema import StackConfig
 from infra.operations.declared.versions import Version, version
 from infra.operations.errors import Failure, Interruption, Refusal
-from infra.operations.fleet.requests import login
 from infra.operations.ports import HISTORY_SHOWN, Tone
 from infra.operations.session import CloudSession, Session
+from infra.operations.workspace import login
 from infra.preview.explain import explain
 from infra.preview.meaning import Facts, Meaning
 
