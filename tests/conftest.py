@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 settings.register_profile("tidepool", deadline=None, derandomize=True)
 settings.load_profile("tidepool")
 
-# A shell lets what it starts in the background ignore the signal that tests of Ctrl-C send, and so would its children.
+# What a shell starts in the background ignores INT, what nohup starts HUP, and so would the children of tests.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 TESTS = Path(__file__).parent
 END_TO_END = (

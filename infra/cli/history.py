@@ -7,8 +7,9 @@ import click
 from infra.cli import options
 from infra.cli.call import Invocation, called
 from infra.cli.echo import echo
+from infra.operations.declared import stack_file
 from infra.operations.ports import HISTORY_SHOWN
-from infra.operations.stacks import history, history_words, stack_file
+from infra.operations.stacks import history, history_words
 from infra.operations.workspace import workspace
 from infra.preview import text
 from infra.preview.toned import Tone

@@ -13,11 +13,11 @@ import click
 from infra.cli import options
 from infra.cli.call import Invocation, called
 from infra.cli.render import stacks as rendered
+from infra.operations.declared import stack_file
 from infra.operations.errors import Refusal
 from infra.operations.ports import EngineName
 from infra.operations.setup import init as labs
 from infra.operations.stacks import preview as previews
-from infra.operations.stacks import stack_file
 from infra.operations.workspace import workspace
 from infra.preview import plan_lines
 

@@ -59,7 +59,7 @@ class Name(click.ParamType):
 
     def known(self, within: str | None) -> Sequence[str]:
         """All that there are; within: of this stack."""
-        from infra.operations.stacks import known  # reads stack files, which a start does without
+        from infra.operations.declared import known  # reads stack files, which a start does without
 
         return known.names(frozenset(map(known.Named, self.kinds)), within)
 

@@ -20,9 +20,11 @@ from infra.cli.options import Form
 from infra.cli.render import stacks as rendered
 from infra.model import json_shape, stack_schema
 from infra.model.errors import ConfigError
+from infra.operations.declared import configured, stack_file
 from infra.operations.errors import EngineError
+from infra.operations.fleet import pools
 from infra.operations.stacks import calendar as calendars
-from infra.operations.stacks import configured, explain, findings, pools, saved, stack_file, stack_words, validate
+from infra.operations.stacks import explain, findings, saved, stack_words, validate
 from infra.operations.stacks import preview as previews
 from infra.preview import calendar as calendar_words
 from infra.preview import comment as comments

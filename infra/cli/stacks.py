@@ -20,11 +20,13 @@ from infra.cli.render import stacks as rendered
 from infra.model import plan as plans
 from infra.model import planned_capacity
 from infra.operations import session as sessions
+from infra.operations.declared import stack_file
 from infra.operations.errors import Failure
-from infra.operations.stacks import aftermath, aftermath_words, destroy, nodes, stack_file, stack_words, state
+from infra.operations.fleet import nodes
+from infra.operations.fleet import pools as pool_states
+from infra.operations.stacks import aftermath, aftermath_words, destroy, stack_words, state
 from infra.operations.stacks import apply as applying
 from infra.operations.stacks import forget as forgetting
-from infra.operations.stacks import pools as pool_states
 from infra.operations.stacks import preview as previews
 from infra.operations.stacks import saved as saved_plans
 from infra.preview import cluster_lines, plan_lines, run_lines

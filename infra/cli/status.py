@@ -17,9 +17,9 @@ from infra.cli.echo import echo, machines
 from infra.cli.render import console as consoles
 from infra.cli.render import watch as screens
 from infra.operations import session as sessions
+from infra.operations.declared import stack_file as stack_files
 from infra.operations.fleet import looks, status_words, vm_logs, watch_words, way_in
 from infra.operations.fleet import status as fleet_status
-from infra.operations.stacks import stack_file as stack_files
 from infra.operations.why import answer, why_words
 from infra.preview.toned import Tone
 

@@ -15,7 +15,7 @@ from uuid import uuid4
 from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
 
 from infra.fleet.records import Records, UnreadableRecordError
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.plan import Op, Plan, Status
 
 LARGEST: Final = 4 << 20
@@ -100,7 +100,7 @@ def changes_of(run: Plan) -> tuple[Change, ...]:
 
 def write(records: Records, applied: Applied) -> None:
     """Write it, or over what was written when it began. Raises GoogleError."""
-    records.update(names.applied_object(applied.stack, applied.id), lambda _: applied.to_json())
+    records.update(bucket_names.applied_object(applied.stack, applied.id), lambda _: applied.to_json())
 
 
 def past(records: Records, stack: str, most: int) -> Past:
@@ -125,4 +125,4 @@ def left_undone(records: Records, stack: str) -> Applied | None:
 
 def newest(records: Records, stack: str, most: int) -> Iterator[str]:
     """Names of the objects of a stack's newest operations, newest first."""
-    yield from sorted(records.below(names.applied_prefix(stack)), reverse=True)[:most]
+    yield from sorted(records.below(bucket_names.applied_prefix(stack)), reverse=True)[:most]

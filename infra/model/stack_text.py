@@ -36,12 +36,8 @@ class StackText:
     problems: tuple[Problem, ...] = ()
 
     def subject(self, path: YamlPath) -> str:
-        """Where a path stands, for people: file, line of the nearest part that is written, and the path."""
-        known = path
-        while known and known not in self.lines:
-            known = known[:-1]
-        line = f":{self.lines[known]}" if known in self.lines else ""
-        return f"{self.source}{line} {yamlfile.render(path)}".rstrip()
+        """How a path is called in messages."""
+        return yamlfile.subject(self.source, self.lines, path)
 
 
 def stack_names(root: Path) -> tuple[str, ...]:

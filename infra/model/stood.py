@@ -1,8 +1,8 @@
 """How long VMs of a stack's pools stood READY: a JSON object a day, which the controller's sweeps write.
 
-Owns the record's shape (version 1, `names.stood_day_object`), what one sweep adds to it, and what several days say
-together. Does not own prices (usage). A sweep sees states and no changes, so that a VM counts from the middle of the
-two sweeps between which it became READY to the middle of those between which it ceased to be.
+Owns the record's shape (version 1, `bucket_names.stood_day_object`), what one sweep adds to it, and what several days
+say together. Does not own prices (usage). A sweep sees states and no changes, so that a VM counts from the middle of
+the two sweeps between which it became READY to the middle of those between which it ceased to be.
 
 A row stays in the records of all days that it touches, with its own start; the latest of them counts. So a record that
 was never closed, because the controller was killed or the day was over, is no mistake: what stands in it without an end

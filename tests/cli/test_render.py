@@ -17,7 +17,7 @@ from infra.model.catalogue import AcceleratorType, CapacityKind
 from infra.model.cluster_state import ClusterNow, NodesNow, SlicesNow
 from infra.model.fleet import CapacityRow
 from infra.model.plan import Diagnostic, Op, PhaseBegun, Status, Step, StepEnded, StepStarted
-from infra.operations.stacks.pools import PoolState
+from infra.operations.fleet.pools import PoolState
 from infra.operations.stacks.stack_words import pools_table, registries_line
 from infra.operations.stacks.state import without_services_own
 from infra.preview.cluster_lines import cluster_shown

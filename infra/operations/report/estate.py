@@ -22,10 +22,13 @@ from infra.model.unclaimed import Misfit
 from infra.model.usage import MonthCost
 from infra.model.week import Week
 from infra.operations import money
+from infra.operations.declared.images import declared as declared_images
+from infra.operations.declared.known import Named, names
+from infra.operations.declared.stack_file import declared, known_stacks
 from infra.operations.errors import Failure, Interruption
+from infra.operations.fleet.pools import PoolState, pools_now
 from infra.operations.fleet.status import Statuses
 from infra.operations.images.lab import at_work
-from infra.operations.images.lab import declared as declared_images
 from infra.operations.images.state import ImageStanding, standing, warnings
 from infra.operations.jobs import open_jobs
 from infra.operations.ports import SILENT, CloudName, Teller
@@ -34,9 +37,6 @@ from infra.operations.session import CloudSession, open_cloud
 from infra.operations.stacks.calendar import calendar
 from infra.operations.stacks.explain import explain_edit, explain_working_tree, read_facts
 from infra.operations.stacks.history import Told, history, told
-from infra.operations.stacks.known import Named, names
-from infra.operations.stacks.pools import PoolState, pools_now
-from infra.operations.stacks.stack_file import declared, known_stacks
 from infra.operations.stacks.work import WorkStanding, work_standing
 from infra.operations.workflows.check import fitting
 from infra.operations.workspace import RESULTS, workspace

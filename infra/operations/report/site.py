@@ -22,6 +22,7 @@ from infra.operations.report import capacity_sections, fleet_sections, work_sect
 from infra.operations.report.estate import Estate, look
 from infra.operations.workspace import workspace
 from infra.pages.kit import MADE_HERE, Card, Cards, Lack, Said, Section, Tone, page
+from infra.tools.files import write_whole
 
 NAME: Final = "index.html"
 _LOOPBACK: Final = "127.0.0.1"
@@ -66,8 +67,7 @@ def write_site(
     found = sections(estate)
     text = drawn(estate, found)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.with_suffix(".new").write_text(text, encoding="utf-8")
-    path.with_suffix(".new").replace(path)
+    write_whole(path, text)
     return Site(
         path=path,
         bytes=len(text.encode()),

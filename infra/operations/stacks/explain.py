@@ -21,8 +21,8 @@ from infra.model.demand import FILE, Demands, read_demands
 from infra.model.errors import ConfigError, meant
 from infra.model.part import Part
 from infra.model.stack_text import stack_names
+from infra.operations.declared.versions import Version, version
 from infra.operations.errors import Refusal
-from infra.operations.stacks.versions import Version, version
 from infra.operations.workspace import workspace
 from infra.preview.explain import explain
 from infra.preview.meaning import Facts, Meaning

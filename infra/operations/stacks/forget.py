@@ -8,12 +8,12 @@ from infra.fleet.google import GoogleError
 from infra.model.errors import ConfigError, meant
 from infra.model.plan import Plan
 from infra.model.planned_capacity import VM_TYPE
+from infra.operations.declared.stack_file import stack_file
+from infra.operations.declared.targets import insist_found
 from infra.operations.errors import Refusal
 from infra.operations.fleet.looks import Fleet, declared_place
 from infra.operations.ports import UNWATCHED, Watch
 from infra.operations.session import Session, interruptible
-from infra.operations.stacks.stack_file import stack_file
-from infra.operations.stacks.targets import insist_found
 
 
 def preview_forget(session: Session) -> Plan:

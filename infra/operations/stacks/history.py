@@ -23,10 +23,10 @@ from infra.model.errors import ConfigError, meant
 from infra.model.json_shape import JsonShape
 from infra.model.plan import Plan
 from infra.model.schema import StackConfig
+from infra.operations.declared.versions import Version, version
 from infra.operations.errors import Failure, Interruption, Refusal
 from infra.operations.ports import HISTORY_SHOWN, Tone
 from infra.operations.session import CloudSession, Session
-from infra.operations.stacks.versions import Version, version
 from infra.operations.workspace import login
 from infra.preview.explain import explain
 from infra.preview.meaning import Facts, Meaning

@@ -8,9 +8,9 @@ from typing import Final
 
 from infra.model import urns
 from infra.model.plan import Diagnostic, Op, Plan, Step
+from infra.operations.declared.targets import insist_found
 from infra.operations.ports import UNWATCHED, Watch
 from infra.operations.session import Session, interruptible
-from infra.operations.stacks.targets import insist_found
 
 _SERVICES_OWN: Final = (
     "etag", "fingerprint", "metadataFingerprint", "effectiveLabels", "pulumiLabels", "updateTime",

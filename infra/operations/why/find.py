@@ -17,6 +17,7 @@ from infra.fleet.google import GoogleError
 from infra.fleet.status.look import Scene
 from infra.model.errors import ConfigError, OutsideError
 from infra.model.schema import StackConfig
+from infra.operations.declared.known import Named
 from infra.operations.errors import Failure, Refusal
 from infra.operations.fleet.looks import Fleet, fleets_declared, open_fleet
 from infra.operations.fleet.subjects import (
@@ -28,7 +29,6 @@ from infra.operations.fleet.subjects import (
 )
 from infra.operations.jobs import JobBackend, open_jobs
 from infra.operations.ports import SILENT, CloudName, Teller
-from infra.operations.stacks.known import Named
 from infra.operations.why.runs import RunSeen, find_run
 
 KINDS = tuple(kind for kind in Named if kind is not Named.STACK)

@@ -14,8 +14,8 @@ from infra.fleet.google import GoogleError, clients
 from infra.fleet.records import Records
 from infra.fleet.runs.cloud import GoogleTpuVms
 from infra.fleet.runs.ports import RunError
+from infra.model.bucket_names import RUN_DAYS_PREFIX
 from infra.model.json_shape import JsonShape
-from infra.model.names import RUN_DAYS_PREFIX
 from infra.model.run_records import RunVmRecord, day_records
 from infra.model.schema import StackConfig
 from infra.model.usage import vm_cost
