@@ -138,6 +138,38 @@ def test_forget_asks_about_a_vm_that_runs_a_job_and_up_adopts_it_again(fleet: Ch
     fleet.ok("cloud", "job", "end", str(job["id"]))
 
 
+def test_what_wrote_the_state_alone_stands_in_the_history_without_an_edit(fleet: Checkout) -> None:
+    """An edit that nobody applied yet is the next up's, and no adopt's or forget's."""
+    good = fleet.text("ci")
+    fleet.edit("ci", "        us-west4-a: 2\n", "        us-west4-a: 3\n")
+    before = fleet.json("history", "ci")["entries"]
+    fleet.ok("forget", "ci", V4)
+    fleet.ok("adopt", "ci")
+    fleet.ok("adopt", "ci")
+    adopted, forgot, *rest = fleet.json("history", "ci")["entries"]
+    assert rest == before, "an adopt that finds nothing leaves no entry"
+    assert [(each["verb"], each["result"], each["edit"]) for each in (adopted, forgot)] == [
+        ("adopt", "done", []),
+        ("forget", "done", []),
+    ]
+    for entry, op in ((adopted, "adopt"), (forgot, "retain")):
+        assert (op, V4, "done") in {(each["op"], each["name"], each["status"]) for each in entry["changes"]}
+        assert (entry["by"], entry["commit"], entry["stack_file"]) == (rest[0]["by"], rest[0]["commit"], None)
+        assert entry["began"] <= entry["ended"]
+    said = fleet.ok("history", "ci", "--most", "2").stdout
+    assert "  forget: the state let go of 1 resource, which the cloud keeps in " in said
+    assert "  adopt: 1 adopted in " in said
+    assert [each["key"] for each in fleet.json("diff", "ci")["keys"]] == ["pools[tpu-ci].zones.us-west4-a"]
+    refused = fleet.run("diff", "ci", forgot["id"])
+    assert refused.exit_code == 2
+    assert "changed the state alone and applied no stack file; compare an up or a destroy" in refused.stderr
+    fleet.ok("up", "ci")
+    grown = fleet.json("history", "ci", "--most", "1")["entries"][0]
+    assert grown["edit"] == ["pools[tpu-ci].zones.us-west4-a = 2 -> 3"]
+    fleet.path("ci").write_text(good)
+    fleet.ok("up", "ci", "--no-drain")
+
+
 def test_a_name_that_the_state_has_not_is_refused_with_the_nearest(fleet: Checkout) -> None:
     result = fleet.run("forget", "ci", "us-central1/marinn")
     assert result.exit_code == 2

@@ -34,7 +34,7 @@ from infra.operations.results import open_results, read_board
 from infra.operations.session import CloudSession, open_cloud
 from infra.operations.stacks.calendar import calendar
 from infra.operations.stacks.explain import explain_edit, explain_working_tree, read_facts
-from infra.operations.stacks.history import Told, history, told
+from infra.operations.stacks.history import Told, recent
 from infra.operations.stacks.known import Named, names
 from infra.operations.stacks.pools import PoolState, pools_now
 from infra.operations.stacks.stack_file import declared, known_stacks
@@ -225,9 +225,8 @@ def _meaning(stack: str) -> Meaning | None:
 
 
 def _changes(to: _Asking, config: StackConfig) -> Asked[tuple[Told, ...]]:
-    """One more is read than is told, so that the last has its edit."""
-
-    def ask(session: CloudSession) -> tuple[Told, ...]:
-        return told(workspace().root, history(config, session, _CHANGES + 1))[:_CHANGES]
-
-    return to.on_cloud(f"The history of {config.stack} is", ask, f"up {config.stack}")
+    return to.on_cloud(
+        f"The history of {config.stack} is",
+        lambda at: recent(workspace().root, config, at, _CHANGES),
+        f"up {config.stack}",
+    )
