@@ -48,6 +48,12 @@ def test_a_bucket_is_forgotten_and_adopted_by_name_and_nothing_differs(world: Wo
     assert ("retain", bucket) in gone
     assert {op for op, _ in gone} == {"retain"}
     assert ("adopt", bucket) in changed(asked(world, engine, "adopt", bucket))
+    told = asked_history(world)
+    assert [(each["verb"], each["engine"], each["result"]) for each in told[:2]] == [
+        ("adopt", engine.value, "done"),
+        ("forget", engine.value, "done"),
+    ]
+    assert ("retain", bucket) in {(each["op"], each["name"]) for each in told[1]["changes"]}
     asked(world, engine, "up")
     for other in ENGINES:
         assert changed(asked(world, other, "preview")) == set()
