@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -237,10 +238,21 @@ def test_what_keeps_the_vms_of_a_renamed_pool_makes_no_vm_anew(fleet: Checkout) 
 def test_reset_asks_and_empties_the_local_cloud_with_its_state(fleet: Checkout) -> None:
     assert fleet.run("cloud", "reset").exit_code == 2
     assert fleet.json("cloud", "status")["running"]
-    assert fleet.json("cloud", "reset", "--yes") == {"reset": True, "exit": 0}
+    assert fleet.json("cloud", "reset", "--yes") == {"reset": True, "left": [], "exit": 0}
     assert not fleet.json("cloud", "status")["running"]
     assert fleet.json("cloud", "reset", "--yes")["reset"] is False
     assert set(fleet.json("preview", "ci")["summary"].items()) >= {("same", 0), ("update", 0), ("delete", 0)}
+
+
+def test_reset_names_states_of_a_backend_elsewhere_and_leaves_them(fleet: Checkout, tmp_path: Path) -> None:
+    state = tmp_path / ".pulumi" / "stacks" / "tidepool" / "ci.json"
+    state.parent.mkdir(parents=True)
+    state.write_text("{}")
+    environ = fleet.environ | {"PULUMI_BACKEND_URL": f"file://{tmp_path}"}
+    said = CliRunner().invoke(cli, ["cloud", "reset", "--yes"], env=environ, prog_name="tidepool")
+    assert (said.exit_code, state.read_text()) == (0, "{}")
+    assert f"  {state}\n" in said.stdout
+    assert "PULUMI_BACKEND_URL keeps states elsewhere, which are left" in said.stdout
 
 
 @pytest.mark.parametrize("columns", [80, 120])
