@@ -149,7 +149,7 @@ def look(now: datetime, cloud: CloudName | None = None, teller: Teller = SILENT)
         images=to.on_cloud("Images are", lambda _: _images(to), "images list"),
         workflows=asked("What workflows ask is", _workflows, "workflows --check"),
         works=tuple(each for name, config in configs.items() if config.cluster for each in _works(to, name)),
-        jobs=asked("Training jobs are", lambda: open_jobs(teller=teller).states(), "jobs list"),
+        jobs=asked("Training jobs are", lambda: open_jobs().states(), "jobs list"),
         money={name: _money(to, name) for name in configs},
         board=asked("Results are", lambda: _board(to), "results publish"),
         meanings={
