@@ -117,7 +117,7 @@ def maintain(*, vm: str, seconds: float | None) -> Answer:
 @click.option("--mend-all", is_flag=True, help="Remove every fault.")
 @answered
 def fail(*, kind: str | None, lasting: float | None, mend: int | None, mend_all: bool, **rule: Any) -> Answer:
-    """Let requests go wrong; without a KIND, list what is going wrong.
+    """Make requests go wrong; without a KIND, list what is going wrong.
 
     \b
     error        refuse with --code (429, 503, ...)
