@@ -24,7 +24,7 @@ _SHOWN = 15
 def command(call: Invocation, *, stacks: tuple[str, ...], month: str) -> int:
     """Say what a month costs by list prices: the VMs that stood, by run, suite and pool, and the forecast.
 
-    VMs of runs are those in the records of their days; VMs of pools those that the controller remembers. Exit code 1
+    VMs of runs and of pools are those in the records of their days. Exit code 1
     where a budget is spent, or will be by the forecast, and where what a stack cost cannot be read.
     """
     found = money.costs(stacks, month, call.cloud, call.teller)

@@ -155,7 +155,7 @@ def plan_command() -> None:
 @options.json_option
 @called
 def digest(call: Invocation, *, files: tuple[Path, ...], expect: str | None) -> int:
-    """One digest of every step in FILEs: operation, resource and the names of the properties that differ."""
+    """Print one digest of every step in FILEs: operation, resource and the names of the properties that differ."""
     found = findings.recorded_steps(files)
     other = expect is not None and expect != found.digest
     code = call.end(found, found.digest, failed=other)
@@ -174,7 +174,7 @@ def digest(call: Invocation, *, files: tuple[Path, ...], expect: str | None) -> 
 @options.json_option
 @called
 def approval(call: Invocation, *, files: tuple[Path, ...], reviewed: Path | None) -> None:
-    """Whether somebody must agree before FILEs are applied, and why.
+    """Say whether somebody must agree before FILEs are applied, and why.
 
     Somebody must where anything is deleted or replaced, and where the steps are not those that were reviewed.
     """

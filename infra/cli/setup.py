@@ -107,5 +107,5 @@ def bench_command(*, sizes: Sequence[int], runs: int, only_starts: bool, as_json
 @click.command()
 @click.option("--upgrade", is_flag=True, help="Take the newest versions that pyproject.toml allows.")
 def lock_command(*, upgrade: bool) -> None:
-    """Write requirements.lock (the tool), and those of the service, the bench and development; needs uv."""
+    """Write every lock file anew, one an install and one for development; needs uv."""
     lock.write_locks(upgrade=upgrade)

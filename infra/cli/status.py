@@ -101,6 +101,8 @@ def why_command(call: Invocation, *, name: str) -> None:
 def logs_command(call: Invocation, *, vm: str, tail: int) -> int:
     """Print the last lines of VM, or of a runner's VM: what its supervisor left in the fleet bucket, and what Google
     keeps of its machine in Cloud Logging. The Cloud TPU API gives no serial console. Secrets are masked.
+
+    Exit code 1 where VM is declared, does not stand and left nothing; 2 where it is neither declared nor there.
     """
     log = vm_logs.vm_log(vm, tail=tail, stack=call.within, cloud=call.cloud, teller=call.teller)
     call.say(*log.notes, tone=Tone.WARNING)
@@ -117,17 +119,18 @@ def ssh_command(call: Invocation, *, vm: str, worker: int, shows: bool) -> int:
     """Open a shell on VM through Google's tunnel, by `gcloud compute tpus tpu-vm ssh`.
 
     No VM of the fleet has a way in: a person allows it first. Firewall and your roles are looked at, and what lacks is
-    said with the command that allows it. Exit code 1 where something lacks, or gcloud is not installed to run it.
+    said with the command that allows it. Exit code 1 where something lacks, or nothing was run: without gcloud, or on
+    the local cloud, whose guests are simulated.
     """
     way = way_in.way_in(vm, worker=worker, stack=call.within, cloud=call.cloud, teller=call.teller)
     call.say(*way.notes, *(f"{each.what}; allow it with:\n  {each.allow}" for each in way.lacks), tone=Tone.WARNING)
     runs = not (shows or call.as_json)
-    lacks_gcloud = runs and shutil.which(way.command[0]) is None
-    if lacks_gcloud:
-        call.say("gcloud is not installed: https://docs.cloud.google.com/sdk/docs/install", tone=Tone.WARNING)
-    elif runs and not way.lacks:
-        os.execvp(way.command[0], way.command)  # noqa: S606 - words, and no shell
-    return call.end(way, way.line, failed=bool(way.lacks) or lacks_gcloud)
+    if runs and not way.simulated:
+        if shutil.which(way.command[0]) is None:
+            call.say("gcloud is not installed: https://docs.cloud.google.com/sdk/docs/install", tone=Tone.WARNING)
+        elif not way.lacks:
+            os.execvp(way.command[0], way.command)  # noqa: S606 - words, and no shell
+    return call.end(way, way.line, failed=bool(way.lacks) or runs)
 
 
 @click.group(cls=options.Group)

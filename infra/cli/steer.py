@@ -50,7 +50,7 @@ def drain_command(call: Invocation, *, subject: str, minutes: int | None, by: st
 
 @click.group(cls=options.Group)
 def rollout_command() -> None:
-    """A new image, or a bundle with the runner that it pins, goes through a pool: a canary, then a share at a time."""
+    """Steer how a new image or bundle goes through a pool: to a canary first, then a share at a time."""
 
 
 @rollout_command.command()
@@ -123,7 +123,7 @@ def _steer(
 
 @click.group(cls=options.Group)
 def zone_command() -> None:
-    """What people know of a zone and the controller cannot: that its VMs are gone though nobody can list them."""
+    """Say that a zone is gone for good, or is back: while it cannot be listed, only people know whether its VMs run."""
 
 
 _zone = click.argument("zone", metavar="ZONE", type=options.Name("zone"))

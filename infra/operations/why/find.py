@@ -110,7 +110,7 @@ class Asked:
     @cached_property
     def jobs(self) -> JobBackend:
         """Where training jobs go from here."""
-        return open_jobs(teller=self.teller)
+        return open_jobs()
 
     def _elsewhere(self) -> Iterator[Subject]:
         ways: dict[Named, Callable[[], tuple[str, ...]]] = {
