@@ -45,7 +45,7 @@ _facts = options.each(
 )  # fmt: skip
 
 
-@click.group()
+@click.group(cls=options.Group)
 def command() -> None:
     """Keep what test runs left behind, report on them, and show them as a page."""
 

@@ -38,17 +38,17 @@ def drain_command(call: Invocation, *, subject: str, minutes: int | None, by: st
     if end:
         released = draining.end_drain(fleet, subject)
         call.say(*released.lines)
-        return call.end(released.to_json())
+        return call.end(released)
     done = draining.drain(fleet, subject, minutes=minutes, by=by)
     if done.left:
         said = f"after {done.minutes} minutes these are not quiet: {drained.still(done.left)}; the drain stands"
         call.say(said, tone=Tone.WARNING)
     else:
         call.say(f"{subject} is drained; `./tidepool drain {subject} --end` ends it", tone=Tone.GOOD)
-    return call.end(done.to_json(), failed=bool(done.left))
+    return call.end(done, failed=bool(done.left))
 
 
-@click.group()
+@click.group(cls=options.Group)
 def rollout_command() -> None:
     """Steer how a new image or bundle goes through a pool: to a canary first, then a share at a time."""
 
@@ -121,7 +121,7 @@ def _steer(
     call.end({"stack": fleet.stack, "pools": list(pools.names), "wish": done.request})
 
 
-@click.group()
+@click.group(cls=options.Group)
 def zone_command() -> None:
     """Say that a zone is gone for good, or is back: while it cannot be listed, only people know whether its VMs run."""
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
+from infra.cli import options
 from infra.cli.answers import Answer, answered
 from infra.cli.options import Duration, Name, NearChoice
 from infra.operations.local import control
 
 
-@click.group(short_help="List TPU VMs; add and remove some behind everybody's back.")
+@click.group(cls=options.Group, short_help="List TPU VMs; add and remove some behind everybody's back.")
 def node() -> None:
     """Add and remove TPU VMs behind the API's back."""
 
@@ -55,7 +56,7 @@ def remove_node(*, vm: str) -> Answer:
     return {"removed": vm}, f"{vm} is gone"
 
 
-@click.group(short_help="Add runners to the local GitHub, or let it lose one.")
+@click.group(cls=options.Group, short_help="Add runners to the local GitHub, or let it lose one.")
 def runner() -> None:
     """Runners as GitHub lists them."""
 
@@ -86,7 +87,7 @@ def lose_runner(*, vm: str) -> Answer:
     return {"vm": vm, "runner": lost}, f"GitHub knows no {lost} any more, and {vm} does not know"
 
 
-@click.group(short_help="List jobs, queue some for the VMs' runners, and end them.")
+@click.group(cls=options.Group, short_help="List jobs, queue some for the VMs' runners, and end them.")
 def job() -> None:
     """Jobs of workflows: a runner takes the oldest that waits for labels which it has."""
 

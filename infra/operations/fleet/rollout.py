@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from infra.engines.protocol import CloudName
 from infra.fleet import operator_requests
 from infra.fleet.controller.rollout import not_tried, undoable
 from infra.fleet.status.derive import rollouts
@@ -21,7 +20,7 @@ from infra.operations.errors import Failure, Refusal
 from infra.operations.fleet.looks import Fleet, fleets_declared, open_fleet
 from infra.operations.fleet.requests import request
 from infra.operations.fleet.subjects import stack_of
-from infra.operations.ports import SILENT, Teller
+from infra.operations.ports import SILENT, CloudName, Teller
 from infra.preview.toned import Tone
 
 

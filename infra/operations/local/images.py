@@ -13,8 +13,8 @@ from typing import TypeAlias
 from infra.local.builds.builders import Builder, BuildError, Built, local_builder, order
 from infra.model.images.spec import SMOKE_TEST, Image
 from infra.model.images.steps import parent_argument
+from infra.operations.declared.images import Lab
 from infra.operations.errors import Failure
-from infra.operations.images.lab import Lab
 
 Listener: TypeAlias = Callable[[str, str], None]
 """Is told of a build: the image and what became of it, or no image and a line that the builder printed."""

@@ -14,7 +14,7 @@ from infra.fleet.google import clients
 from infra.fleet.records import Records
 from infra.fleet.status.derive import status
 from infra.local.cloud.github.control import GitHubControl
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.stack import load_stack
 from infra.operations.fleet import rollout
 from infra.operations.fleet.status_words import status_shown
@@ -195,7 +195,7 @@ def test_a_zone_that_left_the_stack_file_is_given_up_as_long_as_anybody_remember
     standing.ok("reconcile", "ci")
     config = load_stack(standing.root, "ci")
     with clients(config.project, standing.json("cloud", "status")["url"]) as google:
-        records, name = Records(google=google, bucket=config.bucket.name), names.memory_object("ci")
+        records, name = Records(google=google, bucket=config.bucket.name), bucket_names.memory_object("ci")
         known = records.read(name)
         assert known is not None
         zones = {**known.body["zones"], "us-south1-a": known.body["last"]}
