@@ -9,11 +9,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from infra.engines.protocol import PROJECT
 from infra.local.cloud import daemon
 from infra.local.cloud.control import CloudClock, Control
 from infra.local.cloud.daemon import Handle
-from infra.local.engine.backend import Backend
 from infra.operations.ports import CloudName, Teller, Tone
 from infra.operations.workspace import Workspace, workspace
 
@@ -67,6 +65,10 @@ def states_elsewhere(environ: Mapping[str, str] = os.environ) -> tuple[Path, ...
     url = environ.get("PULUMI_BACKEND_URL", "")
     if not url.startswith("file://"):
         return ()
+    # Here, for a reset alone asks this, and both take long to import.
+    from infra.engines.protocol import PROJECT
+    from infra.local.engine.backend import Backend
+
     states = Backend.from_url(url).files(PROJECT, "any").checkpoint.parent
     return tuple(sorted(states.glob("*.json")))
 
