@@ -12,7 +12,6 @@ from typing import Any, Final
 from infra.local.cloud import daemon
 from infra.local.cloud.control import CloudClock, Control
 from infra.local.cloud.daemon import Handle
-from infra.local.engine.backend import Backend
 from infra.model.names import PULUMI_PROJECT
 from infra.operations.ports import CloudName, Teller, Tone
 from infra.operations.workspace import Workspace, workspace
@@ -67,6 +66,9 @@ def states_elsewhere(environ: Mapping[str, str] = os.environ) -> tuple[Path, ...
     url = environ.get("PULUMI_BACKEND_URL", "")
     if not url.startswith("file://"):
         return ()
+    # Here, for a reset alone asks this, and it takes long to import.
+    from infra.local.engine.backend import Backend
+
     states = Backend.from_url(url).files(PULUMI_PROJECT, "any").checkpoint.parent
     return tuple(sorted(states.glob("*.json")))
 
