@@ -95,6 +95,18 @@ class NearChoice(click.Choice):
             self.fail(f"{error.message}{meant(str(value), map(str, self.choices))}", param, ctx)
 
 
+class Group(click.Group):
+    """A group whose help has the first sentence of every command whole, folded where it is longer than a line."""
+
+    group_class = type
+    longest: Final = 200
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        there = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, each.get_short_help_str(self.longest)) for name, each in there if each])
+
+
 def each(*options: Callable[[F], F]) -> Callable[[F], F]:
     """Several options as one decorator, in the order in which the help shows them."""
 

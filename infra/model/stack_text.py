@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,8 @@ def _text(path: Path, stack: str) -> str:
     return yamlfile.decoded(path.read_bytes(), stack_source(stack))
 
 
+# A stack is read as itself and as the sibling of each other one.
+@lru_cache(maxsize=64)
 def stack_text(text: str, *, stack: str, source: str) -> StackText:
     document = yamlfile.read(text, source)
     lines = {yamlfile.below_config(path): line for path, line in document.lines.items()}

@@ -15,9 +15,10 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, AwareDatetime, ConfigDict, ValidationError
 
 from infra.model.catalogue import CapacityKind
+from infra.model.part import Part
 
 HEARTBEAT: Final = timedelta(minutes=10)
 """How old `seen` may become while nothing changes: what a controller that ends for ever leaves out at most."""
@@ -30,11 +31,11 @@ def _whole(moment: datetime) -> datetime:
 _Moment = Annotated[AwareDatetime, AfterValidator(_whole)]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
+class _Stood(Part):
+    model_config = ConfigDict(extra="ignore")
 
 
-class ReadyVm(_Part):
+class ReadyVm(_Stood):
     """A VM that a sweep sees READY. made: when it was created, as its API says it; empty where it does not."""
 
     vm: str
@@ -57,7 +58,7 @@ class StoodVm(ReadyVm):
     end: _Moment | None = None
 
 
-class StoodDay(_Part):
+class StoodDay(_Stood):
     """One day. seen: the last sweep that wrote it."""
 
     version: Literal[1] = 1

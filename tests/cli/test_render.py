@@ -95,6 +95,18 @@ Capacity
 ci: 22 to create, 0 unchanged"""
 
 
+def test_a_warning_of_several_resources_is_one_line_with_their_number() -> None:
+    said = [
+        Diagnostic(
+            severity="warning", message="it is deprecated", urn=f"urn:pulumi:ci::p::gcp:tpu/v2Vm:V2Vm::tpu-{index}"
+        )
+        for index in range(3)
+    ]
+    other = Diagnostic(severity="warning", message="another")
+    lines = _described(replace(plans.plan(), diagnostics=(*said, other))).splitlines()
+    assert lines[:2] == ["warning: tpu-0 (tpu.V2Vm): it is deprecated (so for 2 more)", "warning: another"]
+
+
 def test_a_plan_names_every_vm_that_goes_and_says_why() -> None:
     assert _described(plans.MIXED) == MIXED
 

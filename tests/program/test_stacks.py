@@ -78,6 +78,17 @@ def test_a_vm_goes_before_its_subnet_and_account_do(stack: str) -> None:
 
 
 @every_stack
+def test_a_vm_is_made_once_all_records_of_its_fleet_stand(stack: str) -> None:
+    program = unedited(stack)
+    records = {each.urn for each in program.of("BucketObject")}
+    for vm in program.of("V2Vm"):
+        needed = set(vm.dependencies)
+        while more := set().union(*(program.resources[urn].dependencies for urn in needed)) - needed:
+            needed |= more
+        assert len(records & needed) == 3, "a bundle, what VMs read when they start, and the manifest"
+
+
+@every_stack
 def test_a_vm_runs_as_an_account_of_its_pool_alone(stack: str) -> None:
     program = unedited(stack)
     emails = {f"{a.inputs['accountId']}@{a.inputs['project']}.iam.gserviceaccount.com" for a in program.of("Account")}

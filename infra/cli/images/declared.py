@@ -101,7 +101,7 @@ def bases_command(call: Invocation, *, names: tuple[str, ...], ask: bool, check:
         open_ones = found.changed
     elif open_ones:
         call.say(f"to take them over: {image_pins.RESOLVE} {' '.join(each.answer.name for each in open_ones)}")
-    return call.end(found.to_json(), failed=bool(found.failures or open_ones))
+    return call.end(found, failed=bool(found.failures or open_ones))
 
 
 def _list(call: Invocation, table: pins.Table) -> int:
@@ -110,7 +110,7 @@ def _list(call: Invocation, table: pins.Table) -> int:
         call.say(
             f"{len(table.unresolved)} unresolved, which builds refuse; where there is internet: {image_pins.RESOLVE}"
         )
-    return call.end(table.to_json(), failed=bool(table.unresolved))
+    return call.end(table, failed=bool(table.unresolved))
 
 
 @click.command()

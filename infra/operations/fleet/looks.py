@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from infra.engines.protocol import CloudName
 from infra.fleet.controller.desired import Desired
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.place import FleetPlace, github_way, told_place
@@ -25,7 +24,7 @@ from infra.model.stack import siblings
 from infra.operations.declared.stack_file import stack_file
 from infra.operations.errors import Failure
 from infra.operations.fleet.subjects import readable_configs
-from infra.operations.ports import SILENT, Teller, Tone
+from infra.operations.ports import SILENT, CloudName, Teller, Tone
 from infra.operations.session import CloudSession, open_cloud
 from infra.operations.workspace import workspace
 

@@ -5,10 +5,8 @@ Owns how a request is written. What follows of it is the controller's (`infra.fl
 
 from __future__ import annotations
 
-import getpass
 from collections.abc import Callable, Mapping
 
-from infra.engines.protocol import CloudName
 from infra.fleet import operator_requests
 from infra.fleet.controller import memory as memories
 from infra.fleet.controller.lease import LeaseKind
@@ -20,7 +18,8 @@ from infra.operations.declared.stack_file import stack_file
 from infra.operations.errors import Failure, Refusal
 from infra.operations.fleet.looks import Fleet, fleets_declared, open_fleet
 from infra.operations.leased import leased
-from infra.operations.ports import SILENT, Teller
+from infra.operations.ports import SILENT, CloudName, Teller
+from infra.operations.workspace import login
 
 
 def request(fleet: Fleet, change: Callable[[Body | None], Body]) -> None:
@@ -33,14 +32,6 @@ def request(fleet: Fleet, change: Callable[[Body | None], Body]) -> None:
             records.update(bucket_names.requests_object(fleet.stack), change)
     except GoogleError as error:
         raise Failure(f"nothing was changed: {error}") from None
-
-
-def login() -> str:
-    """Who asks, as status shows it."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "somebody"
 
 
 def fleet_in(zone: str, stack: str | None, cloud: CloudName | None = None, teller: Teller = SILENT) -> Fleet:

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from infra.engines.protocol import CloudName
 from infra.fleet.google import GoogleError
 from infra.fleet.history import Result, left_undone
 from infra.fleet.reports import read_report
@@ -25,7 +24,7 @@ from infra.operations.declared.stack_file import known_stacks
 from infra.operations.fleet.looks import Fleet, open_fleet
 from infra.operations.fleet.nodes import nodes_now
 from infra.operations.fleet.pools import GrantsSeen, policies_of
-from infra.operations.ports import SILENT, Teller
+from infra.operations.ports import SILENT, CloudName, Teller
 from infra.operations.workspace import workspace
 
 

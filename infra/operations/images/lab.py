@@ -12,7 +12,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from infra.engines.protocol import CloudName
 from infra.fleet.google import Clients, GoogleError, clients
 from infra.fleet.images.oci import OciRegistry, Reader, RegistryError
 from infra.fleet.images.promotion import Promotion, artifact_places
@@ -24,7 +23,7 @@ from infra.model.images.places import pool_stacks, uses
 from infra.model.images.record_documents import Build
 from infra.operations.declared.images import Lab
 from infra.operations.errors import Failure, Refusal
-from infra.operations.ports import SILENT, Teller
+from infra.operations.ports import SILENT, CloudName, Teller
 from infra.operations.session import cloud_without_engine, reached, registry_beside
 
 _NOT_FOUND: Final = 404

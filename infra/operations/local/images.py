@@ -19,7 +19,7 @@ from infra.operations.errors import Failure
 Listener: TypeAlias = Callable[[str, str], None]
 """Is told of a build: the image and what became of it, or no image and a line that the builder printed."""
 _ELSEWHERE = (
-    "where no registry is reached, docs/images.md says how to build from a stand-in: Trying a recipe without a registry"
+    "where no registry is reached, build from a stand-in: docs/image-builds.md, Trying a recipe without a registry"
 )
 _MEGA = 1_000_000
 

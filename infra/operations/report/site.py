@@ -14,11 +14,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Final
 
-from infra.engines.protocol import CloudName
 from infra.fleet.status.shape import FleetStatus
 from infra.model.json_shape import JsonShape
 from infra.operations.errors import Refusal
-from infra.operations.ports import SILENT, Teller
+from infra.operations.ports import SILENT, CloudName, Teller
 from infra.operations.report import capacity_sections, fleet_sections, work_sections
 from infra.operations.report.estate import Estate, look
 from infra.operations.workspace import workspace

@@ -12,7 +12,6 @@ from http import HTTPStatus
 from typing import Final, TypeAlias
 from urllib.parse import quote
 
-from infra.engines.protocol import CloudName
 from infra.fleet.google import GoogleError
 from infra.jobs.evidence import Body
 from infra.jobs.kube import Kube
@@ -29,7 +28,7 @@ from infra.operations.declared.known import Named
 from infra.operations.errors import Failure, Refusal
 from infra.operations.fleet.cluster_api import cluster_api
 from infra.operations.fleet.subjects import readable_configs
-from infra.operations.ports import SILENT, Teller
+from infra.operations.ports import SILENT, CloudName, Teller
 from infra.operations.session import open_cloud
 
 Work: TypeAlias = DaskClass | WorkerGroup | SharedQueue

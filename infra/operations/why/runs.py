@@ -10,7 +10,6 @@ from http import HTTPStatus
 from itertools import islice
 from typing import Any, Final
 
-from infra.engines.protocol import CloudName
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.records import Records
 from infra.fleet.runs.cloud import GoogleTpuVms
@@ -21,7 +20,7 @@ from infra.model.run_records import RunVmRecord, day_records
 from infra.model.schema import StackConfig
 from infra.model.usage import vm_cost
 from infra.operations.fleet.looks import declared_place
-from infra.operations.ports import Teller
+from infra.operations.ports import CloudName, Teller
 from infra.operations.session import open_cloud
 
 DAYS: Final = 35
