@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
+from infra.fleet import proofs
 from infra.fleet.broker.decide import A_TURN
 from infra.fleet.runner.supervisor.container import RUNNER_ENTRY
 from infra.fleet.runner.supervisor.limits import ASK_APART
-from infra.model import report_proof
 from tests.fleet.sandbox import (
     IMAGE,
     JIT,
@@ -84,8 +84,8 @@ def test_a_report_is_proved_by_a_token_for_its_own_text_or_goes_without(vm: Sand
 
     vm.identity = identity
     vm.supervise()
-    report, proof = report_proof.parted(vm.objects[REPORT])
-    assert report_proof.audience(report.strip()) in asked
+    report, proof = proofs.parted(vm.objects[REPORT])
+    assert proofs.audience(report.strip()) in asked
     assert proof == (token if token.count(".") == 2 else "")
     assert vm.report["phase"] == "registering"
 

@@ -13,7 +13,7 @@ class NoAnswerError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class HttpAnswer:
+class LoopbackAnswer:
     """headers: by their names in lower case."""
 
     status: int
@@ -29,7 +29,7 @@ def asked(
     headers: Mapping[str, str] | None = None,
     *,
     seconds: float,
-) -> HttpAnswer:
+) -> LoopbackAnswer:
     """root: `http://host:port`. seconds: for each step of the exchange. Raises NoAnswerError."""
     parts = urlsplit(root)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=seconds)
@@ -37,7 +37,7 @@ def asked(
         connection.request(verb, path, body, dict(headers or {}))
         response = connection.getresponse()
         named = {name.lower(): value for name, value in response.getheaders()}
-        return HttpAnswer(response.status, response.read(), named)
+        return LoopbackAnswer(response.status, response.read(), named)
     except (OSError, http.client.HTTPException) as error:
         raise NoAnswerError(str(error)) from error
     finally:

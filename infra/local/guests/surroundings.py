@@ -18,7 +18,7 @@ from infra.fleet.runner.supervisor.effects import Answer, Failed
 from infra.fleet.runner.supervisor.jobs import broker_answer
 from infra.local.cloud.control import ControlError, JsonObject
 from infra.local.cloud.github.control import GitHubControl
-from infra.local.cloud.loopback import HttpAnswer, NoAnswerError, asked
+from infra.local.cloud.loopback import LoopbackAnswer, NoAnswerError, asked
 from infra.model import bucket_names
 
 _SECONDS: Final = 90.0
@@ -125,10 +125,10 @@ class Endpoints:
         return self._read[key]
 
 
-def _asked(root: str, verb: str, path: str, body: bytes | None = None, *, token: str = "") -> HttpAnswer:
+def _asked(root: str, verb: str, path: str, body: bytes | None = None, *, token: str = "") -> LoopbackAnswer:
     """Status 0 where nobody answers, as a VM's curl has it."""
     headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {token}"} if token else {})
     try:
         return asked(root, verb, path, body, headers, seconds=_SECONDS)
     except NoAnswerError:
-        return HttpAnswer(0, b"", {})
+        return LoopbackAnswer(0, b"", {})
