@@ -38,6 +38,7 @@ END_TO_END = (
     "fleet/test_runner_boot.py",
     "fleet/test_runner_docker.py",
     "fleet/test_runner_slice.py",
+    "fleet/test_runner_orders.py",
     "fleet/test_runner_supervisor.py",
     "fleet/test_runner_isolation.py",
     "fleet/test_service.py",

@@ -12,7 +12,7 @@ from typing import Final
 import pulumi
 import pulumi_gcp as gcp
 
-from infra.components.private_bucket import deletes, private_bucket
+from infra.components.private_bucket import deletes, grant, private_bucket
 from infra.model.bucket_access import LISTER, READER, WRITER, only_below
 
 KEPT_DAYS: Final = 30
@@ -67,22 +67,11 @@ class FleetBucket(pulumi.ComponentResource):
             rules=[_forget_old_versions(), *_forget(args.forgotten)],
         )
         for each in args.access:
-            gcp.storage.BucketIAMMember(
-                f"{each.name}-{'writes' if each.writes else 'reads'}-{each.prefix.strip('/').replace('/', '-')}",
-                bucket=bucket.name,
-                role=WRITER if each.writes else READER,
-                member=each.member,
-                condition=_below(args.bucket, each.prefix),
-                opts=pulumi.ResourceOptions(parent=self),
-            )
+            name = f"{each.name}-{'writes' if each.writes else 'reads'}-{each.prefix.strip('/').replace('/', '-')}"
+            role = WRITER if each.writes else READER
+            grant(bucket, self, name, role, each.member, _below(args.bucket, each.prefix))
         for name, member in args.listers.items():
-            gcp.storage.BucketIAMMember(
-                f"{name}-lists-{args.bucket}",
-                bucket=bucket.name,
-                role=LISTER,
-                member=member,
-                opts=pulumi.ResourceOptions(parent=self),
-            )
+            grant(bucket, self, f"{name}-lists-{args.bucket}", LISTER, member)
         self.bucket = bucket.name
         # A state keeps numbers as JSON does.
         self.project_number = bucket.project_number.apply(lambda number: str(int(number)))

@@ -12,7 +12,7 @@ from typing import Final
 import pulumi
 import pulumi_gcp as gcp
 
-from infra.components.private_bucket import deletes, private_bucket
+from infra.components.private_bucket import deletes, grant, private_bucket
 from infra.model.bucket_access import LISTER, WRITER
 
 ROLES: Final = (LISTER, WRITER)
@@ -48,14 +48,7 @@ class BuildLogs(pulumi.ComponentResource):
             rules=[deletes(gcp.storage.BucketLifecycleRuleConditionArgs(age=args.keep_days, with_state="ANY"))],
         )
         self.ready = [
-            gcp.storage.BucketIAMMember(
-                f"builder-{role.rpartition('.')[2]}-{args.bucket}",
-                bucket=bucket.name,
-                role=role,
-                member=args.writer,
-                opts=pulumi.ResourceOptions(parent=self),
-            )
-            for role in ROLES
+            grant(bucket, self, f"builder-{role.rpartition('.')[2]}-{args.bucket}", role, args.writer) for role in ROLES
         ]
         self.bucket = bucket.name
         self.register_outputs({"bucket": self.bucket})

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pulumi
-import pulumi_gcp as gcp
 
-from infra.components.private_bucket import private_bucket
+from infra.components.private_bucket import grant, private_bucket
 from infra.model.bucket_access import WRITER
 
 
@@ -39,12 +38,6 @@ class Checkpoints(pulumi.ComponentResource):
             # A checkpoint is written once, under a name of its own: each replaced version would cost as much again.
             versioned=False,
         )
-        gcp.storage.BucketIAMMember(
-            f"{args.bucket}-writer",
-            bucket=bucket.name,
-            role=WRITER,
-            member=f"serviceAccount:{args.account}",
-            opts=pulumi.ResourceOptions(parent=self),
-        )
+        grant(bucket, self, f"{args.bucket}-writer", WRITER, f"serviceAccount:{args.account}")
         self.bucket = bucket.name
         self.register_outputs({"bucket": self.bucket})

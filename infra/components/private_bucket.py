@@ -41,3 +41,18 @@ def deletes(condition: gcp.storage.BucketLifecycleRuleConditionArgs) -> gcp.stor
     return gcp.storage.BucketLifecycleRuleArgs(
         action=gcp.storage.BucketLifecycleRuleActionArgs(type="Delete"), condition=condition
     )
+
+
+def grant(
+    bucket: gcp.storage.Bucket,
+    parent: pulumi.Resource,
+    name: str,
+    role: str,
+    member: pulumi.Input[str],
+    condition: gcp.storage.BucketIAMMemberConditionArgs | None = None,
+) -> gcp.storage.BucketIAMMember:
+    """One identity's right on the bucket, beside those of others."""
+    opts = pulumi.ResourceOptions(parent=parent)
+    return gcp.storage.BucketIAMMember(
+        name, bucket=bucket.name, role=role, member=member, condition=condition, opts=opts
+    )

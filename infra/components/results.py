@@ -13,7 +13,7 @@ from typing import Final
 import pulumi
 import pulumi_gcp as gcp
 
-from infra.components.private_bucket import deletes, private_bucket
+from infra.components.private_bucket import deletes, grant, private_bucket
 from infra.model.bucket_access import LISTER, WRITER
 
 OLD_VERSIONS_DAYS: Final = 30
@@ -57,13 +57,7 @@ class TestResults(pulumi.ComponentResource):
         )
         for key, member in args.writers.items():
             for role in (WRITER, LISTER):
-                gcp.storage.BucketIAMMember(
-                    f"{key}-{role.rpartition('.')[2]}-{args.bucket}",
-                    bucket=bucket.name,
-                    role=role,
-                    member=member,
-                    opts=pulumi.ResourceOptions(parent=self),
-                )
+                grant(bucket, self, f"{key}-{role.rpartition('.')[2]}-{args.bucket}", role, member)
         self.bucket = bucket.name
         self.register_outputs({"bucket": self.bucket})
 

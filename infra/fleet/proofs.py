@@ -12,6 +12,7 @@ Owns what is believed of such a token. What a report says is `infra.fleet.report
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -23,10 +24,29 @@ from infra.fleet.broker.refusals import Reason, Refused
 from infra.fleet.google import GoogleError
 from infra.fleet.records import Record, Records, UnreadableRecordError
 from infra.fleet.reports import MOST_BYTES, ReportSeen, dated, report_seen
-from infra.model import bucket_names, report_proof
+from infra.model import bucket_names
 
 WRITTEN_WITHIN: Final = timedelta(minutes=10)
 """How long after it was signed a report is written: later it is a copy of an old one."""
+_AUDIENCE: Final = "tidepool-report:"
+_MARK: Final = b',"proof":"'
+_END: Final = b'"}'
+
+
+def audience(report: bytes) -> str:
+    """Of the token that proves a report, which has no proof yet."""
+    return f"{_AUDIENCE}{hashlib.sha256(report).hexdigest()}"
+
+
+def parted(content: bytes) -> tuple[bytes, str]:
+    """A report without its proof, and the proof, empty where it has none.
+
+    It is the last key of the report's JSON text, as `infra/fleet/runner/supervisor/report.py` writes it.
+    """
+    head, mark, tail = content.strip().rpartition(_MARK)
+    if not mark or not tail.endswith(_END):
+        return content, ""
+    return head + b"}", tail.removesuffix(_END).decode("ascii", "replace")
 
 
 class ForgedReportError(Exception):
@@ -49,10 +69,10 @@ class Proofs:
         machine must be the one to which the broker bound the VM, or no other VM's. Raises ForgedReportError, and
         GoogleError where keys or records cannot be had.
         """
-        text, token = report_proof.parted(record.content)
+        text, token = parted(record.content)
         if not token:
             return ""
-        instance = self._signer(token, report_proof.audience(text), record.updated)
+        instance = self._signer(token, audience(text), record.updated)
         if instance is None:
             return ""
         if instance.zone not in made and instance.zone not in unlisted:

@@ -1,12 +1,17 @@
 """Jobs on a Ray cluster, by its job server's REST API. Each is one attempt: Ray's job server begins nothing again.
 
 What ended a driver is told by its exit code and by Ray's error types, which are names for programs; whether its VM was
-preempted is asked of whoever knows VMs (`machine`), never guessed from a text.
+preempted is asked of whoever knows VMs (`machine`), never guessed from a text. Ray knows no slices: it is for jobs
+without TPU and for slices of one VM, whose `TPU-TYPE-head` resource Ray's TPU nodes carry. Larger jobs are refused,
+because gangs on Ray would need a scheduler of our own.
+
+https://docs.ray.io/en/latest/cluster/running-applications/job-submission/rest.html (2026-10)
 """
 
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -18,16 +23,56 @@ from infra.jobs.client import JobError, JobPhase, JobState
 from infra.jobs.evidence import Finding
 from infra.jobs.jobset import REQUEST
 from infra.jobs.outcomes import Outcome
-from infra.jobs.rayjob import JOBS, ray_job
+from infra.jobs.quantities import quantity
 from infra.jobs.request import JobRequest, recorded
-from infra.model.errors import OutsideError
+from infra.model.errors import ConfigError, OutsideError, Problem
 
+JOBS: Final = "/api/jobs/"
 Machine = Callable[[str], tuple[Outcome, str] | None]
 """What is known of the machine of a Ray node, by the node's id; None where it is well, or nobody knows."""
 
 _PHASES: Final = {"PENDING": JobPhase.STARTING, "RUNNING": JobPhase.RUNNING}
 _LOST: Final = ("JOB_SUPERVISOR_ACTOR_DIED", "JOB_SUPERVISOR_ACTOR_UNKNOWN_FAILURE")
 SECONDS: Final = 30.0
+
+
+def ray_job(request: JobRequest, attempt: int = 0) -> dict[str, Any]:
+    """A request as the body of one attempt (`POST /api/jobs/`), pure. ConfigError for what Ray cannot carry."""
+    accelerator, resources = request.resources.accelerator, request.resources
+    if problems := list(_problems(request)):
+        raise ConfigError(problems)
+    body: dict[str, Any] = {
+        "submission_id": submission_id(request.name, attempt),
+        "entrypoint": shlex.join(request.entry_point.argv),
+        "runtime_env": {"env_vars": dict(request.environment)},
+        "metadata": {REQUEST: json.dumps(request.to_json(), sort_keys=True)},
+    }
+    if resources.cpu:
+        body["entrypoint_num_cpus"] = quantity(resources.cpu)
+    if resources.memory:
+        body["entrypoint_memory"] = int(quantity(resources.memory))
+    if accelerator is not None:
+        chips = float(accelerator.chips)
+        body["entrypoint_resources"] = {"TPU": chips, f"TPU-{accelerator.name}-head": 1.0}
+    return body
+
+
+def submission_id(name: str, attempt: int) -> str:
+    """Ray keeps a submission for ever under its id, so that each attempt has one of its own."""
+    return f"{name}-{attempt}"
+
+
+def _problems(request: JobRequest) -> list[Problem]:
+    subject, gke = f"job {request.name} on Ray", "send it to a cluster with --backend gke"
+    found = []
+    if request.replicas > 1 or request.resources.hosts > 1:
+        asked = f"{request.replicas} x {request.resources.hosts} hosts"
+        found.append(Problem(subject, asked, "a job on Ray has at most one VM", gke))
+    if request.queue:
+        found.append(Problem(subject, f"queue {request.queue}", "Ray does not know queues of Kueue", gke))
+    if request.secrets:
+        found.append(Problem(subject, ", ".join(request.secrets), "Ray mounts no secrets", gke))
+    return found
 
 
 @dataclass(frozen=True, slots=True)

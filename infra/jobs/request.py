@@ -1,6 +1,6 @@
 """What a person asks for: a job by name, what it runs, on what, for how long, and how often it may be tried again.
 
-Owns the rules of one request, told all at once. Leaves what a backend makes of it to `jobset` and `rayjob`.
+Owns the rules of one request, told all at once. Leaves what a backend makes of it to `jobset` and `ray`.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ import hashlib
 import io
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -492,3 +493,14 @@ def _server() -> Generator[tuple[_Server, str]]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+def containers(boot: Boot) -> list[list[str]]:
+    """The arguments of every `docker run`, without the script at its end."""
+    return [shlex.split(call)[2:] for call in boot.calls if call.startswith("docker run ")]
+
+
+def values(arguments: list[str], option: str) -> list[str]:
+    """What an option was given, in either of its spellings."""
+    apart = [arguments[number + 1] for number, each in enumerate(arguments) if each == option]
+    return apart + [each.partition("=")[2] for each in arguments if each.startswith(f"{option}=")]

@@ -7,13 +7,13 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from infra.fleet.bundle import RUNNER
-from tests.fleet.sandbox import IMAGE, NEEDED, Sandbox, sandbox
+from tests.fleet.sandbox import Sandbox
 from tests.lacking import lacking
 
 STEP = RUNNER / "steps" / "isolate-jobs.sh"
@@ -253,16 +253,6 @@ echo "2026-11-21 15:00:01Z: Running job: curious"
 def possible(*command: str) -> bool:
     """Whether this machine lets tests make such namespaces."""
     return os.geteuid() == 0 and subprocess.run(command, capture_output=True, check=False).returncode == 0
-
-
-@pytest.fixture
-def vm(tmp_path: Path, tool: Callable[[str], str]) -> Iterator[Sandbox]:
-    for name in NEEDED:
-        tool(name)
-    with sandbox(tmp_path) as made:
-        made.publish(images={"tpu-ci": {"us-west4": IMAGE}})
-        made.flag("images", f"{IMAGE}\n")
-        yield made
 
 
 def test_jobs_do_not_reach_the_metadata_server_and_all_else_as_before(

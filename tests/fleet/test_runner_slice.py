@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from tests.fleet.sandbox import IMAGE, NEEDED, NO_JOB, ONE_JOB, REPORT, TOKEN, Boot, Sandbox, sandbox
+from tests.fleet.sandbox import IMAGE, NEEDED, NO_JOB, ONE_JOB, REPORT, TOKEN, Boot, Sandbox, sandbox, values
 from tests.lacking import lacking
 
 HEAVY = pytest.mark.heavy
@@ -60,10 +60,6 @@ def containers(boot: Boot) -> list[list[str]]:
     """The arguments of every `docker run` before its entry point, and the image after them."""
     runs = [shlex.split(call) for call in boot.calls if call.startswith("docker run ")]
     return [[*each[2 : each.index("--entrypoint")], each[each.index("--entrypoint") + 2]] for each in runs]
-
-
-def values(arguments: list[str], option: str) -> list[str]:
-    return [arguments[number + 1] for number, each in enumerate(arguments) if each == option]
 
 
 # Worker 0

@@ -10,8 +10,7 @@ import pytest
 from infra.jobs.client import JobError, JobPhase
 from infra.jobs.jobset import REQUEST
 from infra.jobs.outcomes import Outcome
-from infra.jobs.ray import RayClient
-from infra.jobs.rayjob import ray_job
+from infra.jobs.ray import RayClient, ray_job
 from infra.jobs.request import JobRequest, Resources
 from infra.model.errors import ConfigError, OutsideError
 from tests.jobs.synthetic import request

@@ -5,12 +5,12 @@ Owns the calls and their plain answers. Every method raises `ControlError` with 
 
 from __future__ import annotations
 
-import http.client
 import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
+from infra.local.cloud.loopback import NoAnswerError, asked
 from infra.model.errors import OutsideError
 
 if TYPE_CHECKING:
@@ -167,18 +167,13 @@ class Control:
         self._ask("POST", "reset")
 
     def _ask(self, verb: str, path: str, body: JsonObject | None = None) -> JsonObject:
-        parts = urlsplit(self.url)
-        # No proxy applies to loopback, so none of the clients that honour proxy variables is used.
-        connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=self._timeout)
+        sent = None if body is None else json.dumps(body)
         try:
-            connection.request(verb, f"/_tidepool/{path}", None if body is None else json.dumps(body))
-            response = connection.getresponse()
-            answer = json.loads(response.read())
-        except (OSError, http.client.HTTPException, ValueError) as error:
+            found = asked(self.url, verb, f"/_tidepool/{path}", sent, seconds=self._timeout)
+            answer = json.loads(found.body)
+        except (NoAnswerError, ValueError) as error:
             raise ControlError(f"the local cloud at {self.url} does not answer: {error}") from error
-        finally:
-            connection.close()
-        if "error" in answer and response.status >= 400:
+        if "error" in answer and found.status >= 400:
             raise ControlError(answer["error"]["message"])
         return answer
 

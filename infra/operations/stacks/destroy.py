@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any, Final
 
 from infra.engines.protocol import Engine
@@ -12,8 +13,13 @@ from infra.fleet.controller.lease import LeaseKind
 from infra.fleet.google import GoogleError
 from infra.fleet.history import Verb
 from infra.fleet.transition import declare_again, withdraw
+from infra.jobs.client import JobPhase
+from infra.jobs.jobset import JOBSETS
+from infra.jobs.kube import KubeError
+from infra.jobs.standing import Evidence, state
 from infra.model import bucket_names, protected
 from infra.model.errors import ConfigError
+from infra.model.json_shape import JsonShape
 from infra.model.plan import Op, Plan
 from infra.model.planned_capacity import VM_TYPE
 from infra.model.schema import StackConfig
@@ -21,13 +27,64 @@ from infra.model.whole import nothing_but
 from infra.operations.declared.stack_file import StackFile, stack_file
 from infra.operations.declared.targets import insist_found
 from infra.operations.errors import Failure
+from infra.operations.fleet.cluster_api import cluster_api
 from infra.operations.fleet.drained import drained_before
 from infra.operations.fleet.looks import Fleet, declared_place
 from infra.operations.leased import leased
 from infra.operations.ports import UNWATCHED, Watch
 from infra.operations.session import Session, interruptible
 from infra.operations.stacks.history import kept
-from infra.operations.stacks.running import RunningJobs, running_jobs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningJob(JsonShape):
+    """A job that has not ended. slices: of its accelerator type, or pods where that is empty."""
+
+    namespace: str
+    name: str
+    phase: str
+    slices: int
+    accelerator: str
+
+    def __str__(self) -> str:
+        on = f" on {self.slices} x {self.accelerator}" if self.accelerator else ""
+        return f"{self.name} of {self.namespace}, {self.phase}{on}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningJobs:
+    """unknown: why they could not be read; empty where they could."""
+
+    jobs: tuple[RunningJob, ...] = ()
+    unknown: str = ""
+
+
+def running_jobs(config: StackConfig, endpoint: str | None) -> RunningJobs:
+    """Whoever submitted them, by namespace and name. endpoint: root URL of the local cloud, None on Google."""
+    if config.cluster is None:
+        return RunningJobs()
+    try:
+        with cluster_api(config, config.cluster, endpoint) as kube:
+            listed = kube.find(JOBSETS + "/jobsets") or {"items": ()}
+    except GoogleError as error:
+        return RunningJobs() if error.status == HTTPStatus.NOT_FOUND else RunningJobs(unknown=str(error))
+    except KubeError as error:
+        return RunningJobs(unknown=str(error))
+    found = [(each["metadata"]["namespace"], state(Evidence(jobset=each))) for each in listed["items"]]
+    return RunningJobs(
+        jobs=tuple(
+            RunningJob(
+                namespace=namespace,
+                name=job.name,
+                phase=job.phase.value,
+                slices=job.replicas,
+                accelerator=job.accelerator,
+            )
+            for namespace, job in sorted(found, key=lambda each: (each[0], each[1].name))
+            if job.phase is not JobPhase.ENDED
+        )
+    )
+
 
 _OF_JOBS: Final = ("gcp:container/", "kubernetes:")
 """Types of what jobs stand on: the cluster, its node pools, and namespaces and queues in it."""

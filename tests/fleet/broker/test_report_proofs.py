@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from googleapiclient.http import MediaInMemoryUpload
 
+from infra.fleet import proofs
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.keys import NodeKey
 from infra.fleet.controller.memory import EMPTY, Memory
@@ -15,7 +16,7 @@ from infra.fleet.controller.observe import Observer
 from infra.fleet.google import Api, execute
 from infra.fleet.reports import Phase, ReportSeen
 from infra.fleet.runner.supervisor.report import sealed
-from infra.model import bucket_names, report_proof
+from infra.model import bucket_names
 from tests.fleet.broker.broker_world import BUCKET, MEMBER_ACCOUNT, PROJECT, SECOND, VM, World
 from tests.fleet.broker.test_sweep_by_broker import api, desired
 
@@ -56,7 +57,7 @@ def said(world: World, phase: str = "unfit", **more: str) -> bytes:
 
 def signed(world: World, vm: str, report: bytes, **token: Any) -> bytes:
     """A report with the proof that a VM can give it."""
-    return sealed(report.decode(), world.token(vm, report_proof.audience(report), **token)).encode()
+    return sealed(report.decode(), world.token(vm, proofs.audience(report), **token)).encode()
 
 
 def write(world: World, vm: str, content: bytes) -> None:
@@ -111,7 +112,7 @@ def test_a_machine_in_a_zone_where_the_vm_is_not_says_nothing_for_it(pair: World
 
 def test_a_proof_is_good_for_the_text_that_was_signed(pair: World) -> None:
     mine = signed(pair, VM, said(pair, "idle"))
-    _, token = report_proof.parted(mine)
+    _, token = proofs.parted(mine)
     write(pair, VM, sealed(said(pair).decode(), token).encode())
     assert VM not in heard(pair)[0]
 

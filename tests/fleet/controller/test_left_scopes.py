@@ -39,7 +39,7 @@ from tests.fleet.controller.given_fleet import (
     seen,
     slot,
 )
-from tests.fleet.controller.test_sweeps import REPOSITORY, VMS, Lab, did
+from tests.fleet.controller.swept_lab import REPOSITORY, VMS, Lab, did
 from tests.model.given import parse, pool, stack_text
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ from infra.model.manifest import manifest
 from infra.model.run_records import RunVmRecord, day_records
 from infra.model.runs import RunRequest, RunTimes, run_places
 from infra.model.schema import StackConfig
-from tests.fleet.controller.test_sweeps import Lab as FleetLab
+from tests.fleet.controller.swept_lab import Lab as FleetLab
 from tests.fleet.declared_records import end_up
 from tests.fleet.runs.archives import packed
 from tests.model.given import parse, pool, stack_text

@@ -15,9 +15,9 @@ from infra.local.provider import GoogleProvider
 from infra.local.provider.fields import Field
 from infra.local.provider.tables import TYPES
 from tests.local.provider.conftest import PROJECT
+from tests.local.provider.lives import LIVES, Life
 from tests.local.provider.official_provider import OfficialProvider
 from tests.local.provider.test_embedded_refusals import REFUSED, TAKEN
-from tests.local.provider.test_provider_round_trip import LIVES, Life
 
 pytestmark = pytest.mark.live
 

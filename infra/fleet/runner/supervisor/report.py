@@ -1,4 +1,4 @@
-"""The VM's report as text, with its proof; `infra/model/report_proof.py` parts the two again."""
+"""The VM's report as text, with its proof; `infra/fleet/proofs.py` parts the two again."""
 
 from __future__ import annotations
 

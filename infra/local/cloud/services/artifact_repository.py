@@ -10,11 +10,11 @@ Source: https://github.com/opencontainers/distribution-spec/blob/main/spec.md, r
 
 from __future__ import annotations
 
-import http.client
 import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -22,6 +22,7 @@ from urllib.parse import quote
 from infra.local.cloud.clock import timestamp
 from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.errors import ApiError, JsonObject, failed_precondition
+from infra.local.cloud.loopback import NoAnswerError, asked
 from infra.local.cloud.store import Resource
 
 _SETTING = "oci-registry"
@@ -87,21 +88,18 @@ class OciRegistry:
         return found.data if found else b""
 
     def _ask(self, verb: str, path: str, sent: Manifest | None = None) -> Manifest | None:
-        connection = http.client.HTTPConnection(self.address, timeout=_SECONDS)
         headers = {"Content-Type": sent.media_type} if sent else {"Accept": _MANIFESTS}
+        root, data = f"http://{self.address}", sent.data if sent else None
         try:
-            connection.request(verb, f"/v2/{path}", sent.data if sent else None, headers)
-            response = connection.getresponse()
-            data = response.read()
-        except (OSError, http.client.HTTPException) as error:
+            found = asked(root, verb, f"/v2/{path}", data, headers, seconds=_SECONDS)
+        except NoAnswerError as error:
             raise ApiError(503, f"The registry at {self.address} does not answer: {error}") from None
-        finally:
-            connection.close()
-        if response.status == http.client.NOT_FOUND:
+        if found.status == HTTPStatus.NOT_FOUND:
             return None
-        if response.status >= http.client.BAD_REQUEST:
-            raise ApiError(503, f"The registry at {self.address} answered {response.status} to {verb} {path}.")
-        return Manifest(response.headers.get("Docker-Content-Digest", ""), response.headers.get_content_type(), data)
+        if found.status >= HTTPStatus.BAD_REQUEST:
+            raise ApiError(503, f"The registry at {self.address} answered {found.status} to {verb} {path}.")
+        kind = found.headers.get("content-type", "").partition(";")[0].strip()
+        return Manifest(found.headers.get("docker-content-digest", ""), kind, found.body)
 
 
 def told(cloud: Cloud) -> JsonObject:

@@ -1,0 +1,153 @@
+"""Sweeps beside an `up` and beside another controller: who holds the lease, and what its loss keeps from being done."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from infra.fleet.controller.act import Actor
+from infra.fleet.controller.actions import Action
+from infra.fleet.controller.desired import Desired
+from infra.fleet.controller.lease import SWEEP_TIME, UP_TIME, Lease, LeaseKind, LeaseTakenError, held, wall_clock
+from infra.fleet.controller.outcomes import ActionOutcome
+from infra.fleet.status.derive import status
+from infra.fleet.status.look import look
+from infra.local.cloud.control import CloudClock
+from infra.model import bucket_names
+from tests.fleet.declared_records import end_up
+
+if TYPE_CHECKING:
+    pass
+from tests.fleet.controller.swept_lab import VMS, Lab, did
+
+
+def test_the_controller_and_up_never_act_together(lab: Lab) -> None:
+    wall = lambda: datetime.now(UTC)  # noqa: E731
+    with held(lab.records, "ci", LeaseKind.UP, wall, timedelta(minutes=1)):
+        with pytest.raises(LeaseTakenError, match="tidepool up"):
+            lab.sweep()
+        with pytest.raises(LeaseTakenError), held(lab.records, "ci", LeaseKind.CONTROLLER, wall, SWEEP_TIME):
+            pass
+    lab.sweep()
+
+
+def test_while_up_holds_the_lease_status_calls_nothing_unhealthy_that_is_being_made(lab: Lab) -> None:
+    lab.cloud.control.remove_node(lab.path(VMS[0]))
+    observer, clock = lab.sweeper().observer, CloudClock(lab.cloud.control)
+    with held(lab.records, "ci", LeaseKind.UP, wall_clock, UP_TIME):
+        meanwhile = status(look("ci", observer, clock))
+    (pool,) = meanwhile.pools
+    assert (meanwhile.healthy, pool.ready, pool.unhealthy) == (False, 2, ())
+    assert meanwhile.next[0].what.startswith("an engine is at work on the stack: `./tidepool up` is at work until ")
+    with held(lab.records, "ci", LeaseKind.CONTROLLER, wall_clock, SWEEP_TIME):
+        swept = status(look("ci", observer, clock))
+    assert [trouble.subject for trouble in swept.pools[0].unhealthy] == [VMS[0]], "a sweep is no engine"
+
+
+def test_what_a_plain_apply_declares_is_left_to_it_for_half_an_hour(lab: Lab) -> None:
+    """The manifest comes first, and nobody holds the lease: what it makes next must not be made a second time."""
+    lab.cloud.control.remove_node(lab.path(VMS[0]))
+    lab.records.update(bucket_names.manifest_object("ci"), lambda body: {**(body or {}), "broker": "https://b.example"})
+    (waits,) = (each for each in lab.sweep().decision.waiting if each.subject == VMS[0])
+    assert (waits.rule, waits.until is not None) == ("slot-declared", True)
+    assert VMS[0] not in lab.nodes()
+    lab.cloud.control.advance(31 * 60)
+    lab.sweep()
+    assert VMS[0] in lab.nodes()
+
+
+def test_once_an_up_has_ended_with_a_manifest_nobody_is_waited_for(lab: Lab) -> None:
+    lab.cloud.control.remove_node(lab.path(VMS[0]))
+    lab.records.update(bucket_names.manifest_object("ci"), lambda body: {**(body or {}), "broker": "https://b.example"})
+    end_up(lab.records, "ci")
+    lab.sweep()
+    assert VMS[0] in lab.nodes(), "also where the sweep before it held the lease meanwhile"
+
+
+def test_an_up_that_cannot_look_up_its_manifest_gives_its_lease_back_all_the_same(lab: Lab) -> None:
+    before = lab.record(bucket_names.lease_object("ci"))["applied"]
+    lab.cloud.control.fail(
+        "error", method="storage.objects.get", name=f"*{bucket_names.manifest_object('ci')}", code=403
+    )
+    end_up(lab.records, "ci")
+    lab.cloud.control.mend()
+    assert lab.record(bucket_names.lease_object("ci"))["applied"] == before
+    Lease(
+        records=lab.records, stack="ci", kind=LeaseKind.CONTROLLER, holder="b", time=SWEEP_TIME, clock=wall_clock
+    ).take()
+
+
+def test_a_lease_whose_holder_died_is_succeeded_when_its_time_is_over(lab: Lab) -> None:
+    now = [datetime(2026, 11, 21, 12, tzinfo=UTC)]
+    given: dict[str, Any] = {"records": lab.records, "stack": "ci", "time": SWEEP_TIME, "clock": lambda: now[0]}
+    Lease(kind=LeaseKind.CONTROLLER, holder="a", **given).take()
+    second = Lease(kind=LeaseKind.CONTROLLER, holder="b", **given)
+    now[0] += SWEEP_TIME - timedelta(seconds=1)
+    with pytest.raises(LeaseTakenError):
+        second.take()
+    now[0] += timedelta(seconds=1)
+    second.take()
+    Lease(kind=LeaseKind.CONTROLLER, holder="a", **given).give_back()
+    assert lab.record(bucket_names.lease_object("ci"))["holder"] == "b", "who is late ends nobody's lease"
+
+
+@pytest.mark.parametrize(("ahead", "held_back"), [(-4, True), (1, True), (15, True), (16, False), (60 * 24, False)])
+def test_a_lease_of_a_holder_whose_clock_is_off_holds_as_long_as_it_makes_sense(
+    lab: Lab, ahead: int, held_back: bool
+) -> None:
+    """A holder behind by less than the lease, or ahead by a quarter of an hour, is believed."""
+    now = datetime(2026, 11, 21, 12, tzinfo=UTC)
+    given: dict[str, Any] = {"records": lab.records, "stack": "ci"}
+    off = lambda: now + timedelta(minutes=ahead)  # noqa: E731
+    Lease(kind=LeaseKind.UP, holder="off", time=UP_TIME, clock=off, **given).take()
+    right = Lease(kind=LeaseKind.CONTROLLER, holder="right", time=SWEEP_TIME, clock=lambda: now, **given)
+    if held_back:
+        with pytest.raises(LeaseTakenError):
+            right.take()
+    else:
+        right.take()
+
+
+def test_a_sweep_that_loses_its_lease_does_no_more_and_remembers_what_it_did(lab: Lab) -> None:
+    lab.cloud.control.preempt(lab.path(VMS[0]))
+    lab.cloud.control.remove_node(lab.path(VMS[1]))
+    now = [datetime(2026, 11, 21, 12, tzinfo=UTC)]
+
+    class Robbed(Actor):
+        def do(self, action: Action) -> ActionOutcome:
+            done = super().do(action)
+            now[0] += timedelta(minutes=2)
+            thief = {"kind": "up", "holder": "another", "until": (now[0] + timedelta(minutes=5)).isoformat()}
+            self.records.update(bucket_names.lease_object("ci"), lambda _: thief)
+            return done
+
+    def actor(desired: Desired) -> Actor:
+        return Robbed(google=lab.google, records=lab.records, github=lab.api, desired=desired, sleep=lambda _: None)
+
+    swept = replace(lab.sweeper(), actor=actor, wall=lambda: now[0]).sweep()
+    assert did(swept) == [("recreate", VMS[0], "deferred"), ("create", VMS[1], "failed")]
+    assert all("the lease was lost: `./tidepool up` (" in each.text for each in swept.outcomes[:2])
+    assert lab.nodes().get(VMS[0]) in (None, "DELETING"), "its delete was sent, and it is made again later"
+    assert lab.record(bucket_names.memory_object("ci")).get("creating", {}) == {}
+    assert lab.record(bucket_names.lease_object("ci"))["holder"] == "another"
+
+
+def test_a_lease_that_a_long_look_used_up_is_renewed_before_anything_is_done(lab: Lab) -> None:
+    lab.cloud.control.remove_node(lab.path(VMS[0]))
+    now, left = [datetime(2026, 11, 21, 12, tzinfo=UTC)], []
+    sweeper = lab.sweeper()
+
+    class Late(Actor):
+        def do(self, action: Action) -> ActionOutcome:
+            left.append(datetime.fromisoformat(lab.record(bucket_names.lease_object("ci"))["until"]) - now[0])
+            return super().do(action)
+
+    def actor(desired: Desired) -> Actor:
+        now[0] += SWEEP_TIME - timedelta(seconds=10)
+        return Late(google=lab.google, records=lab.records, github=lab.api, desired=desired)
+
+    replace(sweeper, actor=actor, wall=lambda: now[0]).sweep()
+    assert left == [SWEEP_TIME] * 4, "one VM is made, and three are told what they run"
