@@ -1,8 +1,9 @@
 """`python -m infra.fleet.runs run|delete`: what generated workflows run, as a job of GitHub's that has no checkout.
 
-Told by the environment: RUN_ID; of a run REQUEST (`infra.model.runs.RunRequest` as JSON) and ATTEMPT, IMAGE and COMMIT
-where the request leaves them open, RESULTS, the folder for what comes back. Puts out `ended`, success or failure where
-the command decided it and nothing else, `reason`, and `result`, the file of a suite. docs/runs.md has the reasons.
+Told by the environment: RUN_ID; to delete PROJECT, BUCKET, ZONES and DELETE_SECONDS; of a run REQUEST
+(`infra.model.runs.RunRequest` as JSON) and ATTEMPT, IMAGE and COMMIT where the request leaves them open, RESULTS, the
+folder for what comes back. Puts out `ended`, success or failure where the command decided it and nothing else,
+`reason`, and `result`, the file of a suite. docs/runs.md has the reasons.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from infra.fleet.google import Clients, GoogleError, clients
 from infra.fleet.records import Records
 from infra.fleet.runs.cloud import BucketLedger, BucketObjects, GoogleTpuVms
 from infra.fleet.runs.decide import Reason, RunEnd
-from infra.fleet.runs.delete import delete_all
+from infra.fleet.runs.delete import clean_up
 from infra.fleet.runs.ports import RunPorts
 from infra.fleet.runs.run import Run
 from infra.fleet.runs.signals import cancellable
@@ -66,8 +67,8 @@ def requested(told: Mapping[str, str]) -> RunRequest:
 def _ports(
     request: RunRequest | None, told: Mapping[str, str], say: Callable[[str], None], google: Clients
 ) -> RunPorts:
-    """request: None where only VMs are deleted, which needs no bucket."""
-    hosts, bucket, ceilings, stack = 1, "", Ceilings(0, 0), ""
+    """request: None where only VMs are deleted, of a run that nobody counts anew."""
+    hosts, bucket, ceilings, stack = 1, told.get("BUCKET", ""), Ceilings(0, 0), "STACK"
     if request is not None:
         hosts, bucket, ceilings, stack = request.hosts, request.bucket, request.ceilings, request.stack
 
@@ -89,9 +90,9 @@ def _ports(
 
 
 def _deleted(told: Mapping[str, str], say: Callable[[str], None], google: Clients) -> int:
-    """PROJECT, ZONES (with spaces between) and DELETE_SECONDS say where and for how long."""
+    """ZONES (with spaces between) and DELETE_SECONDS say where and for how long, BUCKET where the run is counted."""
     until = time.time() + float(told["DELETE_SECONDS"])
-    left = delete_all(told["ZONES"].split(), told["RUN_ID"], _ports(None, told, say, google), until=until)
+    left = clean_up(told["ZONES"].split(), told["RUN_ID"], _ports(None, told, say, google), until=until)
     if left:
         say(f"::error::not deleted: {left}. The label tidepool-expires says when the controller does")
     return 1 if left else 0

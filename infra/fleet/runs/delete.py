@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from infra.fleet.runs import decide
-from infra.fleet.runs.decide import LeftVm
+from infra.fleet.runs import left_vms
+from infra.fleet.runs.left_vms import LeftVm, VmSeen
 from infra.fleet.runs.ports import RunError, RunPorts
 
 
-def delete_all(zones: Iterable[str], run: str, ports: RunPorts, *, until: float) -> str:
-    """Delete every VM with the run's label, of any attempt, in these zones; what is left, in words.
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """left: what is still there, in words. stood: the VMs that were READY when they were asked to go, by name."""
+
+    left: str
+    stood: Mapping[str, VmSeen]
+
+
+def delete_all(zones: Iterable[str], run: str, ports: RunPorts, *, until: float) -> Deletion:
+    """Delete every VM with the run's label, of any attempt, in these zones.
 
     Run twice it changes nothing. Every zone is looked at once in any case.
     """
+    stood: dict[str, VmSeen] = {}
     while True:
         nodes: dict[str, tuple[Mapping[str, Any], ...]] = {}
         silent: list[str] = []
@@ -24,13 +34,30 @@ def delete_all(zones: Iterable[str], run: str, ports: RunPorts, *, until: float)
                 nodes[zone] = tuple(ports.vms.listed(zone))
             except RunError:
                 silent.append(zone)
-        vms = decide.left(nodes, run)
-        for vm in decide.to_delete(vms):
+        vms = left_vms.left_of(nodes, run)
+        stood |= left_vms.seen_ready(vms, int(ports.clock()))
+        for vm in left_vms.to_delete(vms):
             _ask_to_delete(vm, ports)
-        left = decide.not_deleted(vms, silent)
+        left = left_vms.not_deleted(vms, silent)
         if not left or ports.clock() >= until:
-            return left
+            return Deletion(left, stood)
         ports.sleep(ports.poll)
+
+
+def clean_up(zones: Iterable[str], run: str, ports: RunPorts, *, until: float) -> str:
+    """Delete what a client may have left of its run, and end its record; what is left, in words.
+
+    A client that ended its run by itself has written its end, which stands. Where a VM could not be deleted the record
+    stays open, since the VM stands and counts. A record that cannot be written keeps no run from being cleaned up: the
+    VMs are gone, and it counts them until their time to live is over.
+    """
+    done = delete_all(zones, run, ports, until=until)
+    if not done.left:
+        try:
+            ports.ledger.end_run(run, int(ports.clock()), done.stood)
+        except RunError as error:
+            ports.mention(f"::warning::the record of run {run} is not ended, and counts it on: {error}")
+    return done.left
 
 
 def _ask_to_delete(vm: LeftVm, ports: RunPorts) -> None:

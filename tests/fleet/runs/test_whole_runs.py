@@ -21,6 +21,7 @@ from infra.fleet.google import Api, Clients, clients, execute
 from infra.fleet.records import Records
 from infra.fleet.runs.cloud import BucketLedger, BucketObjects, GoogleTpuVms
 from infra.fleet.runs.decide import RunEnd
+from infra.fleet.runs.delete import clean_up
 from infra.fleet.runs.ports import CancelledError, RunPorts
 from infra.fleet.runs.run import Run
 from infra.local.cloud.control import CloudClock
@@ -395,9 +396,12 @@ class Job:
         self.lab = lab
         self.folder = lab.folder / "job"
         self.folder.mkdir(exist_ok=True)
+        # A job counts by the wall's clock, behind which the cloud's shall not be.
+        lab.cloud.control.advance(max(0.0, time.time() - lab.cloud.control.clock()["seconds"]))
         told = {
             "REQUEST": request.model_dump_json(), "RUN_ID": "7", "ATTEMPT": "1", "COMMIT": "f" * 40,
-            "POLL_SECONDS": "0.1", "PROJECT": request.project, "ZONES": " ".join(request.zones), "DELETE_SECONDS": "30",
+            "POLL_SECONDS": "0.1", "PROJECT": request.project, "BUCKET": request.bucket, "DELETE_SECONDS": "30",
+            "ZONES": " ".join(request.zones),
             "RESULTS": str(self.folder / "results"), "GITHUB_OUTPUT": str(self.folder / "output"),
             "TIDEPOOL_GOOGLE_ENDPOINT": lab.cloud.url, "PATH": os.environ["PATH"], "HOME": str(self.folder),
         }  # fmt: skip
@@ -492,8 +496,119 @@ def test_a_job_that_is_killed_leaves_its_vm_to_the_clean_up_of_its_run(lab: Lab)
     job.process.kill()
     assert job.end() == -signal.SIGKILL
     assert lab.nodes == {"nights-run-7-1": "READY"}
+    assert lab.records()["nights-run-7-1"].end is None, "it stands, and counts"
     assert Job(lab, lab.request(), "delete").end() == 0
     assert lab.nodes == {}
+    record = lab.records()["nights-run-7-1"]
+    assert record.reason == "client-lost"
+    assert record.end is not None
+    assert record.start is not None
+    assert record.start < record.end < record.expires
+    assert record.vm_seconds(record.expires) < TIMES.limit, "it stood until then, and no longer"
+    lab.cloud.control.advance(300)
+    assert Job(lab, lab.request(), "delete").end() == 0
+    assert lab.records()["nights-run-7-1"] == record, "it is ended once"
+    assert lab.run(lab.request(at_once=1), "8").done, "it takes nobody's place"
+
+
+def test_a_client_that_is_killed_before_its_vm_stands_is_counted_from_its_creation(lab: Lab) -> None:
+    job = Job(lab, lab.request("sh", "-c", "sleep 60"))
+    job.until(f"asking for v6e-1 in {A}")
+    deadline = time.monotonic() + 30
+    while not lab.nodes:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    job.process.kill()
+    job.end()
+    (node,) = lab.cloud.control.nodes()
+    made = int(datetime.fromisoformat(node["createTime"]).timestamp())
+    assert lab.records()["nights-run-7-1"].start is None
+    lab.cloud.control.advance(200)
+    assert set(lab.nodes.values()) == {"READY"}
+    ports = lab.ports(lab.request())
+    assert clean_up((A, B), "7", ports, until=ports.clock() + 60) == ""
+    record = lab.records()["nights-run-7-1"]
+    assert (record.start, record.reason) == (made, "client-lost")
+    assert 200 <= record.vm_seconds(record.expires) < 300
+
+
+def test_a_record_that_cannot_be_written_holds_no_clean_up(lab: Lab) -> None:
+    job = Job(lab, lab.request("sh", "-c", "echo begun; sleep 60"))
+    job.until("| begun")
+    job.process.kill()
+    job.end()
+    lab.cloud.control.fail("error", method="storage.objects.insert", code=403)
+    clean = Job(lab, lab.request(), "delete")
+    clean.until("::warning::the record of run 7 is not ended")
+    assert clean.end() == 0
+    assert lab.nodes == {}
+    lab.cloud.control.mend()
+    assert Job(lab, lab.request(), "delete").end() == 0
+    assert lab.records()["nights-run-7-1"].end is not None, "who comes next ends it"
+
+
+def test_a_clean_up_that_cannot_delete_leaves_the_record_open(lab: Lab) -> None:
+    job = Job(lab, lab.request("sh", "-c", "echo begun; sleep 60"))
+    job.until("| begun")
+    job.process.kill()
+    job.end()
+    lab.cloud.control.fail("error", method="tpu.projects.locations.nodes.delete", code=400)
+    ports = lab.ports(lab.request())
+    assert clean_up((A, B), "7", ports, until=ports.clock() + 30) == f"nights-run-7-1 in {A} (READY)"
+    assert lab.records()["nights-run-7-1"].end is None, "it stands, and counts"
+
+
+def test_a_client_that_comes_back_after_the_clean_up_makes_nothing_more_and_keeps_its_end(lab: Lab) -> None:
+    """As one whose machine lost its network: GitHub calls its job lost, and it lives."""
+
+    def clean(lab: Lab) -> None:
+        if lab.log:
+            lab.meanwhile = lambda _: None
+            ports = lab.ports(lab.request())
+            assert clean_up((A, B), "7", ports, until=ports.clock() + 60) == ""
+            ends.append(lab.records()["nights-run-7-1"])
+            lab.cloud.control.advance(900)
+
+    ends: list[RunVmRecord] = []
+    lab.meanwhile = clean
+    ended = lab.run(lab.request("sh", "-c", "echo begun; sleep 60", rounds=3))
+    assert (ended.reason, ended.says) == ("cancelled", "somebody else ended run 7 and deletes its VMs")
+    assert list(lab.records().values()) == ends, "the first end stands"
+    assert len([line for line in lab.said if line.startswith("asking")]) == 1
+
+
+def test_a_vm_that_a_client_obtained_after_its_run_was_ended_counts_until_it_is_gone(lab: Lab) -> None:
+    """Its create was on the way when the clean-up looked."""
+
+    def clean(lab: Lab) -> None:
+        lab.meanwhile = lambda _: None
+        lab.ports(lab.request()).ledger.end_run("7", int(lab.cloud.control.clock()["seconds"]) - 3, {})
+        ends.append(lab.records()["nights-run-7-1"].end)
+
+    ends: list[int | None] = []
+    lab.meanwhile = clean
+    ended = lab.run(lab.request("sh", "-c", "sleep 60"))
+    record = lab.records()["nights-run-7-1"]
+    assert (ended.reason, lab.nodes) == ("cancelled", {})
+    assert record.start is not None
+    assert record.end is not None
+    assert ends[0] is not None
+    assert record.end >= record.start > ends[0]
+
+
+def test_two_clients_of_one_run_never_share_a_vm(lab: Lab) -> None:
+    def second(lab: Lab) -> None:
+        if lab.log:
+            lab.meanwhile = lambda _: None
+            ends.append(lab.run(lab.request("echo", "mine")))
+
+    ends: list[RunEnd] = []
+    lab.meanwhile = second
+    ended = lab.run(lab.request("sh", "-c", "echo begun; sleep 0.5; echo over"))
+    assert (ended.reason, "".join(lab.log)) == ("done", "begun\nover\n")
+    assert [each.reason for each in ends] == ["refused"]
+    assert ends[0].says == "nights-run-7-1 was claimed by another client: two runs never share a number"
+    assert [each.reason for each in lab.records().values()] == ["done"]
 
 
 def test_a_vm_whose_client_was_killed_goes_with_its_time_to_live_and_no_other_vm_does(lab: Lab) -> None:
