@@ -8,14 +8,14 @@ to `infra.model.names`. The bucket itself is the program's.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, TypeAlias
 
 from googleapiclient.http import MediaInMemoryUpload
 
-from infra.fleet.google import Api, Clients, GoogleError, execute
+from infra.fleet.google import Api, Clients, GoogleError, answers, execute
 
 ATTEMPTS: Final = 8
 """Rounds of read, decide, write before giving up; each lost round means that another writer got through."""
@@ -80,6 +80,23 @@ class Records:
         """What the record says, None where there is none."""
         record = self.read(name)
         return None if record is None else record.body
+
+    def content(self, name: str) -> bytes | None:
+        """What stands there now, of any generation and of any shape, by one request; None where there is nothing."""
+        request = self.google.api(Api.STORAGE).objects().get_media(bucket=self.bucket, object=name)
+        try:
+            return execute(request, f"reading {self._url(name)}")
+        except GoogleError as error:
+            if error.status != _GONE:
+                raise
+            self._insist_on_bucket()
+            return None
+
+    def contents(self, names: Iterable[str]) -> Iterator[bytes | None]:
+        """That of many objects of a bucket that is there, in their order and several at a time."""
+        objects = self.google.api(Api.STORAGE).objects()
+        asked = [(objects.get_media(bucket=self.bucket, object=name), f"reading {self._url(name)}") for name in names]
+        yield from answers(self.google, asked, missing=(_GONE,))
 
     def below(self, prefix: str) -> Iterator[str]:
         """The names of the objects below a prefix, for who may list the bucket."""

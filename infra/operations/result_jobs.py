@@ -33,7 +33,7 @@ from infra.operations import results
 from infra.operations.errors import Failure
 from infra.operations.result_place import ResultBucket, ResultsPlace
 from infra.operations.results import RunFacts, RunFiles
-from infra.results.board import run_cost
+from infra.results.board import time_cost
 from infra.results.flaky import Quarantined
 from infra.results.intake import MOST_BYTES, run_named, vm_seconds
 from infra.results.store import ResultStore
@@ -126,7 +126,7 @@ def _kept(job: _Job, suite: KeptSuite, report: Path) -> SuiteText | None:
         facts = job.facts(suite, run, **_of_files(suite, run, files))
         kept = results.publish(job.place, facts, RunFiles(timing=files, shards=len(suite.files)))
         job.say(f"{suite.name}: {kept.ended}, {len(kept.tests)} tests; kept as {kept.object_name}")
-    elif not any(each.run == run.run for each in job.place.store.runs(suite.name)):
+    elif not job.place.store.has(suite.name, run.run):
         job.say(f"{suite.name}: no result")
         return None
     found = results.report(job.place, suite.name, run.run, main=job.request.main)
@@ -150,9 +150,8 @@ def _budget(job: _Job) -> str:
     """Of every suite that is kept, whoever's: they share one budget."""
     if job.request.usd_per_month is None:
         return "success"
-    since = datetime.now(UTC) - MONTH
-    runs = (run for suite in job.place.store.suites() for run in job.place.store.runs(suite) if run.at > since)
-    spent = sum((Decimal(str(run_cost(run) or 0)) for run in runs), Decimal())
+    vms = job.place.store.vms_since(datetime.now(UTC) - MONTH)
+    spent = sum((Decimal(str(time_cost(each) or 0)) for each in vms), Decimal())
     job.say(f"VMs of tests cost ${spent:.2f} in {MONTH.days} days, of ${job.request.usd_per_month}")
     return "failure" if spent > job.request.usd_per_month else "success"
 

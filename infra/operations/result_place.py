@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final, Protocol
@@ -29,9 +29,10 @@ class ResultBucket:
         return f"{BUCKET}{self.records.bucket}"
 
     def read(self, name: str) -> bytes | None:
-        with _readable(name):
-            found = self.records.read(name)
-        return None if found is None else found.content
+        return self.records.content(name)
+
+    def read_all(self, names: Sequence[str]) -> Iterable[bytes | None]:
+        return self.records.contents(names)
 
     def update(self, name: str, decide: Callable[[bytes | None], bytes]) -> None:
         with _readable(name):

@@ -129,7 +129,7 @@ def reuse(place: ResultsPlace, facts: RunFacts) -> SuiteRun | None:
     if not place.inputs.get(facts.suite):
         raise Refusal(f"tidepool:results declares no inputs of the suite {facts.suite}, so nothing stands for a run")
     asked = _made(place, facts, {"ended": "passed", "seconds": 0.0, **facts.more})
-    known = place.store.by_inputs(asked.suite, asked.inputs, asked.hardware)
+    known = place.store.by_inputs(asked.suite, asked.inputs, asked.hardware, asked.pull)
     found = cache.reusable(known, asked.versions, asked.pull)
     if found is None:
         return None
@@ -145,7 +145,7 @@ def reuse(place: ResultsPlace, facts: RunFacts) -> SuiteRun | None:
 
 def report(place: ResultsPlace, suite: str, run: str = "", *, main: str = "main") -> Report:
     """What is found of a run, of the suite's newest where none is named. Refusal where there is none."""
-    runs = place.store.runs(suite)
+    runs = place.store.beside(suite, run, main=main)
     found = [each for each in runs if run in ("", each.run)]
     if not found:
         known = ", ".join(place.store.suites()) or "none yet"
@@ -234,7 +234,7 @@ def vm_time(path: Path) -> dict[str, Any]:
 
 def read_board(place: ResultsPlace, now: datetime, *, main: str = "main") -> Board:
     """What is known of every suite."""
-    runs = {suite: place.store.runs(suite) for suite in place.store.suites()}
+    runs = {suite: place.store.runs(suite, main=main) for suite in place.store.suites()}
     return board(runs, place.quarantine, now, main=main)
 
 

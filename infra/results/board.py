@@ -15,7 +15,7 @@ from infra.model.usage import vm_cost
 from infra.results import timing
 from infra.results.flaky import Flaky, Quarantined
 from infra.results.judge import Report, RunFinding, comparable, judge
-from infra.results.suite_run import Outcome, SuiteRun
+from infra.results.suite_run import Outcome, SuiteRun, VmTime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,10 +116,12 @@ def _suite(
 
 def run_cost(run: SuiteRun) -> float | None:
     """US dollars by list prices; None of a run without a VM, or without a price."""
-    if run.vm is None:
-        return None
-    seconds = Decimal(str(run.vm.seconds))
-    cost = vm_cost(run.vm.accelerator, run.vm.zone, CapacityKind(run.vm.capacity), seconds)
+    return None if run.vm is None else time_cost(run.vm)
+
+
+def time_cost(vm: VmTime) -> float | None:
+    """That of the VM of a run."""
+    cost = vm_cost(vm.accelerator, vm.zone, CapacityKind(vm.capacity), Decimal(str(vm.seconds)))
     return None if cost is None else float(cost)
 
 
