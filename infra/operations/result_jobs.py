@@ -124,7 +124,9 @@ def _kept(job: _Job, suite: KeptSuite, report: Path) -> SuiteText | None:
         return None
     if files:
         facts = job.facts(suite, run, **_of_files(suite, run, files))
-        kept = results.publish(job.place, facts, RunFiles(timing=files, shards=len(suite.files)))
+        there = {path.name for path in files}
+        silent = tuple(name.removesuffix(".json") for name in suite.files if name not in there)
+        kept = results.publish(job.place, facts, RunFiles(timing=files, silent=silent))
         job.say(f"{suite.name}: {kept.ended}, {len(kept.tests)} tests; kept as {kept.object_name}")
     elif not job.place.store.has(suite.name, run.run):
         job.say(f"{suite.name}: no result")

@@ -77,13 +77,13 @@ def _declaring(where: str) -> StackConfig | None:
 class RunFiles:
     """What a run left behind: JUnit XML, coverage XML, timing JSON, of each shard one.
 
-    shards: how many there shall be of the latter; one that is missing fails the suite.
+    silent: shards of which there shall be one of the latter and is none; each fails the suite.
     """
 
     junit: tuple[Path, ...] = ()
     coverage: Path | None = None
     timing: tuple[Path, ...] = ()
-    shards: int = 0
+    silent: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +107,7 @@ def publish(place: ResultsPlace, facts: RunFacts, files: RunFiles) -> SuiteRun:
     said: dict[str, Any] = {}
     tests: list[Test] = []
     if files.timing:
-        said = joined_timing([read_timing(beginning(path), path.name) for path in files.timing], files.shards)
+        said = joined_timing([read_timing(beginning(path), path.name) for path in files.timing], files.silent)
         tests += said.pop("tests")
     for path in files.junit:
         tests += read_junit(beginning(path), path.name)
@@ -117,7 +117,9 @@ def publish(place: ResultsPlace, facts: RunFacts, files: RunFiles) -> SuiteRun:
     outcomes = {test.outcome for test in found}
     passed = Outcome.FAILED not in outcomes and outcomes & {Outcome.PASSED, Outcome.FLAKY}
     # A file that says that all is well, beside a test that failed, is not believed.
-    ended = "passed" if passed and said.pop("ended", "passed") == "passed" else "failed"
+    claimed = said.pop("ended", "passed")
+    whole = "passed" if passed and claimed == "passed" else "failed"
+    ended = claimed if claimed == "incomplete" and Outcome.FAILED not in outcomes else whole
     body = {"seconds": sum(test.seconds for test in found), **said, **facts.more, "ended": ended}
     run = _made(place, facts, {**body, "tests": found})
     place.store.keep(run)
@@ -162,7 +164,8 @@ def text_of(told: Report, *, main: str = "main", labels: Sequence[str] = ()) -> 
         title=markdown.issue_title(told),
         markdown=markdown.markdown(told, linked=False),
         status=markdown.status_text(told),
-        failed=told.failed,
+        failed=told.failed and not told.unknown,
+        unknown=told.unknown,
         link=run.link,
         commit=run.commit,
         pull=run.pull,
@@ -197,6 +200,8 @@ def _state(told: Report) -> tuple[str, Tone]:
         return "passing", "good"
     if first is Kind.BROKEN:
         return "failing", "bad"
+    if first is Kind.MISSING:
+        return "no result", "muted"
     return {Kind.COVERAGE: "less coverage", Kind.EXPIRED: "quarantine over"}.get(first, first.value), "warning"
 
 

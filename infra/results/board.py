@@ -20,7 +20,8 @@ from infra.results.suite_run import Outcome, SuiteRun, VmTime
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Day:
-    """How a suite ended on one day: `passed`, `flaky` or `failed`, the worst of its runs on the main branch."""
+    """How a suite ended on one day: `passed`, `flaky` or `failed`, the worst of its runs on the main branch; and
+    `no result` where none of them was complete."""
 
     day: date
     state: str
@@ -138,6 +139,9 @@ def _days(runs: Sequence[SuiteRun]) -> tuple[Day, ...]:
 
 
 def _state(runs: Sequence[SuiteRun]) -> str:
+    runs = [each for each in runs if each.ended != "incomplete"]
+    if not runs:
+        return "no result"
     if any(not each.green for each in runs):
         return "failed"
     return "flaky" if any(each.named(Outcome.FLAKY) for each in runs) else "passed"

@@ -72,7 +72,8 @@ class SuiteRun(_Shape):
     hardware, versions: what durations depend on; runs are compared where both are the same. seconds: of the tests.
     waited: seconds from the request to the first test, None where nobody measured. coverage: percent of lines.
     inputs: digest of the files that the suite declares, empty where it declares none. reused: the run whose result this
-    is, where nothing ran. link: where people read its log. ended: passed, where no test failed and at least one passed.
+    is, where nothing ran. link: where people read its log. ended: passed, where no test failed and at least one passed;
+    incomplete, where no test failed and not all ran. missing: parts of the suite without a result, each with its reason.
     """
 
     version: Literal[1] = 1
@@ -86,7 +87,10 @@ class SuiteRun(_Shape):
     hardware: _Short
     zone: _Short = ""
     versions: dict[_Short, _Short] = Field(default_factory=dict)
-    ended: Literal["passed", "failed"]
+    ended: Literal["passed", "failed", "incomplete"]
+    missing: Annotated[
+        tuple[Annotated[str, StringConstraints(max_length=LONGEST_NAME)], ...], Field(max_length=100)
+    ] = ()
     seconds: _Seconds
     waited: _Seconds | None = None
     coverage: Annotated[float, Field(ge=0, le=100)] | None = None

@@ -203,10 +203,74 @@ def test_shards_are_one_run_of_the_suite(desk: Desk) -> None:
     assert (run.vm.seconds, run.reused) == (700, "")
 
 
-def test_a_shard_that_left_nothing_breaks_the_suite(desk: Desk) -> None:
+def test_a_shard_that_left_nothing_breaks_the_suite_and_is_named(desk: Desk) -> None:
     desk.left("tpu-1.json", result())
     assert desk.do("keep", NIGHT, TPU | {"files": ["tpu-1.json", "tpu-2.json"]}) == 0, desk.log
     assert [run.ended for run in desk.kept()] == ["failed"]
+    assert "tpu-2: it left no result, and nobody said why" in (desk.folder / "report" / "report.md").read_text()
+
+
+TAKEN: dict[str, Any] = {
+    "ok": False, "missing": "taken-back: Google took the VM back (PREEMPTED), so there is no result", "tests": {},
+    "seconds": 0, "coverage": None, "vm_seconds": 90,
+}  # fmt: skip
+TWO = TPU | {"files": ["tpu-1.json", "tpu-2.json"], "inputs": ["src/**"]}
+
+
+def test_a_shard_that_was_taken_back_is_missing_with_its_reason_and_breaks_nothing(desk: Desk, lab: Lab) -> None:
+    desk.left("tpu-1.json", result(run="7x1-1", vm_seconds=60))
+    desk.left("tpu-2.json", result(run="7x2-1") | TAKEN)
+    assert desk.do("keep", NIGHT, TWO) == 0, desk.log
+    (run,) = desk.kept()
+    assert (run.ended, len(run.tests)) == ("incomplete", 1)
+    assert run.missing == ("tpu-2: taken-back: Google took the VM back (PREEMPTED), so there is no result",)
+    assert run.vm is not None
+    assert run.vm.seconds == 150, "what was taken back is paid too"
+    told = (desk.folder / "report" / "report.md").read_text()
+    assert "| missing | `tpu-2` |" in told
+    assert "broken" not in told
+    assert "no result" in (desk.folder / "report" / "tpu.svg").read_text()
+    assert desk.do("tell", NIGHT, **at(lab)) == 0, desk.log
+    assert [each for each in lab.repository().get_issues() if each.pull_request is None] == []
+    assert desk.log[-1] == "tpu: issue left as it is: a part of the suite has no result"
+
+
+def test_a_missing_shard_closes_no_issue_of_what_is_broken(desk: Desk, lab: Lab) -> None:
+    desk.left("tpu-1.json", result("failed"))
+    desk.left("tpu-2.json", result() | TAKEN)
+    assert desk.do("keep", NIGHT, TWO) == 0, desk.log
+    assert [run.ended for run in desk.kept()] == ["failed"], "what did run failed"
+    assert desk.do("tell", NIGHT, **at(lab)) == 0
+    desk.left("tpu-1.json", result())
+    assert desk.do("keep", NIGHT | {"id": 8}, TWO) == 0, desk.log
+    assert desk.do("tell", NIGHT, **at(lab)) == 0
+    (issue,) = (each for each in lab.repository().get_issues(state="all") if each.pull_request is None)
+    assert (issue.state, issue.title) == ("open", "Suite tpu on v6e-1: 1 broken, 1 missing")
+
+
+def test_a_commit_whose_shard_was_not_tested_has_neither_passed_nor_failed(desk: Desk, lab: Lab) -> None:
+    desk.left("tpu.json", result() | TAKEN)
+    assert desk.do("keep", NIGHT | {"event": "workflow_dispatch"}, COMMIT=HEAD, PULL="3") == 0, desk.log
+    (run,) = desk.kept()
+    assert (run.ended, run.tests, run.pull) == ("incomplete", (), 3)
+    text = json.loads((desk.folder / "report" / "tpu.json").read_text()) | {"pull": lab.pull, "commit": SHA}
+    (desk.folder / "report" / "tpu.json").write_text(json.dumps(text))
+    told = at(lab, permissions={"statuses": "write", "pull_requests": "write", "issues": "write"})
+    assert desk.do("tell", NIGHT, **told) == 0, desk.log
+    commit = lab.repository()._requester.requestJsonAndCheck("GET", f"/repos/{REPO_OF_LAB}/commits/{SHA}/statuses")[1]
+    assert [each["state"] for each in commit] == ["error"]
+
+
+def test_an_incomplete_run_stands_for_no_other_and_keeps_no_pass_from_it(desk: Desk) -> None:
+    suite = TPU | {"inputs": ["src/**"]}
+    desk.left("tpu.json", result() | TAKEN)
+    assert desk.do("keep", NIGHT | {"id": 5}, suite) == 0, desk.log
+    assert desk.do("reuse", NIGHT | {"id": 6}, suite) == 0
+    assert desk.output().splitlines()[-1] == "reused="
+    desk.left("tpu.json", result())
+    assert desk.do("keep", NIGHT, suite) == 0, desk.log
+    assert desk.do("reuse", NIGHT | {"id": 8}, suite) == 0, desk.log
+    assert desk.output().splitlines()[-1] == "reused=|tpu|"
 
 
 def test_a_result_that_cannot_be_kept_keeps_no_other_suite_from_it(desk: Desk) -> None:

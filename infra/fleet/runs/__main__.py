@@ -34,6 +34,7 @@ from infra.model.visible import visible
 POLL: Final = 5.0
 CALL_SECONDS: Final = 15.0
 _RESULT: Final = "result.json"
+_MOST_SAID: Final = 300
 MOST_RESULT: Final = 4_000_000
 """Bytes of it that are read."""
 
@@ -127,14 +128,14 @@ def _tell(ended: RunEnd, say: Callable[[str], None]) -> None:
 
 
 def _write_result(request: RunRequest, ended: RunEnd, back: Path, folder: Path, run: str) -> str:
-    """The file with what the suite wrote and what the VM does not decide; none where the command decided nothing.
+    """The file with what the suite wrote and what the VM does not decide; why there is none, where the command decided
+    nothing, so that nobody takes it for tests that failed.
 
     back: where what the suite left came to.
     """
-    if not Reason(ended.reason).of_the_command:
-        return ""
+    decided = Reason(ended.reason).of_the_command
     said, path = {}, back / "out" / _RESULT
-    if path.is_file():
+    if decided and path.is_file():
         try:
             found = json.loads(path.read_bytes()[:MOST_RESULT])
             said = found if isinstance(found, dict) else {}
@@ -148,6 +149,7 @@ def _write_result(request: RunRequest, ended: RunEnd, back: Path, folder: Path, 
         "at": int(time.time()),
         "ok": ended.reason == Reason.DONE,
         "vm_seconds": ended.vm_seconds,
+        "missing": "" if decided else f"{ended.reason}: {visible(ended.says)}"[:_MOST_SAID],
     }
     whole = {"seconds": 0, "tests": {}, "coverage": None} | said | known
     folder.mkdir(parents=True, exist_ok=True)

@@ -442,7 +442,15 @@ class Job:
 
 
 def test_a_jobs_result_says_what_the_vm_does_not_decide(lab: Lab) -> None:
-    said = json.dumps({"ok": True, "run": "forged", "tests": {"t": {"seconds": 1, "outcome": "failed"}}, "seconds": 2})
+    said = json.dumps(
+        {
+            "ok": True,
+            "run": "forged",
+            "missing": "forged",
+            "tests": {"t": {"seconds": 1, "outcome": "failed"}},
+            "seconds": 2,
+        }
+    )
     script = f"echo '{said}' >\"$TIDEPOOL_OUT/result.json\"; echo '::error::forged'; exit 1"
     job = Job(lab, lab.request("sh", "-c", script, results=("out/result.json",)))
     job.until("vmSeconds")
@@ -450,20 +458,24 @@ def test_a_jobs_result_says_what_the_vm_does_not_decide(lab: Lab) -> None:
     assert "| ::error::forged" in job.lines
     result = json.loads((job.folder / "results" / "tpu.json").read_text())
     assert (result["ok"], result["run"], result["suite"], result["commit"]) == (False, "7-1", "tpu", "f" * 40)
+    assert result["missing"] == "", "the VM does not say that it was taken back"
     assert (result["seconds"], result["tests"]["t"]["outcome"]) == (2, "failed")
     result = job.folder / "results" / "tpu.json"
     assert (job.folder / "output").read_text() == f"ended=failure\nreason=failed\nresult={result}\n"
 
 
-def test_a_vm_that_is_taken_back_leaves_no_result_of_its_suite(lab: Lab) -> None:
-    """Whoever keeps the results would take it for tests that failed, and call the suite broken."""
+def test_a_vm_that_is_taken_back_leaves_the_reason_in_place_of_its_suites_result(lab: Lab) -> None:
+    """Whoever keeps the results would take none for tests that failed, and call the suite broken."""
     job = Job(lab, lab.request("sh", "-c", "echo begun; sleep 60"))
     job.until("| begun")
     lab.cloud.control.preempt("nights-run-7-1")
     job.until("vmSeconds")
     assert job.end() == 1
-    assert (job.folder / "output").read_text() == "reason=taken-back\nresult=\n"
-    assert not (job.folder / "results").exists()
+    left = job.folder / "results" / "tpu.json"
+    assert (job.folder / "output").read_text() == f"reason=taken-back\nresult={left}\n"
+    said = json.loads(left.read_text())
+    assert said["missing"] == "taken-back: Google took the VM back (PREEMPTED), so there is no result"
+    assert (said["tests"], said["vm_seconds"] > 0) == ({}, True)
 
 
 def test_of_a_suite_one_result_alone_leaves_the_job(lab: Lab) -> None:
