@@ -128,6 +128,21 @@ class Records:
                 return WriteResult(generation=generation, changed=True)
         raise self._crowded(name)
 
+    def update_content(self, name: str, decide: Callable[[bytes | None], bytes], content_type: str) -> WriteResult:
+        """As `update`, for an object of any shape."""
+        for _ in range(ATTEMPTS):
+            generation = self.generation(name)
+            current = None if generation == ABSENT else self._content(name, generation)
+            if generation != ABSENT and current is None:
+                continue  # another writer came between
+            wanted = decide(current)
+            if wanted == current:
+                return WriteResult(generation=generation, changed=False)
+            made = self._insert(name, wanted, content_type, generation)
+            if made is not None:
+                return WriteResult(generation=made, changed=True)
+        raise self._crowded(name)
+
     def replace(self, name: str, body: Body, *, generation: int) -> int | None:
         """Write where that generation still stands; the new one, None where another writer came first or it is gone."""
         return self._insert(name, encode(body), "application/json", generation)

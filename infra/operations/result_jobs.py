@@ -135,6 +135,8 @@ def _kept(job: _Job, suite: KeptSuite, report: Path) -> SuiteText | None:
     summary = Path(job.told["GITHUB_STEP_SUMMARY"]) if job.told.get("GITHUB_STEP_SUMMARY") else None
     on_main = run.pull is None and run.branch == job.request.main
     results.write_outputs(found, summary, report if on_main else None)
+    for name in results.keep_badges(job.place, found, job.request.main):
+        job.say(f"badge: https://storage.cloud.google.com/{job.request.bucket}/{name}")
     return results.text_of(found, main=job.request.main, labels=suite.labels)
 
 

@@ -7,6 +7,7 @@ result means is `infra.results`.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -26,7 +27,7 @@ from infra.operations.result_place import BUCKET, ResultBucket, ResultsPlace
 from infra.operations.session import open_cloud
 from infra.operations.stacks.stack_file import known_stacks, stack_file
 from infra.operations.workspace import workspace
-from infra.pages.badge import Tone, badge
+from infra.pages.badge import Tone, badge, told_at
 from infra.results import cache, markdown
 from infra.results.bench import Figures, figures
 from infra.results.board import Board, board
@@ -184,13 +185,38 @@ def write_outputs(told: Report, summary: Path | None, badges: Path | None) -> li
     if badges is None:
         return []
     badges.mkdir(parents=True, exist_ok=True)
-    run = told.run
-    made = {f"{run.suite}.svg": badge(run.suite, *_state(told))}
-    if run.coverage is not None:
-        made[f"{run.suite}-coverage.svg"] = badge("coverage", f"{run.coverage:.0f} %", "muted")
+    made = {f"{told.run.suite}{end}": svg for end, svg in _badges(told).items()}
     for name, svg in made.items():
-        (badges / name).write_text(svg, encoding="utf-8")
+        (badges / name).write_bytes(svg)
     return [badges / name for name in sorted(made)]
+
+
+def keep_badges(place: ResultsPlace, told: Report, main: str) -> list[str]:
+    """Write the badges of a run of the main branch where results are kept, each under a name that never changes.
+
+    One that tells of a newer run stands: jobs end in any order. The names of what stands then; none of another branch.
+    """
+    run = told.run
+    if run.pull is not None or run.branch != main:
+        return []
+    begin = f"badges/{run.suite}/{re.sub(r'[^A-Za-z0-9._-]+', '-', run.hardware)}"
+    for end, svg in _badges(told).items():
+
+        def newest(standing: bytes | None, svg: bytes = svg) -> bytes:
+            at = None if standing is None else told_at(standing)
+            return standing if standing is not None and at is not None and at > run.at else svg
+
+        place.store.objects.update(f"{begin}{end}", newest)
+    return [f"{begin}{end}" for end in sorted(_badges(told))]
+
+
+def _badges(told: Report) -> dict[str, bytes]:
+    """By the end of their names."""
+    run = told.run
+    made = {".svg": badge(run.suite, *_state(told), at=run.at)}
+    if run.coverage is not None:
+        made["-coverage.svg"] = badge("coverage", f"{run.coverage:.0f} %", "muted", at=run.at)
+    return {end: svg.encode() for end, svg in made.items()}
 
 
 def _state(told: Report) -> tuple[str, Tone]:

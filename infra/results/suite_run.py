@@ -72,8 +72,8 @@ class SuiteRun(_Shape):
     hardware, versions: what durations depend on; runs are compared where both are the same. seconds: of the tests.
     waited: seconds from the request to the first test, None where nobody measured. coverage: percent of lines.
     inputs: digest of the files that the suite declares, empty where it declares none. reused: the run whose result this
-    is, where nothing ran. link: where people read its log. ended: passed, where no test failed and at least one passed;
-    incomplete, where no test failed and not all ran. missing: parts of the suite without a result, each with its reason.
+    is, where nothing ran. link: of its log. ended: passed, where no test failed and at least one passed; incomplete,
+    where no test failed and not all ran. missing: parts of the suite without a result, each with its reason.
     """
 
     version: Literal[1] = 1

@@ -370,3 +370,21 @@ def test_jobs_need_no_more_than_their_two_locks() -> None:
     locks = [(ROOT / f"requirements-{name}.lock").read_text() for name in ("service", "results")]
     pinned = {name for lock in locks for name in re.findall(r"^([a-z0-9][a-z0-9._-]*)==", lock, re.MULTILINE)}
     assert {"numpy", "pydantic"} <= loaded <= pinned
+
+
+def test_badges_of_the_main_branch_have_names_in_the_bucket_that_never_change(desk: Desk) -> None:
+    desk.left("tpu.json", result("failed"))
+    assert desk.do("keep", NIGHT | {"id": 8}) == 0, desk.log
+    assert f"badge: https://storage.cloud.google.com/{BUCKET}/badges/tpu/v6e-1.svg" in desk.log
+    desk.left("tpu.json", result())
+    late = f"{datetime.now(UTC) - timedelta(hours=1):%Y-%m-%dT%H:%M:%SZ}"
+    assert desk.do("keep", NIGHT | {"run_started_at": late}) == 0, desk.log
+    assert desk.do("keep", NIGHT | {"id": 9, "event": "workflow_dispatch"}, COMMIT=HEAD, PULL="3") == 0, desk.log
+    with clients("my-lab", desk.cloud.url) as google:
+        objects = google.api(Api.STORAGE).objects()
+        named = {name: f"badges/tpu/{name}" for name in ("v6e-1.svg", "v6e-1-coverage.svg")}
+        facts = {name: objects.get(bucket=BUCKET, object=each).execute() for name, each in named.items()}
+        texts = {name: objects.get_media(bucket=BUCKET, object=each).execute() for name, each in named.items()}
+    assert {each["contentType"] for each in facts.values()} == {"image/svg+xml"}
+    assert b"failing" in texts["v6e-1.svg"], "a late report of an older run, and a pull request, change nothing"
+    assert b"80 %" in texts["v6e-1-coverage.svg"]
