@@ -99,6 +99,11 @@ def day_records(body: Mapping[str, Any] | None) -> tuple[RunVmRecord, ...]:
     return tuple(RunVmRecord.from_json(each) for each in body["vms"])
 
 
+def of_stack(records: Iterable[RunVmRecord], stack: str) -> tuple[RunVmRecord, ...]:
+    """Those of one stack: two that share a bucket share the record of a day, and neither pays for the other."""
+    return tuple(each for each in records if each.stack == stack)
+
+
 def day_body(records: Iterable[RunVmRecord]) -> dict[str, Any]:
     """A day's record, its VMs in the order in which they were asked for."""
     ordered = sorted(records, key=lambda each: (each.asked, each.vm))

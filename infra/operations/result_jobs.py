@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -35,7 +36,7 @@ from infra.operations.result_place import ResultBucket, ResultsPlace
 from infra.operations.results import RunFacts, RunFiles
 from infra.results.board import time_cost
 from infra.results.flaky import Quarantined
-from infra.results.intake import MOST_BYTES, run_named, vm_seconds
+from infra.results.intake import MOST_BYTES, run_named, vm_place, vm_seconds
 from infra.results.store import ResultStore
 
 MONTH: Final = timedelta(days=30)
@@ -144,8 +145,14 @@ def _of_files(suite: KeptSuite, run: RunOfTests, files: tuple[Path, ...]) -> dic
     """The time of the VM, and whether a cache gave back all of it: what a result says beside its tests."""
     content = [results.beginning(path) for path in files]
     if suite.vm is not None:
-        vm = {**suite.vm.model_dump(), "seconds": sum(map(vm_seconds, content))}
-        return {"zone": suite.vm.zone, "vm": vm}
+        stood = defaultdict[tuple[str, str], float](float)
+        for each in content:
+            stood[vm_place(each) or (suite.vm.zone, suite.vm.capacity)] += vm_seconds(each)
+        made = [
+            {**suite.vm.model_dump(), "zone": zone, "capacity": capacity, "seconds": seconds}
+            for (zone, capacity), seconds in sorted(stood.items(), key=lambda each: -each[1])
+        ]
+        return {"zone": made[0]["zone"], "vm": made[0], "other_vms": [each for each in made[1:] if each["seconds"]]}
     named = {run_named(each) for each in content} - {""}
     return {"reused": visible(min(named))[:100]} if named and run.run not in named else {}
 

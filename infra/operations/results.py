@@ -139,7 +139,8 @@ def reuse(place: ResultsPlace, facts: RunFacts) -> SuiteRun | None:
     kept = found.model_copy(
         update={
             "run": asked.run, "commit": asked.commit, "tree": asked.tree, "branch": asked.branch, "pull": asked.pull,
-            "at": asked.at, "link": asked.link, "reused": found.run, "vm": None, "waited": None,
+            "at": asked.at, "link": asked.link, "reused": found.run, "vm": None, "other_vms": (),
+            "waited": None,
         }
     )  # fmt: skip
     place.store.keep(kept)

@@ -117,11 +117,12 @@ def _suite(
 
 def run_cost(run: SuiteRun) -> float | None:
     """US dollars by list prices; None of a run without a VM, or without a price."""
-    return None if run.vm is None else time_cost(run.vm)
+    found = [known for each in run.vms if (known := time_cost(each)) is not None]
+    return sum(found) if found else None
 
 
 def time_cost(vm: VmTime) -> float | None:
-    """That of the VM of a run."""
+    """That of one VM of a run, or of several in one place."""
     cost = vm_cost(vm.accelerator, vm.zone, CapacityKind(vm.capacity), Decimal(str(vm.seconds)))
     return None if cost is None else float(cost)
 

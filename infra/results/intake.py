@@ -177,6 +177,14 @@ def vm_seconds(content: bytes) -> float:
     return _said(content, "vm_seconds", float) or 0.0
 
 
+def vm_place(content: bytes) -> tuple[str, str] | None:
+    """Zone and kind of capacity of that VM, which may be another than the first that is tried; None where nothing is
+    said."""
+    said = _said(content, "vm", dict) or {}
+    zone, capacity = said.get("zone"), said.get("capacity")
+    return (zone, capacity) if isinstance(zone, str) and isinstance(capacity, str) else None
+
+
 def run_named(content: bytes) -> str:
     """The run that a result says it is of: another one than asked, where a cache gave it back."""
     return _said(content, "run", str) or ""

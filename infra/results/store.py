@@ -29,7 +29,7 @@ MOST_LINES: Final = 2000
 _VERSION: Final = 2
 _TOLD: Final = (
     "suite", "run", "at", "branch", "pull", "commit", "tree", "hardware", "versions", "ended", "seconds", "inputs",
-    "reused", "vm",
+    "reused", "vm", "other_vms",
 )  # fmt: skip
 
 
@@ -145,8 +145,8 @@ class ResultStore:
 
     def vms_since(self, since: datetime) -> list[VmTime]:
         """The VMs of all runs from a moment on, whatever their suite and branch."""
-        found = (each["vm"] for each in self._index() if datetime.fromisoformat(each["at"]) >= since)
-        return [VmTime(**each) for each in found if each is not None]
+        lines = (each for each in self._index() if datetime.fromisoformat(each["at"]) >= since)
+        return [VmTime(**vm) for each in lines for vm in (each["vm"], *each["other_vms"]) if vm is not None]
 
     def runs(self, suite: str, *, main: str = "main") -> list[SuiteRun]:
         """The history of a suite, oldest first: of its main branch, and less of all else."""

@@ -16,6 +16,7 @@ import pytest
 
 from infra.fleet.google import Api, clients, execute
 from infra.fleet.records import Records
+from infra.model.catalogue import CapacityKind, Generation, price
 from infra.operations.result_jobs import main
 from infra.operations.result_place import ResultBucket
 from infra.results.store import ResultStore
@@ -370,6 +371,25 @@ def test_jobs_need_no_more_than_their_two_locks() -> None:
     locks = [(ROOT / f"requirements-{name}.lock").read_text() for name in ("service", "results")]
     pinned = {name for lock in locks for name in re.findall(r"^([a-z0-9][a-z0-9._-]*)==", lock, re.MULTILINE)}
     assert {"numpy", "pydantic"} <= loaded <= pinned
+
+
+def test_a_vm_is_paid_where_it_was_obtained_and_not_where_it_was_asked_for_first(desk: Desk) -> None:
+    suite = TPU | {"files": ["tpu-1.json", "tpu-2.json", "tpu-3.json"]}
+    away = {"accelerator": "v6e-1", "zone": "europe-west4-a", "capacity": "on-demand"}
+    desk.left("tpu-1.json", result(run="7x1-1", vm_seconds=100))
+    desk.left("tpu-2.json", result(run="7x2-1", vm_seconds=3600, vm=away))
+    desk.left("tpu-3.json", result(run="7x3-1", vm_seconds=50, vm="nonsense"))
+    assert desk.do("keep", NIGHT, suite, USD="1") == 0, desk.log
+    (run,) = desk.kept()
+    assert [(each.zone, each.capacity, each.seconds) for each in run.vms] == [
+        ("europe-west4-a", "on-demand", 3600), ("us-central1-b", "preemptible", 150),
+    ]  # fmt: skip
+    listed = price(Generation.parse("v6e"), "europe-west4-a", CapacityKind.ON_DEMAND)
+    assert listed is not None
+    assert (
+        f"VMs of tests cost ${float(listed.usd_per_chip_hour) + 150 * 0.544 / 3600:.2f} in 30 days, of $1" in desk.log
+    )
+    assert desk.output().splitlines()[-1] == "budget=failure"
 
 
 def test_badges_of_the_main_branch_have_names_in_the_bucket_that_never_change(desk: Desk) -> None:

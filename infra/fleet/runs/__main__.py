@@ -149,6 +149,7 @@ def _write_result(request: RunRequest, ended: RunEnd, back: Path, folder: Path, 
         "at": int(time.time()),
         "ok": ended.reason == Reason.DONE,
         "vm_seconds": ended.vm_seconds,
+        "vm": {"accelerator": ended.accelerator, "zone": ended.zone, "capacity": ended.capacity},
         "missing": "" if decided else f"{ended.reason}: {visible(ended.says)}"[:_MOST_SAID],
     }
     whole = {"seconds": 0, "tests": {}, "coverage": None} | said | known

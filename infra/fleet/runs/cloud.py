@@ -28,6 +28,7 @@ from infra.model.run_records import (
     day_records,
     ended,
     ended_late,
+    of_stack,
     over_ceiling,
     with_record,
 )
@@ -153,7 +154,8 @@ class BucketLedger:
                 raise TakenError(f"{record.vm} was claimed by another client: two runs never share a number")
             # A write whose answer was lost is read here: a VM does not stand in its own way.
             settled = tuple(ended_late(each, now) for each in today if each.vm != record.vm)
-            said = over_ceiling(self.ceilings, settled, (*before, *settled), now, stack=self.stack)
+            own, late = of_stack(settled, self.stack), of_stack(before, self.stack)
+            said = over_ceiling(self.ceilings, own, (*late, *own), now, stack=self.stack)
             return settled if said else with_record(settled, record)
 
         self._change(_day(now), decide)

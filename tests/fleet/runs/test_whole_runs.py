@@ -284,6 +284,12 @@ def test_runs_over_the_ceiling_of_a_day_make_nothing(lab: Lab) -> None:
     assert lab.run(lab.request(per_day=4), "4").done
 
 
+def test_stacks_that_share_a_bucket_have_ceilings_of_their_own(lab: Lab) -> None:
+    assert lab.run(lab.request(stack="other", per_day=1), "1").done
+    assert lab.run(lab.request(per_day=1), "2").done
+    assert lab.run(lab.request(per_day=1), "3").reason == "ceiling"
+
+
 def test_a_count_whose_answer_was_lost_does_not_stand_in_its_own_way(lab: Lab) -> None:
     lab.cloud.control.fail("lost", method="storage.objects.insert", count=1)
     assert lab.run(lab.request(at_once=1, per_day=1)).reason == "done"
