@@ -179,6 +179,10 @@ class BucketLedger:
 
         self._change(_day(record.asked), decide)
 
+    def of_run(self, run: str, now: int) -> tuple[RunVmRecord, ...]:
+        last = _day(now)
+        return tuple(each for each in self.days(last - timedelta(days=_END_DAYS - 1), last) if each.run == run)
+
     def end_run(self, run: str, at: int, stood: Mapping[str, VmSeen]) -> None:
         def end(record: RunVmRecord) -> RunVmRecord:
             seen = stood.get(record.vm)

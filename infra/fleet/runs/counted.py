@@ -7,6 +7,7 @@ Owns what becomes of a run whose record cannot be written, or which another one 
 from __future__ import annotations
 
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -50,6 +51,8 @@ class Counted:
         except TakenError as error:
             return Ended(Reason.REFUSED, str(error))
         except RunError as error:
+            with suppress(RunError):  # an answer that was lost may have been that it is counted
+                self.ports.ledger.settle(replace(self.record, reason=Reason.OUTAGE), int(self.ports.clock()), 0)
             return Ended(Reason.OUTAGE, f"the VM could not be counted, so none is made: {error}")
         return Ended(Reason.CEILING, refusal) if refusal else None
 

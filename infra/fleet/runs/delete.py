@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from infra.fleet.runs import left_vms
 from infra.fleet.runs.left_vms import LeftVm, VmSeen
 from infra.fleet.runs.ports import RunError, RunPorts
+from infra.model.run_records import RunVmRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +21,12 @@ class Deletion:
     stood: Mapping[str, VmSeen]
 
 
-def delete_all(zones: Iterable[str], run: str, ports: RunPorts, *, until: float) -> Deletion:
+def delete_all(
+    zones: Iterable[str], run: str, ports: RunPorts, *, until: float, counted: Iterable[RunVmRecord] = ()
+) -> Deletion:
     """Delete every VM with the run's label, of any attempt, in these zones.
 
+    counted: records of the run. Their VMs are asked for by name where a list does not have them, since lists lag.
     Run twice it changes nothing. Every zone is looked at once in any case.
     """
     stood: dict[str, VmSeen] = {}
@@ -31,7 +35,11 @@ def delete_all(zones: Iterable[str], run: str, ports: RunPorts, *, until: float)
         silent: list[str] = []
         for zone in zones:
             try:
-                nodes[zone] = tuple(ports.vms.listed(zone))
+                listed = tuple(ports.vms.listed(zone))
+                names = {str(each["name"]).rpartition("/")[2] for each in listed}
+                unlisted = {each.vm for each in counted if each.zone == zone} - names
+                found = (ports.vms.node(zone, name) for name in sorted(unlisted))
+                nodes[zone] = (*listed, *(each for each in found if each is not None))
             except RunError:
                 silent.append(zone)
         vms = left_vms.left_of(nodes, run)
@@ -51,7 +59,10 @@ def clean_up(zones: Iterable[str], run: str, ports: RunPorts, *, until: float) -
     stays open, since the VM stands and counts. A record that cannot be written keeps no run from being cleaned up: the
     VMs are gone, and it counts them until their time to live is over.
     """
-    done = delete_all(zones, run, ports, until=until)
+    counted: Sequence[RunVmRecord] = ()
+    with contextlib.suppress(RunError):  # then the labels alone say what is to go
+        counted = ports.ledger.of_run(run, int(ports.clock()))
+    done = delete_all(zones, run, ports, until=until, counted=counted)
     if not done.left:
         try:
             ports.ledger.end_run(run, int(ports.clock()), done.stood)

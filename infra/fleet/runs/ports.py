@@ -87,6 +87,10 @@ class Ledger(Protocol):
         """The client's last word of a VM that is gone. seen: when it was seen to stand last. Raises RunError."""
         ...
 
+    def of_run(self, run: str, now: int) -> Sequence[RunVmRecord]:
+        """What is counted of a run that may be under way. Raises RunError."""
+        ...
+
     def end_run(self, run: str, at: int, stood: Mapping[str, VmSeen]) -> None:
         """End what is counted of a run whose client is gone and of which no VM is left. stood: those that were there,
         by name. Raises RunError."""

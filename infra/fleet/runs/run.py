@@ -249,7 +249,8 @@ class Run:
     def delete(self) -> str:
         """Delete every VM of the run in every zone that runs may use, until none is left; what is, in words."""
         until = self.ports.clock() + self.request.times.delete
-        return delete_all(self.request.zones, self.run, self.ports, until=until).left
+        counted = (self._counted.record,)
+        return delete_all(self.request.zones, self.run, self.ports, until=until, counted=counted).left
 
     def _end(self, ended: Ended, left: str) -> RunEnd:
         record = self._counted.record

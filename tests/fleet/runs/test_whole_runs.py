@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from infra.fleet.google import Api, Clients, clients, execute
+from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.fleet.records import Records
 from infra.fleet.runs.cloud import BucketLedger, BucketObjects, GoogleTpuVms
 from infra.fleet.runs.decide import RunEnd
@@ -383,6 +383,42 @@ def test_a_terminal_that_is_gone_keeps_no_vm_standing(lab: Lab) -> None:
         Run(request=request, run="7", attempt=1, ports=replace(lab.ports(request), tell=tell)).whole()
     assert lab.nodes == {}
     assert lab.records()["nights-run-7-1"].end is not None
+
+
+@pytest.mark.parametrize("who", ["client", "clean-up"])
+def test_a_list_that_leaves_the_vm_out_keeps_it_from_nobody(lab: Lab, who: str) -> None:
+    """Lists lag; the record says what the VM is called, and where it stands."""
+
+    def lie(lab: Lab) -> None:
+        if lab.log:
+            lab.meanwhile = lambda _: None
+            lab.cloud.control.fail("missing", method="tpu.projects.locations.nodes.list", probability=1.0)
+            if who == "clean-up":
+                ports = lab.ports(lab.request())
+                assert clean_up((A, B), "7", ports, until=ports.clock() + 60) == ""
+
+    lab.meanwhile = lie
+    lab.run(lab.request("sh", "-c", "echo begun; sleep 0.3"))
+    lab.cloud.control.mend()
+    assert lab.nodes == {}
+    assert lab.records()["nights-run-7-1"].end is not None
+
+
+def test_a_claim_that_nobody_answered_takes_nobodys_place(lab: Lab) -> None:
+    replaced, lost = Records.replace, [True]
+
+    def replace_(records: Records, *words: Any, **given: Any) -> int | None:
+        made = replaced(records, *words, **given)
+        if lost:
+            lost.clear()
+            raise GoogleError("writing the record", "forbidden", status=403)
+        return made
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Records, "replace", replace_)
+        assert lab.run(lab.request()).reason == "outage"
+    assert [each.had_vm for each in lab.records().values()] == [False]
+    assert lab.run(lab.request(at_once=1, per_day=1), "8").done
 
 
 def test_what_cannot_be_deleted_is_told_with_its_zone(lab: Lab) -> None:
