@@ -1,10 +1,10 @@
 """What is remembered of each VM that a run made: one JSON object a VM, in the record of the day on which it was asked.
 
-Owns the shape of the day's record (version 1, `names.run_day_object`), the ceilings that are counted by it, and for how
-long a VM stood. Whoever makes VMs for runs writes it with the generation that was read, so that of two that ask at once
-one sees the other. Whoever deletes a VM writes its end: its client, the clean-up of its run, or the controller where
-its time to live is over (`infra.fleet.controller.books`). The first end stands (`ended`); without one a VM counts until
-its time to live is over.
+Owns the shape of the day's record (version 1, `bucket_names.run_day_object`), the ceilings that are counted by it, and
+for how long a VM stood. Whoever makes VMs for runs writes it with the generation that was read, so that of two that ask
+at once one sees the other. Whoever deletes a VM writes its end: its client, the clean-up of its run, or the controller
+where its time to live is over (`infra.fleet.controller.books`). The first end stands (`ended`); without one a VM counts
+until its time to live is over.
 """
 
 from __future__ import annotations
