@@ -78,7 +78,7 @@ def status() -> dict[str, Any]:
 
 def status_lines(found: Mapping[str, Any]) -> list[str]:
     if not found["running"]:
-        return ["it does not run; start it with `./tidepool cloud start`"]
+        return ["the local cloud does not run; start it with `./tidepool cloud start`"]
     nodes, builds = (
         ", ".join(f"{count} {state}" for state, count in found[kind].items()) or "none" for kind in ("nodes", "builds")
     )
