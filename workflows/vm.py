@@ -193,6 +193,7 @@ def _told(run: VmRun) -> dict[str, Value]:
     return {
         "RUN_ID": run.run_id,
         "PROJECT": request.project,
+        "BUCKET": request.bucket,
         "ZONES": " ".join(request.zones),
         "DELETE_SECONDS": request.times.delete,
         "REQUEST": request.model_dump_json(indent=1, exclude_defaults=True),

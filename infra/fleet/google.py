@@ -3,13 +3,17 @@
 Owns which versions of which APIs the fleet speaks, how they are pointed at another root (the local cloud), which
 credentials they carry, and how a failed call is said. Leaves what is called to its callers.
 
-A client holds one connection and is not safe to share between threads (httplib2): make one `Clients` a thread.
+A client holds one connection and is not safe to share between threads (httplib2): make one `Clients` a thread. Many
+reads of one kind are sent side by side by `answers`, which gives each of its threads a connection.
 """
 
 from __future__ import annotations
 
 import http.client
 import json
+import threading
+from collections.abc import Collection, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final, Self
@@ -28,6 +32,8 @@ from infra.model.errors import OutsideError
 CLOUD_PLATFORM: Final = "https://www.googleapis.com/auth/cloud-platform"
 RETRIES: Final = 4
 """Retries of one call that answered 429 or 5xx, with googleapiclient's own growing, jittered waits."""
+AT_ONCE: Final = 8
+"""Requests of one kind that are under way at a time, where many are sent."""
 HURRIED_RETRIES: Final = 1
 HURRIED_SECONDS: Final = 5.0
 """Time limit of one call where somebody waits for its answer."""
@@ -83,7 +89,7 @@ class Clients:
         if api not in self._built:
             document = _document(api, self.endpoint)
             request = _HurriedRequest if self.hurried else HttpRequest
-            made = discovery.build_from_document(document, http=self._http(), requestBuilder=request)
+            made = discovery.build_from_document(document, http=self.connection(), requestBuilder=request)
             self._built[api] = _Collections(made)
         return self._built[api]
 
@@ -101,7 +107,8 @@ class Clients:
             raise GoogleError("asking Google for a token", str(error)) from None
         return str(self.credentials.token)
 
-    def _http(self) -> httplib2.Http | google_auth_httplib2.AuthorizedHttp:
+    def connection(self) -> httplib2.Http | google_auth_httplib2.AuthorizedHttp:
+        """A new one, with the credentials and time limits of all."""
         limit = self.seconds if self.hurried else DEFAULT_HTTP_TIMEOUT_SEC
         # No proxy stands before loopback, and httplib2 would refuse one that NO_PROXY exempts where it lacks PySocks.
         proxy = httplib2.proxy_info_from_environment if self.endpoint is None else None
@@ -188,6 +195,38 @@ def execute(request: Any, doing: str, *, retries: int = RETRIES) -> Any:
     except BaseException:  # Ctrl-C, and what a signal raises
         request.http.close()
         raise
+
+
+def answers(
+    google: Clients, requests: Iterable[tuple[Any, str]], *, missing: Collection[int] = (), at_once: int = AT_ONCE
+) -> Iterator[Any]:
+    """The answers of many requests, in their order, `at_once` of them under way at a time.
+
+    requests: of clients of `google`, each with what it is for. missing: statuses for which the answer is None. Raises
+    GoogleError for any other refusal; requests that have not begun by then are not sent.
+    """
+    own, opened = threading.local(), list[Any]()
+
+    def ask(asked: tuple[Any, str]) -> Any:
+        request, doing = asked
+        if not hasattr(own, "http"):
+            own.http = google.connection()
+            opened.append(own.http)
+        request.http = own.http
+        try:
+            return execute(request, doing)
+        except GoogleError as error:
+            if error.status in missing:
+                return None
+            raise
+
+    pool = ThreadPoolExecutor(max_workers=at_once)
+    try:
+        yield from pool.map(ask, requests)
+    finally:
+        pool.shutdown(cancel_futures=True)
+        for each in opened:
+            each.close()
 
 
 def _document(api: Api, endpoint: str | None) -> dict[str, Any]:

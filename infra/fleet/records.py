@@ -8,14 +8,14 @@ to `infra.model.bucket_names`. The bucket itself is the program's.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, TypeAlias
 
 from googleapiclient.http import MediaInMemoryUpload
 
-from infra.fleet.google import Api, Clients, GoogleError, execute
+from infra.fleet.google import Api, Clients, GoogleError, answers, execute
 
 ATTEMPTS: Final = 8
 """Rounds of read, decide, write before giving up; each lost round means that another writer got through."""
@@ -81,6 +81,23 @@ class Records:
         record = self.read(name)
         return None if record is None else record.body
 
+    def content(self, name: str) -> bytes | None:
+        """What stands there now, of any generation and of any shape, by one request; None where there is nothing."""
+        request = self.google.api(Api.STORAGE).objects().get_media(bucket=self.bucket, object=name)
+        try:
+            return execute(request, f"reading {self._url(name)}")
+        except GoogleError as error:
+            if error.status != _GONE:
+                raise
+            self._insist_on_bucket()
+            return None
+
+    def contents(self, names: Iterable[str]) -> Iterator[bytes | None]:
+        """That of many objects of a bucket that is there, in their order and several at a time."""
+        objects = self.google.api(Api.STORAGE).objects()
+        asked = [(objects.get_media(bucket=self.bucket, object=name), f"reading {self._url(name)}") for name in names]
+        yield from answers(self.google, asked, missing=(_GONE,))
+
     def below(self, prefix: str) -> Iterator[str]:
         """The names of the objects below a prefix, for who may list the bucket."""
         objects = self.google.api(Api.STORAGE).objects()
@@ -109,6 +126,21 @@ class Records:
             generation = self._insert(name, content, "application/json", current.generation if current else ABSENT)
             if generation is not None:
                 return WriteResult(generation=generation, changed=True)
+        raise self._crowded(name)
+
+    def update_content(self, name: str, decide: Callable[[bytes | None], bytes], content_type: str) -> WriteResult:
+        """As `update`, for an object of any shape."""
+        for _ in range(ATTEMPTS):
+            generation = self.generation(name)
+            current = None if generation == ABSENT else self._content(name, generation)
+            if generation != ABSENT and current is None:
+                continue  # another writer came between
+            wanted = decide(current)
+            if wanted == current:
+                return WriteResult(generation=generation, changed=False)
+            made = self._insert(name, wanted, content_type, generation)
+            if made is not None:
+                return WriteResult(generation=made, changed=True)
         raise self._crowded(name)
 
     def replace(self, name: str, body: Body, *, generation: int) -> int | None:

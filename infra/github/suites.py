@@ -31,6 +31,7 @@ class SuiteText:
 
     title: of the issue. status: one line. failed: whether somebody has to act. link: of the
     log, as `infra.results.suite_run` has it. on_main: whether the run is of the main branch, and of no pull request.
+    unknown: whether a part of the suite has no result and nothing else is amiss: the issue says on what it said.
     newer: the run that has said what stands already, empty where none has; overtaken: whether it is of the same commit.
     labels: of the issue, beside those that every one has.
     """
@@ -47,6 +48,7 @@ class SuiteText:
     on_main: bool = False
     newer: str = ""
     overtaken: bool = False
+    unknown: bool = False
     labels: tuple[str, ...] = ()
 
     @property
@@ -73,6 +75,8 @@ def post(place: PostingPlace, told: SuiteText) -> Posted:
     if told.on_main:
         if left:
             return Posted(issue=left)
+        if told.unknown:
+            return Posted(issue="left as it is: a part of the suite has no result")
         followed = tell_main(place, told)
         return Posted(issue=f"{followed.outcome}{f' #{followed.number}' if followed.number else ''}")
     status = left if told.overtaken else set_status(place, told)
@@ -98,7 +102,7 @@ def tell_pull(place: PostingPlace, pull: int, told: SuiteText) -> sticky.Posted:
 
 def set_status(place: PostingPlace, told: SuiteText) -> STATE:
     """Give the commit the status of the suite; GitHub keeps the newest of a name."""
-    state: STATE = "failure" if told.failed else "success"
+    state: STATE = "failure" if told.failed else "error" if told.unknown else "success"
     body = {
         "state": state,
         "context": f"tidepool/{told.suite} ({told.hardware})",

@@ -2,13 +2,14 @@
 
 Owns the shape of the day's record (version 1, `bucket_names.run_day_object`), the ceilings that are counted by it, and
 for how long a VM stood. Whoever makes VMs for runs writes it with the generation that was read, so that of two that ask
-at once one sees the other. After a kill -9 nobody writes for that client: its VM counts until its time to live is over,
-at which the controller deletes it and writes down its end (`infra.fleet.controller.books`).
+at once one sees the other. Whoever deletes a VM writes its end: its client, the clean-up of its run, or the controller
+where its time to live is over (`infra.fleet.controller.books`). The first end stands (`ended`); without one a VM counts
+until its time to live is over.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -29,7 +30,8 @@ class RunVmRecord:
     vm: its name, which no other VM ever has. asked: when it was claimed. expires: when its time to live is over.
     start: when it was READY, from when Google bills it; None before, and for ever where none was to be had. end: when
     it was deleted; None while it stands, and where the client was killed. zone, capacity: of the last attempt.
-    reason: how the run ended, as `run-on --json` says it; empty while it goes on.
+    reason: how the run ended, as `run-on --json` says it; empty while it goes on. client: a random word of the one that
+    claimed it, so that two clients of one run are told apart.
     """
 
     vm: str
@@ -45,6 +47,7 @@ class RunVmRecord:
     start: int | None = None
     end: int | None = None
     reason: str = ""
+    client: str = ""
 
     @property
     def had_vm(self) -> bool:
@@ -96,6 +99,11 @@ def day_records(body: Mapping[str, Any] | None) -> tuple[RunVmRecord, ...]:
     return tuple(RunVmRecord.from_json(each) for each in body["vms"])
 
 
+def of_stack(records: Iterable[RunVmRecord], stack: str) -> tuple[RunVmRecord, ...]:
+    """Those of one stack: two that share a bucket share the record of a day, and neither pays for the other."""
+    return tuple(each for each in records if each.stack == stack)
+
+
 def day_body(records: Iterable[RunVmRecord]) -> dict[str, Any]:
     """A day's record, its VMs in the order in which they were asked for."""
     ordered = sorted(records, key=lambda each: (each.asked, each.vm))
@@ -107,18 +115,27 @@ def with_record(records: Iterable[RunVmRecord], changed: RunVmRecord) -> tuple[R
     return (*(each for each in records if each.vm != changed.vm), changed)
 
 
-def closed(records: Iterable[RunVmRecord], vm: str, *, ready: int | None, end: int) -> tuple[RunVmRecord, ...]:
-    """With the end of a VM that its client left standing. ready: since when it was seen READY, where it was."""
-    return tuple(
-        replace(
-            each,
-            start=ready if each.start is None else each.start,
-            end=max(end, each.end or 0),
-            reason=each.reason or CLIENT_LOST,
-        )
-        if each.vm == vm
-        else each
-        for each in records
+def changed(
+    records: Iterable[RunVmRecord], which: Callable[[RunVmRecord], bool], change: Callable[[RunVmRecord], RunVmRecord]
+) -> tuple[RunVmRecord, ...]:
+    """With a change of some of them."""
+    return tuple(change(each) if which(each) else each for each in records)
+
+
+def ended(
+    record: RunVmRecord, at: int, *, reason: str = CLIENT_LOST, ready: int | None = None, seen: int = 0
+) -> RunVmRecord:
+    """With its end, which several may write: the first that anybody wrote stands, and its reason, unless the VM was
+    seen to stand after it.
+
+    at: when it was gone. ready: since when it was seen READY, for one whose start nobody wrote. seen: when it was seen
+    to stand last, 0 where it was not.
+    """
+    return replace(
+        record,
+        start=ready if record.start is None else record.start,
+        end=max(at if record.end is None else record.end, seen),
+        reason=record.reason or reason,
     )
 
 
@@ -145,4 +162,4 @@ def over_ceiling(
 def ended_late(record: RunVmRecord, now: int) -> RunVmRecord:
     """A VM whose client is gone and whose time is over, as having stood until then."""
     lost = record.end is None and now >= record.expires
-    return replace(record, end=record.expires, reason=record.reason or CLIENT_LOST) if lost else record
+    return ended(record, record.expires) if lost else record

@@ -18,7 +18,7 @@ from infra.fleet.google import GoogleError
 from infra.fleet.records import Records
 from infra.model import bucket_names
 from infra.model.facts import facts
-from infra.model.run_records import day_records
+from infra.model.run_records import day_records, of_stack
 from infra.model.schema import StackConfig
 from infra.model.stood import read_day, together
 from infra.model.usage import MonthCost, Usage, month_bounds, month_cost
@@ -86,7 +86,7 @@ def _of_stack(
         with fleet.place.records() as records:
             # One that began at the end of the last month may stand in this one.
             days = list(_days((start - timedelta(days=2)).date(), min(now, end).date()))
-            usages = [*run_usages(records, days, now), *pool_usages(records, stack, days)]
+            usages = [*run_usages(records, stack, days, now), *pool_usages(records, stack, days)]
     except GoogleError as error:
         kind = NotUp if error.status == HTTPStatus.NOT_FOUND else Failure
         raise kind(f"what {stack} cost cannot be read: {error}; `./tidepool up {stack}` makes its records") from None
@@ -123,10 +123,13 @@ def _days(first: date, last: date) -> Iterator[date]:
         yield first + timedelta(days=number)
 
 
-def run_usages(records: Records, days: Iterable[date], now: datetime) -> Iterator[Usage]:
-    """The VMs that runs made on these days, for as long as they stood."""
+def run_usages(records: Records, stack: str, days: Iterable[date], now: datetime) -> Iterator[Usage]:
+    """The VMs that runs of a stack made on these days, for as long as they stood.
+
+    Stacks may share a bucket, and with it the record of a day.
+    """
     for day in days:
-        for each in _read(records, bucket_names.run_day_object(day), day_records):
+        for each in of_stack(_read(records, bucket_names.run_day_object(day), day_records), stack):
             seconds = each.vm_seconds(int(now.timestamp()))
             if each.start is not None and seconds:
                 began = datetime.fromtimestamp(each.start, UTC)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -33,9 +34,9 @@ from infra.operations import results
 from infra.operations.errors import Failure
 from infra.operations.result_place import ResultBucket, ResultsPlace
 from infra.operations.results import RunFacts, RunFiles
-from infra.results.board import run_cost
+from infra.results.board import time_cost
 from infra.results.flaky import Quarantined
-from infra.results.intake import MOST_BYTES, run_named, vm_seconds
+from infra.results.intake import MOST_BYTES, run_named, vm_place, vm_seconds
 from infra.results.store import ResultStore
 
 MONTH: Final = timedelta(days=30)
@@ -124,15 +125,19 @@ def _kept(job: _Job, suite: KeptSuite, report: Path) -> SuiteText | None:
         return None
     if files:
         facts = job.facts(suite, run, **_of_files(suite, run, files))
-        kept = results.publish(job.place, facts, RunFiles(timing=files, shards=len(suite.files)))
+        there = {path.name for path in files}
+        silent = tuple(name.removesuffix(".json") for name in suite.files if name not in there)
+        kept = results.publish(job.place, facts, RunFiles(timing=files, silent=silent))
         job.say(f"{suite.name}: {kept.ended}, {len(kept.tests)} tests; kept as {kept.object_name}")
-    elif not any(each.run == run.run for each in job.place.store.runs(suite.name)):
+    elif not job.place.store.has(suite.name, run.run):
         job.say(f"{suite.name}: no result")
         return None
     found = results.report(job.place, suite.name, run.run, main=job.request.main)
     summary = Path(job.told["GITHUB_STEP_SUMMARY"]) if job.told.get("GITHUB_STEP_SUMMARY") else None
     on_main = run.pull is None and run.branch == job.request.main
     results.write_outputs(found, summary, report if on_main else None)
+    for name in results.keep_badges(job.place, found, job.request.main):
+        job.say(f"badge: https://storage.cloud.google.com/{job.request.bucket}/{name}")
     return results.text_of(found, main=job.request.main, labels=suite.labels)
 
 
@@ -140,8 +145,14 @@ def _of_files(suite: KeptSuite, run: RunOfTests, files: tuple[Path, ...]) -> dic
     """The time of the VM, and whether a cache gave back all of it: what a result says beside its tests."""
     content = [results.beginning(path) for path in files]
     if suite.vm is not None:
-        vm = {**suite.vm.model_dump(), "seconds": sum(map(vm_seconds, content))}
-        return {"zone": suite.vm.zone, "vm": vm}
+        stood = defaultdict[tuple[str, str], float](float)
+        for each in content:
+            stood[vm_place(each) or (suite.vm.zone, suite.vm.capacity)] += vm_seconds(each)
+        made = [
+            {**suite.vm.model_dump(), "zone": zone, "capacity": capacity, "seconds": seconds}
+            for (zone, capacity), seconds in sorted(stood.items(), key=lambda each: -each[1])
+        ]
+        return {"zone": made[0]["zone"], "vm": made[0], "other_vms": [each for each in made[1:] if each["seconds"]]}
     named = {run_named(each) for each in content} - {""}
     return {"reused": visible(min(named))[:100]} if named and run.run not in named else {}
 
@@ -150,9 +161,8 @@ def _budget(job: _Job) -> str:
     """Of every suite that is kept, whoever's: they share one budget."""
     if job.request.usd_per_month is None:
         return "success"
-    since = datetime.now(UTC) - MONTH
-    runs = (run for suite in job.place.store.suites() for run in job.place.store.runs(suite) if run.at > since)
-    spent = sum((Decimal(str(run_cost(run) or 0)) for run in runs), Decimal())
+    vms = job.place.store.vms_since(datetime.now(UTC) - MONTH)
+    spent = sum((Decimal(str(time_cost(each) or 0)) for each in vms), Decimal())
     job.say(f"VMs of tests cost ${spent:.2f} in {MONTH.days} days, of ${job.request.usd_per_month}")
     return "failure" if spent > job.request.usd_per_month else "success"
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final, Protocol
 
-from infra.fleet.records import Records, UnreadableRecordError
+from infra.fleet.records import Records
 from infra.operations.errors import Failure
 from infra.results.flaky import Quarantined
-from infra.results.store import INDEX, ResultStore
-from infra.results.suite_run import ResultsError, document
+from infra.results.store import ResultStore
 
 BUCKET: Final = "gs://"
+_TYPES: Final = {".json": "application/json", ".svg": "image/svg+xml"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,31 +28,19 @@ class ResultBucket:
         return f"{BUCKET}{self.records.bucket}"
 
     def read(self, name: str) -> bytes | None:
-        with _readable(name):
-            found = self.records.read(name)
-        return None if found is None else found.content
+        return self.records.content(name)
+
+    def read_all(self, names: Sequence[str]) -> Iterable[bytes | None]:
+        return self.records.contents(names)
 
     def update(self, name: str, decide: Callable[[bytes | None], bytes]) -> None:
-        with _readable(name):
-            self.records.update(name, lambda body: json.loads(decide(None if body is None else document(body))))
+        self.records.update_content(name, decide, _TYPES[Path(name).suffix])
 
     def replace(self, name: str, content: bytes) -> None:
-        standing = self.records.generation(name)
-        if self.records.replace(name, json.loads(content), generation=standing) is None:
-            raise ResultsError(f"{name} of {self.said} was written by another at the same moment; run it again")
+        self.update(name, lambda _: content)
 
     def names(self, prefix: str) -> Iterator[str]:
         return self.records.below(prefix)
-
-
-@contextmanager
-def _readable(name: str) -> Generator[None]:
-    """Say what to do about an object that is no JSON."""
-    try:
-        yield
-    except UnreadableRecordError as error:
-        again = "" if name == INDEX else "delete it, and "
-        raise ResultsError(f"{error}; {again}make the index anew with `./tidepool results rebuild`") from None
 
 
 class Commits(Protocol):

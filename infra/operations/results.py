@@ -7,6 +7,7 @@ result means is `infra.results`.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -26,7 +27,7 @@ from infra.operations.ports import SILENT, CloudName, Teller
 from infra.operations.result_place import BUCKET, ResultBucket, ResultsPlace
 from infra.operations.session import open_cloud
 from infra.operations.workspace import workspace
-from infra.pages.badge import Tone, badge
+from infra.pages.badge import Tone, badge, told_at
 from infra.results import cache, markdown
 from infra.results.bench import Figures, figures
 from infra.results.board import Board, board
@@ -77,13 +78,13 @@ def _declaring(where: str) -> StackConfig | None:
 class RunFiles:
     """What a run left behind: JUnit XML, coverage XML, timing JSON, of each shard one.
 
-    shards: how many there shall be of the latter; one that is missing fails the suite.
+    silent: shards of which there shall be one of the latter and is none; each fails the suite.
     """
 
     junit: tuple[Path, ...] = ()
     coverage: Path | None = None
     timing: tuple[Path, ...] = ()
-    shards: int = 0
+    silent: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +108,7 @@ def publish(place: ResultsPlace, facts: RunFacts, files: RunFiles) -> SuiteRun:
     said: dict[str, Any] = {}
     tests: list[Test] = []
     if files.timing:
-        said = joined_timing([read_timing(beginning(path), path.name) for path in files.timing], files.shards)
+        said = joined_timing([read_timing(beginning(path), path.name) for path in files.timing], files.silent)
         tests += said.pop("tests")
     for path in files.junit:
         tests += read_junit(beginning(path), path.name)
@@ -117,7 +118,9 @@ def publish(place: ResultsPlace, facts: RunFacts, files: RunFiles) -> SuiteRun:
     outcomes = {test.outcome for test in found}
     passed = Outcome.FAILED not in outcomes and outcomes & {Outcome.PASSED, Outcome.FLAKY}
     # A file that says that all is well, beside a test that failed, is not believed.
-    ended = "passed" if passed and said.pop("ended", "passed") == "passed" else "failed"
+    claimed = said.pop("ended", "passed")
+    whole = "passed" if passed and claimed == "passed" else "failed"
+    ended = claimed if claimed == "incomplete" and Outcome.FAILED not in outcomes else whole
     body = {"seconds": sum(test.seconds for test in found), **said, **facts.more, "ended": ended}
     run = _made(place, facts, {**body, "tests": found})
     place.store.keep(run)
@@ -129,14 +132,15 @@ def reuse(place: ResultsPlace, facts: RunFacts) -> SuiteRun | None:
     if not place.inputs.get(facts.suite):
         raise Refusal(f"tidepool:results declares no inputs of the suite {facts.suite}, so nothing stands for a run")
     asked = _made(place, facts, {"ended": "passed", "seconds": 0.0, **facts.more})
-    known = place.store.by_inputs(asked.suite, asked.inputs, asked.hardware)
+    known = place.store.by_inputs(asked.suite, asked.inputs, asked.hardware, asked.pull)
     found = cache.reusable(known, asked.versions, asked.pull)
     if found is None:
         return None
     kept = found.model_copy(
         update={
             "run": asked.run, "commit": asked.commit, "tree": asked.tree, "branch": asked.branch, "pull": asked.pull,
-            "at": asked.at, "link": asked.link, "reused": found.run, "vm": None, "waited": None,
+            "at": asked.at, "link": asked.link, "reused": found.run, "vm": None, "other_vms": (),
+            "waited": None,
         }
     )  # fmt: skip
     place.store.keep(kept)
@@ -145,7 +149,7 @@ def reuse(place: ResultsPlace, facts: RunFacts) -> SuiteRun | None:
 
 def report(place: ResultsPlace, suite: str, run: str = "", *, main: str = "main") -> Report:
     """What is found of a run, of the suite's newest where none is named. Refusal where there is none."""
-    runs = place.store.runs(suite)
+    runs = place.store.beside(suite, run, main=main)
     found = [each for each in runs if run in ("", each.run)]
     if not found:
         known = ", ".join(place.store.suites()) or "none yet"
@@ -162,7 +166,8 @@ def text_of(told: Report, *, main: str = "main", labels: Sequence[str] = ()) -> 
         title=markdown.issue_title(told),
         markdown=markdown.markdown(told, linked=False),
         status=markdown.status_text(told),
-        failed=told.failed,
+        failed=told.failed and not told.unknown,
+        unknown=told.unknown,
         link=run.link,
         commit=run.commit,
         pull=run.pull,
@@ -181,13 +186,38 @@ def write_outputs(told: Report, summary: Path | None, badges: Path | None) -> li
     if badges is None:
         return []
     badges.mkdir(parents=True, exist_ok=True)
-    run = told.run
-    made = {f"{run.suite}.svg": badge(run.suite, *_state(told))}
-    if run.coverage is not None:
-        made[f"{run.suite}-coverage.svg"] = badge("coverage", f"{run.coverage:.0f} %", "muted")
+    made = {f"{told.run.suite}{end}": svg for end, svg in _badges(told).items()}
     for name, svg in made.items():
-        (badges / name).write_text(svg, encoding="utf-8")
+        (badges / name).write_bytes(svg)
     return [badges / name for name in sorted(made)]
+
+
+def keep_badges(place: ResultsPlace, told: Report, main: str) -> list[str]:
+    """Write the badges of a run of the main branch where results are kept, each under a name that never changes.
+
+    One that tells of a newer run stands: jobs end in any order. The names of what stands then; none of another branch.
+    """
+    run = told.run
+    if run.pull is not None or run.branch != main:
+        return []
+    begin = f"badges/{run.suite}/{re.sub(r'[^A-Za-z0-9._-]+', '-', run.hardware)}"
+    for end, svg in _badges(told).items():
+
+        def newest(standing: bytes | None, svg: bytes = svg) -> bytes:
+            at = None if standing is None else told_at(standing)
+            return standing if standing is not None and at is not None and at > run.at else svg
+
+        place.store.objects.update(f"{begin}{end}", newest)
+    return [f"{begin}{end}" for end in sorted(_badges(told))]
+
+
+def _badges(told: Report) -> dict[str, bytes]:
+    """By the end of their names."""
+    run = told.run
+    made = {".svg": badge(run.suite, *_state(told), at=run.at)}
+    if run.coverage is not None:
+        made["-coverage.svg"] = badge("coverage", f"{run.coverage:.0f} %", "muted", at=run.at)
+    return {end: svg.encode() for end, svg in made.items()}
 
 
 def _state(told: Report) -> tuple[str, Tone]:
@@ -197,6 +227,8 @@ def _state(told: Report) -> tuple[str, Tone]:
         return "passing", "good"
     if first is Kind.BROKEN:
         return "failing", "bad"
+    if first is Kind.MISSING:
+        return "no result", "muted"
     return {Kind.COVERAGE: "less coverage", Kind.EXPIRED: "quarantine over"}.get(first, first.value), "warning"
 
 
@@ -234,7 +266,7 @@ def vm_time(path: Path) -> dict[str, Any]:
 
 def read_board(place: ResultsPlace, now: datetime, *, main: str = "main") -> Board:
     """What is known of every suite."""
-    runs = {suite: place.store.runs(suite) for suite in place.store.suites()}
+    runs = {suite: place.store.runs(suite, main=main) for suite in place.store.suites()}
     return board(runs, place.quarantine, now, main=main)
 
 

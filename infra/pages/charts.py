@@ -29,8 +29,10 @@ _AXIS, _LETTER = 40, 7
 _BESIDE: Final = 1.18
 """How much longer than the longest bar the plot is, for the words behind it."""
 _NARROW_DAYS: Final = 30
-_STATES: Final = {"passed": LIGHT.good, "flaky": LIGHT.warning, "failed": LIGHT.bad}
-_MARKS: Final = {"passed": "square", "flaky": "triangle-up", "failed": "cross"}
+_STATES: Final = {"passed": LIGHT.good, "flaky": LIGHT.warning, "failed": LIGHT.bad, "no result": LIGHT.muted}
+_MARKS: Final = {"passed": "square", "flaky": "triangle-up", "failed": "cross", "no result": "circle"}
+_OFTEN: Final = frozenset(_STATES) - {"no result"}
+"""States that the legend has wherever there are days."""
 _INNER_NAMES: Final = re.compile(r'(\bid="|url\(#|href="#)([A-Za-z][\w-]*)')
 
 
@@ -60,7 +62,7 @@ def health(board: Board) -> Callable[[int], alt.TopLevelMixin]:
     ]
     names = sorted({each["suite"] for each in rows})
     lately = sorted({each["day"] for each in rows})[-_NARROW_DAYS:]
-    states = list(_STATES)
+    states = [each for each in _STATES if each in _OFTEN.union(row["state"] for row in rows)]
 
     def draw(width: int) -> alt.TopLevelMixin:
         shown = rows if width == WIDE else [each for each in rows if each["day"] in lately]
@@ -70,7 +72,7 @@ def health(board: Board) -> Callable[[int], alt.TopLevelMixin]:
             y=alt.Y("suite:N", title=None, sort=names, axis=alt.Axis(labelLimit=90, grid=True)),
             color=alt.Color(
                 "state:N",
-                scale=alt.Scale(domain=states, range=list(_STATES.values())),
+                scale=alt.Scale(domain=states, range=[_STATES[each] for each in states]),
                 legend=alt.Legend(title=None, orient="top"),
             ),
             shape=alt.Shape("state:N", scale=alt.Scale(domain=states, range=[_MARKS[each] for each in states])),

@@ -128,6 +128,8 @@ def _samples(title: str, unit: str, samples: Sequence[Sample]) -> Table:
 def _state(suite: SuiteBoard) -> Said:
     if suite.report.ended == "failed":
         return Said("failed", "bad")
+    if suite.report.unknown:
+        return Said("no result", "muted")
     if suite.report.failed or suite.report.ended == "excused":
         return Said("look at it", "warning")
     return Said("passed", "good")

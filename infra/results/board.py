@@ -15,12 +15,13 @@ from infra.model.usage import vm_cost
 from infra.results import timing
 from infra.results.flaky import Flaky, Quarantined
 from infra.results.judge import Report, RunFinding, comparable, judge
-from infra.results.suite_run import Outcome, SuiteRun
+from infra.results.suite_run import Outcome, SuiteRun, VmTime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Day:
-    """How a suite ended on one day: `passed`, `flaky` or `failed`, the worst of its runs on the main branch."""
+    """How a suite ended on one day: `passed`, `flaky` or `failed`, the worst of its runs on the main branch; and
+    `no result` where none of them was complete."""
 
     day: date
     state: str
@@ -116,10 +117,13 @@ def _suite(
 
 def run_cost(run: SuiteRun) -> float | None:
     """US dollars by list prices; None of a run without a VM, or without a price."""
-    if run.vm is None:
-        return None
-    seconds = Decimal(str(run.vm.seconds))
-    cost = vm_cost(run.vm.accelerator, run.vm.zone, CapacityKind(run.vm.capacity), seconds)
+    found = [known for each in run.vms if (known := time_cost(each)) is not None]
+    return sum(found) if found else None
+
+
+def time_cost(vm: VmTime) -> float | None:
+    """That of one VM of a run, or of several in one place."""
+    cost = vm_cost(vm.accelerator, vm.zone, CapacityKind(vm.capacity), Decimal(str(vm.seconds)))
     return None if cost is None else float(cost)
 
 
@@ -136,6 +140,9 @@ def _days(runs: Sequence[SuiteRun]) -> tuple[Day, ...]:
 
 
 def _state(runs: Sequence[SuiteRun]) -> str:
+    runs = [each for each in runs if each.ended != "incomplete"]
+    if not runs:
+        return "no result"
     if any(not each.green for each in runs):
         return "failed"
     return "flaky" if any(each.named(Outcome.FLAKY) for each in runs) else "passed"

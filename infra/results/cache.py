@@ -35,7 +35,10 @@ def reusable(runs: Iterable[SuiteRun], versions: Mapping[str, str], pull: int | 
     pull: of which pull request this run is. What another one says is a stranger's word, and is left out.
     """
     known = (each for each in runs if each.pull in (None, pull))
-    same = [each for each in known if each.versions == dict(versions) and not each.reused]
+    # One with a part that was not tested says nothing of that part, neither way.
+    same = [
+        each for each in known if each.versions == dict(versions) and not each.reused and each.ended != "incomplete"
+    ]
     if any(not each.green or each.named(Outcome.FLAKY, Outcome.FAILED) for each in same):
         return None
     return max(same, key=lambda each: each.at, default=None)

@@ -130,6 +130,7 @@ def read_timing(content: bytes, name: str) -> dict[str, Any]:
     try:
         said = json.loads(content)
         tests = said["tests"]
+        missing = " ".join(shortened(str(said.get("missing", "")), LONGEST_NAME).split())
         found = tuple(
             Test(
                 name=_named(each),
@@ -143,21 +144,28 @@ def read_timing(content: bytes, name: str) -> dict[str, Any]:
             "seconds": float(said["seconds"]),
             "coverage": None if said.get("coverage") is None else float(said["coverage"]),
             "tests": found,
+            "missing": (f"{name.removesuffix('.json')}: {missing}"[:LONGEST_NAME],) if missing else (),
         }
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise ResultsError(f"{name} is not the timing JSON that the test runner writes (docs/results.md)") from None
 
 
-def joined_timing(shards: Sequence[Mapping[str, Any]], expected: int = 0) -> dict[str, Any]:
+def joined_timing(shards: Sequence[Mapping[str, Any]], silent: Sequence[str] = ()) -> dict[str, Any]:
     """Results of the shards of one suite, each as `read_timing` gives it, as one.
 
     Seconds add up: the sum is the same whichever shard a test is in, and the longest shard is not. A suite has passed
-    where each shard has, and as many are there as are expected. Percents of coverage do not add up: of several shards
-    there is none.
+    where each shard has. One that says why it has no result, as where Google took its VM back, leaves the suite
+    incomplete; one that left nothing, `silent`, fails it. Percents of coverage do not add up: of several shards there
+    is none.
     """
-    passed = all(each["ended"] == "passed" for each in shards) and len(shards) >= expected
+    of_tests = [each["ended"] for each in shards if not each["missing"]]
+    failed = silent or any(each != "passed" for each in of_tests)
     return {
-        "ended": "passed" if passed else "failed",
+        "ended": "failed" if failed else "passed" if len(of_tests) == len(shards) else "incomplete",
+        "missing": (
+            *(each for shard in shards for each in shard["missing"]),
+            *(f"{name}: it left no result, and nobody said why" for name in silent),
+        ),
         "seconds": sum(each["seconds"] for each in shards),
         "coverage": shards[0]["coverage"] if len(shards) == 1 else None,
         "tests": tuple(test for each in shards for test in each["tests"]),
@@ -167,6 +175,14 @@ def joined_timing(shards: Sequence[Mapping[str, Any]], expected: int = 0) -> dic
 def vm_seconds(content: bytes) -> float:
     """Seconds that the VM of a result of `run-on` stood, which its client wrote there; 0 where nothing is said."""
     return _said(content, "vm_seconds", float) or 0.0
+
+
+def vm_place(content: bytes) -> tuple[str, str] | None:
+    """Zone and kind of capacity of that VM, which may be another than the first that is tried; None where nothing is
+    said."""
+    said = _said(content, "vm", dict) or {}
+    zone, capacity = said.get("zone"), said.get("capacity")
+    return (zone, capacity) if isinstance(zone, str) and isinstance(capacity, str) else None
 
 
 def run_named(content: bytes) -> str:

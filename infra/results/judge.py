@@ -29,6 +29,7 @@ class Kind(StrEnum):
     """What a finding is about. All but FLAKY fail a report."""
 
     BROKEN = "broken"
+    MISSING = "missing"
     SLOWER = "slower"
     COVERAGE = "coverage"
     EXPIRED = "expired"
@@ -76,10 +77,18 @@ class Report(CamelShape):
 
     @property
     def ended(self) -> str:
-        """`passed`, `failed`, or `excused`, where a quarantine excuses every failure."""
+        """`passed`, `failed`, `incomplete`, or `excused`, where a quarantine excuses every failure."""
         if self.run.green:
             return self.run.ended
-        return "failed" if any(finding.kind is Kind.BROKEN for finding in self.findings) else "excused"
+        if any(finding.kind is Kind.BROKEN for finding in self.findings):
+            return "failed"
+        return "incomplete" if self.run.missing else "excused"
+
+    @property
+    def unknown(self) -> bool:
+        """Whether nobody can say how the suite is: a part of it has no result, and nothing else is amiss."""
+        failing = {finding.kind for finding in self.findings if finding.fails}
+        return failing == {Kind.MISSING}
 
     @property
     def failed(self) -> bool:
@@ -129,6 +138,7 @@ def judge(
     broken = _broken(run, before, failing, excused)
     findings = (
         *broken,
+        *_missing(run),
         *_slower(run, *(_own_change(alike, own, run) if judged and run.pull is not None else (series, verdict))),
         # Tests that ended early cover less.
         *(() if broken else _coverage(run, change)),
@@ -173,14 +183,15 @@ def _own_change(
 def _broken(
     run: SuiteRun, before: Sequence[SuiteRun], failing: Sequence[str], excused: Sequence[Quarantined]
 ) -> list[RunFinding]:
-    if run.green or (excused and not failing):
+    if run.green or ((run.ended == "incomplete" or excused) and not failing):
         return []
     place = (run.branch, run.pull, run.hardware)
     same = [each for each in before if (each.branch, each.pull, each.hardware) == place]
     green = next((each.commit for each in reversed(same) if each.green), None)
     span = f"; it passed last at {green[:12]}: `git bisect start {run.commit[:12]} {green[:12]}`" if green else ""
     if not failing:
-        says = "the suite failed, and no test says why: it was ended, or could not begin"
+        parts = f" ({'; '.join(run.missing)})" if run.missing else ""
+        says = f"the suite failed, and no test says why: it was ended, or could not begin{parts}"
         return [RunFinding(kind=Kind.BROKEN, subject=run.suite, says=says, next=f"read the log of the run{span}")]
     by_name = {test.name: test for test in run.tests}
     return [
@@ -191,6 +202,15 @@ def _broken(
             next=f"run it at {run.commit[:12]} on {run.hardware}{span}",
         )
         for name in failing
+    ]
+
+
+def _missing(run: SuiteRun) -> list[RunFinding]:
+    """Parts that were not tested, which says nothing of the tree."""
+    advice = "run it again: neither a pass nor a failure of that part is known"
+    return [
+        RunFinding(kind=Kind.MISSING, subject=part.partition(": ")[0], says=part.partition(": ")[2], next=advice)
+        for part in run.missing
     ]
 
 

@@ -72,9 +72,16 @@ def issue_title(report: Report) -> str:
     for finding in report.findings:
         if finding.fails:
             counts[finding.kind.value] = counts.get(finding.kind.value, 0) + 1
-    words = {"broken": "broken", "slower": "slower", "coverage": "less coverage", "expired": "expired quarantine"}
+    words = {
+        "broken": "broken",
+        "missing": "missing",
+        "slower": "slower",
+        "coverage": "less coverage",
+        "expired": "expired quarantine",
+    }
     said = ", ".join(
-        f"{count} {words[kind]}" if kind in ("broken", "expired") else words[kind] for kind, count in counts.items()
+        f"{count} {words[kind]}" if kind in ("broken", "missing", "expired") else words[kind]
+        for kind, count in counts.items()
     )
     return f"Suite {report.run.suite} on {report.run.hardware}: {said}"
 

@@ -1,8 +1,9 @@
 """Where runs are kept: one object a run, and an index that is rebuilt from the objects.
 
 Owns names, the index and its rebuilding, for any place that keeps objects: a folder here, a bucket by
-`infra.operations.results`. A run is written once. The index is a convenience: whoever lost it, or found it behind,
-rebuilds it, and two writers who race lose nothing but the time of a rebuild.
+`infra.operations.results`; and which runs are read for what, which the index says (`infra.results.chosen`). A run is
+written once. The index is a convenience: whoever lost it, or found it behind or of an older version, rebuilds it, and
+two writers who race lose nothing but the time of a rebuild.
 """
 
 from __future__ import annotations
@@ -13,16 +14,27 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
-from infra.results.suite_run import ResultsError, SuiteRun, document, read_run
+from infra.results import chosen
+from infra.results.chosen import Line
+from infra.results.suite_run import ResultsError, SuiteRun, VmTime, document, read_run
 
 INDEX: Final = "index.json"
 RUNS: Final = "runs/"
 MOST_LINES: Final = 2000
 """Of a suite, in the index, which each run reads and writes whole; older runs are found by their names alone."""
-_TOLD: Final = ("suite", "run", "at", "branch", "commit", "tree", "hardware", "ended", "seconds", "inputs", "reused")
+_VERSION: Final = 2
+_TOLD: Final = (
+    "suite", "run", "at", "branch", "pull", "commit", "tree", "hardware", "versions", "ended", "seconds", "inputs",
+    "reused", "vm", "other_vms",
+)  # fmt: skip
+
+
+class _OldIndexError(Exception):
+    """An index of an older version, whose lines say less."""
 
 
 class ResultObjects(Protocol):
@@ -35,6 +47,10 @@ class ResultObjects(Protocol):
 
     def read(self, name: str) -> bytes | None:
         """An object, None where there is none."""
+        ...
+
+    def read_all(self, names: Sequence[str]) -> Iterable[bytes | None]:
+        """Many objects, in the order of their names; None for each that is not there."""
         ...
 
     def update(self, name: str, decide: Callable[[bytes | None], bytes]) -> None:
@@ -63,6 +79,9 @@ class Folder:
     def read(self, name: str) -> bytes | None:
         path = self.root / name
         return path.read_bytes() if path.is_file() else None
+
+    def read_all(self, names: Sequence[str]) -> Iterable[bytes | None]:
+        return map(self.read, names)
 
     def update(self, name: str, decide: Callable[[bytes | None], bytes]) -> None:
         """One writer at a time; whole or not at all, as a file beside it takes its place."""
@@ -99,9 +118,11 @@ class ResultStore:
 
         Raises ResultsError for another content under the same suite, day and id.
         """
-        content, known = run.content(), self.objects.read(run.object_name)
+        content, known = run.content(), False
 
         def once(standing: bytes | None) -> bytes:
+            nonlocal known
+            known = standing is not None
             if standing not in (None, content):
                 raise ResultsError(
                     f"run {run.run} of {run.suite} is kept already in {self.objects.said} with another content; "
@@ -110,30 +131,53 @@ class ResultStore:
             return content
 
         self.objects.update(run.object_name, once)
-        self.objects.update(INDEX, lambda standing: _written([*_without(_lines(standing), run), _line(run)]))
-        return known is None
+        try:
+            self.objects.update(INDEX, lambda standing: _written([*_without(_lines(standing), run), _line(run)]))
+        except _OldIndexError:
+            self.rebuild()
+        return not known
 
     def suites(self) -> tuple[str, ...]:
         return tuple(sorted({each["suite"] for each in self._index()}))
 
-    def runs(self, suite: str, *, most: int = 400) -> list[SuiteRun]:
-        """The newest runs of a suite, oldest first."""
-        lines = [each for each in self._index() if each["suite"] == suite][-most:]
-        found = ((each["object"], self.objects.read(each["object"])) for each in lines)
-        return [read_run(content, name) for name, content in found if content is not None]
+    def has(self, suite: str, run: str) -> bool:
+        return any((each["suite"], each["run"]) == (suite, run) for each in self._index())
 
-    def by_inputs(self, suite: str, inputs: str, hardware: str) -> list[SuiteRun]:
-        """Runs of a suite whose declared files were exactly these, on that hardware, oldest first."""
-        wanted = {"suite": suite, "inputs": inputs, "hardware": hardware}
-        lines = [each for each in self._index() if wanted.items() <= each.items()]
-        found = ((each["object"], self.objects.read(each["object"])) for each in lines)
+    def vms_since(self, since: datetime) -> list[VmTime]:
+        """The VMs of all runs from a moment on, whatever their suite and branch."""
+        lines = (each for each in self._index() if datetime.fromisoformat(each["at"]) >= since)
+        return [VmTime(**vm) for each in lines for vm in (each["vm"], *each["other_vms"]) if vm is not None]
+
+    def runs(self, suite: str, *, main: str = "main") -> list[SuiteRun]:
+        """The history of a suite, oldest first: of its main branch, and less of all else."""
+        return self._read(chosen.history(self._of(suite), main))
+
+    def beside(self, suite: str, run: str = "", *, main: str = "main") -> list[SuiteRun]:
+        """A run, the newest where none is named, among those that it is judged by, oldest first; none where there is
+        no such run."""
+        return self._read(chosen.beside(self._of(suite), run, main))
+
+    def by_inputs(self, suite: str, inputs: str, hardware: str, pull: int | None = None) -> list[SuiteRun]:
+        """What ran of a suite where its declared files were exactly these, on that hardware, oldest first. pull: whose
+        runs count beside those of no pull request."""
+        wanted = {"suite": suite, "inputs": inputs, "hardware": hardware, "reused": ""}
+        return self._read(
+            [each for each in self._index() if wanted.items() <= each.items() and each["pull"] in (None, pull)]
+        )
+
+    def _of(self, suite: str) -> list[Line]:
+        return [each for each in self._index() if each["suite"] == suite]
+
+    def _read(self, lines: Sequence[Line]) -> list[SuiteRun]:
+        """Those that are there: a bucket forgets runs after a time."""
+        names = [each["object"] for each in lines]
+        found = zip(names, self.objects.read_all(names), strict=True)
         return [read_run(content, name) for name, content in found if content is not None]
 
     def rebuild(self) -> int:
         """Make the index of the objects alone; how many there are. Raises ResultsError for an object that is no run."""
-        lines = []
-        for name in self.objects.names(RUNS):
-            content = self.objects.read(name)
+        lines, names = [], sorted(self.objects.names(RUNS))
+        for name, content in zip(names, self.objects.read_all(names), strict=True):
             if content is not None:
                 run = read_run(content, name)
                 if run.object_name != name:
@@ -142,28 +186,35 @@ class ResultStore:
         self.objects.replace(INDEX, _written(lines))
         return len(lines)
 
-    def _index(self) -> list[dict[str, Any]]:
+    def _index(self) -> list[Line]:
         content = self.objects.read(INDEX)
-        if content is None:
-            self.rebuild()
-            content = self.objects.read(INDEX)
-        return _lines(content)
+        try:
+            return _lines(content) if content is not None else self._rebuilt()
+        except _OldIndexError:
+            return self._rebuilt()
+
+    def _rebuilt(self) -> list[Line]:
+        self.rebuild()
+        return _lines(self.objects.read(INDEX))
 
 
-def _lines(content: bytes | None) -> list[dict[str, Any]]:
+def _lines(content: bytes | None) -> list[Line]:
     if content is None:
         return []
     try:
-        return [{name: each[name] for name in ("object", *_TOLD)} for each in json.loads(content)["runs"]]
+        said = json.loads(content)
+        if said["version"] < _VERSION:
+            raise _OldIndexError
+        return [{name: each[name] for name in ("object", *_TOLD)} for each in said["runs"]]
     except (ValueError, KeyError, TypeError):
         raise ResultsError(f"{INDEX} cannot be read; make it anew with `./tidepool results rebuild`") from None
 
 
-def _without(lines: Sequence[dict[str, Any]], run: SuiteRun) -> Iterator[dict[str, Any]]:
+def _without(lines: Sequence[Line], run: SuiteRun) -> Iterator[Line]:
     return (each for each in lines if each["object"] != run.object_name)
 
 
-def _written(lines: Iterable[dict[str, Any]]) -> bytes:
+def _written(lines: Iterable[Line]) -> bytes:
     ordered = sorted(lines, key=lambda each: (each["at"], each["object"]))
     of_suites = Counter(each["suite"] for each in ordered)
     newest = []
@@ -172,9 +223,9 @@ def _written(lines: Iterable[dict[str, Any]]) -> bytes:
             newest.append(each)
         else:
             of_suites[each["suite"]] -= 1
-    return document({"version": 1, "runs": newest})
+    return document({"version": _VERSION, "runs": newest})
 
 
-def _line(run: SuiteRun) -> dict[str, Any]:
+def _line(run: SuiteRun) -> Line:
     told = run.model_dump(mode="json", include=set(_TOLD))
     return {"object": run.object_name, **{key: told[key] for key in _TOLD}}

@@ -71,8 +71,10 @@ class SuiteRun(_Shape):
     commit, tree: of git. branch: empty for a detached commit. pull: number of the pull request. at: when it began, UTC.
     hardware, versions: what durations depend on; runs are compared where both are the same. seconds: of the tests.
     waited: seconds from the request to the first test, None where nobody measured. coverage: percent of lines.
+    vm, other_vms: of its shards in the place where they stood longest, and in others.
     inputs: digest of the files that the suite declares, empty where it declares none. reused: the run whose result this
-    is, where nothing ran. link: where people read its log. ended: passed, where no test failed and at least one passed.
+    is, where nothing ran. link: of its log. ended: passed, where no test failed and at least one passed; incomplete,
+    where no test failed and not all ran. missing: parts of the suite without a result, each with its reason.
     """
 
     version: Literal[1] = 1
@@ -86,11 +88,15 @@ class SuiteRun(_Shape):
     hardware: _Short
     zone: _Short = ""
     versions: dict[_Short, _Short] = Field(default_factory=dict)
-    ended: Literal["passed", "failed"]
+    ended: Literal["passed", "failed", "incomplete"]
+    missing: Annotated[
+        tuple[Annotated[str, StringConstraints(max_length=LONGEST_NAME)], ...], Field(max_length=100)
+    ] = ()
     seconds: _Seconds
     waited: _Seconds | None = None
     coverage: Annotated[float, Field(ge=0, le=100)] | None = None
     vm: VmTime | None = None
+    other_vms: Annotated[tuple[VmTime, ...], Field(max_length=100)] = ()
     inputs: Annotated[str, StringConstraints(pattern=r"^([0-9a-f]{64})?$")] = ""
     reused: Annotated[str, StringConstraints(max_length=100)] = ""
     link: Annotated[str, StringConstraints(pattern=r"^(https://[^\s<>\"]{1,500})?$")] = ""
@@ -104,6 +110,10 @@ class SuiteRun(_Shape):
     @property
     def green(self) -> bool:
         return self.ended == "passed"
+
+    @property
+    def vms(self) -> tuple[VmTime, ...]:
+        return () if self.vm is None else (self.vm, *self.other_vms)
 
     def named(self, *outcomes: Outcome) -> tuple[str, ...]:
         """The names of the tests that ended so."""

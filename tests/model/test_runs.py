@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +17,7 @@ from infra.model.run_records import (
     RunVmRecord,
     day_body,
     day_records,
+    ended,
     ended_late,
     over_ceiling,
     with_record,
@@ -163,6 +166,17 @@ def test_a_vm_whose_client_was_killed_stood_until_its_time_was_over() -> None:
     assert ended_late(lost, NOW + 3599) == lost
     closed = ended_late(lost, NOW + 3600)
     assert (closed.end, closed.reason, closed.vm_seconds(NOW + 9999)) == (NOW + 3600, "client-lost", 3500)
+
+
+def test_the_first_end_of_a_vm_stands_unless_it_was_seen_later() -> None:
+    open_ = record("vm", start=NOW + 10)
+    first = ended(open_, NOW + 100)
+    assert (first.end, first.start, first.reason) == (NOW + 100, NOW + 10, "client-lost")
+    assert ended(first, NOW + 500, reason="done", ready=NOW) == first
+    assert ended(first, NOW + 50, seen=NOW + 200).end == NOW + 200, "it stood on after it was ended"
+    assert ended(replace(open_, reason="done"), NOW + 100).reason == "done", "its client could not delete it"
+    assert ended(record("vm"), NOW + 100, ready=NOW + 20).start == NOW + 20
+    assert not ended(record("vm"), NOW + 100).had_vm, "nobody ever saw it"
 
 
 def test_a_days_record_is_read_as_it_was_written() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from types import SimpleNamespace
@@ -57,10 +58,11 @@ def test_a_run_is_paid_from_ready_to_its_end_and_one_that_nobody_ended_until_its
             record("done", began, began + timedelta(minutes=6)),
             record("killed", began, None, hours=2),
             record("none", None, NOW),
+            replace(record("other", began, NOW), stack="of another stack in this bucket"),
         ]
     )
     records: Any = Bodies({bucket_names.run_day_object(date(2026, 11, 20)): day})
-    found = {each.vm: each for each in run_usages(records, [date(2026, 11, 19), date(2026, 11, 20)], NOW)}
+    found = {each.vm: each for each in run_usages(records, "nightly", [date(2026, 11, 19), date(2026, 11, 20)], NOW)}
     assert {vm: each.seconds for vm, each in found.items()} == {"done": 360, "killed": 7200}
     assert (found["done"].suite, found["done"].pool, found["done"].run) == ("tpu", "nightly-v6e", "run-done")
 

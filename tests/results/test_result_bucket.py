@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
-from googleapiclient.http import MediaInMemoryUpload
+from googleapiclient.http import HttpRequest, MediaInMemoryUpload
 
 from infra.cli.app import cli
-from infra.fleet.google import Api, Clients, clients, execute
+from infra.fleet.google import AT_ONCE, Api, Clients, GoogleError, clients, execute
 from infra.fleet.records import Records
 from infra.operations.results import ResultBucket
 from infra.results.store import INDEX, Folder, ResultStore
@@ -68,6 +69,45 @@ def test_an_index_of_a_bucket_that_is_broken_or_lost_is_made_anew(store: ResultS
             asked()
     assert store.rebuild() == 3
     assert store.suites() == ("tpu",)
+
+
+def test_objects_are_read_several_at_a_time_each_by_one_request(
+    store: ResultStore, cloud: TestCloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = nights(range(1, 41))
+    for each in runs:
+        store.objects.replace(each.object_name, each.content())
+    store.rebuild()
+    under_way, most, sent = [0], [0], list[str]()
+    lock, execute_ = threading.Lock(), HttpRequest.execute
+
+    def counted(request: HttpRequest, *words: Any, **options: Any) -> Any:
+        with lock:
+            sent.append(str(request.methodId))
+            under_way[0] += 1
+            most[0] = max(most[0], under_way[0])
+        try:
+            return execute_(request, *words, **options)
+        finally:
+            with lock:
+                under_way[0] -= 1
+
+    monkeypatch.setattr(HttpRequest, "execute", counted)
+    assert store.beside("tpu") == runs
+    assert sent == ["storage.objects.get"] * 41, "the index, and each run once"
+    assert 1 < most[0] <= AT_ONCE
+
+
+def test_a_read_that_is_refused_is_told_and_those_behind_it_are_not_sent(
+    store: ResultStore, cloud: TestCloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for each in nights([1, 2]):
+        store.keep(each)
+    cloud.control.fail("error", method="storage.objects.get", code=403)
+    with pytest.raises(GoogleError, match="403"):
+        store.runs("tpu")
+    cloud.control.mend()
+    assert len(store.runs("tpu")) == 2, "its connections work on"
 
 
 def test_the_commands_keep_report_and_show_runs_of_a_bucket(

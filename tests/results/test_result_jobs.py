@@ -16,6 +16,7 @@ import pytest
 
 from infra.fleet.google import Api, clients, execute
 from infra.fleet.records import Records
+from infra.model.catalogue import CapacityKind, Generation, price
 from infra.operations.result_jobs import main
 from infra.operations.result_place import ResultBucket
 from infra.results.store import ResultStore
@@ -203,10 +204,74 @@ def test_shards_are_one_run_of_the_suite(desk: Desk) -> None:
     assert (run.vm.seconds, run.reused) == (700, "")
 
 
-def test_a_shard_that_left_nothing_breaks_the_suite(desk: Desk) -> None:
+def test_a_shard_that_left_nothing_breaks_the_suite_and_is_named(desk: Desk) -> None:
     desk.left("tpu-1.json", result())
     assert desk.do("keep", NIGHT, TPU | {"files": ["tpu-1.json", "tpu-2.json"]}) == 0, desk.log
     assert [run.ended for run in desk.kept()] == ["failed"]
+    assert "tpu-2: it left no result, and nobody said why" in (desk.folder / "report" / "report.md").read_text()
+
+
+TAKEN: dict[str, Any] = {
+    "ok": False, "missing": "taken-back: Google took the VM back (PREEMPTED), so there is no result", "tests": {},
+    "seconds": 0, "coverage": None, "vm_seconds": 90,
+}  # fmt: skip
+TWO = TPU | {"files": ["tpu-1.json", "tpu-2.json"], "inputs": ["src/**"]}
+
+
+def test_a_shard_that_was_taken_back_is_missing_with_its_reason_and_breaks_nothing(desk: Desk, lab: Lab) -> None:
+    desk.left("tpu-1.json", result(run="7x1-1", vm_seconds=60))
+    desk.left("tpu-2.json", result(run="7x2-1") | TAKEN)
+    assert desk.do("keep", NIGHT, TWO) == 0, desk.log
+    (run,) = desk.kept()
+    assert (run.ended, len(run.tests)) == ("incomplete", 1)
+    assert run.missing == ("tpu-2: taken-back: Google took the VM back (PREEMPTED), so there is no result",)
+    assert run.vm is not None
+    assert run.vm.seconds == 150, "what was taken back is paid too"
+    told = (desk.folder / "report" / "report.md").read_text()
+    assert "| missing | `tpu-2` |" in told
+    assert "broken" not in told
+    assert "no result" in (desk.folder / "report" / "tpu.svg").read_text()
+    assert desk.do("tell", NIGHT, **at(lab)) == 0, desk.log
+    assert [each for each in lab.repository().get_issues() if each.pull_request is None] == []
+    assert desk.log[-1] == "tpu: issue left as it is: a part of the suite has no result"
+
+
+def test_a_missing_shard_closes_no_issue_of_what_is_broken(desk: Desk, lab: Lab) -> None:
+    desk.left("tpu-1.json", result("failed"))
+    desk.left("tpu-2.json", result() | TAKEN)
+    assert desk.do("keep", NIGHT, TWO) == 0, desk.log
+    assert [run.ended for run in desk.kept()] == ["failed"], "what did run failed"
+    assert desk.do("tell", NIGHT, **at(lab)) == 0
+    desk.left("tpu-1.json", result())
+    assert desk.do("keep", NIGHT | {"id": 8}, TWO) == 0, desk.log
+    assert desk.do("tell", NIGHT, **at(lab)) == 0
+    (issue,) = (each for each in lab.repository().get_issues(state="all") if each.pull_request is None)
+    assert (issue.state, issue.title) == ("open", "Suite tpu on v6e-1: 1 broken, 1 missing")
+
+
+def test_a_commit_whose_shard_was_not_tested_has_neither_passed_nor_failed(desk: Desk, lab: Lab) -> None:
+    desk.left("tpu.json", result() | TAKEN)
+    assert desk.do("keep", NIGHT | {"event": "workflow_dispatch"}, COMMIT=HEAD, PULL="3") == 0, desk.log
+    (run,) = desk.kept()
+    assert (run.ended, run.tests, run.pull) == ("incomplete", (), 3)
+    text = json.loads((desk.folder / "report" / "tpu.json").read_text()) | {"pull": lab.pull, "commit": SHA}
+    (desk.folder / "report" / "tpu.json").write_text(json.dumps(text))
+    told = at(lab, permissions={"statuses": "write", "pull_requests": "write", "issues": "write"})
+    assert desk.do("tell", NIGHT, **told) == 0, desk.log
+    commit = lab.repository()._requester.requestJsonAndCheck("GET", f"/repos/{REPO_OF_LAB}/commits/{SHA}/statuses")[1]
+    assert [each["state"] for each in commit] == ["error"]
+
+
+def test_an_incomplete_run_stands_for_no_other_and_keeps_no_pass_from_it(desk: Desk) -> None:
+    suite = TPU | {"inputs": ["src/**"]}
+    desk.left("tpu.json", result() | TAKEN)
+    assert desk.do("keep", NIGHT | {"id": 5}, suite) == 0, desk.log
+    assert desk.do("reuse", NIGHT | {"id": 6}, suite) == 0
+    assert desk.output().splitlines()[-1] == "reused="
+    desk.left("tpu.json", result())
+    assert desk.do("keep", NIGHT, suite) == 0, desk.log
+    assert desk.do("reuse", NIGHT | {"id": 8}, suite) == 0, desk.log
+    assert desk.output().splitlines()[-1] == "reused=|tpu|"
 
 
 def test_a_result_that_cannot_be_kept_keeps_no_other_suite_from_it(desk: Desk) -> None:
@@ -306,3 +371,40 @@ def test_jobs_need_no_more_than_their_two_locks() -> None:
     locks = [(ROOT / f"requirements-{name}.lock").read_text() for name in ("service", "results")]
     pinned = {name for lock in locks for name in re.findall(r"^([a-z0-9][a-z0-9._-]*)==", lock, re.MULTILINE)}
     assert {"numpy", "pydantic"} <= loaded <= pinned
+
+
+def test_a_vm_is_paid_where_it_was_obtained_and_not_where_it_was_asked_for_first(desk: Desk) -> None:
+    suite = TPU | {"files": ["tpu-1.json", "tpu-2.json", "tpu-3.json"]}
+    away = {"accelerator": "v6e-1", "zone": "europe-west4-a", "capacity": "on-demand"}
+    desk.left("tpu-1.json", result(run="7x1-1", vm_seconds=100))
+    desk.left("tpu-2.json", result(run="7x2-1", vm_seconds=3600, vm=away))
+    desk.left("tpu-3.json", result(run="7x3-1", vm_seconds=50, vm="nonsense"))
+    assert desk.do("keep", NIGHT, suite, USD="1") == 0, desk.log
+    (run,) = desk.kept()
+    assert [(each.zone, each.capacity, each.seconds) for each in run.vms] == [
+        ("europe-west4-a", "on-demand", 3600), ("us-central1-b", "preemptible", 150),
+    ]  # fmt: skip
+    listed = price(Generation.parse("v6e"), "europe-west4-a", CapacityKind.ON_DEMAND)
+    assert listed is not None
+    assert (
+        f"VMs of tests cost ${float(listed.usd_per_chip_hour) + 150 * 0.544 / 3600:.2f} in 30 days, of $1" in desk.log
+    )
+    assert desk.output().splitlines()[-1] == "budget=failure"
+
+
+def test_badges_of_the_main_branch_have_names_in_the_bucket_that_never_change(desk: Desk) -> None:
+    desk.left("tpu.json", result("failed"))
+    assert desk.do("keep", NIGHT | {"id": 8}) == 0, desk.log
+    assert f"badge: https://storage.cloud.google.com/{BUCKET}/badges/tpu/v6e-1.svg" in desk.log
+    desk.left("tpu.json", result())
+    late = f"{datetime.now(UTC) - timedelta(hours=1):%Y-%m-%dT%H:%M:%SZ}"
+    assert desk.do("keep", NIGHT | {"run_started_at": late}) == 0, desk.log
+    assert desk.do("keep", NIGHT | {"id": 9, "event": "workflow_dispatch"}, COMMIT=HEAD, PULL="3") == 0, desk.log
+    with clients("my-lab", desk.cloud.url) as google:
+        objects = google.api(Api.STORAGE).objects()
+        named = {name: f"badges/tpu/{name}" for name in ("v6e-1.svg", "v6e-1-coverage.svg")}
+        facts = {name: objects.get(bucket=BUCKET, object=each).execute() for name, each in named.items()}
+        texts = {name: objects.get_media(bucket=BUCKET, object=each).execute() for name, each in named.items()}
+    assert {each["contentType"] for each in facts.values()} == {"image/svg+xml"}
+    assert b"failing" in texts["v6e-1.svg"], "a late report of an older run, and a pull request, change nothing"
+    assert b"80 %" in texts["v6e-1-coverage.svg"]

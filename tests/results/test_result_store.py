@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from infra.results import chosen
+from infra.results.chosen import Line
 from infra.results.store import INDEX, Folder, ResultStore
 from infra.results.suite_run import ResultsError, read_run
 from tests.results.result_runs import made, nights
@@ -61,12 +65,58 @@ def test_an_object_in_the_wrong_place_or_of_another_shape_is_named(store: Result
 
 
 def test_only_the_newest_runs_are_read_and_an_object_that_is_gone_is_left_out(
-    store: ResultStore, tmp_path: Path
+    store: ResultStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("infra.results.chosen.HISTORY", 3)
     for run in nights([1, 2, 3, 4]):
         store.keep(run)
     (tmp_path / made(3).object_name).unlink()
-    assert [each.seconds for each in store.runs("tpu", most=3)] == [2, 3]
+    assert [each.seconds for each in store.runs("tpu")] == [2, 3]
+
+
+def line(at: int, **more: Any) -> Line:
+    """Of the index, of a green night."""
+    usual = {"pull": None, "branch": "main", "hardware": "v6e-1", "versions": {}, "ended": "passed", "reused": ""}
+    return {"object": f"runs/{at}", "run": str(at), **usual, **more}
+
+
+def objects(found: Sequence[Line]) -> list[int]:
+    return [int(each["run"]) for each in found]
+
+
+def test_no_number_of_pull_requests_pushes_the_baseline_out_of_what_is_read() -> None:
+    nights_ = [line(at) for at in range(300)]
+    pulls = [line(300 + at, pull=at % 50, branch="main") for at in range(3000)]
+    read = chosen.beside([*nights_, *pulls], "3299", "main")
+    assert objects(read[:120]) == list(range(180, 300))
+    assert {each["pull"] for each in read[120:]} == {49}
+    assert len(read) == 120 + chosen.OWN, "and of no other pull request any"
+    assert objects(chosen.history([*nights_, *pulls], "main"))[:300] == list(range(300))
+
+
+def test_a_baseline_is_of_the_same_hardware_and_versions_and_green() -> None:
+    other = [{"hardware": "v5e"}, {"versions": {"jax": "1"}}, {"ended": "failed"}, {"reused": "1"}, {"branch": "x"}]
+    lines = [line(at, **other[at % 6] if at % 6 < 5 else {}) for at in range(1200)]
+    read = objects(chosen.beside(lines, "", "main"))
+    assert read == [*range(485, 1080, 6), *range(1080, 1200)], "of the last 120 all, before them those that are alike"
+
+
+def test_a_run_that_is_not_there_is_read_beside_nothing() -> None:
+    assert chosen.beside([line(1)], "2", "main") == []
+    assert objects(chosen.beside([line(1, pull=3, branch=""), line(2)], "1", "main")) == [1, 2]
+
+
+def test_an_index_of_the_version_before_is_made_anew(store: ResultStore, tmp_path: Path) -> None:
+    for run in nights([1, 2]):
+        store.keep(run)
+    index = (tmp_path / INDEX).read_bytes()
+    old = json.loads(index) | {"version": 1}
+    for each in old["runs"]:
+        del each["pull"]
+    for asked in (store.suites, lambda: store.keep(made(1, 2))):
+        (tmp_path / INDEX).write_text(json.dumps(old))
+        asked()
+        assert (tmp_path / INDEX).read_bytes() == index
 
 
 def test_the_index_has_the_newest_runs_of_each_suite_alone(store: ResultStore, monkeypatch: pytest.MonkeyPatch) -> None:

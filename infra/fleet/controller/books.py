@@ -19,7 +19,7 @@ from infra.fleet.controller.sorting import MANAGED, STACK, is_ours, pool_of
 from infra.fleet.google import GoogleError
 from infra.fleet.records import Body, Records, UnreadableRecordError
 from infra.model import bucket_names, run_labels
-from infra.model.run_records import closed, day_body, day_records
+from infra.model.run_records import RunVmRecord, changed, day_body, day_records, ended
 from infra.model.stood import ReadyVm, StoodDay, noted, read_day
 
 _READY: Final = "READY"
@@ -97,6 +97,12 @@ class Books:
                 self._close_in(bucket_names.run_day_object(day), node.name, ready, end)
 
     def _close_in(self, name: str, vm: str, ready: datetime | None, end: datetime) -> None:
+        since, until = None if ready is None else int(ready.timestamp()), int(end.timestamp())
+
+        def close(record: RunVmRecord) -> RunVmRecord:
+            return ended(record, until, ready=since, seen=until)
+
         if any(each.vm == vm for each in day_records(self.records.body(name))):
-            since, until = None if ready is None else int(ready.timestamp()), int(end.timestamp())
-            self.records.update(name, lambda body: day_body(closed(day_records(body), vm, ready=since, end=until)))
+            self.records.update(
+                name, lambda body: day_body(changed(day_records(body), lambda each: each.vm == vm, close))
+            )

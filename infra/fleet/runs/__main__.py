@@ -1,8 +1,9 @@
 """`python -m infra.fleet.runs run|delete`: what generated workflows run, as a job of GitHub's that has no checkout.
 
-Told by the environment: RUN_ID; of a run REQUEST (`infra.model.runs.RunRequest` as JSON) and ATTEMPT, IMAGE and COMMIT
-where the request leaves them open, RESULTS, the folder for what comes back. Puts out `ended`, success or failure where
-the command decided it and nothing else, `reason`, and `result`, the file of a suite. docs/runs.md has the reasons.
+Told by the environment: RUN_ID; to delete PROJECT, BUCKET, ZONES and DELETE_SECONDS; of a run REQUEST
+(`infra.model.runs.RunRequest` as JSON) and ATTEMPT, IMAGE and COMMIT where the request leaves them open, RESULTS, the
+folder for what comes back. Puts out `ended`, success or failure where the command decided it and nothing else,
+`reason`, and `result`, the file of a suite. docs/runs.md has the reasons.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from infra.fleet.google import Clients, GoogleError, clients
 from infra.fleet.records import Records
 from infra.fleet.runs.cloud import BucketLedger, BucketObjects, GoogleTpuVms
 from infra.fleet.runs.decide import Reason, RunEnd
-from infra.fleet.runs.delete import delete_all
+from infra.fleet.runs.delete import clean_up
 from infra.fleet.runs.ports import RunPorts
 from infra.fleet.runs.run import Run
 from infra.fleet.runs.signals import cancellable
@@ -33,6 +34,7 @@ from infra.model.visible import visible
 POLL: Final = 5.0
 CALL_SECONDS: Final = 15.0
 _RESULT: Final = "result.json"
+_MOST_SAID: Final = 300
 MOST_RESULT: Final = 4_000_000
 """Bytes of it that are read."""
 
@@ -66,8 +68,8 @@ def requested(told: Mapping[str, str]) -> RunRequest:
 def _ports(
     request: RunRequest | None, told: Mapping[str, str], say: Callable[[str], None], google: Clients
 ) -> RunPorts:
-    """request: None where only VMs are deleted, which needs no bucket."""
-    hosts, bucket, ceilings, stack = 1, "", Ceilings(0, 0), ""
+    """request: None where only VMs are deleted, of a run that nobody counts anew."""
+    hosts, bucket, ceilings, stack = 1, told.get("BUCKET", ""), Ceilings(0, 0), "STACK"
     if request is not None:
         hosts, bucket, ceilings, stack = request.hosts, request.bucket, request.ceilings, request.stack
 
@@ -89,9 +91,9 @@ def _ports(
 
 
 def _deleted(told: Mapping[str, str], say: Callable[[str], None], google: Clients) -> int:
-    """PROJECT, ZONES (with spaces between) and DELETE_SECONDS say where and for how long."""
+    """ZONES (with spaces between) and DELETE_SECONDS say where and for how long, BUCKET where the run is counted."""
     until = time.time() + float(told["DELETE_SECONDS"])
-    left = delete_all(told["ZONES"].split(), told["RUN_ID"], _ports(None, told, say, google), until=until)
+    left = clean_up(told["ZONES"].split(), told["RUN_ID"], _ports(None, told, say, google), until=until)
     if left:
         say(f"::error::not deleted: {left}. The label tidepool-expires says when the controller does")
     return 1 if left else 0
@@ -126,14 +128,14 @@ def _tell(ended: RunEnd, say: Callable[[str], None]) -> None:
 
 
 def _write_result(request: RunRequest, ended: RunEnd, back: Path, folder: Path, run: str) -> str:
-    """The file with what the suite wrote and what the VM does not decide; none where the command decided nothing.
+    """The file with what the suite wrote and what the VM does not decide; why there is none, where the command decided
+    nothing, so that nobody takes it for tests that failed.
 
     back: where what the suite left came to.
     """
-    if not Reason(ended.reason).of_the_command:
-        return ""
+    decided = Reason(ended.reason).of_the_command
     said, path = {}, back / "out" / _RESULT
-    if path.is_file():
+    if decided and path.is_file():
         try:
             found = json.loads(path.read_bytes()[:MOST_RESULT])
             said = found if isinstance(found, dict) else {}
@@ -147,6 +149,8 @@ def _write_result(request: RunRequest, ended: RunEnd, back: Path, folder: Path, 
         "at": int(time.time()),
         "ok": ended.reason == Reason.DONE,
         "vm_seconds": ended.vm_seconds,
+        "vm": {"accelerator": ended.accelerator, "zone": ended.zone, "capacity": ended.capacity},
+        "missing": "" if decided else f"{ended.reason}: {visible(ended.says)}"[:_MOST_SAID],
     }
     whole = {"seconds": 0, "tests": {}, "coverage": None} | said | known
     folder.mkdir(parents=True, exist_ok=True)

@@ -6,7 +6,7 @@ Owns the calls, and what a create's refusal is called. Does not own what follows
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -17,18 +17,24 @@ from infra.fleet.controller.observed import Trouble
 from infra.fleet.google import Api, Clients, GoogleError, execute
 from infra.fleet.records import ABSENT, ATTEMPTS, Records
 from infra.fleet.runs.decide import Obstacle
-from infra.fleet.runs.ports import NoVmError, RunError
+from infra.fleet.runs.left_vms import VmSeen
+from infra.fleet.runs.ports import EndedError, NoVmError, RunError, TakenError
 from infra.model import bucket_names
 from infra.model.run_records import (
     Ceilings,
     RunVmRecord,
+    changed,
     day_body,
     day_records,
+    ended,
     ended_late,
+    of_stack,
     over_ceiling,
     with_record,
 )
 
+_END_DAYS: Final = 3
+"""In which a VM was asked for that is cleaned up today: it stands for a day at most, and a job waits for its turn."""
 _MISSING: Final = 404
 _GONE: Final = (403, _MISSING)
 """Who may not list a bucket is told 403 of an object that is not there."""
@@ -144,16 +150,46 @@ class BucketLedger:
 
         def decide(today: tuple[RunVmRecord, ...]) -> tuple[RunVmRecord, ...]:
             nonlocal said
+            if any(each.vm == record.vm and each.client != record.client for each in (*before, *today)):
+                raise TakenError(f"{record.vm} was claimed by another client: two runs never share a number")
             # A write whose answer was lost is read here: a VM does not stand in its own way.
             settled = tuple(ended_late(each, now) for each in today if each.vm != record.vm)
-            said = over_ceiling(self.ceilings, settled, (*before, *settled), now, stack=self.stack)
+            own, late = of_stack(settled, self.stack), of_stack(before, self.stack)
+            said = over_ceiling(self.ceilings, own, (*late, *own), now, stack=self.stack)
             return settled if said else with_record(settled, record)
 
         self._change(_day(now), decide)
         return said
 
     def keep(self, record: RunVmRecord) -> None:
-        self._change(_day(record.asked), lambda today: with_record(today, record))
+        def decide(today: tuple[RunVmRecord, ...]) -> tuple[RunVmRecord, ...]:
+            if any(each.vm == record.vm and each.end is not None for each in today):
+                raise EndedError(f"somebody else ended run {record.run} and deletes its VMs")
+            return with_record(today, record)
+
+        self._change(_day(record.asked), decide)
+
+    def settle(self, record: RunVmRecord, at: int, seen: int) -> None:
+        def decide(today: tuple[RunVmRecord, ...]) -> tuple[RunVmRecord, ...]:
+            told = next((each for each in today if each.vm == record.vm), record)
+            start = told.start if record.start is None else record.start
+            known = replace(record, start=start, end=told.end, reason=told.reason or record.reason)
+            # Who ends it first needs no look: what was seen is before that.
+            return with_record(today, ended(known, at, seen=0 if told.end is None else seen))
+
+        self._change(_day(record.asked), decide)
+
+    def of_run(self, run: str, now: int) -> tuple[RunVmRecord, ...]:
+        last = _day(now)
+        return tuple(each for each in self.days(last - timedelta(days=_END_DAYS - 1), last) if each.run == run)
+
+    def end_run(self, run: str, at: int, stood: Mapping[str, VmSeen]) -> None:
+        def end(record: RunVmRecord) -> RunVmRecord:
+            seen = stood.get(record.vm)
+            return ended(record, at) if seen is None else ended(record, at, ready=seen.made, seen=seen.last)
+
+        for ago in range(_END_DAYS):
+            self._change(_day(at) - timedelta(days=ago), lambda day: changed(day, lambda each: each.run == run, end))
 
     def days(self, first: datetime, last: datetime) -> tuple[RunVmRecord, ...]:
         """The VMs that were asked for from one day to another, both included."""
@@ -166,7 +202,7 @@ class BucketLedger:
         for _ in range(tries):
             found, generation = self._day(day)
             wanted = decide(found)
-            if wanted == found:
+            if day_body(wanted) == day_body(found):
                 return
             try:
                 if self.records.replace(name, day_body(wanted), generation=generation) is not None:

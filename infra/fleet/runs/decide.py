@@ -1,4 +1,4 @@
-"""What follows in a run: which place is tried next, whether its command has ended and how, which VMs are left.
+"""What follows in a run: which place is tried next, whether its command has ended, and how.
 
 Pure: no call, no clock. Times are seconds of one clock. What a refusal of Google's means is
 `infra.fleet.controller.tpu_api`; here it decides what is tried next:
@@ -12,14 +12,13 @@ Pure: no call, no clock. Times are seconds of one clock. What a refusal of Googl
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
 from infra.fleet.controller.rules import DEAD
 from infra.fleet.runs.guest import KILLED, TIMED_OUT
-from infra.model import run_labels
 from infra.model.json_shape import JsonShape
 
 PAUSE: Final = 60.0
@@ -248,38 +247,3 @@ def _failed(host: HostStatus) -> Ended:
     if host.code in (TIMED_OUT, KILLED):
         return Ended(Reason.TIMED_OUT, "the command did not end within its limit", host.code)
     return Ended(Reason.FAILED, f"the command ended with exit code {host.code}", host.code)
-
-
-# What is left.
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class LeftVm:
-    """A VM of the run that is still listed. state: of the API."""
-
-    zone: str
-    name: str
-    state: str
-
-
-def left(nodes: Mapping[str, Iterable[Mapping[str, Any]]], run: str) -> tuple[LeftVm, ...]:
-    """The VMs of one run, by zone and what is listed there: by their labels, whatever made them, and no others."""
-    found = (
-        LeftVm(zone=zone, name=str(node["name"]).rpartition("/")[2], state=str(node.get("state", "")))
-        for zone, listed in nodes.items()
-        for node in listed
-        if (labels := run_labels.read(node.get("labels") or {})) is not None and labels.run == run
-    )
-    return tuple(sorted(found))
-
-
-def to_delete(vms: Iterable[LeftVm]) -> tuple[LeftVm, ...]:
-    """Those of which nobody has asked yet that they be deleted."""
-    return tuple(each for each in vms if each.state != "DELETING")
-
-
-def not_deleted(vms: Iterable[LeftVm], silent: Collection[str]) -> str:
-    """What is still there, in words; empty where nothing is. silent: zones that could not be listed."""
-    said = [f"{each.name} in {each.zone} ({each.state})" for each in vms]
-    said += [f"{zone} could not be listed" for zone in sorted(silent)]
-    return ", ".join(said)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from infra.fleet.runs.decide import Obstacle
+from infra.fleet.runs.left_vms import VmSeen
 from infra.model.run_records import RunVmRecord
 
 
@@ -21,6 +22,14 @@ class NoVmError(Exception):
 
 class RunError(Exception):
     """Something of a run that is not the VM's could not be done; the text says what, and why."""
+
+
+class TakenError(RunError):
+    """Another client has claimed the VM of that run and attempt: what has its labels is not this client's."""
+
+
+class EndedError(RunError):
+    """Somebody else has ended the run and deletes its VMs: its clean-up, or the controller. Nothing more is made."""
 
 
 class CancelledError(BaseException):
@@ -67,11 +76,24 @@ class Ledger(Protocol):
     """The record of what runs make, which several clients write at once."""
 
     def claim(self, record: RunVmRecord) -> str:
-        """Count one more VM where the ceilings allow it, else why they do not. Raises RunError."""
+        """Count one more VM where the ceilings allow it, else why they do not. Raises TakenError and RunError."""
         ...
 
     def keep(self, record: RunVmRecord) -> None:
-        """What is known of a claimed VM by now. Raises RunError."""
+        """What is known of a claimed VM by now. Raises EndedError, and RunError."""
+        ...
+
+    def settle(self, record: RunVmRecord, at: int, seen: int) -> None:
+        """The client's last word of a VM that is gone. seen: when it was seen to stand last. Raises RunError."""
+        ...
+
+    def of_run(self, run: str, now: int) -> Sequence[RunVmRecord]:
+        """What is counted of a run that may be under way. Raises RunError."""
+        ...
+
+    def end_run(self, run: str, at: int, stood: Mapping[str, VmSeen]) -> None:
+        """End what is counted of a run whose client is gone and of which no VM is left. stood: those that were there,
+        by name. Raises RunError."""
         ...
 
 

@@ -1,8 +1,9 @@
 """One run from its number to the end of its VM: count it, make the VM, follow its command, bring back, delete.
 
 Owns the order, and that the VM is deleted however the run ends: done, failed, cancelled, or by an error of its own.
-What nobody is left to delete carries its end as a label, by which the controller's sweeps delete it. What follows on
-what is `decide`, every call is a port.
+A client that comes back after its run was ended by somebody else makes nothing more, and writes no second end. What
+nobody is left to delete carries its end as a label, by which the controller's sweeps delete it. What follows on what
+is `decide`, every call is a port.
 """
 
 from __future__ import annotations
@@ -10,19 +11,21 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from infra.fleet.runs import decide
+from infra.fleet.runs.counted import Counted
 from infra.fleet.runs.decide import Ended, GiveUp, HostStatus, Obstacle, Reason, RunEnd, Tried
 from infra.fleet.runs.delete import delete_all
-from infra.fleet.runs.ports import CancelledError, NoVmError, RunError, RunPorts
+from infra.fleet.runs.left_vms import left_of
+from infra.fleet.runs.ports import CancelledError, EndedError, NoVmError, RunError, RunPorts
 from infra.fleet.runs.results import ResultsError, unpacked
 from infra.fleet.runs.vm import node_body, told
 from infra.model import bucket_names, names
 from infra.model.run_labels import RunVm
-from infra.model.run_records import CLIENT_LOST, RunVmRecord
+from infra.model.run_records import CLIENT_LOST
 from infra.model.runs import MOST_METADATA, RunPlace, RunRequest
 
 _RESULTS: Final = "results.tar.gz"
@@ -46,14 +49,14 @@ class Run:
     tree: bytes | None = None
     into: Path | None = None
     vm: str = field(init=False)
-    _record: RunVmRecord = field(init=False)
+    _counted: Counted = field(init=False)
     _running: bool = field(init=False, default=False)
     _read: dict[int, int] = field(init=False, default_factory=dict)
     _results: list[str] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
         self.vm = names.run_vm_name(self.request.pool, self.run, self.attempt)
-        self._record = self._first_record()
+        self._counted = Counted(request=self.request, run=self.run, vm=self.vm, ports=self.ports)
 
     def whole(self) -> RunEnd:
         """Everything. A cancelled run ends as one too, once its VM is deleted."""
@@ -62,36 +65,23 @@ class Run:
             ended = self._too_long()
             if ended is None:
                 claimed = True  # also where somebody cancels before the answer is there
-                ended = self._claimed()
+                ended = self._counted.claim()
                 claimed = ended is None
             ended = ended or self._make() or self._follow()
         except CancelledError:
             ended = Ended(Reason.CANCELLED, "the run was cancelled")
+        except EndedError as error:
+            ended = Ended(Reason.CANCELLED, str(error))
         except RunError as error:
             ended = Ended(Reason.OUTAGE, str(error))
         finally:
             # Whatever else is raised, the VM is deleted before it is passed on.
             left = _anyway(self.delete) if claimed else ""
             if claimed:
-                _anyway(lambda: self._settle(ended.reason.value if ended else CLIENT_LOST, left))
+                _anyway(lambda: self._counted.settle(ended.reason.value if ended else CLIENT_LOST, left))
         return self._end(ended, left)
 
     # Counted, and made
-
-    def _first_record(self) -> RunVmRecord:
-        now, place = int(self.ports.clock()), self.request.places[0]
-        return RunVmRecord(
-            vm=self.vm,
-            run=self.run,
-            suite=self.request.suite,
-            stack=self.request.stack,
-            pool=self.request.pool,
-            accelerator=self.request.accelerator,
-            zone=place.zone,
-            capacity=place.capacity,
-            asked=now,
-            expires=now + self.request.times.lifetime,
-        )
 
     def _too_long(self) -> Ended | None:
         """How the run ends before anything is made of it, where its VM cannot be told what to run."""
@@ -100,14 +90,6 @@ class Run:
             return None
         says = f"the VM would be told {longest} bytes, and metadata holds {MOST_METADATA}"
         return Ended(Reason.REFUSED, f"{says}; shorten the command or its variables, or put them into the tree")
-
-    def _claimed(self) -> Ended | None:
-        """Nothing where the VM is counted, else how the run ends without one."""
-        try:
-            refusal = self.ports.ledger.claim(self._record)
-        except RunError as error:
-            return Ended(Reason.OUTAGE, f"the VM could not be counted, so none is made: {error}")
-        return Ended(Reason.CEILING, refusal) if refusal else None
 
     def _make(self) -> Ended | None:
         """Send the tree and obtain the VM; how the run ended where there is none."""
@@ -128,12 +110,12 @@ class Run:
                 tried.append(Tried(found.place, error.obstacle, error.text, self.ports.clock()))
                 self._forget(place, until)
             else:
-                self._keep(start=int(self.ports.clock()))
+                self._counted.keep(start=int(self.ports.clock()))
                 return None
 
     def _obtain(self, place: RunPlace, until: float) -> None:
         """Raises NoVmError. What was refused, or not answered, may stand all the same."""
-        self._keep(zone=place.zone, capacity=place.capacity)
+        self._counted.keep(zone=place.zone, capacity=place.capacity)
         self.ports.tell(f"asking for {self.request.accelerator} in {place.zone}, {place.capacity}")
         try:
             operation = self.ports.vms.create(place.zone, self.vm, self._node(place))
@@ -159,7 +141,7 @@ class Run:
     def _is_ours(self, place: RunPlace) -> bool:
         with contextlib.suppress(RunError):
             node = self.ports.vms.node(place.zone, self.vm)
-            return node is not None and bool(decide.left({place.zone: [node]}, self.run))
+            return node is not None and bool(left_of({place.zone: [node]}, self.run))
         return False
 
     def _forget(self, place: RunPlace, until: float) -> None:
@@ -179,14 +161,17 @@ class Run:
     def _state(self, zone: str) -> str | None:
         """Of the VM there, None where it is not. Raises RunError where nobody can say."""
         node = self.ports.vms.node(zone, self.vm)
-        return None if node is None else str(node.get("state", ""))
+        state = None if node is None else str(node.get("state", ""))
+        if not decide.gone(state):
+            self._counted.seen = int(self.ports.clock())
+        return state
 
     def _told(self, place: RunPlace) -> str:
         tree = self._tree_object if self.tree is not None else ""
         return told(self.request, place.zone, self.vm, f"{self.run}-{self.attempt}", tree)
 
     def _node(self, place: RunPlace) -> dict[str, Any]:
-        labels = RunVm(run=self.run, expires=self._record.expires).labels()
+        labels = RunVm(run=self.run, expires=self._counted.record.expires).labels()
         return node_body(place, labels, f"run {self.run} of stack {self.request.stack}", self._told(place))
 
     # Followed
@@ -201,11 +186,15 @@ class Run:
                 if not self._running and all(each is not None and each.phase in _AT_WORK for each in hosts):
                     self._running, over_by = True, self.ports.clock() + times.limit + _LATE
                     self.ports.tell("the command runs")
-                state, now = self._state(self._record.zone), self.ports.clock()
+                state, now = self._state(self._counted.record.zone), self.ports.clock()
                 if found := decide.ended(state, hosts, now=now, ready_by=ready_by, over_by=over_by):
                     self._show_logs()
                     self._bring_back()
+                    if found.reason is Reason.TAKEN_BACK:
+                        self._counted.keep()  # who says that it is over has deleted the VM, and not Google
                     return found
+            except EndedError:
+                raise
             except RunError as error:
                 if self.ports.clock() >= over_by:
                     raise
@@ -253,21 +242,18 @@ class Run:
         return f"{bucket_names.run_vm_prefix(self.request.pool, self.vm)}tree.tar.gz"
 
     def _object(self, host: int, name: str) -> str:
-        return f"{bucket_names.run_work_of(self.request.pool, self.vm, self._record.zone)}{host}/{name}"
+        return f"{bucket_names.run_work_of(self.request.pool, self.vm, self._counted.record.zone)}{host}/{name}"
 
     # Deleted
 
     def delete(self) -> str:
         """Delete every VM of the run in every zone that runs may use, until none is left; what is, in words."""
         until = self.ports.clock() + self.request.times.delete
-        return delete_all(self.request.zones, self.run, self.ports, until=until)
-
-    def _settle(self, reason: str, left: str) -> None:
-        """The last word of the record: what could not be deleted stands, and counts."""
-        self._keep(reason=reason, **({} if left else {"end": int(self.ports.clock())}))
+        counted = (self._counted.record,)
+        return delete_all(self.request.zones, self.run, self.ports, until=until, counted=counted).left
 
     def _end(self, ended: Ended, left: str) -> RunEnd:
-        record = self._record
+        record = self._counted.record
         return RunEnd(
             run=self.run,
             vm=self.vm,
@@ -281,14 +267,6 @@ class Run:
             results=tuple(self._results),
             left=left,
         )
-
-    def _keep(self, **known: Any) -> None:
-        """A record that cannot be written keeps no VM standing."""
-        self._record = replace(self._record, **known)
-        try:
-            self.ports.ledger.keep(self._record)
-        except RunError as error:
-            self.ports.mention(f"the record of this run is behind: {error}")
 
     def _sleep_until(self, when: float) -> None:
         while (left := when - self.ports.clock()) > 0:

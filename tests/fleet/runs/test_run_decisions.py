@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from infra.fleet.controller.observed import Trouble
-from infra.fleet.runs import decide
+from infra.fleet.runs import decide, left_vms
 from infra.fleet.runs.cloud import obstacle
-from infra.fleet.runs.decide import Ended, GiveUp, HostStatus, LeftVm, Obstacle, Reason, Tried, TryPlace
+from infra.fleet.runs.decide import Ended, GiveUp, HostStatus, Obstacle, Reason, Tried, TryPlace
+from infra.fleet.runs.left_vms import LeftVm
 from infra.model.run_labels import RunVm
 
 PLACES = 3
@@ -149,12 +150,12 @@ def node(name: str, state: str = "READY", **labels: str) -> dict[str, object]:
 )
 def test_only_vms_with_the_runs_own_labels_are_deleted(labels: dict[str, str]) -> None:
     listed = {"z": [node("mine", **RunVm(run="1", expires=5).labels()), node("other", **labels)]}
-    assert decide.left(listed, "1") == (LeftVm("z", "mine", "READY"),), "without an end it is nobody's to delete"
+    assert left_vms.left_of(listed, "1") == (LeftVm("z", "mine", "READY"),), "without an end it is nobody's to delete"
 
 
 def test_what_is_being_deleted_is_waited_for_and_not_asked_again() -> None:
     labels = RunVm(run="1", expires=5).labels()
-    vms = decide.left({"a": [node("one", **labels)], "b": [node("two", "DELETING", **labels)]}, "1")
-    assert [each.name for each in decide.to_delete(vms)] == ["one"]
-    said = decide.not_deleted(vms, ["c"])
+    vms = left_vms.left_of({"a": [node("one", **labels)], "b": [node("two", "DELETING", **labels)]}, "1")
+    assert [each.name for each in left_vms.to_delete(vms)] == ["one"]
+    said = left_vms.not_deleted(vms, ["c"])
     assert said == "one in a (READY), two in b (DELETING), c could not be listed"

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from infra.fleet.google import Api, Clients, clients, execute
+from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.fleet.records import Records
 from infra.fleet.runs.cloud import BucketLedger, BucketObjects, GoogleTpuVms
 from infra.fleet.runs.decide import RunEnd
+from infra.fleet.runs.delete import clean_up
 from infra.fleet.runs.ports import CancelledError, RunPorts
 from infra.fleet.runs.run import Run
 from infra.local.cloud.control import CloudClock
@@ -283,6 +284,12 @@ def test_runs_over_the_ceiling_of_a_day_make_nothing(lab: Lab) -> None:
     assert lab.run(lab.request(per_day=4), "4").done
 
 
+def test_stacks_that_share_a_bucket_have_ceilings_of_their_own(lab: Lab) -> None:
+    assert lab.run(lab.request(stack="other", per_day=1), "1").done
+    assert lab.run(lab.request(per_day=1), "2").done
+    assert lab.run(lab.request(per_day=1), "3").reason == "ceiling"
+
+
 def test_a_count_whose_answer_was_lost_does_not_stand_in_its_own_way(lab: Lab) -> None:
     lab.cloud.control.fail("lost", method="storage.objects.insert", count=1)
     assert lab.run(lab.request(at_once=1, per_day=1)).reason == "done"
@@ -378,6 +385,42 @@ def test_a_terminal_that_is_gone_keeps_no_vm_standing(lab: Lab) -> None:
     assert lab.records()["nights-run-7-1"].end is not None
 
 
+@pytest.mark.parametrize("who", ["client", "clean-up"])
+def test_a_list_that_leaves_the_vm_out_keeps_it_from_nobody(lab: Lab, who: str) -> None:
+    """Lists lag; the record says what the VM is called, and where it stands."""
+
+    def lie(lab: Lab) -> None:
+        if lab.log:
+            lab.meanwhile = lambda _: None
+            lab.cloud.control.fail("missing", method="tpu.projects.locations.nodes.list", probability=1.0)
+            if who == "clean-up":
+                ports = lab.ports(lab.request())
+                assert clean_up((A, B), "7", ports, until=ports.clock() + 60) == ""
+
+    lab.meanwhile = lie
+    lab.run(lab.request("sh", "-c", "echo begun; sleep 0.3"))
+    lab.cloud.control.mend()
+    assert lab.nodes == {}
+    assert lab.records()["nights-run-7-1"].end is not None
+
+
+def test_a_claim_that_nobody_answered_takes_nobodys_place(lab: Lab) -> None:
+    replaced, lost = Records.replace, [True]
+
+    def replace_(records: Records, *words: Any, **given: Any) -> int | None:
+        made = replaced(records, *words, **given)
+        if lost:
+            lost.clear()
+            raise GoogleError("writing the record", "forbidden", status=403)
+        return made
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Records, "replace", replace_)
+        assert lab.run(lab.request()).reason == "outage"
+    assert [each.had_vm for each in lab.records().values()] == [False]
+    assert lab.run(lab.request(at_once=1, per_day=1), "8").done
+
+
 def test_what_cannot_be_deleted_is_told_with_its_zone(lab: Lab) -> None:
     lab.cloud.control.fail("error", method="tpu.projects.locations.nodes.delete", code=400)
     ended = lab.run(lab.request())
@@ -395,9 +438,12 @@ class Job:
         self.lab = lab
         self.folder = lab.folder / "job"
         self.folder.mkdir(exist_ok=True)
+        # A job counts by the wall's clock, behind which the cloud's shall not be.
+        lab.cloud.control.advance(max(0.0, time.time() - lab.cloud.control.clock()["seconds"]))
         told = {
             "REQUEST": request.model_dump_json(), "RUN_ID": "7", "ATTEMPT": "1", "COMMIT": "f" * 40,
-            "POLL_SECONDS": "0.1", "PROJECT": request.project, "ZONES": " ".join(request.zones), "DELETE_SECONDS": "30",
+            "POLL_SECONDS": "0.1", "PROJECT": request.project, "BUCKET": request.bucket, "DELETE_SECONDS": "30",
+            "ZONES": " ".join(request.zones),
             "RESULTS": str(self.folder / "results"), "GITHUB_OUTPUT": str(self.folder / "output"),
             "TIDEPOOL_GOOGLE_ENDPOINT": lab.cloud.url, "PATH": os.environ["PATH"], "HOME": str(self.folder),
         }  # fmt: skip
@@ -438,7 +484,15 @@ class Job:
 
 
 def test_a_jobs_result_says_what_the_vm_does_not_decide(lab: Lab) -> None:
-    said = json.dumps({"ok": True, "run": "forged", "tests": {"t": {"seconds": 1, "outcome": "failed"}}, "seconds": 2})
+    said = json.dumps(
+        {
+            "ok": True,
+            "run": "forged",
+            "missing": "forged",
+            "tests": {"t": {"seconds": 1, "outcome": "failed"}},
+            "seconds": 2,
+        }
+    )
     script = f"echo '{said}' >\"$TIDEPOOL_OUT/result.json\"; echo '::error::forged'; exit 1"
     job = Job(lab, lab.request("sh", "-c", script, results=("out/result.json",)))
     job.until("vmSeconds")
@@ -446,20 +500,24 @@ def test_a_jobs_result_says_what_the_vm_does_not_decide(lab: Lab) -> None:
     assert "| ::error::forged" in job.lines
     result = json.loads((job.folder / "results" / "tpu.json").read_text())
     assert (result["ok"], result["run"], result["suite"], result["commit"]) == (False, "7-1", "tpu", "f" * 40)
+    assert result["missing"] == "", "the VM does not say that it was taken back"
     assert (result["seconds"], result["tests"]["t"]["outcome"]) == (2, "failed")
     result = job.folder / "results" / "tpu.json"
     assert (job.folder / "output").read_text() == f"ended=failure\nreason=failed\nresult={result}\n"
 
 
-def test_a_vm_that_is_taken_back_leaves_no_result_of_its_suite(lab: Lab) -> None:
-    """Whoever keeps the results would take it for tests that failed, and call the suite broken."""
+def test_a_vm_that_is_taken_back_leaves_the_reason_in_place_of_its_suites_result(lab: Lab) -> None:
+    """Whoever keeps the results would take none for tests that failed, and call the suite broken."""
     job = Job(lab, lab.request("sh", "-c", "echo begun; sleep 60"))
     job.until("| begun")
     lab.cloud.control.preempt("nights-run-7-1")
     job.until("vmSeconds")
     assert job.end() == 1
-    assert (job.folder / "output").read_text() == "reason=taken-back\nresult=\n"
-    assert not (job.folder / "results").exists()
+    left = job.folder / "results" / "tpu.json"
+    assert (job.folder / "output").read_text() == f"reason=taken-back\nresult={left}\n"
+    said = json.loads(left.read_text())
+    assert said["missing"] == "taken-back: Google took the VM back (PREEMPTED), so there is no result"
+    assert (said["tests"], said["vm_seconds"] > 0) == ({}, True)
 
 
 def test_of_a_suite_one_result_alone_leaves_the_job(lab: Lab) -> None:
@@ -492,8 +550,119 @@ def test_a_job_that_is_killed_leaves_its_vm_to_the_clean_up_of_its_run(lab: Lab)
     job.process.kill()
     assert job.end() == -signal.SIGKILL
     assert lab.nodes == {"nights-run-7-1": "READY"}
+    assert lab.records()["nights-run-7-1"].end is None, "it stands, and counts"
     assert Job(lab, lab.request(), "delete").end() == 0
     assert lab.nodes == {}
+    record = lab.records()["nights-run-7-1"]
+    assert record.reason == "client-lost"
+    assert record.end is not None
+    assert record.start is not None
+    assert record.start < record.end < record.expires
+    assert record.vm_seconds(record.expires) < TIMES.limit, "it stood until then, and no longer"
+    lab.cloud.control.advance(300)
+    assert Job(lab, lab.request(), "delete").end() == 0
+    assert lab.records()["nights-run-7-1"] == record, "it is ended once"
+    assert lab.run(lab.request(at_once=1), "8").done, "it takes nobody's place"
+
+
+def test_a_client_that_is_killed_before_its_vm_stands_is_counted_from_its_creation(lab: Lab) -> None:
+    job = Job(lab, lab.request("sh", "-c", "sleep 60"))
+    job.until(f"asking for v6e-1 in {A}")
+    deadline = time.monotonic() + 30
+    while not lab.nodes:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    job.process.kill()
+    job.end()
+    (node,) = lab.cloud.control.nodes()
+    made = int(datetime.fromisoformat(node["createTime"]).timestamp())
+    assert lab.records()["nights-run-7-1"].start is None
+    lab.cloud.control.advance(200)
+    assert set(lab.nodes.values()) == {"READY"}
+    ports = lab.ports(lab.request())
+    assert clean_up((A, B), "7", ports, until=ports.clock() + 60) == ""
+    record = lab.records()["nights-run-7-1"]
+    assert (record.start, record.reason) == (made, "client-lost")
+    assert 200 <= record.vm_seconds(record.expires) < 300
+
+
+def test_a_record_that_cannot_be_written_holds_no_clean_up(lab: Lab) -> None:
+    job = Job(lab, lab.request("sh", "-c", "echo begun; sleep 60"))
+    job.until("| begun")
+    job.process.kill()
+    job.end()
+    lab.cloud.control.fail("error", method="storage.objects.insert", code=403)
+    clean = Job(lab, lab.request(), "delete")
+    clean.until("::warning::the record of run 7 is not ended")
+    assert clean.end() == 0
+    assert lab.nodes == {}
+    lab.cloud.control.mend()
+    assert Job(lab, lab.request(), "delete").end() == 0
+    assert lab.records()["nights-run-7-1"].end is not None, "who comes next ends it"
+
+
+def test_a_clean_up_that_cannot_delete_leaves_the_record_open(lab: Lab) -> None:
+    job = Job(lab, lab.request("sh", "-c", "echo begun; sleep 60"))
+    job.until("| begun")
+    job.process.kill()
+    job.end()
+    lab.cloud.control.fail("error", method="tpu.projects.locations.nodes.delete", code=400)
+    ports = lab.ports(lab.request())
+    assert clean_up((A, B), "7", ports, until=ports.clock() + 30) == f"nights-run-7-1 in {A} (READY)"
+    assert lab.records()["nights-run-7-1"].end is None, "it stands, and counts"
+
+
+def test_a_client_that_comes_back_after_the_clean_up_makes_nothing_more_and_keeps_its_end(lab: Lab) -> None:
+    """As one whose machine lost its network: GitHub calls its job lost, and it lives."""
+
+    def clean(lab: Lab) -> None:
+        if lab.log:
+            lab.meanwhile = lambda _: None
+            ports = lab.ports(lab.request())
+            assert clean_up((A, B), "7", ports, until=ports.clock() + 60) == ""
+            ends.append(lab.records()["nights-run-7-1"])
+            lab.cloud.control.advance(900)
+
+    ends: list[RunVmRecord] = []
+    lab.meanwhile = clean
+    ended = lab.run(lab.request("sh", "-c", "echo begun; sleep 60", rounds=3))
+    assert (ended.reason, ended.says) == ("cancelled", "somebody else ended run 7 and deletes its VMs")
+    assert list(lab.records().values()) == ends, "the first end stands"
+    assert len([line for line in lab.said if line.startswith("asking")]) == 1
+
+
+def test_a_vm_that_a_client_obtained_after_its_run_was_ended_counts_until_it_is_gone(lab: Lab) -> None:
+    """Its create was on the way when the clean-up looked."""
+
+    def clean(lab: Lab) -> None:
+        lab.meanwhile = lambda _: None
+        lab.ports(lab.request()).ledger.end_run("7", int(lab.cloud.control.clock()["seconds"]) - 3, {})
+        ends.append(lab.records()["nights-run-7-1"].end)
+
+    ends: list[int | None] = []
+    lab.meanwhile = clean
+    ended = lab.run(lab.request("sh", "-c", "sleep 60"))
+    record = lab.records()["nights-run-7-1"]
+    assert (ended.reason, lab.nodes) == ("cancelled", {})
+    assert record.start is not None
+    assert record.end is not None
+    assert ends[0] is not None
+    assert record.end >= record.start > ends[0]
+
+
+def test_two_clients_of_one_run_never_share_a_vm(lab: Lab) -> None:
+    def second(lab: Lab) -> None:
+        if lab.log:
+            lab.meanwhile = lambda _: None
+            ends.append(lab.run(lab.request("echo", "mine")))
+
+    ends: list[RunEnd] = []
+    lab.meanwhile = second
+    ended = lab.run(lab.request("sh", "-c", "echo begun; sleep 0.5; echo over"))
+    assert (ended.reason, "".join(lab.log)) == ("done", "begun\nover\n")
+    assert [each.reason for each in ends] == ["refused"]
+    assert ends[0].says == "nights-run-7-1 was claimed by another client: two runs never share a number"
+    assert [each.reason for each in lab.records().values()] == ["done"]
 
 
 def test_a_vm_whose_client_was_killed_goes_with_its_time_to_live_and_no_other_vm_does(lab: Lab) -> None:
