@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from infra.engines.forgetting import forgotten
-from infra.engines.protocol import PROJECT, EngineName, EngineRequest, Listener, passphrase
+from infra.engines.protocol import EngineName, EngineRequest, Listener, passphrase
 from infra.engines.standing import foreign_vms, insist_planned, unadopted
 from infra.engines.strays import Recorded, Strays, delete_strays, for_engine, plan_strays, targets_of_destroy
 from infra.local.engine.backend import Backend
@@ -21,6 +21,7 @@ from infra.local.engine.engine import Engine
 from infra.local.engine.run import Options
 from infra.local.kubernetes.provider import KubernetesProvider
 from infra.local.provider.google import GoogleProvider
+from infra.model.names import PULUMI_PROJECT
 from infra.model.plan import Diagnostic, Plan
 from infra.model.planned_capacity import VM_TYPE
 from infra.model.stack_text import pulumi_values
@@ -133,7 +134,7 @@ class EmbeddedEngine:
         request = self._request
         return Engine(
             backend=self._backend(),
-            project=PROJECT,
+            project=PULUMI_PROJECT,
             stack=request.stack,
             config=self._config(),
             program=partial(_program, request.root),
@@ -157,7 +158,7 @@ class EmbeddedEngine:
             return {}
         return {
             "gcp": GoogleProvider(url, connections=self._request.parallel),
-            "kubernetes": KubernetesProvider(stack=f"{PROJECT}/{self._request.stack}"),
+            "kubernetes": KubernetesProvider(stack=f"{PULUMI_PROJECT}/{self._request.stack}"),
         }
 
     def _options(self, *, previewed: bool = False) -> Options:

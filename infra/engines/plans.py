@@ -16,11 +16,12 @@ from typing import Any, Final
 
 import pulumi
 
-from infra.engines.protocol import PROJECT, EngineError
+from infra.engines.protocol import EngineError
 from infra.local.engine.backend import Backend
 from infra.local.engine.engine import Engine
 from infra.local.kubernetes.provider import KubernetesProvider
 from infra.local.provider.google import GoogleProvider
+from infra.model.names import PULUMI_PROJECT
 from infra.model.plan import Plan
 from infra.model.stack import load_stack
 from infra.model.stack_text import PLANS, pulumi_values, stack_names
@@ -59,7 +60,7 @@ def _preview(backend: Backend, root: Path, stack: str) -> Plan:
     path = root / "stacks" / f"Pulumi.{stack}.yaml"
     config = pulumi_values(path.read_text(encoding="utf-8"), source=str(path))
     providers = {"gcp": GoogleProvider(_NO_CLOUD), "kubernetes": KubernetesProvider()}
-    plan = Engine(backend, PROJECT, stack, config, partial(run, root), providers, lambda: "", "local").preview()
+    plan = Engine(backend, PULUMI_PROJECT, stack, config, partial(run, root), providers, lambda: "", "local").preview()
     for said in plan.diagnostics:
         if said.severity == "error":
             raise EngineError(said.message)
@@ -73,7 +74,7 @@ def _keep_outputs(backend: Backend, stack: str, outputs: Mapping[str, Any]) -> N
         for name, value in outputs.items():
             pulumi.export(name, value)
 
-    Engine(backend, PROJECT, stack, {}, export, {}, lambda: "", "local").up()
+    Engine(backend, PULUMI_PROJECT, stack, {}, export, {}, lambda: "", "local").up()
 
 
 def _lines(plan: Plan) -> Iterator[str]:

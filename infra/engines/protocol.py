@@ -17,8 +17,6 @@ from infra.model.clouds import DEFAULT_PARALLEL, CloudName, EngineName
 from infra.model.errors import EngineError
 from infra.model.plan import Event, Plan
 
-PROJECT = "tidepool"
-
 Listener = Callable[[Event], None]
 """Takes each event while an engine works; called from one thread at a time, never after the call has returned."""
 

@@ -12,11 +12,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from infra.engines.protocol import PROJECT, EngineRequest
+from infra.engines.protocol import EngineRequest
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.model import fleet, urns
 from infra.model.errors import EngineError
 from infra.model.fleet import OWNERSHIP, Slot
+from infra.model.names import PULUMI_PROJECT
 from infra.model.plan import Diagnostic, Op, Plan
 from infra.model.planned_capacity import POOL_TYPE, VM_TYPE
 from infra.model.stack import load_stack
@@ -123,12 +124,12 @@ def vm_id(project: str, zone: str, name: str) -> str:
 
 def pool_urn(stack: str, pool: str) -> str:
     """The URN that the program gives a pool's component."""
-    return f"urn:pulumi:{stack}::{PROJECT}::{POOL_TYPE}::{pool}"
+    return f"urn:pulumi:{stack}::{PULUMI_PROJECT}::{POOL_TYPE}::{pool}"
 
 
 def vm_urn(stack: str, name: str) -> str:
     """The URN that the program gives a VM, which is below its pool's component."""
-    return f"urn:pulumi:{stack}::{PROJECT}::{POOL_TYPE}${VM_TYPE}::{name}"
+    return f"urn:pulumi:{stack}::{PULUMI_PROJECT}::{POOL_TYPE}${VM_TYPE}::{name}"
 
 
 class _Look:

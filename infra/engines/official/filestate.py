@@ -10,9 +10,9 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from infra.engines.protocol import PROJECT
 from infra.local.engine.backend import Backend, Holder, StackFiles, held
 from infra.local.engine.checkpoint import fold
+from infra.model.names import PULUMI_PROJECT
 from infra.model.plan import Diagnostic
 
 
@@ -78,7 +78,7 @@ def _pointed(raw: bytes | None, settings: Mapping[str, str]) -> tuple[bytes, boo
 def _files(backend: str | None, stack: str) -> StackFiles | None:
     if backend is None or not backend.startswith("file://"):
         return None
-    return Backend.from_url(backend).files(PROJECT, stack)
+    return Backend.from_url(backend).files(PULUMI_PROJECT, stack)
 
 
 def _drop_empty_attributes(files: StackFiles) -> list[Path]:

@@ -67,7 +67,7 @@ class WayIn(JsonShape):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Machine:
+class FirewallTarget:
     """A VM as rules of a VPC know it. network: `P/global/networks/N`. account: email of its service account."""
 
     network: str
@@ -118,13 +118,13 @@ def rules_lacking(google: Clients, vm: str, zone: str) -> Iterator[Lack]:
     """
     at = f"projects/{google.project}/locations/{zone}/nodes/{vm}"
     node = execute(google.api(Api.TPU).projects().locations().nodes().get(name=at), f"looking up {vm}")
-    machine = machine_of(node)
+    target = firewall_target(node)
     found = execute(google.api(Api.COMPUTE).firewalls().list(project=google.project), "listing firewall rules")
-    is_open, denied = tunnels_reach(found.get("items", ()), machine)
+    is_open, denied = tunnels_reach(found.get("items", ()), target)
     if is_open:
         return
-    network = machine.network.rpartition("/")[2]
-    tags = f" --target-tags={network}" if network in machine.tags else ""
+    network = target.network.rpartition("/")[2]
+    tags = f" --target-tags={network}" if network in target.tags else ""
     allow = (
         f"gcloud compute firewall-rules create {network}-ssh --project={google.project} --network={network} "
         f"--direction=INGRESS --allow=tcp:{_SSH} --source-ranges={TUNNELS}{tags}"
@@ -142,10 +142,10 @@ def rules_lacking(google: Clients, vm: str, zone: str) -> Iterator[Lack]:
     yield Lack(what=what, allow=allow)
 
 
-def machine_of(node: Mapping[str, Any]) -> Machine:
+def firewall_target(node: Mapping[str, Any]) -> FirewallTarget:
     """A node of the TPU API, by its first network interface."""
     config = node.get("networkConfig") or next(iter(node.get("networkConfigs", ())), {})
-    return Machine(
+    return FirewallTarget(
         network=_short(config.get("network", "")),
         tags=frozenset(node.get("tags", ())),
         account=str(node.get("serviceAccount", {}).get("email", "")),
@@ -157,14 +157,14 @@ def _short(network: str) -> str:
     return network.rpartition("projects/")[2]
 
 
-def tunnels_reach(rules: Iterable[Mapping[str, Any]], machine: Machine) -> tuple[bool, Mapping[str, Any] | None]:
+def tunnels_reach(rules: Iterable[Mapping[str, Any]], target: FirewallTarget) -> tuple[bool, Mapping[str, Any] | None]:
     """Whether all of Google's tunnels reach the port of ssh on a machine, and the DENY rule that keeps some from it.
 
     The rule with the lowest priority decides of each address, DENY before ALLOW in one; where none does, nothing is
     let in.
     """
     left = [TUNNELS]
-    about = [rule for rule in rules if _is_about(rule, machine)]
+    about = [rule for rule in rules if _is_about(rule, target)]
     for rule in sorted(about, key=lambda each: (_priority(each), "denied" not in each)):
         ranges = [IPv4Network(each, strict=False) for each in rule.get("sourceRanges", ()) if ":" not in each]
         if "denied" not in rule:
@@ -174,14 +174,14 @@ def tunnels_reach(rules: Iterable[Mapping[str, Any]], machine: Machine) -> tuple
     return not left, None
 
 
-def _is_about(rule: Mapping[str, Any], machine: Machine) -> bool:
+def _is_about(rule: Mapping[str, Any], target: FirewallTarget) -> bool:
     """Whether a rule decides what reaches the port of ssh on a machine. One without targets is for every machine."""
     if rule.get("direction") != "INGRESS" or rule.get("disabled"):
         return False
-    if _short(str(rule.get("network"))) != machine.network:
+    if _short(str(rule.get("network"))) != target.network:
         return False
     tags, accounts = rule.get("targetTags", ()), rule.get("targetServiceAccounts", ())
-    if (tags or accounts) and not (machine.tags.intersection(tags) or machine.account in accounts):
+    if (tags or accounts) and not (target.tags.intersection(tags) or target.account in accounts):
         return False
     return any(map(_names_ssh, rule.get("denied") or rule.get("allowed", ())))
 

@@ -13,7 +13,7 @@ from infra.cli.app import cli
 from infra.fleet.google import Api, Clients, clients, execute
 from infra.model.stack import load_stack
 from infra.operations.fleet import way_in
-from infra.operations.fleet.way_in import Machine, WayIn, lacking, tunnels_reach
+from infra.operations.fleet.way_in import FirewallTarget, WayIn, lacking, tunnels_reach
 from tests.cli.conftest import Checkout
 
 PROJECT, ZONE = "hai-gcp-models", "us-west4-a"
@@ -21,7 +21,7 @@ VM = f"tpu-ci-{ZONE}-0"
 TOKEN = f"ghp_{'a1' * 20}"
 NETWORK = "p/global/networks/tidepool-ci"
 ACCOUNT = "tpu-ci@p.iam.gserviceaccount.com"
-MACHINE = Machine(network=NETWORK, tags=frozenset({"tidepool-ci"}), account=ACCOUNT)
+MACHINE = FirewallTarget(network=NETWORK, tags=frozenset({"tidepool-ci"}), account=ACCOUNT)
 ALLOW: dict[str, Any] = {
     "name": "ssh",
     "direction": "INGRESS",
