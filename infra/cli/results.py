@@ -129,12 +129,12 @@ def report(
     Exit code 1 for findings other than flaky tests. The token of --post is GITHUB_TOKEN.
     """
     told = operation.report(_place(call, store), suite, run, main=main)
-    operation.write_outputs(told, summary, badges)
+    operation.write_outputs([told], summary, badges)
     body, said = told.to_json(), result_lines.lines(told)
     if post:
         if not repository:
             raise Refusal("--post needs --repository OWNER/NAME, or GITHUB_REPOSITORY")
-        done = suites.post(comment.posting_place(repository, api), operation.text_of(told, main=main))
+        [done] = suites.post(comment.posting_place(repository, api), [operation.text_of([told], main=main)])
         body["posted"] = done.to_json()
         said += [f"  posted: {name} {what}" for name, what in done.to_json().items() if what]
     return call.end(body, *said, failed=told.failed)

@@ -77,13 +77,15 @@ def _declaring(where: str) -> StackConfig | None:
 class RunFiles:
     """What a run left behind: JUnit XML, coverage XML, timing JSON, of each shard one.
 
-    shards: how many there shall be of the latter; one that is missing fails the suite.
+    shards: how many there shall be of the latter; one that is missing fails the suite. failed: whether who ran them
+    says that they failed, whatever the files say.
     """
 
     junit: tuple[Path, ...] = ()
     coverage: Path | None = None
     timing: tuple[Path, ...] = ()
     shards: int = 0
+    failed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +119,7 @@ def publish(place: ResultsPlace, facts: RunFacts, files: RunFiles) -> SuiteRun:
     outcomes = {test.outcome for test in found}
     passed = Outcome.FAILED not in outcomes and outcomes & {Outcome.PASSED, Outcome.FLAKY}
     # A file that says that all is well, beside a test that failed, is not believed.
-    ended = "passed" if passed and said.pop("ended", "passed") == "passed" else "failed"
+    ended = "passed" if passed and said.pop("ended", "passed") == "passed" and not files.failed else "failed"
     body = {"seconds": sum(test.seconds for test in found), **said, **facts.more, "ended": ended}
     run = _made(place, facts, {**body, "tests": found})
     place.store.keep(run)
@@ -150,19 +152,24 @@ def report(place: ResultsPlace, suite: str, run: str = "", *, main: str = "main"
     if not found:
         known = ", ".join(place.store.suites()) or "none yet"
         raise Refusal(f"{place.store.objects.said} has no run {run or 'at all'} of suite {suite!r}; suites: {known}")
-    return judge(found[-1], runs, place.quarantine, datetime.now(UTC), main=main)
+    return judged(place, found[-1], runs, main=main)
 
 
-def text_of(told: Report, *, main: str = "main", labels: Sequence[str] = ()) -> SuiteText:
-    """What GitHub shows of a report. labels: of the issue, beside those that every one has."""
-    run, newer = told.run, told.newer
+def judged(place: ResultsPlace, run: SuiteRun, runs: Sequence[SuiteRun], *, main: str = "main") -> Report:
+    """What is found of a run. runs: of its suite, oldest first."""
+    return judge(run, runs, place.quarantine, datetime.now(UTC), main=main)
+
+
+def text_of(legs: Sequence[Report], *, main: str = "main", labels: Sequence[str] = ()) -> SuiteText:
+    """What GitHub shows of one run of a suite, of each leg its report. labels: of the issue, besides."""
+    run, newer = legs[0].run, next((each.newer for each in legs if each.newer), None)
     return SuiteText(
         suite=run.suite,
-        hardware=run.hardware,
-        title=markdown.issue_title(told),
-        markdown=markdown.markdown(told, linked=False),
-        status=markdown.status_text(told),
-        failed=told.failed,
+        hardware=run.hardware if len(legs) == 1 else "",
+        title=markdown.issue_title(legs),
+        markdown=markdown.markdown(legs, linked=False),
+        status=markdown.status_text(legs),
+        failed=any(each.failed for each in legs),
         link=run.link,
         commit=run.commit,
         pull=run.pull,
@@ -173,26 +180,27 @@ def text_of(told: Report, *, main: str = "main", labels: Sequence[str] = ()) -> 
     )
 
 
-def write_outputs(told: Report, summary: Path | None, badges: Path | None) -> list[Path]:
-    """Add to a job's summary, and write the badges of a suite: how it ended, and its coverage."""
+def write_outputs(legs: Sequence[Report], summary: Path | None, badges: Path | None) -> list[Path]:
+    """Add to a job's summary, and write the badges of a suite: how it ended, and its coverage where one leg has one."""
     if summary is not None:
         with summary.open("a", encoding="utf-8") as file:
-            file.write(markdown.markdown(told))
+            file.write(markdown.markdown(legs))
     if badges is None:
         return []
     badges.mkdir(parents=True, exist_ok=True)
-    run = told.run
-    made = {f"{run.suite}.svg": badge(run.suite, *_state(told))}
-    if run.coverage is not None:
-        made[f"{run.suite}-coverage.svg"] = badge("coverage", f"{run.coverage:.0f} %", "muted")
+    suite, covered = legs[0].run.suite, [each.run.coverage for each in legs if each.run.coverage is not None]
+    made = {f"{suite}.svg": badge(suite, *_state(legs))}
+    if covered:
+        made[f"{suite}-coverage.svg"] = badge("coverage", f"{min(covered):.0f} %", "muted")
     for name, svg in made.items():
         (badges / name).write_text(svg, encoding="utf-8")
     return [badges / name for name in sorted(made)]
 
 
-def _state(told: Report) -> tuple[str, Tone]:
-    """What a badge says: the first finding that fails, in its own word."""
-    first = next((finding.kind for finding in told.findings if finding.fails), None)
+def _state(legs: Sequence[Report]) -> tuple[str, Tone]:
+    """What a badge says: the worst finding that fails, in its own word."""
+    kinds = {finding.kind for each in legs for finding in each.findings if finding.fails}
+    first = next((kind for kind in Kind if kind in kinds), None)
     if first is None:
         return "passing", "good"
     if first is Kind.BROKEN:

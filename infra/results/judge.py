@@ -55,7 +55,7 @@ class Report(CamelShape):
 
     since: the first slow run and the last usual one before it, where the suite is slower. coverage_change: points, None
     where nothing is known before it. excused: failures that a quarantine excuses. newer: the newest run of the same
-    branch, or pull request, and hardware, where this one is not.
+    branch, or pull request, hardware and versions, where this one is not.
     """
 
     JSON = (
@@ -103,8 +103,8 @@ def _alike(run: SuiteRun, past: Sequence[SuiteRun]) -> list[SuiteRun]:
 
 
 def _newer(run: SuiteRun, runs: Sequence[SuiteRun]) -> SuiteRun | None:
-    place = (run.branch, run.pull, run.hardware)
-    after = [each for each in runs if (each.branch, each.pull, each.hardware) == place]
+    place = (run.branch, run.pull, run.hardware, run.versions)
+    after = [each for each in runs if (each.branch, each.pull, each.hardware, each.versions) == place]
     newest = max(after, key=lambda each: (each.at, each.run), default=run)
     return newest if (newest.at, newest.run) > (run.at, run.run) else None
 
@@ -175,8 +175,8 @@ def _broken(
 ) -> list[RunFinding]:
     if run.green or (excused and not failing):
         return []
-    place = (run.branch, run.pull, run.hardware)
-    same = [each for each in before if (each.branch, each.pull, each.hardware) == place]
+    place = (run.branch, run.pull, run.hardware, run.versions)
+    same = [each for each in before if (each.branch, each.pull, each.hardware, each.versions) == place]
     green = next((each.commit for each in reversed(same) if each.green), None)
     span = f"; it passed last at {green[:12]}: `git bisect start {run.commit[:12]} {green[:12]}`" if green else ""
     if not failing:
