@@ -124,6 +124,7 @@ def judge(
     verdict = timing.latest([each.seconds for each in series]) if judged else None
     failing, excused, expired = flaky.split(run.suite, run.named(Outcome.FAILED), quarantine, now.date())
     loose = flaky.flaky_tests([*before, run], now)
+    seen_here = run.named(Outcome.FAILED, Outcome.FLAKY)
     change = _coverage_change(run, alike)
     slow, usual = _ends(series, verdict)
     broken = _broken(run, before, failing, excused)
@@ -133,7 +134,7 @@ def judge(
         # Tests that ended early cover less.
         *(() if broken else _coverage(run, change)),
         *(_over(each) for each in expired),
-        *(_loose(run, each, quarantine) for each in loose if each.last == run.at),
+        *(_loose(run, each, quarantine) for each in loose if each.last == run.at and each.test in seen_here),
     )
     return Report(
         run=run,

@@ -34,9 +34,12 @@ def markdown(legs: Sequence[Report], *, linked: bool = True) -> str:
     numbers = frozenset({2, 3, 4} if shown else {2, 3})
     parts += table(tuple(name for name in head if shown or name != "Coverage"), rows, numbers=numbers)
     looked = [each for each in legs if each.findings or each.excused]
-    parts += ["", *(_one(each, linked=False, depth=4) for each in looked[:_LEGS])]
+    parts += ["", *(_one(each, linked=False, alone=False) for each in looked[:_LEGS])]
     if len(looked) > _LEGS:
         parts.append(f"... and {len(looked) - _LEGS} more legs to look at")
+    newest = max(legs, key=lambda each: each.run.at)  # which knows of all runs before it, whatever they ran on
+    if newest.flaky:
+        parts += ["", *_flaky(newest)]
     return "\n".join(parts).rstrip() + "\n"
 
 
@@ -49,8 +52,9 @@ def _row(report: Report, *, covered: bool) -> tuple[str, ...]:
     return prose(leg(run)), ended, f"{run.seconds:.0f}", usual, *coverage_, ", ".join(kinds)
 
 
-def _one(report: Report, *, linked: bool, depth: int = 3) -> str:
-    run = report.run
+def _one(report: Report, *, linked: bool, alone: bool = True) -> str:
+    """alone: whether it is all that is told of its suite."""
+    run, depth = report.run, 3 if alone else 4
     parts = [f"{'#' * depth} {prose(headline(report))}", ""]
     facts = [f"commit {code(run.commit[:12])}", f"run {code(run.run)}"]
     facts += [f"[log](<{run.link}>)"] if linked and run.link else []
@@ -62,7 +66,7 @@ def _one(report: Report, *, linked: bool, depth: int = 3) -> str:
     if report.excused:
         rows = [(code(each.test), prose(each.owner), str(each.expires)) for each in report.excused]
         parts += ["", "Failed, and excused by the quarantine:", "", *table(("Test", "Owner", "Until"), rows)]
-    if report.flaky:
+    if report.flaky and alone:
         parts += ["", *_flaky(report)]
     return "\n".join(parts) + "\n"
 
