@@ -29,6 +29,8 @@ _AXIS, _LETTER = 40, 7
 _BESIDE: Final = 1.18
 """How much longer than the longest bar the plot is, for the words behind it."""
 _NARROW_DAYS: Final = 30
+_LABEL, _LONG_LABEL = 90, 190
+"""Pixels of the names of suites beside their days: as many as they need, and at most."""
 _STATES: Final = {"passed": LIGHT.good, "flaky": LIGHT.warning, "failed": LIGHT.bad}
 _MARKS: Final = {"passed": "square", "flaky": "triangle-up", "failed": "cross"}
 _INNER_NAMES: Final = re.compile(r'(\bid="|url\(#|href="#)([A-Za-z][\w-]*)')
@@ -52,22 +54,25 @@ def _svg(chart: alt.TopLevelMixin, key: str) -> str:
 
 
 def health(board: Board) -> Callable[[int], alt.TopLevelMixin]:
-    """A row a suite, a mark a day: its shape says how the day ended as its colour does. Narrow, the latest 30 days."""
+    """A row a suite, a mark a day: its shape says how the day ended as its colour does. Narrow, the latest
+    days that there is room for beside the names."""
     rows = [
         {"suite": each.suite, "day": day.day.isoformat(), "state": day.state}
         for each in board.suites
         for day in each.days
     ]
     names = sorted({each["suite"] for each in rows})
-    lately = sorted({each["day"] for each in rows})[-_NARROW_DAYS:]
+    label = min(max(_LETTER * max(map(len, names), default=0), _LABEL), _LONG_LABEL)
+    lost = label - _LABEL
+    lately = sorted({each["day"] for each in rows})[-_NARROW_DAYS * (NARROW - lost) // NARROW :]
     states = list(_STATES)
 
     def draw(width: int) -> alt.TopLevelMixin:
         shown = rows if width == WIDE else [each for each in rows if each["day"] in lately]
-        base: Any = alt.Chart(alt.Data(values=shown), width=width, height=_ROW * max(len(names), 1))
+        base: Any = alt.Chart(alt.Data(values=shown), width=width - lost, height=_ROW * max(len(names), 1))
         return base.mark_point(filled=True, size=90 if width == WIDE else 60, opacity=1).encode(
             x=alt.X("day:T", title=None, axis=_time(width)),
-            y=alt.Y("suite:N", title=None, sort=names, axis=alt.Axis(labelLimit=90, grid=True)),
+            y=alt.Y("suite:N", title=None, sort=names, axis=alt.Axis(labelLimit=label, grid=True)),
             color=alt.Color(
                 "state:N",
                 scale=alt.Scale(domain=states, range=list(_STATES.values())),

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
+from typing import Final
 
 from infra.model.catalogue import CapacityKind
 from infra.model.usage import vm_cost
@@ -16,6 +17,9 @@ from infra.results import timing
 from infra.results.flaky import Flaky, Quarantined
 from infra.results.judge import Report, RunFinding, comparable, judge
 from infra.results.suite_run import Outcome, SuiteRun
+
+_LATELY: Final = timedelta(days=7)
+"""Within which the legs of a suite ran; what it ran on before is shown no more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,10 +58,11 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteBoard:
-    """One suite. report: of its newest run on the main branch, or of its newest. usd: of its runs that had a VM."""
+    """One suite. legs: of each kind of hardware and versions of late, its newest run on the main branch, or its newest;
+    the worst first. points: of the first of them. usd: of its runs that had a VM."""
 
     suite: str
-    report: Report
+    legs: tuple[Report, ...]
     days: tuple[Day, ...]
     points: tuple[Point, ...]
     coverage: tuple[Sample, ...]
@@ -66,8 +71,24 @@ class SuiteBoard:
     quarantine: tuple[Quarantined, ...]
 
     @property
-    def findings(self) -> tuple[RunFinding, ...]:
-        return self.report.findings
+    def report(self) -> Report:
+        """Of the leg that is shown where there is room for one."""
+        return self.legs[0]
+
+    @property
+    def ended(self) -> str:
+        """The worst end of its legs."""
+        ends = {each.ended for each in self.legs}
+        return next(end for end in ("failed", "excused", "passed") if end in ends)
+
+    @property
+    def failed(self) -> bool:
+        return any(each.failed for each in self.legs)
+
+    @property
+    def findings(self) -> tuple[tuple[Report, RunFinding], ...]:
+        """Of every leg, with the leg."""
+        return tuple((each, finding) for each in self.legs for finding in each.findings)
 
     @property
     def flaky(self) -> tuple[Flaky, ...]:
@@ -101,10 +122,12 @@ def _suite(
     suite: str, runs: Sequence[SuiteRun], quarantine: Sequence[Quarantined], now: datetime, main: str
 ) -> SuiteBoard:
     on_main = [each for each in runs if each.branch == main and each.pull is None]
-    newest = (on_main or runs)[-1]
+    legs = tuple(judge(each, runs, quarantine, now, main=main) for each in _newest_of_legs(on_main or runs))
+    legs = tuple(sorted(legs, key=lambda each: (each.ended == "passed", not each.failed, not each.findings)))
+    newest = legs[0].run
     return SuiteBoard(
         suite=suite,
-        report=judge(newest, runs, quarantine, now, main=main),
+        legs=legs,
         days=_days(on_main),
         points=_points([*comparable(newest, runs, main), *([newest] if newest.green and not newest.reused else [])]),
         coverage=_samples(on_main, lambda each: each.coverage),
@@ -112,6 +135,16 @@ def _suite(
         usd=_samples(runs, run_cost),
         quarantine=tuple(each for each in quarantine if each.suite == suite),
     )
+
+
+def _newest_of_legs(runs: Sequence[SuiteRun]) -> list[SuiteRun]:
+    """The newest run with each hardware and versions, newest first; without what ran last long before all others."""
+    newest: dict[tuple[str, tuple[tuple[str, str], ...]], SuiteRun] = {}
+    for run in runs:
+        newest[run.hardware, tuple(sorted(run.versions.items()))] = run
+    last = runs[-1].at
+    shown = (run for run in newest.values() if last - run.at <= _LATELY)
+    return sorted(shown, key=lambda run: (run.at, run.run), reverse=True)
 
 
 def run_cost(run: SuiteRun) -> float | None:
