@@ -119,16 +119,27 @@ def durations(points: Sequence[Point]) -> Callable[[int], alt.TopLevelMixin]:
     return draw
 
 
-def over_time(samples: Sequence[Sample], title: str, colour: str, *, bars: bool = False, zero: bool = False) -> Any:
-    """One value a run, as a line, or as bars that start at nothing."""
+def over_time(
+    samples: Sequence[Sample],
+    title: str,
+    colour: str,
+    *,
+    bars: bool = False,
+    zero: bool = False,
+    apart: bool = False,
+) -> Any:
+    """One value a run, as a line, or as bars that start at nothing; as dots where several began at once (apart)."""
     rows = [{"at": _stamp(each.at), "value": each.value} for each in samples]
 
     def draw(width: int) -> alt.TopLevelMixin:
         base: Any = alt.Chart(alt.Data(values=rows), width=width, height=_HEIGHT - 60)
         thick = max(2, min(14, width // (2 * max(len(rows), 1))))
-        mark = (
-            base.mark_bar(color=colour, size=thick) if bars else base.mark_line(color=colour, point={"color": colour})
-        )
+        if apart:
+            mark = base.mark_point(color=colour, filled=True, opacity=0.7)
+        elif bars:
+            mark = base.mark_bar(color=colour, size=thick)
+        else:
+            mark = base.mark_line(color=colour, point={"color": colour})
         return mark.encode(
             x=alt.X("at:T", title=None, axis=_time(width)),
             y=alt.Y("value:Q", title=title, scale=alt.Scale(zero=zero or bars), axis=alt.Axis(tickCount=4)),

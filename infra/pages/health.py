@@ -76,7 +76,7 @@ def _blocks(suite: SuiteBoard) -> Iterator[Block]:
         head = ("Leg", "Ended", "Seconds", "Usual", "When")
         yield Table(caption="Legs", head=head, rows=tuple(map(_leg, suite.legs)), numbers=frozenset((2, 3)))
     if suite.points:
-        of = f" of {leg(suite.report.run)}" if len(suite.legs) > 1 else ""
+        of = f" of {leg(suite.drawn.run)}" if len(suite.legs) > 1 else ""
         yield _durations(suite, f"Duration{of}, with what is usual")
     yield from _series(suite)
     if suite.flaky:
@@ -113,7 +113,7 @@ def _durations(suite: SuiteBoard, title: str) -> Drawing:
     samples = [Sample(at=each.at, run=each.run, value=each.seconds) for each in suite.points]
     return Drawing(
         title=title,
-        told=f"{len(suite.points)} green runs; {slow} are told to be slower. {duration(suite.report)}",
+        told=f"{len(suite.points)} green runs; {slow} are told to be slower. {duration(suite.drawn)}",
         key=f"{_anchor(suite)}-time",
         draw=charts.durations(suite.points),
         numbers=_samples(title, "seconds", samples),
@@ -121,11 +121,11 @@ def _durations(suite: SuiteBoard, title: str) -> Drawing:
 
 
 def _series(suite: SuiteBoard) -> Iterator[Block]:
-    one = len(suite.legs) == 1  # bars of legs that ran at once would stand on one another
+    several = len(suite.legs) > 1
     for title, what, unit, samples, colour, bars in (
         ("Coverage", "Percent of lines", "percent", suite.coverage, LIGHT.series_3, False),
-        ("Waits", "Seconds from the request to the first test", "seconds", suite.waits, LIGHT.series_4, one),
-        ("Cost of each run", "US dollars by list prices", "USD", suite.usd, LIGHT.series_2, one),
+        ("Waits", "Seconds from the request to the first test", "seconds", suite.waits, LIGHT.series_4, True),
+        ("Cost of each run", "US dollars by list prices", "USD", suite.usd, LIGHT.series_2, True),
     ):
         if samples:
             values = [each.value for each in samples]
@@ -133,7 +133,7 @@ def _series(suite: SuiteBoard) -> Iterator[Block]:
                 title=title,
                 told=f"{what}: from {min(values):.3g} to {max(values):.3g}, last {values[-1]:.3g}.",
                 key=f"{_anchor(suite)}-{title.split()[0].lower()}",
-                draw=charts.over_time(samples, unit, colour, bars=bars),
+                draw=charts.over_time(samples, unit, colour, bars=bars, apart=several),
                 numbers=_samples(title, unit, samples),
             )
 

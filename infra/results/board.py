@@ -15,7 +15,7 @@ from infra.model.catalogue import CapacityKind
 from infra.model.usage import vm_cost
 from infra.results import timing
 from infra.results.flaky import Flaky, Quarantined
-from infra.results.judge import Report, RunFinding, comparable, judge
+from infra.results.judge import Kind, Report, RunFinding, comparable, judge
 from infra.results.suite_run import Outcome, SuiteRun
 
 _LATELY: Final = timedelta(days=7)
@@ -59,7 +59,7 @@ class Sample:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteBoard:
     """One suite. legs: of each kind of hardware and versions of late, its newest run on the main branch, or its newest;
-    the worst first. points: of the first of them. usd: of its runs that had a VM."""
+    the worst first. points: of the one that is drawn. usd: of its runs that had a VM."""
 
     suite: str
     legs: tuple[Report, ...]
@@ -74,6 +74,11 @@ class SuiteBoard:
     def report(self) -> Report:
         """Of the leg that is shown where there is room for one."""
         return self.legs[0]
+
+    @property
+    def drawn(self) -> Report:
+        """The leg whose durations are drawn: one that became slower, else the first."""
+        return _drawn(self.legs)
 
     @property
     def ended(self) -> str:
@@ -124,7 +129,7 @@ def _suite(
     on_main = [each for each in runs if each.branch == main and each.pull is None]
     legs = tuple(judge(each, runs, quarantine, now, main=main) for each in _newest_of_legs(on_main or runs))
     legs = tuple(sorted(legs, key=lambda each: (each.ended == "passed", not each.failed, not each.findings)))
-    newest = legs[0].run
+    newest = _drawn(legs).run
     return SuiteBoard(
         suite=suite,
         legs=legs,
@@ -145,6 +150,11 @@ def _newest_of_legs(runs: Sequence[SuiteRun]) -> list[SuiteRun]:
     last = runs[-1].at
     shown = (run for run in newest.values() if last - run.at <= _LATELY)
     return sorted(shown, key=lambda run: (run.at, run.run), reverse=True)
+
+
+def _drawn(legs: Sequence[Report]) -> Report:
+    slower = (each for each in legs if any(finding.kind is Kind.SLOWER for finding in each.findings))
+    return next(slower, legs[0])
 
 
 def run_cost(run: SuiteRun) -> float | None:

@@ -75,7 +75,7 @@ def test_a_suite_with_legs_is_one_section_with_each_leg_and_what_is_found_of_any
     assert_sound(Seen(shown))
     assert shown.count("1 of 12 legs failed") == 2, "on its card and in its section"
     assert "tests.kernels.test_flash.test_backward (v4-8, jax 0.8.0)" in shown
-    assert "Duration of v4-8, jax 0.8.0, with what is usual" in shown
+    assert "Duration of v5p-8, jax 0.7.2, with what is usual" in shown
 
 
 def test_a_leg_that_ran_last_long_ago_is_none_of_a_suite() -> None:
