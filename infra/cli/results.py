@@ -130,13 +130,13 @@ def report(
     """
     place = _place(call, store)
     told = operation.report(place, suite, run, main=main)
-    operation.write_outputs(told, summary, badges)
+    operation.write_outputs([told], summary, badges)
     body, said = told.to_json(), result_lines.lines(told)
     if post:
         if not repository:
             raise Refusal("--post needs --repository OWNER/NAME, or GITHUB_REPOSITORY")
-        operation.keep_badges(place, told, main)
-        done = suites.post(comment.posting_place(repository, api), operation.text_of(told, main=main))
+        operation.keep_badges(place, [told], main)
+        [done] = suites.post(comment.posting_place(repository, api), [operation.text_of([told], main=main)])
         body["posted"] = done.to_json()
         said += [f"  posted: {name} {what}" for name, what in done.to_json().items() if what]
     return call.end(body, *said, failed=told.failed)

@@ -91,6 +91,13 @@ def post(
     return Posted(outcome, kept.id, len(others))
 
 
+def standing(place: PostingPlace, pull: int, marker: str) -> str:
+    """What our comment of a subject says, without its marker; empty where there is none."""
+    with failures_told(f"reading the comment of pull request {pull}"):
+        ours = _ours(place, pull, marker)
+    return ours[0].body.removeprefix(f"{marker}\n") if ours else ""
+
+
 def of_head(place: PostingPlace, head: str) -> tuple[int, ...]:
     """The open pull requests into the default branch whose newest commit is `head`.
 

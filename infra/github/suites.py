@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Final, Literal
 
 from infra.github import sticky
@@ -20,6 +22,10 @@ LABELS: Final = {
 }
 STATE = Literal["success", "failure", "pending", "error"]
 _MOST_STATUS: Final = 140
+_COMMENT: Final = "<!-- tidepool:results -->"
+_PART: Final = re.compile(
+    r"^<!-- tidepool:part (?P<key>\S+) (?P<commit>[0-9a-f]+) (?P<state>failed|missing|passed) -->\n", re.MULTILINE
+)
 _OTHER: Final = re.compile(r"[^A-Za-z0-9._]+")
 _ROOM: Final = 512
 """For markers and what stands around the text."""
@@ -27,13 +33,14 @@ _ROOM: Final = 512
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteText:
-    """What is told of a suite on one kind of hardware: what one breaks, another does not mend.
+    """What is told of a run of a suite, of all its legs together.
 
-    title: of the issue. status: one line. failed: whether somebody has to act. link: of the
-    log, as `infra.results.suite_run` has it. on_main: whether the run is of the main branch, and of no pull request.
-    unknown: whether a part of the suite has no result and nothing else is amiss: the issue says on what it said.
-    newer: the run that has said what stands already, empty where none has; overtaken: whether it is of the same commit.
-    labels: of the issue, beside those that every one has.
+    hardware: empty where there are several legs; of one, what one kind breaks another does not mend. title: of the
+    issue. status: one line. failed: whether somebody has to act. link: of the log, as `infra.results.suite_run` has it.
+    on_main: whether the run is of the main branch, and of no pull request. unknown: whether a part of the suite has no
+    result and nothing else is amiss: the issue says on what it said. newer: the run that has said what stands already,
+    empty where none has; overtaken: whether it is of the same commit. labels: of the issue, beside those that every one
+    has.
     """
 
     suite: str
@@ -66,23 +73,32 @@ class Posted(JsonShape):
     status: str = ""
 
 
-def post(place: PostingPlace, told: SuiteText) -> Posted:
-    """Let GitHub show it: on the main branch the suite's issue, on a pull request its comment and the status.
+def post(place: PostingPlace, texts: Sequence[SuiteText]) -> list[Posted]:
+    """Let GitHub show them: on the main branch each suite's issue, on a pull request one comment and one status of all.
 
     What a newer run has said already stands: jobs end in any order.
     """
-    left = f"left to run {told.newer}, which is newer" if told.newer else ""
-    if told.on_main:
+    of_pulls: dict[int, list[SuiteText]] = {}
+    for each in texts:
+        if each.pull is not None and not each.newer:
+            of_pulls.setdefault(each.pull, []).append(each)
+    told = {pull: tell_pull(place, pull, found) for pull, found in of_pulls.items()}
+    return [_posted(place, each, told) for each in texts]
+
+
+def _posted(place: PostingPlace, text: SuiteText, told: Mapping[int, Posted]) -> Posted:
+    left = f"left to run {text.newer}, which is newer" if text.newer else ""
+    if text.on_main:
         if left:
             return Posted(issue=left)
-        if told.unknown:
+        if text.unknown:
             return Posted(issue="left as it is: a part of the suite has no result")
-        followed = tell_main(place, told)
+        followed = tell_main(place, text)
         return Posted(issue=f"{followed.outcome}{f' #{followed.number}' if followed.number else ''}")
-    status = left if told.overtaken else set_status(place, told)
-    if told.pull is None:
-        return Posted(status=status)
-    return Posted(comment=left or tell_pull(place, told.pull, told).outcome, status=status)
+    if text.pull is not None and not left:
+        return told[text.pull]
+    status = left if text.overtaken else set_status(place, text, f"{text.suite} ({text.hardware})")
+    return Posted(comment=left if text.pull is not None else "", status=status)
 
 
 def tell_main(place: PostingPlace, told: SuiteText) -> Told:
@@ -95,17 +111,67 @@ def tell_main(place: PostingPlace, told: SuiteText) -> Told:
         return follow(place, marker, {**LABELS, **more}, text)
 
 
-def tell_pull(place: PostingPlace, pull: int, told: SuiteText) -> sticky.Posted:
-    """Let the pull request have one comment of the suite."""
-    return sticky.post(place, pull, fitting(told), marker=f"<!-- tidepool:results:{told.key} -->")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """What the comment of a pull request says of one suite. text: made harmless."""
+
+    key: str
+    commit: str
+    state: str
+    text: str
+
+    @classmethod
+    def of(cls, told: SuiteText) -> _Part:
+        state = "failed" if told.failed else "missing" if told.unknown else "passed"
+        return cls(key=told.key, commit=told.commit, state=state, text=fitting(told))
+
+    @property
+    def suite(self) -> str:
+        return self.key.partition(":")[0]
+
+    def within(self, room: int) -> str:
+        return f"<!-- tidepool:part {self.key} {self.commit} {self.state} -->\n{cut(self.text, room)}"
 
 
-def set_status(place: PostingPlace, told: SuiteText) -> STATE:
-    """Give the commit the status of the suite; GitHub keeps the newest of a name."""
+def tell_pull(place: PostingPlace, pull: int, texts: Sequence[SuiteText]) -> Posted:
+    """Let the pull request have one comment of all its suites, and its commit one status.
+
+    texts: of one commit. What other runs said of the same commit stays: each tells of its own suites alone.
+    """
+    first = texts[0]
+    known = {each.key: each for each in _parts(sticky.standing(place, pull, _COMMENT)) if each.commit == first.commit}
+    known |= {each.key: _Part.of(each) for each in texts}
+    parts = sorted(known.values(), key=lambda each: (each.state, each.key))  # failed, missing, passed
+    failed = [each.suite for each in parts if each.state == "failed"]
+    missing = [each.suite for each in parts if each.state == "missing"]
+    if len(parts) == 1:
+        summary, heading = first.status, ""
+    else:
+        said = [f"{len(failed)} of {len(parts)} suites need a look: {', '.join(failed)}"] if failed else []
+        said += [f"without a whole result: {', '.join(missing)}"] if missing else []
+        summary = "; ".join(said) or f"all {len(parts)} suites are well"
+        heading = f"**Tests of {first.commit[:12]}: {summary}.**\n\n"
+    room = (LONGEST - _ROOM - len(heading)) // len(parts) - _ROOM
+    body = heading + "\n\n".join(each.within(room) for each in parts)
+    comment = sticky.post(place, pull, body, marker=_COMMENT)
+    whole = replace(first, failed=bool(failed), unknown=bool(missing), status=summary)
+    return Posted(comment=comment.outcome, status=set_status(place, whole, "results"))
+
+
+def _parts(body: str) -> Iterator[_Part]:
+    """The parts of a comment of ours. Texts of suites cannot end one: what is harmless has no comment of HTML."""
+    found = list(_PART.finditer(body))
+    for one, following in zip_longest(found, found[1:]):
+        text = body[one.end() : following.start() if following else None].strip()
+        yield _Part(key=one["key"], commit=one["commit"], state=one["state"], text=text)
+
+
+def set_status(place: PostingPlace, told: SuiteText, name: str) -> STATE:
+    """Give the commit a status of this name; GitHub keeps the newest of one."""
     state: STATE = "failure" if told.failed else "error" if told.unknown else "success"
     body = {
         "state": state,
-        "context": f"tidepool/{told.suite} ({told.hardware})",
+        "context": f"tidepool/{name}",
         "description": told.status[:_MOST_STATUS],
         **({"target_url": told.link} if told.link else {}),
     }

@@ -6,15 +6,18 @@ pull request that they are kept under: whoever opens a pull request writes them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import BaseModel
 
 from infra.github import sticky
 from infra.github.client import PostError, PostingPlace, failures_told
+
+_PAGE: Final = 100
+"""Jobs that one answer of GitHub's has."""
 
 
 class _Repository(BaseModel):
@@ -31,6 +34,22 @@ class _Run(BaseModel):
     head_repository: _Repository | None
     run_started_at: datetime
     html_url: str
+
+
+class _RunStep(BaseModel):
+    conclusion: str | None
+
+
+class _RunJob(BaseModel):
+    name: str
+    conclusion: str | None
+    created_at: datetime
+    started_at: datetime | None
+    steps: list[_RunStep] = []
+
+
+class _RunJobs(BaseModel):
+    jobs: list[_RunJob]
 
 
 class _Tree(BaseModel):
@@ -57,10 +76,12 @@ class _Files(BaseModel):
 class RunOfTests:
     """One run of a workflow. run: its number and attempt. pull: None of a branch of the repository itself.
 
-    event: what started it. merged: whether it tested the merge of a pull request, whose commit is not `commit`.
+    event: what started it. workflow: its file. merged: whether it tested the merge of a pull request, whose commit is
+    not `commit`.
     """
 
     run: str
+    workflow: str
     event: str
     commit: str
     branch: str
@@ -73,16 +94,50 @@ class RunOfTests:
         return self.event == "pull_request"
 
 
-def run_facts(place: PostingPlace, number: str, workflow: str = "") -> RunOfTests | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobOfRun:
+    """How one job ended. at: when it began. failed: whether one of its steps did; False where its machine was lost.
+
+    waited: seconds from when it was asked for to its beginning.
+    """
+
+    at: datetime
+    failed: bool
+    waited: float
+
+
+def jobs_of(place: PostingPlace, run: RunOfTests) -> dict[str, JobOfRun]:
+    """The jobs that one attempt of a run began, by their names."""
+    number, _, attempt = run.run.partition("-")
+    found: list[_RunJob] = []
+    with failures_told(f"asking for the jobs of run {run.run}"):
+        while True:
+            path = f"actions/runs/{number}/attempts/{attempt}/jobs?per_page={_PAGE}&page={len(found) // _PAGE + 1}"
+            page = _RunJobs.model_validate(place.ask("GET", path).body).jobs
+            found += page
+            if len(page) < _PAGE:
+                break
+    return {
+        job.name: JobOfRun(
+            at=job.started_at,
+            failed=any(step.conclusion == "failure" for step in job.steps),
+            waited=max((job.started_at - job.created_at).total_seconds(), 0.0),
+        )
+        for job in found
+        if job.started_at is not None and job.conclusion != "skipped"
+    }
+
+
+def run_facts(place: PostingPlace, number: str, workflows: Collection[str] = ()) -> RunOfTests | None:
     """What GitHub says of a run; None where it is of a pull request that has moved on or is closed.
 
-    workflow: the file that it must be of. PostError for a run of another one.
+    workflows: the files of one of which it must be. PostError for a run of another one.
     """
     with failures_told(f"asking for run {number}"):
         run = _Run.model_validate(place.ask("GET", f"actions/runs/{int(number)}").body)
     path = run.path.partition("@")[0]
-    if workflow and path != workflow:
-        raise PostError(f"run {number} is of {path}, and results are kept of {workflow} alone")
+    if workflows and path not in workflows:
+        raise PostError(f"run {number} is of {path}, and results are kept of {', '.join(sorted(workflows))} alone")
     pull = None
     if run.event == "pull_request":
         pull = next(iter(sticky.of_head(place, run.head_sha)), None)
@@ -92,6 +147,7 @@ def run_facts(place: PostingPlace, number: str, workflow: str = "") -> RunOfTest
         raise PostError(f"run {number} is of another repository and of no pull request; its results are not kept")
     return RunOfTests(
         run=f"{run.id}-{run.run_attempt}",
+        workflow=path,
         event=run.event,
         commit=run.head_sha,
         branch=run.head_branch or "",

@@ -7,6 +7,7 @@ it is of the stack that declares the results and of the specification; what a ru
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
 from typing import Annotated, Literal
@@ -30,12 +31,23 @@ class SuiteVm(_Part):
 
 
 class KeptSuite(_Part):
-    """One suite. files: of its shards' results, all of them. inputs: globs that decide how it ends, none where a result
-    stands for no other. labels: of the issue while it is broken, beside those that every one has."""
+    """One suite, or of one that runs on several kinds of hardware or with several versions one leg.
+
+    files: of its shards' results, all of them: timing JSON, or JUnit XML where they end in `.xml`. coverage: the file
+    with its coverage, where it is measured. leg: what tells it from other legs of the suite. workflow: the file whose
+    runs these are, where another one keeps them. job: the name at GitHub of the job that ran it, whose end is believed
+    over its files. inputs: globs that decide how it ends, none where a result stands for no other. labels: of the issue
+    while it is broken, beside those that every one has.
+    """
 
     name: str
     hardware: str
     files: Annotated[tuple[str, ...], Field(min_length=1)]
+    coverage: str = ""
+    leg: str = ""
+    versions: Mapping[str, str] = {}
+    workflow: str = ""
+    job: str = ""
     inputs: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     vm: SuiteVm | None = None
@@ -54,15 +66,14 @@ class KeptQuarantine(_Part):
 class ResultRequest(_Part):
     """Where results are kept and what judges them.
 
-    main: the branch that runs are compared with. workflow: the file whose runs these are, where another one keeps them.
-    usd_per_month: what VMs of tests may cost in 30 days; None where nobody says.
+    main: the branch that runs are compared with. usd_per_month: what VMs of tests may cost in 30 days; None where
+    nobody says.
     """
 
     version: Literal[1] = 1
     project: str
     bucket: str
     main: str
-    workflow: str = ""
     suites: Annotated[tuple[KeptSuite, ...], Field(min_length=1)]
     quarantine: tuple[KeptQuarantine, ...] = ()
     usd_per_month: Decimal | None = None

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -26,7 +26,7 @@ from infra.fleet.records import Records
 from infra.github import suites
 from infra.github.client import PostingPlace, connect
 from infra.github.suites import SuiteText
-from infra.github.tested import GitHubCommits, RunOfTests, run_facts
+from infra.github.tested import GitHubCommits, JobOfRun, RunOfTests, jobs_of, run_facts
 from infra.model.errors import ConfigError, OutsideError
 from infra.model.result_request import KeptSuite, ResultRequest, read_result_request
 from infra.model.visible import visible
@@ -35,35 +35,47 @@ from infra.operations.errors import Failure
 from infra.operations.result_place import ResultBucket, ResultsPlace
 from infra.operations.results import RunFacts, RunFiles
 from infra.results.board import time_cost
+from infra.results.chosen import Line
 from infra.results.flaky import Quarantined
 from infra.results.intake import MOST_BYTES, run_named, vm_place, vm_seconds
 from infra.results.store import ResultStore
 
 MONTH: Final = timedelta(days=30)
+_JUNIT: Final = ".xml"
 _TEXT: Final = TypeAdapter(SuiteText)
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Job:
-    """What a job works with. run: None where nothing is to be kept of it."""
+    """What a job works with. run: None where nothing is to be kept of it. suites: those of its workflow; ended: how
+    GitHub says that jobs of the run ended, by name, where suites name theirs."""
 
     request: ResultRequest
     told: Mapping[str, str]
     say: Say
     run: RunOfTests | None
+    suites: tuple[KeptSuite, ...]
+    ended: Mapping[str, JobOfRun]
     place: ResultsPlace
 
     def facts(self, suite: KeptSuite, run: RunOfTests, **more: Any) -> RunFacts:
-        known = {"branch": run.branch, "pull": run.pull, "link": run.link, **more}
-        return RunFacts(
-            suite=suite.name, run=run.run, hardware=suite.hardware, commit=run.commit, at=run.at, more=known
-        )
+        known = {"branch": run.branch, "pull": run.pull, "link": run.link, "versions": dict(suite.versions), **more}
+        name = f"{run.run}-{suite.leg}" if suite.leg else run.run
+        return RunFacts(suite=suite.name, run=name, hardware=suite.hardware, commit=run.commit, at=run.at, more=known)
 
     def files(self, suite: KeptSuite) -> tuple[Path, ...]:
         """Of its shards, those that are there as plain files."""
         found = (Path(self.told["RESULTS"]) / name for name in suite.files)
-        return tuple(path for path in found if path.is_file() and not path.is_symlink())
+        return tuple(path for path in found if _is_plain(path))
+
+
+def _is_plain(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
+
+
+def _in_words(error: Exception) -> str:
+    return " ".join(visible(str(error)).split())
 
 
 def main(what: str, told: Mapping[str, str], say: Say) -> int:
@@ -71,7 +83,7 @@ def main(what: str, told: Mapping[str, str], say: Say) -> int:
     try:
         return {"reuse": reuse, "keep": keep, "tell": tell}[what](told, say)
     except (ConfigError, OutsideError, Failure) as error:
-        say(f"::error::{' '.join(visible(str(error)).split())}")
+        say(f"::error::{_in_words(error)}")
         return 1
 
 
@@ -83,12 +95,12 @@ def reuse(told: Mapping[str, str], say: Say) -> int:
     found: list[str] = []
     try:
         with _job(told, say) as job:
-            for suite in job.request.suites if job.run else ():
+            for suite in job.suites:
                 if suite.inputs and job.run and (kept := results.reuse(job.place, job.facts(suite, job.run))):
                     say(f"{suite.name}: nothing to run; its inputs are those of run {kept.reused}, which passed")
                     found.append(suite.name)
     except (OutsideError, Failure) as error:
-        say(f"::warning::every suite runs: {' '.join(visible(str(error)).split())}")
+        say(f"::warning::every suite runs: {_in_words(error)}")
     _put_out(told, "reused", f"|{'|'.join(found)}|" if found else "")
     return 0
 
@@ -104,41 +116,83 @@ def keep(told: Mapping[str, str], say: Say) -> int:
     with _job(told, say) as job:
         if job.run is None:
             say("the pull request is closed or has moved on: nothing is kept")
-        for suite in job.request.suites if job.run else ():
-            try:
-                text = _kept(job, suite, report)
-            except (OutsideError, Failure) as error:
-                say(f"::error::{suite.name}: {' '.join(visible(str(error)).split())}")
-                text, lost = None, True
-            if text is not None:
-                (report / f"{suite.name}.json").write_bytes(_TEXT.dump_json(text, indent=2))
+        for name, legs in _by_name(job.suites).items():
+            for suite in legs:
+                try:
+                    _keep(job, suite)
+                except (OutsideError, Failure) as error:
+                    job.say(f"::error::{suite.name} {suite.leg}".rstrip() + f": {_in_words(error)}")
+                    lost = True
+            if text := _judged(job, legs, report):
+                (report / f"{name}.json").write_bytes(_TEXT.dump_json(text, indent=2))
                 said.append(suites.fitting(text))
         _put_out(told, "budget", _budget(job))
     (report / "report.md").write_text("\n\n".join(said), encoding="utf-8")
     return int(lost)
 
 
-def _kept(job: _Job, suite: KeptSuite, report: Path) -> SuiteText | None:
-    """What is told of one suite; None where it left no result and none stands for it."""
-    run, files = job.run, job.files(suite)
+def _by_name(kept: Sequence[KeptSuite]) -> dict[str, list[KeptSuite]]:
+    """The legs of each suite."""
+    found: dict[str, list[KeptSuite]] = {}
+    for each in kept:
+        found.setdefault(each.name, []).append(each)
+    return found
+
+
+def _keep(job: _Job, suite: KeptSuite) -> None:
+    """Keep what one leg left; one whose job failed before it left anything, as failed."""
+    run, files, ended = job.run, job.files(suite), job.ended.get(suite.job)
+    if run is None or (ended is not None and ended.at < run.at):
+        return  # What an earlier attempt of the run ended with is kept already.
+    failed = ended is not None and ended.failed
+    if files or failed:
+        waited = {} if ended is None else {"waited": ended.waited}
+        facts = job.facts(suite, run, **waited, **_of_files(suite, run, files))
+        kept = results.publish(job.place, facts, _sorted(suite, files, failed=failed, folder=Path(job.told["RESULTS"])))
+        job.say(f"{suite.name}: {kept.ended}, {len(kept.tests)} tests; kept as {kept.object_name}")
+
+
+def _sorted(suite: KeptSuite, files: tuple[Path, ...], *, failed: bool, folder: Path) -> RunFiles:
+    junit = tuple(path for path in files if path.suffix == _JUNIT)
+    timing = tuple(path for path in files if path not in junit)
+    there = {path.name for path in files}
+    covered = folder / suite.coverage if suite.coverage else None
+    return RunFiles(
+        junit=junit,
+        timing=timing,
+        silent=tuple(name.removesuffix(".json") for name in suite.files if name not in there) if timing else (),
+        coverage=covered if covered and _is_plain(covered) else None,
+        failed=failed or (bool(junit) and len(junit) < len(suite.files)),
+    )
+
+
+def _judged(job: _Job, legs: Sequence[KeptSuite], report: Path) -> SuiteText | None:
+    """What is told of one suite, of each leg its newest attempt; None where it left nothing."""
+    run, name = job.run, legs[0].name
     if run is None:
         return None
-    if files:
-        facts = job.facts(suite, run, **_of_files(suite, run, files))
-        there = {path.name for path in files}
-        silent = tuple(name.removesuffix(".json") for name in suite.files if name not in there)
-        kept = results.publish(job.place, facts, RunFiles(timing=files, silent=silent))
-        job.say(f"{suite.name}: {kept.ended}, {len(kept.tests)} tests; kept as {kept.object_name}")
-    elif not job.place.store.has(suite.name, run.run):
-        job.say(f"{suite.name}: no result")
+    store, main = job.place.store, job.request.main
+    lines = store.told(name)
+    newest = [found[-1]["run"] for suite in legs if (found := [each for each in lines if _is_of(each, suite, run)])]
+    if not newest:
+        job.say(f"{name}: no result")
         return None
-    found = results.report(job.place, suite.name, run.run, main=job.request.main)
+    runs = store.beside(name, newest, main=main)
+    known = {each.run: each for each in runs}
+    found = [results.judged(job.place, known[each], runs, main=main) for each in newest]
     summary = Path(job.told["GITHUB_STEP_SUMMARY"]) if job.told.get("GITHUB_STEP_SUMMARY") else None
-    on_main = run.pull is None and run.branch == job.request.main
+    on_main = run.pull is None and run.branch == main
     results.write_outputs(found, summary, report if on_main else None)
-    for name in results.keep_badges(job.place, found, job.request.main):
-        job.say(f"badge: https://storage.cloud.google.com/{job.request.bucket}/{name}")
-    return results.text_of(found, main=job.request.main, labels=suite.labels)
+    for written in results.keep_badges(job.place, found, main):
+        job.say(f"badge: https://storage.cloud.google.com/{job.request.bucket}/{written}")
+    return results.text_of(found, main=main, labels=legs[0].labels)
+
+
+def _is_of(line: Line, suite: KeptSuite, run: RunOfTests) -> bool:
+    """Whether a run is one of this leg: of this attempt, or of an earlier one, whose jobs GitHub carries over."""
+    number = run.run.partition("-")[0]
+    same = line["run"].partition("-")[0] == number if suite.job else line["run"] == run.run
+    return same and (line["hardware"], line["versions"]) == (suite.hardware, dict(suite.versions))
 
 
 def _of_files(suite: KeptSuite, run: RunOfTests, files: tuple[Path, ...]) -> dict[str, Any]:
@@ -153,8 +207,12 @@ def _of_files(suite: KeptSuite, run: RunOfTests, files: tuple[Path, ...]) -> dic
             for (zone, capacity), seconds in sorted(stood.items(), key=lambda each: -each[1])
         ]
         return {"zone": made[0]["zone"], "vm": made[0], "other_vms": [each for each in made[1:] if each["seconds"]]}
-    named = {run_named(each) for each in content} - {""}
-    return {"reused": visible(min(named))[:100]} if named and run.run not in named else {}
+    # Only where an earlier pass may stand for a run does the JUnit XML say whose it is.
+    told = [each for path, each in zip(files, content, strict=True) if suite.inputs or path.suffix != _JUNIT]
+    named = {run_named(each) for each in told} - {""}
+    if not named or run.run in named:
+        return {}
+    return {"reused": visible(f"{min(named)}-{suite.leg}" if suite.leg else min(named))[:100]}
 
 
 def _budget(job: _Job) -> str:
@@ -170,13 +228,14 @@ def _budget(job: _Job) -> str:
 def tell(told: Mapping[str, str], say: Say) -> int:
     """Let GitHub show what `keep` wrote to REPORT: an issue of each suite of the main branch, or comment and status."""
     github = _github(told)
+    texts: list[SuiteText] = []
     for path in sorted(Path(told["REPORT"]).glob("*.json")):
         try:
-            text = _TEXT.validate_json(path.read_bytes()[:MOST_BYTES])
+            texts.append(_TEXT.validate_json(path.read_bytes()[:MOST_BYTES]))
         except ValidationError:
             raise Failure(f"{path.name} is not what the job that keeps results writes") from None
-        done = suites.post(github, text).to_json()
-        say(f"{text.suite}: {', '.join(f'{name} {what}' for name, what in done.items() if what)}")
+    for text, posted in zip(texts, suites.post(github, texts), strict=True):
+        say(f"{text.suite}: {', '.join(f'{name} {what}' for name, what in posted.to_json().items() if what)}")
     return 0
 
 
@@ -184,7 +243,9 @@ def tell(told: Mapping[str, str], say: Say) -> int:
 def _job(told: Mapping[str, str], say: Say) -> Generator[_Job]:
     """COMMIT and PULL say what was tested where the run itself stands at another commit, as one that was asked for."""
     request, github = read_result_request(told["REQUEST"]), _github(told)
-    run = run_facts(github, told["TESTED_RUN"], request.workflow)
+    run = run_facts(github, told["TESTED_RUN"], {each.workflow for each in request.suites} - {""})
+    mine = tuple(each for each in request.suites if run and each.workflow in ("", run.workflow))
+    ended = jobs_of(github, run) if run and any(each.job for each in mine) else {}
     if run is not None and (commit := told.get("COMMIT")):
         pull = int(told["PULL"]) if told.get("PULL") else None
         run = replace(run, commit=commit, pull=pull, branch=run.branch if pull is None else "")
@@ -197,7 +258,7 @@ def _job(told: Mapping[str, str], say: Say) -> Generator[_Job]:
             quarantine=tuple(Quarantined(**dict(each)) for each in request.quarantine),
             commits=GitHubCommits(github),
         )
-        yield _Job(request=request, told=told, say=say, run=run, place=place)
+        yield _Job(request=request, told=told, say=say, run=run, suites=mine, ended=ended, place=place)
 
 
 def _github(told: Mapping[str, str]) -> PostingPlace:

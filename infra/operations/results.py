@@ -78,13 +78,15 @@ def _declaring(where: str) -> StackConfig | None:
 class RunFiles:
     """What a run left behind: JUnit XML, coverage XML, timing JSON, of each shard one.
 
-    silent: shards of which there shall be one of the latter and is none; each fails the suite.
+    silent: shards of which there shall be one of the latter and is none; each fails the suite. failed: whether who ran
+    them says that they failed, whatever the files say.
     """
 
     junit: tuple[Path, ...] = ()
     coverage: Path | None = None
     timing: tuple[Path, ...] = ()
     silent: tuple[str, ...] = ()
+    failed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +121,7 @@ def publish(place: ResultsPlace, facts: RunFacts, files: RunFiles) -> SuiteRun:
     passed = Outcome.FAILED not in outcomes and outcomes & {Outcome.PASSED, Outcome.FLAKY}
     # A file that says that all is well, beside a test that failed, is not believed.
     claimed = said.pop("ended", "passed")
-    whole = "passed" if passed and claimed == "passed" else "failed"
+    whole = "passed" if passed and claimed == "passed" and not files.failed else "failed"
     ended = claimed if claimed == "incomplete" and Outcome.FAILED not in outcomes else whole
     body = {"seconds": sum(test.seconds for test in found), **said, **facts.more, "ended": ended}
     run = _made(place, facts, {**body, "tests": found})
@@ -149,25 +151,31 @@ def reuse(place: ResultsPlace, facts: RunFacts) -> SuiteRun | None:
 
 def report(place: ResultsPlace, suite: str, run: str = "", *, main: str = "main") -> Report:
     """What is found of a run, of the suite's newest where none is named. Refusal where there is none."""
-    runs = place.store.beside(suite, run, main=main)
+    runs = place.store.beside(suite, [run] if run else [], main=main)
     found = [each for each in runs if run in ("", each.run)]
     if not found:
         known = ", ".join(place.store.suites()) or "none yet"
         raise Refusal(f"{place.store.objects.said} has no run {run or 'at all'} of suite {suite!r}; suites: {known}")
-    return judge(found[-1], runs, place.quarantine, datetime.now(UTC), main=main)
+    return judged(place, found[-1], runs, main=main)
 
 
-def text_of(told: Report, *, main: str = "main", labels: Sequence[str] = ()) -> SuiteText:
-    """What GitHub shows of a report. labels: of the issue, beside those that every one has."""
-    run, newer = told.run, told.newer
+def judged(place: ResultsPlace, run: SuiteRun, runs: Sequence[SuiteRun], *, main: str = "main") -> Report:
+    """What is found of a run. runs: of its suite, oldest first."""
+    return judge(run, runs, place.quarantine, datetime.now(UTC), main=main)
+
+
+def text_of(legs: Sequence[Report], *, main: str = "main", labels: Sequence[str] = ()) -> SuiteText:
+    """What GitHub shows of one run of a suite, of each leg its report. labels: of the issue, besides."""
+    failed = any(each.failed and not each.unknown for each in legs)
+    run, newer = legs[0].run, next((each.newer for each in legs if each.newer), None)
     return SuiteText(
         suite=run.suite,
-        hardware=run.hardware,
-        title=markdown.issue_title(told),
-        markdown=markdown.markdown(told, linked=False),
-        status=markdown.status_text(told),
-        failed=told.failed and not told.unknown,
-        unknown=told.unknown,
+        hardware=run.hardware if len(legs) == 1 else "",
+        title=markdown.issue_title(legs),
+        markdown=markdown.markdown(legs, linked=False),
+        status=markdown.status_text(legs),
+        failed=failed,
+        unknown=not failed and any(each.unknown for each in legs),
         link=run.link,
         commit=run.commit,
         pull=run.pull,
@@ -178,51 +186,60 @@ def text_of(told: Report, *, main: str = "main", labels: Sequence[str] = ()) -> 
     )
 
 
-def write_outputs(told: Report, summary: Path | None, badges: Path | None) -> list[Path]:
-    """Add to a job's summary, and write the badges of a suite: how it ended, and its coverage."""
+def write_outputs(legs: Sequence[Report], summary: Path | None, badges: Path | None) -> list[Path]:
+    """Add to a job's summary, and write the badges of a suite: how it ended, and its coverage where one leg has one."""
     if summary is not None:
         with summary.open("a", encoding="utf-8") as file:
-            file.write(markdown.markdown(told))
+            file.write(markdown.markdown(legs))
     if badges is None:
         return []
     badges.mkdir(parents=True, exist_ok=True)
-    made = {f"{told.run.suite}{end}": svg for end, svg in _badges(told).items()}
+    made = {f"{legs[0].run.suite}{end}": svg for end, svg in _badges(legs).items()}
     for name, svg in made.items():
         (badges / name).write_bytes(svg)
     return [badges / name for name in sorted(made)]
 
 
-def keep_badges(place: ResultsPlace, told: Report, main: str) -> list[str]:
-    """Write the badges of a run of the main branch where results are kept, each under a name that never changes.
+def keep_badges(place: ResultsPlace, legs: Sequence[Report], main: str) -> list[str]:
+    """Write the badges of a run of the main branch where results are kept, under names that never change.
 
-    One that tells of a newer run stands: jobs end in any order. The names of what stands then; none of another branch.
+    That of a suite on one kind of hardware bears its name, that of several legs the suite's alone. One that tells of a
+    newer run stands: jobs end in any order. The names of what stands then; none of another branch.
     """
-    run = told.run
+    run, at = legs[0].run, _moment(legs)
     if run.pull is not None or run.branch != main:
         return []
-    begin = f"badges/{run.suite}/{re.sub(r'[^A-Za-z0-9._-]+', '-', run.hardware)}"
-    for end, svg in _badges(told).items():
+    begin = f"badges/{run.suite}"
+    if len(legs) == 1:
+        begin += f"/{re.sub(r'[^A-Za-z0-9._-]+', '-', run.hardware)}"
+    made = {f"{begin}{end}": svg for end, svg in _badges(legs).items()}
+    for name, svg in made.items():
 
         def newest(standing: bytes | None, svg: bytes = svg) -> bytes:
-            at = None if standing is None else told_at(standing)
-            return standing if standing is not None and at is not None and at > run.at else svg
+            before = None if standing is None else told_at(standing)
+            return standing if standing is not None and before is not None and before > at else svg
 
-        place.store.objects.update(f"{begin}{end}", newest)
-    return [f"{begin}{end}" for end in sorted(_badges(told))]
+        place.store.objects.update(name, newest)
+    return sorted(made)
 
 
-def _badges(told: Report) -> dict[str, bytes]:
-    """By the end of their names."""
-    run = told.run
-    made = {".svg": badge(run.suite, *_state(told), at=run.at)}
-    if run.coverage is not None:
-        made["-coverage.svg"] = badge("coverage", f"{run.coverage:.0f} %", "muted", at=run.at)
+def _badges(legs: Sequence[Report]) -> dict[str, bytes]:
+    """By the end of their names: how a suite ended, and its least coverage where a leg has one."""
+    at = _moment(legs)
+    made = {".svg": badge(legs[0].run.suite, *_state(legs), at=at)}
+    if covered := [each.run.coverage for each in legs if each.run.coverage is not None]:
+        made["-coverage.svg"] = badge("coverage", f"{min(covered):.0f} %", "muted", at=at)
     return {end: svg.encode() for end, svg in made.items()}
 
 
-def _state(told: Report) -> tuple[str, Tone]:
-    """What a badge says: the first finding that fails, in its own word."""
-    first = next((finding.kind for finding in told.findings if finding.fails), None)
+def _moment(legs: Sequence[Report]) -> datetime:
+    return max(each.run.at for each in legs)
+
+
+def _state(legs: Sequence[Report]) -> tuple[str, Tone]:
+    """What a badge says: the worst finding that fails, in its own word."""
+    kinds = {finding.kind for each in legs for finding in each.findings if finding.fails}
+    first = next((kind for kind in Kind if kind in kinds), None)
     if first is None:
         return "passing", "good"
     if first is Kind.BROKEN:

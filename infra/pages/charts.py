@@ -29,6 +29,8 @@ _AXIS, _LETTER = 40, 7
 _BESIDE: Final = 1.18
 """How much longer than the longest bar the plot is, for the words behind it."""
 _NARROW_DAYS: Final = 30
+_LABEL, _LONG_LABEL = 90, 190
+"""Pixels of the names of suites beside their days: as many as they need, and at most."""
 _STATES: Final = {"passed": LIGHT.good, "flaky": LIGHT.warning, "failed": LIGHT.bad, "no result": LIGHT.muted}
 _MARKS: Final = {"passed": "square", "flaky": "triangle-up", "failed": "cross", "no result": "circle"}
 _OFTEN: Final = frozenset(_STATES) - {"no result"}
@@ -54,22 +56,25 @@ def _svg(chart: alt.TopLevelMixin, key: str) -> str:
 
 
 def health(board: Board) -> Callable[[int], alt.TopLevelMixin]:
-    """A row a suite, a mark a day: its shape says how the day ended as its colour does. Narrow, the latest 30 days."""
+    """A row a suite, a mark a day: its shape says how the day ended as its colour does. Narrow, the latest
+    days that there is room for beside the names."""
     rows = [
         {"suite": each.suite, "day": day.day.isoformat(), "state": day.state}
         for each in board.suites
         for day in each.days
     ]
     names = sorted({each["suite"] for each in rows})
-    lately = sorted({each["day"] for each in rows})[-_NARROW_DAYS:]
+    label = min(max(_LETTER * max(map(len, names), default=0), _LABEL), _LONG_LABEL)
+    lost = label - _LABEL
+    lately = sorted({each["day"] for each in rows})[-_NARROW_DAYS * (NARROW - lost) // NARROW :]
     states = [each for each in _STATES if each in _OFTEN.union(row["state"] for row in rows)]
 
     def draw(width: int) -> alt.TopLevelMixin:
         shown = rows if width == WIDE else [each for each in rows if each["day"] in lately]
-        base: Any = alt.Chart(alt.Data(values=shown), width=width, height=_ROW * max(len(names), 1))
+        base: Any = alt.Chart(alt.Data(values=shown), width=width - lost, height=_ROW * max(len(names), 1))
         return base.mark_point(filled=True, size=90 if width == WIDE else 60, opacity=1).encode(
             x=alt.X("day:T", title=None, axis=_time(width)),
-            y=alt.Y("suite:N", title=None, sort=names, axis=alt.Axis(labelLimit=90, grid=True)),
+            y=alt.Y("suite:N", title=None, sort=names, axis=alt.Axis(labelLimit=label, grid=True)),
             color=alt.Color(
                 "state:N",
                 scale=alt.Scale(domain=states, range=[_STATES[each] for each in states]),
@@ -116,16 +121,27 @@ def durations(points: Sequence[Point]) -> Callable[[int], alt.TopLevelMixin]:
     return draw
 
 
-def over_time(samples: Sequence[Sample], title: str, colour: str, *, bars: bool = False, zero: bool = False) -> Any:
-    """One value a run, as a line, or as bars that start at nothing."""
+def over_time(
+    samples: Sequence[Sample],
+    title: str,
+    colour: str,
+    *,
+    bars: bool = False,
+    zero: bool = False,
+    apart: bool = False,
+) -> Any:
+    """One value a run, as a line, or as bars that start at nothing; as dots where several began at once (apart)."""
     rows = [{"at": _stamp(each.at), "value": each.value} for each in samples]
 
     def draw(width: int) -> alt.TopLevelMixin:
         base: Any = alt.Chart(alt.Data(values=rows), width=width, height=_HEIGHT - 60)
         thick = max(2, min(14, width // (2 * max(len(rows), 1))))
-        mark = (
-            base.mark_bar(color=colour, size=thick) if bars else base.mark_line(color=colour, point={"color": colour})
-        )
+        if apart:
+            mark = base.mark_point(color=colour, filled=True, opacity=0.7)
+        elif bars:
+            mark = base.mark_bar(color=colour, size=thick)
+        else:
+            mark = base.mark_line(color=colour, point={"color": colour})
         return mark.encode(
             x=alt.X("at:T", title=None, axis=_time(width)),
             y=alt.Y("value:Q", title=title, scale=alt.Scale(zero=zero or bars), axis=alt.Axis(tickCount=4)),

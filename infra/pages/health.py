@@ -12,9 +12,11 @@ from infra.pages import charts
 from infra.pages.kit import Block, Card, Cards, Drawing, Lack, Said, Section, Table, anchor, page
 from infra.pages.theme import LIGHT
 from infra.results.board import Board, Sample, SuiteBoard
-from infra.results.lines import duration, headline
+from infra.results.judge import Report
+from infra.results.lines import counted, duration, headline, leg
 
 _NOTHING = "No results are kept yet. `./tidepool results publish` keeps the first."
+_FOUND = ("What", "Where", "Found", "Next")
 _DRAWN = 4
 """Suites whose durations an outline draws."""
 _DAYS, _POINTS = 60, 120
@@ -43,7 +45,7 @@ def outlined(board: Board) -> tuple[Block, ...]:
     lately = (replace(each, days=each.days[-_DAYS:], points=each.points[-_POINTS:]) for each in board.suites)
     board = replace(board, suites=tuple(lately))
     found = tuple((suite.suite, *row) for suite in board.suites for row in _findings(suite))
-    head = ("Suite", "What", "Where", "Found", "Next")
+    head = ("Suite", *_FOUND)
     tables = (Table(caption="What to look at", head=head, rows=found),) if found else ()
     shown = [each for each in board.suites if each.findings and each.points][:_DRAWN]
     drawn = tuple(_durations(each, f"{each.suite}: duration, with what is usual") for each in shown)
@@ -51,25 +53,31 @@ def outlined(board: Board) -> tuple[Block, ...]:
 
 
 def _card(suite: SuiteBoard, *, linked: bool) -> Card:
-    run = suite.report.run
+    run, several = suite.report.run, len(suite.legs) > 1
     coverage = "" if run.coverage is None else f" · coverage {run.coverage:.0f} %"
     loose = f" · {len(suite.flaky)} flaky" if suite.flaky else ""
-    more = f"{run.seconds:.0f} s{coverage}{loose}", f"{run.at:%d %b %H:%M} · {run.hardware}"
+    took = counted(suite.legs) if several else f"{run.seconds:.0f} s"
+    where = "" if several else f" · {run.hardware}"
+    more = f"{took}{coverage}{loose}", f"{run.at:%d %b %H:%M}{where}"
     return Card(title=suite.suite, said=_state(suite), more=more, link=_anchor(suite) if linked else "")
 
 
 def _suite(suite: SuiteBoard) -> Section:
     report = suite.report
-    says = Said(f"{headline(report)}. Commit `{report.run.commit[:12]}`.", _state(suite).tone)
+    ended = headline(report) if len(suite.legs) == 1 else f"{suite.suite}: {counted(suite.legs)}"
+    says = Said(f"{ended}. Commit `{report.run.commit[:12]}`.", _state(suite).tone)
     return Section(id=_anchor(suite), title=suite.suite, says=says, blocks=tuple(_blocks(suite)))
 
 
 def _blocks(suite: SuiteBoard) -> Iterator[Block]:
     if suite.findings:
-        head = ("What", "Where", "Found", "Next")
-        yield Table(caption="What to look at", head=head, rows=tuple(_findings(suite)))
+        yield Table(caption="What to look at", head=_FOUND, rows=tuple(_findings(suite)))
+    if len(suite.legs) > 1:
+        head = ("Leg", "Ended", "Seconds", "Usual", "When")
+        yield Table(caption="Legs", head=head, rows=tuple(map(_leg, suite.legs)), numbers=frozenset((2, 3)))
     if suite.points:
-        yield _durations(suite, "Duration, with what is usual")
+        of = f" of {leg(suite.drawn.run)}" if len(suite.legs) > 1 else ""
+        yield _durations(suite, f"Duration{of}, with what is usual")
     yield from _series(suite)
     if suite.flaky:
         rows = tuple(
@@ -86,8 +94,18 @@ def _blocks(suite: SuiteBoard) -> Iterator[Block]:
         yield Table(caption="Cost by month, by list prices", head=head, rows=months, numbers=frozenset((1,)))
 
 
+def _leg(report: Report) -> tuple[str, ...]:
+    run, verdict = report.run, report.verdict
+    usual = f"{verdict.usual.median:.0f}" if verdict and verdict.usual else ""
+    ended = f"{report.ended}, reused" if run.reused else report.ended
+    return leg(run), ended, f"{run.seconds:.0f}", usual, f"{run.at:%d %b %H:%M}"
+
+
 def _findings(suite: SuiteBoard) -> Iterator[tuple[str, ...]]:
-    return ((each.kind.value, each.subject, each.says, each.next) for each in suite.findings)
+    several = len(suite.legs) > 1
+    for report, each in suite.findings:
+        where = f"{each.subject} ({leg(report.run)})" if several else each.subject
+        yield each.kind.value, where, each.says, each.next
 
 
 def _durations(suite: SuiteBoard, title: str) -> Drawing:
@@ -95,7 +113,7 @@ def _durations(suite: SuiteBoard, title: str) -> Drawing:
     samples = [Sample(at=each.at, run=each.run, value=each.seconds) for each in suite.points]
     return Drawing(
         title=title,
-        told=f"{len(suite.points)} green runs; {slow} are told to be slower. {duration(suite.report)}",
+        told=f"{len(suite.points)} green runs; {slow} are told to be slower. {duration(suite.drawn)}",
         key=f"{_anchor(suite)}-time",
         draw=charts.durations(suite.points),
         numbers=_samples(title, "seconds", samples),
@@ -103,6 +121,7 @@ def _durations(suite: SuiteBoard, title: str) -> Drawing:
 
 
 def _series(suite: SuiteBoard) -> Iterator[Block]:
+    several = len(suite.legs) > 1
     for title, what, unit, samples, colour, bars in (
         ("Coverage", "Percent of lines", "percent", suite.coverage, LIGHT.series_3, False),
         ("Waits", "Seconds from the request to the first test", "seconds", suite.waits, LIGHT.series_4, True),
@@ -114,7 +133,7 @@ def _series(suite: SuiteBoard) -> Iterator[Block]:
                 title=title,
                 told=f"{what}: from {min(values):.3g} to {max(values):.3g}, last {values[-1]:.3g}.",
                 key=f"{_anchor(suite)}-{title.split()[0].lower()}",
-                draw=charts.over_time(samples, unit, colour, bars=bars),
+                draw=charts.over_time(samples, unit, colour, bars=bars, apart=several),
                 numbers=_samples(title, unit, samples),
             )
 
@@ -126,11 +145,11 @@ def _samples(title: str, unit: str, samples: Sequence[Sample]) -> Table:
 
 
 def _state(suite: SuiteBoard) -> Said:
-    if suite.report.ended == "failed":
+    if suite.ended == "failed":
         return Said("failed", "bad")
-    if suite.report.unknown:
+    if suite.unknown:
         return Said("no result", "muted")
-    if suite.report.failed or suite.report.ended == "excused":
+    if suite.failed or suite.ended == "excused":
         return Said("look at it", "warning")
     return Said("passed", "good")
 

@@ -7,15 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
+from typing import Final
 
 from infra.model.catalogue import CapacityKind
 from infra.model.usage import vm_cost
 from infra.results import timing
 from infra.results.flaky import Flaky, Quarantined
-from infra.results.judge import Report, RunFinding, comparable, judge
+from infra.results.judge import Kind, Report, RunFinding, comparable, judge
 from infra.results.suite_run import Outcome, SuiteRun, VmTime
+
+_LATELY: Final = timedelta(days=7)
+"""Within which the legs of a suite ran; what it ran on before is shown no more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,10 +59,11 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteBoard:
-    """One suite. report: of its newest run on the main branch, or of its newest. usd: of its runs that had a VM."""
+    """One suite. legs: of each kind of hardware and versions of late, its newest run on the main branch, or its newest;
+    the worst first. points: of the one that is drawn. usd: of its runs that had a VM."""
 
     suite: str
-    report: Report
+    legs: tuple[Report, ...]
     days: tuple[Day, ...]
     points: tuple[Point, ...]
     coverage: tuple[Sample, ...]
@@ -67,8 +72,35 @@ class SuiteBoard:
     quarantine: tuple[Quarantined, ...]
 
     @property
-    def findings(self) -> tuple[RunFinding, ...]:
-        return self.report.findings
+    def report(self) -> Report:
+        """Of the leg that is shown where there is room for one."""
+        return self.legs[0]
+
+    @property
+    def drawn(self) -> Report:
+        """The leg whose durations are drawn: one that became slower, else the first."""
+        return _drawn(self.legs)
+
+    @property
+    def ended(self) -> str:
+        """The worst end of its legs."""
+        ends = {each.ended for each in self.legs}
+        return next(end for end in ("failed", "incomplete", "excused", "passed") if end in ends)
+
+    @property
+    def failed(self) -> bool:
+        return any(each.failed for each in self.legs)
+
+    @property
+    def unknown(self) -> bool:
+        """Whether a leg has no whole result, and nothing else is amiss."""
+        failing = [each for each in self.legs if each.failed]
+        return bool(failing) and all(each.unknown for each in failing)
+
+    @property
+    def findings(self) -> tuple[tuple[Report, RunFinding], ...]:
+        """Of every leg, with the leg."""
+        return tuple((each, finding) for each in self.legs for finding in each.findings)
 
     @property
     def flaky(self) -> tuple[Flaky, ...]:
@@ -102,10 +134,12 @@ def _suite(
     suite: str, runs: Sequence[SuiteRun], quarantine: Sequence[Quarantined], now: datetime, main: str
 ) -> SuiteBoard:
     on_main = [each for each in runs if each.branch == main and each.pull is None]
-    newest = (on_main or runs)[-1]
+    legs = tuple(judge(each, runs, quarantine, now, main=main) for each in _newest_of_legs(on_main or runs))
+    legs = tuple(sorted(legs, key=lambda each: (each.ended == "passed", not each.failed, not each.findings)))
+    newest = _drawn(legs).run
     return SuiteBoard(
         suite=suite,
-        report=judge(newest, runs, quarantine, now, main=main),
+        legs=legs,
         days=_days(on_main),
         points=_points([*comparable(newest, runs, main), *([newest] if newest.green and not newest.reused else [])]),
         coverage=_samples(on_main, lambda each: each.coverage),
@@ -113,6 +147,21 @@ def _suite(
         usd=_samples(runs, run_cost),
         quarantine=tuple(each for each in quarantine if each.suite == suite),
     )
+
+
+def _newest_of_legs(runs: Sequence[SuiteRun]) -> list[SuiteRun]:
+    """The newest run with each hardware and versions, newest first; without what ran last long before all others."""
+    newest: dict[tuple[str, tuple[tuple[str, str], ...]], SuiteRun] = {}
+    for run in runs:
+        newest[run.hardware, tuple(sorted(run.versions.items()))] = run
+    last = runs[-1].at
+    shown = (run for run in newest.values() if last - run.at <= _LATELY)
+    return sorted(shown, key=lambda run: (run.at, run.run), reverse=True)
+
+
+def _drawn(legs: Sequence[Report]) -> Report:
+    slower = (each for each in legs if any(finding.kind is Kind.SLOWER for finding in each.findings))
+    return next(slower, legs[0])
 
 
 def run_cost(run: SuiteRun) -> float | None:

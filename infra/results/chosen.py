@@ -6,7 +6,7 @@ come first, so that no number of pull requests pushes them out of what is read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 Line: TypeAlias = Mapping[str, Any]
@@ -23,15 +23,16 @@ OTHERS: Final = 100
 """And of all else, for waits and cost."""
 
 
-def beside(lines: Sequence[Line], run: str, main: str) -> list[Line]:
-    """The line of a run, of the newest where none is named, among those of runs that it is judged by."""
-    judged = next((each for each in reversed(lines) if run in ("", each["run"])), None)
-    if judged is None:
+def beside(lines: Sequence[Line], runs: Collection[str], main: str) -> list[Line]:
+    """The lines of runs, of the newest where none is named, among those of runs that they are judged by."""
+    judged = [each for each in lines if each["run"] in runs] if runs else lines[-1:]
+    if not judged:
         return []
     of_branches = [each for each in lines if each["pull"] is None]
-    alike = [each for each in of_branches if each["branch"] == main and _is_alike(each, judged)]
-    own = [each for each in lines if each["pull"] == judged["pull"] is not None]
-    return _in_order(lines, alike[-BASELINE:], of_branches[-RECENT:], own[-OWN:], [judged])
+    on_main = [each for each in of_branches if each["branch"] == main]
+    alike = [[each for each in on_main if _is_alike(each, one)][-BASELINE:] for one in judged]
+    own = [each for each in lines if each["pull"] == judged[-1]["pull"] is not None]
+    return _in_order(lines, *alike, of_branches[-RECENT:], own[-OWN:], judged)
 
 
 def history(lines: Sequence[Line], main: str) -> list[Line]:

@@ -1,4 +1,5 @@
-"""Tests that fail and pass on one tree: which, how often, and which of them are in quarantine until when.
+"""Tests that fail and pass on one tree, with the same hardware and versions: which, how often, and which of them are in
+quarantine until when.
 
 Owns the score and what a quarantine means. A quarantined test runs, and its failure is told and fails nobody, until the
 last day of its entry; from then on the entry itself is a failure.
@@ -56,7 +57,7 @@ def flaky_tests(runs: Sequence[SuiteRun], now: datetime) -> tuple[Flaky, ...]:
             if test.outcome is Outcome.SKIPPED:
                 continue
             weight[test.name] += weighs
-            failed_here = test.outcome is Outcome.FAILED and (run.tree, test.name) in mixed
+            failed_here = test.outcome is Outcome.FAILED and _tried(run, test.name) in mixed
             if test.outcome is Outcome.FLAKY or failed_here:
                 flaky_weight[test.name] += weighs
                 trees[test.name].add(run.tree)
@@ -69,13 +70,21 @@ def flaky_tests(runs: Sequence[SuiteRun], now: datetime) -> tuple[Flaky, ...]:
     return tuple(sorted(found, key=lambda each: (-each.score, each.test)))
 
 
-def _mixed(runs: Iterable[SuiteRun]) -> set[tuple[str, str]]:
-    """Tree and test that both failed and passed."""
-    seen = defaultdict[tuple[str, str], set[Outcome]](set)
+_Tried = tuple[str, str, tuple[tuple[str, str], ...], str]
+
+
+def _tried(run: SuiteRun, test: str) -> _Tried:
+    """A test on a tree, on what it ran: one that fails on other hardware or versions alone is broken there."""
+    return run.tree, run.hardware, tuple(sorted(run.versions.items())), test
+
+
+def _mixed(runs: Iterable[SuiteRun]) -> set[_Tried]:
+    """What both failed and passed."""
+    seen = defaultdict[_Tried, set[Outcome]](set)
     for run in runs:
         if not run.reused:
             for test in run.tests:
-                seen[run.tree, test.name].add(test.outcome)
+                seen[_tried(run, test.name)].add(test.outcome)
     return {each for each, outcomes in seen.items() if {Outcome.PASSED, Outcome.FAILED} <= outcomes}
 
 

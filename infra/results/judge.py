@@ -56,7 +56,7 @@ class Report(CamelShape):
 
     since: the first slow run and the last usual one before it, where the suite is slower. coverage_change: points, None
     where nothing is known before it. excused: failures that a quarantine excuses. newer: the newest run of the same
-    branch, or pull request, and hardware, where this one is not.
+    branch, or pull request, hardware and versions, where this one is not.
     """
 
     JSON = (
@@ -112,8 +112,8 @@ def _alike(run: SuiteRun, past: Sequence[SuiteRun]) -> list[SuiteRun]:
 
 
 def _newer(run: SuiteRun, runs: Sequence[SuiteRun]) -> SuiteRun | None:
-    place = (run.branch, run.pull, run.hardware)
-    after = [each for each in runs if (each.branch, each.pull, each.hardware) == place]
+    place = (run.branch, run.pull, run.hardware, run.versions)
+    after = [each for each in runs if (each.branch, each.pull, each.hardware, each.versions) == place]
     newest = max(after, key=lambda each: (each.at, each.run), default=run)
     return newest if (newest.at, newest.run) > (run.at, run.run) else None
 
@@ -133,6 +133,7 @@ def judge(
     verdict = timing.latest([each.seconds for each in series]) if judged else None
     failing, excused, expired = flaky.split(run.suite, run.named(Outcome.FAILED), quarantine, now.date())
     loose = flaky.flaky_tests([*before, run], now)
+    seen_here = run.named(Outcome.FAILED, Outcome.FLAKY)
     change = _coverage_change(run, alike)
     slow, usual = _ends(series, verdict)
     broken = _broken(run, before, failing, excused)
@@ -143,7 +144,7 @@ def judge(
         # Tests that ended early cover less.
         *(() if broken else _coverage(run, change)),
         *(_over(each) for each in expired),
-        *(_loose(run, each, quarantine) for each in loose if each.last == run.at),
+        *(_loose(run, each, quarantine) for each in loose if each.last == run.at and each.test in seen_here),
     )
     return Report(
         run=run,
@@ -185,8 +186,8 @@ def _broken(
 ) -> list[RunFinding]:
     if run.green or ((run.ended == "incomplete" or excused) and not failing):
         return []
-    place = (run.branch, run.pull, run.hardware)
-    same = [each for each in before if (each.branch, each.pull, each.hardware) == place]
+    place = (run.branch, run.pull, run.hardware, run.versions)
+    same = [each for each in before if (each.branch, each.pull, each.hardware, each.versions) == place]
     green = next((each.commit for each in reversed(same) if each.green), None)
     span = f"; it passed last at {green[:12]}: `git bisect start {run.commit[:12]} {green[:12]}`" if green else ""
     if not failing:

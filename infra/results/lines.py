@@ -2,8 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
 from infra.results.judge import Report
+from infra.results.suite_run import SuiteRun
 from infra.results.timing import LATEST, LEAST
+
+
+def leg(run: SuiteRun) -> str:
+    """What tells a run of a suite from those beside it: its hardware and versions."""
+    return ", ".join((run.hardware, *(f"{name} {version}" for name, version in sorted(run.versions.items()))))
+
+
+def counted(legs: Sequence[Report]) -> str:
+    """How the legs of a suite ended, in one line."""
+    ended = Counter(each.ended for each in legs)
+    told = [f"{ended[each]} of {len(legs)} legs {each}" for each in ("failed", "incomplete", "excused") if ended[each]]
+    return ", ".join(told) or f"all {len(legs)} legs passed"
 
 
 def headline(report: Report) -> str:

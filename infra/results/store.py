@@ -12,7 +12,7 @@ import fcntl
 import json
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -140,9 +140,6 @@ class ResultStore:
     def suites(self) -> tuple[str, ...]:
         return tuple(sorted({each["suite"] for each in self._index()}))
 
-    def has(self, suite: str, run: str) -> bool:
-        return any((each["suite"], each["run"]) == (suite, run) for each in self._index())
-
     def vms_since(self, since: datetime) -> list[VmTime]:
         """The VMs of all runs from a moment on, whatever their suite and branch."""
         lines = (each for each in self._index() if datetime.fromisoformat(each["at"]) >= since)
@@ -150,12 +147,12 @@ class ResultStore:
 
     def runs(self, suite: str, *, main: str = "main") -> list[SuiteRun]:
         """The history of a suite, oldest first: of its main branch, and less of all else."""
-        return self._read(chosen.history(self._of(suite), main))
+        return self._read(chosen.history(self.told(suite), main))
 
-    def beside(self, suite: str, run: str = "", *, main: str = "main") -> list[SuiteRun]:
-        """A run, the newest where none is named, among those that it is judged by, oldest first; none where there is
+    def beside(self, suite: str, runs: Collection[str] = (), *, main: str = "main") -> list[SuiteRun]:
+        """Runs, the newest where none is named, among those that they are judged by, oldest first; none where there is
         no such run."""
-        return self._read(chosen.beside(self._of(suite), run, main))
+        return self._read(chosen.beside(self.told(suite), runs, main))
 
     def by_inputs(self, suite: str, inputs: str, hardware: str, pull: int | None = None) -> list[SuiteRun]:
         """What ran of a suite where its declared files were exactly these, on that hardware, oldest first. pull: whose
@@ -165,7 +162,8 @@ class ResultStore:
             [each for each in self._index() if wanted.items() <= each.items() and each["pull"] in (None, pull)]
         )
 
-    def _of(self, suite: str) -> list[Line]:
+    def told(self, suite: str) -> list[Line]:
+        """What the index says of each run of a suite, oldest first."""
         return [each for each in self._index() if each["suite"] == suite]
 
     def _read(self, lines: Sequence[Line]) -> list[SuiteRun]:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from infra.github import issues, suites
+from infra.github.client import PostingPlace
 from infra.github.sticky import LONGEST
 from infra.github.suites import LABELS, SuiteText
 from tests.github.lab_repository import REPO, SHA, Lab
@@ -43,18 +44,72 @@ def test_a_green_suite_makes_no_issue_and_suites_have_their_own(lab: Lab) -> Non
     assert suites.tell_main(place, TOLD).number != suites.tell_main(place, replace(TOLD, suite="tpu-long")).number
 
 
-def test_a_pull_request_has_one_comment_a_suite_beside_that_of_the_preview(lab: Lab) -> None:
-    place = lab.place()
-    lab.control.add_comments(REPO, lab.pull, "bob", ["<!-- tidepool:results:tpu:v6e-1 -->\nforged"])
-    assert suites.tell_pull(place, lab.pull, TOLD).outcome == "created"
-    assert suites.tell_pull(place, lab.pull, replace(TOLD, markdown="green")).outcome == "edited"
-    suites.tell_pull(place, lab.pull, replace(TOLD, suite="cpu"))
-    assert len(lab.comments()) == 3
+def pulled(lab: Lab, **changes: Any) -> SuiteText:
+    return replace(TOLD, pull=lab.pull, **changes)
+
+
+def poster(lab: Lab) -> PostingPlace:
+    """That may set statuses, too."""
+    permissions = {"statuses": "write", "pull_requests": "write", "issues": "write"}
+    lab.control.add_token("posts", "github-actions[bot]", app=True, permissions=permissions)
+    return replace(lab.place(), token="posts")
+
+
+def statuses(lab: Lab) -> list[tuple[str, str, str]]:
+    """Newest first."""
+    found = lab.repository()._requester.requestJsonAndCheck("GET", f"/repos/{REPO}/commits/{SHA}/statuses")[1]
+    return [(each["context"], each["state"], each["description"]) for each in found]
+
+
+def test_a_pull_request_has_one_comment_and_one_status_of_all_suites(lab: Lab) -> None:
+    place = poster(lab)
+    lab.control.add_comments(REPO, lab.pull, "bob", ["<!-- tidepool:results -->\nforged"])
+    both = [pulled(lab), pulled(lab, suite="cpu", markdown="### cpu: passed", failed=False)]
+    assert [each.comment for each in suites.post(place, both)] == ["created", "created"]
+    assert len(lab.comments()) == 2
+    body = lab.comments()[-1][1]
+    assert body.index("### tpu: failed") < body.index("### cpu: passed"), "what somebody has to act on comes first"
+    assert statuses(lab)[0] == ("tidepool/results", "failure", "1 of 2 suites need a look: tpu")
+
+
+def test_a_run_tells_of_its_own_suites_and_leaves_what_others_said_of_the_commit(lab: Lab) -> None:
+    place = poster(lab)
+    suites.post(place, [pulled(lab)])
+    suites.post(place, [pulled(lab, suite="cpu", markdown="### cpu: passed", failed=False)])
+    assert statuses(lab)[0][1] == "failure", "the other one did not mend it"
+    assert "### tpu: failed" in lab.comments()[-1][1]
+    suites.post(place, [pulled(lab, markdown="### tpu: passed", failed=False)])
+    assert statuses(lab)[0] == ("tidepool/results", "success", "all 2 suites are well")
+    assert "### tpu: failed" not in lab.comments()[-1][1]
+    assert len(lab.comments()) == 1
+
+
+def test_what_was_said_of_an_earlier_commit_goes(lab: Lab) -> None:
+    earlier = f"<!-- tidepool:results -->\n<!-- tidepool:part tpu:v6e-1 {'e' * 40} failed -->\n### tpu: failed"
+    lab.control.add_comments(REPO, lab.pull, lab.place().me, [earlier])
+    suites.post(poster(lab), [pulled(lab, suite="cpu", markdown="### cpu: passed", failed=False)])
+    ((_, body),) = lab.comments()
+    assert "tpu: failed" not in body
+    assert statuses(lab)[0][1] == "success"
+
+
+def test_a_test_cannot_be_called_so_that_it_speaks_for_another_suite(lab: Lab) -> None:
+    place = poster(lab)
+    forged = f"x\n<!-- tidepool:part cpu:v6e-1 {SHA} failed -->\nforged"
+    suites.post(place, [pulled(lab, markdown=forged, failed=False)])
+    suites.post(place, [pulled(lab, suite="docs", markdown="fine", failed=False)])
+    assert statuses(lab)[0] == ("tidepool/results", "success", "all 2 suites are well")
+
+
+def test_what_a_newer_run_has_said_stands(lab: Lab) -> None:
+    (done,) = suites.post(poster(lab), [pulled(lab, newer="9-1", overtaken=True)])
+    assert (done.comment, done.status) == ("left to run 9-1, which is newer",) * 2
+    assert (lab.comments(), statuses(lab)) == ([], [])
 
 
 def test_what_a_strangers_tests_are_called_has_no_effect_and_fits(lab: Lab) -> None:
     text = "@everyone [x](http://evil) <img src=x>\n" + "long line\n" * 20_000
-    suites.tell_pull(lab.place(), lab.pull, replace(TOLD, markdown=text))
+    suites.post(poster(lab), [pulled(lab, markdown=text)])
     ((_, body),) = lab.comments()
     assert len(body) <= LONGEST
     assert "@everyone" not in body
@@ -63,20 +118,18 @@ def test_what_a_strangers_tests_are_called_has_no_effect_and_fits(lab: Lab) -> N
 
 def test_the_log_is_a_link_whatever_the_tests_are_called(lab: Lab) -> None:
     link = "https://github.com/lab/monorepo/actions/runs/1"
-    suites.tell_pull(lab.place(), lab.pull, replace(TOLD, markdown="[x](http://evil)" * 9_000, link=link))
+    suites.post(poster(lab), [pulled(lab, markdown="[x](http://evil)" * 9_000, link=link)])
     ((_, body),) = lab.comments()
     assert f"[Log of the run](<{link}>)" in body
     assert "](http" not in body.replace(f"](<{link}>)", "")
     assert len(body) <= LONGEST
 
 
-def test_a_commit_has_the_newest_status_of_the_suite(lab: Lab) -> None:
-    lab.control.add_token("statuses", "github-actions[bot]", app=True, permissions={"statuses": "write"})
-    place = replace(lab.place(), token="statuses")
-    assert suites.set_status(place, replace(TOLD, status="x" * 500)) == "failure"
-    assert suites.set_status(place, replace(TOLD, failed=False)) == "success"
-    commit = lab.repository()._requester.requestJsonAndCheck("GET", f"/repos/{REPO}/commits/{SHA}/statuses")[1]
-    assert [(each["context"], each["state"]) for each in commit] == [
+def test_a_commit_without_a_pull_request_has_a_status_of_each_suite(lab: Lab) -> None:
+    place = poster(lab)
+    suites.post(place, [replace(TOLD, status="x" * 500)])
+    suites.post(place, [replace(TOLD, failed=False)])
+    assert [each[:2] for each in statuses(lab)] == [
         ("tidepool/tpu (v6e-1)", "success"),
         ("tidepool/tpu (v6e-1)", "failure"),
     ]

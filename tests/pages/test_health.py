@@ -10,6 +10,7 @@ from infra.pages.health import results_page
 from infra.results.board import Board, board
 from infra.results.suite_run import Outcome
 from tests.pages.html_seen import Seen, assert_sound
+from tests.pages.sample_legs import leg_runs
 from tests.pages.sample_results import NOW, QUARANTINE, sample_runs
 from tests.results.result_runs import ended, made
 
@@ -57,3 +58,38 @@ def test_a_badge_has_a_title_and_escapes_its_words() -> None:
     assert "<title>a&lt;b: failing</title>" in svg
     assert 'role="img"' in svg
     assert "http" not in svg.replace("http://www.w3.org/2000/svg", "")
+
+
+def test_a_suite_with_legs_is_one_section_with_each_leg_and_what_is_found_of_any(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(charts, "both", lambda draw, key: key)
+    legs = board(leg_runs(), (), NOW)
+    tpu = next(each for each in legs.suites if each.suite == "levanter-tpu-tests")
+    assert (len(tpu.legs), tpu.ended) == (12, "failed")
+    assert [(each.run.hardware, finding.kind.value) for each, finding in tpu.findings] == [
+        ("v4-8", "broken"),
+        ("v5p-8", "slower"),
+    ]
+    shown = results_page(legs)
+    assert_sound(Seen(shown))
+    assert shown.count("1 of 12 legs failed") == 2, "on its card and in its section"
+    assert "tests.kernels.test_flash.test_backward (v4-8, jax 0.8.0)" in shown
+    assert "Duration of v5p-8, jax 0.7.2, with what is usual" in shown
+
+
+def test_a_leg_that_ran_last_long_ago_is_none_of_a_suite() -> None:
+    """As after a release of jax was taken out of the matrix."""
+    runs = leg_runs()["levanter-cpu-unit-tests"]
+    old = [each for each in runs if each.versions["jax"] == "0.6.2"][:-20]
+    (suite,) = board({"cpu": [*old, *(each for each in runs if each.versions["jax"] != "0.6.2")]}, (), NOW).suites
+    assert sorted(each.run.versions["jax"] for each in suite.legs) == ["0.7.2", "0.8.0"]
+
+
+def test_names_of_suites_are_whole_beside_their_days() -> None:
+    legs = board(leg_runs(), (), NOW)
+    for width in (charts.WIDE, charts.NARROW):
+        drawn = charts.health(legs)(width).to_dict()
+        limit = drawn["encoding"]["y"]["axis"]["labelLimit"]
+        assert limit >= 7 * len("levanter-cpu-unit-tests")
+        assert drawn["width"] + limit <= width + 90, "the page is as wide as before"

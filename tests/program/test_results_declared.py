@@ -48,8 +48,9 @@ def test_who_keeps_results_writes_them_and_no_maker_of_vms_and_such_a_grant_is_n
     grants = [each.inputs for each in declared.of("BucketIAMMember") if each.inputs["bucket"] == "lab-results"]
     assert {each["role"] for each in grants} == {"roles/storage.objectUser", "roles/storage.legacyBucketReader"}
     ci = load_stack(the_lab(), "ci")
-    (writer,) = result_writers(ci)
-    assert {each["member"] for each in grants} == {f"serviceAccount:{writer.email}"}
+    writers = result_writers(ci)
+    assert {each["member"] for each in grants} == {f"serviceAccount:{each.email}" for each in writers}
+    assert len(writers) == 2, "each repository has its own"
     config = stack_from_pulumi(pulumi_values(nightly(RESULTS)), project="tidepool", stack="nightly", siblings=[ci])
     thing = Guarded("bucket", "lab-results")
     assert thing in guarded(config)

@@ -73,8 +73,9 @@ class Desk:
 
     def do(self, what: str, run: dict[str, Any], *suites: dict[str, Any], **told: str) -> int:
         self.hub.answers["/engine/actions/runs/" + str(run["id"])] = {"run_started_at": self.now(), **run}
-        request: dict[str, Any] = {"project": "my-lab", "bucket": BUCKET, "main": "main", "suites": suites or (TPU,)}
-        request |= {"workflow": FORKS["path"]} if run["event"] == "pull_request" else {}
+        of = {"workflow": FORKS["path"]} if run["event"] == "pull_request" else {}
+        named = [of | each for each in suites or (TPU,)]
+        request: dict[str, Any] = {"project": "my-lab", "bucket": BUCKET, "main": "main", "suites": named}
         request |= {"usd_per_month": told.pop("USD")} if "USD" in told else {}
         environ = {
             "REQUEST": json.dumps(request), "TESTED_RUN": str(run["id"]), "GITHUB_API_URL": self.hub.url,
@@ -162,7 +163,7 @@ def test_what_a_fork_says_is_kept_under_the_pull_request_that_github_names(desk:
     assert len(lab.comments()) == 1
     assert [each for each in lab.repository().get_issues() if each.pull_request is None] == []
     commit = lab.repository()._requester.requestJsonAndCheck("GET", f"/repos/{REPO_OF_LAB}/commits/{SHA}/statuses")[1]
-    assert [(each["context"], each["state"]) for each in commit] == [("tidepool/tpu (v6e-1)", "success")]
+    assert [(each["context"], each["state"]) for each in commit] == [("tidepool/results", "success")]
 
 
 def test_of_a_pull_request_that_moved_on_nothing_is_kept(desk: Desk) -> None:

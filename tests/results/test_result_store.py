@@ -87,7 +87,7 @@ def objects(found: Sequence[Line]) -> list[int]:
 def test_no_number_of_pull_requests_pushes_the_baseline_out_of_what_is_read() -> None:
     nights_ = [line(at) for at in range(300)]
     pulls = [line(300 + at, pull=at % 50, branch="main") for at in range(3000)]
-    read = chosen.beside([*nights_, *pulls], "3299", "main")
+    read = chosen.beside([*nights_, *pulls], ["3299"], "main")
     assert objects(read[:120]) == list(range(180, 300))
     assert {each["pull"] for each in read[120:]} == {49}
     assert len(read) == 120 + chosen.OWN, "and of no other pull request any"
@@ -97,13 +97,13 @@ def test_no_number_of_pull_requests_pushes_the_baseline_out_of_what_is_read() ->
 def test_a_baseline_is_of_the_same_hardware_and_versions_and_green() -> None:
     other = [{"hardware": "v5e"}, {"versions": {"jax": "1"}}, {"ended": "failed"}, {"reused": "1"}, {"branch": "x"}]
     lines = [line(at, **other[at % 6] if at % 6 < 5 else {}) for at in range(1200)]
-    read = objects(chosen.beside(lines, "", "main"))
+    read = objects(chosen.beside(lines, (), "main"))
     assert read == [*range(485, 1080, 6), *range(1080, 1200)], "of the last 120 all, before them those that are alike"
 
 
 def test_a_run_that_is_not_there_is_read_beside_nothing() -> None:
-    assert chosen.beside([line(1)], "2", "main") == []
-    assert objects(chosen.beside([line(1, pull=3, branch=""), line(2)], "1", "main")) == [1, 2]
+    assert chosen.beside([line(1)], ["2"], "main") == []
+    assert objects(chosen.beside([line(1, pull=3, branch=""), line(2)], ["1"], "main")) == [1, 2]
 
 
 def test_an_index_of_the_version_before_is_made_anew(store: ResultStore, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
@@ -66,21 +66,35 @@ class Machines:
         return self.ends(asked)[0][0]
 
     def ends(self, asked: Asked) -> tuple[tuple[JobEnd, str], ...]:
-        """Every leg and what it does, line by line; and where steps are left out, one whose first step fails."""
+        """Every leg and what it does, line by line; where steps are left out, one whose first step fails; and where an
+        earlier result may stand for the tests, one for which it does."""
         if str(asked) not in self._ends:
             legs = [self._told(asked, dict(leg.matrix)) for leg in asked.legs]
             first, *others = legs[0][0].steps
             if any(step.outcome == "skipped" for step in others):
                 legs.append(self._told(asked, dict(asked.legs[0].matrix), first.name))
+            if any(step.get("uses", "").startswith(RESTORE) for step in asked.workflow["jobs"][asked.job]["steps"]):
+                legs.append(self._told(asked, dict(asked.legs[0].matrix), cached=True))
             self._ends[str(asked)] = tuple(legs)
         return self._ends[str(asked)]
 
-    def _told(self, asked: Asked, matrix: Mapping[str, Any], failing: str = "") -> tuple[JobEnd, str]:
-        done = self.run(asked, matrix, failing)
+    def _told(
+        self, asked: Asked, matrix: Mapping[str, Any], failing: str = "", *, cached: bool = False
+    ) -> tuple[JobEnd, str]:
+        done = self.run(asked, matrix, failing, cached=cached)
         return done, self._masked(_told(asked, matrix, done, tuple(self.hub.asked)))
 
-    def run(self, asked: Asked, matrix: Mapping[str, Any] | None = None, failing: str = "", **wrong: Any) -> JobEnd:
-        """failing: a step that fails; wrong: an answer of a program that comes before the good ones."""
+    def run(
+        self,
+        asked: Asked,
+        matrix: Mapping[str, Any] | None = None,
+        failing: str = "",
+        *,
+        cached: bool = False,
+        **wrong: Any,
+    ) -> JobEnd:
+        """failing: a step that fails; cached: whether a result of the same files is there; wrong: an answer of a
+        program that comes before the good ones."""
         self.hub.asked.clear()
         folder = self.folder / f"machine-{len(self._programs)}"
         programs = Programs(folder / "programs")
@@ -89,7 +103,8 @@ class Machines:
         if wrong:
             programs.answer(**wrong)
         runner = Runner(
-            folder=folder, programs=programs, variables=VARIABLES, actions=ACTIONS, composites=asked.actions,
+            folder=folder, programs=programs, variables=VARIABLES,
+            actions={**ACTIONS, RESTORE: _restored(found=cached)}, composites=asked.actions,
             failing=frozenset({failing}),
             environ={"GITHUB_API_URL": self.hub.url, "PAUSE_SECONDS": "0"},
         )  # fmt: skip
@@ -162,6 +177,17 @@ def _downloaded(inputs: Mapping[str, str], runner: Runner) -> Mapping[str, str]:
     return {}
 
 
+def _restored(*, found: bool) -> Callable[[Mapping[str, str], Runner], Mapping[str, str]]:
+    """A cache that has what was left by runs that passed, or nothing; of runs that failed it has nothing."""
+
+    def restored(inputs: Mapping[str, str], runner: Runner) -> Mapping[str, str]:
+        hit = found and not inputs["key"].startswith("failed-")
+        return {"cache-hit": "true" if hit else "false", "cache-primary-key": inputs["key"]}
+
+    return restored
+
+
+RESTORE = "actions/cache/restore"
 ACTIONS = {"actions/checkout": _checked_out, "actions/download-artifact": _downloaded}
 
 

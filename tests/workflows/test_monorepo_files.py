@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from infra.model.errors import ConfigError
+from infra.model.result_request import ResultRequest, read_result_request
 from infra.model.runs import read_request
 from infra.model.schema import Trust
 from tests.workflows import monorepo
@@ -18,6 +19,7 @@ from tests.workflows.event_tables import table, told
 from tests.workflows.monorepo import JAX, REPOSITORY, files, job, unedited, world
 from workflows.builders.step import inner_limits
 from workflows.events import dispatch, pull_request, push, schedule, workflow_run
+from workflows.expressions import Scope, expand
 from workflows.generate import Generated, generate
 from workflows.runs import Given, run
 
@@ -42,6 +44,7 @@ def scripts(name: str) -> str:
     return "\n".join(step.get("run", "") for job in data(name)["jobs"].values() for step in job["steps"])
 
 
+SET_UP = Given(variables={"TIDEPOOL_IDENTITY_PROVIDER": "projects/1"})
 TESTED = Given(outputs={"tested": {"commit": "f00dfeed" * 5}})
 
 
@@ -68,7 +71,7 @@ def test_every_job_says_which_line_of_the_specification_it_comes_from(name: str)
     made = files()[name]
     assert made.sources.keys() == made.workflow.plain()["jobs"].keys()
     lines = monorepo.text().splitlines()
-    assert all(re.match(r" *- ", lines[source.line - 1]) for source in made.sources.values())
+    assert all(re.match(r" *- |results:", lines[source.line - 1]) for source in made.sources.values())
 
 
 def test_equal_inputs_give_equal_bytes() -> None:
@@ -123,7 +126,8 @@ def test_tests_on_a_tpu_are_told_what_the_runners_container_is_made_for(name: st
 def test_tests_on_a_tpu_run_with_the_library_that_drives_it() -> None:
     made = files()
     ours = (job(made["levanter-tests.yaml"], "tpu-tests"), job(made["marin-unit-tests.yaml"], "tpu-tests"))
-    assert [re.findall(r"jax\[tpu\]|--extra tpu\b", each["steps"][-1]["run"]) for each in ours] == [
+    tests = [next(step["run"] for step in each["steps"] if step.get("name") == "Test") for each in ours]
+    assert [re.findall(r"jax\[tpu\]|--extra tpu\b", each) for each in tests] == [
         ["jax[tpu]"],
         ["--extra tpu"],
     ]
@@ -446,3 +450,130 @@ def test_a_mistake_of_one_section_does_not_hide_anothers() -> None:
         "workflows/spec/marin.yaml:N tests[0].suites[0] job cpu-unit-tests",
         "workflows/spec/marin.yaml:N runs[1] stacks/Pulumi.training.yaml tidepool:runs",
     ]
+
+
+# What becomes of results.
+
+
+SUITES = [
+    ("levanter-tests.yaml", "cpu-unit-tests"), ("levanter-tests.yaml", "cpu-ray-tests"),
+    ("levanter-tests.yaml", "cpu-entry-tests"), ("levanter-tests.yaml", "tpu-tests"),
+    ("marin-unit-tests.yaml", "cpu-unit-tests"), ("marin-unit-tests.yaml", "tpu-tests"),
+]  # fmt: skip
+
+
+def kept() -> ResultRequest:
+    return read_result_request(data("test-results.yaml")["jobs"]["results"]["env"]["REQUEST"])
+
+
+def step_of(name: str, suite: str, what: str) -> dict[str, Any]:
+    steps = job(files()[name], suite)["steps"]
+    return next(
+        each for each in steps if what in (each.get("name"), each.get("id"), each.get("uses", "").split("@")[0])
+    )
+
+
+@pytest.mark.parametrize(("name", "suite"), SUITES)
+def test_a_suite_is_run_by_the_command_of_before_and_writes_what_it_found(name: str, suite: str) -> None:
+    """Of a specification that keeps no results the command is what tests ran until then."""
+    (section,) = (part for part in monorepo.text().split("\n\n") if part.startswith("results:"))
+    plain = files((section, ""))
+    before = next(each["run"] for each in job(plain[name], suite)["steps"] if each.get("name") == "Test")
+    after = step_of(name, suite, "Test")["run"]
+    added = after.replace(before.rstrip("\n"), "").split()
+    assert after.startswith(before.rstrip("\n"))
+    assert added[:2] == ["\\", '--junitxml="$RUNNER_TEMP/results/$LEG.xml"']
+    assert {word.partition("=")[0] for word in added[2:]} <= {"\\", "--override-ini"}
+
+
+def test_a_specification_that_keeps_no_results_has_no_file_for_them() -> None:
+    (section,) = (part for part in monorepo.text().split("\n\n") if part.startswith("results:"))
+    assert "test-results.yaml" not in files((section, ""))
+
+
+@pytest.mark.parametrize(("name", "suite"), SUITES)
+def test_what_tests_has_no_identity_and_leaves_files_alone(name: str, suite: str) -> None:
+    each = job(files()[name], suite)
+    assert each["permissions"] == {"contents": "read"}
+    left = each["steps"][-1]
+    assert left["uses"].startswith("actions/upload-artifact@")
+    assert (left["if"], left["with"]["if-no-files-found"]) == ("${{ !cancelled() }}", "ignore")
+
+
+def test_every_leg_that_any_event_starts_is_kept_by_its_job_and_its_file() -> None:
+    """By the names that GitHub gives them: of legs of runs of both events."""
+    started_legs, request = set(), kept()
+    for name in TPU:
+        for event in (PULL, MAIN):
+            for each, legs in started(name, replace(event, paths=("lib/levanter/x.py",))).items():
+                shown, step = job(files()[name], each)["name"], step_of(name, each, "Test")
+                for matrix, _ in legs:
+                    said, leg = (expand(text, Scope({"matrix": matrix})) for text in (shown, step["env"]["LEG"]))
+                    started_legs.add((f".github/workflows/{name}", said, f"{leg}.xml"))
+    assert {(each.workflow, each.job, *each.files) for each in request.suites} == started_legs
+    assert len(started_legs) == 19
+
+
+def test_a_leg_is_told_apart_by_its_hardware_and_versions() -> None:
+    legs = [(each.name, each.hardware, tuple(each.versions.items())) for each in kept().suites]
+    assert len(set(legs)) == len(legs)
+    assert ("levanter-tpu-tests", "v5p-8", (("jax", "0.8.0"),)) in legs
+
+
+def test_results_are_kept_by_a_run_of_main_that_is_told_a_number_alone() -> None:
+    """A fork's run starts the job without an identity; the one with it hears of nothing else."""
+    for event in (
+        workflow_run("failure", "Levanter - Tests", of="pull_request", fork=True, repository=REPOSITORY),
+        workflow_run("success", "Marin - Tests", of="push", repository=REPOSITORY),
+    ):
+        assert list(started("test-results.yaml", event, SET_UP)) == ["start"]
+    jobs = data("test-results.yaml")["jobs"]
+    assert jobs["start"]["permissions"] == {"actions": "write"}
+    assert set(jobs["results"]["permissions"].items()) == {
+        ("actions", "read"), ("contents", "read"), ("id-token", "write"),
+    }  # fmt: skip
+    assert "id-token" not in jobs["report"]["permissions"]
+    assert "checkout" not in str(jobs)
+    asked = dispatch({"run": "1"}, repository=REPOSITORY)
+    assert list(started("test-results.yaml", asked, SET_UP)) == ["results", "report"]
+
+
+def test_a_pass_stands_for_tests_of_the_same_files_where_the_stack_says_which() -> None:
+    test = step_of("levanter-tests.yaml", "cpu-unit-tests", "test")
+    assert test["if"] == "steps.cache.outputs.cache-hit != 'true' || steps.failed.outputs.cache-hit == 'true'"
+    look, mark = (step_of("levanter-tests.yaml", "cpu-unit-tests", name) for name in ("cache", "failed"))
+    assert mark["with"]["key"] == f"failed-{look['with']['key']}"
+    saved = [
+        (each["if"], each["with"]["key"])
+        for each in job(files()["levanter-tests.yaml"], "cpu-unit-tests")["steps"]
+        if each.get("uses", "").startswith("actions/cache/save")
+    ]
+    assert saved == [
+        ("steps.test.outcome == 'success'", "${{ steps.cache.outputs.cache-primary-key }}"),
+        ("${{ !cancelled() && steps.test.outcome == 'failure' }}", "${{ steps.failed.outputs.cache-primary-key }}"),
+    ]
+    assert "cache" not in str(job(files()["marin-unit-tests.yaml"], "tpu-tests")["steps"][1:])
+
+
+def test_coverage_is_measured_where_a_suite_says_of_what() -> None:
+    edited = files(("        groups: [test]\n", "        groups: [test]\n        cover: levanter\n"))
+    test = next(
+        each for each in job(edited["levanter-tests.yaml"], "cpu-unit-tests")["steps"] if each.get("id") == "test"
+    )
+    assert "--with pytest-cov==" in test["run"]
+    assert '--cov=levanter \\\n  --cov-report=xml:"$RUNNER_TEMP/results/$LEG-coverage.xml"' in test["run"]
+    request = read_result_request(edited["test-results.yaml"].workflow.plain()["jobs"]["results"]["env"]["REQUEST"])
+    assert request.suites[0].coverage == "levanter-cpu-unit-tests-0.6.2-coverage.xml"
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (("  file: test-results.yaml", "  file: other.yaml"), "result_writers"),
+        (("package: marin\n        tests: [tests]", "package: levanter\n        tests: [tests]"), "is kept as"),
+    ],
+    ids=["a file that may keep none", "two suites of one name"],
+)
+def test_results_that_cannot_be_kept_are_refused(edit: tuple[str, str], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        monorepo.spec(edit)

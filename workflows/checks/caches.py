@@ -13,6 +13,7 @@ from workflows.checks.views import JobView, StepView
 _ONE_RUN = re.compile(
     r"github\.(sha|run_id|run_number|run_attempt)|github\.event\.(after|head_commit|pull_request\.head\.sha)"
 )
+_LOOKED_FOR = re.compile(r"\$\{\{\s*steps\.(?P<step>[\w-]+)\.outputs\.cache-primary-key\s*\}\}")
 _FIXED = re.compile(r"runner\.(os|arch)|github\.(job|workflow|repository|ref|ref_name|event_name|base_ref)|matrix\..*")
 """What does not change with what is cached."""
 _TOOLS = {
@@ -41,7 +42,12 @@ class _Entry:
 
     @property
     def key(self) -> str:
-        return text(self.step.inputs.get("key")).strip()
+        """As it is written, or by the step whose key it is: a restore puts out what it looked for."""
+        key = text(self.step.inputs.get("key")).strip()
+        if looked := _LOOKED_FOR.fullmatch(key):
+            found = (each.inputs.get("key") for each in self.job.steps if each.id == looked["step"])
+            return text(next(found, key)).strip()
+        return key
 
     @property
     def prefixes(self) -> tuple[str, ...]:

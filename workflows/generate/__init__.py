@@ -7,7 +7,7 @@ from typing import Final
 
 from infra.model.errors import ConfigError, Problem
 from workflows.composite import FOLDER, Generated
-from workflows.generate import images, runs, tests, tiers
+from workflows.generate import images, package_results, runs, tests, tiers
 from workflows.spec import Spec, SpecLine
 from workflows.world import World
 
@@ -15,6 +15,7 @@ __all__ = ["FOLDER", "Generated", "SpecLine", "generate"]
 
 SECTIONS: Final[tuple[Callable[[Spec, World], Iterable[Generated]], ...]] = (
     tests.files,
+    package_results.files,
     images.files,
     runs.files,
     tests.published,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from infra.model.errors import ConfigError, Problem
 from workflows import steps
@@ -21,7 +22,6 @@ from workflows.builders import (
     Push,
     Scope,
     Step,
-    Template,
     Triggers,
     Workflow,
     WorkflowRun,
@@ -32,6 +32,8 @@ from workflows.builders import (
 )
 from workflows.builders.expression import Value, literal
 from workflows.composite import FOLDER, Generated, generated, made_of
+from workflows.generate.keeping import Keeper
+from workflows.generate.package_results import TESTING, LegParts, keeper, said
 from workflows.placement import OnGitHub, OnPools, place_suite
 from workflows.spec import Spec
 from workflows.spec.model import Publish, Suite, Tests
@@ -73,7 +75,7 @@ def _jobs(spec: Spec, world: World, index: int, tests: Tests) -> list[Job]:
     for place, suite in enumerate(tests.suites):
         try:
             with made_of(spec.line("tests", index, "suites", place)):
-                found.append(_job(suite, place_suite(suite, neighbours, world), world))
+                found.append(_job(suite, place_suite(suite, neighbours, world), world, keeper(spec, world)))
         except ConfigError as error:
             problems += error.problems
     if problems:
@@ -81,12 +83,13 @@ def _jobs(spec: Spec, world: World, index: int, tests: Tests) -> list[Job]:
     return found
 
 
-def _job(suite: Suite, placed: OnPools | OnGitHub, world: World) -> Job:
+def _job(suite: Suite, placed: OnPools | OnGitHub, world: World, kept: Keeper | None) -> Job:
     hosted = isinstance(placed, OnGitHub)
     minutes = suite.timeout_minutes - SET_UP_MINUTES[hosted]
+    left = LegParts(keeper=kept, suite=suite, placed=placed) if kept else None
     return Job(
         id=suite.job,
-        name=_name(suite, placed),
+        name=said(suite, placed, {axis: context(f"matrix.{axis}") for axis in ("python", "jax", "pool")}),
         runs_on=placed.runner,
         timeout_minutes=suite.timeout_minutes,
         permissions=Permissions.of(steps.READ_CONTENTS),
@@ -94,21 +97,13 @@ def _job(suite: Suite, placed: OnPools | OnGitHub, world: World) -> Job:
         condition=_condition(placed),
         matrix=_matrix(suite, placed),
         env=dict(suite.env) if hosted else {**steps.runner_env(world.images), **suite.env},
-        steps=[*_before(suite, placed, world), _test(suite, minutes, hosted=hosted)],
+        steps=[
+            *_before(suite, placed, world, left),
+            _test(suite, minutes, left, hosted=hosted),
+            *(left.after() if left else ()),
+        ],
         why=placed.why,
     )
-
-
-def _name(suite: Suite, placed: OnPools | OnGitHub) -> Template:
-    """What a leg is called: the job, and what tells it from the others."""
-    said: list[str | Expression] = [suite.job]
-    if len(suite.python) > 1:
-        said += [", python ", context("matrix.python")]
-    if suite.jax:
-        said += [", jax ", context("matrix.jax")]
-    if isinstance(placed, OnPools) and placed.differs:
-        said += [", ", context("matrix.pool")]
-    return template(*said)
 
 
 def _condition(placed: OnPools | OnGitHub) -> Expression | None:
@@ -137,28 +132,34 @@ def _matrix(suite: Suite, placed: OnPools | OnGitHub) -> Matrix | None:
     return Matrix(computed=call("fromJSON", chosen & asked | pushed), max_parallel=placed.max_parallel)
 
 
-def _before(suite: Suite, placed: OnPools | OnGitHub, world: World) -> Iterator[Step]:
+def _before(suite: Suite, placed: OnPools | OnGitHub, world: World, left: LegParts | None) -> Iterator[Step]:
+    anew = left.anew if left else None
     yield steps.checkout(world)
+    yield from left.before() if left else ()
     if isinstance(placed, OnGitHub):
-        yield steps.uv(world, context("matrix.python"))
+        yield replace(steps.uv(world, context("matrix.python")), condition=anew)
         if suite.node:
-            yield steps.node(world, suite.node)
-        yield Step(name="Install", run=f"uv sync {' '.join(_chosen(suite))}\n")
+            yield replace(steps.node(world, suite.node), condition=anew)
+        yield Step(name="Install", condition=anew, run=f"uv sync {' '.join(_chosen(suite))}\n")
 
 
-def _test(suite: Suite, minutes: int, *, hosted: bool) -> Step:
+def _test(suite: Suite, minutes: int, left: LegParts | None, *, hosted: bool) -> Step:
     jax = [f'--with "jax[{"cpu" if hosted else "tpu"}]==$JAX"'] if suite.jax else []
+    uv = " ".join(["uv run", *_chosen(suite), *jax, *(left.installed if left else ())])
     pytest = ["pytest", *suite.tests, f"-m '{suite.markers}'", *suite.options, f"--durations={SLOWEST}"]
-    command = " ".join(["uv run", *_chosen(suite), *jax]) + " \\\n  " + " ".join(pytest)
+    lines = [uv, " ".join(pytest), *(left.options if left else ())]
     told: dict[str, Value] = {"JAX": context("matrix.jax")} if suite.jax else {}
+    told |= left.told if left else {}
     # A fork has no secrets: its tests go on without, which is said here and not left to happen.
     told |= {name: context(f"secrets.{name}") | literal("") for name in suite.secrets}
     return Step(
         name="Test",
+        id=TESTING if left and left.inputs else "",
+        condition=left.anew if left else None,
         env=told,
         working_directory="" if suite.folder == "." else suite.folder,
         timeout_minutes=minutes,
-        run=timed(steps.seconds(minutes), command) + "\n",
+        run=timed(steps.seconds(minutes), " \\\n  ".join(lines)) + "\n",
     )
 
 

@@ -32,21 +32,9 @@ from workflows.builders import (
     timed,
 )
 from workflows.composite import FOLDER, Generated, generated
-from workflows.generate import tiers_asked, tiers_results
-from workflows.generate.tiers_parts import (
-    MINUTES,
-    RUN,
-    TOKEN,
-    Leg,
-    Parts,
-    legs,
-    lines,
-    run_suite,
-    shards,
-    uploaded,
-    whichever_ran,
-)
-from workflows.generate.tiers_results import KEEPING, SET_UP
+from workflows.generate import keeping, tiers_asked, tiers_results
+from workflows.generate.keeping import KEEPING, MINUTES, RUN, SET_UP, TOKEN, uploaded
+from workflows.generate.tiers_parts import Leg, Parts, legs, lines, run_suite, shards, whichever_ran
 from workflows.spec import Spec
 from workflows.spec.tiers import Check, CpuSuite, TpuTier
 from workflows.steps import PROVIDER
@@ -120,7 +108,7 @@ def _suite(parts: Parts, suite: CpuSuite, name: str, modules: Sequence[str]) -> 
     command = f'uv run --no-project python "$RUNNER_TEMP/run_suite.py" {result} \\\n  ' + " \\\n  ".join(modules)
     seconds = first.target_minutes * MINUTE
     runner = f'{run_suite()}run_suite >"$RUNNER_TEMP/run_suite.py"\n'
-    inputs = parts.inputs(suite.job)
+    inputs = parts.keeper.inputs(suite.job)
     digest = call("hashFiles", *inputs) if inputs else context("steps.tree.outputs.tree")
     cached = {"path": RESULTS, "key": template(f"{name}-", context("runner.os"), "-", digest)}
     return Job(
@@ -164,9 +152,10 @@ def _suite(parts: Parts, suite: CpuSuite, name: str, modules: Sequence[str]) -> 
             Step(
                 uses=parts.world.actions.uses("actions/cache/save"),
                 condition=context("steps.steady.outputs.steady").equals("true"),
-                inputs=cached,
+                # What was looked for: tests may have left files beside their inputs.
+                inputs={"path": RESULTS, "key": template(context("steps.cache.outputs.cache-primary-key"))},
             ),
-            uploaded(parts, f"results-{name}", RESULTS, not_cancelled()),
+            uploaded(parts.keeper, f"results-{name}", RESULTS, not_cancelled()),
         ],
     )
 
@@ -189,10 +178,11 @@ def _nightly(parts: Parts) -> Generated:
     jobs = (
         *((reusing,) if reusing else ()),
         *(job for leg in made for job in leg.jobs),
-        tiers_results.keeping(
-            parts,
+        keeping.keeping(
+            parts.keeper,
             tiers_results.on_tpu(parts, suites),
             told,
+            why=str(parts.cost),
             needs=[*before, *(leg.working.id for leg in made)],
             condition=not_cancelled() & whichever_ran(made),
         ),
@@ -243,7 +233,7 @@ def _told(parts: Parts, made: Sequence[Leg], before: Sequence[str], main: Expres
                 text=f"The TPU VMs of the tests cost more than ${money.usd_per_month} in 30 days.",
                 condition=not_cancelled() & kept,
             ),
-            *tiers_results.telling(parts, not_cancelled() & kept),
+            *keeping.telling(parts.keeper, not_cancelled() & kept),
         ],
     )
 

@@ -37,20 +37,9 @@ from workflows.builders import (
 )
 from workflows.builders.expression import Value
 from workflows.composite import Generated, generated
-from workflows.generate import tiers_results
-from workflows.generate.tiers_parts import (
-    MINUTES,
-    TOKEN,
-    Leg,
-    Parts,
-    all_of,
-    legs,
-    lines,
-    reused,
-    together,
-    whichever_ran,
-)
-from workflows.generate.tiers_results import KEEPING, REPORT
+from workflows.generate import keeping, tiers_results
+from workflows.generate.keeping import KEEPING, MINUTES, REPORT, TOKEN
+from workflows.generate.tiers_parts import Leg, Parts, all_of, legs, lines, reused, together, whichever_ran
 from workflows.spec.tiers import TpuTier
 
 HARMLESS = "it reads a number and a commit's name, checks nothing out, and asks who set the label"
@@ -153,10 +142,11 @@ def running(parts: Parts) -> Generated:
             _head(parts, number, commit),
             *((reusing,) if reusing else ()),
             *(job for leg in made for job in leg.jobs),
-            tiers_results.keeping(
-                parts,
+            keeping.keeping(
+                parts.keeper,
                 tiers_results.on_tpu(parts, suites),
                 told,
+                why=str(parts.cost),
                 needs=tests,
                 condition=not_cancelled() & whichever_ran(made),
             ),
@@ -227,7 +217,7 @@ def _comment_result(
         steps=[
             # First, since what is required must not hang on a comment or on results that cannot be read.
             _status("Set the commit's status", parts, commit, ended, text),
-            tiers_results.reported(parts, not_cancelled() & context(f"needs.{KEEPING}.result").equals("success")),
+            keeping.reported(parts.keeper, not_cancelled() & context(f"needs.{KEEPING}.result").equals("success")),
             _comment("Comment how the tests ended", parts, number, _said(commit, outcome), always(), report=report),
         ],
         why="Also after a cancelled run, or the comment would say for ever that it runs.",

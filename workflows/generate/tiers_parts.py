@@ -10,21 +10,16 @@ from infra.model import runs
 from infra.model.catalogue import AcceleratorType
 from infra.model.errors import ConfigError, Problem
 from workflows import steps, vm
-from workflows.builders import Expression, Job, Step, always, call, context, literal, template
-from workflows.builders.expression import Value
+from workflows.builders import Expression, Job, always, call, context, literal, template
+from workflows.generate.keeping import RESULTS, Keeper, uploaded
 from workflows.placement import TestCost, cost
 from workflows.scripts import shipped
 from workflows.spec import Spec, SpecLine
 from workflows.spec.tiers import OnTpu, Tiers, TpuTier, dealt
 from workflows.world import StackPool, World
 
-TOKEN: Final = {"GITHUB_TOKEN": context("github.token")}
-RUN: Final = template(context("github.run_id"), "-", context("github.run_attempt"))
-RESULTS: Final = template(context("runner.temp"), "/results")
 REUSE: Final = "reuse"
 """The job that asks which suites need not run."""
-MINUTES: Final = 10
-"""Of a job that only reads and writes at GitHub, or keeps results."""
 _DELETE_MINUTES, _SPARE_MINUTES, _CREATE_MINUTES = 4, 2, 4
 _LEAST_READY_MINUTES = 3
 
@@ -78,12 +73,17 @@ class Parts:
 
     def reuses(self, suite: TpuSuite, tier: TpuTier) -> bool:
         """Whether a pass with the same files stands for a run in that tier."""
-        return tier in suite.tests.reuse and bool(self.inputs(suite.tests.suite))
+        return tier in suite.tests.reuse and bool(self.keeper.inputs(suite.tests.suite))
 
-    def inputs(self, suite: str) -> tuple[str, ...]:
-        """The files that decide how a suite ends, where the stack with the results says which."""
-        declared = (stack.results for stack in self.world.stacks.values() if stack.results)
-        return next((each.inputs for results in declared for each in results.suites if each.name == suite), ())
+    @property
+    def keeper(self) -> Keeper:
+        """Who keeps their results."""
+        return Keeper(
+            spec=self.spec,
+            world=self.world,
+            results=self.tiers.results,
+            usd_per_month=self.tiers.money.usd_per_month,
+        )
 
 
 def _suite(spec: Spec, world: World, place: int, tests: OnTpu) -> TpuSuite:
@@ -101,20 +101,6 @@ def _suite(spec: Spec, world: World, place: int, tests: OnTpu) -> TpuSuite:
 def run_suite() -> str:
     """Shell that prints what runs a suite."""
     return f"run_suite() {{\n  cat <<'END_OF_FILE'\n{shipped('run_suite')}END_OF_FILE\n}}\n"
-
-
-def uploaded(parts: Parts, name: str, path: Value, condition: Expression | None, *, must: bool = True) -> Step:
-    """Files as an artifact, kept for as long as the specification says. must: whether there are any for certain."""
-    return Step(
-        uses=parts.world.actions.uses("actions/upload-artifact"),
-        condition=condition,
-        inputs={
-            "name": name,
-            "path": path,
-            "if-no-files-found": "error" if must else "ignore",
-            "retention-days": parts.tiers.results.archive_days,
-        },
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,7 +202,7 @@ def _leg(
         asked=(REUSE,) if reusable else (),
         unless=~reused(tests.suite) if reusable else None,
         only=only,
-        at_last=(uploaded(parts, f"results-{name}", RESULTS, there),),
+        at_last=(uploaded(parts.keeper, f"results-{name}", RESULTS, there),),
         outputs={"ended": vm.ENDED},
         attempts=1,
         create_minutes=_CREATE_MINUTES,

@@ -6,10 +6,11 @@ Owns which keys exist. Does not own what a single value may be (values), rules b
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import date
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import AfterValidator
 
@@ -17,7 +18,7 @@ from infra.model.fields.common import WRITTEN, Cron, Reason, ResourceName
 from infra.model.fields.fleet import Accelerator, GitHubRepository, RunnerLabel
 from infra.model.images.spec import Branch, PathFilter, Version, WorkflowName
 from infra.model.refusals import refuse
-from workflows.spec.tiers import Tiers
+from workflows.spec.tiers import KeptResults, Module, Tiers
 from workflows.spec.values import (
     Attempts,
     EnvValue,
@@ -38,6 +39,8 @@ from workflows.spec.values import (
     WhereValue,
     Word,
 )
+
+_OTHER: Final = re.compile(r"[^a-z0-9]+")
 
 
 class Priority(StrEnum):
@@ -105,7 +108,8 @@ class Suite(Model):
 
     folder: where the command runs. tests: paths from there. timeout_minutes: of each leg, set-up included. leave_free:
     how many VMs of a pool one run leaves to suites that are first there; as many as these start legs at once where
-    nothing is said. empty_because: why the list of tests has none for it yet.
+    nothing is said. cover: the Python package whose coverage is measured. empty_because: why the list of tests has none
+    for it yet.
     """
 
     job: JobId
@@ -121,6 +125,7 @@ class Suite(Model):
     extras: tuple[PackageName, ...] = ()
     groups: tuple[PackageName, ...] = ()
     options: tuple[Word, ...] = ()
+    cover: Annotated[Module | None, WRITTEN] = None
     node: Annotated[NodeVersion | None, WRITTEN] = None
     env: Mapping[VariableName, EnvValue] = {}
     secrets: tuple[SecretKey, ...] = ()
@@ -133,6 +138,11 @@ class Suite(Model):
     def chosen(self) -> tuple[str, ...]:
         """What of the package is installed beside its own dependencies."""
         return (*self.extras, *self.groups)
+
+    @property
+    def kept_as(self) -> str:
+        """Its name in the results, where other files and packages have jobs of the same id."""
+        return _OTHER.sub("-", f"{self.package}-{self.job}".lower())
 
 
 class Tests(Model):
@@ -203,13 +213,17 @@ class Publish(Model):
 
 
 class Declared(Model):
-    """Everything that one specification declares. stack: the one whose federation lets these workflows in."""
+    """Everything that one specification declares.
+
+    stack: the one whose federation lets these workflows in. results: what keeps those of `tests`.
+    """
 
     version: Version
     repository: GitHubRepository
     branch: Branch
     stack: ResourceName
     tests: tuple[Tests, ...] = ()
+    results: Annotated[KeptResults | None, WRITTEN] = None
     images: tuple[Images, ...] = ()
     runs: tuple[TpuRun, ...] = ()
     publish: tuple[Publish, ...] = ()

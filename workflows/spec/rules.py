@@ -35,6 +35,8 @@ def _sections(declared: Declared) -> Iterator[tuple[YamlPath, str, str]]:
     """Every workflow file with its place, kept ones too: (path, file, name)."""
     for part, file, name in declared.tiers.files() if declared.tiers else ():
         yield ("tiers", part), file, name
+    if kept := declared.results:
+        yield ("results",), kept.file, kept.name
     for section in ("tests", "images", "runs", "publish", "kept"):
         for index, each in enumerate(getattr(declared, section)):
             yield (section, index), each.file, each.name
@@ -239,6 +241,7 @@ RULES: tuple[Rule, ...] = (
     runs_may_make_their_vms,
     tier_rules.jobs_may_keep_their_results,
     tier_rules.suites_of_tiers_are_told_apart,
+    tier_rules.kept_suites_are_told_apart,
     who_follows_follows_what_is_there,
     images_follow_tests_that_exist,
     gaps_are_of_packages_that_are_tested,

@@ -6,10 +6,11 @@ Owns which keys a section `tiers` has and what a single value may be. Does not o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from hashlib import sha256
-from typing import Annotated, TypeVar
+from typing import Annotated, Final, TypeVar
 
 from pydantic import AfterValidator, StrictStr
 
@@ -34,8 +35,9 @@ Module = Annotated[
         r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*", "a name that unittest loads", "test.srt.test_score_api"
     ),
 ]
+SUITE: Final = re.compile(r"[a-z][a-z0-9-]{0,59}")
 SuiteName = Annotated[
-    StrictStr, matching(r"[a-z][a-z0-9-]{0,59}", "a suite's name: lower-case letters, digits and -", "such as tpu")
+    StrictStr, matching(SUITE.pattern, "a suite's name: lower-case letters, digits and -", "such as tpu")
 ]
 IssueLabel = Annotated[
     StrictStr,
@@ -143,8 +145,8 @@ class AskedTests(Model):
 class KeptResults(Model):
     """What becomes of results. The stack's `tidepool:results` says where they are kept and how long.
 
-    file: what keeps those of pull requests and of the main branch on CPU, once they have ended. archive_days: for which
-    GitHub keeps the files of a run.
+    file: what keeps those of runs without an identity, once they have ended: of tiers what pull requests and the main
+    branch test on CPU, of suites of packages all. archive_days: for which GitHub keeps the files of a run.
     """
 
     file: FileName

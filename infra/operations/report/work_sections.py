@@ -192,7 +192,7 @@ def results(estate: Estate) -> Section:
     found = estate.board
     if isinstance(found, Lack):
         return Section(id="results", title="Results", blocks=(found,))
-    failing = [each.suite for each in found.suites if each.report.failed]
+    failing = [each.suite for each in found.suites if each.failed]
     says = f"To look at: {', '.join(failing)}." if failing else "No suite has a finding that fails it."
     more = "`./tidepool results open` shows each run."
     return Section(

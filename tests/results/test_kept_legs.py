@@ -1,0 +1,198 @@
+"""Suites with several legs: kept leg by leg as pytest left them, believed as GitHub says that they ended, told once."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.github.conftest import lab as lab
+from tests.github.lab_repository import SHA, Lab
+from tests.results.test_result_jobs import COMMIT, FORKS, HEAD, NIGHT, Desk, at
+from tests.results.test_result_jobs import desk as desk
+
+FILE = ".github/workflows/levanter-tests.yaml"
+PUSH = NIGHT | {"path": FILE, "event": "push", "id": 20}
+PULL = FORKS | {"path": FILE, "id": 21}
+JAX = ("0.7.2", "0.8.0")
+BEGAN = "2026-11-20T02:00:00Z"
+
+
+def leg(jax: str, **more: Any) -> dict[str, Any]:
+    return {
+        "name": "levanter-cpu-unit-tests", "hardware": "ubuntu-24.04", "leg": jax,
+        "files": [f"levanter-cpu-unit-tests-{jax}.xml"], "versions": {"python": "3.11", "jax": jax},
+        "workflow": FILE, "job": f"cpu-unit-tests, jax {jax}", **more,
+    }  # fmt: skip
+
+
+LEGS = [leg(jax) for jax in JAX]
+SUITE = str(LEGS[0]["name"])
+
+
+def xml(*failed: str, passed: tuple[str, ...] = ("test_a",), suite: str = "pytest", seconds: float = 30) -> str:
+    cases = [f'<testcase classname="tests.test_x" name="{name}" time="{seconds}"/>' for name in passed]
+    wrong = '<failure message="assert 1 == 2">E</failure>'
+    cases += [f'<testcase classname="tests.test_x" name="{name}" time="1">{wrong}</testcase>' for name in failed]
+    return f'<testsuites><testsuite name="{suite}" tests="{len(cases)}">{"".join(cases)}</testsuite></testsuites>'
+
+
+def left(desk: Desk, jax: str, text: str) -> None:
+    (desk.folder / "results").mkdir(exist_ok=True)
+    (desk.folder / "results" / f"{SUITE}-{jax}.xml").write_text(text)
+
+
+def job(jax: str, conclusion: str | None = "success", *, began: str = BEGAN, asked: str = BEGAN) -> dict[str, Any]:
+    steps = [{"conclusion": "success"}, {"conclusion": conclusion}]
+    name = f"cpu-unit-tests, jax {jax}"
+    return {"name": name, "conclusion": conclusion, "created_at": asked, "started_at": began, "steps": steps}
+
+
+def do(desk: Desk, run: dict[str, Any], *jobs: dict[str, Any], legs: list[dict[str, Any]] | None = None) -> int:
+    """Keep a run whose jobs GitHub tells so; they began as the run did where nothing else is said."""
+    number, attempt = run["id"], run["run_attempt"]
+    answer = {"jobs": list(jobs) or [job(jax) for jax in JAX]}
+    desk.hub.answers[f"/actions/runs/{number}/attempts/{attempt}/jobs"] = answer
+    return desk.do("keep", {"run_started_at": BEGAN} | run, *(legs or LEGS))
+
+
+def told(desk: Desk) -> dict[str, Any]:
+    return json.loads((desk.folder / "report" / f"{SUITE}.json").read_text())
+
+
+def test_legs_of_one_run_are_kept_by_hardware_and_versions_with_their_waits(desk: Desk) -> None:
+    left(desk, "0.7.2", xml())
+    left(desk, "0.8.0", xml(seconds=40))
+    late = job("0.8.0", began="2026-11-20T02:01:30Z")
+    assert do(desk, PUSH, job("0.7.2"), late) == 0, desk.log
+    kept = {each.run: (each.ended, each.versions["jax"], each.seconds, each.waited) for each in desk.kept(SUITE)}
+    assert kept == {"20-1-0.7.2": ("passed", "0.7.2", 30, 0), "20-1-0.8.0": ("passed", "0.8.0", 40, 90)}
+    assert told(desk)["status"] == "all 2 legs passed"
+    assert "| ubuntu-24.04, jax 0.7.2, python 3.11 | passed | 30 |" in (desk.folder / "summary").read_text()
+
+
+def test_one_broken_leg_is_one_issue_of_the_suite_that_closes_when_all_are_well(desk: Desk, lab: Lab) -> None:
+    left(desk, "0.7.2", xml())
+    left(desk, "0.8.0", xml("test_b"))
+    assert do(desk, PUSH, job("0.7.2"), job("0.8.0", "failure")) == 0, desk.log
+    assert desk.do("tell", PUSH, **at(lab)) == 0, desk.log
+    (issue,) = (each for each in lab.repository().get_issues() if each.pull_request is None)
+    assert issue.title == f"Suite {SUITE} in 1 of 2 legs: 1 broken"
+    assert "tests.test_x.test_b" in issue.body
+    assert "assert 1 == 2" in issue.body
+    left(desk, "0.8.0", xml())
+    assert do(desk, PUSH | {"id": 22, "run_started_at": "2026-11-21T02:00:00Z"}, *late_jobs()) == 0, desk.log
+    assert desk.do("tell", PUSH, **at(lab)) == 0, desk.log
+    assert lab.repository().get_issue(issue.number).state == "closed"
+
+
+def late_jobs() -> list[dict[str, Any]]:
+    return [job(jax, began="2026-11-21T02:00:05Z", asked="2026-11-21T02:00:00Z") for jax in JAX]
+
+
+def test_a_leg_whose_job_failed_is_broken_whatever_it_left(desk: Desk) -> None:
+    """One was ended by its limit before pytest wrote anything, the other crashed after all tests had passed."""
+    left(desk, "0.8.0", xml())
+    assert do(desk, PUSH, job("0.7.2", "failure"), job("0.8.0", "failure")) == 0, desk.log
+    assert {(each.run, each.ended, len(each.tests)) for each in desk.kept(SUITE)} == {
+        ("20-1-0.7.2", "failed", 0),
+        ("20-1-0.8.0", "failed", 1),
+    }
+    assert "it was ended, or could not begin" in told(desk)["markdown"]
+
+
+def test_a_leg_whose_machine_was_lost_says_nothing_of_the_tests(desk: Desk) -> None:
+    left(desk, "0.8.0", xml())
+    assert do(desk, PUSH, job("0.7.2", None), job("0.8.0")) == 0, desk.log
+    assert [each.run for each in desk.kept(SUITE)] == ["20-1-0.8.0"]
+
+
+def test_a_second_attempt_keeps_what_ran_again_and_tells_of_all(desk: Desk) -> None:
+    """Of jobs that GitHub carries over, the artifacts are there a second time."""
+    left(desk, "0.7.2", xml())
+    left(desk, "0.8.0", xml("test_b"))
+    assert do(desk, PUSH, job("0.7.2"), job("0.8.0", "failure")) == 0, desk.log
+    left(desk, "0.8.0", xml(passed=("test_a", "test_b")))
+    again = PUSH | {"run_attempt": 2, "run_started_at": "2026-11-20T03:00:00Z"}
+    second = job("0.8.0", began="2026-11-20T03:00:10Z", asked="2026-11-20T03:00:00Z")
+    assert do(desk, again, job("0.7.2"), second) == 0, desk.log
+    assert [each.run for each in desk.kept(SUITE)] == ["20-1-0.7.2", "20-1-0.8.0", "20-2-0.8.0"]
+    assert (told(desk)["failed"], told(desk)["status"]) == (False, "all 2 legs passed")
+    assert "| `tests.test_x.test_b` | 50.0 % | 1 |" in told(desk)["markdown"], "it failed and passed on one tree"
+
+
+def test_a_leg_without_another_of_its_kind_is_compared_with_no_other(desk: Desk) -> None:
+    """Versions are told apart, so that a new jax begins with no baseline and no leg overtakes another."""
+    left(desk, "0.7.2", xml(seconds=300))
+    left(desk, "0.8.0", xml(seconds=30))
+    assert do(desk, PUSH) == 0, desk.log
+    assert told(desk)["newer"] == ""
+
+
+def test_a_test_that_fails_with_one_version_alone_is_broken_there_and_not_flaky(desk: Desk) -> None:
+    left(desk, "0.7.2", xml(passed=("test_a", "test_b")))
+    left(desk, "0.8.0", xml("test_b"))
+    assert do(desk, PUSH, job("0.7.2"), job("0.8.0", "failure")) == 0, desk.log
+    assert "Flaky" not in told(desk)["markdown"]
+    assert told(desk)["status"] == "1 of 2 legs failed; 1 finding"
+
+
+def test_a_pass_that_a_cache_gave_back_is_said_to_be_that_runs(desk: Desk) -> None:
+    declared = [leg(jax, inputs=["src/**"]) for jax in JAX]
+    left(desk, "0.7.2", xml(suite="20-1"))
+    left(desk, "0.8.0", xml(suite="18-1"))
+    assert do(desk, PUSH, legs=declared) == 0, desk.log
+    assert {each.run: each.reused for each in desk.kept(SUITE)} == {"20-1-0.7.2": "", "20-1-0.8.0": "18-1-0.8.0"}
+    assert "passed, reused" in told(desk)["markdown"]
+
+
+def test_a_forks_legs_are_one_comment_and_one_status_of_its_pull_request(desk: Desk, lab: Lab) -> None:
+    left(desk, "0.7.2", xml())
+    left(desk, "0.8.0", xml("test_b"))
+    assert do(desk, PULL, job("0.7.2"), job("0.8.0", "failure")) == 0, desk.log
+    assert {(each.pull, each.commit) for each in desk.kept(SUITE)} == {(3, HEAD)}
+    (desk.folder / "report" / f"{SUITE}.json").write_text(json.dumps(told(desk) | {"pull": lab.pull, "commit": SHA}))
+    rights = at(lab, permissions={"statuses": "write", "pull_requests": "write", "issues": "write"})
+    assert desk.do("tell", PULL, *LEGS, **rights) == 0, desk.log
+    ((_, body),) = lab.comments()
+    assert "1 of 2 legs failed" in body
+
+
+def test_a_run_keeps_the_suites_of_its_own_file_and_is_refused_of_any_other(desk: Desk) -> None:
+    left(desk, "0.7.2", xml())
+    other = leg("0.7.2", workflow=".github/workflows/marin-unit-tests.yaml", name="marin-cpu-unit-tests")
+    assert do(desk, PUSH, legs=[*LEGS, other]) == 0, desk.log
+    assert desk.kept("marin-cpu-unit-tests") == []
+    assert do(desk, PUSH | {"path": ".github/workflows/evil.yaml"}) == 1
+    assert "levanter-tests.yaml alone" in desk.log[-1]
+
+
+def test_coverage_is_kept_where_a_leg_left_some(desk: Desk) -> None:
+    left(desk, "0.8.0", xml())
+    name = f"{SUITE}-0.8.0-coverage.xml"
+    (desk.folder / "results" / name).write_text('<coverage lines-valid="200" lines-covered="150"/>')
+    assert do(desk, PUSH, legs=[leg("0.8.0", coverage=name)]) == 0, desk.log
+    assert [each.coverage for each in desk.kept(SUITE)] == [75]
+
+
+@pytest.mark.parametrize(("body", "code"), [("assert True", 0), ("assert 1 == 2", 1)], ids=["passes", "fails"])
+def test_what_pytest_itself_writes_is_kept(desk: Desk, body: str, code: int) -> None:
+    """By the options of the generated step."""
+    tests = desk.folder / "tests"
+    tests.mkdir()
+    (tests / "test_x.py").write_text(f"def test_a():\n    {body}\n")
+    (desk.folder / "pytest.ini").touch()
+    file = desk.folder / "results" / f"{SUITE}-0.8.0.xml"
+    options = [f"--junitxml={file}", "--override-ini=junit_suite_name=20-1", "-p", "no:cacheprovider"]
+    done = subprocess.run([sys.executable, "-m", "pytest", "tests", *options], cwd=desk.folder, check=False)
+    assert done.returncode == code
+    declared = [leg("0.8.0", inputs=["src/**"])]
+    assert do(desk, PUSH, job("0.8.0", "failure" if code else "success"), legs=declared) == 0, desk.log
+    (kept,) = desk.kept(SUITE)
+    assert (kept.ended, kept.reused, kept.commit) == ("failed" if code else "passed", "", COMMIT)
+    assert [test.name for test in kept.tests] == ["tests.test_x.test_a"]
+    assert Path(file).is_file()
