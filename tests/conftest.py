@@ -7,13 +7,14 @@ import json
 import os
 import shutil
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
 
+from tests.counted_prices import changed_prices
 from tests.lacking import lacking
 
 if TYPE_CHECKING:
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
 settings.register_profile("tidepool", deadline=None, derandomize=True)
 settings.load_profile("tidepool")
 
-# A shell lets what it starts in the background ignore the signal that tests of Ctrl-C send, and so would its children.
+# What a shell starts in the background ignores INT, what nohup starts HUP, and so would the children of tests.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 TESTS = Path(__file__).parent
 END_TO_END = (
@@ -70,6 +72,15 @@ def pytest_configure() -> None:
         os.environ.pop(name, None)
     if gone := [part for part in END_TO_END if not (TESTS / part).exists()]:
         raise pytest.UsageError(f"END_TO_END of {__file__} names what is not there: {', '.join(gone)}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Name each price that differs from those that figures in tests are counted with, beside a test that fails."""
+    report = yield
+    if report.failed and (said := changed_prices()):
+        report.sections.append(("list prices", "\n".join(said)))
+    return report
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

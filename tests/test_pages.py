@@ -1,4 +1,7 @@
-"""The pages that people read: every link leads somewhere, every page is reached, every command exists."""
+"""The pages that people read: what they lead to and name exists (links, pages, commands, options, files, modules).
+
+The README reaches each of them, and each says first whom it serves.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,13 @@ PAGES: Final = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 OF_TODAY: Final = [page for page in PAGES if page.name != "CHANGELOG.md"]
 FENCE: Final = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 LINK: Final = re.compile(r"\]\((?!https?:|mailto:)([^)\s#]*)(?:#([^)\s]+))?\)")
+LINES: Final = re.compile(r"(?:^|^\$ |`)\./tidepool ([a-z][^\n`|#]*)", re.MULTILINE)
+"""Commands as pages show them, with their options: up to a pipe, a comment, or the end of the code."""
+OPTION: Final = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+FILE: Final = re.compile(r"`((?:infra|tests|workflows|images|stacks|actions)/[a-z\d_./*-]+)`")
+MODULE: Final = re.compile(r"`((?:infra|workflows)(?:\.\w+)+)")
+ELSEWHERE: Final = {"images/record.json", "images/attempts.json", "actions/cache/restore"}
+"""Objects of a fleet bucket, and an action of GitHub's."""
 COMMAND: Final = re.compile(r"(?:^\$ |`)\./tidepool ([a-z][a-z-]*(?: [a-z][a-z-]*)?)", re.MULTILINE)
 
 
@@ -69,3 +79,42 @@ def test_every_command_that_a_page_shows_exists(page: Path) -> None:
 
 def subcommand(group: click.Group, name: str) -> bool:
     return group.get_command(click.Context(group), name) is not None
+
+
+@pytest.mark.parametrize("page", OF_TODAY, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_option_that_a_page_shows_is_one_of_its_command(page: Path) -> None:
+    unknown = []
+    for line in LINES.findall(page.read_text(encoding="utf-8")):
+        words = line.partition(" -- ")[0].split()
+        command: click.Command | None = cli
+        while isinstance(command, click.Group) and words:
+            command = command.get_command(click.Context(command), words.pop(0))
+        known = {option for each in command.params for option in each.opts} if command else set()
+        unknown += [f"{line}: {each}" for each in OPTION.findall(" ".join(words)) if each not in known | {"--help"}]
+    assert unknown == []
+
+
+@pytest.mark.parametrize("page", OF_TODAY, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_file_and_module_that_a_page_names_is_there(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    files = {each for each in FILE.findall(text) if not any(ROOT.glob(each.rstrip("/")))}
+    modules = {each for each in MODULE.findall(text) if not named(each)}
+    assert (files - ELSEWHERE, modules) == (set(), set())
+
+
+def named(name: str) -> bool:
+    """Whether a dotted name is a package, a module, or what a module's text has."""
+    parts = name.split(".")
+    for most in range(len(parts), 0, -1):
+        path = ROOT.joinpath(*parts[:most])
+        source = path.with_suffix(".py") if path.with_suffix(".py").is_file() else path / "__init__.py"
+        if source.is_file():
+            return most == len(parts) or bool(re.search(rf"\b{parts[most]}\b", source.read_text(encoding="utf-8")))
+    return False
+
+
+@pytest.mark.parametrize("page", sorted(ROOT.glob("docs/*.md")), ids=lambda page: page.name)
+def test_a_page_says_first_whom_it_serves(page: Path) -> None:
+    title, _, rest = page.read_text(encoding="utf-8").partition("\n\n")
+    assert title.startswith("# ")
+    assert rest.startswith("For "), "begin with: For WHOM: what for"

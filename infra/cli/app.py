@@ -19,7 +19,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "up": Entry("infra.cli.stacks", "Make the cloud as the stack file says."),
         "preview": Entry("infra.cli.preview", "Say what up would change, and change nothing."),
         "explain": Entry("infra.cli.preview", "Say what an edit of a stack file means."),
-        "refresh": Entry("infra.cli.stacks", "Take over into the state what the cloud says."),
+        "refresh": Entry("infra.cli.stacks", "Record in the state what the cloud says."),
         "adopt": Entry("infra.cli.stacks", "Take into the state what stands in the cloud and it lacks (import)."),
         "forget": Entry("infra.cli.stacks", "Let the state go of resources, and the cloud keep them."),
         "destroy": Entry("infra.cli.stacks", "Delete all that a stack has made."),

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from rich.text import Text
 
 from infra.cli import options
 from infra.cli.call import Invocation, called
-from infra.cli.render.console import drawn
+from infra.cli.render import console as consoles
 from infra.operations.setup import bootstrap
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 
 @click.command()
@@ -31,7 +33,7 @@ def bootstrap_command(call: Invocation, **wanted: Any) -> None:
     It shows its plan first, may be run again at any time, and deletes nothing. docs/first-deploy.md walks through it.
     """
     planned = bootstrap.plan_bootstrap(call.stack, **wanted, cloud=call.cloud, teller=call.teller)
-    _print(call, *map(drawn, bootstrap.plan_lines(planned)))
+    _print(call, *map(consoles.drawn, bootstrap.plan_lines(planned)))
     if planned.lacking:
         call.ask_before_google(f"Preparing {planned.wanted.project}", planned.cloud)
     for step in bootstrap.apply_bootstrap(planned):
@@ -39,7 +41,7 @@ def bootstrap_command(call: Invocation, **wanted: Any) -> None:
     if planned.pins:
         _print(call, "\nLet in by name alone; pin by number:", *(f"  {line}" for line in planned.pins))
     _print(call, "\nNext, in this checkout:", *(f"  {line}" for line in planned.next))
-    call.tell(planned.to_json())
+    call.tell(planned)
 
 
 def _print(call: Invocation, *lines: str | Text) -> None:

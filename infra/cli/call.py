@@ -7,22 +7,29 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property, partial, wraps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
-from rich.console import Console
-from rich.text import Text
 
 from infra.cli.echo import echo, machines, works_on
 from infra.cli.failures import FAILED
 from infra.cli.options import Form
-from infra.cli.render.console import drawn, people, say
+from infra.cli.render import console as consoles
 from infra.operations.errors import Failure, Refusal
 from infra.operations.ports import DEFAULT_PARALLEL, CloudName, EngineName
 from infra.preview.toned import Shown, Tone, toned
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
     from infra.operations.session import CloudSession, Session
+
+
+class Tellable(Protocol):
+    """What an operation found, that says itself how it looks to programs."""
+
+    def to_json(self) -> Mapping[str, Any]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +41,7 @@ class ConsoleTeller:
 
     def say(self, line: str, tone: Tone = Tone.PLAIN) -> None:
         if not self.quiet or tone in {Tone.WARNING, Tone.PROBLEM}:
-            say(self.console, drawn(toned((line, tone))))
+            consoles.say(self.console, consoles.drawn(toned((line, tone))))
 
     def works_on(self, cloud: CloudName, said: str) -> None:
         """Says it once, however many stacks a command is about."""
@@ -66,7 +73,7 @@ class Invocation:
     @cached_property
     def console(self) -> Console:
         """Where text for people goes: stderr, where stdout carries something for programs."""
-        return people(as_json=self.as_json or self.aside or self.form is not Form.TEXT)
+        return consoles.people(as_json=self.as_json or self.aside or self.form is not Form.TEXT)
 
     @property
     def teller(self) -> ConsoleTeller:
@@ -97,8 +104,8 @@ class Invocation:
 
     def say(self, *shown: Shown | Text, tone: Tone = Tone.PLAIN) -> None:
         """Tell people, in lines and tables; tone: of lines that have none of their own."""
-        said = (drawn(toned((each, tone))) if isinstance(each, str) else each for each in shown)
-        say(self.console, *said)
+        said = (consoles.drawn(toned((each, tone))) if isinstance(each, str) else each for each in shown)
+        consoles.say(self.console, *said)
 
     def ask(self, what: str) -> None:
         """Ask before `what`; Refusal without a terminal, Failure on a no."""
@@ -114,15 +121,15 @@ class Invocation:
         if cloud is CloudName.GOOGLE:
             self.ask(f"{what} on Google Cloud")
 
-    def tell(self, body: Mapping[str, Any]) -> None:
-        """Print the object of --json, where it was asked for."""
+    def tell(self, body: Mapping[str, Any] | Tellable, **more: Any) -> None:
+        """Print the object of --json with more of it behind, where it was asked for; it is made only then."""
         if self.as_json or self.form is Form.JSON:
-            machines(body)
+            machines({**(body if isinstance(body, Mapping) else body.to_json()), **more})
 
-    def end(self, body: Mapping[str, Any], *lines: str, failed: bool = False) -> int:
+    def end(self, body: Mapping[str, Any] | Tellable, *lines: str, failed: bool = False, **more: Any) -> int:
         """Print the object of --json with the exit code, or on stdout the lines for people; gives the exit code."""
         code = FAILED if failed else 0
-        self.tell({**body, "exit": code})
+        self.tell(body, **more, exit=code)
         for line in () if self.as_json else lines:
             echo(line)
         return code

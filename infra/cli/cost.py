@@ -8,7 +8,7 @@ import click
 
 from infra.cli import options
 from infra.cli.call import Invocation, called
-from infra.model.usage import Line, MonthCost
+from infra.model import usage
 from infra.operations import money
 from infra.preview.toned import columns
 
@@ -24,7 +24,7 @@ _SHOWN = 15
 def command(call: Invocation, *, stacks: tuple[str, ...], month: str) -> int:
     """Say what a month costs by list prices: the VMs that stood, by run, suite and pool, and the forecast.
 
-    VMs of runs are those in the records of their days; VMs of pools those that the controller remembers. Exit code 1
+    VMs of runs and of pools are those in the records of their days. Exit code 1
     where a budget is spent, or will be by the forecast, and where what a stack cost cannot be read.
     """
     found = money.costs(stacks, month, call.cloud, call.teller)
@@ -39,7 +39,7 @@ def command(call: Invocation, *, stacks: tuple[str, ...], month: str) -> int:
     return call.end(body, *lines, failed=bool(found.problems) or any(each.over_budget for each in found.months))
 
 
-def _lines(each: MonthCost) -> Iterator[str]:
+def _lines(each: usage.MonthCost) -> Iterator[str]:
     total = each.total
     yield f"{each.stack} in {each.month}: ${total.usd:.2f} until {each.until:%d %b %H:%M} UTC, {total.vms} VMs"
     if each.forecast is not None:
@@ -58,5 +58,5 @@ def _lines(each: MonthCost) -> Iterator[str]:
     yield f"  by list prices of {each.priced}; disks, traffic and discounts are not counted"
 
 
-def _row(line: Line) -> tuple[str, ...]:
+def _row(line: usage.Line) -> tuple[str, ...]:
     return line.key, str(line.vms), f"{line.rounded_hours:.2f}", f"{line.rounded:.4f}"

@@ -7,8 +7,9 @@ import click
 from infra.cli import options
 from infra.cli.call import Invocation, called
 from infra.cli.echo import echo
+from infra.operations.declared import stack_file
 from infra.operations.ports import HISTORY_SHOWN
-from infra.operations.stacks import history, history_words, stack_file
+from infra.operations.stacks import history, history_words
 from infra.operations.workspace import workspace
 from infra.preview import text
 from infra.preview.toned import Tone
@@ -21,19 +22,20 @@ from infra.preview.toned import Tone
 @options.each(options.cloud_option, options.json_option)
 @called
 def history_command(call: Invocation, *, entry: str | None, most: int) -> None:
-    """Say what was applied to STACK, newest first: when, by whom, from which commit, what came of it, and what the
-    stack file said otherwise than the time before. With ENTRY, the start of an id, each resource that it changed.
+    """Say what was applied to STACK or written into its state, newest first: when, by whom, from which commit, what
+    came of it, and what the stack file said otherwise than the time before. With ENTRY, the start of an id, each
+    resource.
 
-    `up` and `destroy` keep this in the fleet bucket, with either engine. A plain `pulumi up` does not.
+    `up`, `destroy`, `adopt` and `forget` keep this in the fleet bucket, with either engine. A plain `pulumi up` does
+    not.
     """
     config, session, root = stack_file.stack_file(call.stack).config, call.cloud_session(), workspace().root
-    entries = history.every_entry(config, session) if entry else history.history(config, session, most + 1)
-    found = history.told(root, entries)
     if entry:
+        entries = history.every_entry(config, session)
         one = history.entry_of(entries, entry)
-        shown = [each for each in found if each.applied.id == one.id]
+        shown = [each for each in history.told(root, entries) if each.applied.id == one.id]
     else:
-        shown = list(found[:most])
+        shown = list(history.recent(root, config, session, most))
     call.end({"stack": call.stack, "entries": [each.to_json() for each in shown]})
     for each in () if call.as_json else shown:
         call.say(

@@ -6,18 +6,19 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import groupby
+from pathlib import Path
 from typing import Any, Final
 
 import click
 
 from infra.cli import options
 from infra.cli.call import Invocation, called
-from infra.cli.render.stacks import show_planned
+from infra.cli.render import stacks as rendered
+from infra.operations.declared import stack_file
 from infra.operations.errors import Refusal
 from infra.operations.ports import EngineName
 from infra.operations.setup import init as labs
 from infra.operations.stacks import preview as previews
-from infra.operations.stacks import stack_file
 from infra.operations.workspace import workspace
 from infra.preview import plan_lines
 
@@ -29,10 +30,11 @@ _QUESTIONS: Final = {
     "accelerator": "Accelerator of your VMs, such as v5litepod-4",
     "zone": "Zone of them",
     "count": "How many",
-    "package": "Python package that is tested",
     "checkout": "Folder with a clone of the repository whose jobs run",
+    "package": "Python package of it that is tested",
 }
 """Of the options without a default, in the order in which they are asked. The others are asked with theirs."""
+_TYPES: Final[Mapping[str, click.ParamType]] = {"count": click.IntRange(1), "checkout": options.A_FOLDER_THERE}
 
 
 @click.command()
@@ -47,9 +49,9 @@ _QUESTIONS: Final = {
 @click.option("--capacity", type=click.Choice(["spot", "on-demand"]), default="spot", show_default=True)
 @click.option("--fork-accelerator", metavar="TYPE", help="Of one spot VM for pull requests from forks.")
 @click.option("--fork-zone", metavar="ZONE", help="Zone of that one.")
+@click.option("--checkout", type=options.A_FOLDER_THERE, help=_QUESTIONS["checkout"])
 @click.option("--package", help=_QUESTIONS["package"])
 @click.option("--tests", default="tests", show_default=True, help="Folder of its tests.")
-@click.option("--checkout", type=options.A_FOLDER_THERE, help=_QUESTIONS["checkout"])
 @options.each(options.yes_option, options.json_option)
 @called
 def init_command(call: Invocation, **given: Any) -> int:
@@ -65,7 +67,7 @@ def init_command(call: Invocation, **given: Any) -> int:
     labs.make_lab(planned)
     wanted = stack_file.declared("ci")
     found = previews.preview(session, wanted)
-    show_planned(call.console, found, call.detail)
+    rendered.show_planned(call.console, found, call.detail)
     call.say(*plan_lines.describe_findings(found.findings))
     call.say("", "Left to do:", *(f"  {number}. {each}" for number, each in enumerate(planned.left, 1)))
     return call.end(planned.to_json() | {"preview": found.to_json()}, failed=found.stopped)
@@ -76,28 +78,29 @@ def _asked(given: Mapping[str, Any]) -> dict[str, Any]:
     missing = [name for name in _QUESTIONS if given[name] is None]
     if missing and not sys.stdin.isatty():
         raise Refusal(f"init needs {', '.join(f'--{name}' for name in missing)}, and there is no terminal to ask on")
-    types = {"count": click.IntRange(1), "checkout": options.A_FOLDER_THERE}
-    answers: dict[str, Any] = {
-        name: click.prompt(_QUESTIONS[name], type=types[name], err=True)
-        if name in types
-        else _answered(name, _QUESTIONS[name])
-        for name in missing
-    }
+    answers = dict(given)
+    for name in missing:
+        answers[name] = _answered(name, _QUESTIONS[name], answers["checkout"])
     if missing and given["fork_accelerator"] is None and click.confirm("A VM for pull requests from forks?", err=True):
-        answers["fork_accelerator"] = _answered("fork_accelerator", "Its accelerator", "v6e-1")
-        answers["fork_zone"] = _answered("fork_zone", "Its zone", "us-east5-b")
-    return {**given, **answers}
+        answers["fork_accelerator"] = _answered("fork_accelerator", "Its accelerator", default="v6e-1")
+        answers["fork_zone"] = _answered("fork_zone", "Its zone", default="us-east5-b")
+    return answers
 
 
-def _answered(name: str, question: str, default: str | None = None) -> str:
-    """The answer to a question, which is asked again until it is right by itself."""
+def _answered(name: str, question: str, checkout: Path | None = None, *, default: str | None = None) -> Any:
+    """The answer to a question, which is asked again until it is right by itself; of a package, in its checkout."""
+    if name in _TYPES:
+        return click.prompt(question, type=_TYPES[name], err=True)
+    there = labs.packages(checkout) if name == "package" and checkout else ()
 
     def judged(value: str) -> str:
-        for problem in labs.answer_problems(name, value):
+        in_checkout = labs.package_problems(checkout, value) if name == "package" and checkout else ()
+        for problem in (*labs.answer_problems(name, value), *in_checkout):
             raise click.UsageError(f"{problem.value}: {problem.rule}; write {problem.fix}")
         return value
 
-    return click.prompt(question, default=default, value_proc=judged, err=True)
+    offered = default or (there[0] if len(there) == 1 else None)
+    return click.prompt(question, default=offered, value_proc=judged, err=True)
 
 
 def _folded(paths: Iterable[str]) -> Iterator[str]:

@@ -70,7 +70,7 @@ def _counts(_: click.Context, __: click.Parameter, value: str) -> tuple[int, ...
         ) from None
 
 
-@click.group()
+@click.group(cls=options.Group)
 def jobs_command() -> None:
     """Submit training jobs, and say what state they are in and why.
 

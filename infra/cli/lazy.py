@@ -1,8 +1,8 @@
 """Groups whose commands are imported when they are called, so that a start costs little.
 
 Owns the table of commands by section, and what a mistyped one is told. What a command does is its module's, and what
-that imports of other rooms as a module (`from infra.operations.fleet import looks`) is loaded at its first use: help,
-completion and a refused argument need none of it.
+that imports of other rooms, and of what draws, as a module (`from infra.operations.fleet import looks`) is loaded at
+its first use: help, completion and a refused argument need none of it.
 """
 
 from __future__ import annotations
@@ -30,18 +30,21 @@ class Entry:
 
 
 _COMMANDS: Final = ("infra.cli", "infra.laptop")
+_DRAWING: Final = "infra.cli.render"
 _ELSEWHERE: Final = {"apply": "up", "import": "adopt", "rm": "forget", "delete": "destroy"}
 """What terraform, kubectl and pulumi call a command of ours."""
 
 
 class _AtFirstUse(PathFinder):
-    """Finds this project's modules as `PathFinder` does, but for commands, to be run at their first use."""
+    """Finds this project's modules as `PathFinder` does, but for commands, to be run at their first use. What draws for
+    a terminal is no command."""
 
     @classmethod
     def find_spec(
         cls, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname.partition(".")[0] not in {"infra", "workflows"} or fullname.startswith(_COMMANDS):
+        ours = fullname.partition(".")[0] in {"infra", "workflows"}
+        if not ours or (fullname.startswith(_COMMANDS) and not fullname.startswith(_DRAWING)):
             return None
         spec = super().find_spec(fullname, path, target)
         if spec is not None and spec.loader is not None:

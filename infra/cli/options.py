@@ -58,7 +58,7 @@ class Name(click.ParamType):
         self.name = "|".join(kinds)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
-        from infra.operations.stacks import known  # reads YAML, which a start does without
+        from infra.operations.declared import known  # reads YAML, which a start does without
 
         there = known.names(frozenset(map(known.Named, self.kinds)), ctx.params.get("within"))
         return [CompletionItem(each) for each in there if each.startswith(incomplete)]
@@ -93,6 +93,18 @@ class NearChoice(click.Choice):
             return super().convert(value, param, ctx)
         except click.BadParameter as error:
             self.fail(f"{error.message}{meant(str(value), map(str, self.choices))}", param, ctx)
+
+
+class Group(click.Group):
+    """A group whose help has the first sentence of every command whole, folded where it is longer than a line."""
+
+    group_class = type
+    longest: Final = 200
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        there = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, each.get_short_help_str(self.longest)) for name, each in there if each])
 
 
 def each(*options: Callable[[F], F]) -> Callable[[F], F]:

@@ -17,12 +17,14 @@ from infra.cli.call import Invocation, called
 from infra.cli.echo import answer, echo
 from infra.cli.failures import REFUSED
 from infra.cli.options import Form
-from infra.cli.render.stacks import show_planned
+from infra.cli.render import stacks as rendered
 from infra.model import json_shape, stack_schema
 from infra.model.errors import ConfigError
-from infra.operations.errors import EngineError, Refusal
+from infra.operations.declared import configured, stack_file
+from infra.operations.errors import EngineError
+from infra.operations.fleet import pools
 from infra.operations.stacks import calendar as calendars
-from infra.operations.stacks import configured, explain, findings, pools, saved, stack_file, stack_words, validate
+from infra.operations.stacks import explain, findings, saved, stack_words, validate
 from infra.operations.stacks import preview as previews
 from infra.preview import calendar as calendar_words
 from infra.preview import comment as comments
@@ -57,13 +59,13 @@ def preview_command(
         wanted = stack_file.declared(call.stack)
         if source:
             planned = previews.judged(findings.recorded(source, call.stack), wanted, whole=not call.targets)
-            show_planned(call.console, planned, call.detail)
+            rendered.show_planned(call.console, planned, call.detail)
         else:
             session = call.session()
             if call.refresh:
                 call.ask_before_google(f"Reading every resource of {call.stack}", session.cloud)
             planned = previews.preview(session, wanted)
-            show_planned(call.console, planned, call.detail)
+            rendered.show_planned(call.console, planned, call.detail)
             if call.refresh:
                 seen = pools.policies_of(wanted.config, session.endpoint)
                 call.say(*stack_words.grants_shown(seen))
@@ -80,7 +82,7 @@ def preview_command(
                 comments.Preview(stack=call.stack, plan=planned.plan, meaning=meaning, findings=planned.findings)
             )
         )
-    return call.end(planned.to_json() | granted, failed=planned.stopped)
+    return call.end(planned, failed=planned.stopped, **granted)
 
 
 @contextmanager
@@ -119,10 +121,10 @@ def explain_command(call: Invocation, *, base: str, head: str | None, facts: Pat
     """
     meaning = explain.explain_edit(call.stack, base, head, explain.read_facts(facts))
     if meaning is None:
-        raise Refusal(f"there is no stack named {call.stack}, neither in {base} nor in {head or 'the working tree'}")
+        raise explain.nowhere(call.stack, base, head)
     if call.form is not Form.JSON:
         echo(markdown.render(meaning) if call.form is Form.MARKDOWN else text.render(meaning))
-    return call.end(meaning.to_json(), failed=meaning.stops)
+    return call.end(meaning, failed=meaning.stops)
 
 
 @click.command()
@@ -138,7 +140,7 @@ def calendar_command(call: Invocation, *, stacks: tuple[str, ...], day: datetime
     week = calendars.calendar(stacks, day.date() if day else None)
     if svg:
         svg.write_text(calendars.calendar_picture(week), encoding="utf-8")
-    return call.end(week.to_json(), *calendar_words.lines(week, call.console.width))
+    return call.end(week, *calendar_words.lines(week, call.console.width))
 
 
 @click.command()
@@ -171,7 +173,7 @@ def validate_command(call: Invocation, *, stacks: tuple[str, ...]) -> int:
     """
     found = validate.validate(stacks)
     code = REFUSED if found.problems else 0
-    call.tell({**found.to_json(), "exit": code})
+    call.tell(found, exit=code)
     for line in () if call.as_json else found.lines:
         echo(line, err=bool(code))
     return code

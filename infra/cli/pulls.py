@@ -17,7 +17,7 @@ from infra.cli import options
 from infra.cli.call import Invocation, called
 from infra.cli.echo import echo
 from infra.cli.posting import repository_option
-from infra.cli.render.console import people, say
+from infra.cli.render import console as consoles
 from infra.github import artifact, drift
 from infra.model import stepset
 from infra.operations.errors import Refusal
@@ -45,7 +45,7 @@ def _plans(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> Ma
 place_options = options.each(repository_option(required=True), options.json_option)
 
 
-@click.group()
+@click.group(cls=options.Group)
 def comment_command() -> None:
     """Write and post the comment of a pull request: in two steps, so that the one that reads a stranger's files has no
     token, and the one that has a token reads no stranger's files.
@@ -81,7 +81,7 @@ def write(
     written = comments.write_comment(stacks, base, head, explain.read_facts(facts), plans)
     for each in written.previews:
         if each.plan is not None:
-            say(people(as_json=True), *plan_lines.describe_findings(each.findings))
+            consoles.say(consoles.people(as_json=True), *plan_lines.describe_findings(each.findings))
     made = written.artifact
     artifact.write(out, made)
     names = [each.stack for each in written.previews]
@@ -113,7 +113,7 @@ def post(call: Invocation, *, path: Path, head: str, planned: bool, repository: 
     call.end({"posts": posts}, *(lines or [none]))
 
 
-@click.group()
+@click.group(cls=options.Group)
 def drift_command() -> None:
     """Tell how the cloud differs from what a stack recorded."""
 
@@ -141,7 +141,7 @@ def report(call: Invocation, *, path: Path, repository: str, api: str) -> None:
 _files = click.argument("files", metavar="FILE...", nargs=-1, required=True, type=options.A_FILE_THERE)
 
 
-@click.group()
+@click.group(cls=options.Group)
 def plan_command() -> None:
     """Compare what is planned with what was reviewed, by a digest of steps that holds no value.
 
@@ -155,10 +155,10 @@ def plan_command() -> None:
 @options.json_option
 @called
 def digest(call: Invocation, *, files: tuple[Path, ...], expect: str | None) -> int:
-    """One digest of every step in FILEs: operation, resource and the names of the properties that differ."""
+    """Print one digest of every step in FILEs: operation, resource and the names of the properties that differ."""
     found = findings.recorded_steps(files)
     other = expect is not None and expect != found.digest
-    code = call.end(found.to_json(), found.digest, failed=other)
+    code = call.end(found, found.digest, failed=other)
     if other:
         echo(f"error: the plan has the digest {found.digest}, not {expect}: preview again", err=True)
     return code
@@ -174,7 +174,7 @@ def digest(call: Invocation, *, files: tuple[Path, ...], expect: str | None) -> 
 @options.json_option
 @called
 def approval(call: Invocation, *, files: tuple[Path, ...], reviewed: Path | None) -> None:
-    """Whether somebody must agree before FILEs are applied, and why.
+    """Say whether somebody must agree before FILEs are applied, and why.
 
     Somebody must where anything is deleted or replaced, and where the steps are not those that were reviewed.
     """

@@ -95,7 +95,7 @@ def reconcile_command(
     return FAILED if last.failed else 0
 
 
-@click.group()
+@click.group(cls=options.Group)
 def broker_command() -> None:
     """The token broker gives TPU VMs their runner registrations, so that no VM holds a credential of GitHub."""
 

@@ -23,6 +23,6 @@ def command(call: Invocation, *, out: Path | None, serve: bool) -> None:
     A source that does not answer is a sentence in its section that names the command which would fill it.
     """
     written = site.write_site(out, call.cloud, call.teller)
-    call.end(written.to_json(), *written.lines)
+    call.end(written, *written.lines)
     if serve:
         site.serve(written, call.say)

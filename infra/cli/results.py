@@ -45,7 +45,7 @@ _facts = options.each(
 )  # fmt: skip
 
 
-@click.group()
+@click.group(cls=options.Group)
 def command() -> None:
     """Keep what test runs left behind, report on them, and show them as a page."""
 
@@ -171,7 +171,7 @@ def rebuild(call: Invocation, *, store: str) -> int:
 @options.json_option
 @called
 def bench(call: Invocation, *, series: int, seed: int) -> int:
-    """Measure how often reports cry wolf, and how soon they find a step of 20 %."""
+    """Measure how often reports raise a false alarm, and how soon they find a step of 20 %."""
     found = operation.bench(series, seed)
     titles = ("NOISE", "RUNS", "FALSE ALARMS", "STEPS", "IN 3 RUNS", "IN 10")
     rows = [each.row for each in found]

@@ -66,4 +66,4 @@ def command(call: Invocation, *, no_tree: bool, tree: Path, limit: float, argv: 
     if not call.as_json:
         call.say(*runs.ended_lines(ended), tone=Tone.PLAIN if ended.done else Tone.PROBLEM)
     sys.stdout.flush()
-    return call.end(ended.to_json(), failed=not ended.done)
+    return call.end(ended, failed=not ended.done)

@@ -14,8 +14,8 @@ from infra.cli import options
 from infra.cli.call import Invocation, called
 from infra.cli.echo import echo, machines
 from infra.cli.failures import FAILED
-from infra.cli.render.console import people, say
-from infra.operations.checkout import bench, checks, figures, lock
+from infra.cli.render import console as consoles
+from infra.operations.checkout import bench, checks, figures, lock, starts
 from infra.operations.setup import completion, doctor
 from infra.tools import install
 
@@ -29,7 +29,7 @@ def doctor_command(call: Invocation) -> None:
     Nothing of it is an error: with none of it, Tidepool works on its embedded engine and cloud. Exit code 0.
     """
     found = doctor.diagnose()
-    call.tell(found.to_json())
+    call.tell(found)
     if not call.as_json:
         call.say(*doctor.diagnosis_shown(found, str(Path.home())))
 
@@ -89,21 +89,23 @@ def test_command(
     "--size", "sizes", type=int, multiple=True, default=bench.SIZES, show_default=True, help="VMs in the fleet."
 )
 @click.option("--runs", default=3, show_default=True, help="Runs of the cold cases; the median counts.")
+@click.option("--starts", "only_starts", is_flag=True, help="Only starts of commands without engine and cloud.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object.")
-def bench_command(*, sizes: Sequence[int], runs: int, as_json: bool) -> None:
+def bench_command(*, sizes: Sequence[int], runs: int, only_starts: bool, as_json: bool) -> None:
     """Print what explanations, previews and applies cost: seconds, CPU seconds, peak memory, cost per VM, and ratios.
 
     Where the pulumi CLI is on PATH it runs side by side; else its published figures stand in for it.
     """
-    measured = list(bench.figures(sizes, runs))
+    measured = list(starts.starts(runs) if only_starts else bench.figures(sizes, runs))
     if as_json:
         machines({"figures": [asdict(figure) for figure in measured]})
         return
-    say(people(), *figures.figures_shown(measured))
+    shown = figures.starts_shown if only_starts else figures.figures_shown
+    consoles.say(consoles.people(), *shown(measured))
 
 
 @click.command()
 @click.option("--upgrade", is_flag=True, help="Take the newest versions that pyproject.toml allows.")
 def lock_command(*, upgrade: bool) -> None:
-    """Write requirements.lock (the tool), and those of the service, the bench and development; needs uv."""
+    """Write every lock file anew, one an install and one for development; needs uv."""
     lock.write_locks(upgrade=upgrade)

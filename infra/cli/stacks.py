@@ -15,16 +15,18 @@ from infra.cli import options
 from infra.cli.call import Invocation, called, called_aside
 from infra.cli.echo import echo
 from infra.cli.failures import FAILED
-from infra.cli.render.progress import Progress
-from infra.cli.render.stacks import show_plan, show_planned
+from infra.cli.render import progress as progresses
+from infra.cli.render import stacks as rendered
+from infra.model import plan as plans
 from infra.model import planned_capacity
-from infra.model.plan import Plan
 from infra.operations import session as sessions
+from infra.operations.declared import stack_file
 from infra.operations.errors import Failure
-from infra.operations.stacks import aftermath, aftermath_words, destroy, nodes, stack_file, stack_words, state
+from infra.operations.fleet import nodes
+from infra.operations.fleet import pools as pool_states
+from infra.operations.stacks import aftermath, aftermath_words, destroy, stack_words, state
 from infra.operations.stacks import apply as applying
 from infra.operations.stacks import forget as forgetting
-from infra.operations.stacks import pools as pool_states
 from infra.operations.stacks import preview as previews
 from infra.operations.stacks import saved as saved_plans
 from infra.preview import cluster_lines, plan_lines, run_lines
@@ -60,17 +62,17 @@ def up_command(call: Invocation, *, no_drain: bool, kube: Path | None, saved: Pa
     if kube is not None:
         sessions.give_clusters(session, kube)
     planned = applying.plan_apply(session, wanted, drains=not no_drain)
-    show_planned(call.console, planned, call.detail)
+    rendered.show_planned(call.console, planned, call.detail)
     call.say(*plan_lines.describe_findings(planned.findings))
     if planned.stopped:
         if planned.findings and not call.as_json:
             session.say("nothing was changed: mend the findings above that stop it, or except them in the stack file")
-        return call.end(planned.to_json(), failed=True)
+        return call.end(planned, failed=True)
     if saved is not None:
         saved_plans.insist_on(saved, planned)
     else:
         call.ask_before_google(f"Applying this plan for {call.stack}", session.cloud)
-    progress = Progress(call.console, planned.plan, total=planned.changes, quiet=call.quiet)
+    progress = progresses.Progress(call.console, planned.plan, total=planned.changes, quiet=call.quiet)
     run = applying.apply(session, planned, progress, drains=not no_drain)
     call.say(*run_lines.outcome(run, progress.seconds))
     after = aftermath.look_after(wanted.config, run, session.endpoint)
@@ -95,7 +97,7 @@ def refresh_command(call: Invocation) -> int:
     config = stack_file.declared(call.stack).config
     session = call.session()
     call.ask_before_google(f"Reading every resource of {call.stack}", session.cloud)
-    progress = Progress(call.console, lines=False, quiet=call.quiet)
+    progress = progresses.Progress(call.console, lines=False, quiet=call.quiet)
     run = state.refresh(session, progress)
     call.say(*run_lines.drift(run, progress.seconds))
     pools, silent = pool_states.pools_now(config, session.endpoint)
@@ -126,7 +128,7 @@ def adopt_command(call: Invocation) -> int:
     stack_file.declared(call.stack)
     session = call.session()
     call.ask_before_google(f"Writing the state of {call.stack}", session.cloud)
-    progress = Progress(call.console)
+    progress = progresses.Progress(call.console)
     run = state.adopt(session, progress)
     if run.steps or run.failed:
         call.say(*run_lines.outcome(run, progress.seconds))
@@ -149,12 +151,12 @@ def forget_command(call: Invocation) -> int:
     """
     session = call.session()
     plan = forgetting.preview_forget(session)
-    show_plan(call.console, plan, "every")
+    rendered.show_plan(call.console, plan, "every")
     concerns = list(forgetting.warnings(session, plan))
     call.say(*concerns, tone=Tone.WARNING)
     ask = call.ask if concerns else partial(call.ask_before_google, cloud=session.cloud)
     ask(f"Letting the state of {call.stack} go of {len(plan.steps)} resources")
-    progress = Progress(call.console, lines=False)
+    progress = progresses.Progress(call.console, lines=False)
     run = forgetting.forget(session, progress)
     call.say(*run_lines.outcome(run, progress.seconds), *forgetting.afterwards(plan))
     return _end(call, run, progress.seconds)
@@ -175,7 +177,7 @@ def destroy_command(call: Invocation, *, no_drain: bool, exclude_protected: bool
     """
     session = call.session()
     plan = destroy.preview_destroy(session, exclude_protected=exclude_protected)
-    show_plan(call.console, plan, call.detail)
+    rendered.show_plan(call.console, plan, call.detail)
     extent = destroy.extent(session, plan, exclude_protected=exclude_protected)
     if plan.failed:
         if not exclude_protected and any("is protected" in (step.error or "") for step in plan.steps):
@@ -185,14 +187,14 @@ def destroy_command(call: Invocation, *, no_drain: bool, exclude_protected: bool
     whole = f"everything of {call.stack}" + (" that is not protected" if exclude_protected else "")
     what = f"{len(call.targets)} targets of {call.stack}" if call.targets else whole
     call.ask(f"Deleting {what} on {session.choice.cloud_name}")
-    progress = Progress(call.console, plan, quiet=call.quiet)
+    progress = progresses.Progress(call.console, plan, quiet=call.quiet)
     run = destroy.destroy(session, plan, progress, drains=not no_drain, exclude_protected=exclude_protected)
     call.say(*run_lines.outcome(run, progress.seconds))
     return _end(call, run, progress.seconds, extent.to_json())
 
 
 def _end(
-    call: Invocation, run: Plan, seconds: float, more: Mapping[str, Any] = MappingProxyType({}),
+    call: Invocation, run: plans.Plan, seconds: float, more: Mapping[str, Any] = MappingProxyType({}),
     planned: previews.Planned | None = None, *, failed: bool | None = None,
 ) -> int:  # fmt: skip
     """Print the object of a run that has ended; its exit code. failed: None where the run alone says it."""

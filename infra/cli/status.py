@@ -14,12 +14,12 @@ import click
 from infra.cli import options
 from infra.cli.call import Invocation, called, called_aside
 from infra.cli.echo import echo, machines
-from infra.cli.render.console import is_live
-from infra.cli.render.watch import screen
+from infra.cli.render import console as consoles
+from infra.cli.render import watch as screens
 from infra.operations import session as sessions
+from infra.operations.declared import stack_file as stack_files
 from infra.operations.fleet import looks, status_words, vm_logs, watch_words, way_in
 from infra.operations.fleet import status as fleet_status
-from infra.operations.stacks import stack_file as stack_files
 from infra.operations.why import answer, why_words
 from infra.preview.toned import Tone
 
@@ -54,9 +54,9 @@ def status_command(call: Invocation, *, watch: bool, every: float) -> None:
         _tell(call, statuses.look(), indent=2)
         return
     with suppress(KeyboardInterrupt):
-        if is_live(call.console) and not call.as_json:
+        if consoles.is_live(call.console) and not call.as_json:
             shown = statuses.look()
-            with screen(call.console, lambda size: watch_words.watched(shown, **size, every=every)):
+            with screens.screen(call.console, lambda size: watch_words.watched(shown, **size, every=every)):
                 while True:
                     time.sleep(every)
                     shown = statuses.look()
@@ -88,7 +88,7 @@ def why_command(call: Invocation, *, name: str) -> None:
     changed.
     """
     told = answer.why(name, stack=call.within, cloud=call.cloud, teller=call.teller)
-    call.end(told.to_json())
+    call.end(told)
     where = sessions.cloud_without_engine(call.cloud).cloud.said
     call.say(*() if call.as_json else why_words.why_shown(told, where))
 
@@ -101,10 +101,12 @@ def why_command(call: Invocation, *, name: str) -> None:
 def logs_command(call: Invocation, *, vm: str, tail: int) -> int:
     """Print the last lines of VM, or of a runner's VM: what its supervisor left in the fleet bucket, and what Google
     keeps of its machine in Cloud Logging. The Cloud TPU API gives no serial console. Secrets are masked.
+
+    Exit code 1 where VM is declared, does not stand and left nothing; 2 where it is neither declared nor there.
     """
     log = vm_logs.vm_log(vm, tail=tail, stack=call.within, cloud=call.cloud, teller=call.teller)
     call.say(*log.notes, tone=Tone.WARNING)
-    return call.end(log.to_json(), *vm_logs.log_lines(log))
+    return call.end(log, *vm_logs.log_lines(log))
 
 
 @click.command()
@@ -117,20 +119,21 @@ def ssh_command(call: Invocation, *, vm: str, worker: int, shows: bool) -> int:
     """Open a shell on VM through Google's tunnel, by `gcloud compute tpus tpu-vm ssh`.
 
     No VM of the fleet has a way in: a person allows it first. Firewall and your roles are looked at, and what lacks is
-    said with the command that allows it. Exit code 1 where something lacks, or gcloud is not installed to run it.
+    said with the command that allows it. Exit code 1 where something lacks, or nothing was run: without gcloud, or on
+    the local cloud, whose guests are simulated.
     """
     way = way_in.way_in(vm, worker=worker, stack=call.within, cloud=call.cloud, teller=call.teller)
     call.say(*way.notes, *(f"{each.what}; allow it with:\n  {each.allow}" for each in way.lacks), tone=Tone.WARNING)
     runs = not (shows or call.as_json)
-    lacks_gcloud = runs and shutil.which(way.command[0]) is None
-    if lacks_gcloud:
-        call.say("gcloud is not installed: https://docs.cloud.google.com/sdk/docs/install", tone=Tone.WARNING)
-    elif runs and not way.lacks:
-        os.execvp(way.command[0], way.command)  # noqa: S606 - words, and no shell
-    return call.end(way.to_json(), way.line, failed=bool(way.lacks) or lacks_gcloud)
+    if runs and not way.simulated:
+        if shutil.which(way.command[0]) is None:
+            call.say("gcloud is not installed: https://docs.cloud.google.com/sdk/docs/install", tone=Tone.WARNING)
+        elif not way.lacks:
+            os.execvp(way.command[0], way.command)  # noqa: S606 - words, and no shell
+    return call.end(way, way.line, failed=bool(way.lacks) or runs)
 
 
-@click.group()
+@click.group(cls=options.Group)
 def manifest_command() -> None:
     """Show the manifest: the desired fleet of a stack as one JSON document in its fleet bucket.
 

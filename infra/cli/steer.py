@@ -38,19 +38,19 @@ def drain_command(call: Invocation, *, subject: str, minutes: int | None, by: st
     if end:
         released = draining.end_drain(fleet, subject)
         call.say(*released.lines)
-        return call.end(released.to_json())
+        return call.end(released)
     done = draining.drain(fleet, subject, minutes=minutes, by=by)
     if done.left:
         said = f"after {done.minutes} minutes these are not quiet: {drained.still(done.left)}; the drain stands"
         call.say(said, tone=Tone.WARNING)
     else:
         call.say(f"{subject} is drained; `./tidepool drain {subject} --end` ends it", tone=Tone.GOOD)
-    return call.end(done.to_json(), failed=bool(done.left))
+    return call.end(done, failed=bool(done.left))
 
 
-@click.group()
+@click.group(cls=options.Group)
 def rollout_command() -> None:
-    """A new image, or a bundle with the runner that it pins, goes through a pool: a canary, then a share at a time."""
+    """Steer how a new image or bundle goes through a pool: to a canary first, then a share at a time."""
 
 
 @rollout_command.command()
@@ -121,9 +121,9 @@ def _steer(
     call.end({"stack": fleet.stack, "pools": list(pools.names), "wish": done.request})
 
 
-@click.group()
+@click.group(cls=options.Group)
 def zone_command() -> None:
-    """What people know of a zone and the controller cannot: that its VMs are gone though nobody can list them."""
+    """Say that a zone is gone for good, or is back: while it cannot be listed, only people know whether its VMs run."""
 
 
 _zone = click.argument("zone", metavar="ZONE")

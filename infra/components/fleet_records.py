@@ -42,25 +42,24 @@ class FleetRecordsArgs:
 
 
 class FleetRecords(pulumi.ComponentResource):
-    """Objects that are there before any VM is; `objects` are their resources.
+    """Objects that are there before any VM is. Who waits for `last` has waited for all of them.
 
     Nothing but the bucket is waited for, so that an apply that is cut off or fails half-way has published.
     """
 
-    objects: list[gcp.storage.BucketObject]
+    last: gcp.storage.BucketObject
 
     def __init__(self, name: str, args: FleetRecordsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(RECORDS_TYPE, name, {"fleet": args.told}, opts)
-        self.objects = []
+        before: list[gcp.storage.BucketObject] = []
         for each in args.objects:
-            self.objects.append(
-                gcp.storage.BucketObject(
-                    each.name,
-                    bucket=args.bucket,
-                    name=each.name,
-                    content=each.content,
-                    content_type=each.content_type,
-                    opts=pulumi.ResourceOptions(parent=self, retain_on_delete=each.kept, depends_on=list(self.objects)),
-                )
+            self.last = gcp.storage.BucketObject(
+                each.name,
+                bucket=args.bucket,
+                name=each.name,
+                content=each.content,
+                content_type=each.content_type,
+                opts=pulumi.ResourceOptions(parent=self, retain_on_delete=each.kept, depends_on=list(before)),
             )
+            before.append(self.last)
         self.register_outputs({"objects": [each.name for each in args.objects]})

@@ -52,6 +52,14 @@ class AwayVm:
         return "there by its window" if self.in_window else "neither declared nor in the state"
 
     @property
+    def given_back(self) -> bool:
+        """Whether Google took it back, so that it holds no chips."""
+        # Here, for few plans meet such a VM, and the controller's rules take long to import.
+        from infra.fleet.controller.rules import GIVEN_BACK
+
+        return self.node.get("state") in GIVEN_BACK
+
+    @property
     def project(self) -> str:
         return self.id.split("/")[1]
 

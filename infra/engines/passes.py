@@ -15,7 +15,6 @@ from typing import Any, Protocol, TypeGuard
 
 from infra.engines.away import Fallbacks
 from infra.engines.protocol import Engine
-from infra.fleet.controller.rules import GIVEN_BACK
 from infra.model.bounds import Bound, Fleet, Vm
 from infra.model.catalogue import CapacityKind, accelerator_types
 from infra.model.phases import Phases, phases
@@ -103,7 +102,7 @@ def fleets(plan: Plan, away: Fallbacks) -> tuple[Fleet, Fleet]:
             before.pop(vm.name, None)
         if vm not in away.leaving and vm.alone:
             after.pop(vm.name, None)
-        if _is_known(vm.node) and vm.node.get("state") not in GIVEN_BACK:
+        if _is_known(vm.node) and not vm.given_back:
             before[str(vm)] = _vm({**vm.node, "zone": vm.zone, "project": vm.project})
             if vm not in away.leaving:
                 after[str(vm)] = before[str(vm)]

@@ -2,7 +2,8 @@
 
 Owns the course of an apply: the VMs that must go first, then what is new, then what goes, and after a failure what has
 nothing to do with it. All of it is told as one run of the plan that was shown. Does not own which VMs must go first
-(`infra.model.phases`), what is safe after a failure (`infra.engines.passes`), nor how jobs are waited for (`Hold`).
+(`infra.model.phases`), what is safe after a failure (`infra.engines.passes`), what stands at fallbacks
+(`infra.engines.fallback_course`), nor how jobs are waited for (`Hold`).
 
 VMs go first by `destroy` of just these, which deletes one that is still declared too; `up` would replace it. What goes
 last is excluded from the pass that makes what is new, and so is the manifest: it says what goes no more.
@@ -14,7 +15,8 @@ from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
-from infra.engines.away import AwayVm, Fallbacks
+from infra.engines.away import Fallbacks
+from infra.engines.fallback_course import FallbackCourse
 from infra.engines.passes import (
     ApplyRecord,
     HeldBackError,
@@ -28,11 +30,11 @@ from infra.engines.passes import (
     safe_to_continue,
 )
 from infra.engines.protocol import Listener
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.bounds import Bound
 from infra.model.errors import EngineError
 from infra.model.phases import Phases, phases
-from infra.model.plan import Diagnostic, Op, PhaseBegun, Plan, Status, Step
+from infra.model.plan import Op, PhaseBegun, Plan, Status, Step
 from infra.model.planned_capacity import VM_TYPE, holds_slices
 from infra.model.planned_records import RECORDS_TYPE
 from infra.preview.words import vms as in_words
@@ -75,15 +77,14 @@ class _Course:
     ) -> None:
         self._plan = plan
         self._hold = hold
-        self._away = away
-        self._gone_away: set[str] = set()
-        self._stuck_away: dict[str, str] = {}
         self._bounds = bounds
         self._make = make
         self._listener = listener
         self._urns = {step.name: step.urn for step in plan.steps if holds_slices(step)}
         self._elsewhere = frozenset(self._urns[vm.name] for vm in away.changing)
         self._steps = ApplyRecord(plan, self._elsewhere)
+        self._away = away
+        self._fallbacks = FallbackCourse(away, self._steps, self._urns, listener)
 
     def run(self, *, at_once: bool) -> Plan:
         order = phases_of(self._plan, self._bounds, self._away)
@@ -100,16 +101,16 @@ class _Course:
             if order.first:
                 self._adopt()
                 self._begin(f"phase 1 of {count}, shrink: deleting {in_words(order.first)}")
-                self._delete_away([vm for vm in self._away.leaving if str(vm) in order.first])
+                self._fallbacks.delete([vm for vm in self._away.leaving if str(vm) in order.first])
                 self._shrink({self._urns[name] for name in order.first if name in self._urns})
             if count > 1:
                 what = "everything that deletes no VM" if order.retires else "everything else"
                 self._begin(f"phase {2 if shrinks else 1} of {count}, grow: {what}")
             self._hold_what_has_no_room()
             goes_on = self._grow(later)
-            self._change_away()
+            self._fallbacks.change()
             if not order.retires:
-                self._leave_fallbacks()
+                self._fallbacks.leave()
         if order.retires and goes_on:
             self._begin(f"phase {count} of {count}, retire: {in_words(sorted(retired))}")
             self._retire(retired)
@@ -127,42 +128,6 @@ class _Course:
             planned = self._steps.planned.get(step.urn)
             if planned is None or planned.op in (Op.ADOPT, step.op):
                 self._steps.end(step)
-
-    def _delete_away(self, vms: Sequence[AwayVm]) -> None:
-        """Delete these where they stand. One that cannot be is a failure of its slot, whose step had another end."""
-        if not vms:
-            return
-        self._tell(f"deleting {in_words([str(vm) for vm in vms])}, at fallbacks")
-        failed = self._away.delete(vms)
-        self._gone_away |= {str(vm) for vm in vms} - failed.keys()
-        self._stuck_away |= failed
-        for vm in vms:
-            if str(vm) in failed:
-                step = self._steps.planned[self._urns[vm.name]]
-                if step.op is Op.DELETE:
-                    why = f"it stands in {vm.zone}: {failed[str(vm)]}"
-                    self._steps.ended[step.urn] = replace(step, status=Status.FAILED, error=why)
-                self._steps.blame(f"{vm} could not be deleted: {failed[str(vm)]}; mend that and")
-
-    def _change_away(self) -> None:
-        """Change in place what stands at fallbacks. The state has it at home, and plans say so until it is there."""
-        vms = self._away.changing
-        failed = self._away.change(vms)
-        for vm in vms:
-            why = failed.get(str(vm))
-            status = Status.DONE if why is None else Status.FAILED
-            urn = self._urns[vm.name]
-            self._steps.ended[urn] = replace(self._steps.planned[urn], status=status, error=why)
-
-    def _leave_fallbacks(self) -> None:
-        """Delete what stands at fallbacks once its slot is gone, or stands at home again."""
-        self._delete_away(self._done_elsewhere())
-
-    def _done_elsewhere(self) -> list[AwayVm]:
-        """VMs that stand at fallbacks still, whose slot is gone or stands at home again."""
-        left = [vm for vm in self._away.leaving if str(vm) not in self._gone_away | self._stuck_away.keys()]
-        ended = (self._steps.ended.get(self._urns[vm.name]) for vm in left)
-        return [vm for vm, step in zip(left, ended, strict=True) if step is not None and step.status is Status.DONE]
 
     def _shrink(self, urns: Collection[str]) -> None:
         """Delete these VMs; one that cannot be deleted is not tried again."""
@@ -193,9 +158,9 @@ class _Course:
     def _hold_what_has_no_room(self) -> None:
         """Leave alone the VMs whose chips are not to be had, also for VMs that could not be deleted, and say so."""
         before, after = fleets(self._plan, self._away)
-        gone = self._steps.named(Status.DONE) | self._gone_away
+        gone = self._steps.named(Status.DONE) | self._fallbacks.deleted
         gone |= {self._steps.planned[urn].name for urn in self._steps.removed}
-        stuck = self._steps.named(Status.FAILED) | {*self._stuck_away}
+        stuck = self._steps.named(Status.FAILED) | {*self._fallbacks.stuck}
         standing = {name: vm for name, vm in before.items() if name not in gone}
         rest = phases(standing, after, self._bounds, stuck=stuck)
         for name in rest.held:
@@ -289,7 +254,7 @@ class _Course:
 
     def _says_what_stands(self, step: Step) -> bool:
         """Whether it is the manifest, or what shows it in plans."""
-        return step.type == RECORDS_TYPE or step.name == names.manifest_object(self._plan.stack)
+        return step.type == RECORDS_TYPE or step.name == bucket_names.manifest_object(self._plan.stack)
 
     def _retire(self, retired: frozenset[str]) -> None:
         """Delete and replace these VMs but for those of pools that failed, and do what else is left.
@@ -303,7 +268,7 @@ class _Course:
             vms = tuple(step for step in steps if holds_slices(step))
             steps = next_pass(vms, failed) if failed else tuple(filter(may_go_alone, steps))
         going = {step.name for step in steps if step.type == VM_TYPE} & retired
-        going |= {vm.name for vm in self._done_elsewhere() if vm.name in retired}
+        going |= {vm.name for vm in self._fallbacks.done() if vm.name in retired}
         staying = retired - going
         records = tuple(step for step in self._steps.left() if step.op is Op.UPDATE and self._says_what_stands(step))
         if staying:
@@ -316,7 +281,7 @@ class _Course:
         try:
             with self._hold(leaving=going, staying=staying, begun=True, returning=self._returning & going):
                 self._passes(steps, whole=whole and bool(steps))
-                self._leave_fallbacks()
+                self._fallbacks.leave()
         except HeldBackError as error:
             self._steps.kept |= {step.urn: str(error) for step in self._steps.left()}
             self._steps.blame(f"{error};")
@@ -328,6 +293,3 @@ class _Course:
 
     def _begin(self, phase: str) -> None:
         self._listener(PhaseBegun(severity="info", message=phase))
-
-    def _tell(self, message: str) -> None:
-        self._listener(Diagnostic(severity="info", message=message))

@@ -10,36 +10,17 @@ import os
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
+from infra.model.clouds import DEFAULT_PARALLEL, CloudName, EngineName
 from infra.model.errors import EngineError
 from infra.model.plan import Event, Plan
 
 PROJECT = "tidepool"
-DEFAULT_PARALLEL = 32
 
 Listener = Callable[[Event], None]
 """Takes each event while an engine works; called from one thread at a time, never after the call has returned."""
-
-
-class EngineName(StrEnum):
-    """Who plans and applies: the embedded engine, or the official pulumi CLI."""
-
-    LOCAL = "local"
-    PULUMI = "pulumi"
-
-
-class CloudName(StrEnum):
-    """Where resources live: the embedded cloud on loopback, or Google's."""
-
-    LOCAL = "local"
-    GOOGLE = "google"
-
-    @property
-    def said(self) -> str:
-        return "Google Cloud" if self is CloudName.GOOGLE else "the local cloud"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

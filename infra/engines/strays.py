@@ -16,7 +16,7 @@ from infra.engines.protocol import EngineRequest, Listener
 from infra.engines.standing import PATIENCE, nodes_in, pause, vm_urn
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.fleet.records import Records
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.errors import ConfigError
 from infra.model.plan import Diagnostic, Op, Status, Step, StepEnded, StepStarted
 from infra.model.planned_capacity import VM_TYPE
@@ -192,7 +192,7 @@ class OwnVms:
 def _applied_owner(google: Clients, config: StackConfig) -> str:
     """The owner that the published manifest names; that of the stack file where none is published."""
     try:
-        found = Records(google=google, bucket=config.bucket.name).read(names.manifest_object(config.stack))
+        found = Records(google=google, bucket=config.bucket.name).read(bucket_names.manifest_object(config.stack))
     except GoogleError as error:
         if error.status == _GONE:
             return config.owner

@@ -22,7 +22,7 @@ from infra.fleet.github_lists import RunningJob
 from infra.fleet.operator_requests import DrainRequest
 from infra.fleet.records import ABSENT, Records
 from infra.fleet.reports import Phase, ReportSeen, read_report, report_seen
-from infra.model import names
+from infra.model import bucket_names
 
 SETTLE: Final = timedelta(minutes=3)
 """Within this a supervisor that lives has read its orders, which it does every 15 s."""
@@ -51,14 +51,14 @@ class VmStanding:
 
 def begin(records: Records, stack: str, drains: Sequence[DrainRequest], vms: Iterable[str]) -> None:
     """Ask for these drains and order them. Raises GoogleError."""
-    records.update(names.requests_object(stack), lambda body: operator_requests.with_drains(body, drains))
+    records.update(bucket_names.requests_object(stack), lambda body: operator_requests.with_drains(body, drains))
     for vm in vms:
         order(records, vm, drain=True)
 
 
 def end(records: Records, stack: str, subjects: Collection[str], vms: Iterable[str]) -> None:
     """Withdraw them, and let these VMs take jobs. Raises GoogleError."""
-    records.update(names.requests_object(stack), lambda body: operator_requests.without_drains(body, subjects))
+    records.update(bucket_names.requests_object(stack), lambda body: operator_requests.without_drains(body, subjects))
     for vm in vms:
         order(records, vm, drain=False)
 
@@ -67,7 +67,7 @@ def end_own(
     records: Records, stack: str, own: Sequence[DrainRequest], pool_of: Mapping[str, str], now: datetime
 ) -> None:
     """End these drains alone, and let those VMs take jobs that nobody else drains. Raises GoogleError."""
-    records.update(names.requests_object(stack), lambda body: operator_requests.without_these(body, own))
+    records.update(bucket_names.requests_object(stack), lambda body: operator_requests.without_these(body, own))
     others = {request.subject for request in operator_requests.requested(records, stack).at(now).drains}
     for vm in (request.subject for request in own):
         if not others & {vm, pool_of.get(vm, "")}:
@@ -104,7 +104,7 @@ def said(records: Records, pool_of: Mapping[str, str], observed: Observed) -> di
         body = read_report(records, pool, vm)
         if body is not None:
             found[vm] = report_seen(pool, vm, body) if observed.hears_runners else observed.reports.get(vm)
-        elif records.generation(names.report_object(pool, vm)) != ABSENT:
+        elif records.generation(bucket_names.report_object(pool, vm)) != ABSENT:
             found[vm] = None
     return found
 

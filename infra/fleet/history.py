@@ -15,7 +15,7 @@ from uuid import uuid4
 from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
 
 from infra.fleet.records import Records, UnreadableRecordError
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.plan import Op, Plan, Status
 
 LARGEST: Final = 4 << 20
@@ -23,10 +23,16 @@ LARGEST: Final = 4 << 20
 
 
 class Verb(StrEnum):
-    """The command that was run."""
+    """The command that was run. ADOPT and FORGET write the state alone, whatever the stack file says."""
 
     UP = "up"
     DESTROY = "destroy"
+    ADOPT = "adopt"
+    FORGET = "forget"
+
+
+STATE_ALONE: Final = frozenset((Verb.ADOPT, Verb.FORGET))
+"""What changes nothing in the cloud, and applies no stack file."""
 
 
 class Result(StrEnum):
@@ -56,7 +62,8 @@ class Applied(_Told):
     """One operation on a stack.
 
     id: sorts by time. by: who ran it, as they call themselves; it is no proof. commit: of the checkout, None outside
-    git. edited: whether the checkout differed from it. stack_file: its text then, in which secrets are ciphertext.
+    git. edited: whether the checkout differed from it. stack_file: its text then, in which secrets are ciphertext; None
+    where it did not exist, and of STATE_ALONE.
     """
 
     id: str
@@ -100,29 +107,44 @@ def changes_of(run: Plan) -> tuple[Change, ...]:
 
 def write(records: Records, applied: Applied) -> None:
     """Write it, or over what was written when it began. Raises GoogleError."""
-    records.update(names.applied_object(applied.stack, applied.id), lambda _: applied.to_json())
+    records.update(bucket_names.applied_object(applied.stack, applied.id), lambda _: applied.to_json())
 
 
-def past(records: Records, stack: str, most: int) -> Past:
-    """The newest operations on a stack, `most` of them. Raises GoogleError where the bucket does not answer."""
+def past(records: Records, stack: str, most: int, *, edited_from: bool = False) -> Past:
+    """The newest operations on a stack, `most` of them. Raises GoogleError where the bucket does not answer.
+
+    edited_from: read on to the one before them that kept a stack file, from which the last of them was edited.
+    """
     found: list[Applied] = []
     unreadable: list[str] = []
-    for name in newest(records, stack, most):
-        try:
-            record = records.read(name, most=LARGEST)
-            found += [Applied.model_validate(record.body)] if record else []
-        except (UnreadableRecordError, ValidationError):
-            unreadable.append(name)
+    for each in _newest(records, stack):
+        if isinstance(each, str):
+            unreadable.append(each)
+        else:
+            found.append(each)
+        if len(found) >= most and not (edited_from and all(one.stack_file is None for one in found[most:])):
+            break
     return Past(tuple(found), tuple(unreadable))
 
 
 def left_undone(records: Records, stack: str) -> Applied | None:
-    """The newest operation on a stack, where it failed or did not end; None where it is done, or unreadable. Raises
-    GoogleError where the bucket does not answer."""
-    last = next(iter(past(records, stack, 1).applied), None)
-    return None if last is None or last.result is Result.DONE else last
+    """The last operation that changed the cloud, where it failed or did not end; None where it is done, or unreadable.
+
+    Raises GoogleError where the bucket does not answer.
+    """
+    for each in _newest(records, stack):
+        if isinstance(each, str):
+            return None
+        if each.verb not in STATE_ALONE:
+            return None if each.result is Result.DONE else each
+    return None
 
 
-def newest(records: Records, stack: str, most: int) -> Iterator[str]:
-    """Names of the objects of a stack's newest operations, newest first."""
-    yield from sorted(records.below(names.applied_prefix(stack)), reverse=True)[:most]
+def _newest(records: Records, stack: str) -> Iterator[Applied | str]:
+    """Each operation, newest first, read as it is asked for; of an object that is none, its name."""
+    for name in sorted(records.below(bucket_names.applied_prefix(stack)), reverse=True):
+        try:
+            if record := records.read(name, most=LARGEST):
+                yield Applied.model_validate(record.body)
+        except (UnreadableRecordError, ValidationError):
+            yield name

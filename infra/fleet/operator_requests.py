@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from infra.fleet.records import Body, Records
 from infra.fleet.versions import TakenBack, VersionPart, names_one_of, taken_back
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.json_shape import JsonShape
 
 VERSION: Final = 1
@@ -69,7 +69,7 @@ class OperatorRequests:
 
 def requested(records: Records, stack: str) -> OperatorRequests:
     """What is asked for now. Raises GoogleError, and ValueError where the record is none."""
-    return read_requests(records.body(names.requests_object(stack)) or {})
+    return read_requests(records.body(bucket_names.requests_object(stack)) or {})
 
 
 def read_requests(body: Body) -> OperatorRequests:

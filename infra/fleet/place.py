@@ -30,7 +30,7 @@ from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.sweep import Sweeper
 from infra.fleet.google import Clients, GoogleError, clients
 from infra.fleet.records import Records
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.errors import ConfigError, Problem
 from infra.model.names import GITHUB
 
@@ -126,7 +126,7 @@ def _published_broker(stack: str, project: str, bucket: str, endpoint: str | Non
     """The broker of the manifest, asked for each time: it may be published while somebody watches."""
     try:
         with clients(project, endpoint, hurried=True) as google:
-            manifest = Records(google=google, bucket=bucket).read(names.manifest_object(stack))
+            manifest = Records(google=google, bucket=bucket).read(bucket_names.manifest_object(stack))
     except GoogleError as error:
         raise GitHubError(str(error)) from None
     url = manifest.body.get("broker") if manifest else None

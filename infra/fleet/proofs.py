@@ -23,7 +23,7 @@ from infra.fleet.broker.refusals import Reason, Refused
 from infra.fleet.google import GoogleError
 from infra.fleet.records import Record, Records, UnreadableRecordError
 from infra.fleet.reports import MOST_BYTES, ReportSeen, dated, report_seen
-from infra.model import names, report_proof
+from infra.model import bucket_names, report_proof
 
 WRITTEN_WITHIN: Final = timedelta(minutes=10)
 """How long after it was signed a report is written: later it is a copy of an old one."""
@@ -57,12 +57,12 @@ class Proofs:
             return ""
         if instance.zone not in made and instance.zone not in unlisted:
             raise ForgedReportError(f"it was written in {instance.zone}, and the VM is not there")
-        bound = records.body(names.binding_object(self.stack, vm)) or {}
+        bound = records.body(bucket_names.binding_object(self.stack, vm)) or {}
         life = NodeLife.parse(str(bound.get("life", "")))
         if bound.get("instance") and life.created == made.get(instance.zone):
             owner = vm if bound["instance"] == instance.id else ""
         else:
-            owner = (records.body(names.instance_object(self.stack, instance.id)) or {}).get("vm", vm)
+            owner = (records.body(bucket_names.instance_object(self.stack, instance.id)) or {}).get("vm", vm)
         if owner != vm:
             raise ForgedReportError(f"machine {instance.id} wrote it, which is {owner or 'another'}")
         return instance.zone
@@ -96,7 +96,7 @@ def proved_report(
     proves them no better than those who wrote them before there were proofs. Raises GoogleError.
     """
     try:
-        record = records.read(names.report_object(pool, vm), most=MOST_BYTES)
+        record = records.read(bucket_names.report_object(pool, vm), most=MOST_BYTES)
         body = None if record is None else dated(record)
         if record is None or body is None:
             return None

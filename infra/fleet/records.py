@@ -2,7 +2,7 @@
 
 Owns the optimistic concurrency: a write carries the generation it builds on, and one that lost a race
 reads again and decides again. Leaves what a record means to its writer, and object names
-to `infra.model.names`. The bucket itself is the program's.
+to `infra.model.bucket_names`. The bucket itself is the program's.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from infra.fleet.records import Body, Record, Records, UnreadableRecordError
-from infra.model import names
+from infra.model import bucket_names
 
 MOST_BYTES: Final = 256 * 1024
 """Several times what a VM writes of 50 steps and 50 events at their longest."""
@@ -68,7 +68,7 @@ def read_report(records: Records, pool: str, vm: str) -> Mapping[str, Any] | Non
     the bucket does not answer.
     """
     try:
-        record = records.read(names.report_object(pool, vm), most=MOST_BYTES)
+        record = records.read(bucket_names.report_object(pool, vm), most=MOST_BYTES)
         return None if record is None else dated(record)
     except (UnreadableRecordError, RecursionError):
         return None

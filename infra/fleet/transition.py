@@ -21,7 +21,7 @@ from typing import Any, Final
 from infra.fleet.bundle import STUB
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.records import Body, Record, Records, encode
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.manifest import emptied, in_transition, manifest
 from infra.model.schema import StackConfig
 
@@ -43,13 +43,13 @@ def declare_both(
     Where there is no bucket or no manifest nobody was declared. Raises GoogleError where it cannot be written, or
     declares what nobody can read.
     """
-    name = names.manifest_object(config.stack)
+    name = bucket_names.manifest_object(config.stack)
     with clients(config.project, endpoint) as google:
         records = Records(google=google, bucket=config.bucket.name)
         found = _published(records, name)
         if found is None:
             return
-        told = records.read(names.startup_object())
+        told = records.read(bucket_names.startup_object())
         try:
             wanted = manifest(
                 config,
@@ -81,7 +81,7 @@ def withdraw(config: StackConfig, endpoint: str | None) -> Withdrawn | None:
 
     endpoint: as above. Raises GoogleError where it fails.
     """
-    name = names.manifest_object(config.stack)
+    name = bucket_names.manifest_object(config.stack)
     with clients(config.project, endpoint) as google:
         records = Records(google=google, bucket=config.bucket.name)
         found = _published(records, name)
@@ -100,7 +100,7 @@ def declare_again(config: StackConfig, endpoint: str | None, withdrawn: Withdraw
         records = Records(google=google, bucket=config.bucket.name)
         try:
             written = records.replace(
-                names.manifest_object(config.stack), withdrawn.body, generation=withdrawn.generation
+                bucket_names.manifest_object(config.stack), withdrawn.body, generation=withdrawn.generation
             )
         except GoogleError as error:
             if error.status == _MISSING:

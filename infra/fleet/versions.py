@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final, NamedTuple, Self, TypeAlias
 
 from pydantic_core import CoreSchema, core_schema
 
-from infra.model import names
+from infra.model import bucket_names
 
 _SHOWN: Final = 12
 
@@ -112,12 +112,12 @@ class AssignedVersion:
 
     def __str__(self) -> str:
         """As memory keeps it."""
-        return f"{self.image or names.NO_IMAGE}|{self.bundle}"
+        return f"{self.image or bucket_names.NO_IMAGE}|{self.bundle}"
 
     @classmethod
     def parse(cls, text: str) -> Self:
         image, _, bundle = text.partition("|")
-        return cls("" if image == names.NO_IMAGE else image, bundle)
+        return cls("" if image == bucket_names.NO_IMAGE else image, bundle)
 
     @property
     def digest(self) -> str:

@@ -49,8 +49,6 @@ class LocalClient:
         known = self.running.get(request.name)
         if known is not None and known.stands.phase is not JobPhase.ENDED:
             raise JobError(f"{request.name} has not ended; cancel it first, or take another name")
-        if known is not None and known.thread is not None:
-            known.thread.join()  # It writes down its end, which must not stand in place of the new job's beginning.
         if request.secrets:
             raise JobError(f"{request.name}: this machine mounts no secrets; set {', '.join(request.secrets)}")
         created = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
@@ -69,7 +67,7 @@ class LocalClient:
         for stale in job.folder.glob("*.log"):
             stale.unlink()
         self.running[request.name] = job
-        job.record()
+        job.record(state)
         if self.in_process and isinstance(request.entry_point, ImportedCall):
             job.run(functools.partial(called_here, request, request.entry_point))
         else:
@@ -156,7 +154,7 @@ class LocalJob(RecordedJob):
             because = () if last is None else (f"{last.where}: {last.because}",)
             again = startable and attempts.again(outcome, self.request.retries)
             phase = JobPhase.RUNNING if again else JobPhase.ENDED
-            self.stands = replace(
+            reached = replace(
                 self.stands,
                 phase=phase,
                 outcome=None if again else outcome,
@@ -164,7 +162,10 @@ class LocalJob(RecordedJob):
                 last=last,
                 because=because,
             )
-            self.record()
+            try:
+                self.record(reached)  # First: who sees the end may leave at once, and its process with this thread.
+            finally:
+                self.stands = reached
             if not again:
                 return
 
@@ -200,9 +201,9 @@ class LocalJob(RecordedJob):
             time.sleep(_LOOK)
         return False
 
-    def record(self) -> None:
+    def record(self, state: JobState) -> None:
         """Leave what is known for later commands."""
-        body = {"request": self.request.to_json(), "state": STATES.dump_python(self.stands, mode="json")}
+        body = {"request": self.request.to_json(), "state": STATES.dump_python(state, mode="json")}
         path = self.folder / _RECORD
         path.with_suffix(".new").write_text(json.dumps(body, indent=1))
         path.with_suffix(".new").replace(path)

@@ -53,7 +53,7 @@ def push(
         call.say(*work.pushed_lines(done))
 
 
-@click.group(short_help="Run builds of images on this machine.")
+@click.group(cls=options.Group, short_help="Run builds of images on this machine.")
 def builds() -> None:
     """Run builds of images on this machine: real steps and a real registry, recorded tools in place of docker."""
 

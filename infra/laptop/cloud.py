@@ -14,11 +14,12 @@ from infra.laptop import builds, clusters, fleet
 from infra.operations.local import cloud as process
 from infra.operations.local import control
 from infra.preview import words
+from infra.preview.toned import Tone
 
 STACK_LABEL = "tidepool-stack"
 
 
-@click.group()
+@click.group(cls=options.Group)
 def command() -> None:
     """Drive the local Google Cloud of this checkout: a server on loopback with Google's REST APIs.
 
@@ -52,10 +53,19 @@ def stop() -> Answer:
 @options.each(options.yes_option, options.json_option)
 @called
 def reset(call: Invocation) -> int:
-    """End it and delete all that it holds, with the states of the stacks on it: the next `up` begins from nothing."""
+    """End it and delete all that it holds, with the states of the stacks on it: the next `up` begins from nothing.
+
+    States in a backend of PULUMI_BACKEND_URL are named and left.
+    """
+    left = [str(each) for each in process.states_elsewhere()]
+    if left:
+        said = (
+            "PULUMI_BACKEND_URL keeps states elsewhere, which are left; of a cloud that is gone, delete them by hand:"
+        )
+        call.say(said, *(f"  {each}" for each in left), tone=Tone.WARNING)
     call.ask("Deleting all of this checkout's local cloud, and the states of the stacks on it")
     done = process.reset()
-    return call.end({"reset": done}, "the local cloud is empty" if done else "there was none")
+    return call.end({"reset": done, "left": left}, "the local cloud is empty" if done else "there was none")
 
 
 @command.command()
@@ -107,7 +117,7 @@ def maintain(*, vm: str, seconds: float | None) -> Answer:
 @click.option("--mend-all", is_flag=True, help="Remove every fault.")
 @answered
 def fail(*, kind: str | None, lasting: float | None, mend: int | None, mend_all: bool, **rule: Any) -> Answer:
-    """Let requests go wrong; without a KIND, list what is going wrong.
+    """Make requests go wrong; without a KIND, list what is going wrong.
 
     \b
     error        refuse with --code (429, 503, ...)

@@ -17,7 +17,7 @@ _cluster = click.option(
 _namespace = click.option("--namespace", "-n", default="default", show_default=True, help="Namespace of the object.")
 
 
-@click.group(name="k8s", short_help="Clusters: their kubeconfig, statuses, nodes and logs.")
+@click.group(cls=options.Group, name="k8s", short_help="Clusters: their kubeconfig, statuses, nodes and logs.")
 def k8s() -> None:
     """Drive the Kubernetes clusters of the local cloud.
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import click
 
+from infra.cli import options
 from infra.cli.answers import Answer, answered
 from infra.cli.options import Duration, Name, NearChoice
 from infra.operations.local import control
 
 
-@click.group(short_help="List TPU VMs; add and remove some behind everybody's back.")
+@click.group(cls=options.Group, short_help="List TPU VMs; add and remove some behind everybody's back.")
 def node() -> None:
-    """TPU VMs that nobody asked the API for, and that vanish without its doing."""
+    """Add and remove TPU VMs behind the API's back."""
 
 
 @node.command(name="add")
@@ -28,7 +29,7 @@ def node() -> None:
 def add_node(
     *, vm: str, zone: str, managed: str | None, accelerator: str, capacity: str, project: str | None
 ) -> Answer:
-    """A TPU VM that is READY at once and runs nothing.
+    """Add a TPU VM that is READY at once and runs nothing.
 
     \b
     an orphan, which the controller deletes:   cloud node add tpu-ci-us-west4-a-9 --zone us-west4-a --managed ci/tpu-ci
@@ -41,7 +42,7 @@ def add_node(
 @node.command(name="list")
 @answered
 def list_nodes() -> Answer:
-    """Every TPU VM that stands, whoever made it."""
+    """List every TPU VM that stands, whoever made it."""
     nodes = control.nodes()
     return {"nodes": nodes}, control.node_lines(nodes)
 
@@ -50,12 +51,12 @@ def list_nodes() -> Answer:
 @click.argument("vm", metavar="VM-NAME", type=Name("vm"))
 @answered
 def remove_node(*, vm: str) -> Answer:
-    """A TPU VM is gone at once, and no operation says so."""
+    """Remove a TPU VM at once, without an operation."""
     control.running().remove_node(vm)
     return {"removed": vm}, f"{vm} is gone"
 
 
-@click.group(short_help="Add runners to the local GitHub, or let it lose one.")
+@click.group(cls=options.Group, short_help="Add runners to the local GitHub, or let it lose one.")
 def runner() -> None:
     """Runners as GitHub lists them."""
 
@@ -67,7 +68,7 @@ def runner() -> None:
 @click.option("--label", "labels", multiple=True, help="A label of it; again for more.")
 @answered
 def add_runner(*, place: str, name: str, online: bool, labels: tuple[str, ...]) -> Answer:
-    """A registration of a repository, or of an organisation, with no VM behind it.
+    """Add a registration of a repository, or of an organisation, with no VM behind it.
 
     A ghost of ours, which the controller removes: cloud runner add marin-community/marin tpu-ci-us-west4-a-7-0a1b2c
     """
@@ -80,13 +81,13 @@ def add_runner(*, place: str, name: str, online: bool, labels: tuple[str, ...]) 
 @click.argument("vm", metavar="VM-NAME", type=Name("vm"))
 @answered
 def lose_runner(*, vm: str) -> Answer:
-    """GitHub forgets the registration of a VM, whose runner goes on listening and hears nothing."""
+    """Make GitHub forget the registration of a VM; its runner goes on listening and hears nothing."""
     with control.running_guests() as guests:
         lost = guests.lose_runner(vm)
     return {"vm": vm, "runner": lost}, f"GitHub knows no {lost} any more, and {vm} does not know"
 
 
-@click.group(short_help="List jobs, queue some for the VMs' runners, and end them.")
+@click.group(cls=options.Group, short_help="List jobs, queue some for the VMs' runners, and end them.")
 def job() -> None:
     """Jobs of workflows: a runner takes the oldest that waits for labels which it has."""
 
@@ -98,7 +99,7 @@ def job() -> None:
 @click.option("--name", default="Tests", show_default=True)
 @answered
 def queue_job(*, repository: str, labels: tuple[str, ...], seconds: float | None, name: str) -> Answer:
-    """A workflow run with one job, such as: cloud job queue marin-community/marin tpu-ci --for 10m"""
+    """Queue a workflow run with one job, such as: cloud job queue marin-community/marin tpu-ci --for 10m"""
     queued = control.queue_job(repository, labels, name, seconds)
     where = f"runs on {queued['vm']}" if queued["vm"] else f"waits for a runner with {', '.join(labels)}"
     return queued, f"job {queued['id']} {where}"
@@ -108,7 +109,7 @@ def queue_job(*, repository: str, labels: tuple[str, ...], seconds: float | None
 @click.option("--all", "ended_too", is_flag=True, help="Also those that have ended.")
 @answered
 def list_jobs(*, ended_too: bool) -> Answer:
-    """Jobs that wait or run, the oldest first, each with the number that `job end` takes."""
+    """List jobs that wait or run, the oldest first, each with the number that `job end` takes."""
     jobs, now = control.jobs(ended_too=ended_too)
     return {"jobs": jobs}, control.job_lines(jobs, now)
 
@@ -120,7 +121,7 @@ def list_jobs(*, ended_too: bool) -> Answer:
 )
 @answered
 def end_job(*, number: int, conclusion: str) -> Answer:
-    """A running job ends now; its VM cleans up and registers again."""
+    """End a running job now; its VM cleans up and registers again."""
     with control.running_guests() as guests:
         guests.end_job(number, conclusion)
     return {"job": number, "conclusion": conclusion}, f"job {number} ended: {conclusion}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from infra.model import federation, names
+from infra.model import bucket_names, federation
 from infra.model.schema import StackConfig
 
 READER: Final = "roles/storage.objectViewer"
@@ -39,26 +39,32 @@ def parts(config: StackConfig, siblings: Sequence[StackConfig] = ()) -> Iterator
     those that make them write what is counted of them, and of VMs whose client was killed the controller does.
     """
     for pool in config.pools:
-        yield Part(f"pool/{pool.name}", names.RUNNER_PREFIX, writes=False)
-        yield Part(f"pool/{pool.name}", names.reports_prefix(pool.name), writes=True)
-    read = (names.MANIFEST_PREFIX, names.RUNNER_PREFIX, names.REPORTS_PREFIX, names.BROKER_PREFIX, names.IMAGES_PREFIX)
+        yield Part(f"pool/{pool.name}", bucket_names.RUNNER_PREFIX, writes=False)
+        yield Part(f"pool/{pool.name}", bucket_names.reports_prefix(pool.name), writes=True)
+    read = (
+        bucket_names.MANIFEST_PREFIX,
+        bucket_names.RUNNER_PREFIX,
+        bucket_names.REPORTS_PREFIX,
+        bucket_names.BROKER_PREFIX,
+        bucket_names.IMAGES_PREFIX,
+    )
     for prefix in read:
         yield Part("controller", prefix, writes=False)
-    for prefix in (names.CONTROL_PREFIX, names.ORDERS_PREFIX):
+    for prefix in (bucket_names.CONTROL_PREFIX, bucket_names.ORDERS_PREFIX):
         yield Part("controller", prefix, writes=True)
-    for prefix in (names.MANIFEST_PREFIX, names.CONTROL_PREFIX):
+    for prefix in (bucket_names.MANIFEST_PREFIX, bucket_names.CONTROL_PREFIX):
         yield Part("broker", prefix, writes=False)
-    yield Part("broker", names.BROKER_PREFIX, writes=True)
+    yield Part("broker", bucket_names.BROKER_PREFIX, writes=True)
     if config.builds:
-        yield Part("builder", names.IMAGES_PREFIX, writes=True)
-    yield Part(federation.IMAGE_BUILDER[0], names.IMAGES_PREFIX, writes=True)
+        yield Part("builder", bucket_names.IMAGES_PREFIX, writes=True)
+    yield Part(federation.IMAGE_BUILDER[0], bucket_names.IMAGES_PREFIX, writes=True)
     for maker in federation.run_makers(config):
-        yield Part(maker.key, names.IMAGES_PREFIX, writes=False)
+        yield Part(maker.key, bucket_names.IMAGES_PREFIX, writes=False)
     if config.runs is not None:
-        yield Part("controller", names.RUN_DAYS_PREFIX, writes=True)
-        yield Part(f"pool/{config.runs.pool}", names.run_work_prefix(config.runs.pool), writes=True)
+        yield Part("controller", bucket_names.RUN_DAYS_PREFIX, writes=True)
+        yield Part(f"pool/{config.runs.pool}", bucket_names.run_work_prefix(config.runs.pool), writes=True)
         for maker in federation.makers_as(config.runs.pool, config.project, (config, *siblings)):
-            yield Part(maker.key, names.RUNS_PREFIX, writes=True)
+            yield Part(maker.key, bucket_names.RUNS_PREFIX, writes=True)
 
 
 def only_below(bucket: str, prefix: str) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from infra.model import bucket_access, federation, names
+from infra.model import bucket_access, bucket_names, federation, names
 from infra.model.facts import continent
 from infra.model.json_shape import JsonShape
 from infra.model.queue_objects import TRAINER
@@ -179,7 +179,7 @@ def _checkpoints(config: StackConfig) -> Mapping[str, str]:
 def _on_bucket(bucket: str, config: StackConfig, stacks: Sequence[StackConfig]) -> Iterator[Grant]:
     for owner in stacks:
         if owner.runs and owner.bucket.name == bucket:
-            below = bucket_access.only_below(bucket, names.RUNS_PREFIX)
+            below = bucket_access.only_below(bucket, bucket_names.RUNS_PREFIX)
             makers = federation.makers_as(owner.runs.pool, owner.project, [config])
             yield from ((bucket_access.WRITER, maker.key, below) for maker in makers)
         if owner.results and owner.results.bucket.name == bucket:

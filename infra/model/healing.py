@@ -10,7 +10,7 @@ from typing import Final
 
 LOSS_AN_HOUR: Final = 0.2
 """The share of a pool of spot or preemptible VMs that a pool must bear to lose in an hour, hour after hour. Google
-publishes no rate; it is what a week of the simulation is held to (docs/operations.md)."""
+publishes no rate; it is what a week of the simulation is held to (docs/proof.md)."""
 
 _REPLACED: Final = 4
 """A pool's VMs may all be replaced within so many hours, however many they are."""

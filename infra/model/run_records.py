@@ -1,9 +1,9 @@
 """What is remembered of each VM that a run made: one JSON object a VM, in the record of the day on which it was asked.
 
-Owns the shape of the day's record (version 1, `names.run_day_object`), the ceilings that are counted by it, and for how
-long a VM stood. Whoever makes VMs for runs writes it with the generation that was read, so that of two that ask at once
-one sees the other. After a kill -9 nobody writes for that client: its VM counts until its time to live is over, at
-which the controller deletes it and writes down its end (`infra.fleet.controller.books`).
+Owns the shape of the day's record (version 1, `bucket_names.run_day_object`), the ceilings that are counted by it, and
+for how long a VM stood. Whoever makes VMs for runs writes it with the generation that was read, so that of two that ask
+at once one sees the other. After a kill -9 nobody writes for that client: its VM counts until its time to live is over,
+at which the controller deletes it and writes down its end (`infra.fleet.controller.books`).
 """
 
 from __future__ import annotations

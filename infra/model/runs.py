@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.capacity import Capacity, OnDemand, Preemptible, Spot
 from infra.model.catalogue import AcceleratorType, CapacityKind, region_of
 from infra.model.errors import ConfigError, Problem
@@ -117,7 +117,7 @@ class RunRequest(_Part):
 
         return {
             "version": self.version,
-            "prefix": names.run_work_of(self.pool, vm, zone),
+            "prefix": bucket_names.run_work_of(self.pool, vm, zone),
             "bucket": self.bucket,
             "project": self.project,
             "hosts": self.hosts,

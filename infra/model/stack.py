@@ -110,10 +110,11 @@ def read_sibling(content: bytes, *, stack: str) -> StackConfig | None:
         return unsure_stack({"stack": stack}, _first_of(error.problems))
     raw, found = _decode(given)
     found += given.problems
-    config, limits_hidden = partial_stack(raw), bool(found)
+    limits_hidden = bool(found)
     try:
         config = StackConfig.model_validate(raw)
     except ValidationError as error:
+        config = partial_stack(raw)
         if hides_chips(error):
             limits_hidden |= hides_limits(error)
             found += problems(error, StackConfig, _subject_in(given))

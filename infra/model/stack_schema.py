@@ -15,6 +15,7 @@ from inspect import cleandoc
 from typing import Any, Final
 
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import to_jsonable_python
 
 from infra.model import schema as sections
 from infra.model.demand import WRITE
@@ -36,10 +37,15 @@ class _Generator(GenerateJsonSchema):
     """Defaults stand only where they are written as they are kept: 8000 MB are written 8GB."""
 
     def default_schema(self, schema: Any) -> JsonSchemaValue:
-        plain, whole = self.generate_inner(schema["schema"]), super().default_schema(schema)
+        whole = super().default_schema(schema)
+        plain = {key: each for key, each in whole.items() if key != "default"}
         value, kind = whole.get("default"), plain.get("type", "")
         fits = isinstance(value, _TYPES.get(kind, ())) and (kind == "string" or value <= plain.get("maximum", value))
         return whole if fits else plain
+
+    def encode_default(self, dft: Any) -> Any:
+        """As pydantic does, but for its adapter for the type of each: none of ours says otherwise how it is written."""
+        return to_jsonable_python(dft)
 
 
 def stack_schema() -> dict[str, Any]:

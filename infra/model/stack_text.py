@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +36,8 @@ class StackText:
     problems: tuple[Problem, ...] = ()
 
     def subject(self, path: YamlPath) -> str:
-        """Where a path stands, for people: file, line of the nearest part that is written, and the path."""
-        known = path
-        while known and known not in self.lines:
-            known = known[:-1]
-        line = f":{self.lines[known]}" if known in self.lines else ""
-        return f"{self.source}{line} {yamlfile.render(path)}".rstrip()
+        """How a path is called in messages."""
+        return yamlfile.subject(self.source, self.lines, path)
 
 
 def stack_names(root: Path) -> tuple[str, ...]:
@@ -84,6 +81,8 @@ def _text(path: Path, stack: str) -> str:
     return yamlfile.decoded(path.read_bytes(), stack_source(stack))
 
 
+# A stack is read as itself and as the sibling of each other one.
+@lru_cache(maxsize=64)
 def stack_text(text: str, *, stack: str, source: str) -> StackText:
     document = yamlfile.read(text, source)
     lines = {yamlfile.below_config(path): line for path, line in document.lines.items()}

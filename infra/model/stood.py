@@ -1,8 +1,8 @@
 """How long VMs of a stack's pools stood READY: a JSON object a day, which the controller's sweeps write.
 
-Owns the record's shape (version 1, `names.stood_day_object`), what one sweep adds to it, and what several days say
-together. Does not own prices (usage). A sweep sees states and no changes, so that a VM counts from the middle of the
-two sweeps between which it became READY to the middle of those between which it ceased to be.
+Owns the record's shape (version 1, `bucket_names.stood_day_object`), what one sweep adds to it, and what several days
+say together. Does not own prices (usage). A sweep sees states and no changes, so that a VM counts from the middle of
+the two sweeps between which it became READY to the middle of those between which it ceased to be.
 
 A row stays in the records of all days that it touches, with its own start; the latest of them counts. So a record that
 was never closed, because the controller was killed or the day was over, is no mistake: what stands in it without an end
@@ -15,9 +15,10 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, AwareDatetime, ConfigDict, ValidationError
 
 from infra.model.catalogue import CapacityKind
+from infra.model.part import Part
 
 HEARTBEAT: Final = timedelta(minutes=10)
 """How old `seen` may become while nothing changes: what a controller that ends for ever leaves out at most."""
@@ -30,11 +31,11 @@ def _whole(moment: datetime) -> datetime:
 _Moment = Annotated[AwareDatetime, AfterValidator(_whole)]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
+class _Stood(Part):
+    model_config = ConfigDict(extra="ignore")
 
 
-class ReadyVm(_Part):
+class ReadyVm(_Stood):
     """A VM that a sweep sees READY. made: when it was created, as its API says it; empty where it does not."""
 
     vm: str
@@ -57,7 +58,7 @@ class StoodVm(ReadyVm):
     end: _Moment | None = None
 
 
-class StoodDay(_Part):
+class StoodDay(_Stood):
     """One day. seen: the last sweep that wrote it."""
 
     version: Literal[1] = 1

@@ -16,6 +16,7 @@ from infra.model.errors import Problem
 
 _HIDING: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 """Controls, among them what begins an escape sequence; formats, surrogates, private and unassigned; line ends."""
+_UNPLAIN: Final = re.compile(r"[^ -~]")
 
 
 def visible(text: str, kept: str = "") -> str:
@@ -25,9 +26,12 @@ def visible(text: str, kept: str = "") -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    return "".join(
-        f"\\u{ord(each):04x}" if each not in kept and unicodedata.category(each) in _HIDING else each for each in text
-    )
+
+    def shown(found: re.Match[str]) -> str:
+        each = found[0]
+        return f"\\u{ord(each):04x}" if each not in kept and unicodedata.category(each) in _HIDING else each
+
+    return _UNPLAIN.sub(shown, text)
 
 
 def visible_answer(body: Any) -> Any:

@@ -268,3 +268,12 @@ def render(path: YamlPath) -> str:
     for step in path:
         text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
     return text
+
+
+def subject(source: str, lines: Mapping[YamlPath, int], path: YamlPath) -> str:
+    """Where a path stands, for people: file, line of the nearest part that is written, and the path."""
+    known = path
+    while known and known not in lines:
+        known = known[:-1]
+    line = f":{lines[known]}" if known in lines else ""
+    return f"{source}{line} {render(path)}".rstrip()

@@ -15,10 +15,10 @@ from infra.fleet.broker import settings
 from infra.fleet.broker.audit import GRANTED, line
 from infra.fleet.broker.serve import NotListeningError, serve, wall_clock
 from infra.fleet.broker.settings import BrokerSettings
+from infra.operations.declared.stack_file import declared
 from infra.operations.errors import Refusal
 from infra.operations.ports import SILENT, CloudName, Teller
 from infra.operations.session import reached
-from infra.operations.stacks.stack_file import declared
 
 __all__ = ("Broker", "broker", "line", "said")
 

@@ -16,17 +16,17 @@ from typing import Any, TypeVar
 
 from infra.fleet.google import GoogleError
 from infra.fleet.records import Records
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.facts import facts
 from infra.model.run_records import day_records
 from infra.model.schema import StackConfig
 from infra.model.stood import read_day, together
 from infra.model.usage import MonthCost, Usage, month_bounds, month_cost
 from infra.model.week import standing
+from infra.operations.declared.stack_file import known_stacks
 from infra.operations.errors import Failure, Refusal
 from infra.operations.fleet.looks import open_fleet
 from infra.operations.ports import SILENT, CloudName, Teller
-from infra.operations.stacks.stack_file import known_stacks
 
 T = TypeVar("T")
 
@@ -126,7 +126,7 @@ def _days(first: date, last: date) -> Iterator[date]:
 def run_usages(records: Records, days: Iterable[date], now: datetime) -> Iterator[Usage]:
     """The VMs that runs made on these days, for as long as they stood."""
     for day in days:
-        for each in _read(records, names.run_day_object(day), day_records):
+        for each in _read(records, bucket_names.run_day_object(day), day_records):
             seconds = each.vm_seconds(int(now.timestamp()))
             if each.start is not None and seconds:
                 began = datetime.fromtimestamp(each.start, UTC)
@@ -145,7 +145,7 @@ def run_usages(records: Records, days: Iterable[date], now: datetime) -> Iterato
 
 def pool_usages(records: Records, stack: str, days: Iterable[date]) -> Iterator[Usage]:
     """The VMs of pools that stood READY on these days, each for as long as it stood."""
-    found = (_read(records, names.stood_day_object(stack, day), read_day) for day in days)
+    found = (_read(records, bucket_names.stood_day_object(stack, day), read_day) for day in days)
     for each in together(day for day in found if day is not None):
         yield Usage(
             vm=each.vm,

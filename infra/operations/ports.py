@@ -7,10 +7,13 @@ Its result is what it returns; what it says meanwhile is for people alone. Engin
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from typing import Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
-from infra.engines.protocol import DEFAULT_PARALLEL, CloudName, EngineName, Listener
+from infra.model.clouds import DEFAULT_PARALLEL, CloudName, EngineName
 from infra.preview.toned import Tone
+
+if TYPE_CHECKING:  # every command loads this module, `--help` too
+    from infra.engines.protocol import Listener
 
 __all__ = (
     "DEFAULT_PARALLEL", "HISTORY_SHOWN", "RUN_SECONDS", "SILENT", "SWEEP_SECONDS", "UNWATCHED", "CloudName",
@@ -48,6 +51,6 @@ RUN_SECONDS: Final = 600
 SWEEP_SECONDS: Final = 120.0
 """Between two sweeps of a command that goes on sweeping."""
 
-Watch: TypeAlias = AbstractContextManager[Listener | None]
+Watch: TypeAlias = "AbstractContextManager[Listener | None]"
 """Watches an engine at work: entered just before it begins, left when it has ended; gives who hears its events."""
 UNWATCHED: Final[Watch] = nullcontext()

@@ -20,11 +20,11 @@ from infra.fleet.google import clients
 from infra.fleet.records import Records
 from infra.github.suites import SuiteText
 from infra.model.schema import StackConfig
+from infra.operations.declared.stack_file import known_stacks, stack_file
 from infra.operations.errors import Refusal
 from infra.operations.ports import SILENT, CloudName, Teller
 from infra.operations.result_place import BUCKET, ResultBucket, ResultsPlace
 from infra.operations.session import open_cloud
-from infra.operations.stacks.stack_file import known_stacks, stack_file
 from infra.operations.workspace import workspace
 from infra.pages.badge import Tone, badge
 from infra.results import cache, markdown

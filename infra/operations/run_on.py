@@ -27,11 +27,11 @@ from infra.fleet.runs.signals import cancellable
 from infra.model.catalogue import AcceleratorType, UnknownNameError
 from infra.model.runs import RunRequest, RunTimes, is_contained, made_as, over_lifetime, run_places
 from infra.model.schema import StackConfig
+from infra.operations.declared.stack_file import known_stacks, stack_file
 from infra.operations.errors import Refusal
 from infra.operations.fleet.looks import guests_at
 from infra.operations.ports import RUN_SECONDS, SILENT, CloudName, Teller, Tone
 from infra.operations.session import CloudSession, open_cloud
-from infra.operations.stacks.stack_file import known_stacks, stack_file
 
 __all__ = ("RunEnd", "RunOrder", "run_on")
 

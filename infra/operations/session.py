@@ -6,14 +6,18 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from infra.engines.choose import Choice, ChoiceError, CloudChoice, choose, choose_cloud, make_engine, observe
 from infra.engines.protocol import CloudName, Engine, EngineName, EngineRequest
 from infra.model.stack_text import require_stack
+from infra.operations.declared.targets import patterns
 from infra.operations.errors import Interruption, Refusal
 from infra.operations.ports import DEFAULT_PARALLEL, SILENT, Teller, Tone
-from infra.operations.stacks.targets import patterns
 from infra.operations.workspace import Workspace, workspace
+
+if TYPE_CHECKING:
+    from infra.fleet.images.oci import Reader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +86,7 @@ def open_session(
 ) -> Session:
     """Choose engine and cloud, say which and why, and see that the local cloud runs where it is the one.
 
-    targets: names of what alone may change, as `stacks.targets` has them. starts_cloud: False for what asks no cloud,
+    targets: names of what alone may change, as `declared.targets` has them. starts_cloud: False for what asks no cloud,
     so that none is started for it. ConfigError for an unknown stack, Refusal for what cannot be had on this machine.
     """
     place = workspace()
@@ -127,6 +131,13 @@ def reached(cloud: CloudName, teller: Teller) -> str | None:
     from infra.operations.local.cloud import local_cloud  # on Google Cloud nothing local is loaded
 
     return local_cloud(workspace(), teller)
+
+
+def registry_beside(endpoint: str, teller: Teller) -> Reader:
+    """The registry beside the local cloud, which stands for all that are not Artifact Registry."""
+    from infra.operations.local.registry import stand_in  # on Google Cloud nothing local is loaded
+
+    return stand_in(endpoint, teller)
 
 
 def give_clusters(session: Session, kube: Path) -> None:

@@ -1,4 +1,5 @@
-"""Where a command works: the checkout with the stack files, and the home of what Tidepool keeps on this machine.
+"""Where a command works, and for whom: the checkout with the stack files, the home of what Tidepool keeps on this
+machine, and the name of who asks.
 
 Owns TIDEPOOL_ROOT and TIDEPOOL_HOME. Does not own what lies in either.
 """
@@ -58,3 +59,13 @@ def workspace(environ: Mapping[str, str] = os.environ) -> Workspace:
     """The checkout that holds this package, or TIDEPOOL_ROOT; its `.tidepool`, or TIDEPOOL_HOME."""
     root = Path(environ.get("TIDEPOOL_ROOT") or CHECKOUT).absolute()
     return Workspace(root=root, home=Path(environ.get(_HOME) or root / ".tidepool").absolute())
+
+
+def login() -> str:
+    """Who asks, as status and history show it."""
+    from getpass import getuser  # loads what a terminal's passwords need, which a start does without
+
+    try:
+        return getuser()
+    except (KeyError, OSError):
+        return "somebody"

@@ -1,6 +1,6 @@
 """What an edit does to a cluster beside its capacity: buffers, quotas of queues, teams, nodes without chips, versions.
 
-Slices that come and go are places (vms) and have sums of their own. What Google does with each edit: docs/training.md.
+Slices that come and go are places (vms) and have sums of their own. What Google does with each edit: docs/cluster.md.
 """
 
 from __future__ import annotations

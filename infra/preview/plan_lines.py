@@ -19,7 +19,18 @@ from infra.model.planned_capacity import VM_TYPE, capacity, chips_of, holds_slic
 from infra.model.planned_records import record_changes
 from infra.preview.folds import folded
 from infra.preview.renames import renamed_in
-from infra.preview.words import SIGNS, change_lines, counted, grouped, ranges, short_type, told, vms, why_phases
+from infra.preview.words import (
+    SIGNS,
+    change_lines,
+    counted,
+    grouped,
+    ranges,
+    short_type,
+    told,
+    told_once,
+    vms,
+    why_phases,
+)
 from infra.rules.finding import Finding, Level
 
 STYLES = {
@@ -50,7 +61,8 @@ class Detail(StrEnum):
 def describe(plan: Plan, width: int, detail: Detail = Detail.FOLDED) -> Iterator[Text]:
     """The lines of a plan, for a terminal of `width` columns. One that could not be made has its errors alone."""
     quiet, every = detail is Detail.QUIET, detail is Detail.EVERY
-    yield from (remark(each) for each in plan.diagnostics if each.severity in (("error",) if quiet else _TOLD))
+    said = [each for each in plan.diagnostics if each.severity in (("error",) if quiet else _TOLD)]
+    yield from (_remarked(each.severity, text) for each, text in told_once(said))
     if plan.failed:
         yield Text(f"{plan.stack}: the plan is incomplete and is not shown; nothing was changed", style="bold red")
         return
@@ -190,11 +202,15 @@ def _names(steps: Sequence[Step], width: int, *, every: bool) -> Iterator[Text]:
 
 def remark(diagnostic: Diagnostic) -> Text:
     """What an engine or a program said."""
-    if diagnostic.severity == "error":
-        return Text(f"error: {told(diagnostic)}", style="red")
-    if diagnostic.severity == "warning":
-        return Text(f"warning: {told(diagnostic)}", style="yellow")
-    return Text(told(diagnostic), style="dim")
+    return _remarked(diagnostic.severity, told(diagnostic))
+
+
+def _remarked(severity: str, text: str) -> Text:
+    if severity == "error":
+        return Text(f"error: {text}", style="red")
+    if severity == "warning":
+        return Text(f"warning: {text}", style="yellow")
+    return Text(text, style="dim")
 
 
 def describe_phases(phases: Phases) -> Iterator[Text]:

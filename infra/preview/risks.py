@@ -12,19 +12,16 @@ from dataclasses import dataclass
 from infra.model.fields.fleet import is_github_own_label
 from infra.model.freezes import ends, standing
 from infra.model.phases import Phases
-from infra.model.schema import GitHub, Pool, Slices, StackConfig, Trust
+from infra.model.schema import Pool, Slices, StackConfig
 from infra.model.slices import entry_pools
 from infra.preview.cluster_edits import buffer_risks, cluster_risks
 from infra.preview.meaning import Facts, Risk, RiskKind
 from infra.preview.renames import renamed_pools, renamed_repositories
+from infra.preview.trust_edits import trust_risks
 from infra.preview.vms import PlaceChange
 from infra.preview.words import counted
 from infra.preview.work import run_changes, store_lost, work_changes
 from infra.rules.losing import LET_GO, LETS_GO, protected_losses
-
-# From what is let in least to what is let in most.
-_WIDTH = {Trust.PROTECTED: 0, Trust.MEMBER: 1, Trust.FORK: 2}
-_LETS_IN = {Trust.MEMBER: "pull requests from branches will run there", Trust.FORK: "any pull request will run there"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,12 +38,6 @@ class Edit:
     places: tuple[PlaceChange, ...]
     order: Phases
     facts: Facts
-
-    @property
-    def both(self) -> tuple[tuple[Pool, Pool], ...]:
-        """The pools that stay, as they were and as they become."""
-        after = {pool.name: pool for pool in self.head.pools}
-        return tuple((pool, after[pool.name]) for pool in self.base.pools if pool.name in after)
 
 
 def changes_the_fleet(edit: Edit) -> bool:
@@ -189,58 +180,7 @@ def _freezes(edit: Edit) -> Iterator[Risk]:
 
 
 def _trust(edit: Edit) -> Iterator[Risk]:
-    for was, becomes in edit.both:
-        if _WIDTH[becomes.trust] > _WIDTH[was.trust]:
-            says = f"pool {was.name} opens from {was.trust} to {becomes.trust}: {_LETS_IN[becomes.trust]}"
-            yield Risk(kind=RiskKind.TRUST, subject=was.name, says=says)
-        more = sorted({each.lower() for each in becomes.serves} - {each.lower() for each in was.serves})
-        if more and edit.exists_before:
-            says = f"pool {was.name} serves more repositories: {', '.join(more)}"
-            yield Risk(kind=RiskKind.TRUST, subject=was.name, says=says, names=tuple(more))
-    known = {pool.name for pool in edit.base.pools}
-    for pool in edit.head.pools:
-        if pool.name not in known and pool.trust is Trust.FORK:
-            says = f"new pool {pool.name} has trust fork: {_LETS_IN[Trust.FORK]}"
-            yield Risk(kind=RiskKind.TRUST, subject=pool.name, says=says)
-    readers = {secret.name: set(secret.readers) for secret in edit.base.secrets}
-    for secret in edit.head.secrets:
-        more = sorted(set(secret.readers) - readers.get(secret.name, set(secret.readers)))
-        if more:
-            says = f"secret {secret.name} may be read by more: {', '.join(more)}"
-            yield Risk(kind=RiskKind.TRUST, subject=secret.name, says=says, names=tuple(more))
-
-
-def _federation(edit: Edit) -> Iterator[Risk]:
-    """Whose workflows may act on the project without a key, and from which environments."""
-    was, becomes = edit.base.github, edit.head.github
-    if becomes is None:
-        return
-    subject = f"github {becomes.repository}"
-    if was is None or (was.repository, was.repository_id) != (becomes.repository, becomes.repository_id):
-        says = f"workflows of {becomes.repository} may preview, and apply from {', '.join(becomes.environments)}"
-        says += f"; before, those of {was.repository}" if was else "; before, none"
-        yield Risk(kind=RiskKind.TRUST, subject=subject, says=says, names=becomes.environments)
-    elif more := sorted(set(becomes.environments) - set(was.environments)):
-        says = f"workflows of {becomes.repository} may apply from more environments: {', '.join(more)}"
-        yield Risk(kind=RiskKind.TRUST, subject=subject, says=says, names=tuple(more))
-    made = _run_makers(was) if was else frozenset[str]()
-    if makers := sorted(_run_makers(becomes) - made):
-        says = f"more workflows may make TPU VMs for their runs: {', '.join(makers)}"
-        yield Risk(kind=RiskKind.TRUST, subject=subject, says=says, names=tuple(makers))
-    kept = _result_writers(was) if was else frozenset[str]()
-    if writers := sorted(_result_writers(becomes) - kept):
-        says = f"more workflows may write results of test runs: {', '.join(writers)}"
-        yield Risk(kind=RiskKind.TRUST, subject=subject, says=says, names=tuple(writers))
-
-
-def _run_makers(github: GitHub) -> frozenset[str]:
-    return frozenset(
-        f"{each.repository} {file} as pool {each.pool}" for each in github.run_makers for file in each.workflows
-    )
-
-
-def _result_writers(github: GitHub) -> frozenset[str]:
-    return frozenset(f"{each.repository} {file}" for each in github.result_writers for file in each.workflows)
+    yield from trust_risks(edit.base, edit.head, made=edit.exists_before)
 
 
 def _protection(edit: Edit) -> Iterator[Risk]:
@@ -300,7 +240,6 @@ _JUDGES = (
     _labels,
     _freezes,
     _trust,
-    _federation,
     _protection,
     _moved,
     _never_made,

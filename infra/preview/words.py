@@ -119,6 +119,16 @@ def told(said: Diagnostic) -> str:
     return f"{parts[3]} ({kind}): {said.message}"
 
 
+def told_once(said: Iterable[Diagnostic]) -> Iterator[tuple[Diagnostic, str]]:
+    """The same of several resources once: the first of them, with how many more it is about."""
+    alike: defaultdict[tuple[str, str], list[Diagnostic]] = defaultdict(list)
+    for each in said:
+        alike[each.severity, each.message].append(each)
+    for first, *others in alike.values():
+        more = len({each.urn for each in others} - {first.urn})
+        yield first, f"{told(first)} (so for {more} more)" if more else told(first)
+
+
 def change_lines(step: Step) -> list[str]:
     """A line for each property that differs, those that force a replacement first; none of the fleet's records, whose
     changes `infra.model.planned_records` tells.

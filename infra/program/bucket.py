@@ -12,16 +12,16 @@ import pulumi
 
 from infra.components.bucket import FleetBucketArgs, PrefixAccess
 from infra.components.identities import Identities
-from infra.model import bucket_access, federation, names
+from infra.model import bucket_access, bucket_names, federation
 from infra.model.schema import StackConfig
 from infra.program.shared import grantee, labels
 
-FORGOTTEN = {names.REPORTS_PREFIX: 30, names.BROKER_PREFIX: 400}
+FORGOTTEN = {bucket_names.REPORTS_PREFIX: 30, bucket_names.BROKER_PREFIX: 400}
 """Days after their last write for which records of VMs are kept, by prefix.
 
 A VM that lives writes its report every few minutes. Which VM a machine is, is written once, and must outlast it.
 """
-OF_RUNS = {names.RUN_WORK_PREFIX: 14, names.RUN_DAYS_PREFIX: 400}
+OF_RUNS = {bucket_names.RUN_WORK_PREFIX: 14, bucket_names.RUN_DAYS_PREFIX: 400}
 """The same of a stack with runs: what a year cost is told by the days, as by those of pools' VMs."""
 
 
@@ -51,6 +51,6 @@ def fleet_bucket(
             for part in bucket_access.parts(config, siblings)
             if (found := member(part.key)) is not None
         ],
-        forgotten=FORGOTTEN | {names.stood_days_prefix(config.stack): 400} | (OF_RUNS if config.runs else {}),
+        forgotten=FORGOTTEN | {bucket_names.stood_days_prefix(config.stack): 400} | (OF_RUNS if config.runs else {}),
         listers={key: identities.member(key) for key in bucket_access.LISTERS},
     )

@@ -94,11 +94,11 @@ def unheard(plan: BuildPlan) -> str:
     missing = _missing_triggers(plan)
     if not missing:
         return ""
-    triggers = sorted(trigger for names_ in missing.values() for trigger in names_)
+    count = sum(map(len, missing.values()))
     return (
-        f"Cloud Build is not connected to {' and '.join(sorted(missing))}, so that no push there starts a build, and "
-        f"{len(triggers)} triggers are not declared: {', '.join(triggers)}. Schedules and messages start builds. "
-        f"Next: {CONNECT}"
+        f"Cloud Build is not connected to {' and '.join(sorted(missing))}: no push there starts a build, and "
+        f"{'1 trigger is' if count == 1 else f'{count} triggers are'} not declared. Schedules and messages start "
+        f"builds. Next: {CONNECT}"
     )
 
 

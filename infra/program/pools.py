@@ -32,7 +32,7 @@ def pool_args(
             RunnerVm(
                 spec=node_spec(config, slot, startup_script=stub),
                 hosts=pool.accelerator.hosts,
-                after=(account, *network.ways_out[slot.region], *records.objects),
+                after=(account, *network.ways_out[slot.region], records.last),
             )
             for slot in fleet.pool_slots(config, pool)
         ),

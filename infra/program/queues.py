@@ -78,7 +78,7 @@ def unbuilt(config: StackConfig) -> str:
     lacking += [f"groups[{each.name}]" for each in config.groups if each.image is None]
     if not lacking:
         return ""
-    return f"Without an image nothing is declared of {', '.join(lacking)}. Next: docs/training.md#what-runs-for-long"
+    return f"Without an image nothing is declared of {', '.join(lacking)}. Next: docs/cluster.md#what-runs-for-long"
 
 
 def _bucket(config: StackConfig, declared: CheckpointBucket) -> dict[str, Any]:

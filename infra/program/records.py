@@ -15,7 +15,7 @@ import pulumi
 from infra.components.fleet_records import DeclaredObject, FleetRecords, FleetRecordsArgs
 from infra.fleet.bundle import STUB, Bundle, runner_bundle
 from infra.fleet.records import encode
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.manifest import manifest, startup, told
 from infra.model.schema import StackConfig
 
@@ -71,19 +71,19 @@ def declare_records(
             bucket=bucket,
             objects=(
                 DeclaredObject(
-                    name=names.bundle_object(bundle.sha256),
+                    name=bucket_names.bundle_object(bundle.sha256),
                     content=bundle.content,
                     content_type="application/zip",
                     # VMs that boot, and a rollout that goes back, may need any that was ever current.
                     kept=True,
                 ),
                 DeclaredObject(
-                    name=names.startup_object(),
+                    name=bucket_names.startup_object(),
                     content=documents.apply(lambda found: encode(found.startup).decode()),
                     content_type=_JSON,
                 ),
                 DeclaredObject(
-                    name=names.manifest_object(config.stack),
+                    name=bucket_names.manifest_object(config.stack),
                     content=documents.apply(lambda found: encode(found.manifest).decode()),
                     content_type=_JSON,
                 ),

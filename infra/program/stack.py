@@ -19,7 +19,7 @@ from infra.components.network import Network
 from infra.components.runner_pool import RunnerPool
 from infra.components.secrets import Secrets
 from infra.components.services import Services, ServicesArgs
-from infra.model import federation, manifest, names
+from infra.model import bucket_names, federation, manifest
 from infra.model.errors import ConfigError
 from infra.model.schema import StackConfig
 from infra.model.stack import load_stack, siblings, stack_from_pulumi
@@ -137,5 +137,5 @@ def declare(
     pulumi.export("identities", identities.emails)
     pulumi.export(
         "manifest",
-        {"bucket": bucket.bucket, "object": names.manifest_object(config.stack), "version": manifest.VERSION},
+        {"bucket": bucket.bucket, "object": bucket_names.manifest_object(config.stack), "version": manifest.VERSION},
     )

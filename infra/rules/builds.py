@@ -9,8 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from infra.model.images.pins import RESOLVE
-from infra.model.images.rebuilds import TRIGGER
+from infra.model.images import RESOLVE, TRIGGER
 from infra.rules.finding import Level
 from infra.rules.rule import Broken, ResourceContext, ResourceRule
 from infra.rules.view import ResourceView, is_known

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from infra.model import names
+from infra.model import bucket_names, names
 from infra.model.schema import StackConfig, Trust
 from infra.rules.finding import Level
 from infra.rules.grants import is_grant, members, module_of
@@ -71,7 +71,7 @@ def _own_place(view: ResourceView, role: str, pool: str) -> bool:
 
     Jobs and commands there have no way to the VM's account.
     """
-    own = "|".join(re.escape(each) for each in (names.reports_prefix(pool), names.run_work_prefix(pool)))
+    own = "|".join(re.escape(each) for each in (bucket_names.reports_prefix(pool), bucket_names.run_work_prefix(pool)))
     below = rf'resource\.name\.startsWith\("projects/_/buckets/[^/"]+/objects/({own})"\)'
     return role == _WRITING_ROLE and re.fullmatch(below, view.text("condition", "expression") or "") is not None
 

@@ -55,6 +55,25 @@ def test_every_command_of_the_table_exists_and_has_help(checkout: Checkout) -> N
         assert f"tidepool {name}" in checkout.ok(name, "--help").stdout
 
 
+def test_the_help_of_a_group_says_what_each_command_does_to_the_end() -> None:
+    groups = [(name, group) for name in app.cli.entries if isinstance(group := _command(app.cli, name), click.Group)]
+    below = [
+        (name, one)
+        for _, group in groups
+        for name in group.commands
+        if isinstance(one := _command(group, name), click.Group)
+    ]
+    assert len(groups) > 5
+    assert below
+    for name, group in (*groups, *below):
+        said = group.get_help(click.Context(group, info_name=name, terminal_width=78))
+        assert not [line for line in said.splitlines()[1:] if line.endswith("...")], name
+
+
+def _command(group: click.Group, name: str) -> click.Command | None:
+    return group.get_command(click.Context(group), name)
+
+
 def test_the_help_loads_no_heavy_package() -> None:
     program = "import sys\nfrom infra.cli.app import cli\ncli(['--help'], standalone_mode=False)\nprint(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True, capture_output=True, text=True)

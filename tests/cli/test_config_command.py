@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from infra.model.errors import ConfigError
-from infra.operations.stacks.configured import configured
+from infra.operations.declared.configured import configured
 from tests.cli.conftest import Checkout
 
 RUNBOOKS = Path(__file__).resolve().parents[2] / "docs" / "runbooks"

@@ -113,6 +113,7 @@ def test_a_limit_that_is_passed_is_a_finding_and_everything_else_is_told_all_the
     ("arguments", "said"),
     [
         (["nosuch"], "there is no stack named nosuch"),
+        (["cii"], "neither in HEAD nor in the working tree. Did you mean 'ci'? Stacks are ci, "),
         (["ci", "--base", "nosuch"], "neither a file nor a git reference"),
         (["ci", "--base", "--help"], "neither a file nor a git reference"),
         (["ci", "--base", "./nosuch.yaml"], "cannot be read"),

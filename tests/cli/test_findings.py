@@ -14,8 +14,8 @@ from infra.cli.render.console import say
 from infra.model.fit import misfits
 from infra.model.plan import Diagnostic, Op, Plan, Step
 from infra.model.unclaimed import MisfitKind
+from infra.operations.declared.stack_file import Declared
 from infra.operations.stacks.findings import findings_of
-from infra.operations.stacks.stack_file import Declared
 from infra.preview.plan_lines import describe_findings
 from infra.rules.finding import Finding, Level
 from tests.cli.conftest import Checkout

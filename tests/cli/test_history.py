@@ -10,11 +10,11 @@ import pytest
 from infra.fleet.google import clients
 from infra.fleet.history import Applied, Result, Verb
 from infra.fleet.records import Records
-from infra.model import names
+from infra.model import bucket_names
+from infra.operations.declared.stack_file import declared
 from infra.operations.errors import Interruption
 from infra.operations.session import open_session
 from infra.operations.stacks.history import history, kept
-from infra.operations.stacks.stack_file import declared
 from tests.cli.conftest import Checkout
 
 pytestmark = pytest.mark.end_to_end
@@ -125,7 +125,7 @@ def test_an_object_that_is_no_entry_is_named_and_hides_no_other(applied: Checkou
     with clients(wanted.project, endpoint) as google:
         records = Records(google=google, bucket=wanted.bucket.name)
         records.put_once(
-            names.applied_object("ci", "99999999T000000Z-strange"), json.dumps({"a": 1}).encode(), "text/json"
+            bucket_names.applied_object("ci", "99999999T000000Z-strange"), json.dumps({"a": 1}).encode(), "text/json"
         )
     told = applied.ok("history", "ci", "--json")
     assert len(json.loads(told.stdout)["entries"]) >= 3

@@ -22,7 +22,7 @@ from infra.fleet.records import Records
 from infra.local.cloud import daemon
 from infra.local.cloud.control import Control
 from infra.local.registry import serve
-from infra.model import names
+from infra.model import bucket_names, names
 from infra.model.images.places import places
 from infra.model.images.stack_rules import CONNECT
 from infra.model.stack import load_stack
@@ -131,7 +131,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 
 def test_the_lab_of_these_tests_has_the_places_that_are_declared(lab: Lab) -> None:
-    from infra.operations.images.lab import declared
+    from infra.operations.declared.images import declared
 
     known = declared()
     assert set(places(known.spec.image(IMAGE), known.stacks)) == set(lab.places)
@@ -190,7 +190,7 @@ def test_a_build_goes_from_the_record_to_a_pool_and_back(lab: Lab, tmp_path: Pat
     assert [each["has_current"] for each in image["places"]] == [True] * REGIONS
     assert {each["named"] for each in image["places"]} == {two}
     assert image["pools"][POOL]["digest"] == one
-    assert image["current"]["sbom"] == names.image_document_object(IMAGE, two, "sbom.json")
+    assert image["current"]["sbom"] == bucket_names.image_document_object(IMAGE, two, "sbom.json")
 
     lab.ok("promote", f"{IMAGE}@{two}", "--pool", POOL)
     uses = lab.json("where", one[7:19])["uses"]
@@ -290,7 +290,7 @@ def test_vms_manifests_and_silent_sources_are_told(lab: Lab) -> None:
         execute(request, "making a VM")
         manifest = {"slots": [{"name": "slot-0", "node": {"metadata": {"image": digest}}}, {"name": "slot-1"}]}
         records = Records(google=google, bucket=config.bucket.name)
-        records.update(names.manifest_object("ci"), lambda _: manifest)
+        records.update(bucket_names.manifest_object("ci"), lambda _: manifest)
     uses = lab.json("where", digest)["uses"]
     assert [each for each in uses if each["kind"] != "vm"] == [
         {"kind": "manifest", "subject": "manifests/ci.json of ci", "detail": "slot slot-0"}

@@ -17,7 +17,7 @@ from infra.model.catalogue import AcceleratorType, CapacityKind
 from infra.model.cluster_state import ClusterNow, NodesNow, SlicesNow
 from infra.model.fleet import CapacityRow
 from infra.model.plan import Diagnostic, Op, PhaseBegun, Status, Step, StepEnded, StepStarted
-from infra.operations.stacks.pools import PoolState
+from infra.operations.fleet.pools import PoolState
 from infra.operations.stacks.stack_words import pools_table, registries_line
 from infra.operations.stacks.state import without_services_own
 from infra.preview.cluster_lines import cluster_shown
@@ -93,6 +93,18 @@ Capacity
   train us-central2-b: 0 -> 1 VMs, 0 -> 4 hosts, 0 -> 16 chips
 
 ci: 22 to create, 0 unchanged"""
+
+
+def test_a_warning_of_several_resources_is_one_line_with_their_number() -> None:
+    said = [
+        Diagnostic(
+            severity="warning", message="it is deprecated", urn=f"urn:pulumi:ci::p::gcp:tpu/v2Vm:V2Vm::tpu-{index}"
+        )
+        for index in range(3)
+    ]
+    other = Diagnostic(severity="warning", message="another")
+    lines = _described(replace(plans.plan(), diagnostics=(*said, other))).splitlines()
+    assert lines[:2] == ["warning: tpu-0 (tpu.V2Vm): it is deprecated (so for 2 more)", "warning: another"]
 
 
 def test_a_plan_names_every_vm_that_goes_and_says_why() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -138,6 +139,38 @@ def test_forget_asks_about_a_vm_that_runs_a_job_and_up_adopts_it_again(fleet: Ch
     fleet.ok("cloud", "job", "end", str(job["id"]))
 
 
+def test_what_wrote_the_state_alone_stands_in_the_history_without_an_edit(fleet: Checkout) -> None:
+    """An edit that nobody applied yet is the next up's, and no adopt's or forget's."""
+    good = fleet.text("ci")
+    fleet.edit("ci", "        us-west4-a: 2\n", "        us-west4-a: 3\n")
+    before = fleet.json("history", "ci")["entries"]
+    fleet.ok("forget", "ci", V4)
+    fleet.ok("adopt", "ci")
+    fleet.ok("adopt", "ci")
+    adopted, forgot, *rest = fleet.json("history", "ci")["entries"]
+    assert rest == before, "an adopt that finds nothing leaves no entry"
+    assert [(each["verb"], each["result"], each["edit"]) for each in (adopted, forgot)] == [
+        ("adopt", "done", []),
+        ("forget", "done", []),
+    ]
+    for entry, op in ((adopted, "adopt"), (forgot, "retain")):
+        assert (op, V4, "done") in {(each["op"], each["name"], each["status"]) for each in entry["changes"]}
+        assert (entry["by"], entry["commit"], entry["stack_file"]) == (rest[0]["by"], rest[0]["commit"], None)
+        assert entry["began"] <= entry["ended"]
+    said = fleet.ok("history", "ci", "--most", "2").stdout
+    assert "  forget: the state let go of 1 resource, which the cloud keeps in " in said
+    assert "  adopt: 1 adopted in " in said
+    assert [each["key"] for each in fleet.json("diff", "ci")["keys"]] == ["pools[tpu-ci].zones.us-west4-a"]
+    refused = fleet.run("diff", "ci", forgot["id"])
+    assert refused.exit_code == 2
+    assert "changed the state alone and applied no stack file; compare an up or a destroy" in refused.stderr
+    fleet.ok("up", "ci")
+    grown = fleet.json("history", "ci", "--most", "1")["entries"][0]
+    assert grown["edit"] == ["pools[tpu-ci].zones.us-west4-a = 2 -> 3"]
+    fleet.path("ci").write_text(good)
+    fleet.ok("up", "ci", "--no-drain")
+
+
 def test_a_name_that_the_state_has_not_is_refused_with_the_nearest(fleet: Checkout) -> None:
     result = fleet.run("forget", "ci", "us-central1/marinn")
     assert result.exit_code == 2
@@ -205,10 +238,21 @@ def test_what_keeps_the_vms_of_a_renamed_pool_makes_no_vm_anew(fleet: Checkout) 
 def test_reset_asks_and_empties_the_local_cloud_with_its_state(fleet: Checkout) -> None:
     assert fleet.run("cloud", "reset").exit_code == 2
     assert fleet.json("cloud", "status")["running"]
-    assert fleet.json("cloud", "reset", "--yes") == {"reset": True, "exit": 0}
+    assert fleet.json("cloud", "reset", "--yes") == {"reset": True, "left": [], "exit": 0}
     assert not fleet.json("cloud", "status")["running"]
     assert fleet.json("cloud", "reset", "--yes")["reset"] is False
     assert set(fleet.json("preview", "ci")["summary"].items()) >= {("same", 0), ("update", 0), ("delete", 0)}
+
+
+def test_reset_names_states_of_a_backend_elsewhere_and_leaves_them(fleet: Checkout, tmp_path: Path) -> None:
+    state = tmp_path / ".pulumi" / "stacks" / "tidepool" / "ci.json"
+    state.parent.mkdir(parents=True)
+    state.write_text("{}")
+    environ = fleet.environ | {"PULUMI_BACKEND_URL": f"file://{tmp_path}"}
+    said = CliRunner().invoke(cli, ["cloud", "reset", "--yes"], env=environ, prog_name="tidepool")
+    assert (said.exit_code, state.read_text()) == (0, "{}")
+    assert f"  {state}\n" in said.stdout
+    assert "PULUMI_BACKEND_URL keeps states elsewhere, which are left" in said.stdout
 
 
 @pytest.mark.parametrize("columns", [80, 120])

@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from infra.cli import images
 from infra.cli.app import SECTIONS
+from infra.cli.call import Invocation
 
 SLOW = (
-    "cronsim", "google.auth", "googleapiclient", "grpc", "infra.engines.choose", "infra.local.guests.guests", "jwt",
-    "numpy", "pulumi", "pydantic", "starlette", "urllib3",
+    "cronsim", "google.auth", "googleapiclient", "grpc", "infra.engines.choose", "infra.engines.protocol",
+    "infra.local.guests.guests", "infra.model.plan", "jwt", "numpy", "pulumi", "pydantic", "rich", "secrets",
+    "starlette", "urllib3", "wcmatch", "yaml",
 )  # fmt: skip
 """Packages and modules that take long to load."""
+READING = {"cronsim", "pydantic", "secrets", "yaml"}
+"""What of it a stack file is read with; pydantic loads `secrets`."""
+FILES_ALONE = {
+    "validate": READING,
+    "schema": READING,
+    "calendar": READING | {"infra.model.plan", "rich"},
+    "explain ci": READING | {"infra.model.plan"},
+    "config ci": {"yaml"},
+    "completion bash": set(),
+}
+"""Commands that ask files alone, each with what it needs of what is slow."""
 LOADED = f"""
 import json, sys, types
 def loaded():
@@ -24,14 +39,19 @@ def loaded():
 """
 
 
-def loaded_by(code: str, home: Path) -> list[str]:
-    """Which of what is slow a process has loaded after this code; a module that waits for its first use is not."""
+def told_by(code: str, home: Path) -> Any:
+    """What the last line of a process that ran this code says, as JSON."""
     done = subprocess.run(
-        [sys.executable, "-c", f"{LOADED}\n{code}\nprint(json.dumps(loaded()))"],
-        capture_output=True, text=True, check=True, timeout=60, env={"TIDEPOOL_HOME": str(home), "PATH": ""},
-        cwd=Path(__file__).parents[2],
+        [sys.executable, "-c", code],
+        capture_output=True, text=True, check=True, timeout=60,
+        env={"TIDEPOOL_HOME": str(home), "PATH": os.environ["PATH"]}, cwd=Path(__file__).parents[2],
     )  # fmt: skip
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def loaded_by(code: str, home: Path) -> list[str]:
+    """Which of what is slow a process has loaded after this code; a module that waits for its first use is not."""
+    return told_by(f"{LOADED}\n{code}\nprint(json.dumps(loaded()))", home)
 
 
 def test_no_module_of_commands_loads_what_is_slow(tmp_path: Path) -> None:
@@ -44,10 +64,76 @@ def test_no_module_of_commands_loads_what_is_slow(tmp_path: Path) -> None:
     assert loaded_by(code, tmp_path) == []
 
 
+@pytest.mark.parametrize("command", FILES_ALONE)
+def test_commands_that_ask_files_alone_load_no_more_than_they_use(command: str, tmp_path: Path) -> None:
+    code = f"from infra.cli.app import cli\ncli({command.split()}, standalone_mode=False)"
+    assert set(loaded_by(code, tmp_path)) <= FILES_ALONE[command]
+
+
+UNBUILT = """
+import json
+from pydantic import BaseModel
+from infra.operations.stacks import calendar, explain, validate
+def models(model=BaseModel):
+    return [each for below in model.__subclasses__() for each in (below, *models(below))]
+ours = [each for each in models() if each.__module__.startswith("infra.")]
+print(json.dumps([len(ours), [each.__name__ for each in ours if each.__pydantic_complete__]]))
+"""
+
+
+def test_no_validator_is_built_where_a_model_is_declared(tmp_path: Path) -> None:
+    """Building them all costs a command more than its work, and it needs few."""
+    declared, built = told_by(UNBUILT, tmp_path)
+    assert declared > 50
+    assert built == []
+
+
+COUNTED = """
+import json
+from collections import Counter
+from pydantic import TypeAdapter
+from infra.model import yamlfile
+made = Counter()
+def counting(owner, name, known):
+    does = getattr(owner, name)
+    def counted(*given, **more):
+        made[known(*given)] += 1
+        return does(*given, **more)
+    setattr(owner, name, counted)
+counting(yamlfile, "read", lambda text, source, *_: source)
+counting(TypeAdapter, "__init__", lambda *_: "adapters")
+from infra.operations.stacks.validate import validate
+right = not validate(()).problems
+print(json.dumps([right, made]))
+"""
+
+
+def test_validate_reads_each_file_once_and_saves_parts_of_none_that_is_right(tmp_path: Path) -> None:
+    right, made = told_by(COUNTED, tmp_path)
+    stacks = sorted((Path(__file__).parents[2] / "stacks").glob("Pulumi.*.yaml"))
+    assert right
+    assert made == {f"stacks/{each.name}": 1 for each in stacks}
+
+
+def test_an_object_is_made_for_json_alone() -> None:
+    class Found:
+        made = 0
+
+        def to_json(self) -> dict[str, str]:
+            self.made += 1
+            return {"stack": "ci"}
+
+    found = Found()
+    assert Invocation().end(found, failed=True) == 1
+    assert found.made == 0
+    assert Invocation(as_json=True).end(found) == 0
+    assert found.made == 1
+
+
 HELPS = ([], ["preview"], ["cloud", "fail"], ["cloud", "job", "end"], ["results"], ["jobs", "submit"], ["run-on"])
 
 
-@pytest.mark.parametrize("arguments", [["config", "ci"], ["cloud", "status"], *([*each, "--help"] for each in HELPS)])
+@pytest.mark.parametrize("arguments", [["cloud", "status"], *([*each, "--help"] for each in HELPS)])
 def test_commands_without_engine_and_cloud_load_nothing_slow(arguments: list[str], tmp_path: Path) -> None:
     assert loaded_by(f"from infra.cli.app import cli\ncli({arguments}, standalone_mode=False)", tmp_path) == []
 

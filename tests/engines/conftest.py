@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from infra.engines import away, standing, strays
+from infra.engines.protocol import CloudName, EngineRequest
 from infra.local.cloud.testing import TestCloud, running_cloud
+from tests.engines.vm_world import STACK, Cloud
 
 
 @pytest.fixture(scope="module")
@@ -14,3 +18,22 @@ def quick_cloud() -> Iterator[TestCloud]:
     """One for a whole module, whose clock moves half a second a request; each use resets it."""
     with running_cloud(ticking=0.5) as cloud:
         yield cloud
+
+
+@pytest.fixture
+def cloud(monkeypatch: pytest.MonkeyPatch) -> Cloud:
+    """A fake API for all that looks for VMs."""
+    made = Cloud()
+    for module in (standing, away, strays):
+        monkeypatch.setattr(module, "clients", made.clients)
+        if hasattr(module, "time"):
+            monkeypatch.setattr(module, "time", made)
+    return made
+
+
+@pytest.fixture
+def request_(tmp_path: Path) -> EngineRequest:
+    """Of a stack on it."""
+    (tmp_path / "stacks").mkdir()
+    (tmp_path / "stacks" / "Pulumi.lone.yaml").write_text(STACK)
+    return EngineRequest(root=tmp_path, home=tmp_path, stack="lone", cloud=CloudName.LOCAL, cloud_url="http://cloud/")

@@ -13,7 +13,7 @@ from infra.engines.away import AwayVm, Fallbacks
 from infra.engines.passes import HeldBackError, fleets
 from infra.engines.phased import apply
 from infra.engines.protocol import Engine, Listener
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.bounds import Bound
 from infra.model.errors import EngineError
 from infra.model.plan import Diagnostic, Event, Op, Plan, Status, Step
@@ -294,7 +294,7 @@ def test_what_an_engine_does_besides_and_fails_keeps_what_goes() -> None:
 
 def test_what_goes_stands_until_what_is_new_serves() -> None:
     lab = Lab()
-    manifest = other(Op.UPDATE, names.manifest_object("ci"), "gcp:storage/bucketObject:BucketObject")
+    manifest = other(Op.UPDATE, bucket_names.manifest_object("ci"), "gcp:storage/bucketObject:BucketObject")
     records = other(Op.UPDATE, "records", RECORDS_TYPE)
     lab.up(*MOVE, manifest, records, other(Op.UPDATE, "label"), at_once=False)
     left_out = [f"-{each}" for each in sorted([name("a"), "grant", "records", manifest.name])]

@@ -9,7 +9,7 @@ from infra.fleet.bundle import runner_bundle
 from infra.fleet.controller.lease import Lease, LeaseKind, wall_clock
 from infra.fleet.google import Clients
 from infra.fleet.records import Records
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.schema import StackConfig
 from infra.program.records import fleet_documents
 
@@ -19,9 +19,9 @@ def declare(google: Clients, config: StackConfig, *, siblings: Sequence[StackCon
     records = Records(google=google, bucket=config.bucket.name)
     bundle = runner_bundle()
     documents = fleet_documents(config, bundle, siblings=siblings)
-    records.put_once(names.bundle_object(bundle.sha256), bundle.content.encode(), "application/zip")
-    records.update(names.startup_object(), lambda _: documents.startup)
-    records.update(names.manifest_object(config.stack), lambda _: documents.manifest)
+    records.put_once(bucket_names.bundle_object(bundle.sha256), bundle.content.encode(), "application/zip")
+    records.update(bucket_names.startup_object(), lambda _: documents.startup)
+    records.update(bucket_names.manifest_object(config.stack), lambda _: documents.manifest)
     end_up(records, config.stack)
     return records
 

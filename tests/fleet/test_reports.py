@@ -16,7 +16,7 @@ from infra.fleet.draining import said
 from infra.fleet.google import Api, clients, execute
 from infra.fleet.records import Records
 from infra.fleet.reports import AHEAD, MOST_BYTES, Phase, read_report, report_seen
-from infra.model import names
+from infra.model import bucket_names
 
 if TYPE_CHECKING:
     from infra.local.cloud.testing import TestCloud
@@ -50,8 +50,8 @@ def records(cloud: TestCloud) -> Iterator[Records]:
 def test_whatever_one_vm_writes_the_reports_of_others_are_read(
     cloud: TestCloud, records: Records, written: bytes
 ) -> None:
-    records.put_once(names.report_object("tpu-ci", HONEST), json.dumps(GOOD).encode(), "application/json")
-    records.put_once(names.report_object("tpu-ci", HOSTILE), written, "application/json")
+    records.put_once(bucket_names.report_object("tpu-ci", HONEST), json.dumps(GOOD).encode(), "application/json")
+    records.put_once(bucket_names.report_object("tpu-ci", HOSTILE), written, "application/json")
     observer = Observer(project="a-lab", bucket=BUCKET, endpoint=cloud.url, github=None)
     seen, _ = observer._reports(
         [WantedReport("tpu-ci", HOSTILE), WantedReport("tpu-ci", HONEST)], observer._proofs("ci")
@@ -72,7 +72,7 @@ def test_a_report_is_of_the_time_at_which_it_was_written_and_never_from_the_futu
     now = datetime.fromtimestamp(cloud.wall.seconds, tz=UTC)
     soon = (now + AHEAD - timedelta(seconds=1)).isoformat()
     body = {**GOOD, "at": said_at or soon}
-    records.put_once(names.report_object("tpu-ci", HOSTILE), json.dumps(body).encode(), "application/json")
+    records.put_once(bucket_names.report_object("tpu-ci", HOSTILE), json.dumps(body).encode(), "application/json")
     report = read_report(records, "tpu-ci", HOSTILE)
     if said_at and said_at > now.isoformat():
         assert report is None
@@ -86,7 +86,7 @@ def test_a_report_is_of_the_time_at_which_it_was_written_and_never_from_the_futu
 
 def test_nothing_in_a_report_works_on_a_terminal(records: Records) -> None:
     body = {**GOOD, "reason": "\x1b[2Jgone\r\n", "events": [{"event": "\x1b]0;x\x07", "at": "\u202e"}]}
-    records.put_once(names.report_object("tpu-ci", HOSTILE), json.dumps(body).encode(), "application/json")
+    records.put_once(bucket_names.report_object("tpu-ci", HOSTILE), json.dumps(body).encode(), "application/json")
     report = read_report(records, "tpu-ci", HOSTILE)
     assert report is not None
     assert report["reason"] == "?[2Jgone??"

@@ -30,7 +30,7 @@ from infra.fleet.service import main
 from infra.local.cloud.github.control import GitHubControl
 from infra.local.cloud.testing import TestCloud
 from infra.local.cloud.tokens import new_key, signed
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.fleet import slots
 from infra.model.node import node_spec
 from tests.fleet.declared_records import declare
@@ -136,8 +136,8 @@ def test_the_controller_sweeps_once_by_the_manifest_and_says_so_in_lines(
         records = Records(google=google, bucket=fleet[settings.BUCKET])
         ordered = [line["subject"] for line in lines if line["event"] == "action"]
         assert len(ordered) == 2
-        assert all(records.read(names.orders_object(vm)) for vm in ordered)
-        assert records.read(names.sweep_object("ci"))
+        assert all(records.read(bucket_names.orders_object(vm)) for vm in ordered)
+        assert records.read(bucket_names.sweep_object("ci"))
 
 
 class MetadataAndBroker(Metadata):
@@ -209,7 +209,7 @@ def test_a_sweep_that_cannot_begin_is_a_line_and_exit_code_1(image: Path, fleet:
     code, (line,), complained = ran(image, "controller", "other", environ=fleet)
     assert code == 1
     assert (line["event"], line["stack"]) == ("unswept", "other")
-    assert names.manifest_object("other") in line["reason"]
+    assert bucket_names.manifest_object("other") in line["reason"]
     assert complained == f"error: {line['reason']}\n"
 
 

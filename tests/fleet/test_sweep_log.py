@@ -17,7 +17,7 @@ from infra.fleet.google import GoogleError
 from infra.fleet.place import FleetPlace
 from infra.fleet.records import Record
 from infra.fleet.sweep_log import SweepLog
-from infra.model import alerts, names
+from infra.model import alerts, bucket_names
 from tests.fleet.controller.given_fleet import START, fleet, seen
 
 
@@ -89,7 +89,7 @@ def test_a_stack_that_builds_nothing_is_not_asked_for_its_images(monkeypatch: py
 def test_a_stack_that_builds_is_asked_once_a_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
     bucket = Bucket()
     told(bucket, monkeypatch, builds=True)
-    assert bucket.asked == [names.images_attempts_object(), names.images_begun_prefix()]
+    assert bucket.asked == [bucket_names.images_attempts_object(), bucket_names.images_begun_prefix()]
 
 
 def test_images_that_do_not_answer_are_a_line_and_fail_no_sweep(monkeypatch: pytest.MonkeyPatch) -> None:

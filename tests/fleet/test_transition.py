@@ -10,7 +10,7 @@ from infra.fleet.bundle import STUB
 from infra.fleet.google import Api, GoogleError, clients, execute
 from infra.fleet.records import Records
 from infra.fleet.transition import declare_both
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.manifest import manifest, startup
 from tests.model.given import parse, pool, stack_text
 
@@ -27,7 +27,7 @@ def published(cloud: TestCloud, body: dict[str, Any] | None) -> None:
         bucket = {"name": BEFORE.bucket.name, "location": "us"}
         execute(google.api(Api.STORAGE).buckets().insert(project="my-lab", body=bucket), "making a bucket")
         if body is not None:
-            Records(google=google, bucket=BEFORE.bucket.name).update(names.manifest_object("ci"), lambda _: body)
+            Records(google=google, bucket=BEFORE.bucket.name).update(bucket_names.manifest_object("ci"), lambda _: body)
 
 
 def record(cloud: TestCloud, name: str, body: dict[str, Any]) -> None:
@@ -38,7 +38,7 @@ def record(cloud: TestCloud, name: str, body: dict[str, Any]) -> None:
 def said(cloud: TestCloud) -> tuple[int, str, str]:
     """What the manifest says of the controller's grace, the bundle and the broker."""
     with clients("my-lab", cloud.url) as google:
-        found = Records(google=google, bucket=BEFORE.bucket.name).read(names.manifest_object("ci"))
+        found = Records(google=google, bucket=BEFORE.bucket.name).read(bucket_names.manifest_object("ci"))
     assert found is not None
     return found.body["controller"]["grace_minutes"], found.body["bundle"], found.body["broker"]
 
@@ -46,7 +46,7 @@ def said(cloud: TestCloud) -> tuple[int, str, str]:
 def read(cloud: TestCloud) -> tuple[list[str], int]:
     """The declared VMs, and the generation."""
     with clients("my-lab", cloud.url) as google:
-        found = Records(google=google, bucket=BEFORE.bucket.name).read(names.manifest_object("ci"))
+        found = Records(google=google, bucket=BEFORE.bucket.name).read(bucket_names.manifest_object("ci"))
     assert found is not None
     return [slot["name"] for slot in found.body["slots"]], found.generation
 
@@ -68,7 +68,7 @@ def test_the_new_settings_are_in_force_with_the_bundle_that_vms_start_with(cloud
     after = parse(stack_text(pools=pool(name="a", zones="{us-west1-c: 1}"), controller="{grace_minutes: 30}"))
     declare_both(after, cloud.url, {OLD})
     assert said(cloud) == (30, "sha256:" + "a" * 64, "https://old"), "no record has another bundle yet"
-    record(cloud, names.startup_object(), startup(after, bundle="b" * 64, broker="https://new"))
+    record(cloud, bucket_names.startup_object(), startup(after, bundle="b" * 64, broker="https://new"))
     declare_both(after, cloud.url, {OLD})
     assert said(cloud) == (30, "sha256:" + "b" * 64, "https://new")
     assert read(cloud)[0] == [NEW, OLD]

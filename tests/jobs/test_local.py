@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import os
 import sys
-import threading
 from pathlib import Path
 
 import pytest
 
-from infra.jobs.client import JobError, JobPhase, wait
+from infra.jobs.client import JobError, JobPhase, JobState, wait
 from infra.jobs.fake import FakeClient
 from infra.jobs.local import LocalClient, LocalJob
 from infra.jobs.outcomes import Outcome
@@ -67,33 +66,6 @@ def test_a_name_that_runs_is_refused(tmp_path: Path) -> None:
     job.cancel()
 
 
-def test_the_end_of_a_job_is_never_written_over_the_next_ones_beginning(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    late, write = threading.Event(), LocalJob.record
-
-    def record(job: LocalJob) -> None:
-        if job.stands.phase is JobPhase.ENDED:
-            late.wait(30)
-        write(job)
-
-    monkeypatch.setattr(LocalJob, "record", record)
-    client = LocalClient(tmp_path / "jobs")
-    first = client.submit(JobRequest(name="long", entry_point=Command(("true",))))
-    while first.state().phase is not JobPhase.ENDED:
-        pass
-    again = threading.Thread(target=client.submit, args=(endless(tmp_path),))
-    again.start()
-    again.join(0.2)
-    late.set()
-    again.join()
-    if first.thread is not None:
-        first.thread.join()
-    assert LocalClient(tmp_path / "jobs").job("long").state().phase is JobPhase.RUNNING
-    started(tmp_path)
-    client.job("long").cancel()
-
-
 def test_a_later_command_lists_a_job_reads_its_log_and_says_why(tmp_path: Path) -> None:
     entry = Command((sys.executable, "-S", "-c", "print('one'); print('two'); raise SystemExit(3)"))
     job = LocalClient(tmp_path).submit(JobRequest(name="bad", entry_point=entry, retries=ONCE))
@@ -107,6 +79,21 @@ def test_a_later_command_lists_a_job_reads_its_log_and_says_why(tmp_path: Path) 
     later.job("bad").cancel()
     with pytest.raises(JobError, match="no job good"):
         later.job("good")
+
+
+def test_whoever_sees_that_a_job_ended_finds_its_end_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command that leaves then takes the job's thread with it, later ones have the record alone, and a further job
+    of its name may write its beginning."""
+    record, seen = LocalJob.record, []
+
+    def recorded(job: LocalJob, state: JobState) -> None:
+        seen.append((job.stands.phase, state.phase))
+        record(job, state)
+
+    monkeypatch.setattr(LocalJob, "record", recorded)
+    entry = Command((sys.executable, "-S", "-c", "pass"))
+    wait(LocalClient(tmp_path).submit(JobRequest(name="good", entry_point=entry)), timeout=30, every=0.02)
+    assert seen == [(JobPhase.RUNNING, JobPhase.RUNNING), (JobPhase.RUNNING, JobPhase.ENDED)]
 
 
 def test_a_job_of_another_command_is_not_cancelled_and_its_request_need_not_be_read(tmp_path: Path) -> None:

@@ -167,7 +167,7 @@ def test_a_count_that_no_zone_has_is_the_stacks_own_mistake(clone: Checkout, mod
 def test_without_a_terminal_every_missing_answer_is_named(clone: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
     refused = run(clone, monkeypatch, "--project", "deep-lab", "--count", "2")
     assert refused.exit_code == 2
-    assert "needs --owner, --models, --tidepool, --accelerator, --zone, --package" in refused.stderr
+    assert "needs --owner, --models, --tidepool, --accelerator, --zone, --checkout, --package" in refused.stderr
 
 
 def test_nothing_is_written_without_a_yes(clone: Checkout, models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,12 +197,14 @@ def test_nothing_changes_where_the_checkout_has_not_what_is_named(
 
 
 @pytest.mark.end_to_end
-def test_a_person_is_asked_what_no_flag_says(clone: Checkout) -> None:
+def test_a_person_is_asked_what_no_flag_says(clone: Checkout, models: Path) -> None:
     """On a terminal; a no at the end leaves everything as it was."""
     answers = ["deep-lab", "deep", "deep-lab/models", "deep-lab/tidepool", "foo", "v5litepod-4", "us-west4-a", "2"]
-    typed = "".join(f"{each}\n" for each in (*answers, "models", clone.root, "n", "n"))
+    typed = "".join(f"{each}\n" for each in (*answers, models, "model", "", "n", "n"))
     code, drawn = clone.at_terminal("init", typed=typed)
     assert code != 0
     assert "Accelerator of your VMs, such as v5litepod-4: " in drawn
     assert drawn.count("Accelerator of your VMs") == 2, "a wrong answer is asked again at once"
+    assert "Python package of it that is tested [models]: " in drawn, "the only one of the checkout is offered"
+    assert "no pyproject.toml of" in drawn, "another is asked for again"
     assert "is no git checkout" in drawn, "PATH has no git"

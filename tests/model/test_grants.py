@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from infra.model import federation, names
+from infra.model import bucket_names, federation, names
 from infra.model.bucket_access import only_below
 from infra.model.grants import Guarded, guarded, strange
 from infra.model.schema import StackConfig
@@ -125,9 +125,9 @@ def test_a_declared_member_with_a_role_that_no_stack_gives_it_there_is_told(
 
 def test_a_grant_is_declared_with_its_condition_alone() -> None:
     writes, member = "roles/storage.objectUser", f"serviceAccount:{account('controller')}"
-    declared = only_below(BUCKET.name, names.CONTROL_PREFIX)
+    declared = only_below(BUCKET.name, bucket_names.CONTROL_PREFIX)
     assert found(BUCKET, writes, member, declared) == []
-    for condition in (only_below(BUCKET.name, names.MANIFEST_PREFIX), only_below(BUCKET.name, ""), "true"):
+    for condition in (only_below(BUCKET.name, bucket_names.MANIFEST_PREFIX), only_below(BUCKET.name, ""), "true"):
         assert found(BUCKET, writes, member, condition) == [member]
     (told,) = strange(BUCKET, {"bindings": [{"role": writes, "members": [member]}]}, (CONFIG,))
     assert told.says == f"{member} has {writes}, which no stack declares"

@@ -16,9 +16,9 @@ from infra.model.ledger import accounts
 from infra.model.stack import Reading, read_stack
 from infra.model.usage import Line, MonthCost
 from infra.model.week import week
+from infra.operations.fleet.pools import PoolState
 from infra.operations.report.estate import Estate, WorkflowsSeen
 from infra.operations.stacks.history import Told
-from infra.operations.stacks.pools import PoolState
 from infra.pages.kit import Lack
 from infra.preview.explain import explain
 from infra.preview.meaning import Facts

@@ -7,15 +7,15 @@ import pytest
 from infra.fleet.google import Api, clients, execute
 from infra.fleet.records import Records
 from infra.local.cloud.testing import TestCloud
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.plan import Op, Plan, Status, Step
 from infra.model.planned_records import OBJECT_TYPE
 from infra.model.schema import StackConfig
 from infra.operations.stacks.aftermath import look_after
 from tests.model.given import parse, stack_text
 
-MANIFEST = names.manifest_object("ci")
-BUNDLE = names.bundle_object("ab" * 32)
+MANIFEST = bucket_names.manifest_object("ci")
+BUNDLE = bucket_names.bundle_object("ab" * 32)
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def config(ticking_cloud: TestCloud) -> StackConfig:
         (Op.SAME, MANIFEST, Status.DONE, False),
         (Op.RETAIN, BUNDLE, Status.DONE, False),
         (Op.DELETE, BUNDLE, Status.DONE, False),
-        (Op.CREATE, names.startup_object(), Status.DONE, False),
+        (Op.CREATE, bucket_names.startup_object(), Status.DONE, False),
     ],
 )
 def test_a_manifest_is_published_by_its_own_step_alone(

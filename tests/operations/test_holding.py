@@ -9,9 +9,9 @@ from typing import Any, cast
 
 import pytest
 
+from infra.operations.declared.stack_file import Declared
 from infra.operations.stacks import holding
 from infra.operations.stacks.holding import NOTHING_TAKEN, Holding
-from infra.operations.stacks.stack_file import Declared
 from tests.model.given import parse, stack_text
 
 WANTED = Declared(config=parse(stack_text()), registry=None, bounds=())

@@ -13,7 +13,7 @@ import pytest
 from infra.fleet.controller.lease import LeaseKind, LeaseTakenError, held, wall_clock
 from infra.fleet.google import Api, clients, execute
 from infra.fleet.records import Records
-from infra.model import names
+from infra.model import bucket_names
 from infra.operations.errors import Failure
 from infra.operations.fleet.drained import begin
 from infra.operations.leased import leased
@@ -56,18 +56,18 @@ def test_a_short_command_leaves_in_the_lease_what_was_applied_and_who_made_vms_l
     session: Any, records: Records
 ) -> None:
     with leased(CONFIG, session, LeaseKind.UP):
-        records.update(names.manifest_object("ci"), lambda _: {"version": 1})
-    made = records.body(names.lease_object("ci")) or {}
+        records.update(bucket_names.manifest_object("ci"), lambda _: {"version": 1})
+    made = records.body(bucket_names.lease_object("ci")) or {}
     assert made["commanded"] == made["holder"]
-    assert made["applied"] == records.generation(names.manifest_object("ci"))
+    assert made["applied"] == records.generation(bucket_names.manifest_object("ci"))
     with leased(CONFIG, session, LeaseKind.DESTROY):
         pass
-    destroyed = records.body(names.lease_object("ci")) or {}
+    destroyed = records.body(bucket_names.lease_object("ci")) or {}
     assert destroyed["commanded"] == destroyed["holder"] != made["holder"]
     assert destroyed["applied"] == made["applied"]
     with held(records, "ci", LeaseKind.CONTROLLER, wall_clock, MINUTE):
         pass
-    swept = records.body(names.lease_object("ci")) or {}
+    swept = records.body(bucket_names.lease_object("ci")) or {}
     assert (swept["commanded"], swept["applied"]) == (destroyed["commanded"], made["applied"])
 
 
@@ -110,7 +110,7 @@ def test_a_stack_that_was_never_up_has_nothing_to_hold(session: Any, cloud: Test
 
 
 def test_a_lease_that_cannot_be_understood_holds_nobody_back(session: Any, records: Records) -> None:
-    records.update(names.lease_object("ci"), lambda _: {"holder": "x", "until": "soon"})
+    records.update(bucket_names.lease_object("ci"), lambda _: {"holder": "x", "until": "soon"})
     with leased(CONFIG, session, LeaseKind.UP, patience=0):
         pass
 
@@ -140,4 +140,4 @@ def test_a_command_that_lives_or_is_of_another_machine_is_waited_for(
 
 def _held_elsewhere(records: Records, holder: str) -> None:
     until = (wall_clock() + MINUTE).isoformat()
-    records.update(names.lease_object("ci"), lambda _: {"holder": holder, "kind": "up", "until": until})
+    records.update(bucket_names.lease_object("ci"), lambda _: {"holder": holder, "kind": "up", "until": until})

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from infra.cli.app import cli
 from infra.fleet.google import GoogleError
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.catalogue import CapacityKind
 from infra.model.run_records import RunVmRecord, day_body
 from infra.model.schema import StackConfig
@@ -59,7 +59,7 @@ def test_a_run_is_paid_from_ready_to_its_end_and_one_that_nobody_ended_until_its
             record("none", None, NOW),
         ]
     )
-    records: Any = Bodies({names.run_day_object(date(2026, 11, 20)): day})
+    records: Any = Bodies({bucket_names.run_day_object(date(2026, 11, 20)): day})
     found = {each.vm: each for each in run_usages(records, [date(2026, 11, 19), date(2026, 11, 20)], NOW)}
     assert {vm: each.seconds for vm, each in found.items()} == {"done": 360, "killed": 7200}
     assert (found["done"].suite, found["done"].pool, found["done"].run) == ("tpu", "nightly-v6e", "run-done")
@@ -78,7 +78,7 @@ def test_a_pool_is_paid_by_the_records_of_the_days_on_which_its_vms_stood() -> N
     first = noted(None, [vm], silent=(), last=yesterday, now=yesterday)
     second = noted(None, [vm], silent=(), last=yesterday, now=today, before=first)
     records: Any = Bodies(
-        {names.stood_day_object("nightly", each.seen.date()): each.to_json() for each in (first, second)}
+        {bucket_names.stood_day_object("nightly", each.seen.date()): each.to_json() for each in (first, second)}
     )
     days = [NOW.date() - timedelta(days=ago) for ago in (2, 1, 0)]
     (found,) = pool_usages(records, "nightly", days)
@@ -86,7 +86,7 @@ def test_a_pool_is_paid_by_the_records_of_the_days_on_which_its_vms_stood() -> N
 
 
 def test_a_record_that_cannot_be_read_is_named() -> None:
-    records: Any = Bodies({names.stood_day_object("nightly", NOW.date()): {"version": 2}})
+    records: Any = Bodies({bucket_names.stood_day_object("nightly", NOW.date()): {"version": 2}})
     with pytest.raises(ValueError, match=r"gs://fleet/control/nightly/days/2026-11-20.json: .* at version: "):
         list(pool_usages(records, "nightly", [NOW.date()]))
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from infra.operations.stacks.nodes import nodes_now
+from infra.operations.fleet.nodes import nodes_now
 from tests.model.given import parse, stack_text
 from tests.model.test_cluster_refusals import cluster
 
@@ -16,7 +16,7 @@ def test_a_cluster_without_an_address_yet_is_told_and_its_nodes_are_not_known(
     more: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = {"status": "PROVISIONING", "nodePools": [], **more}
-    monkeypatch.setattr("infra.operations.stacks.nodes.cluster_of", lambda *_: told)
+    monkeypatch.setattr("infra.operations.fleet.nodes.cluster_of", lambda *_: told)
     config = parse(stack_text(cluster=cluster(), pools="[]\n"))
     found = nodes_now(config, "http://127.0.0.1:9/")
     assert found is not None

@@ -11,10 +11,10 @@ from infra.engines import EngineName
 from infra.local.cloud.kubernetes.control import KubernetesControl
 from infra.local.cloud.testing import TestCloud
 from infra.model.stack import parse_stack
+from infra.operations.declared.stack_file import Declared
 from infra.operations.errors import Refusal
 from infra.operations.session import Session
 from infra.operations.stacks.apply import plan_apply
-from infra.operations.stacks.stack_file import Declared
 from tests.synthetic_lab import steady
 
 QUEUES = """\

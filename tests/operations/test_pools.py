@@ -10,8 +10,8 @@ from infra.model.catalogue import CapacityKind
 from infra.model.fleet import CapacityRow, capacity
 from infra.model.schema import StackConfig
 from infra.model.stack import parse_stack
-from infra.operations.stacks import pools
-from infra.operations.stacks.pools import NodeListing, list_nodes, pool_states
+from infra.operations.fleet import pools
+from infra.operations.fleet.pools import NodeListing, list_nodes, pool_states
 from infra.operations.stacks.stack_words import pools_shown
 
 STACK = """\

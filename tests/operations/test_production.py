@@ -21,7 +21,7 @@ from infra.operations.errors import EngineError
 from infra.operations.fleet.looks import declared_place
 from infra.operations.ports import CloudName
 from infra.operations.session import open_session
-from infra.operations.stacks.stack_file import declared
+from infra.operations.declared.stack_file import declared
 from infra.operations.stacks.preview import preview
 
 wanted = declared("ci")

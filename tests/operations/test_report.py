@@ -20,9 +20,9 @@ from infra.model.fleet import capacity
 from infra.model.usage import Line
 from infra.model.week import Week
 from infra.operations.errors import Failure, Interruption, Refusal
+from infra.operations.fleet.pools import PoolState
 from infra.operations.report.estate import Estate, asked
 from infra.operations.report.site import Site, drawn, sections, serve, write_site
-from infra.operations.stacks.pools import PoolState
 from infra.pages import charts
 from infra.pages.kit import Block, Cards, Drawing, Folded, Lack, Lines, Said, Section, Table, Words
 from infra.results.board import board

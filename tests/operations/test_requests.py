@@ -6,7 +6,7 @@ import getpass
 
 import pytest
 
-from infra.operations.fleet.requests import login
+from infra.operations.workspace import login
 
 
 @pytest.mark.parametrize("error", [KeyError("getpwuid(): uid not found: 4711"), OSError("No username set")])

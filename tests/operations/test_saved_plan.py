@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from infra.model.plan import Op, Plan, PropertyChange, Step
+from infra.operations.declared.stack_file import declared
 from infra.operations.errors import Failure
 from infra.operations.stacks.preview import Planned
 from infra.operations.stacks.saved import insist_on, save
-from infra.operations.stacks.stack_file import declared
 from infra.rules.finding import Finding, Level
 from tests.synthetic_lab import lend
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from infra.fleet.google import GoogleError
+from infra.operations.declared.known import Named
 from infra.operations.errors import Failure
 from infra.operations.fleet.subjects import Subject
-from infra.operations.stacks.known import Named
 from infra.operations.why import answer, find
 
 

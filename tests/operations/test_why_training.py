@@ -11,9 +11,9 @@ from click.testing import CliRunner
 from infra.cli.app import cli
 from infra.jobs.gke import GkeClient
 from infra.jobs.kube import Kube, KubePlace
+from infra.operations.declared.known import Named
 from infra.operations.errors import Refusal
 from infra.operations.jobs import JobBackend
-from infra.operations.stacks.known import Named
 from infra.operations.why.find import Asked
 
 

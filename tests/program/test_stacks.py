@@ -8,7 +8,7 @@ import pulumi
 import pytest
 
 from infra.fleet.bundle import STUB
-from infra.model import names
+from infra.model import bucket_names, names
 from infra.model.federation import makers_as, result_writers
 from infra.model.grants import NODE_ROLES
 from infra.model.stack import load_stack
@@ -75,6 +75,17 @@ def test_a_vm_goes_before_its_subnet_and_account_do(stack: str) -> None:
     for vm in program.of("V2Vm"):
         needed = {program.resources[urn].type.split(":")[-1] for urn in vm.dependencies}
         assert {"Subnetwork", "Account"} <= needed
+
+
+@every_stack
+def test_a_vm_is_made_once_all_records_of_its_fleet_stand(stack: str) -> None:
+    program = unedited(stack)
+    records = {each.urn for each in program.of("BucketObject")}
+    for vm in program.of("V2Vm"):
+        needed = set(vm.dependencies)
+        while more := set().union(*(program.resources[urn].dependencies for urn in needed)) - needed:
+            needed |= more
+        assert len(records & needed) == 3, "a bundle, what VMs read when they start, and the manifest"
 
 
 @every_stack
@@ -238,16 +249,21 @@ def test_records_of_vms_that_are_gone_go_and_those_that_a_fleet_lives_by_stay() 
         for prefix in rule["condition"].get("matchesPrefixes", ())
         if rule["condition"]["withState"] == "LIVE"
     }
-    assert days == {"reports/": 30, "broker/": 400, names.stood_days_prefix("ci"): 400}
-    written_once_a_making = (names.instance_object("ci", "1"), names.report_object("tpu-ci", "vm"))
+    assert days == {"reports/": 30, "broker/": 400, bucket_names.stood_days_prefix("ci"): 400}
+    written_once_a_making = (bucket_names.instance_object("ci", "1"), bucket_names.report_object("tpu-ci", "vm"))
     assert all(name.startswith(tuple(days)) for name in written_once_a_making)
     lived_by = (
-        *(names.manifest_object("ci"), names.pointer_object(), names.bundle_object("0"), names.orders_object("vm")),
         *(
-            names.memory_object("ci"),
-            names.lease_object("ci"),
-            names.requests_object("ci"),
-            names.images_record_object(),
+            bucket_names.manifest_object("ci"),
+            bucket_names.pointer_object(),
+            bucket_names.bundle_object("0"),
+            bucket_names.orders_object("vm"),
+        ),
+        *(
+            bucket_names.memory_object("ci"),
+            bucket_names.lease_object("ci"),
+            bucket_names.requests_object("ci"),
+            bucket_names.images_record_object(),
         ),
     )
     assert not any(name.startswith(tuple(days)) for name in lived_by)
@@ -409,7 +425,7 @@ def test_a_grant_waits_for_a_repository_that_the_same_run_makes() -> None:
 
 @every_stack
 def test_the_manifest_would_make_the_very_vms_that_the_program_declares(stack: str) -> None:
-    document = content(unedited(stack), names.manifest_object(stack))
+    document = content(unedited(stack), bucket_names.manifest_object(stack))
     declared = {vm.name: vm.inputs for vm in unedited(stack).of("V2Vm")}
     slots = {slot["name"]: slot["node"] for slot in document["slots"]}
     assert set(slots) == set(declared)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.images.places import record_stack
 from workflows import steps, vm
 from workflows.builders import (
@@ -74,7 +74,7 @@ def _vm_jobs(spec: Spec, run: TpuRun, placed: OnVm, world: World) -> tuple[Job, 
             before=(
                 steps.gcloud(world, placed.shape.stack.project),
                 vm.recorded(
-                    world, record=f"gs://{bucket}/{names.images_record_object()}", image=run.image, place=place
+                    world, record=f"gs://{bucket}/{bucket_names.images_record_object()}", image=run.image, place=place
                 ),
             ),
             attempts=run.attempts,

@@ -13,6 +13,7 @@ import click
 from infra.cli import options
 from infra.cli.call import Invocation, called
 from infra.model.images import spec
+from infra.operations.declared import images as declarations
 from infra.operations.errors import Refusal
 from infra.operations.images import builds
 from infra.operations.images import lab as labs
@@ -54,7 +55,7 @@ def build_command(
         raise Refusal("--context, --image-for and --no-cache are of a build on this machine; leave --trigger out")
     if revisions and not trigger:
         raise Refusal("--revision names what the cloud builds, with --trigger; here the checkout is built as it stands")
-    lab = labs.declared()
+    lab = declarations.declared()
     wanted = lab.image(image)
     if trigger:
         return _start(call, lab, wanted, minutes, revisions)
@@ -70,7 +71,7 @@ def _tell(call: Invocation, image: str, line: str) -> None:
     call.say(toned((image, Tone.HEADING), f": {line}") if image else toned((f"  {line}", Tone.QUIET)))
 
 
-def _start(call: Invocation, lab: labs.Lab, image: spec.Image, minutes: int, commits: Mapping[str, str]) -> int:
+def _start(call: Invocation, lab: declarations.Lab, image: spec.Image, minutes: int, commits: Mapping[str, str]) -> int:
     """Start the stack's trigger; 1 where the record did not have the build in time."""
     trigger = builds.trigger(lab, image, commits)
     agree = partial(call.ask_before_google, f"Starting a build of {image.name}")
@@ -104,7 +105,7 @@ def steps_command(
     nothing; where it has other steps, the build is refused. With --build it is told of as failed where it leaves no
     record.
     """
-    lab = labs.declared()
+    lab = declarations.declared()
     steps = builds.steps(lab, image, began)
     if build is not None:
         with labs.at_work(lab, call.cloud, call.teller) as work:
@@ -128,7 +129,7 @@ def record_command(call: Invocation, *, image: str, build_file: Path, sbom: Path
     Written on condition that nobody else wrote it meanwhile. Run again with the same build it changes nothing. A build
     of older commits than the current one's is kept as one that can be promoted, and tags stay where they are.
     """
-    lab = labs.declared()
+    lab = declarations.declared()
     finished = builds.finished(lab, image, build_file, {"sbom": sbom, "provenance": provenance})
     with labs.at_work(lab, call.cloud, call.teller) as work:
         done = finished.record(work)

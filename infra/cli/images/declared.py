@@ -14,9 +14,9 @@ from infra.cli.call import Invocation, called
 from infra.cli.echo import echo, machines
 from infra.model import json_shape
 from infra.model.images import pins as image_pins
+from infra.operations.declared import images as declarations
 from infra.operations.errors import Refusal
 from infra.operations.images import builds, changes, pins
-from infra.operations.images import lab as labs
 from infra.preview import image_words
 from infra.preview.toned import Tone
 
@@ -43,7 +43,7 @@ def plan_command(
         raise Refusal(f"say what {more[0]} is: --changed {' '.join(more)}")
     if bool(changed) == bool(base):
         raise Refusal("say what changed: either --changed FILE..., or --base REF")
-    lab = labs.declared()
+    lab = declarations.declared()
     if base:
         found = changes.since(lab, base, repository)
     else:
@@ -101,7 +101,7 @@ def bases_command(call: Invocation, *, names: tuple[str, ...], ask: bool, check:
         open_ones = found.changed
     elif open_ones:
         call.say(f"to take them over: {image_pins.RESOLVE} {' '.join(each.answer.name for each in open_ones)}")
-    return call.end(found.to_json(), failed=bool(found.failures or open_ones))
+    return call.end(found, failed=bool(found.failures or open_ones))
 
 
 def _list(call: Invocation, table: pins.Table) -> int:
@@ -110,7 +110,7 @@ def _list(call: Invocation, table: pins.Table) -> int:
         call.say(
             f"{len(table.unresolved)} unresolved, which builds refuse; where there is internet: {image_pins.RESOLVE}"
         )
-    return call.end(table.to_json(), failed=bool(table.unresolved))
+    return call.end(table, failed=bool(table.unresolved))
 
 
 @click.command()
@@ -143,7 +143,7 @@ def show_command(*, image: str, as_json: bool) -> None:
     """Print what builds IMAGE and its descendants: the Cloud Build config of its trigger, or its jobs of the GitHub
     workflow. YAML, or with --json an object.
     """
-    lab = labs.declared()
+    lab = declarations.declared()
     wanted = lab.image(image)
     if as_json:
         machines({"image": wanted.name, "builder": wanted.builder.value, "build": builds.generated(lab, wanted)})

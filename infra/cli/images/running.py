@@ -13,6 +13,7 @@ from infra.cli import options
 from infra.cli.call import Invocation, called, called_aside
 from infra.cli.echo import answer
 from infra.model import json_shape
+from infra.operations.declared import images as declarations
 from infra.operations.errors import Failure
 from infra.operations.images import lab as labs
 from infra.operations.images import standing_words, state
@@ -29,7 +30,7 @@ def list_command(call: Invocation, *, image: str | None) -> int:
     With IMAGE, all of one: its places one by one, when it is built, its earlier builds. Places are asked, not believed.
     Exit code 1 where a place did not answer.
     """
-    lab = labs.declared()
+    lab = declarations.declared()
     wanted = (lab.image(image),) if image else lab.spec.order()
     with labs.at_work(lab, call.cloud, call.teller) as work:
         found = state.standing(work, wanted)
@@ -53,7 +54,7 @@ def list_command(call: Invocation, *, image: str | None) -> int:
 @called_aside
 def current_command(call: Invocation, *, image: str) -> None:
     """Print the digest of IMAGE's current build, and nothing else on stdout. With --json the whole build."""
-    lab = labs.declared()
+    lab = declarations.declared()
     name = lab.image(image).name
     with labs.at_work(lab, call.cloud, call.teller) as work:
         current = work.current(name)
@@ -79,7 +80,7 @@ def promote_command(call: Invocation, *, image: str, pools: tuple[str, ...]) -> 
     Every region is asked for it and keeps it from clean-up; then the record and the pointer name it. Cut off at any
     moment, running it again ends the work. VMs that run take it over one after another, by the controller.
     """
-    lab = labs.declared()
+    lab = declarations.declared()
     name, digest = lab.named(image)
     agree = partial(call.ask_before_google, f"Promoting {image} to {', '.join(pools)}")
     with labs.at_work(lab, call.cloud, call.teller, agree=agree) as work:
@@ -98,7 +99,7 @@ def undo_command(call: Invocation, *, pool: str) -> None:
 
     Where an earlier promotion or undo was cut off, that one is finished and nothing else is done.
     """
-    lab = labs.declared()
+    lab = declarations.declared()
     agree = partial(call.ask_before_google, f"Going back in {pool}")
     with labs.at_work(lab, call.cloud, call.teller, agree=agree) as work:
         moved = state.undo(work, pool)
@@ -127,7 +128,7 @@ def where_command(call: Invocation, *, digest: str) -> int:
 
     Exit code 0 also where nothing names it; 1 where a source did not answer.
     """
-    lab = labs.declared()
+    lab = declarations.declared()
     with labs.at_work(lab, call.cloud, call.teller) as work:
         found = state.where(work, digest.rpartition("@")[2])
     call.say(found.digest, tone=Tone.HEADING)

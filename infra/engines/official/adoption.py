@@ -1,8 +1,8 @@
 """What stands in the cloud and the state lacks, and how the CLI takes it over.
 
-Owns reading what a killed run had in flight from an exported state, the ids under which the official Google provider
-imports it, the import file, and the state once nothing is in flight. Does not own which VMs stand
-(`infra.engines.standing`) nor running the CLI (`recovery`).
+Owns reading what a killed run had in flight from an exported state, the import file, and the state once nothing is in
+flight. Does not own the ids of imports (`import_ids`), which VMs stand (`infra.engines.standing`) nor running the CLI
+(`recovery`).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from infra.engines.official import values
+from infra.engines.official.import_ids import IMPORT_IDS, import_id
 from infra.engines.standing import StandingVm, pool_urn, vm_urn
 from infra.engines.strays import Recorded
 from infra.model import urns
@@ -19,55 +20,8 @@ from infra.model.errors import EngineError
 from infra.model.plan import Op, Plan, Step
 from infra.model.planned_capacity import VM_TYPE
 
-IMPORT_IDS: Final[Mapping[str, str]] = {
-    "gcp:artifactregistry/repository:Repository": "projects/{project}/locations/{location}/repositories/{repositoryId}",
-    # The service takes a trigger's name in the place of the id that it gave it.
-    "gcp:cloudbuild/trigger:Trigger": "projects/{project}/locations/{location}/triggers/{name}",
-    "gcp:cloudbuildv2/connection:Connection": "projects/{project}/locations/{location}/connections/{name}",
-    "gcp:cloudbuildv2/repository:Repository": "{parentConnection}/repositories/{name}",
-    "gcp:cloudscheduler/job:Job": "projects/{project}/locations/{region}/jobs/{name}",
-    "gcp:compute/firewall:Firewall": "projects/{project}/global/firewalls/{name}",
-    "gcp:compute/network:Network": "projects/{project}/global/networks/{name}",
-    "gcp:compute/router:Router": "projects/{project}/regions/{region}/routers/{name}",
-    "gcp:compute/routerNat:RouterNat": "projects/{project}/regions/{region}/routers/{router}/{name}",
-    "gcp:compute/subnetwork:Subnetwork": "projects/{project}/regions/{region}/subnetworks/{name}",
-    "gcp:iam/workloadIdentityPool:WorkloadIdentityPool": (
-        "projects/{project}/locations/global/workloadIdentityPools/{workloadIdentityPoolId}"
-    ),
-    "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider": (
-        "projects/{project}/locations/global/workloadIdentityPools/{workloadIdentityPoolId}/providers/"
-        "{workloadIdentityPoolProviderId}"
-    ),
-    "gcp:pubsub/topic:Topic": "projects/{project}/topics/{name}",
-    "gcp:secretmanager/secret:Secret": "projects/{project}/secrets/{secretId}",
-    "gcp:serviceaccount/account:Account": (
-        "projects/{project}/serviceAccounts/{accountId}@{project}.iam.gserviceaccount.com"
-    ),
-    "gcp:storage/bucket:Bucket": "{project}/{name}",
-    "gcp:tpu/v2Vm:V2Vm": "projects/{project}/locations/{zone}/nodes/{name}",
-}
-"""Types whose second creation Google refuses with 409, with the id that each one's import takes (import sections of
-the provider's pages at pulumi.com/registry/packages/gcp, 2026-11)."""
-
-REPEATABLE: Final = frozenset(
-    {
-        "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember",
-        "gcp:cloudbuildv2/connectionIAMMember:ConnectionIAMMember",
-        "gcp:projects/iAMMember:IAMMember",
-        "gcp:projects/service:Service",
-        "gcp:pubsub/topicIAMMember:TopicIAMMember",
-        "gcp:secretmanager/secretIamMember:SecretIamMember",
-        "gcp:serviceaccount/iAMMember:IAMMember",
-        "gcp:storage/bucketIAMMember:BucketIAMMember",
-        "gcp:storage/bucketObject:BucketObject",
-    }
-)
-"""Types whose creation does no harm and fails with nothing when it is done twice: the next `up` simply creates them."""
-
 ATTRIBUTION: Final = "goog-pulumi-provisioned"
 """The label that the provider adds to what it creates."""
-
-_LAST_PART_ONLY: Final = frozenset({"region", "router", "network"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -296,7 +250,7 @@ def _claimed(claim: Claim, provider: str) -> Pending:
         name=step.name,
         parent=claim.parent,
         provider=provider,
-        import_id=_import_id(step.type, step.name, step.new_inputs or {}),
+        import_id=import_id(step.type, step.name, step.new_inputs or {}),
         inputs={},
         labels=None,
         attributed=False,
@@ -312,7 +266,7 @@ def _pending(resource: Mapping[str, Any]) -> Pending:
         name=name,
         parent=_importable_parent(resource.get("parent", "")),
         provider=resource.get("provider", "").rpartition("::")[0],
-        import_id=_import_id(kind, name, inputs),
+        import_id=import_id(kind, name, inputs),
         inputs=inputs,
         labels=inputs.get("labels"),
         attributed=True,
@@ -322,22 +276,3 @@ def _pending(resource: Mapping[str, Any]) -> Pending:
 def _importable_parent(urn: str) -> str:
     """The stack itself is every resource's parent unless another is named, and cannot be named."""
     return "" if "::pulumi:pulumi:Stack::" in urn else urn
-
-
-def _import_id(kind: str, name: str, inputs: Mapping[str, Any]) -> str:
-    if kind in REPEATABLE or not kind.startswith("gcp:"):
-        return ""
-    parts = {key: _part(key, value) for key, value in inputs.items()}
-    try:
-        return IMPORT_IDS[kind].format_map(parts)
-    except KeyError:
-        raise EngineError(
-            f"{name} ({kind}) was being created when an earlier run was killed, and its inputs do not give its id; "
-            f"look whether it exists, adopt it with `pulumi import {kind} {name} ID` or delete it, "
-            "then clear the operation with `pulumi refresh --clear-pending-creates`"
-        ) from None
-
-
-def _part(key: str, value: Any) -> Any:
-    """Inputs may be full links; an id takes their last part."""
-    return value.rsplit("/", 1)[-1] if key in _LAST_PART_ONLY and isinstance(value, str) else value

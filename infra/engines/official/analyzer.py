@@ -28,7 +28,7 @@ from pulumi.runtime.proto import analyzer_pb2, analyzer_pb2_grpc, plugin_pb2
 from infra.engines.official import values
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.records import Records
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.bounds import Bound, fleet, limits
 from infra.model.demand import load_demands
 from infra.model.errors import ConfigError
@@ -215,7 +215,7 @@ def _order(config: StackConfig, bounds: Sequence[Bound], endpoint: str | None) -
     root = endpoint.removesuffix("storage/v1/") if endpoint else None
     try:
         with clients(config.project, root) as google:
-            record = Records(google=google, bucket=config.bucket.name).read(names.manifest_object(config.stack))
+            record = Records(google=google, bucket=config.bucket.name).read(bucket_names.manifest_object(config.stack))
     except GoogleError:
         return None
     before = standing(record.body, config) if record else None

@@ -1,48 +1,32 @@
 """The engine that drives the official pulumi CLI through Pulumi's Automation API.
 
-Owns the operations: where their state is, what comes before one (a killed run is settled), and how the CLI's events and
-failures become a `Plan` or an `EngineError`. Leaves events to `recorder`, the project folder to `workspace`,
-recovery to `recovery` and processes to `runner`.
+Owns the operations: what comes before one (a killed run is settled), which calls it is made of, and the `Plan` that it
+becomes. Leaves calls of the CLI to `calls`, events to `recorder`, the project folder to `workspace`, recovery to
+`recovery` and processes to `runner`.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import warnings
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, Final
 
 from pulumi import automation
 
 from infra.engines.forgetting import forgotten, without
 from infra.engines.official.adoption import Claim, claims, creating, recorded, unsettled
-from infra.engines.official.recorder import EventRelay, Recorder
-from infra.engines.official.recovery import Recovery
-from infra.engines.official.runner import CliRunner
-from infra.engines.official.steps import protected_steps, without_traceback
-from infra.engines.official.workspace import (
-    Stack,
-    StateLocation,
-    Workspace,
-    passing_copy,
-    place_of,
-    provider_inputs,
-    workspace,
-)
+from infra.engines.official.calls import Calls
+from infra.engines.official.recorder import Recorder
+from infra.engines.official.steps import protected_steps
+from infra.engines.official.workspace import Workspace
 from infra.engines.protocol import EngineName, EngineRequest, Listener
 from infra.engines.standing import Say, StandingVm, foreign_vms, insist_planned, unadopted
 from infra.engines.strays import Recorded, Strays, delete_strays, for_engine, plan_strays, targets_of_destroy
-from infra.model.errors import EngineError
 from infra.model.plan import Diagnostic, Op, Plan, Status, Step
 from infra.model.planned_capacity import VM_TYPE
 from infra.model.protected import kept
 from infra.model.stack import load_stack
-
-Operation = Callable[..., object]
 
 _NO_STATE: Final[Mapping[str, Any]] = {"version": 3, "deployment": {}}
 
@@ -60,14 +44,13 @@ class OfficialEngine:
         environ: Mapping[str, str] = os.environ,
     ) -> None:
         self._request = request
-        self._environ = environ
-        self._given_runner = runner
+        self._calls = Calls(request, runner=runner, environ=environ)
 
     def preview(self, listener: Listener | None = None) -> Plan:
         self._check()
         recorder = Recorder(listener, planning=True)
         try:
-            with self._workspace(recorder.say) as work:
+            with self._calls.workspace(recorder.say) as work:
                 self._preview(work, recorder)
                 exported = self._lacking(work, recorder)
         except automation.StackNotFoundError:
@@ -77,7 +60,7 @@ class OfficialEngine:
         return self._plan(self._previewed_aside(exported, listener))
 
     def _preview(self, work: Workspace, recorder: Recorder) -> None:
-        self._run(recorder, self._stack(work).preview, self._of_program)
+        self._calls.run(recorder, self._calls.stack(work).preview, self._of_program)
 
     def _lacking(self, work: Workspace, recorder: Recorder) -> Mapping[str, Any] | None:
         """The state, where `up` would first take something into it: then the preview was not of the same state."""
@@ -91,35 +74,27 @@ class OfficialEngine:
         """A preview on a passing copy of the state, in which all is adopted first that `up` would adopt."""
         recorder = Recorder(listener, planning=True)
         kept = None if exported is _NO_STATE else exported
-        with passing_copy(self._request, self._place, self._runner, kept, self._exported) as work:
+        with self._calls.copy_of(kept) as work:
             standing = self._standing(exported, recorder.say, waits=False)
             recorder.adopt(self._settled(work, recorder, work.exported(self._request.stack), standing))
             self._preview(work, recorder)
         return recorder
 
-    def _exported(self, stack: str) -> Mapping[str, Any] | None:
-        """A stack's state; None where it has none."""
-        try:
-            with self._workspace(lambda _: None) as work:
-                return work.exported(stack)
-        except automation.StackNotFoundError:
-            return None
-
     def up(self, listener: Listener | None = None, *, planned: Plan | None = None) -> Plan:
         self._check()
         options = {**self._of_program, "continue_on_error": self._request.continue_on_error}
         recorder = Recorder(listener, planning=False)
-        with self._workspace(recorder.say) as work:
+        with self._calls.workspace(recorder.say) as work:
             self._adopted(work, recorder, planned=planned)
-            self._run(recorder, self._stack(work).up, options, work)
-            run = self._plan(recorder, {} if recorder.failed else self._outputs(work))
+            self._calls.run(recorder, self._calls.stack(work).up, options, work)
+            run = self._plan(recorder, {} if recorder.failed else self._calls.outputs(work))
             return _with_unreached(run, planned) if planned and run.failed else run
 
     def adopt(self, listener: Listener | None = None, *, planned: Plan | None = None) -> Plan:
         self._check()
         recorder = Recorder(listener, planning=False)
         claimed = claims(planned, self._request.claims) if planned else ()
-        with self._workspace(recorder.say) as work:
+        with self._calls.workspace(recorder.say) as work:
             for urn in sorted(self._adopted(work, recorder, insists=True, claimed=claimed)):
                 recorder.took_over(urn)
         return self._plan(recorder)
@@ -131,13 +106,13 @@ class OfficialEngine:
             exported = work.exported(self._request.stack)
             steps = forgotten(exported["deployment"], targets)
             rest = without(exported, steps)
-            self._recovery(work, recorder).through_locks(lambda: work.load(self._request.stack, rest))
+            self._calls.recovery(work, recorder).through_locks(lambda: work.load(self._request.stack, rest))
             for step in steps:
                 recorder.close(replace(step, status=Status.DONE))
 
         if not planning:
             return self._change_state(listener, let_go)
-        known = self._exported(self._request.stack) or _NO_STATE
+        known = self._calls.exported(self._request.stack) or _NO_STATE
         return replace(self._plan(Recorder(listener, planning=True)), steps=forgotten(known["deployment"], targets))
 
     def _adopted(
@@ -170,7 +145,7 @@ class OfficialEngine:
         claimed: Sequence[Claim] = (),
     ) -> frozenset[str]:
         foreign = foreign_vms(self._request, creating(exported["deployment"], VM_TYPE))
-        return self._recovery(work, recorder).settle(exported, standing, foreign, claimed)
+        return self._calls.recovery(work, recorder).settle(exported, standing, foreign, claimed)
 
     def _standing(
         self, exported: Mapping[str, Any], say: Say, *, waits: bool, insists: bool = False
@@ -185,15 +160,15 @@ class OfficialEngine:
 
     def outputs(self) -> Mapping[str, Any]:
         try:
-            with self._workspace(lambda _: None) as work:
-                return self._outputs(work)
+            with self._calls.workspace(lambda _: None) as work:
+                return self._calls.outputs(work)
         except automation.StackNotFoundError:
             return {}
 
     def _change_state(self, listener: Listener | None, change: Callable[[Workspace, Recorder], None]) -> Plan:
         recorder = Recorder(listener, planning=False)
         try:
-            with self._workspace(recorder.say) as work:
+            with self._calls.workspace(recorder.say) as work:
                 self._settled(work, recorder, work.exported(self._request.stack))
                 change(work, recorder)
         except automation.StackNotFoundError:
@@ -206,7 +181,7 @@ class OfficialEngine:
 
     def preview_destroy(self, listener: Listener | None = None) -> Plan:
         recorder = Recorder(listener, planning=True)
-        exported = self._exported(self._request.stack) or _NO_STATE
+        exported = self._calls.exported(self._request.stack) or _NO_STATE
         known = recorded(exported["deployment"])
         strays = plan_strays(self._request, known)
         _take_over(strays, recorder)
@@ -215,8 +190,8 @@ class OfficialEngine:
             recorder.refuse(protected, kept(protected))
         elif known.urns and targets is not None:
             options = {**self._options, "target": list(targets) or None, **self._sparing_protected}
-            with self._workspace(recorder.say) as work:
-                self._run(recorder, self._stack(work).preview_destroy, options)
+            with self._calls.workspace(recorder.say) as work:
+                self._calls.run(recorder, self._calls.stack(work).preview_destroy, options)
         return self._plan(recorder)
 
     def _protected(self, exported: Mapping[str, Any]) -> tuple[Step, ...]:
@@ -228,7 +203,7 @@ class OfficialEngine:
         return {"exclude_protected": self._request.exclude_protected or None}
 
     def _refresh(self, work: Workspace, recorder: Recorder) -> None:
-        self._run(recorder, self._stack(work).refresh, self._options, work)
+        self._calls.run(recorder, self._calls.stack(work).refresh, self._options, work)
 
     def _destroy(self, work: Workspace, recorder: Recorder) -> None:
         """Where anything protected would go, refuse it and touch nothing: the CLI would delete all else first."""
@@ -248,70 +223,11 @@ class OfficialEngine:
                 "continue_on_error": request.continue_on_error,
                 **self._sparing_protected,
             }
-            self._run(recorder, self._stack(work).destroy, options, work)
-
-    def _run(
-        self, recorder: Recorder, operation: Operation, options: Mapping[str, Any], work: Workspace | None = None
-    ) -> None:
-        """Run an operation of the Automation API. One that failed after it began is a plan that says so."""
-        relay = EventRelay(recorder)
-
-        def attempt() -> object:
-            return operation(on_event=relay.pass_on, color="never", **options)
-
-        try:
-            with warnings.catch_warnings():
-                warnings.filterwarnings("ignore", message="Error in event stream")  # of a CLI that was killed
-                self._recovery(work, recorder).through_locks(attempt) if work else attempt()
-        except automation.StackNotFoundError:
-            raise
-        except (automation.CommandError, RuntimeError) as error:
-            if not recorder.began and not recorder.failed:
-                raise EngineError(_said_by(error)) from None
-            if not recorder.failed:
-                recorder.say(Diagnostic(severity="error", message=_said_by(error)))
-        finally:
-            relay.close()
-
-    def _recovery(self, work: Workspace, recorder: Recorder) -> Recovery:
-        return Recovery(work, self._request.stack, recorder.say)
+            self._calls.run(recorder, self._calls.stack(work).destroy, options, work)
 
     def _check(self) -> None:
         """Raise ConfigError for a stack file at fault, which the CLI would bury in a traceback."""
         load_stack(self._request.root, self._request.stack)
-
-    @contextmanager
-    def _workspace(self, say: Callable[[Diagnostic], None]) -> Generator[Workspace]:
-        """The workspace, once the CLI can read the state. A command of the CLI that fails in it is an EngineError."""
-        for said in self._made_readable():
-            say(said)
-        try:
-            with workspace(self._request, self._place, self._runner) as work:
-                yield work
-        except automation.StackNotFoundError:
-            raise
-        except automation.CommandError as error:
-            raise EngineError(_said_by(error)) from None
-
-    def _made_readable(self) -> tuple[Diagnostic, ...]:
-        """What was done to a state in files, which the embedded engine may have written."""
-        if not self._place.in_files:
-            return ()
-        from infra.engines.official import filestate  # no other backend loads anything of the embedded engine
-
-        settings = provider_inputs(self._request)
-        return filestate.readable(self._place.backend, self._request.stack, self._place.passphrase, settings)
-
-    def _stack(self, work: Workspace) -> Stack:
-        return Stack(self._request.stack, work)
-
-    @cached_property
-    def _runner(self) -> automation.PulumiCommand:
-        return self._given_runner or CliRunner()
-
-    @cached_property
-    def _place(self) -> StateLocation:
-        return place_of(self._request, self._environ)
 
     @property
     def _options(self) -> dict[str, Any]:
@@ -321,10 +237,6 @@ class OfficialEngine:
     def _of_program(self) -> dict[str, Any]:
         """Of what runs the program: a destroy takes no excludes."""
         return {**self._options, "exclude": list(self._request.excludes) or None, "refresh": self._request.refresh}
-
-    def _outputs(self, work: Workspace) -> Mapping[str, Any]:
-        """Asked without --show-secrets, so that no secret comes into this process."""
-        return json.loads(work.ask("stack", "output", "--json", "--stack", self._request.stack))
 
     def _plan(self, recorder: Recorder, outputs: Mapping[str, Any] | None = None) -> Plan:
         return Plan(
@@ -352,10 +264,3 @@ def _take_over(strays: Strays, recorder: Recorder) -> None:
     recorder.done(strays.steps)
     for said in strays.said:
         recorder.say(said)
-
-
-def _said_by(error: Exception) -> str:
-    """The CLI's own words for why it could not start."""
-    _, marker, stderr = str(error).rpartition("\n stderr: ")
-    text = without_traceback(stderr if marker else str(error)).strip()
-    return f"the pulumi CLI stopped: {text.removeprefix('error: ')}"

@@ -16,7 +16,7 @@ from pydantic import AwareDatetime, BaseModel, PlainSerializer, ValidationError
 from infra.fleet.broker.decide import Binding, Claims, NodeLife
 from infra.fleet.broker.refusals import Reason, Refused, answered_by_google
 from infra.fleet.records import Records
-from infra.model import names
+from infra.model import bucket_names
 
 REMOVALS: Final = 10
 """Runners removed for the controller within a minute."""
@@ -92,7 +92,7 @@ class Bindings:
             made.append(decide(current.binding if current else None))
             return {"vm": vm, **asdict(made[-1]), "life": str(made[-1].life)}
 
-        self._update(names.binding_object(self.stack, vm), _VmRecord, replaced)
+        self._update(bucket_names.binding_object(self.stack, vm), _VmRecord, replaced)
         return made[-1]
 
     def claim(self, instance: str, vm: str) -> None:
@@ -107,7 +107,7 @@ class Bindings:
                 raise Refused(Reason.OTHER_SLOT, f"instance {instance} is {current.vm}")
             return {"vm": vm}
 
-        self._update(names.instance_object(self.stack, instance), _Instance, taken)
+        self._update(bucket_names.instance_object(self.stack, instance), _Instance, taken)
 
     def spend(self, claims: Claims, vm: str, now: datetime) -> None:
         """Use up a token that names no machine for one VM: it is good for no other of its pool.
@@ -123,18 +123,18 @@ class Bindings:
             kept = {each: by for each, by in used.items() if by.ends + _KEPT > now}
             return {"tokens": kept | {token: _Use(vm=vm, ends=claims.expires)}}
 
-        self._update(names.used_object(self.stack, token[:2]), _Used, spent)
+        self._update(bucket_names.used_object(self.stack, token[:2]), _Used, spent)
 
     def knows(self, vm: str) -> bool:
         """Whether a VM of that name ever got a runner of this stack."""
         with answered_by_google():
-            body = self.records.body(names.binding_object(self.stack, vm))
+            body = self.records.body(bucket_names.binding_object(self.stack, vm))
         # Other records stand beside those of VMs, under names that a VM's could be.
         return body is not None and body.get("vm") == vm
 
     def scopes(self) -> frozenset[str] | None:
         """Where runners of this stack were ever registered, None where there is no record of it."""
-        name = names.scopes_object(self.stack)
+        name = bucket_names.scopes_object(self.stack)
         with answered_by_google():
             body = self.records.body(name)
         return frozenset(_parsed(_Scopes, name, body).scopes) if body is not None else None
@@ -145,7 +145,7 @@ class Bindings:
         def noted(current: _Scopes | None) -> dict[str, Any]:
             return {"scopes": sorted({*(current.scopes if current else ()), scope})}
 
-        self._update(names.scopes_object(self.stack), _Scopes, noted)
+        self._update(bucket_names.scopes_object(self.stack), _Scopes, noted)
 
     def count_removal(self, now: datetime) -> None:
         """Count one that is about to be done. Raises Refused where there were too many within a minute."""
@@ -156,7 +156,7 @@ class Bindings:
                 raise Refused(Reason.TOO_OFTEN, again=(recent[0] + _MINUTE - now).total_seconds() + 1)
             return {"at": (*recent, now)}
 
-        self._update(names.removals_object(self.stack), _Removals, counted)
+        self._update(bucket_names.removals_object(self.stack), _Removals, counted)
 
     def _update(self, name: str, shape: type[Shape], decide: Callable[[Shape | None], dict[str, Any]]) -> None:
         """Replace a record by what `decide` makes of it: all but version and stack."""

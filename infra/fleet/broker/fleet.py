@@ -17,7 +17,7 @@ from infra.fleet.broker.refusals import Reason, Refused, answered_by_google
 from infra.fleet.google import Api, Clients, GoogleError, execute
 from infra.fleet.operator_requests import read_requests
 from infra.fleet.records import Records
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.manifest import possible_slots
 
 KEPT: Final = timedelta(seconds=10)
@@ -51,8 +51,8 @@ class FleetReader:
 
     def _read(self, records: Records) -> DeclaredFleet:
         with answered_by_google():
-            manifest = records.read(names.manifest_object(self.stack))
-            requests = records.read(names.requests_object(self.stack))
+            manifest = records.read(bucket_names.manifest_object(self.stack))
+            requests = records.read(bucket_names.requests_object(self.stack))
         if manifest is None:
             raise Refused(Reason.NO_MANIFEST, "there is none")
         return fleet_of(manifest.body, requests.body if requests else {}, self.groups, self.clock())

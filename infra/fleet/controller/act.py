@@ -38,7 +38,7 @@ from infra.fleet.controller.rules import DEAD, GIVEN_BACK
 from infra.fleet.controller.vm_records import order, restart
 from infra.fleet.google import Api, Clients, GoogleError, execute
 from infra.fleet.records import Records
-from infra.model import names, run_labels
+from infra.model import bucket_names, run_labels
 
 DELETE_SECONDS: Final = 90.0
 """How long one sweep waits for deletes, all together, before it leaves the creates that follow to a later one."""
@@ -175,7 +175,9 @@ class Actor:
                 order(self.records, action.vm, drain=action.on)
             case Assign():
                 drain = {"drain": action.drained} if action.first else {}
-                order(self.records, action.vm, image=action.image or names.NO_IMAGE, bundle=action.bundle, **drain)
+                order(
+                    self.records, action.vm, image=action.image or bucket_names.NO_IMAGE, bundle=action.bundle, **drain
+                )
             case Report():
                 pass
         return ActionOutcome(action=action, result=Result.DONE)

@@ -18,7 +18,7 @@ from infra.fleet.controller.observed import NodeSeen, Observed
 from infra.fleet.controller.sorting import MANAGED, STACK, is_ours, pool_of
 from infra.fleet.google import GoogleError
 from infra.fleet.records import Body, Records, UnreadableRecordError
-from infra.model import names, run_labels
+from infra.model import bucket_names, run_labels
 from infra.model.run_records import closed, day_body, day_records
 from infra.model.stood import ReadyVm, StoodDay, noted, read_day
 
@@ -75,7 +75,7 @@ class Books:
             return None
 
     def _object(self, at: datetime) -> str:
-        return names.stood_day_object(self.stack, at.date())
+        return bucket_names.stood_day_object(self.stack, at.date())
 
     def _is_of_a_lost_run(self, node: NodeSeen, now: datetime) -> bool:
         """Whether it is of a run of this stack whose time to live is over: its client did not delete it."""
@@ -94,7 +94,7 @@ class Books:
         days = min(_MOST_DAYS, (last.date() - first.date()).days + 1)
         for day in (first.date() + turn * _DAY for turn in range(days)):
             with suppress(*_UNWRITTEN):
-                self._close_in(names.run_day_object(day), node.name, ready, end)
+                self._close_in(bucket_names.run_day_object(day), node.name, ready, end)
 
     def _close_in(self, name: str, vm: str, ready: datetime | None, end: datetime) -> None:
         if any(each.vm == vm for each in day_records(self.records.body(name))):

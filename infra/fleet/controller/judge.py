@@ -177,12 +177,12 @@ class Judge:
 
     @property
     def grace(self) -> timedelta:
-        return self._minutes(self.desired.settings.grace)
+        return timedelta(minutes=self.desired.settings.grace)
 
     @property
     def patience(self) -> timedelta:
         """How long the last serving VM of a pool is spared though it should go."""
-        return self._minutes(self.desired.settings.job)
+        return timedelta(minutes=self.desired.settings.job)
 
     def asked_to_drain(self, slot: DesiredSlot) -> bool:
         """Also where nobody can say: then what is drained stays so, and nothing else is drained for going home."""
@@ -294,9 +294,6 @@ class Judge:
         since = (clocks or {}).get(rule.since)
         until = (since or self.now) + limit
         return Judgement(subject=name, rule=rule, until=until if self.now < until else None, detail=detail)
-
-    def _minutes(self, minutes: int) -> timedelta:
-        return timedelta(minutes=minutes)
 
 
 def _later(first: datetime | None, second: datetime | None) -> datetime | None:

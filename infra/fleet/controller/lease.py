@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from infra.fleet.google import GoogleError
 from infra.fleet.records import Body, Records
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.errors import OutsideError
 
 VERSION: Final = 1
@@ -74,7 +74,7 @@ class Lease:
     def take(self) -> None:
         """Take or renew it. Raises LeaseTakenError while another holds it, GoogleError where the bucket fails."""
         began = self.clock()
-        self.records.update(names.lease_object(self.stack), self._taken)
+        self.records.update(bucket_names.lease_object(self.stack), self._taken)
         self.last = began
 
     def is_older_than(self, time: timedelta) -> bool:
@@ -86,8 +86,8 @@ class Lease:
         if self.kind is LeaseKind.UP:
             # A look-up that fails must not leave the lease held: the controller then only waits a while longer.
             with suppress(GoogleError):
-                self.applied = self.records.generation(names.manifest_object(self.stack)) or self.applied
-        self.records.update(names.lease_object(self.stack), self._given_back)
+                self.applied = self.records.generation(bucket_names.manifest_object(self.stack)) or self.applied
+        self.records.update(bucket_names.lease_object(self.stack), self._given_back)
 
     def _taken(self, current: Body | None) -> Body:
         now = self.clock()

@@ -33,7 +33,7 @@ from infra.fleet.proofs import Proofs
 from infra.fleet.records import Body, Records
 from infra.fleet.reports import ReportSeen
 from infra.fleet.versions import AssignedVersion, PoolVersion
-from infra.model import names
+from infra.model import bucket_names
 
 DEADLINE: Final = 40.0
 """Seconds for every source with all its pages; reports, which are asked for last, have as many of their own."""
@@ -181,7 +181,7 @@ class Observer:
 
     def _targets(self, desired: Desired) -> dict[str, PoolVersion]:
         with self._google() as google:
-            pointer = Records(google=google, bucket=self.bucket).body(names.pointer_object())
+            pointer = Records(google=google, bucket=self.bucket).body(bucket_names.pointer_object())
         return pointed(pointer, desired)
 
     def _told(self, desired: Desired, memory: Memory) -> dict[str, AssignedVersion]:

@@ -216,13 +216,11 @@ class Proposals:
                 self.to_delete += may_live
                 action = Delete(node=node, rule=judged.rule.id, reason=judged.reason)
                 self.proposals.append(Proposal(action=action, pool=pool, deletes=may_live, freeze=judged.rule.freeze))
-            case Verdict.DRAIN if planned:
-                action = Drain(vm=node.name, on=True, rule=judged.rule.id, reason=judged.reason)
-                self.proposals.append(Proposal(action=action, pool=pool, freeze=judged.rule.freeze))
             case Verdict.DRAIN:
-                self.to_delete += 1
+                self.to_delete += not planned
                 action = Drain(vm=node.name, on=True, rule=judged.rule.id, reason=judged.reason)
-                self.proposals.append(self._drain_of_orphan(node, action))
+                alone = Proposal(action=action, pool=pool, freeze=judged.rule.freeze)
+                self.proposals.append(alone if planned else self._drain_of_orphan(node, action))
             case Verdict.REPORT:
                 self._told(judged)
                 if self.judge.busy(node.name) or judged.rule.when is Situation.OWN_WORD:

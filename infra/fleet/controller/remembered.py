@@ -19,7 +19,7 @@ from infra.fleet.controller.memory import Memory
 from infra.fleet.controller.outcomes import ActionOutcome, learned
 from infra.fleet.google import GoogleError
 from infra.fleet.records import ABSENT, Body, Records
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.errors import OutsideError
 
 WRITTEN_EVERY: Final = timedelta(seconds=15)
@@ -52,7 +52,7 @@ class Remembered:
 
         SweepError where it cannot be read, GoogleError where the bucket fails.
         """
-        name = names.memory_object(stack)
+        name = bucket_names.memory_object(stack)
         record = records.read(name)
         try:
             memory = memories.read(record.body if record else None)

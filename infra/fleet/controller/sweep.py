@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
-from infra.fleet.controller import by_hour
-from infra.fleet.controller import desired as manifests
+from infra.fleet.controller import by_hour, manifests
 from infra.fleet.controller.act import Actor
 from infra.fleet.controller.actions import Decision, FleetFinding, Recreate, Waiting, described, verb
 from infra.fleet.controller.books import Books
@@ -26,7 +25,7 @@ from infra.fleet.controller.outcomes import ActionOutcome
 from infra.fleet.controller.remembered import Lessons, Remembered, SweepError
 from infra.fleet.google import GoogleError
 from infra.fleet.records import Record, Records
-from infra.model import names
+from infra.model import bucket_names
 
 VERSION: Final = 1
 NO_SWEEP: Final = (LeaseTakenError, SweepError, GoogleError)
@@ -155,11 +154,11 @@ class Sweeper:
             actor = replace(self.actor(left), seen=observed, memory=decision.memory)
             outcomes = self._act(actor, decision, lease, remembered)
             swept = Swept(at=now, desired=desired, observed=observed, decision=decision, outcomes=outcomes)
-            self.records.update(names.sweep_object(self.stack), lambda _: swept.to_json())
+            self.records.update(bucket_names.sweep_object(self.stack), lambda _: swept.to_json())
             return swept
 
     def _desired(self) -> tuple[Desired, Record]:
-        name = names.manifest_object(self.stack)
+        name = bucket_names.manifest_object(self.stack)
         record = self.records.read(name)
         if record is None:
             raise SweepError(f"gs://{self.records.bucket}/{name} does not exist; `./tidepool up {self.stack}` makes it")

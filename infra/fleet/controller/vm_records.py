@@ -21,7 +21,7 @@ from infra.fleet.proofs import Proofs, proved_report
 from infra.fleet.records import Body, Records, UnreadableRecordError
 from infra.fleet.reports import ReportSeen
 from infra.fleet.versions import AssignedVersion
-from infra.model import names
+from infra.model import bucket_names
 
 EMPTY: Final[Body] = {
     "version": 1,
@@ -128,7 +128,7 @@ def read(records: Records, asked: Sequence[WantedReport], proofs: Proofs) -> tup
 
 def order(records: Records, vm: str, **changes: Any) -> None:
     """Change parts of a VM's orders. Raises GoogleError where the bucket refuses or does not answer."""
-    records.update(names.orders_object(vm), lambda current: {**EMPTY, **(current or {}), **changes})
+    records.update(bucket_names.orders_object(vm), lambda current: {**EMPTY, **(current or {}), **changes})
 
 
 def told(records: Records, vm: str) -> AssignedVersion | None:
@@ -137,14 +137,16 @@ def told(records: Records, vm: str) -> AssignedVersion | None:
     Raises GoogleError where the bucket refuses or does not answer.
     """
     try:
-        record = records.read(names.orders_object(vm))
+        record = records.read(bucket_names.orders_object(vm))
     except UnreadableRecordError:
         return None
     orders = record.body if record else {}
     image = str(orders.get("image") or "")
     if not image:
         return None
-    return AssignedVersion(image="" if image == names.NO_IMAGE else image, bundle=str(orders.get("bundle") or ""))
+    return AssignedVersion(
+        image="" if image == bucket_names.NO_IMAGE else image, bundle=str(orders.get("bundle") or "")
+    )
 
 
 def restart(records: Records, vm: str, number: int) -> None:
@@ -159,4 +161,4 @@ def restart(records: Records, vm: str, number: int) -> None:
         last = int(orders["restart"])
         return {**orders, "restart": number if number >= last else last + 1}
 
-    records.update(names.orders_object(vm), ordered)
+    records.update(bucket_names.orders_object(vm), ordered)

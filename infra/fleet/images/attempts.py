@@ -17,7 +17,7 @@ from pydantic import Field
 from infra.fleet.images.store import Objects
 from infra.fleet.images.store import begin as begin_record
 from infra.fleet.records import Record, UnreadableRecordError
-from infra.model import names
+from infra.model import bucket_names, names
 from infra.model.errors import ConfigError
 from infra.model.images.record_documents import FIRST_LIMITS, BuildDocument, Instant, parse, parse_as
 
@@ -97,7 +97,7 @@ def begin(
         return known.model_copy(update=fresh_ones).model_dump(mode="json")
 
     begin_record(bucket)
-    bucket.update(names.images_attempts_object(), decide)
+    bucket.update(bucket_names.images_attempts_object(), decide)
 
 
 def standing(bucket: Objects, now: datetime) -> Iterator[ImageStanding]:
@@ -106,10 +106,10 @@ def standing(bucket: Objects, now: datetime) -> Iterator[ImageStanding]:
     What an image's own `images/begun/IMAGE.json` has wrong is that image's `unreadable` and ends nothing. bucket: one
     that may be listed. Raises GoogleError where a call fails, ConfigError where what else stands there cannot be read.
     """
-    found = bucket.read(names.images_attempts_object())
+    found = bucket.read(bucket_names.images_attempts_object())
     attempts = _parse(found.body if found else None)
     said = _said(bucket, attempts, found.updated if found else None)
-    kept = bucket.read(names.images_record_object()) if found or said else None
+    kept = bucket.read(bucket_names.images_record_object()) if found or said else None
     record = parse(kept.body if kept else None)
     for image in sorted({*attempts.images, *attempts.awaited, *said}):
         first, known = said.get(image, _Said()), record.images.get(image)
@@ -139,10 +139,10 @@ def _said(bucket: Objects, attempts: Attempts, written: datetime | None) -> Mapp
     An image that those recipes do not have counts if it was said later: it is new. Said before, it is declared no more.
     """
     known = {*attempts.images, *attempts.awaited, *attempts.declared}
-    prefix, said = names.images_begun_prefix(), {}
+    prefix, said = bucket_names.images_begun_prefix(), {}
     for name in bucket.below(prefix):
         image = name.removeprefix(prefix).removesuffix(".json")
-        if name != names.image_begun_object(image) or not names.is_resource_name(image):
+        if name != bucket_names.image_begun_object(image) or not names.is_resource_name(image):
             continue
         try:
             found = bucket.read(name, most=_MOST_BYTES)
@@ -167,6 +167,6 @@ def _latest(attempt: Attempt | None, begun: Attempt | None) -> Attempt | None:
 
 
 def _parse(body: Mapping[str, Any] | None) -> Attempts:
-    name = names.images_attempts_object()
+    name = bucket_names.images_attempts_object()
     fix = f"delete {name} from the fleet bucket; the next build of each image is written down anew"
     return Attempts() if body is None else parse_as(Attempts, name, body, fix)

@@ -18,7 +18,7 @@ from infra.fleet.google import Api, Clients, GoogleError, execute
 from infra.fleet.images.registries import Answers
 from infra.fleet.images.store import Objects, Store, begin
 from infra.fleet.records import Records
-from infra.model import names
+from infra.model import bucket_names, names
 from infra.model.errors import ConfigError, Problem
 from infra.model.images.record import RecordOutcome, built
 from infra.model.images.record_documents import Build, BuildDocument, Record, parse, parse_as
@@ -144,7 +144,7 @@ class AskedSteps(BuildDocument):
 
 def read_asked(bucket: Objects, stack: str) -> Mapping[str, str] | None:
     """The digests; None where none were written yet. Raises GoogleError, and ConfigError where it cannot be read."""
-    name = names.builds_object(stack)
+    name = bucket_names.builds_object(stack)
     found = bucket.read(name)
     fix = f"delete {name} from the fleet bucket, and start builds that are missing by hand"
     return None if found is None else parse_as(AskedSteps, name, found.body, fix).steps
@@ -152,7 +152,7 @@ def read_asked(bucket: Objects, stack: str) -> Mapping[str, str] | None:
 
 def write_asked(bucket: Objects, stack: str, steps: Mapping[str, str]) -> None:
     """Write the digests down. Raises GoogleError."""
-    bucket.update(names.builds_object(stack), lambda _: AskedSteps(steps=steps).model_dump(mode="json"))
+    bucket.update(bucket_names.builds_object(stack), lambda _: AskedSteps(steps=steps).model_dump(mode="json"))
 
 
 JSON = "application/json"
@@ -187,7 +187,7 @@ def record_build(
     _insist_on_places(registries, image, build, places)
     kept: dict[str, str] = {}
     for field, content in documents.items():
-        kept[field] = names.image_document_object(image, build.digest, f"{field}.json")
+        kept[field] = bucket_names.image_document_object(image, build.digest, f"{field}.json")
         records.put_once(kept[field], content, JSON)
     wanted = build.model_copy(update={**kept, "places": tuple(places)})
     seen: list[tuple[Record, RecordOutcome]] = []
@@ -197,7 +197,7 @@ def record_build(
         return seen[-1][0].to_json()
 
     begin(records)
-    written = records.update(names.images_record_object(), decide)
+    written = records.update(bucket_names.images_record_object(), decide)
     record, outcome = seen[-1]
     current = record.images[image].current.digest
     return Recorded(image=image, build=wanted, outcome=outcome, current=current, generation=written.generation)

@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 
 from infra.fleet.google import GoogleError
 from infra.fleet.records import Body, Record, WriteResult, encode
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.images import record_documents as documents
 
 POINTER_VERSION: Final = 1
@@ -43,7 +43,7 @@ class Store:
 
     def read(self) -> documents.Record:
         """The record of images; the empty one where none was written yet."""
-        name = names.images_record_object()
+        name = bucket_names.images_record_object()
         try:
             found = self.record.read(name)
         except GoogleError as error:
@@ -55,11 +55,13 @@ class Store:
 
     def update(self, change: Callable[[documents.Record], documents.Record]) -> WriteResult:
         """Write what `change` makes of the record; called again with the newer one when another writer came first."""
-        return self.record.update(names.images_record_object(), lambda body: change(documents.parse(body)).to_json())
+        return self.record.update(
+            bucket_names.images_record_object(), lambda body: change(documents.parse(body)).to_json()
+        )
 
     def images(self, stack: str) -> Images:
         """What the VMs of a stack are told to pull."""
-        found = self.pointers[stack].read(names.pointer_object())
+        found = self.pointers[stack].read(bucket_names.pointer_object())
         return pointed(found.body if found else None)
 
     def hold(self, stack: str, pool: str) -> None:
@@ -69,17 +71,21 @@ class Store:
         is kept by no controller yet, and what it runs is the pointer's.
         """
         bucket = self.pointers[stack]
-        if pool in self.images(stack) or (found := bucket.read(names.manifest_object(stack))) is None:
+        if pool in self.images(stack) or (found := bucket.read(bucket_names.manifest_object(stack))) is None:
             return
         slots: Any = [*(found.body.get("slots") or ()), *(found.body.get("window_slots") or ())]
         for vm in (str(slot["name"]) for slot in slots if slot.get("pool") == pool):
-            orders = names.orders_object(vm)
+            orders = bucket_names.orders_object(vm)
             if (told := bucket.read(orders)) is not None and not told.body.get("image"):
                 bucket.update(orders, lambda body: _imageless(body or {}))
 
     def point(self, stack: str, pool: str, references: Mapping[str, str]) -> bool:
         """Tell a pool's VMs what to pull, by region; nothing where there are no references. Whether it is news."""
-        return self.pointers[stack].update(names.pointer_object(), lambda body: _with(body, pool, references)).changed
+        return (
+            self.pointers[stack]
+            .update(bucket_names.pointer_object(), lambda body: _with(body, pool, references))
+            .changed
+        )
 
 
 def begin(bucket: Objects) -> None:
@@ -87,7 +93,7 @@ def begin(bucket: Objects) -> None:
 
     Builders may read and write it and not list the bucket, and are told 403 of a record that is not there.
     """
-    bucket.put_once(names.images_record_object(), encode(documents.EMPTY.to_json()), "application/json")
+    bucket.put_once(bucket_names.images_record_object(), encode(documents.EMPTY.to_json()), "application/json")
 
 
 def pointed(body: Body | None) -> Images:
@@ -101,7 +107,7 @@ def pointed(body: Body | None) -> Images:
 
 
 def _imageless(orders: Body) -> Body:
-    return {**orders, "image": orders.get("image") or names.NO_IMAGE}
+    return {**orders, "image": orders.get("image") or bucket_names.NO_IMAGE}
 
 
 def _with(body: Body | None, pool: str, references: Mapping[str, str]) -> Body:

@@ -16,7 +16,7 @@ from infra.fleet.images.oci import RegistryError
 from infra.fleet.images.registries import Answers, ArtifactPlace, location
 from infra.fleet.images.store import Store
 from infra.fleet.records import UnreadableRecordError
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.images.record_documents import Build, PoolTarget, Record
 from infra.model.manifest import possible_slots
 from infra.model.schema import StackConfig
@@ -89,10 +89,12 @@ class Search:
         for pool, references in sorted(self.store.images(stack).items()):
             regions = sorted(region for region, each in references.items() if each.endswith(f"@{digest}"))
             if regions:
-                yield Use("pointer", f"{names.pointer_object()} of {stack}", f"pool {pool} in {', '.join(regions)}")
+                yield Use(
+                    "pointer", f"{bucket_names.pointer_object()} of {stack}", f"pool {pool} in {', '.join(regions)}"
+                )
 
     def _manifest(self, stack: str, digest: str) -> Iterator[Use]:
-        manifest = names.manifest_object(stack)
+        manifest = bucket_names.manifest_object(stack)
         found = self.store.pointers[stack].read(manifest)
         try:
             slots = possible_slots(found.body) if found else ()

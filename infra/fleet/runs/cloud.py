@@ -18,7 +18,7 @@ from infra.fleet.google import Api, Clients, GoogleError, execute
 from infra.fleet.records import ABSENT, ATTEMPTS, Records
 from infra.fleet.runs.decide import Obstacle
 from infra.fleet.runs.ports import NoVmError, RunError
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.run_records import (
     Ceilings,
     RunVmRecord,
@@ -162,7 +162,7 @@ class BucketLedger:
 
     def _change(self, day: datetime, decide: Callable[[tuple[RunVmRecord, ...]], tuple[RunVmRecord, ...]]) -> None:
         """Read, decide, write where nobody else wrote meanwhile; else again."""
-        name, tries, why = names.run_day_object(day.date()), ATTEMPTS * 4, "other clients changed it each time"
+        name, tries, why = bucket_names.run_day_object(day.date()), ATTEMPTS * 4, "other clients changed it each time"
         for _ in range(tries):
             found, generation = self._day(day)
             wanted = decide(found)
@@ -180,7 +180,7 @@ class BucketLedger:
         raise RunError(f"gs://{self.records.bucket}/{name} could not be written in {tries} tries: {why}")
 
     def _day(self, day: datetime) -> tuple[tuple[RunVmRecord, ...], int]:
-        name = names.run_day_object(day.date())
+        name = bucket_names.run_day_object(day.date())
         try:
             record = self.records.read(name)
             return (day_records(record.body), record.generation) if record else ((), ABSENT)

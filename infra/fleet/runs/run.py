@@ -20,7 +20,7 @@ from infra.fleet.runs.delete import delete_all
 from infra.fleet.runs.ports import CancelledError, NoVmError, RunError, RunPorts
 from infra.fleet.runs.results import ResultsError, unpacked
 from infra.fleet.runs.vm import node_body, told
-from infra.model import names
+from infra.model import bucket_names, names
 from infra.model.run_labels import RunVm
 from infra.model.run_records import CLIENT_LOST, RunVmRecord
 from infra.model.runs import MOST_METADATA, RunPlace, RunRequest
@@ -250,10 +250,10 @@ class Run:
 
     @property
     def _tree_object(self) -> str:
-        return f"{names.run_vm_prefix(self.request.pool, self.vm)}tree.tar.gz"
+        return f"{bucket_names.run_vm_prefix(self.request.pool, self.vm)}tree.tar.gz"
 
     def _object(self, host: int, name: str) -> str:
-        return f"{names.run_work_of(self.request.pool, self.vm, self._record.zone)}{host}/{name}"
+        return f"{bucket_names.run_work_of(self.request.pool, self.vm, self._record.zone)}{host}/{name}"
 
     # Deleted
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from infra.fleet.controller import desired as manifests
+from infra.fleet.controller import manifests
 from infra.fleet.controller import memory as memories
 from infra.fleet.controller.actions import Assign, Decision, Report, Waiting, subject, verb
 from infra.fleet.controller.decide import decide
@@ -30,7 +30,7 @@ from infra.fleet.status.look import Scene
 from infra.fleet.status.queue import Taker, queue, unserved
 from infra.fleet.status.shape import FleetIssue, FleetStatus, LastSweep, Next, PoolStatus, RolloutStatus
 from infra.fleet.versions import Rollout, shown
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.schema import StackConfig
 from infra.model.unapplied import unapplied
 
@@ -267,11 +267,11 @@ def coming(records: Records, stack: str) -> tuple[RolloutStatus, ...]:
 
     Raises GoogleError where the bucket does not answer, ValueError where a record cannot be read.
     """
-    memory = memories.read(records.body(names.memory_object(stack)))
+    memory = memories.read(records.body(bucket_names.memory_object(stack)))
     if not memory.rollouts:
         return ()
-    desired = manifests.read(records.body(names.manifest_object(stack)) or {})
-    targets = pointed(records.body(names.pointer_object()), desired)
+    desired = manifests.read(records.body(bucket_names.manifest_object(stack)) or {})
+    targets = pointed(records.body(bucket_names.pointer_object()), desired)
     seen = Observed(zones={}, targets=targets, requests=requested(records, stack))
     found = (
         rollout_status(pool, memory.rollouts[pool], len(desired.of_pool(pool)), seen)

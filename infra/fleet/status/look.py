@@ -10,8 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 
-from infra.fleet.controller import by_hour
-from infra.fleet.controller import desired as manifests
+from infra.fleet.controller import by_hour, manifests
 from infra.fleet.controller import memory as memories
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.lease import engine_at_work, epoch, last_command, wall_clock
@@ -21,7 +20,7 @@ from infra.fleet.controller.observed import Observed
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.records import Record, Records
 from infra.fleet.status.queue import JobsSeen, waiting_jobs
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.offers import Offer
 
 _MISSING: Final = 404
@@ -74,8 +73,8 @@ def look(
             return Scene(stack=stack, at=clock(), manifest=manifest, problems=(str(error),))
         memory = _memory(records, stack, problems)
         desired = by_hour.at(desired, clock(), memory)
-        sweep = _record(records, names.sweep_object(stack), problems)
-        lease = _record(records, names.lease_object(stack), problems)
+        sweep = _record(records, bucket_names.sweep_object(stack), problems)
+        lease = _record(records, bucket_names.lease_object(stack), problems)
     seen = observer.observe(desired, memory)
     observed = replace(
         seen,
@@ -102,7 +101,7 @@ def look(
 def _manifest(records: Records, stack: str) -> Record | None:
     """None where there is no manifest, or no bucket yet."""
     try:
-        return records.read(names.manifest_object(stack))
+        return records.read(bucket_names.manifest_object(stack))
     except GoogleError as error:
         if error.status == _MISSING:
             return None
@@ -112,7 +111,7 @@ def _manifest(records: Records, stack: str) -> Record | None:
 def _memory(records: Records, stack: str, problems: list[str]) -> Memory:
     """What the controller remembers; without it nothing is known of the past, and nothing else is lost."""
     try:
-        record = records.read(names.memory_object(stack))
+        record = records.read(bucket_names.memory_object(stack))
         return memories.read(record.body if record else None)
     except (GoogleError, memories.UnreadableMemoryError) as error:
         problems.append(str(error))

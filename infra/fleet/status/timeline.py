@@ -69,7 +69,11 @@ class Line(JsonShape):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VmTimeline(JsonShape):
-    """now: how the VM stands, as sentences. lines: the oldest first. next: what the controller does with it."""
+    """now: how the VM stands, as sentences. lines: the oldest first. next: what the controller does with it.
+
+    stands: whether a zone lists it, None where one that may have it does not answer. nowhere: where it is neither
+    declared nor listed, the sentence that says so with the nearest name; else empty.
+    """
 
     JSON = ("vm", "stack", "at", "now", "story=lines", "next")
 
@@ -79,6 +83,8 @@ class VmTimeline(JsonShape):
     now: tuple[str, ...]
     lines: tuple[Line, ...]
     next: tuple[Next, ...]
+    stands: bool | None = None
+    nowhere: str = ""
 
 
 def timeline(vm: str, scene: Scene, report: Mapping[str, Any] | None, binding: Mapping[str, Any] | None) -> VmTimeline:
@@ -96,7 +102,23 @@ def timeline(vm: str, scene: Scene, report: Mapping[str, Any] | None, binding: M
         now=tuple(map(without_secrets, _now(vm, scene, nodes, report))),
         lines=tuple(replace(line, what=without_secrets(line.what)) for line in _folded(ordered)),
         next=tuple(each for each in found.next if each.subject == vm),
+        stands=True if nodes else False if _answered(scene) else None,
+        nowhere=nowhere(vm, scene),
     )
+
+
+def nowhere(vm: str, scene: Scene) -> str:
+    """That a VM is neither declared nor listed anywhere, with the nearest that is; empty where it may be."""
+    desired, observed = scene.desired, scene.observed
+    if desired is None or observed is None or not _answered(scene):
+        return ""
+    known = {each.name for each in (*desired.possible, *observed.nodes)}
+    return "" if vm in known else f"{vm} is not declared, and no VM of this name is there.{meant(vm, sorted(known))}"
+
+
+def _answered(scene: Scene) -> bool:
+    """Whether every zone was listed."""
+    return scene.observed is not None and all(source.known for source in scene.observed.zones.values())
 
 
 def _folded(lines: Iterable[Line]) -> Iterable[Line]:

@@ -45,6 +45,11 @@ def timestamp(seconds: float) -> str:
     return dt.datetime.fromtimestamp(seconds, tz=dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
+def whole_seconds(seconds: float) -> str:
+    """The same without microseconds, as GitHub and Kubernetes' metadata write it."""
+    return dt.datetime.fromtimestamp(seconds, tz=dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def seconds_of(text: str) -> float:
     """Epoch seconds of an RFC 3339 text. Raises ValueError."""
     return dt.datetime.fromisoformat(text).timestamp()

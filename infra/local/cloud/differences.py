@@ -36,22 +36,22 @@ SYSTEM_QUERY: Mapping[str, Mapping[str, str]] = {
     "userProject": {"type": "string", "location": "query"},
 }
 
-# Documents of which only some methods are served: id prefix, with the reason.
-PARTIAL_DOCUMENTS: Mapping[str, tuple[str, str]] = {
+# Documents of which only some methods are served: id prefixes, with the reason.
+PARTIAL_DOCUMENTS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "tpu.v1": (
-        "tpu.projects.locations.acceleratorTypes.",
+        ("tpu.projects.locations.acceleratorTypes.",),
         "gcloud lists accelerator types by v1; nodes of v1 are TPU nodes without VMs, which are gone",
     ),
     "logging.v2": (
-        "logging.projects.metrics.",
-        "metrics alone are declared; its other paths have no fixed part and would take those of every other API",
+        ("logging.projects.metrics.", "logging.entries.list", "logging.entries.write"),
+        "metrics are declared and entries read; its other paths have no fixed part and would take those of every API",
     ),
     "monitoring.v1": (
-        "monitoring.projects.dashboards.",
+        ("monitoring.projects.dashboards.",),
         "dashboards alone are declared; its other paths are of Prometheus",
     ),
     "monitoring.v3": (
-        "monitoring.projects.",
+        ("monitoring.projects.",),
         "alert policies and channels are declared of a project; its other paths have no fixed part",
     ),
 }

@@ -192,7 +192,7 @@ def _read(name: str, handled: frozenset[str], root: str) -> Iterator[Method]:
     for schema, body in schemas.items():
         _number(service, schema, body.get("properties", {}))
     api = DiscoveryDocument(service, version, document["parameters"], schemas)
-    served, _ = PARTIAL_DOCUMENTS.get(name, ("", ""))
+    served, _ = PARTIAL_DOCUMENTS.get(name, (("",), ""))
     for method in raw:
         if method["id"].startswith(served):
             yield _method(api, document["servicePath"] or (root and f"{root}/"), method)

@@ -27,6 +27,7 @@ from infra.local.cloud.requestlog import LOGGER
 from infra.local.cloud.server import Application
 from infra.local.cloud.store import Store
 from infra.local.cloud.tls import Tls, context
+from infra.tools.files import write_whole
 
 LOOPBACK = "127.0.0.1"
 _LOG_BYTES = 10_000_000
@@ -127,7 +128,7 @@ async def _run(servers: Mapping[Server, socket.socket], folder: Path, url: str) 
         await asyncio.sleep(0.005)
     record = folder / "cloud.json"
     mine = json.dumps({"url": url, "pid": os.getpid(), "code": version})
-    _write(record, mine)
+    write_whole(record, mine)
     LOGGER.info("serving %s", url)
     # The folder may be removed and made again between two looks, so its being there proves nothing.
     while not serving.done() and _reads(record) == mine:
@@ -143,13 +144,6 @@ def _reads(path: Path) -> str | None:
         return path.read_text()
     except OSError:
         return None
-
-
-def _write(path: Path, text: str) -> None:
-    """All of it or nothing: readers never see half a record."""
-    draft = path.with_suffix(".new")
-    draft.write_text(text)
-    draft.replace(path)
 
 
 def _log_to(path: Path) -> None:

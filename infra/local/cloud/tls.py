@@ -10,12 +10,13 @@ import ssl
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+
+from infra.tools.files import write_whole
 
 _YEARS = dt.timedelta(days=3650)
 
@@ -35,18 +36,11 @@ def context(folder: Path) -> tuple[ssl.SSLContext, str]:
     if not (served.exists() and authority.exists()):
         served.unlink(missing_ok=True)  # Of the other authority that is missing.
         pem, signer = _made()
-        _write(authority, signer)
-        _write(served, pem)
+        write_whole(authority, signer, mode=0o600)
+        write_whole(served, pem, mode=0o600)
     speaking = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     speaking.load_cert_chain(served)
     return speaking, authority.read_text()
-
-
-def _write(path: Path, text: str) -> None:
-    """Whole or not at all, for a process may end at any time; readable for the owner alone."""
-    with NamedTemporaryFile("w", dir=path.parent, prefix=path.name, delete=False) as file:
-        file.write(text)
-    Path(file.name).replace(path)
 
 
 def _made() -> tuple[str, str]:

@@ -6,6 +6,7 @@ its own module.
 
 from __future__ import annotations
 
+import gc
 import json
 import platform
 import time
@@ -102,6 +103,7 @@ class Engine:
                 plan = self._plan(parts.run)
                 if plan.failed:
                     return plan
+            gc.collect(0)  # What the preview's program left is as much as this one will make.
             with self._working(options, listener, lock, "update") as parts:
                 self._settle(parts)
                 ended_well = self._execute(parts)

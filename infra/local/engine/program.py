@@ -21,7 +21,9 @@ from typing import TYPE_CHECKING, Any
 from pulumi.errors import RunError
 from pulumi.runtime import config as sdk_config
 from pulumi.runtime import resource as sdk_resource
+from pulumi.runtime import rpc as sdk_rpc
 from pulumi.runtime import settings as sdk_settings
+from pulumi.runtime.known_types import is_unknown
 from pulumi.runtime.proto.source_pb2 import StackTrace
 from pulumi.runtime.rpc_manager import RPCManager
 from pulumi.runtime.stack import run_in_stack
@@ -35,6 +37,19 @@ if TYPE_CHECKING:
 # No step and no state here has a position in the source. To find one, the SDK looks at every frame below each
 # registration and at the file of each: a sixth of an `up` of ci, in processor time.
 sdk_resource._get_stack_trace = StackTrace  # noqa: SLF001  # ty: ignore[invalid-assignment] - no setting
+
+
+def _contains_unknowns(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(_contains_unknowns(value[key]) for key in value)
+    if isinstance(value, list):
+        return any(_contains_unknowns(each) for each in value)
+    return is_unknown(value)
+
+
+# The SDK asks this some forty times of each resource, and its own function leaves a cycle behind each time. Those are
+# half of what the collector has to find after a program: a tenth of the processor time of a preview of 3,000 VMs.
+sdk_rpc.contains_unknowns = _contains_unknowns  # ty: ignore[invalid-assignment] - no setting
 
 SPARE_THREADS = 4
 """Threads beyond the parallel ones, so that invokes and outputs do not wait behind resources."""

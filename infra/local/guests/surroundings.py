@@ -19,7 +19,7 @@ from infra.fleet.runner.supervisor.effects import Answer, Failed
 from infra.fleet.runner.supervisor.jobs import broker_answer
 from infra.local.cloud.control import ControlError, JsonObject
 from infra.local.cloud.github.control import GitHubControl
-from infra.model import names
+from infra.model import bucket_names
 
 _SECONDS: Final = 90.0
 _OK: Final = 200
@@ -90,14 +90,14 @@ class Endpoints:
 
     def has_bundle(self, vm: Vm, sha256: str) -> bool:
         """Whether the bundle of that checksum is there and is what its name says. Raises UnreadableError."""
-        content = self._content(vm, names.bundle_object(sha256))
+        content = self._content(vm, bucket_names.bundle_object(sha256))
         return content is not None and hashlib.sha256(content).hexdigest() == sha256
 
     def report(self, vm: Vm, text: str) -> None:
         """Write the VM's report, with its proof where there is one. Nothing fails where that fails, as on a VM."""
         with suppress(ControlError):
             text = report.sealed(text, self.control.identity_token(vm.name, report.audience(text)))
-        name = quote(names.report_object(vm.pool, vm.id), safe="")
+        name = quote(bucket_names.report_object(vm.pool, vm.id), safe="")
         path = f"/upload/storage/v1/b/{vm.bucket}/o?uploadType=media&name={name}"
         _asked(self.control.url, "POST", path, text.encode())
 

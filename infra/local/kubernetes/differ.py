@@ -11,11 +11,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
 from infra.local.engine.provider import UNKNOWN, DiffResult, PropertyDiff
 from infra.local.kubernetes import manifests, quantities
 from infra.model import property_paths as paths
+from infra.model.facts import read_yaml
 
 JsonObject = dict[str, Any]
 
@@ -25,7 +24,7 @@ _EMPTY: Final = (False, "", None, [], {})
 
 @cache
 def _replacing() -> JsonObject:
-    return yaml.safe_load(Path(__file__).with_name("replacing.yaml").read_text(encoding="utf-8"))
+    return read_yaml(Path(__file__).with_name("replacing.yaml").read_text(encoding="utf-8"))
 
 
 def compare(

@@ -17,8 +17,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
 from infra.local.engine.provider import (
     UNKNOWN,
     CheckResult,
@@ -31,6 +29,7 @@ from infra.local.engine.provider import (
 from infra.local.kubernetes.manifests import INPUTS
 from infra.local.kubernetes.reach import ApiRefusedError, ClusterApi
 from infra.model import property_paths as paths
+from infra.model.facts import read_yaml
 
 JsonObject = dict[str, Any]
 
@@ -54,7 +53,7 @@ _QUERY: Final = {"fieldManager": "helm", "force": "true"}
 
 @cache
 def _charts() -> JsonObject:
-    return yaml.safe_load(Path(__file__).with_name("charts.yaml").read_text(encoding="utf-8"))
+    return read_yaml(Path(__file__).with_name("charts.yaml").read_text(encoding="utf-8"))
 
 
 def checked(name: str, urn: str, inputs: JsonObject, old: JsonObject | None) -> CheckResult:

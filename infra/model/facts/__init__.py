@@ -23,8 +23,8 @@ def facts(name: str) -> Any:
     return read_yaml(text)
 
 
-def read_yaml(text: str) -> Any:
-    """What a table of this project's says. What people write is read by `infra.model.yamlfile`."""
+def read_yaml(text: str | bytes) -> Any:
+    """What a table of this project or an object of a program says; what people write is for `infra.model.yamlfile`."""
     return yaml.load(text, Loader=_LOADER)  # noqa: S506 - both loaders are safe ones
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from infra.model.bucket_names import image_begun_object
 from infra.model.images.pins import Pins
 from infra.model.images.spec import ImageSpec
 from infra.model.images.steps import (
@@ -23,7 +24,6 @@ from infra.model.images.steps import (
     reference,
 )
 from infra.model.images.told import common_env
-from infra.model.names import image_begun_object
 
 WORKSPACE = "/workspace/.tidepool"
 """Beside what Cloud Build checks out by itself, whose folders could have any name."""

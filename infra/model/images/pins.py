@@ -10,18 +10,18 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, StrictStr
+from pydantic import StrictStr
 
 from infra.model import yamlfile
 from infra.model.errors import ConfigError, Problem
 from infra.model.fields.common import BY_KEY, Day
+from infra.model.images import RESOLVE
 from infra.model.images.reading import WrittenFile, parsed
 from infra.model.images.spec import PinName, Version, matching
+from infra.model.part import Part
 
 PINS_FILE = "images/bases.yaml"
 UNRESOLVED = "unresolved"
-RESOLVE = "./tidepool images bases --resolve"
-"""The one command that resolves what is unresolved, on a machine with internet."""
 
 _HTTPS = r"https://[A-Za-z0-9.-]+(:\d+)?(/\S*)?"
 # What the steps of a build can write into a provenance as it stands (`plain` of images/steps/lib.sh).
@@ -63,11 +63,7 @@ DownloadName = Annotated[
 ]
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Base(_Model):
+class Base(Part):
     """An image that images are built from. `digest` is what `tag` named on the day `read`, as `source` says."""
 
     image: ImageName
@@ -88,7 +84,7 @@ class Base(_Model):
         return f"{self.image}@{self.digest}"
 
 
-class Download(_Model):
+class Download(Part):
     """A file that a build fetches. `sha256` is its checksum (hexadecimal)."""
 
     version: ReleaseVersion
@@ -102,7 +98,7 @@ class Download(_Model):
         return self.sha256 == UNRESOLVED
 
 
-class Pins(_Model):
+class Pins(Part):
     """The whole table; a name stands for a base or a download, never for both."""
 
     version: Version

@@ -38,12 +38,8 @@ class WrittenFile:
         return cls(source=source, data=document.data, lines=document.lines, problems=document.problems)
 
     def subject(self, path: YamlPath) -> str:
-        """Where a path stands, for people: file, line of the nearest part that is written, and the path."""
-        known = path
-        while known and known not in self.lines:
-            known = known[:-1]
-        line = f":{self.lines[known]}" if known in self.lines else ""
-        return f"{self.source}{line} {yamlfile.render(path)}".rstrip()
+        """How a path is called in messages."""
+        return yamlfile.subject(self.source, self.lines, path)
 
 
 def parsed(model: type[M], data: object, subject: Subject) -> tuple[M | None, list[Problem]]:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from infra.model import names
 from infra.model.federation import IMAGES_WORKFLOW
+from infra.model.images import TRIGGER
 from infra.model.images.globs import first_match
 from infra.model.images.pins import PINS_FILE, Pins
 from infra.model.images.places import places
@@ -160,7 +161,6 @@ def _edited_spec(spec: ImageSpec, image: Image, before: Before) -> str | None:
 _INPUTS = ("folder", "context", "builder", "parents", "bases", "downloads", "platforms", "push")
 
 
-TRIGGER: Final = "gcp:cloudbuild/trigger:Trigger"
 _DIGEST: Final = "STEPS="
 
 Digests = Mapping[str, str]

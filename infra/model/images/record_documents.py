@@ -11,7 +11,6 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import (
     AwareDatetime,
-    BaseModel,
     ConfigDict,
     Field,
     NonNegativeInt,
@@ -21,6 +20,7 @@ from pydantic import (
 )
 
 from infra.model.errors import ConfigError, Problem
+from infra.model.part import Part
 
 VERSION: Final = 1
 HISTORY: Final = 16
@@ -38,9 +38,9 @@ Instant = Annotated[
 """A moment to the second, written in UTC as RFC 3339 has it."""
 
 
-class BuildDocument(BaseModel):
+class BuildDocument(Part):
     # Keys that a later program added within this version are carried along, not lost by an older one's write.
-    model_config = ConfigDict(frozen=True, extra="allow")
+    model_config = ConfigDict(extra="allow")
 
 
 D = TypeVar("D", bound=BuildDocument)

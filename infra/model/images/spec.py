@@ -11,13 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, StrictStr
+from pydantic import AfterValidator, BeforeValidator, StrictStr
 
 from infra.model.fields.common import WRITTEN, Age, Cron, Day, ResourceName, TimeZone
 from infra.model.fields.fleet import GitHubRepository
 from infra.model.fields.images import KeepCount, RepositoryRegion
 from infra.model.images.globs import is_path_filter
 from infra.model.names import RESOURCE_NAME_RULE, is_resource_name
+from infra.model.part import Part
 from infra.model.refusals import refuse
 
 SPEC_FILE = "images/images.yaml"
@@ -115,11 +116,7 @@ Reason = Annotated[StrictStr, matching(r"\S(.*\S)?", "one line of text", "why it
 WorkflowName = Annotated[StrictStr, matching(r"\S(.*\S)?", "a workflow's name", "such as Levanter - Tests")]
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Paths(_Model):
+class Paths(Part):
     """Where uv and its environment live in every image, on every runner and in every workflow."""
 
     uv_cache: AbsolutePath
@@ -131,14 +128,14 @@ class Paths(_Model):
         return {"UV_CACHE_DIR": self.uv_cache, "UV_PROJECT_ENVIRONMENT": self.uv_environment}
 
 
-class Context(_Model):
+class Context(Part):
     """What a build reads: a repository, and the files of it that count."""
 
     repository: GitHubRepository
     paths: Annotated[tuple[PathFilter, ...], AfterValidator(_some)]
 
 
-class ArtifactRegistry(_Model):
+class ArtifactRegistry(Part):
     """A repository of a stack's registries; `regions` are all of the stack's where none are named."""
 
     stack: ResourceName
@@ -146,27 +143,27 @@ class ArtifactRegistry(_Model):
     regions: Annotated[tuple[RepositoryRegion, ...] | None, WRITTEN] = None
 
 
-class ImagePush(_Model):
+class ImagePush(Part):
     """Where an image goes: one of the two."""
 
     artifact_registry: Annotated[ArtifactRegistry | None, WRITTEN] = None
     ghcr: Annotated[GhcrName | None, WRITTEN] = None
 
 
-class PushTrigger(_Model):
+class PushTrigger(Part):
     """A push to this branch, of the context's repository or of the recipes', that touches what the image reads."""
 
     branch: Branch
 
 
-class Schedule(_Model):
+class Schedule(Part):
     """Wall-clock times in a time zone."""
 
     cron: Cron
     time_zone: TimeZone
 
 
-class When(_Model):
+class When(Part):
     """What starts a build. `after` is the name of a workflow: its success on the branch starts one too."""
 
     push: Annotated[PushTrigger | None, WRITTEN] = None
@@ -174,14 +171,14 @@ class When(_Model):
     after: Annotated[WorkflowName | None, WRITTEN] = None
 
 
-class Retention(_Model):
+class Retention(Part):
     """What Artifact Registry forgets; what is in use stays whatever its age (the stack's keep_tag_prefixes)."""
 
     delete_older_than: Age
     keep_newest: KeepCount
 
 
-class UsedBy(_Model):
+class UsedBy(Part):
     """Who runs the image: pools and roles of a stack, workflows, and in words whoever pulls it outside this project."""
 
     stack: Annotated[ResourceName | None, WRITTEN] = None
@@ -191,7 +188,7 @@ class UsedBy(_Model):
     outside: Annotated[Reason | None, WRITTEN] = None
 
 
-class Image(_Model):
+class Image(Part):
     """One image. `bases` are build arguments and the entries of images/bases.yaml that they get."""
 
     name: ResourceName
@@ -214,7 +211,7 @@ class Image(_Model):
         return tuple(sorted({*self.bases.values(), *self.downloads}))
 
 
-class ScanException(_Model):
+class ScanException(Part):
     """A finding of the scan that keeps no image back until the end of the day `expires`.
 
     finding: its name, such as CVE-2026-1234. package: the one that has it; any, where none is named. images: those that
@@ -228,7 +225,7 @@ class ScanException(_Model):
     expires: Day
 
 
-class ImageSpec(_Model):
+class ImageSpec(Part):
     """Everything that is built.
 
     recipes: the repository that holds the Dockerfiles, this project. shared: its files, beside an image's own folder,

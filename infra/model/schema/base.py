@@ -1,17 +1,18 @@
-"""What every section of a stack file is: frozen, and refusing keys that it does not know."""
+"""What every section of a stack file is: a part of a document, and spans of time."""
 
 from __future__ import annotations
 
 from datetime import date, datetime
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, create_model
+from pydantic import ConfigDict, create_model
 
 from infra.model.fields.common import Moment
+from infra.model.part import Part
 
 
-class Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+class Section(Part):
+    model_config = ConfigDict(arbitrary_types_allowed=True)
 
 
 # `from` is a word of Python, so this field cannot be written as the others are.

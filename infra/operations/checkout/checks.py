@@ -178,8 +178,8 @@ def is_action(path: Path) -> bool:
 
 
 def is_prose(path: Path) -> bool:
-    """Pages that people write; what tests write, as examples of comments, is as it is."""
-    return path.suffix == ".md" and path.parts[0] != "tests" and path.name not in {"preview.md", "workflow-events.md"}
+    """Pages that people read; golden files are as commands print them."""
+    return path.suffix == ".md" and path.parts[0] != "tests"
 
 
 def is_shell(path: Path) -> bool:

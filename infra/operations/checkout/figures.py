@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from infra.preview.toned import Shown, text_table
 
+START_LIMIT: Final = 0.25
+"""Seconds of processor time that the start of a command without engine and cloud may take, on an idle machine."""
 OFFICIAL: dict[tuple[str, int], tuple[float, float | None]] = {
     ("preview", 10): (2.1, 480), ("up", 10): (1.8, None), ("preview again", 10): (1.6, None),
     ("preview", 100): (2.7, 580), ("up", 100): (5.9, 610), ("preview again", 100): (3.2, None),
@@ -58,6 +61,16 @@ def figures_shown(measured: Sequence[Figure]) -> Iterator[Shown]:
     source = "measured beside it" if official else "published figures (CLI 3.259, 2 cores)"
     yield f"Ratios are to the official engine, {source}; below 1 is faster or smaller."
     yield growth(measured)
+
+
+def starts_shown(measured: Sequence[Figure]) -> Iterator[Shown]:
+    """Starts of commands as a table, and which of them are over the limit."""
+    counted = ("seconds", "CPU s", "peak MB")
+    rows = ((each.case, f"{each.seconds:.2f}", f"{each.cpu_seconds:.2f}", f"{each.peak_mb:.0f}") for each in measured)
+    yield text_table(("command", *counted), rows, right=counted)
+    over = [each.case for each in measured if each.cpu_seconds > START_LIMIT]
+    said = f"over it: {', '.join(over)}" if over else "all are within it"
+    yield f"A start may take {START_LIMIT} s of processor time; {said}."
 
 
 def cells(figure: Figure, official: dict[tuple[str, int], Figure]) -> tuple[str, ...]:

@@ -14,8 +14,8 @@ from infra.model.json_shape import JsonShape
 from infra.operations.errors import Failure, Interruption, Refusal
 from infra.operations.fleet.drained import begin, wait_for_jobs
 from infra.operations.fleet.looks import Fleet
-from infra.operations.fleet.requests import login
 from infra.operations.leased import leased
+from infra.operations.workspace import login
 from infra.preview.words import vms as in_words
 
 

@@ -11,22 +11,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from infra.engines.protocol import CloudName
 from infra.fleet.controller.desired import Desired
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.place import FleetPlace, github_way, told_place
 from infra.fleet.records import Record, Records
 from infra.fleet.status.look import Scene, look
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.fleet import every_slot
 from infra.model.offers import Offers
 from infra.model.schema import StackConfig
 from infra.model.stack import siblings
+from infra.operations.declared.stack_file import stack_file
 from infra.operations.errors import Failure
 from infra.operations.fleet.subjects import readable_configs
-from infra.operations.ports import SILENT, Teller, Tone
+from infra.operations.ports import SILENT, CloudName, Teller, Tone
 from infra.operations.session import CloudSession, open_cloud
-from infra.operations.stacks.stack_file import stack_file
 from infra.operations.workspace import workspace
 
 if TYPE_CHECKING:
@@ -132,7 +131,7 @@ def published_manifest(config: StackConfig, endpoint: str | None) -> Record:
     """The desired fleet of a stack as it is in its bucket. Raises Failure where it is not there or cannot be read."""
     try:
         with clients(config.project, endpoint) as google:
-            record = Records(google=google, bucket=config.bucket.name).read(names.manifest_object(config.stack))
+            record = Records(google=google, bucket=config.bucket.name).read(bucket_names.manifest_object(config.stack))
     except GoogleError as error:
         raise Failure(f"the manifest cannot be read: {error}") from None
     if record is None:

@@ -5,22 +5,21 @@ Owns how a request is written. What follows of it is the controller's (`infra.fl
 
 from __future__ import annotations
 
-import getpass
 from collections.abc import Callable, Mapping
 
-from infra.engines.protocol import CloudName
 from infra.fleet import operator_requests
 from infra.fleet.controller import memory as memories
 from infra.fleet.controller.lease import LeaseKind
 from infra.fleet.google import GoogleError
 from infra.fleet.records import Body
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.errors import meant
+from infra.operations.declared.stack_file import stack_file
 from infra.operations.errors import Failure, Refusal
 from infra.operations.fleet.looks import Fleet, fleets_declared, open_fleet
 from infra.operations.leased import leased
-from infra.operations.ports import SILENT, Teller
-from infra.operations.stacks.stack_file import stack_file
+from infra.operations.ports import SILENT, CloudName, Teller
+from infra.operations.workspace import login
 
 
 def request(fleet: Fleet, change: Callable[[Body | None], Body]) -> None:
@@ -30,17 +29,9 @@ def request(fleet: Fleet, change: Callable[[Body | None], Body]) -> None:
             leased(fleet.config, fleet.session, LeaseKind.DRAIN),
             fleet.place.records() as records,
         ):
-            records.update(names.requests_object(fleet.stack), change)
+            records.update(bucket_names.requests_object(fleet.stack), change)
     except GoogleError as error:
         raise Failure(f"nothing was changed: {error}") from None
-
-
-def login() -> str:
-    """Who asks, as status shows it."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "somebody"
 
 
 def fleet_in(zone: str, stack: str | None, cloud: CloudName | None = None, teller: Teller = SILENT) -> Fleet:
@@ -79,7 +70,7 @@ def _remembered(fleet: Fleet) -> set[str]:
     """Zones that the controller watches, or that were given up, though nothing is declared there any more."""
     try:
         with fleet.place.records() as records:
-            memory = memories.read(records.body(names.memory_object(fleet.stack)))
+            memory = memories.read(records.body(bucket_names.memory_object(fleet.stack)))
             return {*memory.zones, *operator_requests.requested(records, fleet.stack).lost}
     except (GoogleError, memories.UnreadableMemoryError) as error:
         raise Failure(f"nothing was changed: {error}") from None

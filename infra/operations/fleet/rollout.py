@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from infra.engines.protocol import CloudName
 from infra.fleet import operator_requests
 from infra.fleet.controller.rollout import not_tried, undoable
 from infra.fleet.status.derive import rollouts
@@ -21,7 +20,8 @@ from infra.operations.errors import Failure, Refusal
 from infra.operations.fleet.looks import Fleet, fleets_declared, open_fleet
 from infra.operations.fleet.requests import request
 from infra.operations.fleet.subjects import stack_of
-from infra.operations.ports import SILENT, Teller
+from infra.operations.ports import SILENT, CloudName, Teller
+from infra.preview.toned import Tone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,9 +36,16 @@ class Courses:
 def courses(
     pool: str | None = None, stack: str | None = None, cloud: CloudName | None = None, teller: Teller = SILENT
 ) -> Iterator[Courses]:
-    """How far rollouts are: of a pool, of a stack's pools, or of every stack's that declares VMs."""
+    """How far rollouts are: of a pool, of a stack's pools, or of every stack's that declares VMs.
+
+    Where no stack is named, one that is not up is told to the teller, and the others are looked at all the same.
+    """
     for name in [stack_of(pool, stack)] if pool else fleets_declared(stack):
-        scene, _ = open_fleet(name, cloud, teller).published()
+        fleet = open_fleet(name, cloud, teller)
+        scene = fleet.look() if pool is None and stack is None else fleet.published()[0]
+        if scene.desired is None:
+            teller.say(f"{name}: {'; '.join(scene.problems)}", Tone.WARNING)
+            continue
         found = tuple(each for each in rollouts(scene) if pool in (None, each.pool))
         yield Courses(stack=name, at=scene.at, rollouts=found)
 

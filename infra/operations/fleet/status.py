@@ -10,22 +10,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from infra.engines.protocol import CloudName
 from infra.fleet.google import GoogleError
 from infra.fleet.history import Result, left_undone
 from infra.fleet.reports import read_report
 from infra.fleet.status.derive import status
 from infra.fleet.status.shape import FleetIssue, FleetStatus
 from infra.fleet.status.timeline import VmTimeline, timeline
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.errors import ConfigError
 from infra.model.fleet import every_slot
 from infra.model.plan import Status
+from infra.operations.declared.stack_file import known_stacks
 from infra.operations.fleet.looks import Fleet, open_fleet
-from infra.operations.ports import SILENT, Teller
-from infra.operations.stacks.nodes import nodes_now
-from infra.operations.stacks.pools import GrantsSeen, policies_of
-from infra.operations.stacks.stack_file import known_stacks
+from infra.operations.fleet.nodes import nodes_now
+from infra.operations.fleet.pools import GrantsSeen, policies_of
+from infra.operations.ports import SILENT, CloudName, Teller
 from infra.operations.workspace import workspace
 
 
@@ -124,5 +123,5 @@ def vm_timeline(fleet: Fleet, vm: str) -> VmTimeline:
         return timeline(vm, scene, None, None)
     with fleet.place.records() as records:
         report = read_report(records, pools[-1], vm)
-        binding = records.body(names.binding_object(fleet.stack, vm))
+        binding = records.body(bucket_names.binding_object(fleet.stack, vm))
     return timeline(vm, scene, report, binding)

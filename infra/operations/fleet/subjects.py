@@ -14,9 +14,9 @@ from typing import Final
 from infra.model import runner_names
 from infra.model.errors import ConfigError, meant
 from infra.model.schema import StackConfig
+from infra.operations.declared.known import Named, named_in
+from infra.operations.declared.stack_file import known_stacks, stack_file
 from infra.operations.errors import Refusal
-from infra.operations.stacks.known import Named, named_in
-from infra.operations.stacks.stack_file import known_stacks, stack_file
 
 _PLACE: Final = r"[a-z]+-[a-z]+[0-9]+-[a-z0-9]+-[0-9]+"
 """A zone and an index, as they end a VM's name."""

@@ -9,25 +9,25 @@ read 2026-11); what Google logs of it is in Cloud Logging, for the monitored res
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
-from infra.engines.protocol import CloudName
-from infra.fleet.google import Api, GoogleError, clients, execute
+from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.fleet.reports import moment
 from infra.fleet.status.timeline import VM
 from infra.model import runner_names
 from infra.model.json_shape import JsonShape
 from infra.model.secret_values import without_secrets
-from infra.operations.fleet.looks import Fleet, open_fleet
+from infra.operations.errors import Failure, Refusal
+from infra.operations.fleet.looks import open_fleet
 from infra.operations.fleet.status import vm_timeline
 from infra.operations.fleet.subjects import stack_of
-from infra.operations.ports import SILENT, Teller
+from infra.operations.ports import SILENT, CloudName, Teller
 
 CONSOLE, SUPERVISOR = "console", "supervisor"
-_NO_CONSOLE: Final = "the local cloud's guests are simulated: they have no machine, and so no console"
+_SIMULATED: Final = ", for guests of the local cloud are simulated: they have no machine"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,11 @@ class VmLog(JsonShape):
 def vm_log(
     name: str, *, tail: int = 100, stack: str | None = None, cloud: CloudName | None = None, teller: Teller = SILENT
 ) -> VmLog:
-    """The last lines of a VM, or of a runner's VM. Refusal where no pool has such a VM."""
+    """The last lines of a VM, or of a runner's VM.
+
+    Refusal where no pool has such a VM, or it is neither declared nor there; Failure where it is declared, does not
+    stand, and left nothing.
+    """
     vm = runner_names.vm_of(name) or name
     fleet = open_fleet(stack_of(vm, stack), cloud, teller)
     notes = []
@@ -60,14 +64,21 @@ def vm_log(
     lines = [LogLine(at=each.at, source=SUPERVISOR, text=each.what) for each in told.lines if each.source == VM]
     if not lines:
         notes.append(f"its supervisor has left nothing: {'; '.join(told.now)}")
-    if fleet.place.endpoint is not None:
-        notes.append(_NO_CONSOLE)
+    try:
+        with clients(fleet.config.project, fleet.place.endpoint) as google:
+            console = console_lines(google, vm, tail)
+    except GoogleError as error:
+        console = ()
+        notes.append(f"{error}; who reads logs needs roles/logging.viewer")
     else:
-        try:
-            lines += _console(fleet, vm, tail)
-        except GoogleError as error:
-            notes.append(f"{error}; who reads logs needs roles/logging.viewer")
-    kept = sorted(lines, key=lambda line: line.at)[-tail:]
+        if not console:
+            notes.append(f"Cloud Logging has nothing of {vm}{_SIMULATED if fleet.place.endpoint else ''}")
+    if not (lines or console):
+        if told.nowhere:
+            raise Refusal(told.nowhere)
+        if told.stands is False:
+            raise Failure(f"{vm} does not stand, and nothing is left of it; `./tidepool why {vm}` says why")
+    kept = sorted((*lines, *console), key=lambda line: line.at)[-tail:]
     masked = (replace(each, text=without_secrets(each.text)) for each in kept)
     return VmLog(vm=vm, stack=fleet.stack, lines=tuple(masked), notes=tuple(notes))
 
@@ -77,18 +88,18 @@ def log_lines(log: VmLog) -> Iterator[str]:
     yield from (f"{each.at:%m-%d %H:%M:%S}  {each.source:<10}  {each.text}" for each in log.lines)
 
 
-def _console(fleet: Fleet, vm: str, tail: int) -> Iterable[LogLine]:
-    project = fleet.config.project
+def console_lines(google: Clients, vm: str, tail: int) -> tuple[LogLine, ...]:
+    """What Cloud Logging has of a TPU VM, the newest entry first. Raises GoogleError."""
     asked = f'resource.type="tpu_worker" AND resource.labels.node_id={json.dumps(vm)}'
-    body = {"resourceNames": [f"projects/{project}"], "filter": asked, "orderBy": "timestamp desc", "pageSize": tail}
-    with clients(project, None) as google:
-        found = execute(google.api(Api.LOGS).entries().list(body=body), f"reading the log of {vm}")
-    return [
+    whose = [f"projects/{google.project}"]
+    body = {"resourceNames": whose, "filter": asked, "orderBy": "timestamp desc", "pageSize": tail}
+    found = execute(google.api(Api.LOGS).entries().list(body=body), f"reading the log of {vm}")
+    return tuple(
         LogLine(at=at, source=CONSOLE, text=text)
         for each in found.get("entries", ())
         if (at := moment(each.get("timestamp"))) is not None
         for text in _said(each).splitlines()
-    ]
+    )
 
 
 def _said(entry: Mapping[str, Any]) -> str:

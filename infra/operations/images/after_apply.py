@@ -23,7 +23,8 @@ from infra.model.images.rebuilds import before, is_first, owed, told
 from infra.model.images.spec import SPEC_FILE, ImageSpec
 from infra.model.plan import Plan
 from infra.model.schema import StackConfig
-from infra.operations.images.lab import Lab, declared, others
+from infra.operations.declared.images import Lab, declared
+from infra.operations.images.lab import others
 from infra.operations.workspace import workspace
 
 

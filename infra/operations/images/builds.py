@@ -23,8 +23,9 @@ from infra.model.images.spec import Builder, Image
 from infra.model.images.steps import bootstrap, checkouts, step_pins
 from infra.model.images.told import DeclaredImages, told_files
 from infra.model.schema import Builds, StackConfig
+from infra.operations.declared.images import Lab
 from infra.operations.errors import Failure, Refusal
-from infra.operations.images.lab import Lab, Work
+from infra.operations.images.lab import Work
 
 _MINUTE = 60
 

@@ -21,8 +21,8 @@ from infra.model.images.rebuilds import Before, Change, Rebuild, rebuilds
 from infra.model.images.spec import SPEC_FILE, ImageSpec
 from infra.model.stack import load_stack
 from infra.model.stack_text import stack_names
+from infra.operations.declared.images import Lab
 from infra.operations.errors import Refusal
-from infra.operations.images.lab import Lab
 from infra.operations.workspace import workspace
 
 

@@ -11,14 +11,15 @@ from typing import Any
 from infra.fleet.images.promotion import Moved
 from infra.fleet.images.registries import ArtifactPlace
 from infra.fleet.images.where import Found, ImageState, PlaceState, Search, image_state
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.images.cost import BuildCost, build_cost
 from infra.model.images.record_documents import DIGEST
 from infra.model.images.spec import Image
 from infra.model.images.stack_rules import CONNECT, unconnected
 from infra.model.images.steps import step_pins
+from infra.operations.declared.images import Lab
 from infra.operations.errors import Refusal
-from infra.operations.images.lab import Lab, Work
+from infra.operations.images.lab import Work
 
 __all__ = ["ImageState", "PlaceState"]
 
@@ -103,7 +104,7 @@ def standing(work: Work, images: Sequence[Image]) -> tuple[ImageStanding, ...]:
 
 def record_of(lab: Lab) -> dict[str, str]:
     """Where the record of images is."""
-    return {"bucket": lab.home.bucket.name, "object": names.images_record_object()}
+    return {"bucket": lab.home.bucket.name, "object": bucket_names.images_record_object()}
 
 
 _SHORT = re.compile(r"(sha256:)?[0-9a-f]{12,64}")

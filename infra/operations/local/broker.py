@@ -27,10 +27,10 @@ from infra.local.guests.guests import Guests, Look
 from infra.local.guests.runs import RunGuests
 from infra.local.guests.surroundings import GuestControl
 from infra.model.errors import ConfigError
+from infra.operations.declared.stack_file import declared
 from infra.operations.errors import Failure, Refusal
 from infra.operations.local.cloud import cloud_clock
 from infra.operations.local.github import keep_served, local_app, repositories_served
-from infra.operations.stacks.stack_file import declared
 from infra.tools.processes import one_at_a_time
 
 LOOPBACK = "127.0.0.1"

@@ -18,8 +18,8 @@ from infra.local.registry import RegistryError
 from infra.model.images.github import build_jobs
 from infra.model.images.stack_rules import CONNECT
 from infra.model.images.steps import bootstrap
+from infra.operations.declared.images import declared
 from infra.operations.errors import Failure, Interruption, Refusal
-from infra.operations.images.lab import declared
 from infra.operations.local.control import running
 from infra.operations.workspace import workspace
 from infra.preview.toned import TonedLine, toned

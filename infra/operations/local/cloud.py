@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Final
 
+from infra.engines.protocol import PROJECT
 from infra.local.cloud import daemon
 from infra.local.cloud.control import CloudClock, Control
 from infra.local.cloud.daemon import Handle
+from infra.local.engine.backend import Backend
 from infra.operations.ports import CloudName, Teller, Tone
 from infra.operations.workspace import Workspace, workspace
 
@@ -56,6 +60,15 @@ def reset() -> bool:
     for each in held:
         shutil.rmtree(each)
     return bool(held)
+
+
+def states_elsewhere(environ: Mapping[str, str] = os.environ) -> tuple[Path, ...]:
+    """States in a file backend of PULUMI_BACKEND_URL, which `reset` leaves: they may be of another cloud too."""
+    url = environ.get("PULUMI_BACKEND_URL", "")
+    if not url.startswith("file://"):
+        return ()
+    states = Backend.from_url(url).files(PROJECT, "any").checkpoint.parent
+    return tuple(sorted(states.glob("*.json")))
 
 
 def status() -> dict[str, Any]:

@@ -13,13 +13,13 @@ from typing import TypeAlias
 from infra.local.builds.builders import Builder, BuildError, Built, local_builder, order
 from infra.model.images.spec import SMOKE_TEST, Image
 from infra.model.images.steps import parent_argument
+from infra.operations.declared.images import Lab
 from infra.operations.errors import Failure
-from infra.operations.images.lab import Lab
 
 Listener: TypeAlias = Callable[[str, str], None]
 """Is told of a build: the image and what became of it, or no image and a line that the builder printed."""
 _ELSEWHERE = (
-    "where no registry is reached, docs/images.md says how to build from a stand-in: Trying a recipe without a registry"
+    "where no registry is reached, build from a stand-in: docs/image-builds.md, Trying a recipe without a registry"
 )
 _MEGA = 1_000_000
 

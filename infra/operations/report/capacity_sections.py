@@ -12,8 +12,8 @@ from infra.model.catalogue import AcceleratorType, region_of
 from infra.model.cluster_state import ClusterNow
 from infra.model.ledger import LimitAccount
 from infra.model.schema import Reservation, StackConfig
+from infra.operations.fleet.pools import PoolState
 from infra.operations.report.estate import Estate
-from infra.operations.stacks.pools import PoolState
 from infra.pages.calendar import calendar_chart, steady, week_title, week_words
 from infra.pages.charts import Bar, bars
 from infra.pages.kit import Block, Drawing, Folded, Lack, Said, Section, Table, Tone, Words

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, TypeAlias, TypeVar
 
-from infra.engines.protocol import CloudName
 from infra.fleet.status.shape import FleetStatus
 from infra.jobs.client import JobState
 from infra.model.demand import Demands, load_demands
@@ -23,21 +22,21 @@ from infra.model.unclaimed import Misfit
 from infra.model.usage import MonthCost
 from infra.model.week import Week
 from infra.operations import money
+from infra.operations.declared.images import declared as declared_images
+from infra.operations.declared.known import Named, names
+from infra.operations.declared.stack_file import declared, known_stacks
 from infra.operations.errors import Failure, Interruption
+from infra.operations.fleet.pools import PoolState, pools_now
 from infra.operations.fleet.status import Statuses
 from infra.operations.images.lab import at_work
-from infra.operations.images.lab import declared as declared_images
 from infra.operations.images.state import ImageStanding, standing, warnings
 from infra.operations.jobs import open_jobs
-from infra.operations.ports import SILENT, Teller
+from infra.operations.ports import SILENT, CloudName, Teller
 from infra.operations.results import open_results, read_board
 from infra.operations.session import CloudSession, open_cloud
 from infra.operations.stacks.calendar import calendar
 from infra.operations.stacks.explain import explain_edit, explain_working_tree, read_facts
-from infra.operations.stacks.history import Told, history, told
-from infra.operations.stacks.known import Named, names
-from infra.operations.stacks.pools import PoolState, pools_now
-from infra.operations.stacks.stack_file import declared, known_stacks
+from infra.operations.stacks.history import Told, recent
 from infra.operations.stacks.work import WorkStanding, work_standing
 from infra.operations.workflows.check import fitting
 from infra.operations.workspace import RESULTS, workspace
@@ -149,7 +148,7 @@ def look(now: datetime, cloud: CloudName | None = None, teller: Teller = SILENT)
         images=to.on_cloud("Images are", lambda _: _images(to), "images list"),
         workflows=asked("What workflows ask is", _workflows, "workflows --check"),
         works=tuple(each for name, config in configs.items() if config.cluster for each in _works(to, name)),
-        jobs=asked("Training jobs are", lambda: open_jobs(teller=teller).states(), "jobs list"),
+        jobs=asked("Training jobs are", lambda: open_jobs().states(), "jobs list"),
         money={name: _money(to, name) for name in configs},
         board=asked("Results are", lambda: _board(to), "results publish"),
         meanings={
@@ -225,9 +224,8 @@ def _meaning(stack: str) -> Meaning | None:
 
 
 def _changes(to: _Asking, config: StackConfig) -> Asked[tuple[Told, ...]]:
-    """One more is read than is told, so that the last has its edit."""
-
-    def ask(session: CloudSession) -> tuple[Told, ...]:
-        return told(workspace().root, history(config, session, _CHANGES + 1))[:_CHANGES]
-
-    return to.on_cloud(f"The history of {config.stack} is", ask, f"up {config.stack}")
+    return to.on_cloud(
+        f"The history of {config.stack} is",
+        lambda at: recent(workspace().root, config, at, _CHANGES),
+        f"up {config.stack}",
+    )

@@ -14,15 +14,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Final
 
-from infra.engines.protocol import CloudName
 from infra.fleet.status.shape import FleetStatus
 from infra.model.json_shape import JsonShape
 from infra.operations.errors import Refusal
-from infra.operations.ports import SILENT, Teller
+from infra.operations.ports import SILENT, CloudName, Teller
 from infra.operations.report import capacity_sections, fleet_sections, work_sections
 from infra.operations.report.estate import Estate, look
 from infra.operations.workspace import workspace
 from infra.pages.kit import MADE_HERE, Card, Cards, Lack, Said, Section, Tone, page
+from infra.tools.files import write_whole
 
 NAME: Final = "index.html"
 _LOOPBACK: Final = "127.0.0.1"
@@ -67,8 +67,7 @@ def write_site(
     found = sections(estate)
     text = drawn(estate, found)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.with_suffix(".new").write_text(text, encoding="utf-8")
-    path.with_suffix(".new").replace(path)
+    write_whole(path, text)
     return Site(
         path=path,
         bytes=len(text.encode()),

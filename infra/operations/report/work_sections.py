@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Final
 
-from infra.fleet.history import Result
+from infra.fleet.history import STATE_ALONE, Result
 from infra.model.offers import Offers
-from infra.model.plan import Op
 from infra.model.usage import MonthCost
 from infra.model.waits import Wait, minutes, waits
 from infra.operations.fleet.status_words import sections
@@ -19,10 +18,10 @@ from infra.operations.images.standing_words import images_table, pools_table
 from infra.operations.report.blocks import table
 from infra.operations.report.estate import Estate
 from infra.operations.stacks.history import Told
+from infra.operations.stacks.history_words import came_to, ended_as
 from infra.pages.charts import Bar, bars
 from infra.pages.health import outlined
 from infra.pages.kit import Block, Drawing, Folded, Lack, Lines, Said, Section, Table, Tone, Words
-from infra.preview.words import WORDS
 
 _CALM: Final = ("Controller", "Rollouts", "Not ours, left alone", "Drained", "Stack file")
 """Parts of a status that are no risk: what goes its way, and what an `up` is for."""
@@ -248,24 +247,23 @@ def _risks(estate: Estate) -> Iterator[tuple[Said, str, str, str]]:
 
 
 def changes(estate: Estate) -> Section:
-    """Who applied what, the newest first, and what the stack file said otherwise than the time before."""
+    """Who applied what or wrote a state, the newest first, and what the stack file said otherwise than before."""
     lacks = tuple(each for each in estate.changes.values() if isinstance(each, Lack))
     told = [each for found in estate.changes.values() if not isinstance(found, Lack) for each in found]
     told.sort(key=lambda each: each.applied.id, reverse=True)
     head = ("When (UTC)", "Stack", "By", "Commit", "What", "Edit of the stack file")
     rows = tuple(map(_change, told))
     nothing = () if rows or lacks else (Lack("Nothing was applied yet; `./tidepool up ci` begins the history."),)
-    found = (Table(caption="Applies and destroys", head=head, rows=rows),) if rows else ()
+    found = (Table(caption="Operations on the stacks", head=head, rows=rows),) if rows else ()
     says = f"{len(rows)} operations, the latest on {told[0].applied.began:%d %B at %H:%M} UTC." if told else ""
     return Section(id="changes", title="Recent changes", says=says, blocks=(*lacks, *nothing, *found))
 
 
 def _change(told: Told) -> tuple[Words, ...]:
     one = told.applied
-    done = ", ".join(f"{count} {WORDS[Op(op)][1]}" for op, count in one.summary.items() if op != Op.SAME)
     tones: dict[Result, Tone] = {Result.DONE: "good", Result.FAILED: "bad"}
-    ended = "" if one.result is Result.DONE else f" {one.result.value}"
     commit = f"`{one.commit[:_COMMIT]}`{' and edits' if one.edited else ''}" if one.commit else "none"
-    edit = "no earlier file" if told.edit is None else "; ".join(told.edit) or "no edit"
-    what = Said(f"{one.verb.value}{ended}: {done or 'nothing changed'}", tones.get(one.result, "warning"))
+    alone = "the state alone" if one.verb in STATE_ALONE else "no edit"
+    edit = "no earlier file" if told.edit is None else "; ".join(told.edit) or alone
+    what = Said(f"{ended_as(one)}: {came_to(one)}", tones.get(one.result, "warning"))
     return f"{one.began:%Y-%m-%d %H:%M}", one.stack, one.by, commit, what, edit

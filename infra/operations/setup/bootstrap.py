@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 
-from infra.engines.protocol import CloudName
 from infra.fleet.bootstrap import actions, next_commands, pin_commands, plan
 from infra.fleet.bootstrap_calls import BootstrapProject
 from infra.fleet.bootstrap_steps import BootstrapStep, Wanted
@@ -22,7 +21,7 @@ from infra.model.schema import StackConfig
 from infra.model.stack import load_stack
 from infra.model.stack_text import stack_names
 from infra.operations.errors import Failure
-from infra.operations.ports import SILENT, Teller
+from infra.operations.ports import SILENT, CloudName, Teller
 from infra.operations.session import cloud_without_engine, reached
 from infra.operations.workspace import workspace
 from infra.preview.toned import Tone, TonedLine, toned

@@ -117,7 +117,8 @@ def plan_lab(root: Path, answers: LabAnswers) -> NewLab:
     """
     _insist_on_names(answers)
     standing = _files(root)
-    _insist_on_package(answers)
+    if problems := list(package_problems(answers.checkout, answers.package)):
+        raise ConfigError(problems)
     with TemporaryDirectory() as folder:
         draft = Path(folder)
         for path in standing:
@@ -255,14 +256,19 @@ def _insist_on_names(answers: LabAnswers) -> None:
         raise ConfigError(problems)
 
 
-def _insist_on_package(answers: LabAnswers) -> None:
-    """ConfigError where the checkout has no package of the name."""
-    there = read_files(answers.checkout)
-    if there is None or there.package(answers.package) is None:
-        rule = f"no pyproject.toml of {answers.checkout} has this name"
-        known = ", ".join(sorted(there.projects)) if there else ""
-        fix = f"--package {known}" if known else "--checkout of a repository with a package"
-        raise ConfigError([Problem("--package", answers.package, rule, fix)])
+def package_problems(checkout: Path, package: str) -> Iterator[Problem]:
+    """What is wrong with a package that a checkout does not have."""
+    known = packages(checkout)
+    if package not in known:
+        rule = f"no pyproject.toml of {checkout} has this name"
+        fix = f"--package {', '.join(known)}" if known else "--checkout of a repository with a package"
+        yield Problem("--package", package, rule, fix)
+
+
+def packages(checkout: Path) -> tuple[str, ...]:
+    """The Python packages of a working copy, by name."""
+    there = read_files(checkout)
+    return tuple(sorted(there.projects)) if there else ()
 
 
 def _generation(accelerator: str) -> str:

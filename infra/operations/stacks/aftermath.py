@@ -13,15 +13,15 @@ from infra.fleet.google import GoogleError, clients
 from infra.fleet.records import Records
 from infra.fleet.status.derive import coming
 from infra.fleet.status.shape import RolloutStatus
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.cluster_state import ClusterNow
 from infra.model.json_shape import JsonShape
 from infra.model.plan import Op, Plan, Status, Step
 from infra.model.planned_records import OBJECT_TYPE
 from infra.model.schema import StackConfig
+from infra.operations.fleet.nodes import nodes_now
+from infra.operations.fleet.pools import PoolState, pools_now
 from infra.operations.images.after_apply import after_apply
-from infra.operations.stacks.nodes import nodes_now
-from infra.operations.stacks.pools import PoolState, pools_now
 
 _MISSING: Final = 404
 _WRITING: Final = frozenset((Op.CREATE, Op.UPDATE, Op.REPLACE))
@@ -101,7 +101,7 @@ def look_after(config: StackConfig, run: Plan, endpoint: str | None) -> Aftermat
 
 def _published(config: StackConfig, run: Plan, endpoint: str | None) -> Published | None:
     """None where there is no manifest, as after an apply that failed before it: its own error says so."""
-    name = names.manifest_object(config.stack)
+    name = bucket_names.manifest_object(config.stack)
     with clients(config.project, endpoint) as google:
         try:
             record = Records(google=google, bucket=config.bucket.name).read(name)

@@ -13,17 +13,17 @@ from infra.fleet.bundle import runner_bundle
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.history import Verb
 from infra.fleet.records import Records, UnreadableRecordError, encode
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.plan import Op, Plan
 from infra.model.planned_records import OBJECT_TYPE
 from infra.model.schema import StackConfig
+from infra.operations.declared.stack_file import Declared
 from infra.operations.errors import Failure, Refusal
 from infra.operations.ports import UNWATCHED, Watch
 from infra.operations.session import Session, interruptible
 from infra.operations.stacks.history import kept, settles
 from infra.operations.stacks.holding import Holding
 from infra.operations.stacks.preview import Planned, judged_where_it_stands
-from infra.operations.stacks.stack_file import Declared
 
 
 def records_read_again(session: Session, wanted: Declared, plan: Plan) -> bool:
@@ -32,7 +32,7 @@ def records_read_again(session: Session, wanted: Declared, plan: Plan) -> bool:
     Raises Failure where they could not be read.
     """
     standing = {step.name: step.urn for step in plan.steps if step.type == OBJECT_TYPE and step.op is Op.SAME}
-    manifest = names.manifest_object(wanted.config.stack)
+    manifest = bucket_names.manifest_object(wanted.config.stack)
     if plan.failed or manifest not in standing or _is_as_declared(session, wanted, manifest):
         return False
     session.say(f"{manifest} was changed by others: the state takes over the fleet's records as they are now")

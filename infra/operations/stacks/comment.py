@@ -17,11 +17,11 @@ from infra.github.artifact import Artifact, UntrustedError, cut, harmless, read
 from infra.github.client import PostingPlace, connect
 from infra.github.sticky import Posted
 from infra.model.errors import ConfigError
+from infra.operations.declared.stack_file import declared
+from infra.operations.declared.versions import stacks_of
 from infra.operations.errors import Failure, Refusal
 from infra.operations.stacks.explain import explain_edit
 from infra.operations.stacks.findings import findings_of, recorded
-from infra.operations.stacks.stack_file import declared
-from infra.operations.stacks.versions import stacks_of
 from infra.operations.workspace import workspace
 from infra.preview.comment import Preview, comment
 from infra.preview.meaning import Facts

@@ -12,12 +12,14 @@ from infra.fleet.controller.lease import LeaseKind
 from infra.fleet.google import GoogleError
 from infra.fleet.history import Verb
 from infra.fleet.transition import declare_again, withdraw
-from infra.model import names, protected
+from infra.model import bucket_names, protected
 from infra.model.errors import ConfigError
 from infra.model.plan import Op, Plan
 from infra.model.planned_capacity import VM_TYPE
 from infra.model.schema import StackConfig
 from infra.model.whole import nothing_but
+from infra.operations.declared.stack_file import StackFile, stack_file
+from infra.operations.declared.targets import insist_found
 from infra.operations.errors import Failure
 from infra.operations.fleet.drained import drained_before
 from infra.operations.fleet.looks import Fleet, declared_place
@@ -26,8 +28,6 @@ from infra.operations.ports import UNWATCHED, Watch
 from infra.operations.session import Session, interruptible
 from infra.operations.stacks.history import kept
 from infra.operations.stacks.running import RunningJobs, running_jobs
-from infra.operations.stacks.stack_file import StackFile, stack_file
-from infra.operations.stacks.targets import insist_found
 
 _OF_JOBS: Final = ("gcp:container/", "kubernetes:")
 """Types of what jobs stand on: the cluster, its node pools, and namespaces and queues in it."""
@@ -113,7 +113,7 @@ def _stack_file(stack: str) -> StackFile | None:
 def _records_of(session: Session, plan: Plan) -> StackConfig | None:
     """Where the fleet's records are by what goes, where no stack file says it; None where none are."""
     inputs = {step.name: step.old_inputs or {} for step in plan.steps}
-    bucket = inputs.get(names.manifest_object(session.request.stack), {}).get("bucket")
+    bucket = inputs.get(bucket_names.manifest_object(session.request.stack), {}).get("bucket")
     projects = {step.old_inputs["project"] for step in plan.steps if step.old_inputs and "project" in step.old_inputs}
     if bucket and len(projects) == 1:
         (project,) = projects

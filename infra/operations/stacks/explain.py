@@ -14,13 +14,15 @@ from hashlib import sha1
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, AwareDatetime, Field, ValidationError
 
 from infra.model.calendar import in_our_time
 from infra.model.demand import FILE, Demands, read_demands
-from infra.model.errors import ConfigError
+from infra.model.errors import ConfigError, meant
+from infra.model.part import Part
+from infra.model.stack_text import stack_names
+from infra.operations.declared.versions import Version, version
 from infra.operations.errors import Refusal
-from infra.operations.stacks.versions import Version, version
 from infra.operations.workspace import workspace
 from infra.preview.explain import explain
 from infra.preview.meaning import Facts, Meaning
@@ -37,9 +39,7 @@ _ALL = ""
 _MAX_HOURS = 744
 
 
-class _Document(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
+class _Document(Part):
     today: Annotated[AwareDatetime, AfterValidator(in_our_time)] | None = None
     busy: dict[str, str] | None = None
     stale: tuple[str, ...] | None = None
@@ -49,7 +49,9 @@ class _Document(BaseModel):
 
 def read_facts(path: Path | None) -> Facts:
     """The facts of a file; without one nothing is known but the time."""
-    given = _read(path) if path else _Document()
+    if path is None:
+        return Facts(today=datetime.now(UTC))
+    given = _read(path)
     return Facts(
         today=given.today or datetime.now(UTC),
         busy=given.busy,
@@ -84,6 +86,13 @@ def explain_edit(stack: str, base: str, head: str | None, known: Facts) -> Meani
     if before is None and after is None:
         return None
     return explain(before, after, with_workflows(known, *versions))
+
+
+def nowhere(stack: str, base: str, head: str | None) -> Refusal:
+    """That neither version has the stack, with the one that was probably meant."""
+    there = stack_names(workspace().root)
+    said = f"there is no stack named {stack}, neither in {base} nor in {head or 'the working tree'}."
+    return Refusal(f"{said}{meant(stack, there)} Stacks are {', '.join(there)}")
 
 
 def explain_working_tree(stack: str, base: str | None, facts: Path | None) -> Meaning | None:

@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from infra.engines.protocol import CloudName
 from infra.model.errors import EngineError
 from infra.model.plan import Plan
 from infra.model.stepset import PlanError, StepSet, step_set
+from infra.operations.declared.stack_file import Declared
 from infra.operations.errors import Failure
-from infra.operations.stacks.stack_file import Declared
+from infra.operations.ports import CloudName
 from infra.rules.book import judge
 from infra.rules.finding import Finding
 from infra.rules.rule import Edit

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 from infra.fleet.google import GoogleError
+from infra.fleet.history import Verb
 from infra.model.errors import ConfigError, meant
 from infra.model.plan import Plan
 from infra.model.planned_capacity import VM_TYPE
+from infra.operations.declared.stack_file import stack_file
+from infra.operations.declared.targets import insist_found
 from infra.operations.errors import Refusal
 from infra.operations.fleet.looks import Fleet, declared_place
-from infra.operations.ports import UNWATCHED, Watch
+from infra.operations.ports import UNWATCHED, Tone, Watch
 from infra.operations.session import Session, interruptible
-from infra.operations.stacks.stack_file import stack_file
-from infra.operations.stacks.targets import insist_found
+from infra.operations.stacks.history import kept
 
 
 def preview_forget(session: Session) -> Plan:
@@ -29,9 +32,17 @@ def preview_forget(session: Session) -> Plan:
 
 
 def forget(session: Session, watch: Watch = UNWATCHED) -> Plan:
-    """Let the state go of what `preview_forget` has shown."""
-    with interruptible(session.request.stack, "forget"), watch as listener:
-        return session.engine().forget(listener)
+    """Let the state go of what `preview_forget` has shown. Its history is where the stack file says, if it says it."""
+    stack = session.request.stack
+    with ExitStack() as stacked:
+        try:
+            entry = stacked.enter_context(kept(stack_file(stack).config, session, Verb.FORGET))
+        except ConfigError:
+            session.say(f"warning: no file of {stack} says where its history is; this is not in it", Tone.WARNING)
+            entry = None
+        stacked.enter_context(interruptible(stack, "forget"))
+        run = session.engine().forget(stacked.enter_context(watch))
+        return entry.ran(run) if entry else run
 
 
 def warnings(session: Session, plan: Plan) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Who applied what to a stack, when and from which commit, and what the edits between two applies meant.
+"""Who applied what to a stack or wrote its state, when and from which commit, and what edits between applies meant.
 
 Owns keeping each operation in the stack's fleet bucket: both engines are told there alike, and everybody who works on
 the stack sees it. What an edit means is told anew from the stack files that were kept, never kept itself.
@@ -17,17 +17,17 @@ from pathlib import Path
 from typing import Final
 
 from infra.fleet.google import GoogleError, clients
-from infra.fleet.history import Applied, Result, Verb, changes_of, left_undone, new_id, past, write
+from infra.fleet.history import STATE_ALONE, Applied, Past, Result, Verb, changes_of, left_undone, new_id, past, write
 from infra.fleet.records import Records
 from infra.model.errors import ConfigError, meant
 from infra.model.json_shape import JsonShape
 from infra.model.plan import Plan
 from infra.model.schema import StackConfig
+from infra.operations.declared.versions import Version, version
 from infra.operations.errors import Failure, Interruption, Refusal
-from infra.operations.fleet.requests import login
 from infra.operations.ports import HISTORY_SHOWN, Tone
 from infra.operations.session import CloudSession, Session
-from infra.operations.stacks.versions import Version, version
+from infra.operations.workspace import login
 from infra.preview.explain import explain
 from infra.preview.meaning import Facts, Meaning
 
@@ -63,10 +63,12 @@ class Keeping:
 def kept(config: StackConfig, session: Session, verb: Verb) -> Generator[Keeping]:
     """Keep an operation in the history of its stack; what cannot be kept there is told, and stops nothing.
 
-    A first `up` makes the bucket, so that its entry is written at its end alone.
+    A first `up` makes the bucket, so that its entry is written at its end alone. So is that of an `adopt`, which leaves
+    none where it finds nothing to take over.
     """
     entry = Keeping(_begun(config.stack, session, verb))
-    _write(config, session, entry.applied, may_lack=True)
+    if verb is not Verb.ADOPT:
+        _write(config, session, entry.applied, may_lack=True)
     try:
         yield entry
     except (Interruption, KeyboardInterrupt):
@@ -75,8 +77,9 @@ def kept(config: StackConfig, session: Session, verb: Verb) -> Generator[Keeping
     except Exception:
         _write(config, session, entry.ended(Result.FAILED))
         raise
-    result = Result.FAILED if entry.run is None or entry.run.failed else Result.DONE
-    _write(config, session, entry.ended(result), may_lack=verb is Verb.DESTROY)
+    ended = entry.ended(Result.FAILED if entry.run is None or entry.run.failed else Result.DONE)
+    if verb is not Verb.ADOPT or ended.changes or ended.result is Result.FAILED:
+        _write(config, session, ended, may_lack=verb is not Verb.UP)
 
 
 def settles(config: StackConfig, session: Session) -> bool:
@@ -93,16 +96,26 @@ def history(config: StackConfig, session: CloudSession, most: int = HISTORY_SHOW
 
     Raises Failure where the fleet bucket does not answer. A bucket that is not there has seen none.
     """
+    return _past(config, session, most).applied
+
+
+def recent(root: Path, config: StackConfig, session: CloudSession, most: int = HISTORY_SHOWN) -> tuple[Told, ...]:
+    """The same, each with what was edited before it. Failure as there."""
+    return told(root, _past(config, session, most, edited_from=True).applied)[:most]
+
+
+def _past(config: StackConfig, session: CloudSession, most: int, *, edited_from: bool = False) -> Past:
     try:
         with clients(config.project, session.endpoint) as google:
-            found = past(Records(google=google, bucket=config.bucket.name), config.stack, most)
+            records = Records(google=google, bucket=config.bucket.name)
+            found = past(records, config.stack, most, edited_from=edited_from)
     except GoogleError as error:
         if error.status == _MISSING:
-            return ()
+            return Past((), ())
         raise Failure(f"the history of {config.stack} cannot be read: {error}") from None
     for name in found.unreadable:
         session.say(f"warning: gs://{config.bucket.name}/{name} is no entry of a history; it is left out", Tone.WARNING)
-    return found.applied
+    return found
 
 
 def entry_of(entries: Sequence[Applied], start: str) -> Applied:
@@ -118,9 +131,10 @@ def entry_of(entries: Sequence[Applied], start: str) -> Applied:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told(JsonShape):
-    """One operation, and what its stack file meant beside that of the one before.
+    """One operation, and what its stack file said otherwise than the one applied before.
 
-    edit: a line a changed key; None where either file was not kept, or can no longer be read.
+    edit: a line a changed key; None where either file was not kept, or can no longer be read. Empty of an operation on
+    the state alone, which applies none.
     """
 
     JSON = ("applied.*", "edit")
@@ -130,16 +144,16 @@ class Told(JsonShape):
 
 
 def told(root: Path, entries: Sequence[Applied]) -> tuple[Told, ...]:
-    """Each operation with what was edited since the one before it in the list, newest first."""
-    return tuple(
-        Told(applied=each, edit=_edit(root, before, each)) for each, before in zip_longest(entries, entries[1:])
-    )
+    """Each operation with what was edited since the one before it in the list that applied a stack file."""
+    files = [each for each in entries if each.verb not in STATE_ALONE]
+    edits = {each.id: _edit(root, before, each) for each, before in zip_longest(files, files[1:])}
+    return tuple(Told(applied=each, edit=edits.get(each.id, ())) for each in entries)
 
 
 def between(root: Path, before: Applied, after: Applied | None) -> Meaning:
     """What the edit between two applies means; of the later one to the working tree, where `after` is None.
 
-    Raises Refusal where one has no stack file, ConfigError for one that cannot be read.
+    Raises Refusal where one applied no stack file, ConfigError for one that cannot be read.
     """
     stack = before.stack
     old = _version(root, before)
@@ -176,6 +190,8 @@ def _edit(root: Path, before: Applied | None, after: Applied) -> tuple[str, ...]
 
 
 def _version(root: Path, applied: Applied) -> Version:
+    if applied.verb in STATE_ALONE:
+        raise Refusal(f"{applied.id} changed the state alone and applied no stack file; compare an up or a destroy")
     if applied.stack_file is None:
         raise Refusal(f"{applied.id} kept no stack file")
     here = version(root, applied.stack, None)
@@ -187,6 +203,7 @@ def _begun(stack: str, session: Session, verb: Verb) -> Applied:
     moment, root = datetime.now(UTC), session.place.root
     commit, edited = _commit(root)
     path = root / "stacks" / f"Pulumi.{stack}.yaml"
+    applies = verb not in STATE_ALONE and path.is_file()
     return Applied(
         id=new_id(moment),
         stack=stack,
@@ -196,7 +213,7 @@ def _begun(stack: str, session: Session, verb: Verb) -> Applied:
         commit=commit,
         edited=edited,
         engine=session.choice.engine.value,
-        stack_file=path.read_text(encoding="utf-8") if path.is_file() else None,
+        stack_file=path.read_text(encoding="utf-8") if applies else None,
     )
 
 

@@ -20,13 +20,13 @@ from infra.fleet.controller.observed import Observed
 from infra.fleet.google import GoogleError
 from infra.fleet.transition import declare_both
 from infra.model.errors import ConfigError
+from infra.operations.declared.stack_file import Declared, declared
 from infra.operations.errors import Failure, Interruption
 from infra.operations.fleet.drained import EVERY, drained_before
 from infra.operations.fleet.looks import Fleet, declared_place
 from infra.operations.leased import NOTHING_CHANGED, leased
 from infra.operations.ports import Tone
 from infra.operations.session import Session
-from infra.operations.stacks.stack_file import Declared, declared
 from infra.preview.words import vms as in_words
 
 _Look: TypeAlias = tuple[Desired, Observed]

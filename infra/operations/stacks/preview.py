@@ -17,11 +17,11 @@ from infra.model.phases import Phases
 from infra.model.plan import Plan
 from infra.model.planned_capacity import capacity
 from infra.model.planned_records import record_changes
+from infra.operations.declared.stack_file import Declared
+from infra.operations.declared.targets import insist_found
 from infra.operations.ports import Tone
 from infra.operations.session import Session
 from infra.operations.stacks.findings import findings_of
-from infra.operations.stacks.stack_file import Declared
-from infra.operations.stacks.targets import insist_found
 from infra.rules.book import stops
 from infra.rules.finding import Finding
 

@@ -12,7 +12,7 @@ from infra.jobs.kube import KubeError
 from infra.jobs.standing import Evidence, state
 from infra.model.json_shape import JsonShape
 from infra.model.schema import StackConfig
-from infra.operations.stacks.cluster_api import cluster_api
+from infra.operations.fleet.cluster_api import cluster_api
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from infra.operations.stacks.pools import GrantsSeen, PoolState
+from infra.operations.fleet.pools import GrantsSeen, PoolState
 from infra.operations.stacks.preview import Planned
 from infra.preview.toned import Cell, Shown, TextTable, Tone, TonedLine, lines_toned, text_table, toned
 from infra.preview.words import ended_words, missing_words

@@ -6,11 +6,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
+from infra.fleet.history import Verb
 from infra.model import urns
 from infra.model.plan import Diagnostic, Op, Plan, Step
+from infra.operations.declared.stack_file import stack_file
+from infra.operations.declared.targets import insist_found
 from infra.operations.ports import UNWATCHED, Watch
 from infra.operations.session import Session, interruptible
-from infra.operations.stacks.targets import insist_found
+from infra.operations.stacks.history import kept
 
 _SERVICES_OWN: Final = (
     "etag", "fingerprint", "metadataFingerprint", "effectiveLabels", "pulumiLabels", "updateTime",
@@ -29,10 +32,11 @@ def adopt(session: Session, watch: Watch = UNWATCHED) -> Plan:
     planned = claiming.engine().preview() if request.targets else None
     if planned:
         insist_found(session.place.root, planned, request.targets)
-    with interruptible(request.stack, "adopt"), watch as listener:
+    config = stack_file(request.stack).config
+    with kept(config, session, Verb.ADOPT) as entry, interruptible(request.stack, "adopt"), watch as listener:
         run = claiming.engine().adopt(listener, planned=planned)
-    absent = _absent(planned, run, request.targets) if planned else ()
-    return replace(run, diagnostics=(*run.diagnostics, *absent))
+        absent = _absent(planned, run, request.targets) if planned else ()
+        return entry.ran(replace(run, diagnostics=(*run.diagnostics, *absent)))
 
 
 def _absent(planned: Plan, run: Plan, claims: Iterable[str]) -> Iterator[Diagnostic]:

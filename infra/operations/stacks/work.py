@@ -12,7 +12,6 @@ from http import HTTPStatus
 from typing import Final, TypeAlias
 from urllib.parse import quote
 
-from infra.engines.protocol import CloudName
 from infra.fleet.google import GoogleError
 from infra.jobs.evidence import Body
 from infra.jobs.kube import Kube
@@ -25,12 +24,12 @@ from infra.model.json_shape import JsonShape
 from infra.model.queues import SharedQueue, shared_queues
 from infra.model.schema import Cluster, DaskClass, StackConfig, WorkerGroup
 from infra.model.team_network import GROUP_LABEL
+from infra.operations.declared.known import Named
 from infra.operations.errors import Failure, Refusal
+from infra.operations.fleet.cluster_api import cluster_api
 from infra.operations.fleet.subjects import readable_configs
-from infra.operations.ports import SILENT, Teller
+from infra.operations.ports import SILENT, CloudName, Teller
 from infra.operations.session import open_cloud
-from infra.operations.stacks.cluster_api import cluster_api
-from infra.operations.stacks.known import Named
 
 Work: TypeAlias = DaskClass | WorkerGroup | SharedQueue
 _MAKERS: Final = ("/apis/apps/v1", "statefulsets"), ("/apis/leaderworkerset.x-k8s.io/v1", "leaderworkersets")

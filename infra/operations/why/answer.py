@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from infra.engines.protocol import CloudName
 from infra.fleet.google import GoogleError
 from infra.fleet.status.explained import PoolWhy, ZoneWhy, counts, job_waits, pool_why, zone_why
 from infra.fleet.status.missing import Judged
@@ -17,13 +16,13 @@ from infra.fleet.status.timeline import VmTimeline
 from infra.jobs.client import JobState
 from infra.model.fleet import every_slot
 from infra.model.json_shape import JsonShape
+from infra.operations.declared.known import Named
 from infra.operations.errors import Failure
 from infra.operations.fleet.looks import Fleet, open_fleet
 from infra.operations.fleet.status import vm_timeline
 from infra.operations.fleet.subjects import Subject
 from infra.operations.jobs import state_json
-from infra.operations.ports import SILENT, Teller
-from infra.operations.stacks.known import Named
+from infra.operations.ports import SILENT, CloudName, Teller
 from infra.operations.stacks.work import WorkStanding, work_standing
 from infra.operations.why.find import Asked
 from infra.operations.why.runs import RunSeen

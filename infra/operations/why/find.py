@@ -11,13 +11,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from infra.engines.protocol import CloudName
 from infra.fleet.controller.github import GitHubError
 from infra.fleet.github_lists import RunningJob
 from infra.fleet.google import GoogleError
 from infra.fleet.status.look import Scene
 from infra.model.errors import ConfigError, OutsideError
 from infra.model.schema import StackConfig
+from infra.operations.declared.known import Named
 from infra.operations.errors import Failure, Refusal
 from infra.operations.fleet.looks import Fleet, fleets_declared, open_fleet
 from infra.operations.fleet.subjects import (
@@ -28,8 +28,7 @@ from infra.operations.fleet.subjects import (
     the_one,
 )
 from infra.operations.jobs import JobBackend, open_jobs
-from infra.operations.ports import SILENT, Teller
-from infra.operations.stacks.known import Named
+from infra.operations.ports import SILENT, CloudName, Teller
 from infra.operations.why.runs import RunSeen, find_run
 
 KINDS = tuple(kind for kind in Named if kind is not Named.STACK)
@@ -111,7 +110,7 @@ class Asked:
     @cached_property
     def jobs(self) -> JobBackend:
         """Where training jobs go from here."""
-        return open_jobs(teller=self.teller)
+        return open_jobs()
 
     def _elsewhere(self) -> Iterator[Subject]:
         ways: dict[Named, Callable[[], tuple[str, ...]]] = {

@@ -10,18 +10,17 @@ from http import HTTPStatus
 from itertools import islice
 from typing import Any, Final
 
-from infra.engines.protocol import CloudName
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.records import Records
 from infra.fleet.runs.cloud import GoogleTpuVms
 from infra.fleet.runs.ports import RunError
+from infra.model.bucket_names import RUN_DAYS_PREFIX
 from infra.model.json_shape import JsonShape
-from infra.model.names import RUN_DAYS_PREFIX
 from infra.model.run_records import RunVmRecord, day_records
 from infra.model.schema import StackConfig
 from infra.model.usage import vm_cost
 from infra.operations.fleet.looks import declared_place
-from infra.operations.ports import Teller
+from infra.operations.ports import CloudName, Teller
 from infra.operations.session import open_cloud
 
 DAYS: Final = 35

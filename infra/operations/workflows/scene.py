@@ -17,6 +17,7 @@ from infra.model.stack_schema import FILE as SCHEMA_FILE
 from infra.model.stack_text import PLANS
 from infra.operations.errors import Failure, Refusal
 from infra.operations.workspace import workspace
+from infra.tools.files import write_whole
 from workflows.composite import FOLDER
 from workflows.coverage import PROJECT, Checkout, project
 from workflows.generate import Generated, generate
@@ -121,21 +122,11 @@ def put(root: Path, wanted: Mapping[str, str]) -> list[str]:
             path.parent.mkdir(parents=True, exist_ok=True)
             if not path.parent.resolve().is_relative_to(root.resolve()):
                 raise Failure(f"{path} cannot be written: its folder is a link to {path.parent.resolve()}, elsewhere")
-            _replace(path, content)
+            write_whole(path, content)
         except OSError as error:
             raise Failure(f"{path} cannot be written: {error.strerror or error}") from None
         written.append(name)
     return written
-
-
-def _replace(path: Path, content: str) -> None:
-    """The whole text or, where that fails, what stood; a link is replaced, and what it leads to stays."""
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        fresh.write_bytes(content.encode())
-        fresh.replace(path)
-    finally:
-        fresh.unlink(missing_ok=True)
 
 
 def text(path: Path) -> str:

@@ -13,7 +13,7 @@ from infra.preview.comment.resources import listed
 from infra.preview.markup import clipped, fenced, masked, name, prose
 from infra.preview.meaning import Meaning
 from infra.preview.sentences import plural
-from infra.preview.words import told
+from infra.preview.words import told, told_once
 from infra.rules.finding import Finding
 
 MAX_LINES: Final = 60
@@ -70,8 +70,8 @@ def unexpected(plan: Plan, meaning: Meaning | None) -> Iterator[Block]:
 
 def warnings(plan: Plan) -> Iterator[Block]:
     """What the engine or the program warns of."""
-    said = sorted({told(each) for each in plan.diagnostics if each.severity == "warning" and not _machine(each)})
-    if said:
+    warned = (each for each in plan.diagnostics if each.severity == "warning" and not _machine(each))
+    if said := sorted(text for _, text in told_once(warned)):
         lines = [f"- {prose(clipped(message, MAX_LINE))}" for message in said]
         yield Block(
             rank=Rank.MEANING, opening="**Warnings of the engine**\n", lines=lines, what="warnings of the engine"

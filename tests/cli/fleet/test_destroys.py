@@ -13,8 +13,8 @@ from infra.fleet.bundle import STUB
 from infra.fleet.draining import DrainState, VmStanding
 from infra.fleet.google import Api, clients, execute
 from infra.fleet.records import Records
+from infra.model import bucket_names
 from infra.model import fleet as slots_of
-from infra.model import names
 from infra.model.node import node_spec
 from infra.model.plan import Plan
 from infra.model.stack import load_stack
@@ -115,7 +115,7 @@ def test_without_draining_a_wrong_stack_file_keeps_the_controller_away_all_the_s
         with clients("my-lab", fleet.json("cloud", "status")["url"]) as google:
             records = Records(google=google, bucket="lab-records")
             manifest, lease = (
-                records.read(name) for name in (names.manifest_object("lone"), names.lease_object("lone"))
+                records.read(name) for name in (bucket_names.manifest_object("lone"), bucket_names.lease_object("lone"))
             )
             assert manifest
             assert lease
@@ -145,14 +145,14 @@ def test_a_stack_without_a_file_is_not_destroyed_at_all(fleet: Checkout) -> None
 def test_a_manifest_that_cannot_be_read_cuts_off_no_job_unasked_and_stops_no_status(fleet: Checkout) -> None:
     with clients("my-lab", fleet.json("cloud", "status")["url"]) as google:
         records = Records(google=google, bucket="lab-records")
-        before = records.read(names.manifest_object("lone"))
+        before = records.read(bucket_names.manifest_object("lone"))
         assert before is not None
-        records.update(names.manifest_object("lone"), lambda _: {**before.body, "slots": [{}]})
+        records.update(bucket_names.manifest_object("lone"), lambda _: {**before.body, "slots": [{}]})
         try:
             refused = fleet.run("destroy", "lone", "--exclude-protected", "--yes")
             stood = fleet.json("status", "lone")["stacks"][0]
         finally:
-            records.update(names.manifest_object("lone"), lambda _: before.body)
+            records.update(bucket_names.manifest_object("lone"), lambda _: before.body)
     assert refused.exit_code == 1
     assert "cannot tell what runs on the VMs to delete" in " ".join(refused.output.split())
     assert "--no-drain" in refused.output

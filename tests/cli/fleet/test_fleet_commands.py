@@ -14,8 +14,9 @@ from infra.fleet.google import clients
 from infra.fleet.records import Records
 from infra.fleet.status.derive import status
 from infra.local.cloud.github.control import GitHubControl
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.stack import load_stack
+from infra.operations.fleet import rollout
 from infra.operations.fleet.status_words import status_shown
 from tests.cli.conftest import Checkout
 from tests.fleet.controller.given_fleet import fleet, nodes, seen, served, sweeps
@@ -159,6 +160,15 @@ def test_rollouts_rest_go_on_and_are_undone_by_command(standing: Checkout) -> No
     assert (refused.exit_code, "has nothing to go back to" in refused.output) == (2, True)
 
 
+def test_rollouts_are_told_beside_a_stack_that_is_not_up(standing: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    standing.ok("reconcile", "ci")
+    monkeypatch.setattr(rollout, "fleets_declared", lambda stack: [stack] if stack else ["training", "ci"])
+    said = standing.ok("rollout", "status").output
+    assert "training: nothing is published; `./tidepool up training` does it" in said
+    assert "tpu-v4  steady" in said
+    assert standing.run("rollout", "status", "--stack", "training").exit_code == 1
+
+
 def test_a_zone_is_given_up_and_taken_back_by_command(standing: Checkout) -> None:
     whole = standing.path("nightly").read_text()
     standing.path("nightly").write_text("config: [\n")
@@ -185,7 +195,7 @@ def test_a_zone_that_left_the_stack_file_is_given_up_as_long_as_anybody_remember
     standing.ok("reconcile", "ci")
     config = load_stack(standing.root, "ci")
     with clients(config.project, standing.json("cloud", "status")["url"]) as google:
-        records, name = Records(google=google, bucket=config.bucket.name), names.memory_object("ci")
+        records, name = Records(google=google, bucket=config.bucket.name), bucket_names.memory_object("ci")
         known = records.read(name)
         assert known is not None
         zones = {**known.body["zones"], "us-south1-a": known.body["last"]}

@@ -15,7 +15,7 @@ import pytest
 from infra.fleet.controller.sweep import Sweeper, SweepError, Swept
 from infra.fleet.google import clients
 from infra.fleet.records import Records
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.stack import load_stack
 from infra.operations.fleet.looks import declared_place
 from tests.cli.conftest import Checkout
@@ -207,7 +207,7 @@ def test_a_freeze_window_ends_sweeps_that_would_change_nothing(fleet: Checkout) 
     place = declared_place(load_stack(fleet.root, "ci"), fleet.json("cloud", "status")["url"])
     with clients(place.project, place.endpoint) as google:
         records = Records(google=google, bucket=place.bucket)
-        records.update(names.manifest_object("ci"), lambda found: {**(found or {}), "freezes": [window]})
+        records.update(bucket_names.manifest_object("ci"), lambda found: {**(found or {}), "freezes": [window]})
     result = fleet.run("reconcile", "ci", "--until-settled")
     assert result.exit_code == 1
     held = f"delete {ORPHAN}: freeze window deadline until 2100-01-01 00:00; it is not declared and no runner of it is"

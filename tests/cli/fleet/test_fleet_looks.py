@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from infra.operations.declared.known import Named
 from infra.operations.fleet.subjects import declared_subjects
-from infra.operations.stacks.known import Named
 from tests.model.given import parse, pool, stack_text
 
 

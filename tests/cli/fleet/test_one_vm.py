@@ -2,106 +2,37 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+import json
+from collections.abc import Generator
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from infra.cli.app import cli
-from infra.fleet import google as googles
-from infra.fleet.google import GoogleError
-from infra.fleet.status.timeline import timeline
-from infra.operations.fleet import vm_logs, way_in
+from infra.fleet.google import Api, Clients, clients, execute
+from infra.model.stack import load_stack
+from infra.operations.fleet import way_in
+from infra.operations.fleet.way_in import Machine, WayIn, lacking, tunnels_reach
 from tests.cli.conftest import Checkout
-from tests.fleet.controller.given_fleet import HOME, START, fleet
-from tests.fleet.status.given_scene import scene
 
-VM = "tpu-ci-us-west4-a-0"
+PROJECT, ZONE = "hai-gcp-models", "us-west4-a"
+VM = f"tpu-ci-{ZONE}-0"
 TOKEN = f"ghp_{'a1' * 20}"
-NETWORK = "projects/p/global/networks/tidepool-ci"
-RULE: dict[str, Any] = {
+NETWORK = "p/global/networks/tidepool-ci"
+ACCOUNT = "tpu-ci@p.iam.gserviceaccount.com"
+MACHINE = Machine(network=NETWORK, tags=frozenset({"tidepool-ci"}), account=ACCOUNT)
+ALLOW: dict[str, Any] = {
+    "name": "ssh",
     "direction": "INGRESS",
-    "network": f"https://www.googleapis.com/compute/v1/{NETWORK}",
+    "network": f"https://www.googleapis.com/compute/v1/projects/{NETWORK}",
     "sourceRanges": ["35.235.240.0/20"],
     "allowed": [{"IPProtocol": "tcp", "ports": ["22"]}],
 }
-
-
-class Answers:
-    """A client of one API whose every call is answered alike; `asked` has the last one's arguments."""
-
-    def __init__(self, answer: Any) -> None:
-        self.answer, self.asked = answer, {}
-
-    def __getattr__(self, _: str) -> Any:
-        def call(**given: Any) -> Answers:
-            self.asked |= given
-            return self
-
-        return call
-
-
-@pytest.fixture
-def google(monkeypatch: pytest.MonkeyPatch) -> dict[googles.Api, Answers]:
-    """A fleet at Google with one VM: what each API answers."""
-    apis = {
-        googles.Api.COMPUTE: Answers({"items": []}),
-        googles.Api.PROJECTS: Answers({"permissions": list(way_in._ROLES)}),
-        googles.Api.LOGS: Answers({"entries": []}),
-    }
-
-    class Clients(SimpleNamespace):
-        def __enter__(self) -> Clients:
-            return self
-
-        def __exit__(self, *_: object) -> None: ...
-
-    def execute(request: Answers, doing: str) -> Any:
-        if isinstance(request.answer, Exception):
-            raise GoogleError(doing, str(request.answer), status=403)
-        return request.answer
-
-    desired = fleet(1)
-    seen = scene(desired)
-    declared = SimpleNamespace(project="p", pools=[SimpleNamespace(name="tpu-ci")])
-    there = SimpleNamespace(stack="ci", config=declared, place=SimpleNamespace(endpoint=None), look=lambda: seen)
-    told = timeline(VM, seen, None, None)
-    for module in (vm_logs, way_in):
-        monkeypatch.setattr(module, "clients", lambda project, _: Clients(project=project, api=apis.__getitem__))
-        monkeypatch.setattr(module, "execute", execute)
-        monkeypatch.setattr(module, "stack_of", lambda *_: "ci")
-        monkeypatch.setattr(module, "open_fleet", lambda *_: there)
-    monkeypatch.setattr(vm_logs, "vm_timeline", lambda *_: told)
-    return apis
-
-
-def test_without_a_rule_and_roles_the_way_in_names_each_lack_with_its_command(
-    google: dict[googles.Api, Answers],
-) -> None:
-    google[googles.Api.PROJECTS].answer = {"permissions": ["tpu.nodes.get"]}
-    way = way_in.way_in(VM, worker=2)
-    assert way.line == (
-        f"gcloud compute tpus tpu-vm ssh {VM} --zone={HOME} --project=p --worker=2 --tunnel-through-iap"
-    )
-    rule, tunnels, login = way.lacks
-    assert rule.allow == (
-        "gcloud compute firewall-rules create tidepool-ci-ssh --project=p --network=tidepool-ci --direction=INGRESS "
-        "--allow=tcp:22 --source-ranges=35.235.240.0/20 --target-tags=tidepool-ci"
-    )
-    assert tunnels.what == "you may not iap.tunnelInstances.accessViaIAP in p"
-    assert tunnels.allow.endswith("--role=roles/iap.tunnelResourceAccessor")
-    assert login.allow.endswith("--role=roles/compute.osLogin")
-
-
-def test_where_all_is_allowed_nothing_lacks_and_what_cannot_be_asked_is_said(
-    google: dict[googles.Api, Answers],
-) -> None:
-    google[googles.Api.COMPUTE].answer = {"items": [RULE]}
-    assert way_in.way_in(VM).lacks == ()
-    google[googles.Api.COMPUTE].answer = PermissionError("denied")
-    way = way_in.way_in(VM)
-    assert (way.lacks, way.notes) == ((), ("listing firewall rules failed: denied",))
+DENY = {key: value for key, value in ALLOW.items() if key != "allowed"} | {
+    "name": "shut",
+    "denied": [{"IPProtocol": "all"}],
+}
 
 
 @pytest.mark.parametrize(
@@ -111,18 +42,52 @@ def test_where_all_is_allowed_nothing_lacks_and_what_cannot_be_asked_is_said(
         ({"allowed": [{"IPProtocol": "all"}]}, True),
         ({"allowed": [{"IPProtocol": "tcp", "ports": ["20-30"]}]}, True),
         ({"sourceRanges": ["0.0.0.0/0"]}, True),
+        ({"sourceRanges": ["35.235.240.0/21", "35.235.248.0/21"]}, True),
         ({"allowed": [{"IPProtocol": "tcp", "ports": ["1024-65535"]}]}, False),
         ({"allowed": [{"IPProtocol": "udp"}]}, False),
         ({"sourceRanges": ["35.235.240.0/24", "::/0"]}, False),
+        ({"sourceRanges": [], "sourceTags": ["tidepool-ci"]}, False),
         ({"network": "projects/p/global/networks/default"}, False),
+        ({"network": "projects/another-p/global/networks/tidepool-ci"}, False),
         ({"direction": "EGRESS"}, False),
         ({"disabled": True}, False),
         ({"targetTags": ["bastion"]}, False),
         ({"targetTags": ["bastion", "tidepool-ci"]}, True),
+        ({"targetServiceAccounts": ["others@p.iam.gserviceaccount.com"]}, False),
+        ({"targetServiceAccounts": [ACCOUNT]}, True),
     ],
 )
-def test_a_rule_counts_only_where_it_lets_all_of_the_tunnels_in(change: dict[str, Any], lets: bool) -> None:
-    assert way_in.lets_tunnels_in(RULE | change, NETWORK) is lets
+def test_a_rule_counts_only_where_it_lets_all_of_the_tunnels_reach_this_vm(change: dict[str, Any], lets: bool) -> None:
+    assert tunnels_reach([ALLOW | change], MACHINE) == (lets, None)
+
+
+@pytest.mark.parametrize(
+    ("deny", "allow", "denied"),
+    [
+        ({"priority": 900}, {}, True),
+        ({"priority": 1000}, {}, True),
+        ({"priority": 1001}, {}, False),
+        ({"priority": 900}, {"priority": 899}, False),
+        ({"priority": 900, "sourceRanges": ["35.235.241.0/24"]}, {}, True),
+        ({"priority": 900, "sourceRanges": ["10.0.0.0/8"]}, {}, False),
+        ({"priority": 900, "denied": [{"IPProtocol": "tcp", "ports": ["80"]}]}, {}, False),
+        ({"priority": 900, "targetTags": ["bastion"]}, {}, False),
+        ({"priority": 900, "targetServiceAccounts": [ACCOUNT]}, {}, True),
+        ({"priority": 900, "disabled": True}, {}, False),
+    ],
+)
+def test_a_rule_that_denies_wins_where_it_comes_first(
+    deny: dict[str, Any], allow: dict[str, Any], denied: bool
+) -> None:
+    reached, by = tunnels_reach([ALLOW | allow, DENY | deny], MACHINE)
+    assert (reached, by and by["name"]) == ((False, "shut") if denied else (True, None))
+
+
+def test_each_permission_that_lacks_has_the_role_that_gives_it() -> None:
+    tunnels, login = lacking("p", ["tpu.nodes.get"])
+    assert tunnels.what == "you may not iap.tunnelInstances.accessViaIAP in p"
+    assert tunnels.allow.endswith("--member=user:YOU --role=roles/iap.tunnelResourceAccessor")
+    assert login.allow.endswith("--role=roles/compute.osLogin")
 
 
 @pytest.mark.parametrize(
@@ -138,47 +103,132 @@ def test_a_rule_counts_only_where_it_lets_all_of_the_tunnels_in(change: dict[str
     ],
 )
 def test_ssh_runs_gcloud_where_nothing_lacks_and_else_ends_with_what_does(
-    google: dict[googles.Api, Answers], monkeypatch: pytest.MonkeyPatch,
-    options: tuple[str, ...], allowed: bool, installed: bool, code: int | None,
-) -> None:  # fmt: skip
-    google[googles.Api.COMPUTE].answer = {"items": [RULE] if allowed else []}
+    monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], allowed: bool, installed: bool, code: int | None
+) -> None:
+    lacks = () if allowed else lacking("p", ())
+    way = WayIn(vm=VM, stack="ci", zone=ZONE, command=("gcloud", "ssh", VM), lacks=lacks)
     ran = []
 
     def run(program: str, words: tuple[str, ...]) -> None:
-        ran.append((program, words[4:6]))
+        ran.append((program, words))
         raise SystemExit(99)
 
+    monkeypatch.setattr(way_in, "way_in", lambda *_, **__: way)
     monkeypatch.setattr("shutil.which", lambda _: "/bin/gcloud" if installed else None)
     monkeypatch.setattr("os.execvp", run)
     result = CliRunner().invoke(cli, ["ssh", VM, *options])
     assert result.exit_code == (99 if code is None else code), result.output
-    assert ran == ([("gcloud", ("ssh", VM))] if code is None else [])
+    assert ran == ([("gcloud", ("gcloud", "ssh", VM))] if code is None else [])
     assert ("gcloud is not installed" in result.output) is (not installed and not options)
 
 
-def test_what_google_keeps_of_a_vm_is_told_in_order_and_masked(google: dict[googles.Api, Answers]) -> None:
-    later = {"timestamp": "2026-11-21T12:00:09Z", "jsonPayload": {"message": f"fetch {TOKEN}"}}
-    google[googles.Api.LOGS].answer = {
-        "entries": [later, {"timestamp": START.isoformat(), "textPayload": "boot\nready"}]
-    }
-    log = vm_logs.vm_log(VM, tail=3)
-    assert [each.text for each in log.lines] == ["boot", "ready", "fetch [secret]"]
-    assert f'resource.labels.node_id="{VM}"' in google[googles.Api.LOGS].asked["body"]["filter"]
-    google[googles.Api.LOGS].answer = PermissionError("denied")
-    assert any("roles/logging.viewer" in note for note in vm_logs.vm_log(VM).notes)
+# On the local cloud, by Google's own REST APIs
 
 
-def test_a_guest_of_the_local_cloud_has_its_supervisors_log_and_no_way_in(upped: Checkout) -> None:
+@pytest.fixture
+def google(upped: Checkout) -> Generator[Clients]:
+    with clients(PROJECT, upped.json("cloud", "status")["url"]) as opened:
+        yield opened
+
+
+def test_ssh_asks_for_the_node_the_rules_and_the_roles_and_names_each_lack_with_its_command(
+    upped: Checkout, google: Clients
+) -> None:
+    def made(rule: dict[str, Any]) -> None:
+        rule = rule | {"network": f"projects/{PROJECT}/global/networks/tidepool-ci"}
+        google.api(Api.COMPUTE).firewalls().insert(project=PROJECT, body=rule).execute()
+
     upped.ok("cloud", "clock", "--advance", "2m")
-    log = upped.json("logs", VM)
-    assert {each["source"] for each in log["lines"]} == {"supervisor"}
-    assert log["lines"][-1]["text"] == "idle"
-    said = upped.ok("logs", VM, "--tail", "1")
-    assert said.stdout.endswith("supervisor  idle\n")
-    assert len(said.stdout.splitlines()) == 1
-    assert "no console" in said.stderr
+    without = upped.run("ssh", VM, "--worker", "2", "--print")
+    assert (without.exit_code, without.stdout) == (
+        1,
+        f"gcloud compute tpus tpu-vm ssh {VM} --zone={ZONE} --project={PROJECT} --worker=2 --tunnel-through-iap\n",
+    )
+    said = " ".join(without.stderr.split())
+    assert (
+        "no firewall rule of tidepool-ci lets Google's tunnels (35.235.240.0/20) reach port 22; allow it with" in said
+    )
+    assert (
+        f"gcloud compute firewall-rules create tidepool-ci-ssh --project={PROJECT} --network=tidepool-ci "
+        "--direction=INGRESS --allow=tcp:22 --source-ranges=35.235.240.0/20 --target-tags=tidepool-ci\n"
+    ) in without.stderr
+    made(ALLOW | {"name": "to-tags", "targetTags": ["tidepool-ci"]})
+    assert upped.json("ssh", VM)["lacks"] == []
+    account = google.api(Api.TPU).projects().locations().nodes().get(name=_node(VM)).execute()["serviceAccount"]
+    made(DENY | {"name": "shut-all", "priority": 700, "targetServiceAccounts": [account["email"]]})
+    (denied,) = _lacks(upped)
+    assert denied["what"].startswith(
+        "firewall rule shut-all of tidepool-ci (DENY, priority 700) keeps Google's tunnels"
+    )
+    assert denied["allow"].endswith("--target-tags=tidepool-ci --priority=699")
+    made(DENY | {"name": "shut-first", "priority": 0})
+    assert _lacks(upped)[0]["allow"].endswith("firewall-rules update shut-first --project=hai-gcp-models --disabled")
+
+
+def _lacks(upped: Checkout) -> list[dict[str, Any]]:
+    return json.loads(upped.run("ssh", VM, "--json").stdout)["lacks"]
+
+
+def _node(vm: str) -> str:
+    return f"projects/{PROJECT}/locations/{ZONE}/nodes/{vm}"
+
+
+def test_what_cannot_be_asked_is_said_and_hides_no_other_lack(upped: Checkout) -> None:
+    upped.ok("cloud", "fail", "error", "--method", "compute.firewalls.list", "--code", "403", "--count", "1")
+    upped.ok("cloud", "fail", "error", "--method", "logging.entries.list", "--code", "403", "--count", "1")
+    way, log = upped.json("ssh", VM), upped.run("logs", VM)
+    assert way["lacks"] == []
+    assert any(note.startswith("listing firewall rules failed: ") for note in way["notes"])
+    assert "roles/logging.viewer" in log.stderr
+    assert log.stdout, "the supervisor's lines are there all the same"
+
+
+def test_what_cloud_logging_has_of_a_vm_is_told_with_its_supervisors_lines_in_order_and_masked(
+    upped: Checkout, google: Clients
+) -> None:
+    def written(vm: str, **payload: Any) -> None:
+        resource = {"type": "tpu_worker", "labels": {"node_id": vm, "zone": ZONE, "project_id": PROJECT}}
+        log = f"projects/{PROJECT}/logs/serial"
+        entry = {"logName": log, "resource": resource, **payload}
+        google.api(Api.LOGS).entries().write(body={"entries": [entry]}).execute()
+
+    upped.ok("cloud", "clock", "--advance", "2m")
+    before = upped.json("logs", VM)
+    assert {each["source"] for each in before["lines"]} == {"supervisor"}
+    assert "guests of the local cloud are simulated" in before["notes"][-1]
+    written(VM, jsonPayload={"message": f"fetch {TOKEN}"})
+    written(VM, textPayload="boot\nready", timestamp="2026-01-01T00:00:00Z")
+    written("tpu-ci-us-east1-c-0", textPayload="of another")
+    lines = upped.json("logs", VM)["lines"]
+    assert [(each["source"], each["text"]) for each in lines[:2]] == [("console", "boot"), ("console", "ready")]
+    assert (lines[-1]["source"], lines[-1]["text"]) == ("console", "fetch [secret]")
+    assert [each for each in lines if each["source"] == "supervisor"] == before["lines"]
+    assert upped.ok("logs", VM, "--tail", "1").stdout.endswith("console     fetch [secret]\n")
+
+
+def test_a_vm_that_is_nowhere_is_refused_with_the_nearest_name(upped: Checkout) -> None:
+    for command in ("logs", "ssh"):
+        refused = upped.run(command, f"tpu-ci-{ZONE}-77")
+        assert refused.exit_code == 2
+        assert f"tpu-ci-{ZONE}-77 is not declared, and no VM of this name is there. Did you mean" in refused.stderr
+        assert upped.run(command, "nobody").exit_code == 2
+
+
+def test_a_guest_of_the_local_cloud_has_no_machine_to_get_into(upped: Checkout) -> None:
     refused = upped.run("ssh", VM)
     assert refused.exit_code == 1
-    assert f"{VM} is a simulated guest of the local cloud" in " ".join(refused.output.split())
-    assert upped.run("ssh", "tpu-ci-us-west4-a-77").exit_code == 1
-    assert upped.run("logs", "nobody").exit_code == 2
+    assert f"{VM} is a simulated guest of the local cloud: there is no machine" in " ".join(refused.stderr.split())
+
+
+def test_a_declared_vm_that_does_not_stand_and_left_nothing_has_no_log(upped: Checkout, google: Clients) -> None:
+    gone = f"tpu-ci-{ZONE}-1"
+    google.api(Api.TPU).projects().locations().nodes().delete(name=_node(gone)).execute()
+    upped.ok("cloud", "clock", "--advance", "10m")
+    assert upped.ok("logs", gone).stdout, "its report is still in the bucket"
+    objects, bucket = google.api(Api.STORAGE).objects(), load_stack(upped.root, "ci").bucket.name
+    for held in execute(objects.list(bucket=bucket), "listing")["items"]:
+        if gone in held["name"]:
+            objects.delete(bucket=bucket, object=held["name"]).execute()
+    refused = upped.run("logs", gone)
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert f"{gone} does not stand, and nothing is left of it; `./tidepool why {gone}` says why" in refused.stderr

@@ -15,7 +15,7 @@ import pytest
 from infra.fleet.bundle import STUB, runner_bundle
 from infra.fleet.google import clients
 from infra.fleet.records import Records
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.stack import load_stack
 from infra.program import records as program_records
 from tests.cli.conftest import Checkout
@@ -98,7 +98,7 @@ def test_a_manifest_that_others_changed_is_told_and_put_back(fleet: Checkout) ->
     before, config = slots(fleet), load_stack(fleet.path("ci").parents[1], "ci")
     with clients(config.project, fleet.json("cloud", "status")["url"]) as google:
         records = Records(google=google, bucket=config.bucket.name)
-        records.update(names.manifest_object("ci"), lambda held: {**(held or {}), "slots": []})
+        records.update(bucket_names.manifest_object("ci"), lambda held: {**(held or {}), "slots": []})
     plan = fleet.json("preview", "ci", "--refresh")
     said = "manifests/ci.json was changed by others: it is written again"
     assert [change["says"] for change in plan["records"]] == [said]

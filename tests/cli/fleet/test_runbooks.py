@@ -26,7 +26,7 @@ from infra.fleet.images.attempts import begin
 from infra.fleet.images.store import Store
 from infra.fleet.records import Records
 from infra.fleet.sweep_log import key_line
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.alerts import FIGURES, KEY_DAYS, Alert, Writer, alerts
 from infra.model.images.record import built
 from infra.model.images.record_documents import Build
@@ -303,7 +303,7 @@ def test_vms_that_the_broker_refuses_are_told_until_the_manifest_is_back(
     records = Records(google=google, bucket=parse_stack(fleet.checkout.text("ci"), stack="ci", source="ci").bucket.name)
     job = fleet.checkout.json("cloud", "job", "queue", REPOSITORY, "tpu-v4")
     records.update(
-        names.manifest_object("ci"),
+        bucket_names.manifest_object("ci"),
         lambda held: {**(held or {}), "slots": [slot for slot in (held or {})["slots"] if slot["name"] != V4]},
     )
     told.clear()
@@ -327,7 +327,7 @@ def test_a_rollout_that_its_canary_does_not_survive_is_told_until_another_target
     """The new target is a bundle that is not there, so that no VM boots with it."""
     config = parse_stack(fleet.checkout.text("ci"), stack="ci", source="ci")
     records = Records(google=google, bucket=config.bucket.name)
-    records.update(names.manifest_object("ci"), lambda held: {**(held or {}), "bundle": f"sha256:{'0' * 64}"})
+    records.update(bucket_names.manifest_object("ci"), lambda held: {**(held or {}), "bundle": f"sha256:{'0' * 64}"})
     fleet.sweep("--until-settled", "--every", "1200")
     assert fleet.open("canary-failed") == {pool.name for pool in config.pools}
     fleet.follow("canary-failed")
@@ -413,7 +413,7 @@ def test_a_sweep_tells_of_the_key_though_what_builds_wrote_cannot_be_read(
     bucket = Records(google=google, bucket=parse_stack(fleet.checkout.text("ci"), stack="ci", source="ci").bucket.name)
     monkeypatch.setenv("TIDEPOOL_GITHUB_KEY_SECRET", f"projects/{PROJECT}/secrets/tidepool-github-app-key/versions/1")
     broken = {"version": 1, "images": {"tpu-ci": {"build": "cloudbuild/1", "began": "2026-11-21T03:00:00"}}}
-    bucket.update(names.images_attempts_object(), lambda _: broken)
+    bucket.update(bucket_names.images_attempts_object(), lambda _: broken)
     lines = [each for each in fleet.sweep() if each["event"] in ("image", "key")]
     assert [each["event"] for each in lines] == ["image", "key"]
     assert "images/attempts.json: images.tpu-ci.ends_by" in lines[0]["message"]

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from infra.cli.app import cli
 from infra.local.cloud.github.control import GitHubControl
-from infra.operations.stacks.known import Named
+from infra.operations.declared.known import Named
 from tests.cli.conftest import ROOT, Checkout
 
 VM, POOL, ZONE = "tpu-ci-us-west4-a-1", "tpu-ci", "us-west4-a"

@@ -10,14 +10,14 @@ import pytest
 from infra.fleet.google import clients
 from infra.fleet.records import Records
 from infra.fleet.transition import declare_again, withdraw
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.schema import StackConfig
 from infra.model.stack import load_stack
 from tests.cli.conftest import Checkout
 from tests.engines.standing_world import STACK
 
 VMS = ["tpu-ci-us-west4-a-0", "tpu-ci-us-west4-a-1"]
-MANIFEST = names.manifest_object("lone")
+MANIFEST = bucket_names.manifest_object("lone")
 
 
 @pytest.fixture(scope="module")

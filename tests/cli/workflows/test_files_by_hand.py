@@ -76,7 +76,7 @@ def test_a_write_that_fails_leaves_what_stood_and_nothing_beside_it(
         raise OSError(28, "No space left on device")
 
     path = by_hand(tmp_path)
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(Path, "replace", full)
     with pytest.raises(Failure, match="No space left"):
         put(tmp_path, {TESTS: "name: New\n"})
     assert path.read_text() == "name: Mine\n"

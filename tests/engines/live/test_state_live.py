@@ -28,9 +28,13 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 def asked(world: World, engine: EngineName, verb: str, *words: str) -> dict[str, Any]:
+    return said(world, verb, SMALL, *words, "--engine", engine.value)
+
+
+def said(world: World, *words: str) -> dict[str, Any]:
     environ = {**os.environ, "TIDEPOOL_ROOT": str(world.root), "TIDEPOOL_HOME": str(world.home)}
-    command = [sys.executable, "-m", "infra.cli", verb, SMALL, *words, "--engine", engine.value, "--cloud", "local"]
-    done = subprocess.run([*command, "--json"], cwd=ROOT, env=environ, text=True, capture_output=True, check=False)
+    command = [sys.executable, "-m", "infra.cli", *words, "--cloud", "local", "--json"]
+    done = subprocess.run(command, cwd=ROOT, env=environ, text=True, capture_output=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads(done.stdout)
 
@@ -48,6 +52,12 @@ def test_a_bucket_is_forgotten_and_adopted_by_name_and_nothing_differs(world: Wo
     assert ("retain", bucket) in gone
     assert {op for op, _ in gone} == {"retain"}
     assert ("adopt", bucket) in changed(asked(world, engine, "adopt", bucket))
+    told = said(world, "history", SMALL)["entries"]
+    assert [(each["verb"], each["engine"], each["result"]) for each in told[:2]] == [
+        ("adopt", engine.value, "done"),
+        ("forget", engine.value, "done"),
+    ]
+    assert ("retain", bucket) in {(each["op"], each["name"]) for each in told[1]["changes"]}
     asked(world, engine, "up")
     for other in ENGINES:
         assert changed(asked(world, other, "preview")) == set()

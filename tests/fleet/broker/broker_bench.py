@@ -25,7 +25,7 @@ from infra.fleet.google import Api, clients, execute
 from infra.fleet.records import Records
 from infra.local.cloud import daemon
 from infra.local.cloud.github.control import GitHubControl
-from infra.model import names
+from infra.model import bucket_names
 from infra.operations.local.github import keep_served, local_app
 from tests.fleet.broker.broker_world import BUCKET, MEMBER_ACCOUNT, PROJECT, REPO, STACK, slot
 
@@ -55,7 +55,7 @@ def prepared(url: str, hub: GitHubControl, vms: Sequence[str]) -> BrokerSettings
         body = {"name": BUCKET, "location": "us"}
         execute(google.api(Api.STORAGE).buckets().insert(project=PROJECT, body=body), "making a bucket")
         manifest = {"version": 1, "stack": STACK, "slots": [slot(vm) for vm in vms]}
-        Records(google=google, bucket=BUCKET).update(names.manifest_object(STACK), lambda _: manifest)
+        Records(google=google, bucket=BUCKET).update(bucket_names.manifest_object(STACK), lambda _: manifest)
     for vm in vms:
         node = {
             "acceleratorType": "v5litepod-4",

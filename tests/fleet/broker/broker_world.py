@@ -26,7 +26,7 @@ from infra.fleet.google import Api, Clients, clients, execute
 from infra.fleet.records import Records
 from infra.local.cloud.github.control import GitHubControl
 from infra.local.cloud.testing import TestCloud, running_cloud
-from infra.model import names
+from infra.model import bucket_names
 
 PROJECT, BUCKET, STACK = "a-lab", "a-lab-tidepool-ci", "ci"
 REPO, OTHER_REPO = "lab/monorepo", "lab/engine"
@@ -125,7 +125,7 @@ class World:
         self.records.update(name, lambda _: body)
 
     def binding(self, vm: str = VM) -> Mapping[str, Any]:
-        record = self.records.read(names.binding_object(STACK, vm))
+        record = self.records.read(bucket_names.binding_object(STACK, vm))
         assert record is not None
         return record.body
 
@@ -240,7 +240,7 @@ def a_world(host: Host) -> Generator[World]:
         body = {"replication": {"automatic": {}}}
         execute(secrets.create(parent=f"projects/{PROJECT}", secretId="app-key", body=body), "making a secret")
         world.store_key(app["key"])
-        world.write(names.manifest_object(STACK), manifest())
+        world.write(bucket_names.manifest_object(STACK), manifest())
         world.add_vm(VM)
         world.start()
         try:

@@ -28,7 +28,7 @@ from infra.fleet.broker.decide import (
 )
 from infra.fleet.broker.refusals import Reason, Refused
 from infra.fleet.google import GoogleError
-from infra.model import names
+from infra.model import bucket_names
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 SECOND, HOUR = timedelta(seconds=1), timedelta(hours=1)
@@ -306,7 +306,7 @@ def test_places_of_runners_are_remembered_sorted_and_once(bindings: Bindings, ke
     for scope in ("orgs/b", "orgs/a", "orgs/b"):
         bindings.note_scope(scope)
     assert bindings.scopes() == {"orgs/a", "orgs/b"}
-    assert kept.all[names.scopes_object("ci")] == {"version": 1, "stack": "ci", "scopes": ["orgs/a", "orgs/b"]}
+    assert kept.all[bucket_names.scopes_object("ci")] == {"version": 1, "stack": "ci", "scopes": ["orgs/a", "orgs/b"]}
 
 
 def test_so_many_removals_a_minute_are_done_and_the_next_is_told_when(bindings: Bindings, kept: Kept) -> None:
@@ -318,7 +318,7 @@ def test_so_many_removals_a_minute_are_done_and_the_next_is_told_when(bindings: 
     found = refusal(lambda: bindings.count_removal(NOW + SECOND * 60))
     assert found.again == 2
     bindings.count_removal(NOW - SECOND)
-    assert set(kept.all) == {names.removals_object("ci")}
+    assert set(kept.all) == {bucket_names.removals_object("ci")}
 
 
 @pytest.mark.parametrize(
@@ -337,8 +337,8 @@ def test_a_record_that_cannot_be_read_is_named_with_what_is_wrong(
 
 
 def test_an_unreadable_list_of_places_is_named(bindings: Bindings, kept: Kept) -> None:
-    kept.all[names.scopes_object("ci")] = {"version": 1, "stack": "ci"}
-    assert refusal(bindings.scopes).detail == f"{names.scopes_object('ci')}: scopes: Field required"
+    kept.all[bucket_names.scopes_object("ci")] = {"version": 1, "stack": "ci"}
+    assert refusal(bindings.scopes).detail == f"{bucket_names.scopes_object('ci')}: scopes: Field required"
 
 
 def test_a_bucket_that_does_not_answer_is_googles_failure(bindings: Bindings, kept: Kept) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from infra.fleet.github_api import GitHubClient
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.runner_names import vm_of
 from tests.fleet.broker.broker_world import (
     FORK,
@@ -136,7 +136,7 @@ def test_a_manifest_that_changes_is_followed_within_seconds(world: World) -> Non
     world.add_vm("new-0")
     assert world.ask("new-0").reason == "unknown-vm"
     body = manifest()
-    world.write(names.manifest_object(STACK), {**body, "slots": [*body["slots"], slot("new-0")]})
+    world.write(bucket_names.manifest_object(STACK), {**body, "slots": [*body["slots"], slot("new-0")]})
     world.wait(11)
     assert world.ask("new-0").status == 200
 

@@ -17,7 +17,7 @@ from infra.fleet.controller.github import GitHubError
 from infra.fleet.github_lists import Jobs, RunningJob
 from infra.fleet.google import GoogleError
 from infra.fleet.status.queue import waiting_jobs
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.manifest import emptied
 from tests.fleet.broker.broker_world import (
     CONTROLLER,
@@ -175,7 +175,7 @@ def leaves(world: World, repository: str) -> None:
     """No slot serves a repository any more, as the broker sees it once it reads again."""
     kept = [each for each in manifest()["slots"] if repository not in each["serves"]]
     body = {**manifest(), "slots": kept} if kept else emptied(manifest(), "a test")
-    world.write(names.manifest_object(STACK), body)
+    world.write(bucket_names.manifest_object(STACK), body)
     world.wait(60)
 
 
@@ -189,7 +189,9 @@ def test_runners_of_a_repository_that_is_served_no_more_are_listed_and_their_gho
     left = api(world).runners(SCOPE)
     assert {(runner.name, runner.online) for runner in left} == {(first.body["runner"], True), (GHOST, False)}
     assert (world.lines[-1]["event"], world.lines[-1]["scope"]) == ("runners", SCOPE)
-    world.write(names.binding_object(STACK, GHOST.rpartition("-")[0]), {"version": 1, "vm": GHOST.rpartition("-")[0]})
+    world.write(
+        bucket_names.binding_object(STACK, GHOST.rpartition("-")[0]), {"version": 1, "vm": GHOST.rpartition("-")[0]}
+    )
     api(world).remove(SCOPE, number)
     assert [runner["name"] for runner in world.runners()] == [first.body["runner"]]
 
@@ -216,7 +218,7 @@ def test_a_runner_is_asked_for_by_its_name_in_one_call(world: World) -> None:
 
 
 def test_a_record_of_scopes_that_cannot_be_read_lists_nothing_and_registers_nobody(world: World) -> None:
-    world.write(names.scopes_object(STACK), {"version": 1, "stack": STACK, "scopes": {"repos/lab/old": True}})
+    world.write(bucket_names.scopes_object(STACK), {"version": 1, "stack": STACK, "scopes": {"repos/lab/old": True}})
     assert world.errand(f"/v1/runners?stack={STACK}&scope=repos/lab/old").reason == "bad-record"
     assert world.ask().reason == "bad-record"
     assert world.runners() == []
@@ -255,7 +257,7 @@ def test_a_runner_of_somebody_elses_is_never_removed(world: World, name: str) ->
 def test_a_runner_of_a_vm_that_this_broker_once_served_may_go(world: World) -> None:
     number = ghost(world, "gone-us-west9-z-0-00abcd")
     assert removal(world, number).reason == "foreign-runner"
-    world.write(names.binding_object(STACK, "gone-us-west9-z-0"), {"version": 1, "vm": "gone-us-west9-z-0"})
+    world.write(bucket_names.binding_object(STACK, "gone-us-west9-z-0"), {"version": 1, "vm": "gone-us-west9-z-0"})
     assert removal(world, number).status == 200
 
 
@@ -285,7 +287,7 @@ def test_no_more_than_a_few_runners_go_within_a_minute_by_however_many_brokers(w
 
 
 def test_a_record_of_removals_that_cannot_be_read_removes_nothing(world: World) -> None:
-    world.write(names.removals_object(STACK), {"version": 1, "at": ["soon"]})
+    world.write(bucket_names.removals_object(STACK), {"version": 1, "at": ["soon"]})
     assert removal(world, ghost(world)).reason == "bad-record"
     assert len(world.runners()) == 1
 

@@ -9,7 +9,7 @@ import pytest
 from infra.fleet.broker.refusals import Reason
 from infra.fleet.broker.registration import A_MINUTE
 from infra.fleet.operator_requests import DrainRequest, with_drains
-from infra.model import names
+from infra.model import bucket_names
 from tests.fleet.broker.broker_world import (
     BUCKET,
     FORK,
@@ -152,7 +152,7 @@ def test_the_broker_touches_its_own_parts_of_the_bucket_alone(world: World, monk
 @pytest.mark.parametrize("subject", [VM, "tpu-ci"])
 def test_what_is_drained_gets_no_more_jobs(world: World, subject: str) -> None:
     request = DrainRequest(subject=subject, by="ada", since=datetime(2026, 11, 21, tzinfo=UTC), minutes=60)
-    world.write(names.requests_object(STACK), with_drains(None, [request]))
+    world.write(bucket_names.requests_object(STACK), with_drains(None, [request]))
     reply = world.ask()
     refused(world, reply, Reason.DRAINING)
     assert reply.headers["retry-after"] == "60"
@@ -165,13 +165,13 @@ def test_a_trust_without_a_group_never_falls_into_everybodys(world: World) -> No
 
 
 def test_a_pool_that_serves_nobody_is_refused(world: World) -> None:
-    world.write(names.manifest_object(STACK), {**manifest(), "slots": [slot(VM, serves=[])]})
+    world.write(bucket_names.manifest_object(STACK), {**manifest(), "slots": [slot(VM, serves=[])]})
     refused(world, world.ask(), Reason.NO_HOME)
 
 
 def test_a_name_too_long_for_a_runners_is_refused(world: World) -> None:
     vm = f"a{'b' * 60}-0"
-    world.write(names.manifest_object(STACK), {**manifest(), "slots": [slot(vm)]})
+    world.write(bucket_names.manifest_object(STACK), {**manifest(), "slots": [slot(vm)]})
     refused(world, world.ask(vm, token=world.token(VM)), Reason.UNNAMEABLE)
 
 
@@ -228,7 +228,7 @@ def test_a_vm_gets_no_more_than_sixty_an_hour(world: World) -> None:
     assert world.ask().status == 200
     binding = dict(world.binding())
     world.wait(60)
-    world.write(names.binding_object(STACK, VM), {**binding, "asked": [moment] * 60})
+    world.write(bucket_names.binding_object(STACK, VM), {**binding, "asked": [moment] * 60})
     reply = world.ask()
     assert reply.reason == "too-often"
     assert 3400 < int(reply.headers["retry-after"]) <= 3600
@@ -254,14 +254,14 @@ def test_a_machine_that_asks_without_end_costs_google_nothing_and_slows_nobody_e
 
 def test_without_a_manifest_nobody_is_served(world: World) -> None:
     for body in ({"version": 2}, {"version": 1, "slots": 7}):
-        world.write(names.manifest_object(STACK), body)
+        world.write(bucket_names.manifest_object(STACK), body)
         world.start()
         refused(world, world.ask(), Reason.NO_MANIFEST)
 
 
 def test_a_record_that_cannot_be_read_serves_nobody(world: World) -> None:
     for body in ({"version": 2}, {"version": 1}, {"version": 1, "life": 3}):
-        world.write(names.binding_object(STACK, VM), body)
+        world.write(bucket_names.binding_object(STACK, VM), body)
         refused(world, world.ask(), Reason.BAD_RECORD)
 
 
@@ -271,7 +271,7 @@ def test_a_record_that_lacks_anything_serves_nobody(world: World) -> None:
     whole = dict(world.binding())
     for key in whole:
         world.wait(60)
-        world.write(names.binding_object(STACK, VM), {each: whole[each] for each in whole if each != key})
+        world.write(bucket_names.binding_object(STACK, VM), {each: whole[each] for each in whole if each != key})
         assert world.ask().reason == "bad-record", key
 
 

@@ -15,7 +15,7 @@ from infra.fleet.controller.observe import Observer
 from infra.fleet.google import Api, execute
 from infra.fleet.reports import Phase, ReportSeen
 from infra.fleet.runner.supervisor.report import sealed
-from infra.model import names, report_proof
+from infra.model import bucket_names, report_proof
 from tests.fleet.broker.broker_world import BUCKET, MEMBER_ACCOUNT, PROJECT, SECOND, VM, World
 from tests.fleet.broker.test_sweep_by_broker import api, desired
 
@@ -62,7 +62,7 @@ def signed(world: World, vm: str, report: bytes, **token: Any) -> bytes:
 def write(world: World, vm: str, content: bytes) -> None:
     objects = world.google.api(Api.STORAGE).objects()
     media = MediaInMemoryUpload(content, mimetype="application/json")
-    request = objects.insert(bucket=BUCKET, name=names.report_object("tpu-ci", vm), media_body=media)
+    request = objects.insert(bucket=BUCKET, name=bucket_names.report_object("tpu-ci", vm), media_body=media)
     execute(request, "writing a report")
 
 

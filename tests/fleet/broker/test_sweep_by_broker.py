@@ -14,14 +14,15 @@ from infra.fleet.broker.settings import PROJECT as PROJECT_NAME
 from infra.fleet.controller.act import Actor
 from infra.fleet.controller.actions import RemoveRunner
 from infra.fleet.controller.by_broker import BrokerApi
-from infra.fleet.controller.desired import Desired, read
+from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.events import Result
 from infra.fleet.controller.github import RunnerApi
+from infra.fleet.controller.manifests import read
 from infra.fleet.controller.memory import Memory, ScopeMemory
 from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.observed import KNOWN
 from infra.fleet.place import BROKER, TOKEN, told_place
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.errors import ConfigError
 from infra.operations.fleet.looks import declared_place
 from tests.fleet.broker.broker_world import BUCKET, CONTROLLER, PROJECT, REPO, STACK, VM, World, manifest
@@ -112,7 +113,7 @@ def test_however_many_scopes_have_left_the_broker_answers_for_each(
         return ()
 
     monkeypatch.setattr(GitHubApp, "runners", slow)
-    world.write(names.scopes_object(STACK), {"version": 1, "stack": STACK, "scopes": scopes})
+    world.write(bucket_names.scopes_object(STACK), {"version": 1, "stack": STACK, "scopes": scopes})
     memory = Memory(scopes={"tpu-ci": {scope: ScopeMemory(until=world.now()) for scope in scopes}})
     observer = Observer(project=PROJECT, bucket=BUCKET, endpoint=world.cloud.url, github=api(world))
     seen = observer.observe(desired(), memory)

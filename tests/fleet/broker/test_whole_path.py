@@ -20,7 +20,7 @@ from infra.fleet.runner.supervisor.boot import STEPS
 from infra.local.cloud.control import CloudClock
 from infra.local.guests.guests import Guests
 from infra.local.guests.surroundings import GuestControl
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.runner_names import vm_of
 from tests.fleet.broker.broker_world import ADMIN, BUCKET, PROJECT, REPO, SECOND, VM, World
 from tests.fleet.sandbox import IMAGE, NEEDED, Sandbox, sandbox
@@ -72,7 +72,7 @@ def test_a_vm_boots_registers_runs_a_job_cleans_up_and_registers_again(world: Wo
     assert booted.calls[-1] == "systemctl restart --no-block tidepool-supervisor.service"
     served = vm.supervise(sleeps=1)
 
-    record = world.records.read(names.report_object("tpu-ci", VM))
+    record = world.records.read(bucket_names.report_object("tpu-ci", VM))
     assert record is not None
     report = record.body
     told = [event["event"] for event in report["events"] if not event["event"].startswith("step-")]
@@ -112,7 +112,7 @@ def guest_report(world: World) -> dict[str, Any]:
     told = {"metadata": {f"tidepool-{key}": value for key, value in metadata.items()}}
     world.cloud.control.edit_node(f"projects/{PROJECT}/locations/us-west4-a/nodes/{SECOND}", told)
     Guests(GuestControl(world.cloud.url), lambda _: world.host.url).advance(60)
-    record = world.records.read(names.report_object("tpu-ci", SECOND))
+    record = world.records.read(bucket_names.report_object("tpu-ci", SECOND))
     assert record is not None
     return record.body
 

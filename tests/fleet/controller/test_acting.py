@@ -27,7 +27,7 @@ from infra.fleet.controller.keys import BackoffKey, NodeKey
 from infra.fleet.controller.memory import EMPTY, VmMemory
 from infra.fleet.controller.observed import NodeSeen, Observed, RunnerSeen, Trouble, unknown
 from infra.fleet.controller.outcomes import ActionOutcome
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.catalogue import CapacityKind
 from tests.fleet.controller.given_fleet import AWAY, HOME, START, V5E, fleet, labels, node, place, runner, seen, slot
 
@@ -376,7 +376,7 @@ def test_an_offline_runner_of_the_name_with_another_number_is_not_removed() -> N
         (Drain(vm=VM, on=True, **WHY), {"drain": True}),
         (Drain(vm=VM, on=False, **WHY), {"drain": False}),
         (Restart(vm=VM, number=4, **WHY), {"restart": 4}),
-        (Assign(vm=VM, region="r", image=None, bundle="b", **WHY), {"image": names.NO_IMAGE, "bundle": "b"}),
+        (Assign(vm=VM, region="r", image=None, bundle="b", **WHY), {"image": bucket_names.NO_IMAGE, "bundle": "b"}),
         (Assign(vm=VM, region="r", image="i@d", bundle=None, drained=True, **WHY), {"image": "i@d", "bundle": None}),
         (Assign(vm=VM, region="r", image="i@d", bundle="b", first=True, drained=True, **WHY),
          {"image": "i@d", "bundle": "b", "drain": True}),
@@ -386,6 +386,6 @@ def test_an_offline_runner_of_the_name_with_another_number_is_not_removed() -> N
 )  # fmt: skip
 def test_an_order_changes_what_it_says_and_nothing_else(action: Action, written: dict[str, Any]) -> None:
     before = {"version": 1, "image": "old", "bundle": "old", "restart": 3, "drain": "as it was"}
-    records = Orders(**{names.orders_object(VM): before})
+    records = Orders(**{bucket_names.orders_object(VM): before})
     assert came(actor(Tpus(), records=records).do(action)) == (Result.DONE, "")
-    assert records.bodies == {names.orders_object(VM): {**before, **written}}
+    assert records.bodies == {bucket_names.orders_object(VM): {**before, **written}}

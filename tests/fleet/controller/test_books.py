@@ -8,7 +8,7 @@ from typing import Any
 
 from infra.fleet.controller.books import Books
 from infra.fleet.controller.memory import EMPTY
-from infra.model import names, run_labels
+from infra.model import bucket_names, run_labels
 from infra.model.catalogue import CapacityKind
 from infra.model.run_records import RunVmRecord, day_body, day_records
 from infra.model.stood import read_day, together
@@ -37,7 +37,9 @@ def kept(records: Any, last: datetime | None, now: datetime, **given: Any) -> No
 
 
 def hours(records: Bodies) -> list[float]:
-    days = [read_day(records.body(names.stood_day_object("ci", (FIRST + after * DAY).date()))) for after in range(5)]
+    days = [
+        read_day(records.body(bucket_names.stood_day_object("ci", (FIRST + after * DAY).date()))) for after in range(5)
+    ]
     return [(each.end - each.start) / timedelta(hours=1) for each in together(filter(None, days)) if each.end]
 
 
@@ -50,17 +52,17 @@ def test_a_vm_that_stood_through_days_without_a_sweep_counts_for_all_of_them() -
 
 def test_a_days_record_that_cannot_be_read_keeps_no_other_day_from_its_own() -> None:
     records = Bodies()
-    records.bodies[names.stood_day_object("ci", FIRST.date())] = {"version": 99}
+    records.bodies[bucket_names.stood_day_object("ci", FIRST.date())] = {"version": 99}
     kept(records, FIRST + DAY, FIRST + DAY)
-    assert names.stood_day_object("ci", (FIRST + DAY).date()) in records.bodies
+    assert bucket_names.stood_day_object("ci", (FIRST + DAY).date()) in records.bodies
 
 
 def test_a_run_makers_record_that_cannot_be_read_holds_no_sweep() -> None:
     expired = {"tidepool-stack": "ci", run_labels.RUN: "7-1", run_labels.EXPIRES: str(int(FIRST.timestamp()) - 60)}
     records = Bodies()
-    records.bodies[names.run_day_object(FIRST.date())] = {"version": 1, "vms": [5]}
+    records.bodies[bucket_names.run_day_object(FIRST.date())] = {"version": 1, "vms": [5]}
     kept(records, None, FIRST, nodes=(node("lost", labels=expired, created=FIRST.isoformat()),))
-    assert names.stood_day_object("ci", FIRST.date()) in records.bodies
+    assert bucket_names.stood_day_object("ci", FIRST.date()) in records.bodies
 
 
 def test_the_end_of_a_lost_run_is_written_beside_a_day_that_cannot_be_read() -> None:
@@ -69,7 +71,7 @@ def test_the_end_of_a_lost_run_is_written_beside_a_day_that_cannot_be_read() -> 
         vm="lost", run="7", suite="", stack="ci", pool="tpu-ci", accelerator="v5litepod-4", zone="us-west4-a",
         capacity=CapacityKind.SPOT, asked=expires - 3600, expires=expires, start=expires - 3500,
     )  # fmt: skip
-    own, other = names.run_day_object(FIRST.date()), names.run_day_object((FIRST - DAY).date())
+    own, other = bucket_names.run_day_object(FIRST.date()), bucket_names.run_day_object((FIRST - DAY).date())
     records = Bodies()
     records.bodies |= {other: {"version": 99}, own: day_body([counted])}
     expired = {"tidepool-stack": "ci", run_labels.RUN: "7", run_labels.EXPIRES: str(expires)}

@@ -23,10 +23,10 @@ from infra.fleet.controller.lease import (
 )
 from infra.fleet.google import GoogleError
 from infra.fleet.records import Body, Records
-from infra.model import names
+from infra.model import bucket_names
 from tests.fleet.controller.given_fleet import START, minutes
 
-LEASE, MANIFEST = names.lease_object("ci"), names.manifest_object("ci")
+LEASE, MANIFEST = bucket_names.lease_object("ci"), bucket_names.manifest_object("ci")
 SECOND = timedelta(seconds=1)
 
 

@@ -22,7 +22,7 @@ from infra.fleet.controller.observed import KNOWN, Observed, RunnerSeen, unknown
 from infra.fleet.draining import DrainState, standing
 from infra.fleet.google import clients
 from infra.fleet.reports import Phase, ReportSeen
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.manifest import emptied
 from tests.fleet.controller.given_fleet import (
     HOME,
@@ -69,7 +69,7 @@ def shrink(lab: Lab, *, left: int) -> None:
         slots = [each for each in body["slots"] if each["name"] in VMS[:left]]
         return {**body, "slots": slots} if slots else emptied(body, "a test")
 
-    lab.records.update(names.manifest_object("ci"), without)
+    lab.records.update(bucket_names.manifest_object("ci"), without)
 
 
 @pytest.mark.parametrize("left", [3, 0], ids=["others are served", "nothing is served any more"])

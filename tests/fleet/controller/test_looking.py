@@ -23,7 +23,7 @@ from infra.fleet.google import HURRIED_SECONDS, Api, clients, execute
 from infra.fleet.records import Records
 from infra.fleet.reports import Phase, ReportSeen
 from infra.fleet.versions import AssignedVersion, PoolVersion, Rollout
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.catalogue import CapacityKind
 from infra.model.run_labels import RunVm
 from tests.fleet.controller.given_fleet import AWAY, HOME, START, first, fleet, node, nodes, place, seen, slot
@@ -93,12 +93,12 @@ def test_however_many_sources_there_are_all_are_asked_at_once(observer: Observer
 @pytest.mark.parametrize(
     ("name", "written", "source"),
     [
-        (names.pointer_object(), {"images": ["tpu-ci"]}, "pointer"),
-        (names.pointer_object(), {"images": {"tpu-ci": "an image"}}, "pointer"),
-        (names.requests_object("ci"), {"drains": "all"}, "wishes"),
-        (names.requests_object("ci"), {"drains": [{**WISH, "since": "2026-11-21T10:00:00"}]}, "wishes"),
-        (names.requests_object("ci"), {"drains": [{**WISH, "since": None}]}, "wishes"),
-        (names.requests_object("ci"), [], "wishes"),
+        (bucket_names.pointer_object(), {"images": ["tpu-ci"]}, "pointer"),
+        (bucket_names.pointer_object(), {"images": {"tpu-ci": "an image"}}, "pointer"),
+        (bucket_names.requests_object("ci"), {"drains": "all"}, "wishes"),
+        (bucket_names.requests_object("ci"), {"drains": [{**WISH, "since": "2026-11-21T10:00:00"}]}, "wishes"),
+        (bucket_names.requests_object("ci"), {"drains": [{**WISH, "since": None}]}, "wishes"),
+        (bucket_names.requests_object("ci"), [], "wishes"),
     ],
 )
 def test_a_record_of_another_shape_is_unknown_and_hides_nothing_else(
@@ -130,7 +130,7 @@ def test_what_an_orphan_says_is_read_and_nobody_elses_who_is_not_declared(observ
         for vm, stack in ((orphan, "ci"), (sibling, "night")):
             stands(cloud, vm, **{"tidepool-pool": "old-pool", "tidepool-stack": stack})
             said = {"at": "2026-11-21T08:00:00Z", "phase": "busy", "job": "tests"}
-            records.put_once(names.report_object("old-pool", vm), json.dumps(said).encode(), "application/json")
+            records.put_once(bucket_names.report_object("old-pool", vm), json.dumps(said).encode(), "application/json")
     assert {vm: report.job for vm, report in observer.observe(fleet(1), EMPTY).reports.items()} == {orphan: "tests"}
 
 
@@ -172,7 +172,7 @@ def test_orders_are_read_of_a_few_vms_of_each_pool_of_which_no_rollout_is_rememb
             (2, b"[]"),
             (3, b'{"image": "none"}'),
         ):
-            records.put_once(names.orders_object(desired.slots[vm].name), said, "application/json")
+            records.put_once(bucket_names.orders_object(desired.slots[vm].name), said, "application/json")
         order(records, "known-us-west4-a-0", image="r@sha256:b")
         order(records, desired.slots[19].name, image="r@sha256:b")
     known = Rollout(stable=PoolVersion(), target=PoolVersion(), since=START)
@@ -281,7 +281,7 @@ def test_a_report_that_cannot_be_had_makes_no_other_unknown(observer: Observer, 
         for vm in (heard, mute):
             stands(cloud, vm, **{"tidepool-pool": "tpu-ci"})
             body = {"at": "2026-11-20T10:00:00Z", "phase": "idle"}
-            records.update(names.report_object("tpu-ci", vm), lambda _, body=body: body)
+            records.update(bucket_names.report_object("tpu-ci", vm), lambda _, body=body: body)
     cloud.control.fail("error", code=503, method="storage.objects.get", name=f"*{mute}*")
     seen = observer.observe(fleet(2), EMPTY)
     assert set(seen.reports) == {heard}

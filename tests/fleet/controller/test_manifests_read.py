@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from infra.fleet.controller.desired import ManifestError, read, read_for
+from infra.fleet.controller.manifests import ManifestError, read, read_for
 from infra.model.manifest import NO_VM, emptied, manifest
 from tests.fleet.controller.given_fleet import HOME
 from tests.model.given import parse, stack_text

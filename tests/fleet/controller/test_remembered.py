@@ -13,12 +13,12 @@ from infra.fleet.controller.memory import read as memory_of
 from infra.fleet.controller.remembered import Remembered, SweepError
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.fleet.records import Body, Records
-from infra.model import names
+from infra.model import bucket_names
 
 if TYPE_CHECKING:
     from infra.local.cloud.testing import TestCloud
 
-BUCKET, NAME = "a-lab-tidepool-ci", names.memory_object("ci")
+BUCKET, NAME = "a-lab-tidepool-ci", bucket_names.memory_object("ci")
 ONE, TWO, THREE = (replace(EMPTY, sweeps=sweeps) for sweeps in (1, 2, 3))
 
 

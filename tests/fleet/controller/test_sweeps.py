@@ -31,7 +31,7 @@ from infra.fleet.status.derive import status
 from infra.fleet.status.look import look
 from infra.local.cloud.control import CloudClock
 from infra.local.cloud.github.control import GitHubControl
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.manifest import manifest
 from infra.model.schema import StackConfig
 from infra.model.stood import read_day
@@ -59,7 +59,7 @@ class Lab:
         body = {"name": config.bucket.name, "location": "us"}
         execute(google.api(Api.STORAGE).buckets().insert(project=config.project, body=body), "making a bucket")
         self.records = Records(google=google, bucket=config.bucket.name)
-        self.records.update(names.manifest_object(config.stack), lambda _: _plain(config))
+        self.records.update(bucket_names.manifest_object(config.stack), lambda _: _plain(config))
         end_up(self.records, config.stack)
         self.api = RunnerApi(api=self.github.api, token=lambda _: "of-the-controller")
         self.registrations = 0
@@ -167,7 +167,7 @@ def test_one_sweep_right_after_a_preemption_makes_the_vm_again_as_it_was_declare
 def test_each_sweep_writes_down_which_vms_of_pools_stand(lab: Lab) -> None:
     def stood() -> list[tuple[str, bool]]:
         day = datetime.fromtimestamp(lab.cloud.control.clock()["seconds"], UTC).date()
-        found = read_day(lab.records.body(names.stood_day_object("ci", day)))
+        found = read_day(lab.records.body(bucket_names.stood_day_object("ci", day)))
         return [(each.vm, each.end is None) for each in found.vms] if found else []
 
     lab.sweeper().sweep()
@@ -186,10 +186,12 @@ def test_each_sweep_writes_down_which_vms_of_pools_stand(lab: Lab) -> None:
 
 def test_a_record_of_what_stood_that_cannot_be_written_holds_no_sweep(lab: Lab) -> None:
     now = datetime.fromtimestamp(lab.cloud.control.clock()["seconds"], UTC)
-    lab.records.update(names.stood_day_object("ci", now.date()), lambda _: {"version": 99})
+    lab.records.update(bucket_names.stood_day_object("ci", now.date()), lambda _: {"version": 99})
     lab.cloud.control.preempt(VMS[0])
     assert {each.result for each in lab.sweeper().sweep().outcomes} == {Result.DONE}
-    assert lab.records.body(names.stood_day_object("ci", now.date())) == {"version": 99}, "people look at it first"
+    assert lab.records.body(bucket_names.stood_day_object("ci", now.date())) == {"version": 99}, (
+        "people look at it first"
+    )
 
 
 def test_what_is_absent_is_made_and_what_has_no_owner_goes_after_the_grace_time(lab: Lab) -> None:
@@ -296,10 +298,10 @@ def test_a_vm_whose_labels_changed_since_the_look_is_left_alone(lab: Lab) -> Non
 
 def test_a_vm_is_not_made_a_second_time_where_a_list_leaves_it_out(lab: Lab) -> None:
     """Its zone's list lacks it; at one of its slot's other places it stands."""
-    away = {**lab.record(names.manifest_object("ci"))["slots"][0], "zone": "us-central1-a", "capacity": "spot"}
-    slots = lab.record(names.manifest_object("ci"))["slots"]
+    away = {**lab.record(bucket_names.manifest_object("ci"))["slots"][0], "zone": "us-central1-a", "capacity": "spot"}
+    slots = lab.record(bucket_names.manifest_object("ci"))["slots"]
     slots[0]["fallbacks"] = [away]
-    lab.records.update(names.manifest_object("ci"), lambda body: {**(body or {}), "slots": slots})
+    lab.records.update(bucket_names.manifest_object("ci"), lambda body: {**(body or {}), "slots": slots})
     desired, _ = lab.sweeper()._desired()
     elsewhere = f"projects/{lab.config.project}/locations/us-central1-a/nodes/{VMS[0]}"
     lab.cloud.control.remove_node(lab.path(VMS[0]))
@@ -315,10 +317,10 @@ FALLBACK = "us-central1-a"
 
 def with_fallbacks(lab: Lab, of: int = len(VMS)) -> None:
     """The first VMs of the pool may stand in another zone too."""
-    slots = lab.record(names.manifest_object("ci"))["slots"]
+    slots = lab.record(bucket_names.manifest_object("ci"))["slots"]
     for slot in slots[:of]:
         slot["fallbacks"] = [{**slot, "zone": FALLBACK, "capacity": "spot"}]
-    lab.records.update(names.manifest_object("ci"), lambda body: {**(body or {}), "slots": slots})
+    lab.records.update(bucket_names.manifest_object("ci"), lambda body: {**(body or {}), "slots": slots})
     end_up(lab.records, "ci")
 
 
@@ -408,7 +410,7 @@ def test_while_up_holds_the_lease_status_calls_nothing_unhealthy_that_is_being_m
 def test_what_a_plain_apply_declares_is_left_to_it_for_half_an_hour(lab: Lab) -> None:
     """The manifest comes first, and nobody holds the lease: what it makes next must not be made a second time."""
     lab.cloud.control.remove_node(lab.path(VMS[0]))
-    lab.records.update(names.manifest_object("ci"), lambda body: {**(body or {}), "broker": "https://b.example"})
+    lab.records.update(bucket_names.manifest_object("ci"), lambda body: {**(body or {}), "broker": "https://b.example"})
     (waits,) = (each for each in lab.sweep().decision.waiting if each.subject == VMS[0])
     assert (waits.rule, waits.until is not None) == ("slot-declared", True)
     assert VMS[0] not in lab.nodes()
@@ -419,18 +421,20 @@ def test_what_a_plain_apply_declares_is_left_to_it_for_half_an_hour(lab: Lab) ->
 
 def test_once_an_up_has_ended_with_a_manifest_nobody_is_waited_for(lab: Lab) -> None:
     lab.cloud.control.remove_node(lab.path(VMS[0]))
-    lab.records.update(names.manifest_object("ci"), lambda body: {**(body or {}), "broker": "https://b.example"})
+    lab.records.update(bucket_names.manifest_object("ci"), lambda body: {**(body or {}), "broker": "https://b.example"})
     end_up(lab.records, "ci")
     lab.sweep()
     assert VMS[0] in lab.nodes(), "also where the sweep before it held the lease meanwhile"
 
 
 def test_an_up_that_cannot_look_up_its_manifest_gives_its_lease_back_all_the_same(lab: Lab) -> None:
-    before = lab.record(names.lease_object("ci"))["applied"]
-    lab.cloud.control.fail("error", method="storage.objects.get", name=f"*{names.manifest_object('ci')}", code=403)
+    before = lab.record(bucket_names.lease_object("ci"))["applied"]
+    lab.cloud.control.fail(
+        "error", method="storage.objects.get", name=f"*{bucket_names.manifest_object('ci')}", code=403
+    )
     end_up(lab.records, "ci")
     lab.cloud.control.mend()
-    assert lab.record(names.lease_object("ci"))["applied"] == before
+    assert lab.record(bucket_names.lease_object("ci"))["applied"] == before
     Lease(
         records=lab.records, stack="ci", kind=LeaseKind.CONTROLLER, holder="b", time=SWEEP_TIME, clock=wall_clock
     ).take()
@@ -447,7 +451,7 @@ def test_a_lease_whose_holder_died_is_succeeded_when_its_time_is_over(lab: Lab) 
     now[0] += timedelta(seconds=1)
     second.take()
     Lease(kind=LeaseKind.CONTROLLER, holder="a", **given).give_back()
-    assert lab.record(names.lease_object("ci"))["holder"] == "b", "who is late ends nobody's lease"
+    assert lab.record(bucket_names.lease_object("ci"))["holder"] == "b", "who is late ends nobody's lease"
 
 
 @pytest.mark.parametrize(("ahead", "held_back"), [(-4, True), (1, True), (15, True), (16, False), (60 * 24, False)])
@@ -477,7 +481,7 @@ def test_a_sweep_that_loses_its_lease_does_no_more_and_remembers_what_it_did(lab
             done = super().do(action)
             now[0] += timedelta(minutes=2)
             thief = {"kind": "up", "holder": "another", "until": (now[0] + timedelta(minutes=5)).isoformat()}
-            self.records.update(names.lease_object("ci"), lambda _: thief)
+            self.records.update(bucket_names.lease_object("ci"), lambda _: thief)
             return done
 
     def actor(desired: Desired) -> Actor:
@@ -487,8 +491,8 @@ def test_a_sweep_that_loses_its_lease_does_no_more_and_remembers_what_it_did(lab
     assert did(swept) == [("recreate", VMS[0], "deferred"), ("create", VMS[1], "failed")]
     assert all("the lease was lost: `./tidepool up` (" in each.text for each in swept.outcomes[:2])
     assert lab.nodes().get(VMS[0]) in (None, "DELETING"), "its delete was sent, and it is made again later"
-    assert lab.record(names.memory_object("ci")).get("creating", {}) == {}
-    assert lab.record(names.lease_object("ci"))["holder"] == "another"
+    assert lab.record(bucket_names.memory_object("ci")).get("creating", {}) == {}
+    assert lab.record(bucket_names.lease_object("ci"))["holder"] == "another"
 
 
 def test_a_lease_that_a_long_look_used_up_is_renewed_before_anything_is_done(lab: Lab) -> None:
@@ -498,7 +502,7 @@ def test_a_lease_that_a_long_look_used_up_is_renewed_before_anything_is_done(lab
 
     class Late(Actor):
         def do(self, action: Action) -> ActionOutcome:
-            left.append(datetime.fromisoformat(lab.record(names.lease_object("ci"))["until"]) - now[0])
+            left.append(datetime.fromisoformat(lab.record(bucket_names.lease_object("ci"))["until"]) - now[0])
             return super().do(action)
 
     def actor(desired: Desired) -> Actor:
@@ -510,7 +514,7 @@ def test_a_lease_that_a_long_look_used_up_is_renewed_before_anything_is_done(lab
 
 
 def test_a_memory_that_cannot_be_read_stops_the_sweep_and_says_what_to_do(lab: Lab) -> None:
-    lab.records.update(names.memory_object("ci"), lambda _: {"version": 7})
+    lab.records.update(bucket_names.memory_object("ci"), lambda _: {"version": 7})
     with pytest.raises(SweepError, match="delete gs://"):
         lab.sweep()
 
@@ -527,7 +531,7 @@ def test_a_restart_is_a_new_order_though_the_memory_of_earlier_ones_was_lost(lab
     numbers = []
     for number in (1, 2, 2, 1, 2):
         restart(lab.records, VMS[0], number)
-        numbers.append(lab.record(names.orders_object(VMS[0]))["restart"])
+        numbers.append(lab.record(bucket_names.orders_object(VMS[0]))["restart"])
     assert numbers == [1, 2, 2, 3, 4]
 
 
@@ -535,22 +539,22 @@ def test_old_orders_of_a_name_keep_no_vm_from_jobs_for_ever(lab: Lab) -> None:
     for vm in VMS[:2]:
         order(lab.records, vm, drain=True, bundle="cd" * 32)
     request = DrainRequest(subject=VMS[1], by="ada", since=datetime(2026, 11, 21, tzinfo=UTC), minutes=5)
-    lab.records.update(names.requests_object("ci"), lambda body: with_drains(body, [request]))
+    lab.records.update(bucket_names.requests_object("ci"), lambda body: with_drains(body, [request]))
     lab.sweep()
-    orders = [lab.record(names.orders_object(vm)) for vm in VMS[:2]]
+    orders = [lab.record(bucket_names.orders_object(vm)) for vm in VMS[:2]]
     assert [(each["drain"], each["bundle"]) for each in orders] == [(False, "ab" * 32), (True, "ab" * 32)]
 
 
 def test_orders_and_the_last_sweep_are_records_that_others_read(lab: Lab) -> None:
     lab.sweep()
-    assert lab.record(names.orders_object(VMS[0])) == {
+    assert lab.record(bucket_names.orders_object(VMS[0])) == {
         "version": 1,
         "image": "none",
         "bundle": "ab" * 32,
         "restart": 0,
         "drain": False,
     }
-    assert lab.record(names.sweep_object("ci"))["pools"]["tpu-ci"]["online"] == 3
+    assert lab.record(bucket_names.sweep_object("ci"))["pools"]["tpu-ci"]["online"] == 3
 
 
 @pytest.mark.parametrize("change", [{"version": 2}, {"project": "another-lab"}, {"stack": "nightly"}, {"slots": None}])
@@ -558,15 +562,15 @@ def test_a_manifest_that_is_not_to_be_acted_on_stops_the_sweep_before_anything_i
     lab: Lab, change: dict[str, Any]
 ) -> None:
     lab.cloud.control.preempt(lab.path(VMS[0]))
-    lab.records.update(names.manifest_object("ci"), lambda body: {**(body or {}), **change})
+    lab.records.update(bucket_names.manifest_object("ci"), lambda body: {**(body or {}), **change})
     with pytest.raises(SweepError, match=r"manifests/ci.json: .*; nothing was done"):
         lab.sweep()
     assert lab.nodes()[VMS[0]] == "PREEMPTED"
-    assert lab.records.read(names.memory_object("ci")) is None
+    assert lab.records.read(bucket_names.memory_object("ci")) is None
 
 
 def test_a_truncated_manifest_stops_the_sweep(lab: Lab) -> None:
-    media = {"bucket": lab.config.bucket.name, "name": names.manifest_object("ci")}
+    media = {"bucket": lab.config.bucket.name, "name": bucket_names.manifest_object("ci")}
     lab.cloud.control.preempt(lab.path(VMS[0]))
     whole = json.dumps(lab.record(media["name"])).encode()
     body = MediaInMemoryUpload(whole[: len(whole) // 2], mimetype="application/json")
@@ -604,7 +608,7 @@ def test_a_delete_that_takes_long_leaves_its_create_to_a_later_sweep(lab: Lab) -
     assert did(swept) == [("recreate", VMS[0], "deferred")]
     assert "1 deferred" in summary(swept), "a VM was deleted"
     assert sum(waited) == DELETE_SECONDS
-    assert lab.record(names.memory_object("ci")).get("creating", {}) == {}
+    assert lab.record(bucket_names.memory_object("ci")).get("creating", {}) == {}
     lab.cloud.control.advance(600)
     assert did(lab.sweep()) == [("create", VMS[0], "done")]
 
@@ -629,7 +633,7 @@ def test_a_replacement_whose_delete_was_sent_counts_though_its_create_could_not_
     actor = partial(Blind, google=lab.google, records=lab.records, github=lab.api)
     swept = replace(lab.sweeper(), actor=lambda desired: actor(desired=desired)).sweep()
     assert did(swept) == [("recreate", VMS[0], "deferred")]
-    memory = lab.record(names.memory_object("ci"))
+    memory = lab.record(bucket_names.memory_object("ci"))
     assert memory["vms"][VMS[0]]["remade"] == 1
     assert len(memory["replacements"]["tpu-ci"]) == 1
 
@@ -660,7 +664,7 @@ def test_after_the_first_trouble_of_a_place_the_rest_of_it_waits(lab: Lab) -> No
     came_to: list[Swept] = []
     assert calls(lab, lambda: came_to.append(lab.sweep())).count("nodes.create") == 1
     assert did(came_to[0]) == [("create", VMS[0], "failed"), ("create", VMS[1], "left")]
-    attempts = lab.record(names.memory_object("ci"))["vms"]
+    attempts = lab.record(bucket_names.memory_object("ci"))["vms"]
     assert [attempts[vm].get("attempts", 0) for vm in VMS[:2]] == [1, 0], "what was left comes first the next time"
 
 
@@ -698,7 +702,7 @@ def test_a_sweep_that_is_killed_has_learned_what_a_place_refused(lab: Lab) -> No
     actor = partial(Killed, google=lab.google, records=lab.records, github=lab.api)
     with pytest.raises(KeyboardInterrupt):
         replace(lab.sweeper(), actor=lambda desired: actor(desired=desired)).sweep()
-    (entry,) = lab.record(names.memory_object("ci"))["backoff"].values()
+    (entry,) = lab.record(bucket_names.memory_object("ci"))["backoff"].values()
     assert entry["trouble"] == "refused"
 
 
@@ -717,9 +721,9 @@ def test_a_sweep_whose_memory_somebody_else_wrote_stops_and_writes_nothing(lab: 
     sweeper = lab.sweeper()
 
     def actor(desired: Desired) -> Actor:
-        lab.records.update(names.memory_object("ci"), lambda body: {**(body or {}), "sweeps": 77})
+        lab.records.update(bucket_names.memory_object("ci"), lambda body: {**(body or {}), "sweeps": 77})
         return sweeper.actor(desired)
 
     with pytest.raises(SweepError, match="another sweep wrote the memory"):
         replace(sweeper, actor=actor).sweep()
-    assert lab.record(names.memory_object("ci"))["sweeps"] == 77
+    assert lab.record(bucket_names.memory_object("ci"))["sweeps"] == 77

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from infra.fleet.images.builds import read_asked, write_asked
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.errors import ConfigError
 from tests.fleet.images.worlds import World
 
@@ -22,6 +22,6 @@ def test_what_is_written_is_read_again_and_nothing_is_not_the_empty_one() -> Non
 @pytest.mark.parametrize("body", [{"version": 2, "steps": {}}, {"version": 1}, {"version": 1, "steps": ["tpu-ci"]}])
 def test_what_cannot_be_read_is_refused_with_its_name(body: dict[str, Any]) -> None:
     bucket = World().bucket
-    bucket.objects[names.builds_object("ci")] = body
+    bucket.objects[bucket_names.builds_object("ci")] = body
     with pytest.raises(ConfigError, match=r"control/ci/builds\.json"):
         read_asked(bucket, "ci")

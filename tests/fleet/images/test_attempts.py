@@ -10,14 +10,14 @@ import pytest
 
 from infra.fleet.images.attempts import ImageStanding, begin, standing
 from infra.fleet.sweep_log import image_lines
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.errors import ConfigError
 from tests.fleet.images.worlds import NOW, Bucket, World
 
 GOOD = {"build": "cloudbuild/1", "began": "2026-11-21T03:00:00Z", "ends_by": "2026-11-21T07:00:00Z"}
 DECLARED = dict.fromkeys(("controller", "tpu-ci"))
 LIMIT = timedelta(hours=4)
-OBJECT = names.images_attempts_object()
+OBJECT = bucket_names.images_attempts_object()
 
 
 def of_one(attempt: object) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def test_what_is_no_record_of_attempts_is_refused_with_its_name_and_what_to_do(b
 def test_what_is_no_record_of_images_is_refused_as_well(body: dict[str, Any]) -> None:
     world = World()
     begin(world.bucket, ["tpu-ci"], "cloudbuild/1", NOW, NOW + LIMIT, declared=DECLARED)
-    world.bucket.objects[names.images_record_object()] = body
+    world.bucket.objects[bucket_names.images_record_object()] = body
     with pytest.raises(ConfigError, match="the record of images"):
         list(standing(world.bucket, NOW))
 
@@ -82,7 +82,7 @@ def test_a_build_stands_as_failed_once_its_limit_is_over_without_a_record(bucket
 def say(bucket: Bucket, image: str, body: object, at: datetime) -> None:
     """What the first step of a build writes, at a time of the bucket's clock."""
     bucket.clock = at
-    bucket.update(names.image_begun_object(image), lambda _: cast("dict[str, Any]", body))
+    bucket.update(bucket_names.image_begun_object(image), lambda _: cast("dict[str, Any]", body))
 
 
 def first_word(build: str, **more: object) -> dict[str, object]:

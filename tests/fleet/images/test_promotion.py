@@ -12,7 +12,7 @@ import pytest
 from infra.fleet.google import GoogleError
 from infra.fleet.images.promotion import Moved, Promotion, artifact_places
 from infra.fleet.records import Body, WriteResult
-from infra.model import names
+from infra.model import bucket_names, names
 from infra.model.errors import ConfigError
 from tests.fleet.images.worlds import NOW, OTHER_POOL, PLACES, POOL, REGIONS, World, digest
 
@@ -52,9 +52,12 @@ def test_a_promotion_tells_which_tags_it_set_and_which_it_took_away() -> None:
 
 def test_the_other_pools_images_and_the_rest_of_the_pointer_stay() -> None:
     world = start()
-    world.bucket.objects[names.pointer_object()] = {"bundle": "b", "images": {OTHER_POOL: {"us-west4": "theirs"}}}
+    world.bucket.objects[bucket_names.pointer_object()] = {
+        "bundle": "b",
+        "images": {OTHER_POOL: {"us-west4": "theirs"}},
+    }
     world.promote("a")
-    pointer = world.bucket.objects[names.pointer_object()]
+    pointer = world.bucket.objects[bucket_names.pointer_object()]
     assert pointer["bundle"] == "b"
     assert pointer["images"][OTHER_POOL] == {"us-west4": "theirs"}
 
@@ -75,7 +78,7 @@ def test_undo_goes_back_one_promotion_and_says_what_the_pool_ran() -> None:
 
 def test_undo_leaves_an_image_that_is_no_longer_declared() -> None:
     world = start("a", "b")
-    pools = world.bucket.objects[names.images_record_object()]["pools"]
+    pools = world.bucket.objects[bucket_names.images_record_object()]["pools"]
     pools[POOL] = {**pools[POOL], "image": "gone"}
     moved = world.promotion.undo(POOL)
     assert (moved.image, moved.digest, moved.finished) == ("tpu-ci", digest("a"), False)
@@ -85,7 +88,7 @@ def test_undo_leaves_an_image_that_is_no_longer_declared() -> None:
 @pytest.mark.parametrize("images", [None, [], "text", {POOL: "text"}, {POOL: {"us-west4": 5}}], ids=repr)
 def test_a_pointer_whose_images_nobody_can_read_is_put_right(images: object) -> None:
     world = start()
-    world.bucket.objects[names.pointer_object()] = {"bundle": "b", "images": images}
+    world.bucket.objects[bucket_names.pointer_object()] = {"bundle": "b", "images": images}
     world.promote("a")
     assert set(world.pointed().values()) == {f"{place}@{digest('a')}" for place in PLACES}
 
@@ -203,7 +206,7 @@ def test_a_promotion_that_another_command_overtakes_ends_as_the_record_says() ->
     overtaken = [False]
 
     def update(name: str, decide: Callable[[Body | None], Body]) -> WriteResult:
-        if name == names.pointer_object() and not overtaken[0]:
+        if name == bucket_names.pointer_object() and not overtaken[0]:
             overtaken[0] = True
             world.promote("c")
         return real(name, decide)
@@ -220,9 +223,9 @@ def test_before_a_first_image_orders_that_leave_it_to_the_pointer_say_none() -> 
     world, told = start(), {"version": 1, "image": None, "bundle": "ab", "restart": 3, "drain": True}
     slots = [{"name": f"{pool}-0", "pool": pool} for pool in (POOL, OTHER_POOL)]
     slots += [{"name": f"{POOL}-{name}", "pool": POOL} for name in ("ordered", "new")]
-    world.bucket.objects[names.manifest_object("ci")] = {"version": 1, "slots": slots}
+    world.bucket.objects[bucket_names.manifest_object("ci")] = {"version": 1, "slots": slots}
     for name, image in ((f"{POOL}-0", None), (f"{OTHER_POOL}-0", None), (f"{POOL}-ordered", "r@sha256:a")):
-        world.bucket.objects[names.orders_object(name)] = {**told, "image": image}
+        world.bucket.objects[bucket_names.orders_object(name)] = {**told, "image": image}
     real, seen = world.bucket.update, []
 
     def update(name: str, decide: Callable[[Body | None], Body]) -> WriteResult:
@@ -231,16 +234,16 @@ def test_before_a_first_image_orders_that_leave_it_to_the_pointer_say_none() -> 
 
     world.bucket.update = update  # type: ignore[method-assign]
     world.promote("a")
-    images = {name: world.bucket.objects[names.orders_object(name)] for name in (f"{POOL}-0", f"{OTHER_POOL}-0")}
+    images = {name: world.bucket.objects[bucket_names.orders_object(name)] for name in (f"{POOL}-0", f"{OTHER_POOL}-0")}
     assert images == {f"{POOL}-0": {**told, "image": "none"}, f"{OTHER_POOL}-0": told}
-    assert world.bucket.objects[names.orders_object(f"{POOL}-ordered")]["image"] == "r@sha256:a"
-    assert names.orders_object(f"{POOL}-new") not in world.bucket.objects, "no controller keeps it yet"
-    assert names.orders_object(f"{POOL}-ordered") not in seen
-    assert seen.index(names.orders_object(f"{POOL}-0")) < seen.index(names.pointer_object())
+    assert world.bucket.objects[bucket_names.orders_object(f"{POOL}-ordered")]["image"] == "r@sha256:a"
+    assert bucket_names.orders_object(f"{POOL}-new") not in world.bucket.objects, "no controller keeps it yet"
+    assert bucket_names.orders_object(f"{POOL}-ordered") not in seen
+    assert seen.index(bucket_names.orders_object(f"{POOL}-0")) < seen.index(bucket_names.pointer_object())
     seen.clear()
     world.build("b")
     world.promote("b")
-    assert not [name for name in seen if name.startswith(names.ORDERS_PREFIX)], "later ones go by orders alone"
+    assert not [name for name in seen if name.startswith(bucket_names.ORDERS_PREFIX)], "later ones go by orders alone"
 
 
 def test_vms_pull_from_artifact_registry_alone() -> None:

@@ -15,7 +15,7 @@ from infra.fleet.images.builds import record_build
 from infra.fleet.images.store import Store
 from infra.fleet.images.where import ImageState, Search, image_state, in_record
 from infra.fleet.records import Body, Record, Records, WriteResult
-from infra.model import names
+from infra.model import bucket_names, names
 from infra.model.images.record import RecordOutcome, built, running
 from infra.model.images.record_documents import Build
 from infra.model.stack import load_stack
@@ -131,7 +131,7 @@ def test_the_record_is_searched_for_builds_children_pools_and_what_they_can_go_b
 
 
 def test_documents_of_a_build_lie_below_the_image() -> None:
-    assert names.image_document_object("tpu-ci", digest("a"), "sbom.json").startswith("images/tpu-ci/")
+    assert bucket_names.image_document_object("tpu-ci", digest("a"), "sbom.json").startswith("images/tpu-ci/")
 
 
 class Refusing:
@@ -203,7 +203,7 @@ def test_everything_that_names_a_digest_is_found_and_told_how() -> None:
     config = load_stack(the_lab(), "nightly")
     world.build("a")
     world.promote("a")
-    world.bucket.objects[names.manifest_object("ci")] = {
+    world.bucket.objects[bucket_names.manifest_object("ci")] = {
         "version": 1,
         "slots": [{"name": "told", "metadata": {"image": f"x@{mine}"}}, {"name": "other", "labels": {"v": mine[:12]}}],
     }
@@ -229,11 +229,11 @@ def test_everything_that_names_a_digest_is_found_and_told_how() -> None:
     )
     found = search.find(mine)
     said = [(each.kind, each.subject, each.detail) for each in found.uses]
-    pointer, kept = names.pointer_object(), names.in_use_tag(POOL, mine)
+    pointer, kept = bucket_names.pointer_object(), names.in_use_tag(POOL, mine)
     assert found.silent == ()
     assert [each for each in said if each[0] not in {"record", "pool"}] == [
         ("pointer", f"{pointer} of ci", "pool tpu-ci in europe-west4, us-central1, us-west4"),
-        ("manifest", f"{names.manifest_object('ci')} of ci", "slot told"),
+        ("manifest", f"{bucket_names.manifest_object('ci')} of ci", "slot told"),
         ("registry", PLACES[0], "has it"),
         ("tag", PLACES[0], kept),
         ("registry", other, "has it"),

@@ -14,7 +14,7 @@ from infra.fleet.google import GoogleError
 from infra.fleet.images.promotion import Promotion
 from infra.fleet.images.store import Store
 from infra.fleet.records import Body, Record, UnreadableRecordError, WriteResult, encode
-from infra.model import names
+from infra.model import bucket_names, names
 from infra.model.images.record import built
 from infra.model.images.record_documents import Build, parse
 
@@ -160,13 +160,13 @@ class World:
         return {each for tag, each in self.registries.named_by[place].items() if tag.startswith(names.IN_USE_PREFIX)}
 
     def pointed(self, pool: str = POOL) -> Mapping[str, str]:
-        body = self.bucket.objects.get(names.pointer_object(), {})
+        body = self.bucket.objects.get(bucket_names.pointer_object(), {})
         return body.get("images", {}).get(pool, {})
 
     def problems(self) -> list[str]:
         """What must never be, whenever a command was cut off."""
         found = []
-        body = self.bucket.objects.get(names.images_record_object())
+        body = self.bucket.objects.get(bucket_names.images_record_object())
         record = parse(body)
         for place in PLACES:
             unkept = record.held("tpu-ci") - self.tagged(place)

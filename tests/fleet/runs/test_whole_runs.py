@@ -26,7 +26,7 @@ from infra.fleet.runs.run import Run
 from infra.local.cloud.control import CloudClock
 from infra.local.guests.runs import RunGuests
 from infra.local.guests.surroundings import GuestControl
-from infra.model import names
+from infra.model import bucket_names, names
 from infra.model.catalogue import AcceleratorType
 from infra.model.manifest import manifest
 from infra.model.run_records import RunVmRecord, day_records
@@ -112,7 +112,7 @@ class Lab:
         """Of today and of the day before: a client counts by the wall's clock, and the cloud's runs ahead of it."""
         today = datetime.fromtimestamp(self.cloud.control.clock()["seconds"], UTC).date()
         kept = Records(google=self.google, bucket=self.config.bucket.name)
-        bodies = [kept.body(names.run_day_object(day)) for day in (today - timedelta(days=1), today)]
+        bodies = [kept.body(bucket_names.run_day_object(day)) for day in (today - timedelta(days=1), today)]
         return {each.vm: each for body in bodies for each in day_records(body)}
 
 
@@ -537,6 +537,6 @@ def _janitor(fleet: FleetLab, lab: Lab) -> Callable[[], Any]:
     fleet.records = Records(google=lab.google, bucket=lab.config.bucket.name)
     fleet.api = RunnerApi(api=fleet.github.api, token=lambda _: "none")
     document = manifest(lab.config, bundle="ab" * 32, startup_script="#!/bin/sh")
-    fleet.records.update(names.manifest_object(lab.config.stack), lambda _: document)
+    fleet.records.update(bucket_names.manifest_object(lab.config.stack), lambda _: document)
     end_up(fleet.records, lab.config.stack)
     return lambda: fleet.sweeper().sweep()

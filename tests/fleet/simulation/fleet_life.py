@@ -17,7 +17,7 @@ from typing import Any
 from unittest.mock import patch
 
 from infra.fleet.broker import fleet
-from infra.fleet.controller import desired as manifests
+from infra.fleet.controller import manifests
 from infra.fleet.controller.act import Actor
 from infra.fleet.controller.actions import Assign, Report, subject
 from infra.fleet.controller.github import GitHubError

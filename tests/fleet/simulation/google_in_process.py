@@ -16,7 +16,7 @@ import httplib2
 from googleapiclient.errors import HttpError
 
 from infra.fleet.google import Api
-from infra.model import names
+from infra.model import bucket_names
 
 if TYPE_CHECKING:
     from tests.fleet.simulation.simulated_world import World
@@ -146,10 +146,10 @@ class _Objects:
             if str(found[0] if found else 0) != ifGenerationMatch:
                 raise refusal(_LOST_RACE, "conditionNotMet")
             content = media_body.getbytes(0, media_body.size())
-            if name.startswith(names.ORDERS_PREFIX):
+            if name.startswith(bucket_names.ORDERS_PREFIX):
                 self.world.promises.before_act(self.process)
-                self.world.promises.before_order(name.removeprefix(names.ORDERS_PREFIX).removesuffix(".json"))
-            if name == names.lease_object(self.world.desired.stack):
+                self.world.promises.before_order(name.removeprefix(bucket_names.ORDERS_PREFIX).removesuffix(".json"))
+            if name == bucket_names.lease_object(self.world.desired.stack):
                 self.process.holder, self.process.leased = json.loads(content)["holder"], self.world.now
             return {"generation": str(self.world.write(name, content))}
 

@@ -19,7 +19,7 @@ from infra.fleet.runner.supervisor.effects import Answer
 from infra.local.guests.disk import Disk
 from infra.local.guests.guest import Guest
 from infra.local.guests.surroundings import Vm
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.catalogue import AcceleratorType
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class _Around:
                 at = datetime.fromisoformat(body["at"]) + timedelta(seconds=ahead)
                 text = report.line({**body, "at": report.moment(at.timestamp())})
             content = report.sealed(text, signed(vm, report.audience(text)))
-            self.world.write(names.report_object(vm.pool, vm.id), content.encode())
+            self.world.write(bucket_names.report_object(vm.pool, vm.id), content.encode())
 
     def register(self, vm: Vm) -> Answer:
         request = RegistrationRequest(stack=vm.stack, vm=vm.id, pool=vm.pool)

@@ -13,7 +13,7 @@ from infra.fleet.broker.github_app import GitHubRunner
 from infra.fleet.controller.desired import Cap
 from infra.fleet.controller.lease import SWEEP_TIME
 from infra.fleet.controller.rules import DEAD
-from infra.model import healing, names
+from infra.model import bucket_names, healing
 from infra.model.catalogue import AcceleratorType, region_of
 from infra.model.runner_names import vm_of
 
@@ -60,13 +60,13 @@ class Promises:
 
     def before_act(self, process: Process) -> None:
         """Of whatever a controller does to VMs and runners: one acts at a time."""
-        lease = self._world.kept(names.lease_object(self._world.desired.stack)) or {}
+        lease = self._world.kept(bucket_names.lease_object(self._world.desired.stack)) or {}
         if self._is_its_time(process) and lease.get("holder") != process.holder:
             raise BrokenPromiseError("two controllers act at the same time")
 
     def before_create(self, process: Process, vm: str) -> None:
         """Whoever dies right after it must leave word of it."""
-        memory = self._world.kept(names.memory_object(self._world.desired.stack)) or {}
+        memory = self._world.kept(bucket_names.memory_object(self._world.desired.stack)) or {}
         if self._is_its_time(process) and vm not in memory.get("creating", {}):
             raise BrokenPromiseError(f"{vm} is made, and nobody would remember")
 

@@ -17,7 +17,7 @@ from infra.fleet.controller.rollout import not_tried, taken_back, undoable
 from infra.fleet.controller.trial import at_once
 from infra.fleet.operator_requests import OperatorRequests, read_requests
 from infra.fleet.versions import PoolVersion, VersionPart
-from infra.model import names
+from infra.model import bucket_names
 from tests.fleet.simulation.fleet_faults import KINDS, Fault
 from tests.fleet.simulation.fleet_life import BOUND, EVERY, Life, grow_up, in_process, newborn
 from tests.fleet.simulation.promises import BrokenPromiseError
@@ -54,7 +54,7 @@ class RolloutLife:
         """
         world = self.life.world
         if not promoted:
-            world.write(names.pointer_object(), b'{"version": 1, "images": {}}')
+            world.write(bucket_names.pointer_object(), b'{"version": 1, "images": {}}')
         try:
             with in_process():
                 grow_up(self.life)
@@ -134,16 +134,16 @@ class RolloutLife:
     # What people ask
 
     def requests(self) -> OperatorRequests:
-        body = self.life.world.kept(names.requests_object(self.life.world.desired.stack))
+        body = self.life.world.kept(bucket_names.requests_object(self.life.world.desired.stack))
         return read_requests(body) if body else OperatorRequests()
 
     def target(self, pool: str) -> PoolVersion:
         world = self.life.world
-        pointer = world.kept(names.pointer_object()) or {}
+        pointer = world.kept(bucket_names.pointer_object()) or {}
         return PoolVersion(images=pointer.get("images", {}).get(pool, {}), bundle=world.desired.bundle)
 
     def _memory(self) -> memories.Memory:
-        return memories.read(self.life.world.kept(names.memory_object(self.life.world.desired.stack)))
+        return memories.read(self.life.world.kept(bucket_names.memory_object(self.life.world.desired.stack)))
 
     def of_a_pool(self, roll: float) -> tuple[str, memories.Rollout | None]:
         pools = self.life.world.desired.pools
@@ -218,7 +218,7 @@ def resume(one: RolloutLife, _: float) -> None:
 def _forgets(one: RolloutLife, _: float) -> None:
     """Somebody deletes the controller's memory, as a sweep that cannot read it asks for."""
     one.life.world.tell("the memory is lost")
-    one.life.world.objects.pop(names.memory_object(one.life.world.desired.stack), None)
+    one.life.world.objects.pop(bucket_names.memory_object(one.life.world.desired.stack), None)
 
 
 EVENTS: Final[dict[str, Callable[[RolloutLife, float], None]]] = {

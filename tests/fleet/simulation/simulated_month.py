@@ -33,7 +33,7 @@ from infra.github.client import WORKFLOW_LOGIN
 from infra.local.cloud.control import CloudClock
 from infra.local.cloud.github.control import GitHubControl
 from infra.local.guests.surroundings import GuestControl
-from infra.model import names
+from infra.model import bucket_names, names
 from infra.model.manifest import manifest
 from infra.model.run_labels import read as run_labels
 from infra.model.run_records import RunVmRecord, day_records
@@ -96,7 +96,7 @@ class Month:
             execute(self.google.api(Api.STORAGE).buckets().insert(project=self.config.project, body=body), "a bucket")
         self.records = Records(google=self.google, bucket=self.config.bucket.name)
         document = manifest(self.config, bundle="ab" * 32, startup_script="#!/bin/sh")
-        self.records.update(names.manifest_object(self.config.stack), lambda _: document)
+        self.records.update(bucket_names.manifest_object(self.config.stack), lambda _: document)
         end_up(self.records, self.config.stack)
         self.objects = BucketObjects(self.google, self.config.bucket.name)
 
@@ -154,7 +154,7 @@ class Month:
         key = f"{name} {zone}"
         if key not in self._guests:
             assert self.planned is not None
-            prefix = names.run_work_of("nightly-v6e", name, zone)
+            prefix = bucket_names.run_work_of("nightly-v6e", name, zone)
             self._guests[key] = PlayedVm(self.objects, prefix, self.planned, self.now)
         return self._guests[key]
 
@@ -283,7 +283,9 @@ class Month:
 
     def day(self, planned: Planned) -> dict[str, RunVmRecord]:
         """What the fleet bucket has of the VMs of that day, by run."""
-        return {each.run: each for each in day_records(self.records.body(names.run_day_object(planned.at.date())))}
+        return {
+            each.run: each for each in day_records(self.records.body(bucket_names.run_day_object(planned.at.date())))
+        }
 
 
 def _ready(told: list[dict[str, Any]]) -> list[str]:

@@ -20,9 +20,9 @@ from infra.fleet.broker.decide import Claims, Instance
 from infra.fleet.broker.fleet import FleetReader
 from infra.fleet.broker.keeper import Keeper
 from infra.fleet.broker.registration import Registrar
-from infra.fleet.controller import desired as manifests
+from infra.fleet.controller import manifests
 from infra.local.guests.surroundings import UnreadableError
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.catalogue import region_of
 from infra.model.manifest import possible_slots
 from tests.fleet.simulation import guests_in_process
@@ -85,10 +85,10 @@ class World:
         manifest = {**manifest, "bundle": f"sha256:{self._bundle}"}
         self.desired = manifests.read(manifest)
         stack = self.desired.stack
-        self.write(names.startup_object(), json.dumps({"version": 1, "bundle": self._bundle}).encode())
-        applied = self.write(names.manifest_object(stack), json.dumps(manifest).encode())
-        lease = {**(self.kept(names.lease_object(stack)) or {}), "applied": applied}
-        self.write(names.lease_object(stack), json.dumps(lease).encode())
+        self.write(bucket_names.startup_object(), json.dumps({"version": 1, "bundle": self._bundle}).encode())
+        applied = self.write(bucket_names.manifest_object(stack), json.dumps(manifest).encode())
+        lease = {**(self.kept(bucket_names.lease_object(stack)) or {}), "applied": applied}
+        self.write(bucket_names.lease_object(stack), json.dumps(lease).encode())
 
     @property
     def project(self) -> str:
@@ -170,7 +170,7 @@ class World:
 
     def request(self, change: Callable[[Mapping[str, Any] | None], Mapping[str, Any]]) -> None:
         """Change what people ask for, as a command of theirs does."""
-        name = names.requests_object(self.desired.stack)
+        name = bucket_names.requests_object(self.desired.stack)
         self.write(name, json.dumps(change(self.kept(name))).encode())
 
     def promote(self, *, image: str = "", bundle: str = "") -> None:
@@ -186,7 +186,7 @@ class World:
             pool: {region: f"{region}-docker.pkg.dev/lab/runner@{self._image}" for region in regions}
             for pool in self.desired.pools
         }
-        self.write(names.pointer_object(), json.dumps({"version": 1, "images": images}).encode())
+        self.write(bucket_names.pointer_object(), json.dumps({"version": 1, "images": images}).encode())
 
     # Guests
 

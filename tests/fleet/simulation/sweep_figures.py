@@ -31,7 +31,7 @@ from infra.fleet.google import Api, clients, execute
 from infra.fleet.records import Records, encode
 from infra.local.cloud import daemon
 from infra.local.cloud.github.control import GitHubControl
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.manifest import manifest
 from tests.fleet.declared_records import end_up
 from tests.model.given import parse, pool, stack_text
@@ -66,7 +66,7 @@ def put(url: str, vms: int) -> None:
         body = {"name": BUCKET, "location": "us"}
         execute(google.api(Api.STORAGE).buckets().insert(project=PROJECT, body=body), "making a bucket")
         records = Records(google=google, bucket=BUCKET)
-        records.update(names.manifest_object(STACK), lambda _: fleet)
+        records.update(bucket_names.manifest_object(STACK), lambda _: fleet)
         end_up(records, STACK)
     for number, slot in enumerate(fleet["slots"]):
         hub.add_node(f"projects/{PROJECT}/locations/{slot['zone']}/nodes/{slot['name']}", slot["node"])
@@ -144,7 +144,7 @@ def controller(url: str, vms: int) -> None:
             swept = sweeper.sweep()
             meter.seconds.append(time.perf_counter() - began)
             meter.processor.append(time.process_time() - worked)
-        memory = records.read(names.memory_object(STACK))
+        memory = records.read(bucket_names.memory_object(STACK))
     assert swept is not None
     assert swept.settled, swept.to_json()
     assert memory is not None

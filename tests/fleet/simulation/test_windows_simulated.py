@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.manifest import manifest
 from infra.model.stood import read_day, together
 from tests.fleet.simulation.fleet_life import EVERY, Life, _jobs, in_process
@@ -47,7 +47,7 @@ def is_ready(node: Node) -> bool:
 def recorded(life: Life, last: int) -> float:
     """Seconds that VMs of the pool stood by the records of all days until the last."""
     days = (date(2026, 11, 1) + timedelta(days=day) for day in range(last))
-    found = (read_day(life.world.kept(names.stood_day_object(life.world.desired.stack, day))) for day in days)
+    found = (read_day(life.world.kept(bucket_names.stood_day_object(life.world.desired.stack, day))) for day in days)
     rows = together(each for each in found if each is not None)
     return sum((each.end - each.start).total_seconds() for each in rows if each.end and each.pool == "tpu-ci")
 

@@ -8,7 +8,7 @@ from typing import Any
 from infra.fleet.controller.memory import EMPTY
 from infra.fleet.status.derive import coming
 from infra.fleet.versions import PartKind, PoolVersion, Rollout, Stage, VersionPart
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.manifest import manifest
 from infra.operations.fleet.status_words import coming_line
 from tests.fleet.controller.given_fleet import START
@@ -30,10 +30,10 @@ class Bucket(dict[str, Any]):
 def said(bundle: str, rollout: Rollout | None, images: dict[str, str], **requests: Any) -> list[str]:
     config = parse(stack_text(pools=POOL))
     memory = replace(EMPTY, rollouts={"tpu-ci": rollout} if rollout else {})
-    bucket = Bucket({names.manifest_object("ci"): manifest(config, bundle=bundle, startup_script="#!/bin/sh")})
-    bucket[names.memory_object("ci")] = memory.to_json()
-    bucket[names.pointer_object()] = {"version": 1, "images": {"tpu-ci": images}}
-    bucket[names.requests_object("ci")] = {"version": 1, "rollout": requests}
+    bucket = Bucket({bucket_names.manifest_object("ci"): manifest(config, bundle=bundle, startup_script="#!/bin/sh")})
+    bucket[bucket_names.memory_object("ci")] = memory.to_json()
+    bucket[bucket_names.pointer_object()] = {"version": 1, "images": {"tpu-ci": images}}
+    bucket[bucket_names.requests_object("ci")] = {"version": 1, "rollout": requests}
     return [coming_line(each) for each in coming(bucket, "ci")]  # ty: ignore[invalid-argument-type]
 
 

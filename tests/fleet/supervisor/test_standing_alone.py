@@ -12,7 +12,7 @@ import pytest
 from infra.fleet.bundle import RUNNER, runner_bundle
 from infra.fleet.runner.supervisor.orders import POINTER, STARTUP, orders_object
 from infra.fleet.runner.supervisor.report import report_object
-from infra.model import names
+from infra.model import bucket_names
 from infra.model.catalogue import generations
 from tests.fleet.supervisor.machine_in_memory import HOST
 from tests.fleet.test_bundle import unpacked
@@ -76,10 +76,10 @@ def test_the_oldest_python_is_that_of_the_oldest_runtime_of_the_catalogue() -> N
 
 
 def test_it_writes_and_reads_the_objects_that_the_fleet_means() -> None:
-    assert names.startup_object() == STARTUP
-    assert names.pointer_object() == POINTER
-    assert names.orders_object(HOST.vm) == orders_object(HOST.vm)
-    assert names.report_object(HOST.pool, HOST.vm) == report_object(HOST)
+    assert bucket_names.startup_object() == STARTUP
+    assert bucket_names.pointer_object() == POINTER
+    assert bucket_names.orders_object(HOST.vm) == orders_object(HOST.vm)
+    assert bucket_names.report_object(HOST.pool, HOST.vm) == report_object(HOST)
 
 
 def test_units_stubs_and_supervisors_of_every_age_find_what_they_start(tmp_path: Path) -> None:

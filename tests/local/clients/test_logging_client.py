@@ -1,6 +1,8 @@
-"""google-cloud-logging, by its HTTP transport, walks the life of a metric."""
+"""google-cloud-logging, by its HTTP transport, walks the life of a metric, and reads the entries that it wrote."""
 
 from __future__ import annotations
+
+from datetime import UTC, datetime
 
 import pytest
 from google.api_core import exceptions
@@ -8,11 +10,40 @@ from google.auth.credentials import AnonymousCredentials
 from google.cloud import logging
 
 
-def test_a_metric_lives_from_create_to_delete(google):
+@pytest.fixture
+def client(google):
     options = {"api_endpoint": google.url}
-    client = logging.Client(
+    made = logging.Client(
         project="client-lab", credentials=AnonymousCredentials(), _use_grpc=False, client_options=options
     )
+    yield made
+    made.close()
+
+
+def test_entries_are_listed_by_resource_and_time_a_page_at_a_time(client):
+    log = client.logger("serial")
+    for second, vm in ((2, "a"), (1, "a"), (3, "b")):
+        resource = logging.Resource(type="tpu_worker", labels={"node_id": vm})
+        at = datetime(2026, 11, 20, 9, 0, second, tzinfo=UTC)
+        log.log_text(f"{vm}{second}", resource=resource, timestamp=at, severity="INFO")
+    log.log_struct({"message": "of none"})
+    # Without a time the client asks for the last day; it writes an object of its own beside them.
+    lately = 'timestamp>="2026-11-20T00:00:00Z" AND textPayload:*'
+    of_a = f'resource.type="tpu_worker" AND resource.labels.node_id="a" AND {lately}'
+    assert [each.payload for each in client.list_entries(filter_=of_a, page_size=1)] == ["a1", "a2"]
+    of_all = f'resource.type="tpu_worker" AND {lately}'
+    newest = client.list_entries(filter_=of_all, order_by=logging.DESCENDING, max_results=2)
+    assert [each.payload for each in newest] == ["b3", "a2"]
+    others = logging.Client(
+        project="others", credentials=AnonymousCredentials(), _use_grpc=False, client_options=client._client_options
+    )
+    assert list(others.list_entries(filter_=lately)) == []
+    others.close()
+    with pytest.raises(exceptions.BadRequest, match="logName"):
+        client.logging_api.write_entries([{"textPayload": "whose"}])
+
+
+def test_a_metric_lives_from_create_to_delete(client):
     metric = client.metric("errors", filter_="severity>=ERROR", description="all of them")
     metric.create()
     client.metric("warnings", filter_="severity>=WARNING").create()
@@ -26,4 +57,3 @@ def test_a_metric_lives_from_create_to_delete(google):
     assert not metric.exists()
     with pytest.raises(exceptions.NotFound):
         again.delete()
-    client.close()

@@ -15,7 +15,7 @@ from infra.local.provider import GoogleProvider
 from infra.model.cluster_state import ClusterNow, SlicesNow
 from infra.model.plan import Op, Plan
 from infra.model.schema import StackConfig
-from infra.operations.stacks.nodes import nodes_now
+from infra.operations.fleet.nodes import nodes_now
 from infra.program.stack import declare
 from tests.local.end_to_end.fleet_world import PASSPHRASE, complaints
 from tests.model.given import parse, stack_text

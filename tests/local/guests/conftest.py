@@ -16,7 +16,7 @@ from infra.local.cloud.control import CloudClock
 from infra.local.guests.disk import Disk
 from infra.local.guests.guests import Guests
 from infra.local.guests.surroundings import GuestControl
-from infra.model import names
+from infra.model import bucket_names
 from tests.fleet.broker.broker_world import BUCKET, MEMBER_ACCOUNT, PROJECT, VM, Host, World, a_world
 
 ZONE = "us-west4-a"
@@ -37,7 +37,7 @@ class Lab:
 
     @property
     def report(self) -> dict[str, Any]:
-        record = self.world.records.read(names.report_object("tpu-ci", VM))
+        record = self.world.records.read(bucket_names.report_object("tpu-ci", VM))
         assert record is not None
         return dict(record.body)
 
@@ -59,11 +59,11 @@ class Lab:
         self.control.add_node(path(), node)
 
     def order(self, **orders: Any) -> None:
-        self.world.write(names.orders_object(VM), {"version": 1, **orders})
+        self.world.write(bucket_names.orders_object(VM), {"version": 1, **orders})
 
     def store_bundle(self, content: bytes, sha256: str | None = None) -> str:
         sha256 = sha256 or hashlib.sha256(content).hexdigest()
-        self.world.records.put_once(names.bundle_object(sha256), content, "application/gzip")
+        self.world.records.put_once(bucket_names.bundle_object(sha256), content, "application/gzip")
         return sha256
 
     def told(self, event: str) -> list[dict[str, Any]]:
@@ -97,7 +97,7 @@ def lab(host: Host) -> Iterator[Lab]:
         control.set_compression(1)
         made = Lab(world, control, Guests(control, lambda _: host.url))
         bundle = made.store_bundle(BUNDLE)
-        world.write(names.startup_object(), {"version": 1, "bundle": bundle})
+        world.write(bucket_names.startup_object(), {"version": 1, "bundle": bundle})
         control.remove_node(VM)
         made.make()
         yield made

@@ -11,7 +11,7 @@ from infra.local.cloud.control import ControlError
 from infra.local.guests import machine
 from infra.local.guests.disk import Disk
 from infra.local.guests.guests import Guests
-from infra.model import names
+from infra.model import bucket_names
 from tests.fleet.broker.broker_world import REPO, VM
 from tests.local.guests.conftest import Lab, path
 
@@ -191,7 +191,7 @@ def test_drains_images_and_bundles_wait_for_the_job_and_no_longer(lab: Lab) -> N
 def test_orders_for_no_image_hold_whatever_the_pointer_names(lab: Lab) -> None:
     lab.guests.advance(A_BOOT)
     lab.order(image="none")
-    lab.world.write(names.pointer_object(), {"version": 1, "images": {"tpu-ci": {"us-west4": GOOD}}})
+    lab.world.write(bucket_names.pointer_object(), {"version": 1, "images": {"tpu-ci": {"us-west4": GOOD}}})
     lab.control.queue_job(REPO, ["tpu-ci"], seconds=60)
     lab.guests.advance(600)
     assert (lab.disk.phase, lab.report["image"]) == ("idle", None)

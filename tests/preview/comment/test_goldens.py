@@ -1,4 +1,4 @@
-"""Comments as people read them: golden files, made from real edits by the real engine, and shown in docs/preview.md.
+"""Comments as people read them: golden files, made from real edits by the real engine. docs/preview.md shows some.
 
 `./tidepool test --fast -- tests/preview/comment --update-goldens` writes the files and the page anew.
 """
@@ -17,6 +17,7 @@ from tests.preview import two_versions
 from tests.preview.comment import edits
 from tests.preview.comment.edits import Edit
 from tests.preview.comment.fleets import Fleets
+from tests.prose import laid_out
 
 pytestmark = pytest.mark.usefixtures("cheap_keys")
 
@@ -81,6 +82,8 @@ CASES: tuple[tuple[Edit, Callable[[Edit, Fleets], str]], ...] = (
     (edits.BEHIND, _behind),
     (edits.TWO_STACKS, _two),
 )
+SHOWN = (edits.ONE_VM, edits.SWAP, edits.TOO_MANY, edits.REPLACE, edits.FAILED)
+"""On the page; it leads to the files of the others."""
 
 
 @pytest.mark.parametrize(("edit", "made"), CASES, ids=[edit.name for edit, _ in CASES])
@@ -94,15 +97,17 @@ def test_a_comment_is_its_golden_file(
     assert text == file.read_text(encoding="utf-8"), "look at it, then renew with --update-goldens"
 
 
-def test_the_page_on_previews_shows_every_golden(update_goldens: bool) -> None:
+def test_the_page_on_previews_shows_goldens_and_leads_to_the_others(update_goldens: bool) -> None:
     page = PAGE.read_text(encoding="utf-8")
-    written, mark, shown = page.partition(MARK)
+    written, mark, _ = page.partition(MARK)
     assert mark, "docs/preview.md has lost the line below which goldens are shown"
-    wanted = "".join(_shown(edit) for edit, _ in CASES)
+    others = "".join(_named(edit) for edit, _ in CASES if edit not in SHOWN)
+    shown = "".join(_shown(edit) for edit in SHOWN)
+    wanted = laid_out(f"{written}{MARK}\n| Further examples | |\n|---|---|\n{others}{shown}")
     if update_goldens:
-        PAGE.write_text(f"{written}{MARK}{wanted}", encoding="utf-8")
-        shown = wanted
-    assert shown == wanted, "renew with --update-goldens"
+        PAGE.write_text(wanted, encoding="utf-8")
+        page = wanted
+    assert page == wanted, "renew with --update-goldens"
 
 
 def test_no_golden_is_left_over() -> None:
@@ -116,7 +121,14 @@ def test_a_golden_says_in_its_first_line_what_the_edit_means(file: Path) -> None
     assert len(first) <= 80, "ten seconds begin with one line"
 
 
+def _named(edit: Edit) -> str:
+    return f"| [{edit.title}](../tests/preview/comment/golden/{edit.name}.md) | {edit.when} |\n"
+
+
 def _shown(edit: Edit) -> str:
-    """A golden between two lines. Within a quotation GitHub would not show its boxes."""
-    text = (GOLDEN / f"{edit.name}.md").read_text(encoding="utf-8")
+    """A golden between two lines. Within a quotation GitHub would not show its boxes.
+
+    The layout of pages writes `&#36;` as a plain dollar, two of which GitHub would show as a formula.
+    """
+    text = (GOLDEN / f"{edit.name}.md").read_text(encoding="utf-8").replace("&#36;", "<span>$</span>")
     return f"\n# {edit.title}\n\n{edit.when}\n\n---\n\n{text}\n---\n"

@@ -1,6 +1,6 @@
 """What a VM is told to do: its own orders, and where they say nothing, the records that all VMs read. Parsing alone.
 
-Owns the names of the objects, which are those of `infra/model/names.py`.
+Owns the names of the objects, which are those of `infra/model/bucket_names.py`.
 """
 
 from __future__ import annotations

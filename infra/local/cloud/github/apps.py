@@ -13,6 +13,7 @@ import secrets
 from typing import Any
 
 from infra.local.cloud import tokens
+from infra.local.cloud.clock import whole_seconds
 from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.errors import JsonObject
 from infra.local.cloud.github import records
@@ -93,7 +94,7 @@ def create_installation_token(ask: Ask) -> GitHubAnswer:
     return Made(
         {
             "token": token,
-            "expires_at": records.stamp(ask.cloud.now + LIFE),
+            "expires_at": whole_seconds(ask.cloud.now + LIFE),
             "permissions": permissions,
             "repository_selection": "all" if repositories is None else "selected",
         }

@@ -7,8 +7,8 @@ requests. Names of repositories and labels are found whatever their case, as on 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 
+from infra.local.cloud.clock import whole_seconds
 from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.errors import JsonObject
 from infra.local.cloud.github.routes import missing
@@ -29,11 +29,6 @@ def key(repo: str, part: str | int = "") -> str:
 def scope(organization: str) -> str:
     """What stands for an organisation where a repository would: no repository's name begins like it."""
     return f"@{organization}"
-
-
-def stamp(seconds: float) -> str:
-    """Whole seconds in UTC, as GitHub writes them."""
-    return datetime.fromtimestamp(seconds, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def next_id(cloud: Cloud) -> int:
@@ -123,8 +118,8 @@ def comment_json(base: str, repo: str, comment: Resource) -> JsonObject:
         "issue_url": f"{base}/repos/{repo}/issues/{comment.body['issue']}",
         "body": comment.body["body"],
         "user": user_json(comment.body["author"]),
-        "created_at": stamp(comment.created),
-        "updated_at": stamp(comment.updated),
+        "created_at": whole_seconds(comment.created),
+        "updated_at": whole_seconds(comment.updated),
     }
 
 
@@ -135,7 +130,7 @@ def issue_json(cloud: Cloud, base: str, repo: str, found: Resource) -> JsonObjec
         "url": f"{base}/repos/{repo}/issues/{body['number']}",
         "labels": [label_json(base, repo, ensure_label(cloud, repo, name)) for name in body["labels"]],
         "comments": len(comments(cloud, repo, body["number"])),
-        "closed_at": None if body["state"] == "open" else stamp(found.updated),
+        "closed_at": None if body["state"] == "open" else whole_seconds(found.updated),
     }
     if body["pull"]:
         shown["pull_request"] = {"url": f"{base}/repos/{repo}/pulls/{body['number']}"}
@@ -179,8 +174,8 @@ def _common(base: str, repo: str, found: Resource) -> JsonObject:
         "body": body["body"],
         "state": body["state"],
         "user": user_json(body["author"]),
-        "created_at": stamp(found.created),
-        "updated_at": stamp(found.updated),
+        "created_at": whole_seconds(found.created),
+        "updated_at": whole_seconds(found.updated),
         "html_url": f"{base.removesuffix('/api/v3')}/{repo}/issues/{body['number']}",
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from infra.local.cloud.clock import whole_seconds
 from infra.local.cloud.errors import JsonObject
 from infra.local.cloud.github import records
 from infra.local.cloud.github.routes import (
@@ -168,7 +169,7 @@ def _run_json(ask: Ask, found: Resource) -> JsonObject:
         "artifacts_url": f"{url}/artifacts",
         # Empty for runs of forks' pull requests, so nobody may rely on it.
         "pull_requests": [],
-        "created_at": records.stamp(found.created),
+        "created_at": whole_seconds(found.created),
     }
 
 
@@ -190,7 +191,7 @@ def _artifact_json(ask: Ask, found: Resource) -> JsonObject:
         "url": url,
         "archive_download_url": f"{url}/zip",
         "workflow_run": {"id": found.body["run"]},
-        "created_at": records.stamp(found.created),
+        "created_at": whole_seconds(found.created),
     }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 
-from infra.local.cloud.clock import DueEvent
+from infra.local.cloud.clock import DueEvent, whole_seconds
 from infra.local.cloud.cloud import Cloud, Order, Said, obeys, reacts
 from infra.local.cloud.errors import ApiError, JsonObject, failed_precondition, invalid
 from infra.local.cloud.github import records, runners
@@ -63,7 +63,7 @@ def take(order: Order) -> JsonObject:
     for job in sorted(cloud.store.each(records.JOB), key=lambda each: each.body["id"]):
         if job.body["status"] == "queued" and _serves(runner, job):
             changes = {"status": "in_progress", "runner_id": runner.body["id"], "runner_name": runner.body["name"]}
-            job = records.save(cloud, job, **changes, started_at=records.stamp(cloud.now))
+            job = records.save(cloud, job, **changes, started_at=whole_seconds(cloud.now))
             _tell_run(cloud, job, status="in_progress")
             records.save(cloud, runner, busy=True, job=job.name)
             return {"job": job.body, "seconds": cloud.store.setting(f"{_LENGTH}{job.body['id']}")}
@@ -109,7 +109,7 @@ def queue(order: Order) -> JsonObject:
         "labels": list(body["labels"]),
         "runner_id": None,
         "runner_name": None,
-        "created_at": records.stamp(cloud.now),
+        "created_at": whole_seconds(cloud.now),
         "started_at": None,
         "completed_at": None,
     }
@@ -129,7 +129,7 @@ def _over(cloud: Cloud, runner: Resource, conclusion: str) -> Resource:
     """The runner's job has ended, and with it the runner."""
     held = cloud.store.get(records.JOB, runner.body["job"])
     ended = {"status": "completed", "conclusion": conclusion}
-    job = records.save(cloud, held, **ended, completed_at=records.stamp(cloud.now))
+    job = records.save(cloud, held, **ended, completed_at=whole_seconds(cloud.now))
     _tell_run(cloud, job, **ended)
     cloud.store.delete(records.RUNNER, runner.name)
     return job

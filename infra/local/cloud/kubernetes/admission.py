@@ -15,12 +15,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
 from infra.local.cloud.kubernetes import kinds, schemas, shapes
 from infra.local.cloud.kubernetes.kinds import Kind
 from infra.local.cloud.kubernetes.patches import merge
 from infra.local.cloud.kubernetes.status import StatusError, bad_request
+from infra.model.facts import read_yaml
 
 JsonObject = dict[str, Any]
 
@@ -33,7 +32,7 @@ _PATH_SEGMENTS: Final = frozenset({"Role", "ClusterRole", "RoleBinding", "Cluste
 
 @cache
 def _rules() -> JsonObject:
-    return yaml.safe_load(Path(__file__).with_name("rules.yaml").read_text(encoding="utf-8"))
+    return read_yaml(Path(__file__).with_name("rules.yaml").read_text(encoding="utf-8"))
 
 
 def read(kind: Kind, entity: Any, *, strictness: str, warn: Callable[[str], None]) -> JsonObject:

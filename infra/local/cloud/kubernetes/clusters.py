@@ -11,13 +11,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from infra.local.cloud.clock import whole_seconds
 from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.errors import not_found
 from infra.local.cloud.kubernetes import admission, kinds, ownership, pods
 from infra.local.cloud.kubernetes.keyspace import Keyspace
 from infra.local.cloud.kubernetes.lifecycle import FIRST_NAMESPACES, Lifecycle
 from infra.local.cloud.kubernetes.ownership import Manager
-from infra.local.cloud.kubernetes.verbs import metadata_time
 
 JsonObject = dict[str, Any]
 
@@ -113,7 +113,7 @@ def set_nodes(cloud: Cloud, cluster: str, nodes: Iterable[JsonObject]) -> None:
 
 def remove_node(cloud: Cloud, keyspace: Keyspace, node: JsonObject) -> None:
     """A node is gone, and the pods that were on it."""
-    lifecycle, pods = Lifecycle(keyspace, metadata_time(cloud.now)), kinds.of_kind("Pod")
+    lifecycle, pods = Lifecycle(keyspace, whole_seconds(cloud.now)), kinds.of_kind("Pod")
     for pod in list(keyspace.each(pods)):
         if pod.get("spec", {}).get("nodeName") == node["metadata"]["name"]:
             lifecycle.delete(pods, pod, "Background")
@@ -122,7 +122,7 @@ def remove_node(cloud: Cloud, keyspace: Keyspace, node: JsonObject) -> None:
 
 def _make(cloud: Cloud, keyspace: Keyspace, kind: kinds.Kind, entity: JsonObject) -> JsonObject:
     """An object that no client asked for."""
-    now, status = metadata_time(cloud.now), entity.get("status")
+    now, status = whole_seconds(cloud.now), entity.get("status")
     made = admission.born(
         kind, {"apiVersion": kind.api_version, "kind": kind.kind, **entity}, namespace="", now=now, number=lambda: 0
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from infra.local.cloud.clock import whole_seconds
 from infra.local.cloud.cloud import Order, obeys
 from infra.local.cloud.errors import JsonObject, invalid, not_found
 from infra.local.cloud.kubernetes import clusters, kinds, pods
@@ -11,7 +12,7 @@ from infra.local.cloud.kubernetes.keyspace import Keyspace
 from infra.local.cloud.kubernetes.kinds import Kind
 from infra.local.cloud.kubernetes.ownership import Manager, updated
 from infra.local.cloud.kubernetes.patches import merge
-from infra.local.cloud.kubernetes.verbs import metadata_time, missing
+from infra.local.cloud.kubernetes.verbs import missing
 
 
 @obeys("GET k8s")
@@ -49,7 +50,7 @@ def tell(order: Order) -> JsonObject:
     A condition is True, False or Unknown, or an object with status, reason and message; its time of transition is now
     where its status is another than before. Raises 404.
     """
-    keyspace, said, now = Keyspace(order.cloud, _cluster(order)), order.body, metadata_time(order.cloud.now)
+    keyspace, said, now = Keyspace(order.cloud, _cluster(order)), order.body, whole_seconds(order.cloud.now)
     kind, live = _object(keyspace, said)
     status = merge(live.get("status", {}), said.get("set") or {})
     for sort, given in (said.get("conditions") or {}).items():

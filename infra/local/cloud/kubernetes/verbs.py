@@ -6,7 +6,6 @@ paths to `api`, deletes to `deletes`, and watches, which answer more than once, 
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from typing import Any, Final
 
 import yaml
 
+from infra.local.cloud.clock import whole_seconds
 from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.kubernetes import admission, kinds, ownership, patches, selectors, shapes
 from infra.local.cloud.kubernetes.keyspace import Keyspace
@@ -21,6 +21,7 @@ from infra.local.cloud.kubernetes.kinds import Kind
 from infra.local.cloud.kubernetes.lifecycle import Lifecycle, established
 from infra.local.cloud.kubernetes.ownership import Manager
 from infra.local.cloud.kubernetes.status import StatusError, bad_request, unknown_format
+from infra.model.facts import read_yaml
 
 JsonObject = dict[str, Any]
 
@@ -52,7 +53,7 @@ class KubernetesCall:
 
     @property
     def now(self) -> str:
-        return metadata_time(self.cloud.now)
+        return whole_seconds(self.cloud.now)
 
     @property
     def lifecycle(self) -> Lifecycle:
@@ -83,7 +84,7 @@ class KubernetesCall:
             raise unknown_format("application/json", "application/yaml")
         try:
             if "yaml" in self.content_type:
-                return yaml.load(self.data, Loader=_LOADER)  # noqa: S506 - a safe loader
+                return read_yaml(self.data)
             return json.loads(self.data) if self.data else None
         except (ValueError, yaml.YAMLError) as error:
             raise bad_request(f"the object provided is unrecognized: {error}") from error
@@ -108,14 +109,6 @@ class KubernetesCall:
         if found is None:
             raise missing(self.kind, self.name)
         return found
-
-
-_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-def metadata_time(seconds: float) -> str:
-    """A time as metadata has it: whole seconds in UTC."""
-    return dt.datetime.fromtimestamp(seconds, tz=dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def missing(kind: Kind, name: str) -> StatusError:

@@ -1,6 +1,6 @@
 """Cloud Monitoring and Logging: alert policies, the channels by which people are told, dashboards, metrics of logs.
 
-Owns what each must say. Nothing is measured and no entry is kept, so nothing is counted, shown or told.
+Owns what each must say. Nothing is measured and no entry is counted, so nothing is shown or told.
 Sources: cloud.google.com/monitoring/api/ref_v3/rest, its v3 projects.alertPolicies and projects.notificationChannels
 and v1 projects.dashboards, and cloud.google.com/logging/docs/reference/v2/rest/v2/projects.metrics, read 2026-11.
 """

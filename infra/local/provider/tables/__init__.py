@@ -14,16 +14,14 @@ from pathlib import Path as FilePath
 from types import MappingProxyType
 from typing import Any, Final
 
-import yaml
-
 from infra.local.provider import clusters, network, node_pools, rules, services, spellings, storage
 from infra.local.provider.checker import Naming
 from infra.local.provider.fields import Field, Relation, Shape
 from infra.local.provider.policy import IamMember
 from infra.local.provider.resource import Path, ResourceType
 from infra.local.provider.rest import Rest, Wait
+from infra.model.facts import read_yaml
 
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _GRANT = "/{role}/{member}"
 
 
@@ -135,7 +133,7 @@ def _resource_type(token: str, row: Mapping[str, Any]) -> ResourceType:
 
 def _types() -> Iterator[ResourceType]:
     for path in sorted(FilePath(__file__).parent.glob("*.yaml")):
-        rows = yaml.load(path.read_bytes(), Loader=_LOADER)  # noqa: S506 - a safe one
+        rows = read_yaml(path.read_text(encoding="utf-8"))
         yield from (_resource_type(token, row) for token, row in rows.items() if not token.startswith("_"))
 
 

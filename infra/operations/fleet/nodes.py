@@ -19,7 +19,7 @@ from infra.model.cluster_state import MISSING, UNKNOWN, ClusterNow, ClusterSeen,
 from infra.model.gke_shapes import NODE_POOL_LABEL, TPU_RESOURCE
 from infra.model.planned_capacity import SLICES_LABEL
 from infra.model.schema import Cluster, StackConfig
-from infra.operations.stacks.cluster_api import cluster_of, kube_of
+from infra.operations.fleet.cluster_api import cluster_of, kube_of
 
 _QUEUES: Final = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues"
 

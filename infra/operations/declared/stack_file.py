@@ -17,8 +17,8 @@ from infra.model.schema import StackConfig
 from infra.model.stack import Reading, load_stack, siblings
 from infra.model.stack_text import stack_names
 from infra.model.whole import whole
+from infra.operations.declared.versions import stacks_of, version
 from infra.operations.errors import Refusal
-from infra.operations.stacks.versions import stacks_of, version
 from infra.operations.workspace import workspace
 
 
