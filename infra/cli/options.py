@@ -57,20 +57,30 @@ class Name(click.ParamType):
         self.kinds = kinds
         self.name = "|".join(kinds)
 
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
-        from infra.operations.declared import known  # reads YAML, which a start does without
+    def known(self, within: str | None) -> Sequence[str]:
+        """All that there are; within: of this stack."""
+        from infra.operations.declared import known  # reads stack files, which a start does without
 
-        there = known.names(frozenset(map(known.Named, self.kinds)), ctx.params.get("within"))
+        return known.names(frozenset(map(known.Named, self.kinds)), within)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
+        there = self.known(ctx.params.get("within"))
         return [CompletionItem(each) for each in there if each.startswith(incomplete)]
 
 
 class StackName(Name):
-    """Where it is left out, the stacks that there are."""
+    """Of a stack, by the names of files alone. Where it is left out, the stacks that there are."""
 
-    def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str:  # noqa: ARG002 - click's
+    def __init__(self) -> None:
+        super().__init__("stack")
+
+    def known(self, within: str | None = None) -> Sequence[str]:  # noqa: ARG002 - stacks are always all
         from infra.model.stack_text import stack_names  # reads YAML, which a start does without
 
-        there = stack_names(workspace().root)
+        return stack_names(workspace().root)
+
+    def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str:  # noqa: ARG002 - click's
+        there = self.known()
         return f"Stacks are {', '.join(there)}" if there else "There is no stacks/Pulumi.STACK.yaml yet"
 
 
@@ -150,10 +160,10 @@ def _place_option(name: str, values: type[EngineName] | type[CloudName], text: s
     )
 
 
-stack_argument = click.argument("stack", metavar="STACK", type=StackName("stack"))
-stacks_argument = click.argument("stacks", metavar="[STACK]...", nargs=-1, type=Name("stack"))
+stack_argument = click.argument("stack", metavar="STACK", type=StackName())
+stacks_argument = click.argument("stacks", metavar="[STACK]...", nargs=-1, type=StackName())
 stack_option = click.option(
-    "--stack", "within", metavar="STACK", type=Name("stack"), help="The stack, where several may have it."
+    "--stack", "within", metavar="STACK", type=StackName(), help="The stack, where several may have it."
 )
 """Where the name of a pool or VM mostly says it."""
 json_option = click.option(

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("within", metavar="[STACK]", required=False, type=options.Name("stack"))
+@click.argument("within", metavar="[STACK]", required=False, type=options.StackName())
 @options.cloud_option
 @click.option("--watch", is_flag=True, help="Look again and again, until interrupted.")
 @click.option(

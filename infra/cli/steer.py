@@ -126,7 +126,7 @@ def zone_command() -> None:
     """Say that a zone is gone for good, or is back: while it cannot be listed, only people know whether its VMs run."""
 
 
-_zone = click.argument("zone", metavar="ZONE")
+_zone = click.argument("zone", metavar="ZONE", type=options.Name("zone"))
 
 
 @zone_command.command()

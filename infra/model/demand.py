@@ -14,9 +14,9 @@ from typing import Annotated, Any, Final
 from pydantic import Field, StrictFloat, StrictInt, StrictStr, ValidationError
 
 from infra.model import yamlfile
+from infra.model.document import DocumentPart
 from infra.model.errors import ConfigError, Problem
 from infra.model.fields.fleet import is_github_own_label
-from infra.model.part import Part
 from infra.model.run_labels import HOSTED
 from infra.model.yamlfile import Form
 
@@ -39,7 +39,7 @@ class Code(StrEnum):
     """A pull request of anybody."""
 
 
-class Start(Part):
+class Start(DocumentPart):
     """How many legs of a job one event starts, and whose code they run."""
 
     event: StrictStr
@@ -47,7 +47,7 @@ class Start(Part):
     legs: Annotated[StrictInt, Field(ge=0)]
 
 
-class Demand(Part):
+class Demand(DocumentPart):
     """One job of one workflow file, as far as it concerns the fleet; legs on unlike runners are a demand each.
 
     labels, group: of the runner that each leg waits for. max_parallel: legs at once, None for all. timeout_minutes: the
@@ -99,7 +99,7 @@ class Demand(Part):
         return tuple(label.lower() for label in self.labels if not is_github_own_label(label))
 
 
-class ImageUse(Part):
+class ImageUse(DocumentPart):
     """An image of images/images.yaml: where Artifact Registry has it, and the pools that run it.
 
     stack, repository: of the registries, None where the image is in GHCR alone. regions: None for all of the stack's.
@@ -112,14 +112,14 @@ class ImageUse(Part):
     pools: tuple[StrictStr, ...] = ()
 
 
-class CacheFolders(Part):
+class CacheFolders(DocumentPart):
     """Where uv's cache is: in images, and where the start-up of a runner's VM fills it."""
 
     images: StrictStr
     start_up: StrictStr
 
 
-class Demands(Part):
+class Demands(DocumentPart):
     """All that workflows ask of the fleet."""
 
     version: Annotated[StrictInt, Field(ge=VERSION, le=VERSION)]

@@ -18,7 +18,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AfterValidator, AwareDatetime, ConfigDict, ValidationError
 
 from infra.model.catalogue import CapacityKind
-from infra.model.part import Part
+from infra.model.document import DocumentPart
 
 HEARTBEAT: Final = timedelta(minutes=10)
 """How old `seen` may become while nothing changes: what a controller that ends for ever leaves out at most."""
@@ -31,7 +31,7 @@ def _whole(moment: datetime) -> datetime:
 _Moment = Annotated[AwareDatetime, AfterValidator(_whole)]
 
 
-class _Stood(Part):
+class _Stood(DocumentPart):
     model_config = ConfigDict(extra="ignore")
 
 

@@ -44,6 +44,7 @@ def test_pools_and_declared_vms_complete_by_their_start(lab: Path, monkeypatch: 
     assert offered(lab, monkeypatch, "rollout", "pause", "tpu-v4") == ["tpu-v4"]
     assert offered(lab, monkeypatch, "why", "tpu-v4") == pools_and_vms
     assert "us-west4-a" in offered(lab, monkeypatch, "why", "us-")
+    assert "us-west4-a" in offered(lab, monkeypatch, "zone", "lost", "us-")
 
 
 def test_a_stack_that_is_said_narrows_the_names(lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:

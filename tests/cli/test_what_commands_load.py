@@ -70,6 +70,21 @@ def test_commands_that_ask_files_alone_load_no_more_than_they_use(command: str, 
     assert set(loaded_by(code, tmp_path)) <= FILES_ALONE[command]
 
 
+ASKED_BY_A_SHELL = """
+import os
+os.environ.update(COMP_WORDS="tidepool validate t", COMP_CWORD="2", _TIDEPOOL_COMPLETE="bash_complete")
+from infra.cli.app import cli
+try:
+    cli(prog_name="tidepool")
+except SystemExit:
+    pass
+"""
+
+
+def test_names_of_stacks_complete_without_reading_a_stack(tmp_path: Path) -> None:
+    assert loaded_by(ASKED_BY_A_SHELL, tmp_path) == ["yaml"]
+
+
 UNBUILT = """
 import json
 from pydantic import BaseModel

@@ -13,13 +13,13 @@ from datetime import date
 from enum import StrEnum
 from typing import Any
 
+from infra.model.document import DocumentPart
 from infra.model.errors import ConfigError, Problem
 from infra.model.fields.common import Day
 from infra.model.images.pins import PINS_FILE, UNRESOLVED, Base, Digest, PinName, Pins, Sha256, Source
 from infra.model.images.reading import WrittenFile, parsed
 from infra.model.images.spec import Version
 from infra.model.json_shape import JsonShape
-from infra.model.part import Part
 
 
 class PinOutcome(StrEnum):
@@ -97,13 +97,13 @@ def _replaced(line: str, field: str, value: str) -> str:
     return re.sub(rf"(\b{field}:\s*)[^\s,}}]+", lambda found: f"{found[1]}{value}", line, count=1)
 
 
-class _Entry(Part):
+class _Entry(DocumentPart):
     value: Digest | Sha256
     source: Source
     read: Day
 
 
-class _File(Part):
+class _File(DocumentPart):
     """What `./tidepool images bases --ask --json` prints; what it says besides the answers is worked out anew."""
 
     version: Version

@@ -13,12 +13,12 @@ from typing import Annotated
 from pydantic import StrictStr
 
 from infra.model import yamlfile
+from infra.model.document import DocumentPart
 from infra.model.errors import ConfigError, Problem
 from infra.model.fields.common import BY_KEY, Day
 from infra.model.images import RESOLVE
 from infra.model.images.reading import WrittenFile, parsed
 from infra.model.images.spec import PinName, Version, matching
-from infra.model.part import Part
 
 PINS_FILE = "images/bases.yaml"
 UNRESOLVED = "unresolved"
@@ -63,7 +63,7 @@ DownloadName = Annotated[
 ]
 
 
-class Base(Part):
+class Base(DocumentPart):
     """An image that images are built from. `digest` is what `tag` named on the day `read`, as `source` says."""
 
     image: ImageName
@@ -84,7 +84,7 @@ class Base(Part):
         return f"{self.image}@{self.digest}"
 
 
-class Download(Part):
+class Download(DocumentPart):
     """A file that a build fetches. `sha256` is its checksum (hexadecimal)."""
 
     version: ReleaseVersion
@@ -98,7 +98,7 @@ class Download(Part):
         return self.sha256 == UNRESOLVED
 
 
-class Pins(Part):
+class Pins(DocumentPart):
     """The whole table; a name stands for a base or a download, never for both."""
 
     version: Version

@@ -19,8 +19,8 @@ from pydantic import (
     ValidationError,
 )
 
+from infra.model.document import DocumentPart
 from infra.model.errors import ConfigError, Problem
-from infra.model.part import Part
 
 VERSION: Final = 1
 HISTORY: Final = 16
@@ -38,7 +38,7 @@ Instant = Annotated[
 """A moment to the second, written in UTC as RFC 3339 has it."""
 
 
-class BuildDocument(Part):
+class BuildDocument(DocumentPart):
     # Keys that a later program added within this version are carried along, not lost by an older one's write.
     model_config = ConfigDict(extra="allow")
 

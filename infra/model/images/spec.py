@@ -13,12 +13,12 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, StrictStr
 
+from infra.model.document import DocumentPart
 from infra.model.fields.common import WRITTEN, Age, Cron, Day, ResourceName, TimeZone
 from infra.model.fields.fleet import GitHubRepository
 from infra.model.fields.images import KeepCount, RepositoryRegion
 from infra.model.images.globs import is_path_filter
 from infra.model.names import RESOURCE_NAME_RULE, is_resource_name
-from infra.model.part import Part
 from infra.model.refusals import refuse
 
 SPEC_FILE = "images/images.yaml"
@@ -116,7 +116,7 @@ Reason = Annotated[StrictStr, matching(r"\S(.*\S)?", "one line of text", "why it
 WorkflowName = Annotated[StrictStr, matching(r"\S(.*\S)?", "a workflow's name", "such as Levanter - Tests")]
 
 
-class Paths(Part):
+class Paths(DocumentPart):
     """Where uv and its environment live in every image, on every runner and in every workflow."""
 
     uv_cache: AbsolutePath
@@ -128,14 +128,14 @@ class Paths(Part):
         return {"UV_CACHE_DIR": self.uv_cache, "UV_PROJECT_ENVIRONMENT": self.uv_environment}
 
 
-class Context(Part):
+class Context(DocumentPart):
     """What a build reads: a repository, and the files of it that count."""
 
     repository: GitHubRepository
     paths: Annotated[tuple[PathFilter, ...], AfterValidator(_some)]
 
 
-class ArtifactRegistry(Part):
+class ArtifactRegistry(DocumentPart):
     """A repository of a stack's registries; `regions` are all of the stack's where none are named."""
 
     stack: ResourceName
@@ -143,27 +143,27 @@ class ArtifactRegistry(Part):
     regions: Annotated[tuple[RepositoryRegion, ...] | None, WRITTEN] = None
 
 
-class ImagePush(Part):
+class ImagePush(DocumentPart):
     """Where an image goes: one of the two."""
 
     artifact_registry: Annotated[ArtifactRegistry | None, WRITTEN] = None
     ghcr: Annotated[GhcrName | None, WRITTEN] = None
 
 
-class PushTrigger(Part):
+class PushTrigger(DocumentPart):
     """A push to this branch, of the context's repository or of the recipes', that touches what the image reads."""
 
     branch: Branch
 
 
-class Schedule(Part):
+class Schedule(DocumentPart):
     """Wall-clock times in a time zone."""
 
     cron: Cron
     time_zone: TimeZone
 
 
-class When(Part):
+class When(DocumentPart):
     """What starts a build. `after` is the name of a workflow: its success on the branch starts one too."""
 
     push: Annotated[PushTrigger | None, WRITTEN] = None
@@ -171,14 +171,14 @@ class When(Part):
     after: Annotated[WorkflowName | None, WRITTEN] = None
 
 
-class Retention(Part):
+class Retention(DocumentPart):
     """What Artifact Registry forgets; what is in use stays whatever its age (the stack's keep_tag_prefixes)."""
 
     delete_older_than: Age
     keep_newest: KeepCount
 
 
-class UsedBy(Part):
+class UsedBy(DocumentPart):
     """Who runs the image: pools and roles of a stack, workflows, and in words whoever pulls it outside this project."""
 
     stack: Annotated[ResourceName | None, WRITTEN] = None
@@ -188,7 +188,7 @@ class UsedBy(Part):
     outside: Annotated[Reason | None, WRITTEN] = None
 
 
-class Image(Part):
+class Image(DocumentPart):
     """One image. `bases` are build arguments and the entries of images/bases.yaml that they get."""
 
     name: ResourceName
@@ -211,7 +211,7 @@ class Image(Part):
         return tuple(sorted({*self.bases.values(), *self.downloads}))
 
 
-class ScanException(Part):
+class ScanException(DocumentPart):
     """A finding of the scan that keeps no image back until the end of the day `expires`.
 
     finding: its name, such as CVE-2026-1234. package: the one that has it; any, where none is named. images: those that
@@ -225,7 +225,7 @@ class ScanException(Part):
     expires: Day
 
 
-class ImageSpec(Part):
+class ImageSpec(DocumentPart):
     """Everything that is built.
 
     recipes: the repository that holds the Dockerfiles, this project. shared: its files, beside an image's own folder,

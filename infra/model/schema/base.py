@@ -7,11 +7,11 @@ from typing import Any
 
 from pydantic import ConfigDict, create_model
 
+from infra.model.document import DocumentPart
 from infra.model.fields.common import Moment
-from infra.model.part import Part
 
 
-class Section(Part):
+class Section(DocumentPart):
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
 

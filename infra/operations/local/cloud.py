@@ -9,11 +9,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from infra.engines.protocol import PROJECT
 from infra.local.cloud import daemon
 from infra.local.cloud.control import CloudClock, Control
 from infra.local.cloud.daemon import Handle
 from infra.local.engine.backend import Backend
+from infra.model.names import PULUMI_PROJECT
 from infra.operations.ports import CloudName, Teller, Tone
 from infra.operations.workspace import Workspace, workspace
 
@@ -67,7 +67,7 @@ def states_elsewhere(environ: Mapping[str, str] = os.environ) -> tuple[Path, ...
     url = environ.get("PULUMI_BACKEND_URL", "")
     if not url.startswith("file://"):
         return ()
-    states = Backend.from_url(url).files(PROJECT, "any").checkpoint.parent
+    states = Backend.from_url(url).files(PULUMI_PROJECT, "any").checkpoint.parent
     return tuple(sorted(states.glob("*.json")))
 
 
@@ -78,7 +78,7 @@ def status() -> dict[str, Any]:
 
 def status_lines(found: Mapping[str, Any]) -> list[str]:
     if not found["running"]:
-        return ["it does not run; start it with `./tidepool cloud start`"]
+        return ["the local cloud does not run; start it with `./tidepool cloud start`"]
     nodes, builds = (
         ", ".join(f"{count} {state}" for state, count in found[kind].items()) or "none" for kind in ("nodes", "builds")
     )

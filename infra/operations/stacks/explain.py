@@ -18,8 +18,8 @@ from pydantic import AfterValidator, AwareDatetime, Field, ValidationError
 
 from infra.model.calendar import in_our_time
 from infra.model.demand import FILE, Demands, read_demands
+from infra.model.document import DocumentPart
 from infra.model.errors import ConfigError, meant
-from infra.model.part import Part
 from infra.model.stack_text import stack_names
 from infra.operations.declared.versions import Version, version
 from infra.operations.errors import Refusal
@@ -39,7 +39,7 @@ _ALL = ""
 _MAX_HOURS = 744
 
 
-class _Document(Part):
+class _Document(DocumentPart):
     today: Annotated[AwareDatetime, AfterValidator(in_our_time)] | None = None
     busy: dict[str, str] | None = None
     stale: tuple[str, ...] | None = None

@@ -9,5 +9,5 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict
 
 
-class Part(BaseModel):
+class DocumentPart(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
