@@ -66,6 +66,14 @@ def use(config: Path, cluster: str) -> str:
     return endpoint
 
 
+def has_api_server(cloud: str, cluster: str) -> bool:
+    """Whether a cluster of a local cloud was given an API server (`use`); without one it runs nothing.
+
+    cloud: its root URL. cluster: `projects/P/locations/L/clusters/C`, whether or not it stands.
+    """
+    return KubernetesControl(cloud).told_control_plane(cluster) is not None
+
+
 def _pair(said: str) -> tuple[str, str]:
     name, is_pair, value = said.partition("=")
     if not (is_pair and name):

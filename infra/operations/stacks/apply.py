@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 
-from infra.engines import phased
+from infra.engines import EngineName, phased
 from infra.fleet.bundle import runner_bundle
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.history import Verb
@@ -16,8 +16,9 @@ from infra.fleet.records import Records, UnreadableRecordError, encode
 from infra.model import bucket_names
 from infra.model.plan import Op, Plan
 from infra.model.planned_records import OBJECT_TYPE
+from infra.model.schema import StackConfig
 from infra.operations.declared.stack_file import Declared
-from infra.operations.errors import Failure
+from infra.operations.errors import Failure, Refusal
 from infra.operations.ports import UNWATCHED, Watch
 from infra.operations.session import Session, interruptible
 from infra.operations.stacks.history import kept, settles
@@ -72,12 +73,33 @@ def _is_as_declared(session: Session, wanted: Declared, name: str) -> bool:
 def plan_apply(session: Session, wanted: Declared, *, drains: bool = True) -> Planned:
     """The plan that `apply` takes. Unlike a preview it sees a fleet's records that others changed behind the state.
 
-    drains: whether jobs on VMs that go are waited for.
+    drains: whether jobs on VMs that go are waited for. Refusal where a cluster runs nothing that is waited for.
     """
+    _insist_on_running_cluster(session, wanted.config)
     plan, targeted = session.engine().preview(), bool(session.request.targets)
     if not targeted and records_read_again(session, wanted, plan):
         plan = session.engine().preview()
     return judged_where_it_stands(session, plan, wanted, at_once=not drains or targeted)
+
+
+def _insist_on_running_cluster(session: Session, config: StackConfig) -> None:
+    """The pulumi CLI has Helm install a cluster's operators and wait until they run, which they never do in a store.
+
+    The embedded engine records a release and makes its kinds known.
+    """
+    cluster, by_helm = config.cluster, session.choice.engine is EngineName.PULUMI and not session.request.targets
+    if session.endpoint is None or not (by_helm and cluster and config.queues):
+        return
+    from infra.operations.local.kubernetes import has_api_server  # on Google Cloud nothing local is loaded
+
+    if not has_api_server(
+        session.endpoint, f"projects/{config.project}/locations/{cluster.region}/clusters/{cluster.name}"
+    ):
+        raise Refusal(
+            f"{config.stack} has queues: the pulumi CLI waits until their operators run in the cluster {cluster.name}, "
+            "and a cluster of the local cloud runs nothing. Name an API server that has nodes with --kube, or use "
+            "--engine local"
+        )
 
 
 def apply(session: Session, planned: Planned, watch: Watch = UNWATCHED, *, drains: bool = True) -> Plan:

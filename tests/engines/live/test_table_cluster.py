@@ -18,12 +18,7 @@ pytestmark = [pytest.mark.live, pytest.mark.usefixtures("official")]
 
 
 def test_every_kind_of_slices_is_made_from_nothing(brought_up: Callable[[str], rows.Base]) -> None:
-    """What Google's plugin notes of pools that are made at once was seen to lack a node count until a refresh, which
-    every row begins after."""
-    theirs, ours = brought_up(CLUSTER).told[CLUSTER]
-    for act in ("preview from nothing", "up"):
-        rows.assert_same(ours[act], theirs[act], act)
-        assert not theirs[act]["failed"], act
+    rows.came_up_alike(brought_up(CLUSTER), CLUSTER)
 
 
 @pytest.mark.parametrize(("row", "stack"), rows.of((CLUSTER,)))

@@ -96,6 +96,15 @@ def test_dry_run_writes_nothing(cluster: LocalCluster) -> None:
     assert cluster.core.list_namespaced_pod("default").items == []
 
 
+@pytest.mark.parametrize("content", ["application/vnd.kubernetes.protobuf", "application/cbor"])
+def test_body_in_another_format_is_told_which_ones_are_read(cluster: LocalCluster, content: str) -> None:
+    with pytest.raises(ApiException) as raised:
+        cluster.ask("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "a"}}, content=content)
+    code, text = refusal(raised)
+    assert code == 415
+    assert "accepted media types include: application/json, application/yaml" in text
+
+
 def test_stale_version_is_refused(cluster: LocalCluster) -> None:
     first = cluster.core.create_namespaced_config_map("default", {"metadata": {"name": "a"}, "data": {"x": "1"}})
     first.data = {"x": "2"}

@@ -173,6 +173,15 @@ def test_one_duration_in_two_spellings_is_no_difference() -> None:
     assert list(differences(token, old, other).detailed) == ["cleanupPolicies[0].condition.olderThan"]
 
 
+def test_a_budget_without_a_period_has_months() -> None:
+    token = "gcp:billing/budget:Budget"
+    months, none, years = ({"budgetFilter": {"calendarPeriod": each}} for each in ("MONTH", "", "YEAR"))
+    assert differences(token, none, months).detailed == {}
+    for old in (months, none):
+        assert list(differences(token, old, years).detailed) == ["budgetFilter.calendarPeriod"]
+    assert list(differences(token, years, months).detailed) == ["budgetFilter.calendarPeriod"]
+
+
 def test_a_range_grows_in_place_and_is_replaced_when_it_moves() -> None:
     token = "gcp:compute/subnetwork:Subnetwork"
     grown = differences(token, {"ipCidrRange": "10.0.0.0/24"}, {"ipCidrRange": "10.0.0.0/20"}).detailed

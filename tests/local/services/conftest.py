@@ -60,9 +60,16 @@ def client(google: TestCloud) -> Iterator[Client]:
 
 
 @pytest.fixture(scope="module")
-def still_client() -> Iterator[Client]:
-    """As `client`, of a cloud whose clock stands still."""
-    with running_cloud() as still, _clients(still.url) as make:
+def still() -> Iterator[TestCloud]:
+    """A cloud whose clock stands still until it is moved."""
+    with running_cloud() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def still_client(still: TestCloud) -> Iterator[Client]:
+    """As `client`, of the cloud `still`."""
+    with _clients(still.url) as make:
         yield make
 
 

@@ -88,6 +88,20 @@ def test_a_pool_of_a_slice_is_shown_as_it_was_sent_with_the_taint_of_tpus(gke):
     assert managers.get(project=gke.project, zone=ZONE, instanceGroupManager=group).execute() == listed
 
 
+def test_machines_of_a_pool_that_is_being_made_are_not_listed_yet(still, still_client):
+    gke = Gke(still_client, still, lambda begun, _: still.control.advance(3600) and begun, "gke-unmade", REGION)
+
+    def sizes():
+        listed = gke.compute.instanceGroupManagers().list(project=gke.project, zone=ZONE).execute()
+        return [each["targetSize"] for each in listed["items"] if "v4-32" in each["name"]]
+
+    gke.create(zones=[ZONE])
+    begun = gke.pools.create(parent=gke.name, body={"nodePool": SLICE}).execute()
+    assert (gke.pool("v4-32")["status"], sizes()) == ("PROVISIONING", [])
+    gke.wait(begun)
+    assert (gke.pool("v4-32")["status"], sizes()) == ("RUNNING", [4])
+
+
 def test_machines_that_take_no_other_disk_get_a_hyperdisk(client, google, settled, refused):
     gke = Gke(client, google, settled, "gke-disks", "us-east5")
     gke.create(zones=["us-east5-a"])

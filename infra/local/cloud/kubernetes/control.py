@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import urlencode
 
 from infra.local.cloud.control import Control, JsonObject
 
@@ -52,6 +53,10 @@ class KubernetesControl(Control):
     def tell_control_plane(self, endpoint: str, certificate: str, *, cluster: str = "") -> None:
         """Let a GKE cluster, or each, have the API server at this address (`HOST:PORT`); its authority in base64."""
         self._ask("POST", "kubernetes", {"endpoint": endpoint, "ca": certificate, "cluster": cluster})
+
+    def told_control_plane(self, cluster: str) -> str | None:
+        """Address of the API server that a cluster was told to have; None where its API is this cloud's own."""
+        return self._ask("GET", f"kubernetes?{urlencode({'cluster': cluster})}")["endpoint"]
 
     def compact(self, *, cluster: str = "") -> None:
         """Forget what changed so far: a watch from before is told to list again."""

@@ -51,6 +51,12 @@ def bad_request(message: str) -> StatusError:
     return StatusError(400, message)
 
 
+def unknown_format(*served: str) -> StatusError:
+    """served: the media types that the request may have."""
+    accepted = f"accepted media types include: {', '.join(served)}"
+    return StatusError(415, f"the body of the request was in an unknown format - {accepted}")
+
+
 def success(about: JsonObject) -> JsonObject:
     """What answers a delete that leaves nothing."""
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": about}

@@ -20,7 +20,7 @@ from infra.local.cloud.kubernetes.keyspace import Keyspace
 from infra.local.cloud.kubernetes.kinds import Kind
 from infra.local.cloud.kubernetes.lifecycle import Lifecycle, established
 from infra.local.cloud.kubernetes.ownership import Manager
-from infra.local.cloud.kubernetes.status import StatusError, bad_request
+from infra.local.cloud.kubernetes.status import StatusError, bad_request, unknown_format
 from infra.model.facts import read_yaml
 
 JsonObject = dict[str, Any]
@@ -79,7 +79,9 @@ class KubernetesCall:
         return Manager(name[:128], operation, self.kind.api_version, self.subresource)
 
     def body(self) -> Any:
-        """Raises 400 for what is neither JSON nor YAML."""
+        """Raises 400 for what is neither JSON nor YAML, and 415 where the client says that it is neither."""
+        if "protobuf" in self.content_type or "cbor" in self.content_type:
+            raise unknown_format("application/json", "application/yaml")
         try:
             if "yaml" in self.content_type:
                 return read_yaml(self.data)
@@ -220,8 +222,7 @@ def patch(call: KubernetesCall) -> JsonObject:
         entity = patches.strategic(call.kind.shape, old, body)
     else:
         served = [STEPS, MERGE, *([] if call.kind.schema else [STRATEGIC]), APPLY[0]]
-        raise StatusError(415, "the body of the request was in an unknown format - accepted media types include: "
-                          + ", ".join(served))  # fmt: skip
+        raise unknown_format(*served)
     return _replaced(call, live, call.admitted(entity))
 
 

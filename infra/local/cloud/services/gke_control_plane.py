@@ -17,11 +17,20 @@ _NAME = re.compile(r"projects/[^/]+/locations/[^/]+/clusters/[^/]+")
 
 def control_plane(cloud: Cloud, name: str) -> JsonObject:
     """endpoint and certificate authority (PEM in base64) of a cluster: those that were told, else this cloud's own."""
-    told = cloud.store.setting(f"kubernetes/{name}") or cloud.store.setting("kubernetes")
-    if told:
+    if told := _told(cloud, name):
         return told
     own = clusters.endpoint(cloud, name)
     return {"endpoint": own.host, "ca": own.certificate}
+
+
+def _told(cloud: Cloud, name: str) -> JsonObject | None:
+    return cloud.store.setting(f"kubernetes/{name}") or cloud.store.setting("kubernetes")
+
+
+@obeys("GET kubernetes")
+def told_control_plane(order: Order) -> JsonObject:
+    """Where a cluster's Kubernetes API was told to be; `endpoint` and `ca` are null where it is this cloud's own."""
+    return _told(order.cloud, order.query.get("cluster", "")) or {"endpoint": None, "ca": None}
 
 
 @obeys("POST kubernetes")

@@ -164,9 +164,16 @@ def get_group(call: ApiCall) -> JsonObject:
 
 
 def _groups_in(cloud: Cloud, place: str) -> list[MachineGroup]:
+    """Those of pools that are being made come with their machines.
+
+    Google's provider keeps a zone's list for five minutes and counts nodes from it. A group that it saw empty while it
+    read another pool would leave the wrong count in the state (`igmCache` of resource_container_node_pool.go, read
+    2026-11).
+    """
     _, project, _, zone = place.split("/")
     pools = list(cloud.store.each(POOL, f"projects/{project}/locations/"))
-    found = [group for pool in pools for group in groups(pool) if group.zone == zone]
+    made = (pool for pool in pools if pool.body["status"] != "PROVISIONING")
+    found = [group for pool in made for group in groups(pool) if group.zone == zone]
     return sorted(found, key=lambda group: group.name)
 
 
