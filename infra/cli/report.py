@@ -23,6 +23,7 @@ def command(call: Invocation, *, out: Path | None, serve: bool) -> None:
     A source that does not answer is a sentence in its section that names the command which would fill it.
     """
     written = site.write_site(out, call.cloud, call.teller)
-    call.end(written, *written.lines)
+    call.end(written)
+    call.say(*() if call.as_json else written.lines)
     if serve:
         site.serve(written, call.say)

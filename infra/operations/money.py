@@ -88,8 +88,10 @@ def _of_stack(
             days = list(_days((start - timedelta(days=2)).date(), min(now, end).date()))
             usages = [*run_usages(records, stack, days, now), *pool_usages(records, stack, days)]
     except GoogleError as error:
-        kind = NotUp if error.status == HTTPStatus.NOT_FOUND else Failure
-        raise kind(f"what {stack} cost cannot be read: {error}; `./tidepool up {stack}` makes its records") from None
+        makes = f"`./tidepool up {stack}` makes its records"
+        if error.status == HTTPStatus.NOT_FOUND:
+            raise NotUp(f"{stack} is not up; {makes}") from None
+        raise Failure(f"what {stack} cost cannot be read: {error}; {makes}") from None
     except ValueError as error:
         raise Failure(f"what {stack} cost cannot be read: {error}") from None
     return month_cost(

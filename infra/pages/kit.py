@@ -237,7 +237,10 @@ def _cell(tag: str, table: Table, at: int, words: Words) -> str:
     kind = f' class="{name}"' if name else ""
     if tag == "th":
         return f'<th scope="col" role="columnheader"{kind}>{_rich(str(words))}</th>'
-    return f'<td role="cell" data-label="{_quoted(table.head[at])}"{kind}>{_said(words)}</td>'
+    said = _said(words)
+    # On a narrow screen what stands in a cell is laid out side by side: a sentence with code in it is one thing.
+    whole = f"<span>{said}</span>" if "<code>" in said and not said.startswith("<span") else said
+    return f'<td role="cell" data-label="{_quoted(table.head[at])}"{kind}>{whole}</td>'
 
 
 def _said(words: Words) -> str:

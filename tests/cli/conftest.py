@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import pty
+import re
 import shutil
 import struct
 import subprocess
@@ -81,6 +82,13 @@ class Checkout:
             drawn += chunk
         os.close(master)
         return process.wait(timeout=60), drawn.decode()
+
+    def drawn(self, columns: int, *arguments: str) -> list[str]:
+        """The lines of both streams on a terminal of so many columns, without colour; its process is this one."""
+        environ = self.environ | {"COLUMNS": str(columns), "FORCE_COLOR": "1"}
+        result = CliRunner().invoke(cli, arguments, env=environ, prog_name="tidepool")
+        assert result.exit_code == 0, result.output
+        return [re.sub("\x1b[^m]*m", "", line) for line in result.output.splitlines()]
 
     def ok(self, *arguments: str) -> Result:
         result = self.run(*arguments)

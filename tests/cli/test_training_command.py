@@ -91,6 +91,9 @@ def test_why_explains_a_queue_of_the_stacks_cluster_and_needs_no_kubeconfig(
     assert (told["stack"], told["kind"], told["name"]) == ("training", "queue", "v4-8")
     chips = {"flavor": "v4-8-spot", "resource": "google.com/tpu", "quota": 16, "held": None}
     assert chips in told["seen"]["quotas"]
+    for columns in (80, 120):
+        for words in (("why", "v4-8"), ("why", "queue/cpu"), ("status", "training"), ("jobs", "list")):
+            assert max(map(len, training.drawn(columns, *words))) <= columns, words
     shown = training.ok("why", "v4-8").stdout
     assert "v4-8  queue, stack training: does not admit: Kueue has not said yet whether it admits" in shown
     refused = training.run("why", "v4-9")

@@ -175,6 +175,7 @@ def test_risks_gather_what_others_find_and_tell_the_worst_first() -> None:
         "ci",
         "tpu-ci-us-west4-a-1  not there: it is declared and does not exist (since 06:00, 0 s)",
     )
+    assert found[0][3] == "`./tidepool why tpu-ci-us-west4-a-1`"
     assert {row[0] for row in found[1:]} == {"look at it"}
     assert any("tpu-v9" in row[2] for row in found)
 

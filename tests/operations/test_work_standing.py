@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
+from io import StringIO
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import pytest
+from rich.console import Console
 
+from infra.cli.render.console import say
 from infra.fleet.google import GoogleError
 from infra.jobs.kube import Kube
 from infra.jobs.work import QueueSeen, WorkSeen
@@ -92,6 +96,20 @@ def test_a_group_says_which_role_lost_its_quota_and_why(at: At) -> None:
     waits = told.to_json()["seen"]["waits"]
     assert [(each["queue"], each["place"], each["count"]) for each in waits] == [("v4-32", 0, 1)]
     assert waits[0]["says"].startswith("a job of higher priority took its quota; ")
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_at_a_terminal_no_line_of_a_class_or_a_group_is_longer_than_it(at: At, columns: int) -> None:
+    for scenario, moment, name in (
+        ("dask_class", "a worker of the second waits", "late"),
+        ("group", "the learner waits", "math"),
+    ):
+        written = StringIO()
+        console = Console(file=written, width=columns, force_terminal=True, no_color=True, highlight=False)
+        say(console, *work_shown(at(scenario, moment)(name)))
+        drawn = [re.sub("\x1b[^m]*m", "", line) for line in written.getvalue().splitlines()]
+        assert name in drawn[0]
+        assert max(map(len, drawn)) <= columns
 
 
 def test_a_lost_vm_of_a_group_is_seen_before_its_pods_are_back(at: At) -> None:

@@ -65,6 +65,14 @@ def test_what_stands_between_backticks_is_code_and_one_backtick_alone_is_none() 
     assert '<p class="lack">a ` alone</p>' in shown
 
 
+def test_a_sentence_with_code_in_a_cell_is_one_thing() -> None:
+    """On a narrow screen what stands in a cell is laid out side by side."""
+    table = Table(caption="c", head=("A", "B"), rows=(("run `up` now", "plain"),))
+    shown = page("t", "", [Section(id="a", title="A", blocks=(table,))])
+    assert "><span>run <code>up</code> now</span></td>" in shown
+    assert ">plain</td>" in shown
+
+
 def test_a_tone_is_said_by_a_shape_too() -> None:
     shown = page("t", "", [Section(id="a", title="A", says=Said("2 MISSING", "bad"))])
     assert '<span class="said bad">✕ 2 MISSING</span>' in shown

@@ -58,6 +58,8 @@ def say(console: Console, *shown: Shown | RenderableType) -> None:
             _show(console, each)
         elif isinstance(each, TonedLine):
             _below(console, drawn(each), each.indent)
+        elif isinstance(each, str | Text) and str(each).startswith(" ") and "\n" not in str(each):
+            _below(console, Text(each) if isinstance(each, str) else each, 0)
         else:
             console.print(each, soft_wrap=not console.is_terminal)
 
@@ -87,10 +89,15 @@ def _show(console: Console, table: TextTable) -> None:
 
 
 def _below(console: Console, text: Text, by: int) -> None:
-    """Print a line, `by` columns to the right of its heading; what is no terminal gets it in one piece."""
+    """Print a line, `by` columns to the right of its heading; what is no terminal gets it in one piece.
+
+    Blanks at its beginning move all of it, also what is folded.
+    """
     if not console.is_terminal:
-        say(console, Text.assemble(" " * by, text))
+        console.print(Text.assemble(" " * by, text), soft_wrap=True)
         return
+    begins = len(text.plain) - len(text.plain.lstrip(" "))
+    text, by = text[begins:], by + begins
     for number, part in enumerate(text.wrap(console, max(1, console.width - by - HANG))):
         part.rstrip()
-        say(console, Text.assemble(" " * (by + HANG if number else by), part))
+        console.print(Text.assemble(" " * (by + HANG if number else by), part))

@@ -193,7 +193,7 @@ def _own_word(report: Mapping[str, Any], nodes: Iterable[NodeSeen], now: datetim
     """What its last report says, as said now or as said once. gone: no zone that did not answer may have its VM."""
     at, node = reports.moment(report.get("at")), next(iter(nodes), None)
     why = f": {report['reason']}" if report.get("reason") else ""
-    said = f"{report.get('phase')}{why} (at {report.get('at')})"
+    said = f"{report.get('phase')}{why}" + (f" (at {at:%m-%d %H:%M:%S})" if at else "")
     if node is None and gone:
         return f"it last said {said}; that VM is gone"
     if node is not None and at is not None and node.made is not None and at < node.made:

@@ -149,7 +149,8 @@ def rollout_line(rollout: RolloutStatus, now: datetime) -> TonedLine:
 def _sweep(status: FleetStatus) -> Iterator[TonedLine]:
     sweep, now = status.sweep, status.at
     if sweep is None:
-        yield toned(("no sweep yet: nothing is known of the past, and nothing heals by itself", Tone.WARNING))
+        none = "no sweep yet: nothing is known of the past, and nothing heals by itself"
+        yield toned((f"{none}; `./tidepool reconcile {status.stack}` sweeps once", Tone.WARNING))
         return
     tone = Tone.PROBLEM if now - sweep.at > LATE else Tone.PLAIN
     yield toned((f"last sweep {clock(sweep.at, now)}, {ago(sweep.at, now)}: {sweep_words(sweep)}", tone))

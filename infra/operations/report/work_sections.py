@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Final
 
 from infra.fleet.history import STATE_ALONE, Result
+from infra.fleet.status.shape import FleetStatus
 from infra.model.offers import Offers
 from infra.model.usage import MonthCost
 from infra.model.waits import Wait, minutes, waits
@@ -237,13 +238,20 @@ def _risks(estate: Estate) -> Iterator[tuple[Said, str, str, str]]:
         for title, lines in sections(fleet):
             how = Said("does not serve", "bad") if title == "Unhealthy" else look
             if title not in _CALM:
-                yield from ((how, fleet.stack, str(each), f"`./tidepool status {fleet.stack}`") for each in lines)
+                yield from ((how, fleet.stack, str(each), _next(fleet, str(each))) for each in lines)
     if not isinstance(estate.workflows, Lack):
         for each in estate.workflows.misfits:
             yield stops if each.stops else look, each.subject, each.reason, each.fix
     if not isinstance(estate.images, Lack):
         for each in estate.images.warnings:
             yield look, "images", each, "`./tidepool images list`"
+
+
+def _next(fleet: FleetStatus, line: str) -> str:
+    """Of a VM that does not serve, the command that tells its timeline; else the one that tells all of the stack."""
+    about = line.split()[0]
+    unhealthy = {each.subject for pool in fleet.pools for each in pool.unhealthy}
+    return f"`./tidepool why {about}`" if about in unhealthy else f"`./tidepool status {fleet.stack}`"
 
 
 def changes(estate: Estate) -> Section:

@@ -103,7 +103,9 @@ def test_a_training_job_is_explained_as_jobs_why_does(lab: Checkout) -> None:
     told = lab.json("why", "probe")
     assert (told.pop("kind"), told.pop("cloud")) == ("training", "local")
     assert told == lab.json("jobs", "why", "probe")
-    assert lab.ok("why", "probe").stdout.endswith(lab.ok("jobs", "why", "probe").stdout)
+    answers = [lab.ok(*words, "probe").stdout.splitlines()[1:] for words in (("why",), ("jobs", "why"))]
+    assert answers[0] == answers[1], "each behind the line that says where it looked"
+    assert "jobs run on this machine" not in lab.ok("why", POOL).output, "where training jobs go is no part of this"
 
 
 def test_a_name_that_is_several_things_is_refused_with_all_of_them(lab: Checkout) -> None:
@@ -123,7 +125,7 @@ def test_a_mistyped_name_gets_its_nearest_whatever_that_is(lab: Checkout) -> Non
         assert f"Did you mean '{right}'?" in refused.output
     assert "ci is a stack: `./tidepool status ci` says how its pools stand" in lab.run("why", "ci").output
     lost = VM.replace("west", "wset")
-    for said in (lab.ok("why", lost).output, lab.ok("logs", lost).output):
+    for said in (lab.ok("why", lost).output, lab.run("logs", lost).output):
         assert f"no VM of this name is there. Did you mean '{VM}'?" in " ".join(said.split())
 
 
@@ -134,11 +136,43 @@ def test_the_page_names_every_kind(lab: Checkout) -> None:
 
 
 @pytest.mark.parametrize("columns", [80, 120])
-def test_at_a_terminal_no_line_of_an_answer_is_longer_than_it(lab: Checkout, columns: int) -> None:
-    for name in (POOL, ZONE, "tpu-v4", "Tests", VM):
-        drawn = CliRunner().invoke(cli, ["why", name], env=lab.environ | {"COLUMNS": str(columns), "FORCE_COLOR": "1"})
-        lines = [re.sub("\x1b[^m]*m", "", line) for line in drawn.stdout.splitlines()]
-        assert max(map(len, lines)) <= columns, name
+def test_at_a_terminal_no_line_of_what_is_printed_is_longer_than_it(lab: Checkout, columns: int) -> None:
+    (entry,) = lab.json("history", "ci")["entries"]
+    site = str(lab.root / "site")
+    (lab.root / "before.yaml").write_text(lab.text("ci").replace("us-west4-a: 2", "us-west4-a: 1"))
+    for words in (
+        *(("why", name) for name in (POOL, ZONE, "tpu-v4", "Tests", VM, "probe", *_runs(lab))),
+        ("status",),
+        ("history", "ci"),
+        ("history", "ci", entry["id"]),
+        ("diff", "ci"),
+        ("explain", "ci", "--base", str(lab.root / "before.yaml")),
+        ("preview", "ci"),
+        ("validate",),
+        ("report", "--out", site),
+        ("rollout", "status", "--stack", "ci"),
+        ("cost", "nightly"),
+        ("calendar", "nightly"),
+        ("images", "list"),
+        ("jobs", "list"),
+        ("adopt", "ci"),
+    ):
+        lines = lab.drawn(columns, *words)
+        assert lines, words
+        longest = max(lines, key=len)
+        assert len(longest) <= columns, (words, longest)
+
+
+def _runs(lab: Checkout) -> list[str]:
+    return [each["key"] for stack in lab.json("cost", "nightly")["stacks"] for each in stack["runs"]]
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_what_is_copied_elsewhere_is_printed_whole_at_any_width(lab: Checkout, columns: int) -> None:
+    """Lines of a log and scripts of a shell: a terminal folds them, and nothing is lost of them."""
+    still = "tpu-ci-us-east1-c-0"
+    for words in (("logs", still), ("completion", "bash"), ("manifest", "show", "ci"), ("output", "ci", "pools")):
+        assert set(lab.ok(*words).stdout.splitlines()) <= set(lab.drawn(columns, *words)), words
 
 
 def test_the_page_of_json_names_every_key_of_each_kind(lab: Checkout) -> None:
