@@ -14,6 +14,7 @@ import pytest
 from infra.cli import images
 from infra.cli.app import SECTIONS
 from infra.cli.call import Invocation
+from tests.synthetic_lab import the_lab
 
 SLOW = (
     "cronsim", "google.auth", "googleapiclient", "grpc", "infra.engines.choose", "infra.engines.protocol",
@@ -44,7 +45,8 @@ def told_by(code: str, home: Path) -> Any:
     done = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True, text=True, check=True, timeout=60,
-        env={"TIDEPOOL_HOME": str(home), "PATH": os.environ["PATH"]}, cwd=Path(__file__).parents[2],
+        env={"TIDEPOOL_HOME": str(home), "TIDEPOOL_ROOT": str(the_lab()), "PATH": os.environ["PATH"]},
+        cwd=Path(__file__).parents[2],
     )  # fmt: skip
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -125,7 +127,8 @@ print(json.dumps([right, made]))
 
 def test_validate_reads_each_file_once_and_saves_parts_of_none_that_is_right(tmp_path: Path) -> None:
     right, made = told_by(COUNTED, tmp_path)
-    stacks = sorted((Path(__file__).parents[2] / "stacks").glob("Pulumi.*.yaml"))
+    stacks = sorted((the_lab() / "stacks").glob("Pulumi.*.yaml"))
+    assert stacks
     assert right
     assert made == {f"stacks/{each.name}": 1 for each in stacks}
 

@@ -21,7 +21,7 @@ def quick_cloud() -> Iterator[TestCloud]:
 
 
 @pytest.fixture
-def cloud(monkeypatch: pytest.MonkeyPatch) -> Cloud:
+def google(monkeypatch: pytest.MonkeyPatch) -> Cloud:
     """A fake API for all that looks for VMs."""
     made = Cloud()
     for module in (standing, away, strays):

@@ -42,10 +42,10 @@ def test_a_vm_away_says_what_it_is_and_where_it_counts() -> None:
     assert vm(in_window=True).whose == "there by its window"
 
 
-def test_vms_are_away_where_a_plan_has_them_elsewhere_or_not_at_all(cloud: Cloud, request_: EngineRequest) -> None:
-    stands(cloud, SECOND, OTHER, BY_HOUR, zone=AWAY)
-    stands(cloud, FIRST, SECOND)
-    stands(cloud, FIRST, zone="us-west1-a", state="DELETING")
+def test_vms_are_away_where_a_plan_has_them_elsewhere_or_not_at_all(google: Cloud, request_: EngineRequest) -> None:
+    stands(google, SECOND, OTHER, BY_HOUR, zone=AWAY)
+    stands(google, FIRST, SECOND)
+    stands(google, FIRST, zone="us-west1-a", state="DELETING")
     steps = (
         step(Op.SAME, FIRST, at(HOME), at(HOME)),
         step(Op.DELETE, SECOND, at(HOME)),
@@ -61,23 +61,23 @@ def test_vms_are_away_where_a_plan_has_them_elsewhere_or_not_at_all(cloud: Cloud
     ]
     assert [each.name for each in found.leaving] == [SECOND, OTHER]
     assert [each.name for each in found.strays] == [BY_HOUR]
-    assert found.home == {each: {"name": id_of(each), **cloud.nodes[id_of(each)]} for each in (FIRST, SECOND)}
+    assert found.home == {each: {"name": id_of(each), **google.nodes[id_of(each)]} for each in (FIRST, SECOND)}
     assert found.vms[1].node["acceleratorType"] == "v5litepod-4"
     assert said == []
 
 
-def test_a_vm_is_at_home_both_where_it_was_and_where_it_comes(cloud: Cloud, request_: EngineRequest) -> None:
-    stands(cloud, FIRST)
-    stands(cloud, FIRST, zone=AWAY)
-    stands(cloud, FIRST, zone="us-west1-a")
+def test_a_vm_is_at_home_both_where_it_was_and_where_it_comes(google: Cloud, request_: EngineRequest) -> None:
+    stands(google, FIRST)
+    stands(google, FIRST, zone=AWAY)
+    stands(google, FIRST, zone="us-west1-a")
     found = vms_away(request_, plan(step(Op.REPLACE, FIRST, at(HOME), at(AWAY))), lambda _: None)
     assert [(each.zone, each.alone) for each in found.leaving] == [("us-west1-a", False)]
     assert found.delete(found.leaving) == {}
-    assert cloud.calls("delete") == [id_of(FIRST, "us-west1-a")]
+    assert google.calls("delete") == [id_of(FIRST, "us-west1-a")]
 
 
-def test_inputs_that_do_not_say_where_make_no_home(cloud: Cloud, request_: EngineRequest) -> None:
-    stands(cloud, FIRST)
+def test_inputs_that_do_not_say_where_make_no_home(google: Cloud, request_: EngineRequest) -> None:
+    stands(google, FIRST)
     found = vms_away(request_, plan(step(Op.UPDATE, FIRST, {"zone": HOME}, {"project": "my-lab"})), lambda _: None)
     assert [each.id for each in found.changing] == [id_of(FIRST)]
 
@@ -92,15 +92,15 @@ def test_a_vm_is_changed_away_where_nothing_of_it_stands_at_home() -> None:
 
 
 @pytest.mark.parametrize("op", [Op.SAME, Op.ADOPT, Op.RETAIN])
-def test_a_plan_that_changes_no_vm_asks_nobody(cloud: Cloud, request_: EngineRequest, op: Op) -> None:
-    cloud.lacking = True
+def test_a_plan_that_changes_no_vm_asks_nobody(google: Cloud, request_: EngineRequest, op: Op) -> None:
+    google.lacking = True
     said: list[Diagnostic] = []
     assert vms_away(request_, plan(step(op, FIRST, at(HOME))), said.append).vms == ()
     assert said == []
 
 
-def test_vms_away_that_cannot_be_listed_are_warned_of(cloud: Cloud, request_: EngineRequest) -> None:
-    cloud.lacking = True
+def test_vms_away_that_cannot_be_listed_are_warned_of(google: Cloud, request_: EngineRequest) -> None:
+    google.lacking = True
     said: list[Diagnostic] = []
     assert vms_away(request_, plan(step(Op.UPDATE, FIRST, at(HOME))), said.append).vms == ()
     why = "finding Google credentials failed: none"
@@ -115,53 +115,53 @@ def declared(request: EngineRequest, index: int = 0) -> dict[str, Any]:
     return node_spec(config, here, startup_script=STUB.read_text(encoding="utf-8")).to_api()
 
 
-def test_only_what_differs_of_a_vm_is_changed_where_it_stands(cloud: Cloud, request_: EngineRequest) -> None:
+def test_only_what_differs_of_a_vm_is_changed_where_it_stands(google: Cloud, request_: EngineRequest) -> None:
     whole = declared(request_)
     without = {key: value for key, value in whole.items() if key != "tags"}
     there = vm(node={**without, "labels": {}, "runtimeVersion": "old"})
     assert Fallbacks(request_).change([there, vm(SECOND, node=declared(request_, 1))]) == {}
-    assert cloud.sent == [(there.id, "labels,tags", {"labels": whole["labels"], "tags": whole["tags"]})]
+    assert google.sent == [(there.id, "labels,tags", {"labels": whole["labels"], "tags": whole["tags"]})]
 
 
-def test_a_vm_where_no_fallback_is_declared_has_what_its_slot_says(cloud: Cloud, request_: EngineRequest) -> None:
+def test_a_vm_where_no_fallback_is_declared_has_what_its_slot_says(google: Cloud, request_: EngineRequest) -> None:
     there = vm(zone="us-east5-a", node={**declared(request_), "metadata": {}})
     assert Fallbacks(request_).change([there]) == {}
-    ((_, mask, body),) = cloud.sent
+    ((_, mask, body),) = google.sent
     assert (mask, body["metadata"]["tidepool-region"]) == ("metadata", "us-west4")
 
 
-def test_changes_fail_each_by_its_vm(cloud: Cloud, request_: EngineRequest) -> None:
-    cloud.refusing[f"patch {id_of(FIRST, AWAY)}"] = 403
+def test_changes_fail_each_by_its_vm(google: Cloud, request_: EngineRequest) -> None:
+    google.refusing[f"patch {id_of(FIRST, AWAY)}"] = 403
     vms = [vm(FIRST), vm(SECOND)]
     failed = {f"{FIRST} in {AWAY}": f"changing {FIRST} in {AWAY} failed: no (403)"}
     assert Fallbacks(request_).change(vms) == failed
-    assert [each[0] for each in cloud.sent] == [id_of(SECOND, AWAY)]
-    cloud.lacking = True
+    assert [each[0] for each in google.sent] == [id_of(SECOND, AWAY)]
+    google.lacking = True
     why = "finding Google credentials failed: none"
     assert Fallbacks(request_).change(vms) == {f"{FIRST} in {AWAY}": why, f"{SECOND} in {AWAY}": why}
 
 
-def test_deletes_fail_each_by_its_vm(cloud: Cloud, request_: EngineRequest) -> None:
-    stands(cloud, FIRST, SECOND, zone=AWAY)
-    cloud.refusing[f"delete {id_of(SECOND, AWAY)}"] = 403
+def test_deletes_fail_each_by_its_vm(google: Cloud, request_: EngineRequest) -> None:
+    stands(google, FIRST, SECOND, zone=AWAY)
+    google.refusing[f"delete {id_of(SECOND, AWAY)}"] = 403
     vms = [vm(FIRST), vm(SECOND)]
     failed = {f"{SECOND} in {AWAY}": f"deleting {id_of(SECOND, AWAY)} failed: no (403)"}
     assert Fallbacks(request_).delete(vms) == failed
-    assert cloud.nodes.keys() == {id_of(SECOND, AWAY)}
-    assert cloud.sleeps == [0.2]
-    cloud.lacking = True
+    assert google.nodes.keys() == {id_of(SECOND, AWAY)}
+    assert google.sleeps == [0.2]
+    google.lacking = True
     why = "finding Google credentials failed: none"
     assert Fallbacks(request_).delete(vms) == {f"{FIRST} in {AWAY}": why, f"{SECOND} in {AWAY}": why}
 
 
-def test_a_stack_file_with_mistakes_lets_no_vm_be_deleted_and_says_why(cloud: Cloud, request_: EngineRequest) -> None:
+def test_a_stack_file_with_mistakes_lets_no_vm_be_deleted_and_says_why(google: Cloud, request_: EngineRequest) -> None:
     (request_.root / "stacks" / "Pulumi.lone.yaml").write_text(BROKEN)
     failed = Fallbacks(request_).delete([vm()])
     assert "Pulumi.lone.yaml" in failed[f"{FIRST} in {AWAY}"]
-    assert cloud.asked == []
+    assert google.asked == []
 
 
-def test_no_vms_are_changed_and_deleted_without_asking_anybody(cloud: Cloud, request_: EngineRequest) -> None:
-    cloud.lacking = True
+def test_no_vms_are_changed_and_deleted_without_asking_anybody(google: Cloud, request_: EngineRequest) -> None:
+    google.lacking = True
     assert (Fallbacks(request_).change([]), Fallbacks(request_).delete([])) == ({}, {})
     assert (Fallbacks().change([vm()]), Fallbacks().delete([vm()])) == ({}, {})

@@ -34,20 +34,20 @@ from tests.engines.vm_world import (
 # Lists
 
 
-def test_a_list_is_read_to_its_last_page(cloud: Cloud) -> None:
-    stands(cloud, "c", "a", "b", "d", "e")
-    found = nodes_in(cloud.tpu, f"projects/my-lab/locations/{HOME}")
+def test_a_list_is_read_to_its_last_page(google: Cloud) -> None:
+    stands(google, "c", "a", "b", "d", "e")
+    found = nodes_in(google.tpu, f"projects/my-lab/locations/{HOME}")
     assert [node["name"] for node in found] == [id_of(each) for each in "cabde"]
 
 
-def test_a_place_without_vms_has_none(cloud: Cloud) -> None:
-    assert nodes_in(cloud.tpu, "projects/my-lab/locations/x") == []
+def test_a_place_without_vms_has_none(google: Cloud) -> None:
+    assert nodes_in(google.tpu, "projects/my-lab/locations/x") == []
 
 
-def test_a_place_that_a_list_leaves_out_makes_it_none(cloud: Cloud) -> None:
-    cloud.unreachable = ("us-west1-b", "us-west1-c")
+def test_a_place_that_a_list_leaves_out_makes_it_none(google: Cloud) -> None:
+    google.unreachable = ("us-west1-b", "us-west1-c")
     with pytest.raises(GoogleError) as caught:
-        nodes_in(cloud.tpu, "projects/my-lab/locations/-")
+        nodes_in(google.tpu, "projects/my-lab/locations/-")
     why = "listing TPU VMs of projects/my-lab/locations/- failed: us-west1-b, us-west1-c did not answer"
     assert str(caught.value) == why
 
@@ -78,10 +78,10 @@ def look(request_: EngineRequest) -> Look:
 
 
 def test_declared_vms_that_stand_outside_the_state_are_found_with_what_is_known_of_them(
-    cloud: Cloud, look: Look
+    google: Cloud, look: Look
 ) -> None:
-    stands(cloud, SECOND, FIRST, "a-stranger")
-    stands(cloud, OTHER, zone=AWAY)
+    stands(google, SECOND, FIRST, "a-stranger")
+    stands(google, OTHER, zone=AWAY)
     found = look.found([id_of(SECOND)])
     assert [(each.id, each.slot.name) for each in found] == [(id_of(OTHER, AWAY), OTHER), (id_of(FIRST), FIRST)]
     assert found[1].labels == OWN
@@ -89,10 +89,10 @@ def test_declared_vms_that_stand_outside_the_state_are_found_with_what_is_known_
     assert look.said == []
 
 
-def test_zones_whose_slots_the_state_has_are_not_asked(cloud: Cloud, look: Look) -> None:
+def test_zones_whose_slots_the_state_has_are_not_asked(google: Cloud, look: Look) -> None:
     assert look.names(id_of(OTHER, AWAY)) == []
-    assert cloud.calls("list") == [f"projects/my-lab/locations/{HOME}"]
-    cloud.lacking = True
+    assert google.calls("list") == [f"projects/my-lab/locations/{HOME}"]
+    google.lacking = True
     assert look.names(id_of(OTHER, AWAY), id_of(FIRST), id_of(SECOND)) == []
     assert look.said == [], "nobody is asked, so nobody fails to answer"
 
@@ -102,61 +102,61 @@ UNKNOWN = "unknown whether VMs exist that the state lacks"
 
 @pytest.mark.parametrize(("insists", "severity"), [(False, "warning"), (True, "error")])
 def test_zones_that_do_not_answer_are_told_together_and_the_others_are_looked_at(
-    cloud: Cloud, look: Look, insists: bool, severity: str
+    google: Cloud, look: Look, insists: bool, severity: str
 ) -> None:
-    stands(cloud, FIRST)
-    cloud.refusing[f"list projects/my-lab/locations/{AWAY}"] = 403
+    stands(google, FIRST)
+    google.refusing[f"list projects/my-lab/locations/{AWAY}"] = 403
     assert look.names(insists=insists) == [FIRST]
     why = f"listing TPU VMs of projects/my-lab/locations/{AWAY} failed: no (403)"
     assert look.said == [f"{severity}: {AWAY}: {UNKNOWN} ({why})"]
-    cloud.refusing[f"list projects/my-lab/locations/{HOME}"] = 404
+    google.refusing[f"list projects/my-lab/locations/{HOME}"] = 404
     assert look.names(insists=insists) == []
     assert look.said[1:] == [f"{severity}: {AWAY}, {HOME}: {UNKNOWN} ({why})"]
 
 
-def test_without_credentials_every_zone_is_unknown(cloud: Cloud, look: Look) -> None:
-    cloud.lacking = True
+def test_without_credentials_every_zone_is_unknown(google: Cloud, look: Look) -> None:
+    google.lacking = True
     assert look.names() == []
     assert look.said == [f"warning: {AWAY}, {HOME}: {UNKNOWN} (finding Google credentials failed: none)"]
 
 
-def test_an_apply_waits_until_nodes_stand_or_are_gone_and_says_so_once(cloud: Cloud, look: Look) -> None:
-    stands(cloud, FIRST, state="CREATING")
-    stands(cloud, SECOND, state="DELETING")
-    cloud.after = [lambda: None, cloud.gone, lambda: cloud.nodes[id_of(FIRST)].update(state="READY")]
+def test_an_apply_waits_until_nodes_stand_or_are_gone_and_says_so_once(google: Cloud, look: Look) -> None:
+    stands(google, FIRST, state="CREATING")
+    stands(google, SECOND, state="DELETING")
+    google.after = [lambda: None, google.gone, lambda: google.nodes[id_of(FIRST)].update(state="READY")]
     assert look.names(waits=True) == [FIRST]
-    assert cloud.sleeps == [0.2] * 3
+    assert google.sleeps == [0.2] * 3
     assert look.said == [f"info: waiting for {FIRST}, {SECOND}: being created or deleted, and not in the state"]
 
 
-def test_a_preview_takes_nodes_as_they_are_and_those_that_go_as_gone(cloud: Cloud, look: Look) -> None:
-    stands(cloud, FIRST, state="CREATING")
-    stands(cloud, SECOND, state="DELETING")
+def test_a_preview_takes_nodes_as_they_are_and_those_that_go_as_gone(google: Cloud, look: Look) -> None:
+    stands(google, FIRST, state="CREATING")
+    stands(google, SECOND, state="DELETING")
     assert look.names() == [FIRST]
-    assert (cloud.sleeps, look.said) == ([], [])
+    assert (google.sleeps, look.said) == ([], [])
 
 
-def test_an_apply_does_not_wait_for_what_stands(cloud: Cloud, look: Look) -> None:
-    stands(cloud, FIRST)
+def test_an_apply_does_not_wait_for_what_stands(google: Cloud, look: Look) -> None:
+    stands(google, FIRST)
     assert look.names(waits=True) == [FIRST]
-    assert (cloud.sleeps, look.said) == ([], [])
+    assert (google.sleeps, look.said) == ([], [])
 
 
 def test_an_apply_waits_twenty_minutes_and_no_look_longer(
-    cloud: Cloud, look: Look, monkeypatch: pytest.MonkeyPatch
+    google: Cloud, look: Look, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(standing, "pause", lambda _: PATIENCE / 4)
-    stands(cloud, FIRST, state="CREATING")
+    stands(google, FIRST, state="CREATING")
     assert look.names(waits=True) == [FIRST]
-    assert cloud.now == BEGIN + 1200
+    assert google.now == BEGIN + 1200
 
 
 def test_google_is_asked_every_ten_seconds_and_the_local_cloud_at_once(request_: EngineRequest) -> None:
     assert (pause(request_), pause(replace(request_, cloud_url=None))) == (0.2, 10.0)
 
 
-def test_vms_of_others_are_refused_with_whose_they_are_and_what_to_do(cloud: Cloud, look: Look) -> None:
-    cloud.nodes = {
+def test_vms_of_others_are_refused_with_whose_they_are_and_what_to_do(google: Cloud, look: Look) -> None:
+    google.nodes = {
         id_of(FIRST): own() | {"labels": {"tidepool-owner": "others", "tidepool-pool": "x"}},
         id_of(SECOND): own() | {"labels": {**OWN, "tidepool-pool": "b"}},
         id_of(OTHER, AWAY): own(OTHER),
@@ -177,8 +177,8 @@ def test_vms_of_others_are_refused_with_whose_they_are_and_what_to_do(cloud: Clo
     )
 
 
-def test_a_vm_of_others_that_a_person_claims_is_found_as_any(cloud: Cloud, request_: EngineRequest) -> None:
-    cloud.nodes[id_of(FIRST)] = {"state": "READY"}
+def test_a_vm_of_others_that_a_person_claims_is_found_as_any(google: Cloud, request_: EngineRequest) -> None:
+    google.nodes[id_of(FIRST)] = {"state": "READY"}
     assert Look(replace(request_, claims=(vm_urn("lone", FIRST),))).names() == [FIRST]
     with pytest.raises(EngineError, match=r"tidepool-owner=\(none\)"):
         Look(replace(request_, claims=(vm_urn("lone", SECOND),))).names()
@@ -187,9 +187,9 @@ def test_a_vm_of_others_that_a_person_claims_is_found_as_any(cloud: Cloud, reque
 # Between a plan and its apply
 
 
-def test_vms_that_the_plan_was_going_to_make_are_refused_by_name(cloud: Cloud, look: Look) -> None:
-    stands(cloud, FIRST, SECOND)
-    stands(cloud, OTHER, zone=AWAY)
+def test_vms_that_the_plan_was_going_to_make_are_refused_by_name(google: Cloud, look: Look) -> None:
+    stands(google, FIRST, SECOND)
+    stands(google, OTHER, zone=AWAY)
     found = look.found()
     with pytest.raises(EngineError) as caught:
         insist_planned(found, plan(step(Op.CREATE, SECOND), step(Op.CREATE, FIRST), step(Op.ADOPT, OTHER)))
@@ -208,8 +208,8 @@ def inputs(name: str, **more: Any) -> dict[str, Any]:
     return {"project": "my-lab", "zone": HOME, "name": name, "labels": OWN, **more}
 
 
-def test_of_creates_in_flight_those_are_anothers_whose_labels_say_so(cloud: Cloud, request_: EngineRequest) -> None:
-    cloud.nodes = {
+def test_of_creates_in_flight_those_are_anothers_whose_labels_say_so(google: Cloud, request_: EngineRequest) -> None:
+    google.nodes = {
         id_of("mine"): {"labels": {**OWN, "colour": "blue"}},
         id_of("theirs"): {"labels": THEIRS},
         id_of("half"): {"labels": {**OWN, "tidepool-pool": "b"}},
@@ -218,7 +218,7 @@ def test_of_creates_in_flight_those_are_anothers_whose_labels_say_so(cloud: Clou
         id_of("unlabelled"): {"state": "READY"},
         id_of("named-alone"): {"labels": THEIRS},
     }
-    cloud.refusing[f"get {id_of('secret')}"] = 403
+    google.refusing[f"get {id_of('secret')}"] = 403
     creates = [inputs(each) for each in ("absent", "secret", "mine", "theirs", "half", "bare")]
     creates += [inputs("unlabelled", labels=None), {"project": "my-lab", "zone": HOME}]
     creates += [{"project": "my-lab", "zone": HOME, "name": "named-alone"}]
@@ -226,6 +226,6 @@ def test_of_creates_in_flight_those_are_anothers_whose_labels_say_so(cloud: Clou
     assert foreign_vms(request_, creates) == foreign
 
 
-def test_where_no_create_is_known_by_its_name_nobody_is_asked(cloud: Cloud, request_: EngineRequest) -> None:
-    cloud.lacking = True
+def test_where_no_create_is_known_by_its_name_nobody_is_asked(google: Cloud, request_: EngineRequest) -> None:
+    google.lacking = True
     assert foreign_vms(request_, [{"name": FIRST, "labels": THEIRS}]) == frozenset()

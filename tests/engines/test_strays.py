@@ -36,21 +36,21 @@ from tests.engines.vm_world import (
 )
 
 
-def own_vms(cloud: Cloud, request: EngineRequest, *known: str, every: float = 1.0) -> OwnVms:
-    google: Any = cloud
+def own_vms(google: Cloud, request: EngineRequest, *known: str, every: float = 1.0) -> OwnVms:
+    google: Any = google
     return OwnVms(google, load_stack(request.root, "lone"), frozenset(known), every)
 
 
-def test_a_stacks_own_vms_are_those_with_its_labels_that_are_not_known(cloud: Cloud, request_: EngineRequest) -> None:
-    stands(cloud, FIRST, SECOND)
-    stands(cloud, FIRST, zone=AWAY)
-    cloud.nodes |= {
+def test_a_stacks_own_vms_are_those_with_its_labels_that_are_not_known(google: Cloud, request_: EngineRequest) -> None:
+    stands(google, FIRST, SECOND)
+    stands(google, FIRST, zone=AWAY)
+    google.nodes |= {
         id_of("theirs"): {"labels": {**OWN, "tidepool-owner": "others"}},
         id_of("far"): {"labels": {**OWN, "tidepool-stack": "far"}},
         id_of("bare"): {"state": "READY"},
     }
-    found = own_vms(cloud, request_, id_of(SECOND)).standing()
-    assert found == {id_: {"name": id_, **cloud.nodes[id_]} for id_ in (id_of(FIRST), id_of(FIRST, AWAY))}
+    found = own_vms(google, request_, id_of(SECOND)).standing()
+    assert found == {id_: {"name": id_, **google.nodes[id_]} for id_ in (id_of(FIRST), id_of(FIRST, AWAY))}
 
 
 @pytest.mark.parametrize(
@@ -58,105 +58,105 @@ def test_a_stacks_own_vms_are_those_with_its_labels_that_are_not_known(cloud: Cl
     [(None, ["team"]), ({"owner": "former"}, ["team", "former"]), ({"pools": []}, ["team"])],
 )
 def test_a_vm_has_the_declared_owner_or_the_one_applied_last(
-    cloud: Cloud, request_: EngineRequest, manifest: Any, owners: list[str]
+    google: Cloud, request_: EngineRequest, manifest: Any, owners: list[str]
 ) -> None:
-    cloud.manifest = manifest
-    cloud.nodes = {id_of(each): {"labels": {**OWN, "tidepool-owner": each}} for each in ("team", "former", "others")}
-    assert [*own_vms(cloud, request_).standing()] == [id_of(each) for each in owners]
-    assert cloud.calls("object") == ["manifests/lone.json"]
+    google.manifest = manifest
+    google.nodes = {id_of(each): {"labels": {**OWN, "tidepool-owner": each}} for each in ("team", "former", "others")}
+    assert [*own_vms(google, request_).standing()] == [id_of(each) for each in owners]
+    assert google.calls("object") == ["manifests/lone.json"]
 
 
 def test_without_a_bucket_the_declared_owner_counts_and_a_closed_one_is_an_error(
-    cloud: Cloud, request_: EngineRequest
+    google: Cloud, request_: EngineRequest
 ) -> None:
-    stands(cloud, FIRST)
-    cloud.refusing["bucket lab-records"] = 404
-    assert own_vms(cloud, request_).standing().keys() == {id_of(FIRST)}
-    assert "bucket lab-records" in cloud.asked
-    cloud.refusing["bucket lab-records"] = 403
+    stands(google, FIRST)
+    google.refusing["bucket lab-records"] = 404
+    assert own_vms(google, request_).standing().keys() == {id_of(FIRST)}
+    assert "bucket lab-records" in google.asked
+    google.refusing["bucket lab-records"] = 403
     with pytest.raises(GoogleError, match="403"):
-        own_vms(cloud, request_)
+        own_vms(google, request_)
 
 
-def deleted(cloud: Cloud, request: EngineRequest, **how: float) -> dict[str, tuple[Status, float | None, str | None]]:
+def deleted(google: Cloud, request: EngineRequest, **how: float) -> dict[str, tuple[Status, float | None, str | None]]:
     """The steps of a deletion of all that stands, by id."""
-    work = own_vms(cloud, request, **how)
+    work = own_vms(google, request, **how)
     found = work.standing()
     steps = list(work.delete(found))
     return {id_: (each.status, each.seconds, each.error) for id_, each in zip(found, steps, strict=True)}
 
 
 def test_each_vm_is_deleted_once_and_waited_for_and_says_how_long_it_took(
-    cloud: Cloud, request_: EngineRequest
+    google: Cloud, request_: EngineRequest
 ) -> None:
-    stands(cloud, FIRST, SECOND)
-    stands(cloud, BY_HOUR, state="DELETING")
-    cloud.after = [lambda: cloud.nodes.pop(id_of(FIRST)), lambda: None]
-    ended = deleted(cloud, request_, every=0.12345)
+    stands(google, FIRST, SECOND)
+    stands(google, BY_HOUR, state="DELETING")
+    google.after = [lambda: google.nodes.pop(id_of(FIRST)), lambda: None]
+    ended = deleted(google, request_, every=0.12345)
     assert ended == {id_of(each): (Status.DONE, 0.37, None) for each in (FIRST, SECOND, BY_HOUR)}
-    assert cloud.calls("delete") == [id_of(FIRST), id_of(SECOND)], "the third was going already"
+    assert google.calls("delete") == [id_of(FIRST), id_of(SECOND)], "the third was going already"
 
 
-def test_a_vm_that_google_does_not_find_is_on_its_way(cloud: Cloud, request_: EngineRequest) -> None:
-    stands(cloud, FIRST)
-    cloud.refusing[f"delete {id_of(FIRST)}"] = 404
-    cloud.after = [lambda: None, cloud.nodes.clear]
-    assert deleted(cloud, request_) == {id_of(FIRST): (Status.DONE, 2.0, None)}
-    assert cloud.calls("delete") == [id_of(FIRST)]
+def test_a_vm_that_google_does_not_find_is_on_its_way(google: Cloud, request_: EngineRequest) -> None:
+    stands(google, FIRST)
+    google.refusing[f"delete {id_of(FIRST)}"] = 404
+    google.after = [lambda: None, google.nodes.clear]
+    assert deleted(google, request_) == {id_of(FIRST): (Status.DONE, 2.0, None)}
+    assert google.calls("delete") == [id_of(FIRST)]
 
 
-def test_refused_deletes_fail_at_once_with_their_reasons(cloud: Cloud, request_: EngineRequest) -> None:
-    stands(cloud, FIRST, SECOND)
-    cloud.refusing |= {f"delete {id_of(FIRST)}": 403, f"delete {id_of(SECOND)}": 409}
-    assert deleted(cloud, request_) == {
+def test_refused_deletes_fail_at_once_with_their_reasons(google: Cloud, request_: EngineRequest) -> None:
+    stands(google, FIRST, SECOND)
+    google.refusing |= {f"delete {id_of(FIRST)}": 403, f"delete {id_of(SECOND)}": 409}
+    assert deleted(google, request_) == {
         id_of(FIRST): (Status.FAILED, 0.0, f"deleting {id_of(FIRST)} failed: no (403)"),
         id_of(SECOND): (Status.FAILED, 0.0, f"deleting {id_of(SECOND)} failed: no (409)"),
     }
-    assert cloud.sleeps == []
+    assert google.sleeps == []
 
 
-def test_a_refused_delete_is_tried_again_as_long_as_another_goes(cloud: Cloud, request_: EngineRequest) -> None:
-    stands(cloud, FIRST, SECOND)
-    cloud.refusing[f"delete {id_of(FIRST)}"] = 409
-    cloud.after = [lambda: None, cloud.gone]
+def test_a_refused_delete_is_tried_again_as_long_as_another_goes(google: Cloud, request_: EngineRequest) -> None:
+    stands(google, FIRST, SECOND)
+    google.refusing[f"delete {id_of(FIRST)}"] = 409
+    google.after = [lambda: None, google.gone]
     why = f"deleting {id_of(FIRST)} failed: no (409)"
-    assert deleted(cloud, request_) == {
+    assert deleted(google, request_) == {
         id_of(FIRST): (Status.FAILED, 2.0, why),
         id_of(SECOND): (Status.DONE, 2.0, None),
     }
-    cloud.asked.clear()
-    stands(cloud, FIRST, SECOND)
-    cloud.failing = {f"delete {id_of(FIRST)}": 1}
-    cloud.after = [lambda: None]
-    assert deleted(cloud, request_) == {id_of(each): (Status.DONE, 2.0, None) for each in (FIRST, SECOND)}
-    assert cloud.calls("delete") == [id_of(FIRST), id_of(SECOND), id_of(FIRST)]
+    google.asked.clear()
+    stands(google, FIRST, SECOND)
+    google.failing = {f"delete {id_of(FIRST)}": 1}
+    google.after = [lambda: None]
+    assert deleted(google, request_) == {id_of(each): (Status.DONE, 2.0, None) for each in (FIRST, SECOND)}
+    assert google.calls("delete") == [id_of(FIRST), id_of(SECOND), id_of(FIRST)]
 
 
-def test_vms_that_do_not_go_fail_after_twenty_minutes(cloud: Cloud, request_: EngineRequest) -> None:
-    stands(cloud, FIRST, state="DELETING")
-    stands(cloud, SECOND)
-    cloud.after = [lambda: None] * 9
+def test_vms_that_do_not_go_fail_after_twenty_minutes(google: Cloud, request_: EngineRequest) -> None:
+    stands(google, FIRST, state="DELETING")
+    stands(google, SECOND)
+    google.after = [lambda: None] * 9
     why = "it is still DELETING after 20 minutes"
-    assert deleted(cloud, request_, every=400.0) == {
+    assert deleted(google, request_, every=400.0) == {
         id_of(each): (Status.FAILED, 1200.0, why) for each in (FIRST, SECOND)
     }
 
 
-def test_while_nothing_can_be_learned_a_vm_counts_as_there(cloud: Cloud, request_: EngineRequest) -> None:
-    stands(cloud, FIRST)
-    cloud.after = [
-        lambda: cloud.refusing.update({"list projects/my-lab/locations/-": 503}),
-        cloud.refusing.clear,
-        cloud.gone,
+def test_while_nothing_can_be_learned_a_vm_counts_as_there(google: Cloud, request_: EngineRequest) -> None:
+    stands(google, FIRST)
+    google.after = [
+        lambda: google.refusing.update({"list projects/my-lab/locations/-": 503}),
+        google.refusing.clear,
+        google.gone,
     ]
-    assert deleted(cloud, request_) == {id_of(FIRST): (Status.DONE, 3.0, None)}
+    assert deleted(google, request_) == {id_of(FIRST): (Status.DONE, 3.0, None)}
 
 
-def test_a_vm_that_comes_meanwhile_is_nobodys_to_delete(cloud: Cloud, request_: EngineRequest) -> None:
-    stands(cloud, FIRST)
-    cloud.after = [lambda: stands(cloud, SECOND)]
-    assert deleted(cloud, request_) == {id_of(FIRST): (Status.DONE, 2.0, None)}
-    assert cloud.nodes[id_of(SECOND)]["state"] == "READY"
+def test_a_vm_that_comes_meanwhile_is_nobodys_to_delete(google: Cloud, request_: EngineRequest) -> None:
+    stands(google, FIRST)
+    google.after = [lambda: stands(google, SECOND)]
+    assert deleted(google, request_) == {id_of(FIRST): (Status.DONE, 2.0, None)}
+    assert google.nodes[id_of(SECOND)]["state"] == "READY"
 
 
 STATE = Recorded(vms=frozenset({id_of(FIRST)}), urns=frozenset({vm_urn("lone", FIRST), "urn:net"}))
@@ -168,39 +168,41 @@ def stray(name: str, zone: str = HOME) -> Step:
 
 
 def test_a_destroy_plans_every_stray_with_what_is_known_of_it_and_deletes_none(
-    cloud: Cloud, request_: EngineRequest
+    google: Cloud, request_: EngineRequest
 ) -> None:
-    stands(cloud, SECOND, FIRST)
-    stands(cloud, FIRST, zone=AWAY)
-    cloud.nodes[id_of("z")] = {"labels": OWN}
+    stands(google, SECOND, FIRST)
+    stands(google, FIRST, zone=AWAY)
+    google.nodes[id_of("z")] = {"labels": OWN}
     (*known, bare) = plan_strays(request_, STATE).steps
     assert known == [stray(FIRST, AWAY), stray(SECOND)]
     assert bare.old_inputs == {"name": "z", "zone": HOME, "acceleratorType": "", "labels": OWN}
-    assert cloud.calls("delete") == []
+    assert google.calls("delete") == []
 
 
-def test_targets_alone_are_strays_and_without_a_state_too(cloud: Cloud, request_: EngineRequest) -> None:
-    stands(cloud, FIRST, SECOND)
+def test_targets_alone_are_strays_and_without_a_state_too(google: Cloud, request_: EngineRequest) -> None:
+    stands(google, FIRST, SECOND)
     aimed = replace(request_, targets=(vm_urn("lone", SECOND),))
     assert plan_strays(aimed, Recorded()).steps == (stray(SECOND),)
 
 
-def test_without_a_state_and_targets_nothing_is_deleted_and_all_is_named(cloud: Cloud, request_: EngineRequest) -> None:
+def test_without_a_state_and_targets_nothing_is_deleted_and_all_is_named(
+    google: Cloud, request_: EngineRequest
+) -> None:
     assert plan_strays(request_, Recorded()) == strays.Strays(), "nothing stands, so nothing is said"
-    stands(cloud, SECOND, FIRST)
+    stands(google, SECOND, FIRST)
     text = (
         f"the state has nothing of lone, and VMs with its labels stand: {FIRST}, {SECOND}. None was deleted: if this "
         "is the right backend, run `./tidepool adopt lone` first, then destroy"
     )
     for found in (plan_strays(request_, Recorded()), delete_strays(request_, Recorded(), None)):
         assert found == strays.Strays(said=(Diagnostic(severity="error", message=text),))
-    assert cloud.calls("delete") == []
+    assert google.calls("delete") == []
 
 
 def test_what_cannot_be_looked_for_is_a_warning_of_a_plan_and_an_error_of_a_destroy(
-    cloud: Cloud, request_: EngineRequest
+    google: Cloud, request_: EngineRequest
 ) -> None:
-    cloud.lacking = True
+    google.lacking = True
     why = "and may stand: finding Google credentials failed: none"
     planned, run = plan_strays(request_, STATE), delete_strays(request_, STATE, None)
     told = "VMs that the state lacks could not be looked for"
@@ -209,49 +211,49 @@ def test_what_cannot_be_looked_for_is_a_warning_of_a_plan_and_an_error_of_a_dest
 
 
 def test_a_stack_file_with_mistakes_is_said_and_lets_no_stray_be_looked_for(
-    cloud: Cloud, request_: EngineRequest
+    google: Cloud, request_: EngineRequest
 ) -> None:
     (request_.root / "stacks" / "Pulumi.lone.yaml").write_text(BROKEN)
     text = "VMs that the state lacks are not looked for, since the stack file has mistakes: mend it and run again"
     assert plan_strays(request_, STATE).said == (Diagnostic(severity="warning", message=text),)
     assert delete_strays(request_, STATE, None).said == (Diagnostic(severity="error", message=text),)
-    assert cloud.asked == []
+    assert google.asked == []
 
 
-def test_a_mistake_in_another_stack_stops_no_look_at_what_stands(cloud: Cloud, request_: EngineRequest) -> None:
+def test_a_mistake_in_another_stack_stops_no_look_at_what_stands(google: Cloud, request_: EngineRequest) -> None:
     (request_.root / "stacks" / "Pulumi.far.yaml").write_text(f"{STACK}  tidepool:owners: x\n")
-    stands(cloud, FIRST, SECOND, zone=AWAY)
+    stands(google, FIRST, SECOND, zone=AWAY)
     assert plan_strays(request_, STATE).said == ()
     assert len(vms_away(request_, plan(step(Op.DELETE, FIRST, at(HOME))), lambda _: None).vms) == 2
     assert Fallbacks(request_).delete([vm()]) == {}
 
 
-def test_a_destroy_tells_of_each_stray_before_it_goes_and_after(cloud: Cloud, request_: EngineRequest) -> None:
-    stands(cloud, FIRST, SECOND)
-    stands(cloud, OTHER, zone=AWAY)
+def test_a_destroy_tells_of_each_stray_before_it_goes_and_after(google: Cloud, request_: EngineRequest) -> None:
+    stands(google, FIRST, SECOND)
+    stands(google, OTHER, zone=AWAY)
     told: list[Event] = []
     going = [stray(SECOND), stray(OTHER, AWAY)]
 
     def listen(event: Event) -> None:
-        assert isinstance(event, StepEnded) or cloud.calls("delete") == []
+        assert isinstance(event, StepEnded) or google.calls("delete") == []
         told.append(event)
 
     run = delete_strays(request_, STATE, listen)
     ended = tuple(replace(each, status=Status.DONE, seconds=0.2) for each in going)
     assert run == strays.Strays(steps=ended)
     assert told == [*(StepStarted(step=each) for each in going), *(StepEnded(step=each) for each in ended)]
-    assert cloud.nodes.keys() == {id_of(FIRST)}, "the state has it"
+    assert google.nodes.keys() == {id_of(FIRST)}, "the state has it"
 
 
-def test_an_engine_is_left_the_targets_that_are_no_strays_alone(cloud: Cloud, request_: EngineRequest) -> None:
-    stands(cloud, FIRST, zone=AWAY)
-    stands(cloud, SECOND)
+def test_an_engine_is_left_the_targets_that_are_no_strays_alone(google: Cloud, request_: EngineRequest) -> None:
+    stands(google, FIRST, zone=AWAY)
+    stands(google, SECOND)
     first, second = vm_urn("lone", FIRST), vm_urn("lone", SECOND)
     found = plan_strays(request_, STATE)
     assert for_engine(request_, found, STATE) == (), "no targets are all"
     assert for_engine(replace(request_, targets=(first, second, "urn:x")), found, STATE) == (first, "urn:x")
     assert for_engine(replace(request_, targets=(second,)), found, STATE) is None
     assert targets_of_destroy(replace(request_, targets=(second, first)), STATE) == (first,)
-    cloud.asked.clear()
+    google.asked.clear()
     assert targets_of_destroy(request_, STATE) == ()
-    assert cloud.asked == []
+    assert google.asked == []

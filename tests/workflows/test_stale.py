@@ -102,12 +102,13 @@ def test_a_count_that_is_only_said_is_told_as_a_comment() -> None:
     assert "tpu-v5p (2 x v5p-8)" in why
 
 
-def test_a_label_is_told_in_the_workflow_the_demands_and_the_list_of_labels() -> None:
+def test_a_label_is_told_in_the_workflows_the_demands_and_the_list_of_labels() -> None:
     found = left_behind("    - name: tpu-v4\n", "    - name: tpu-v4\n      label: tpu-v4-large\n")
     assert set(found) == {
         TESTS,
         "workflows/demand.yaml",
         "workflows/generated/marin/.github/actionlint.yaml",
+        "workflows/generated/marin/.github/workflows/test-results.yaml",
     }
     assert "without tpu-v4 and with tpu-v4-large" in str(found["workflows/generated/marin/.github/actionlint.yaml"])
 

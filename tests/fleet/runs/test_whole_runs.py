@@ -517,7 +517,7 @@ def test_a_vm_that_is_taken_back_leaves_the_reason_in_place_of_its_suites_result
     assert (job.folder / "output").read_text() == f"reason=taken-back\nresult={left}\n"
     said = json.loads(left.read_text())
     assert said["missing"] == "taken-back: Google took the VM back (PREEMPTED), so there is no result"
-    assert (said["tests"], said["vm_seconds"] > 0) == ({}, True)
+    assert (said["tests"], type(said["vm_seconds"])) == ({}, int)
 
 
 def test_of_a_suite_one_result_alone_leaves_the_job(lab: Lab) -> None:
