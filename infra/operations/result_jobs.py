@@ -42,6 +42,7 @@ from infra.results.store import ResultStore
 
 MONTH: Final = timedelta(days=30)
 _JUNIT: Final = ".xml"
+_LOST: Final = "its job was cancelled, or its machine was lost, so there is no result"
 _TEXT: Final = TypeAdapter(SuiteText)
 Say = Callable[[str], None]
 
@@ -140,15 +141,17 @@ def _by_name(kept: Sequence[KeptSuite]) -> dict[str, list[KeptSuite]]:
 
 
 def _keep(job: _Job, suite: KeptSuite) -> None:
-    """Keep what one leg left; one whose job failed before it left anything, as failed."""
+    """Keep what one leg left; one whose job failed before it left anything, as failed, and one that was lost."""
     run, files, ended = job.run, job.files(suite), job.ended.get(suite.job)
     if run is None or (ended is not None and ended.at < run.at):
         return  # What an earlier attempt of the run ended with is kept already.
     failed = ended is not None and ended.failed
-    if files or failed:
+    lost = f"{suite.leg or suite.name}: {_LOST}" if ended is not None and ended.lost and not files else ""
+    if files or failed or lost:
         waited = {} if ended is None else {"waited": ended.waited}
         facts = job.facts(suite, run, **waited, **_of_files(suite, run, files))
-        kept = results.publish(job.place, facts, _sorted(suite, files, failed=failed, folder=Path(job.told["RESULTS"])))
+        found = _sorted(suite, files, failed=failed, folder=Path(job.told["RESULTS"]))
+        kept = results.publish(job.place, facts, replace(found, lost=lost))
         job.say(f"{suite.name}: {kept.ended}, {len(kept.tests)} tests; kept as {kept.object_name}")
 
 
@@ -183,9 +186,10 @@ def _judged(job: _Job, legs: Sequence[KeptSuite], report: Path) -> SuiteText | N
     summary = Path(job.told["GITHUB_STEP_SUMMARY"]) if job.told.get("GITHUB_STEP_SUMMARY") else None
     on_main = run.pull is None and run.branch == main
     results.write_outputs(found, summary, report if on_main else None)
-    for written in results.keep_badges(job.place, found, main):
+    alone = len(legs) == 1
+    for written in results.keep_badges(job.place, found, main, alone=alone):
         job.say(f"badge: https://storage.cloud.google.com/{job.request.bucket}/{written}")
-    return results.text_of(found, main=main, labels=legs[0].labels)
+    return results.text_of(found, alone=alone, main=main, labels=legs[0].labels)
 
 
 def _is_of(line: Line, suite: KeptSuite, run: RunOfTests) -> bool:

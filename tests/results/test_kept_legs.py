@@ -47,6 +47,7 @@ def left(desk: Desk, jax: str, text: str) -> None:
 
 
 def job(jax: str, conclusion: str | None = "success", *, began: str = BEGAN, asked: str = BEGAN) -> dict[str, Any]:
+    """None: its machine was lost in the step that tests."""
     steps = [{"conclusion": "success"}, {"conclusion": conclusion}]
     name = f"cpu-unit-tests, jax {jax}"
     return {"name": name, "conclusion": conclusion, "created_at": asked, "started_at": began, "steps": steps}
@@ -105,10 +106,66 @@ def test_a_leg_whose_job_failed_is_broken_whatever_it_left(desk: Desk) -> None:
     assert "it was ended, or could not begin" in told(desk)["markdown"]
 
 
-def test_a_leg_whose_machine_was_lost_says_nothing_of_the_tests(desk: Desk) -> None:
+def test_a_leg_whose_machine_was_lost_is_missing_and_closes_no_issue(desk: Desk, lab: Lab) -> None:
     left(desk, "0.8.0", xml())
-    assert do(desk, PUSH, job("0.7.2", None), job("0.8.0")) == 0, desk.log
-    assert [each.run for each in desk.kept(SUITE)] == ["20-1-0.8.0"]
+    assert do(desk, PUSH, job("0.7.2", "failure"), job("0.8.0")) == 0, desk.log
+    assert desk.do("tell", PUSH, **at(lab)) == 0, desk.log
+    lost, well = late_jobs()
+    lost |= {"conclusion": "cancelled", "steps": [{"conclusion": "success"}, {"conclusion": "cancelled"}]}
+    assert do(desk, PUSH | {"id": 22, "run_started_at": "2026-11-21T02:00:00Z"}, lost, well) == 0, desk.log
+    assert {each.run: each.ended for each in desk.kept(SUITE) if each.run.startswith("22")} == {
+        "22-1-0.7.2": "incomplete",
+        "22-1-0.8.0": "passed",
+    }
+    assert (told(desk)["status"], told(desk)["unknown"]) == ("1 of 2 legs incomplete; 1 finding", True)
+    assert "| missing | `0.7.2` | its job was cancelled, or its machine was lost" in told(desk)["markdown"]
+    assert desk.do("tell", PUSH, **at(lab)) == 0, desk.log
+    (issue,) = (each for each in lab.repository().get_issues(state="all") if each.pull_request is None)
+    assert (issue.state, issue.title) == ("open", f"Suite {SUITE} in 1 of 2 legs: 1 broken")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "state"),
+    [
+        ("success", None, "error"),
+        ("failure", None, "failure"),
+        (None, None, "error"),
+        ("success", "success", "success"),
+    ],
+    ids=["passed-lost", "failed-lost", "lost", "passed"],
+)
+def test_a_pull_request_passes_where_each_leg_that_began_has_passed(
+    desk: Desk, lab: Lab, first: str | None, second: str | None, state: str
+) -> None:
+    for jax, ended in zip(JAX, (first, second), strict=True):
+        if ended:
+            left(desk, jax, xml() if ended == "success" else xml("test_b"))
+    assert do(desk, PULL, job("0.7.2", first), job("0.8.0", second)) == 0, desk.log
+    (desk.folder / "report" / f"{SUITE}.json").write_text(json.dumps(told(desk) | {"pull": lab.pull, "commit": SHA}))
+    rights = at(lab, permissions={"statuses": "write", "pull_requests": "write", "issues": "write"})
+    assert desk.do("tell", PULL, *LEGS, **rights) == 0, desk.log
+    assert desk.log[-1] == f"{SUITE}: comment created, status {state}"
+
+
+def test_a_suite_of_several_legs_is_one_subject_however_many_of_them_a_run_has(desk: Desk) -> None:
+    """Its issue, its part of a comment and its badge: a run of all legs follows up on one that had a single leg."""
+    left(desk, "0.8.0", xml("test_b"))
+    assert do(desk, PUSH, job("0.8.0", "failure")) == 0, desk.log
+    assert told(desk)["hardware"] == ""
+    assert desk.badges() == [f"badges/{SUITE}.svg"]
+
+
+def test_the_badge_of_several_legs_says_the_worst_of_them(desk: Desk) -> None:
+    left(desk, "0.7.2", xml())
+    assert do(desk, PUSH, job("0.7.2"), job("0.8.0", None)) == 0, desk.log
+    assert b"no result" in desk.badge(f"badges/{SUITE}.svg")
+    left(desk, "0.8.0", xml("test_b"))
+    after = [job("0.7.2", None, began="2026-11-21T02:00:05Z"), job("0.8.0", "failure", began="2026-11-21T02:00:05Z")]
+    (desk.folder / "results" / f"{SUITE}-0.7.2.xml").unlink()
+    assert do(desk, PUSH | {"id": 22, "run_started_at": "2026-11-21T02:00:00Z"}, *after) == 0, desk.log
+    assert b"failing" in desk.badge(f"badges/{SUITE}.svg")
+    assert do(desk, PUSH | {"id": 23, "run_started_at": "2026-11-20T03:00:00Z"}, *after) == 0, desk.log
+    assert b"failing" in desk.badge(f"badges/{SUITE}.svg"), "a late report of an older run"
 
 
 def test_a_second_attempt_keeps_what_ran_again_and_tells_of_all(desk: Desk) -> None:

@@ -97,6 +97,14 @@ class Desk:
         with clients("my-lab", self.cloud.url) as google:
             return ResultStore(ResultBucket(Records(google=google, bucket=BUCKET))).runs(suite)
 
+    def badges(self) -> list[str]:
+        with clients("my-lab", self.cloud.url) as google:
+            return sorted(Records(google=google, bucket=BUCKET).below("badges/"))
+
+    def badge(self, name: str) -> bytes:
+        with clients("my-lab", self.cloud.url) as google:
+            return Records(google=google, bucket=BUCKET).content(name) or b""
+
     def output(self) -> str:
         return (self.folder / "output").read_text()
 
