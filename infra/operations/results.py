@@ -79,8 +79,7 @@ class RunFiles:
     """What a run left behind: JUnit XML, coverage XML, timing JSON, of each shard one.
 
     silent: shards of which there shall be one of the latter and is none; each fails the suite. failed: whether who ran
-    them says that they failed, whatever the files say. lost: why there are none, where who ran them knows that nothing
-    was tested; empty where there are some.
+    them says that they failed, whatever the files say. lost: why there are none that can be read, where it is known.
     """
 
     junit: tuple[Path, ...] = ()
@@ -124,7 +123,8 @@ def publish(place: ResultsPlace, facts: RunFacts, files: RunFiles) -> SuiteRun:
     # A file that says that all is well, beside a test that failed, is not believed.
     claimed = said.pop("ended", "passed")
     whole = "passed" if passed and claimed == "passed" and not files.failed else "failed"
-    ended = claimed if claimed == "incomplete" and Outcome.FAILED not in outcomes else whole
+    failed = files.failed or Outcome.FAILED in outcomes
+    ended = claimed if claimed == "incomplete" and not failed else whole
     body = {"seconds": sum(test.seconds for test in found), **said, **facts.more, "ended": ended}
     run = _made(place, facts, {**body, "tests": found})
     place.store.keep(run)

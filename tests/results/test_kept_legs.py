@@ -168,6 +168,19 @@ def test_the_badge_of_several_legs_says_the_worst_of_them(desk: Desk) -> None:
     assert b"failing" in desk.badge(f"badges/{SUITE}.svg"), "a late report of an older run"
 
 
+@pytest.mark.parametrize("text", ["<html>", '<?xml version="1.0" encoding="nonsense"?><testsuites/>'])
+def test_a_leg_whose_file_cannot_be_read_is_broken_and_the_others_are_told(desk: Desk, text: str) -> None:
+    left(desk, "0.7.2", text)
+    left(desk, "0.8.0", xml())
+    (desk.folder / "results" / f"{SUITE}-coverage.xml").write_text("<html>")
+    legs = [leg("0.7.2", coverage=f"{SUITE}-coverage.xml"), leg("0.8.0")]
+    assert do(desk, PUSH, legs=legs) == 0, desk.log
+    assert {each.run: each.ended for each in desk.kept(SUITE)} == {"20-1-0.7.2": "failed", "20-1-0.8.0": "passed"}
+    assert (told(desk)["failed"], told(desk)["unknown"]) == (True, False)
+    assert f"{SUITE}-0.7.2.xml is not XML" in told(desk)["markdown"]
+    assert any(line.startswith(f"::error::{SUITE} 0.7.2: ") for line in desk.log)
+
+
 def test_a_second_attempt_keeps_what_ran_again_and_tells_of_all(desk: Desk) -> None:
     """Of jobs that GitHub carries over, the artifacts are there a second time."""
     left(desk, "0.7.2", xml())

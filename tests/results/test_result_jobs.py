@@ -283,6 +283,14 @@ def test_an_incomplete_run_stands_for_no_other_and_keeps_no_pass_from_it(desk: D
     assert desk.output().splitlines()[-1] == "reused=|tpu|"
 
 
+def test_a_result_that_cannot_be_read_breaks_its_suite_whose_vm_is_paid_all_the_same(desk: Desk) -> None:
+    desk.left("tpu.json", result(vm_seconds=600, tests=[]))
+    assert desk.do("keep", NIGHT) == 0, desk.log
+    (run,) = desk.kept()
+    assert (run.ended, run.vm and run.vm.seconds) == ("failed", 600)
+    assert run.missing == ("tpu: tpu.json is not the timing JSON that the test runner writes (docs/results.md)",)
+
+
 def test_a_result_that_cannot_be_kept_keeps_no_other_suite_from_it(desk: Desk) -> None:
     first = TPU | {"name": "first", "files": ["first.json"], "inputs": ["nowhere/**"]}
     desk.left("first.json", result())
