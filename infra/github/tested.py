@@ -109,7 +109,7 @@ class JobOfRun:
 
 
 def jobs_of(place: PostingPlace, run: RunOfTests) -> dict[str, JobOfRun]:
-    """The jobs that one attempt of a run began, by their names."""
+    """The jobs of one attempt of a run that are over, by their names."""
     number, _, attempt = run.run.partition("-")
     found: list[_RunJob] = []
     with failures_told(f"asking for the jobs of run {run.run}"):
@@ -122,7 +122,7 @@ def jobs_of(place: PostingPlace, run: RunOfTests) -> dict[str, JobOfRun]:
     return {
         job.name: _ended(job, job.started_at)
         for job in found
-        if job.started_at is not None and job.conclusion != "skipped"
+        if job.started_at is not None and job.conclusion not in (None, "skipped")
     }
 
 

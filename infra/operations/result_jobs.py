@@ -162,8 +162,8 @@ def _keep(job: _Job, suite: KeptSuite, unread: str = "") -> None:
     unread: why its files cannot be read, which fails it.
     """
     run, files, ended = job.run, job.files(suite), job.ended.get(suite.job)
-    if run is None or (ended is not None and ended.at < run.at):
-        return  # What an earlier attempt of the run ended with is kept already.
+    if run is None or (suite.job if ended is None else ended.at < run.at):
+        return  # It is not over, or was in an earlier attempt, of which its files are then.
     failed = bool(unread) or (ended is not None and ended.failed)
     lost = unread or (_LOST if ended is not None and ended.lost and not files else "")
     if files or failed or lost:

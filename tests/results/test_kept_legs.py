@@ -50,7 +50,13 @@ def job(jax: str, conclusion: str | None = "success", *, began: str = BEGAN, ask
     """None: its machine was lost in the step that tests."""
     steps = [{"conclusion": "success"}, {"conclusion": conclusion}]
     name = f"cpu-unit-tests, jax {jax}"
-    return {"name": name, "conclusion": conclusion, "created_at": asked, "started_at": began, "steps": steps}
+    return {
+        "name": name,
+        "conclusion": conclusion or "failure",
+        "created_at": asked,
+        "started_at": began,
+        "steps": steps,
+    }
 
 
 def do(desk: Desk, run: dict[str, Any], *jobs: dict[str, Any], legs: list[dict[str, Any]] | None = None) -> int:
@@ -193,6 +199,18 @@ def test_a_second_attempt_keeps_what_ran_again_and_tells_of_all(desk: Desk) -> N
     assert [each.run for each in desk.kept(SUITE)] == ["20-1-0.7.2", "20-1-0.8.0", "20-2-0.8.0"]
     assert (told(desk)["failed"], told(desk)["status"]) == (False, "all 2 legs passed")
     assert "| `tests.test_x.test_b` | 50.0 % | 1 |" in told(desk)["markdown"], "it failed and passed on one tree"
+
+
+def test_a_job_that_runs_again_is_kept_once_it_is_over(desk: Desk) -> None:
+    """Somebody started a second attempt before the first was kept, whose artifacts are there."""
+    left(desk, "0.7.2", xml("test_b"))
+    again = PUSH | {"run_attempt": 2, "run_started_at": "2026-11-20T03:00:00Z"}
+    second = job("0.7.2", began="2026-11-20T03:00:10Z", asked="2026-11-20T03:00:00Z")
+    assert do(desk, again, second | {"conclusion": None, "steps": []}) == 0, desk.log
+    assert desk.kept(SUITE) == []
+    left(desk, "0.7.2", xml())
+    assert do(desk, again, second) == 0, desk.log
+    assert {each.run: each.ended for each in desk.kept(SUITE)} == {"20-2-0.7.2": "passed"}
 
 
 def test_a_leg_without_another_of_its_kind_is_compared_with_no_other(desk: Desk) -> None:
