@@ -10,8 +10,14 @@ from typing import Any
 
 import pytest
 
+from infra.operations import results
+from infra.operations.results import text_of
+from infra.results.flaky import Quarantined
+from infra.results.judge import judge
+from infra.results.suite_run import Outcome
 from tests.github.conftest import lab as lab
 from tests.github.lab_repository import SHA, Lab
+from tests.results.result_runs import NOW, ended, made
 from tests.results.test_result_jobs import COMMIT, FORKS, HEAD, NIGHT, Desk, at
 from tests.results.test_result_jobs import desk as desk
 
@@ -143,9 +149,9 @@ def test_a_leg_whose_machine_was_lost_is_missing_and_closes_no_issue(desk: Desk,
 def test_a_pull_request_passes_where_each_leg_that_began_has_passed(
     desk: Desk, lab: Lab, first: str | None, second: str | None, state: str
 ) -> None:
-    for jax, ended in zip(JAX, (first, second), strict=True):
-        if ended:
-            left(desk, jax, xml() if ended == "success" else xml("test_b"))
+    for jax, how in zip(JAX, (first, second), strict=True):
+        if how:
+            left(desk, jax, xml() if how == "success" else xml("test_b"))
     assert do(desk, PULL, job("0.7.2", first), job("0.8.0", second)) == 0, desk.log
     (desk.folder / "report" / f"{SUITE}.json").write_text(json.dumps(told(desk) | {"pull": lab.pull, "commit": SHA}))
     rights = at(lab, permissions={"statuses": "write", "pull_requests": "write", "issues": "write"})
@@ -284,3 +290,40 @@ def test_what_pytest_itself_writes_is_kept(desk: Desk, body: str, code: int) -> 
     assert (kept.ended, kept.reused, kept.commit) == ("failed" if code else "passed", "", COMMIT)
     assert [test.name for test in kept.tests] == ["tests.test_x.test_a"]
     assert Path(file).is_file()
+
+
+GREEN: dict[str, Any] = {}
+BROKEN: dict[str, Any] = {"tests": (ended("b", Outcome.FAILED),)}
+LOST: dict[str, Any] = {"tests": (), "ended": "incomplete", "missing": ("0.8.0: lost",)}
+UNREAD: dict[str, Any] = {"tests": (), "ended": "failed", "missing": ("0.8.0: no XML",)}
+HALF: dict[str, Any] = BROKEN | {"missing": ("2: lost",)}
+EXCUSED: dict[str, Any] = {"tests": (ended("a", Outcome.FAILED),)}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        (GREEN, GREEN, (False, False, "passing")),
+        (GREEN, LOST, (False, True, "no result")),
+        (LOST, LOST, (False, True, "no result")),
+        (GREEN, BROKEN, (True, False, "failing")),
+        (LOST, BROKEN, (True, False, "failing")),
+        (GREEN, HALF, (True, False, "failing")),
+        (LOST, UNREAD, (True, False, "failing")),
+        (GREEN, EXCUSED, (False, False, "passing")),
+        (LOST, EXCUSED, (False, True, "no result")),
+        (BROKEN, EXCUSED, (True, False, "failing")),
+    ],
+)
+def test_a_suite_is_as_its_worst_leg_whichever_that_is(
+    first: dict[str, Any], second: dict[str, Any], said: tuple[bool, bool, str]
+) -> None:
+    """Alone, where both are the same; whether it needs a look, whether nobody knows, and its badge."""
+    entry = Quarantined(suite="tpu", test="a", owner="ann", reason="a port", expires=NOW.date())
+    for each in ((first, second), (second, first), *([(first,)] if first == second else [])):
+        runs = [made(1, run=f"1-{leg}", versions={"jax": str(leg)}, **of) for leg, of in enumerate(each)]
+        legs = [judge(run, runs, [entry], NOW) for run in runs]
+        text = text_of(legs, alone=len(legs) == 1)
+        assert (text.failed, text.unknown) == said[:2]
+        assert said[2] in results._badges(legs)[".svg"].decode()
+        assert text.hardware == ("v6e-1" if len(legs) == 1 else "")
