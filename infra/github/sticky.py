@@ -8,6 +8,7 @@ any order.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import quote
@@ -57,35 +58,46 @@ def mark_of_plan(head: str) -> str:
     return f"<!-- tidepool:plan {head} -->"
 
 
-def post(
-    place: PostingPlace, pull: int, text: str, *, head: str = "", planned: bool = False, marker: str = MARKER
-) -> Posted:
+def post(place: PostingPlace, pull: int, text: str, *, head: str = "", planned: bool = False) -> Posted:
     """Let `text` be our comment of the pull request. Raises ValueError where it is too long for GitHub.
 
-    head: the commit that it speaks of. planned: whether it shows an engine's plan of that commit. marker: of which
-    subject; each has one comment.
+    head: the commit that it speaks of. planned: whether it shows an engine's plan of that commit.
     """
-    with_plan = f"{marker}\n{mark_of_plan(head)}\n"
-    body = f"{with_plan}{text}" if planned else f"{marker}\n{text}"
+    with_plan = f"{MARKER}\n{mark_of_plan(head)}\n"
+    body = f"{with_plan}{text}" if planned else f"{MARKER}\n{text}"
     if len(body) > LONGEST:
         raise ValueError(f"the comment has {len(body):,} characters, GitHub takes {LONGEST:,}")
+
+    def unless_overtaken(ours: Sequence[_Comment]) -> str | None:
+        return None if ours and not planned and ours[0].body.startswith(with_plan) else body
+
+    return _edited(place, pull, MARKER, unless_overtaken)
+
+
+def amend(place: PostingPlace, pull: int, marker: str, decide: Callable[[Sequence[str]], str]) -> Posted:
+    """Let our comment of a subject be what `decide` makes of all that ours say by then, oldest first, without their
+    markers: there are several where two jobs raced."""
+    return _edited(place, pull, marker, lambda ours: f"{marker}\n{decide([_said(each, marker) for each in ours])}")
+
+
+def _edited(place: PostingPlace, pull: int, marker: str, decide: Callable[[Sequence[_Comment]], str | None]) -> Posted:
+    """decide: what ours shall be, by all that there are; None for what stays as it is."""
     with failures_told(f"writing the comment of pull request {pull}"):
         ours = _ours(place, pull, marker)
-        if not ours:
-            place.ask("POST", f"issues/{pull}/comments", {"body": body})
+        created = not ours
+        if created:
+            place.ask("POST", f"issues/{pull}/comments", {"body": decide(())})
             # Another job may have created one too.
-            created, ours = True, _ours(place, pull, marker)
-        else:
-            created = False
+            ours = _ours(place, pull, marker)
         kept, *others = ours
-        overtaken = not planned and kept.body.startswith(with_plan)
-        edited = kept.body != body and not overtaken
+        body = decide(ours)
+        edited = body is not None and kept.body != body
         if edited:
             place.ask("PATCH", f"issues/comments/{kept.id}", {"body": body})
         for other in others:
             # 404: the other job removes the same ones.
             place.ask("DELETE", f"issues/comments/{other.id}", takes=frozenset({404}))
-    if overtaken:
+    if body is None:
         return Posted("kept", kept.id, len(others))
     outcome = "created" if created else "edited" if edited else "unchanged"
     return Posted(outcome, kept.id, len(others))
@@ -95,7 +107,11 @@ def standing(place: PostingPlace, pull: int, marker: str) -> str:
     """What our comment of a subject says, without its marker; empty where there is none."""
     with failures_told(f"reading the comment of pull request {pull}"):
         ours = _ours(place, pull, marker)
-    return ours[0].body.removeprefix(f"{marker}\n") if ours else ""
+    return _said(ours[0], marker) if ours else ""
+
+
+def _said(comment: _Comment, marker: str) -> str:
+    return comment.body.removeprefix(f"{marker}\n")
 
 
 def of_head(place: PostingPlace, head: str) -> tuple[int, ...]:

@@ -29,6 +29,8 @@ _PART: Final = re.compile(
 _OTHER: Final = re.compile(r"[^A-Za-z0-9._]+")
 _ROOM: Final = 512
 """For markers and what stands around the text."""
+_TRIES: Final = 5
+"""How often one run tells, where others tell of the same commit at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +59,11 @@ class SuiteText:
     overtaken: bool = False
     unknown: bool = False
     labels: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> str:
+        """What people call it."""
+        return f"{self.suite} ({self.hardware})" if self.hardware else self.suite
 
     @property
     def key(self) -> str:
@@ -97,7 +104,7 @@ def _posted(place: PostingPlace, text: SuiteText, told: Mapping[int, Posted]) ->
         return Posted(issue=f"{followed.outcome}{f' #{followed.number}' if followed.number else ''}")
     if text.pull is not None and not left:
         return told[text.pull]
-    status = left if text.overtaken else set_status(place, text, f"{text.suite} ({text.hardware})")
+    status = left if text.overtaken else set_status(place, text, text.place)
     return Posted(comment=left if text.pull is not None else "", status=status)
 
 
@@ -136,26 +143,51 @@ class _Part:
 def tell_pull(place: PostingPlace, pull: int, texts: Sequence[SuiteText]) -> Posted:
     """Let the pull request have one comment of all its suites, and its commit one status.
 
-    texts: of one commit. What other runs said of the same commit stays: each tells of its own suites alone.
+    texts: of one commit. What other runs said of the same commit stays: each tells of its own suites alone. Two that
+    tell at once may read the same comment, so each looks again at the end, and goes on until both are there.
     """
+    parts: list[_Part] = []
+
+    def joined(standing: Sequence[str]) -> str:
+        nonlocal parts
+        body = _body(texts, standing)
+        parts = list(_parts(body))
+        return body
+
+    for _ in range(_TRIES):
+        comment = sticky.amend(place, pull, _COMMENT, joined)
+        whole = replace(
+            texts[0],
+            failed=any(each.state == "failed" for each in parts),
+            unknown=any(each.state == "missing" for each in parts),
+            status=_summary(texts[0], parts),
+        )
+        state = set_status(place, whole, "results")
+        if list(_parts(sticky.standing(place, pull, _COMMENT))) == parts:
+            break
+    return Posted(comment=comment.outcome, status=state)
+
+
+def _body(texts: Sequence[SuiteText], standing: Sequence[str]) -> str:
+    """The comment that says what these do, and of their commit what stands beside them."""
     first = texts[0]
-    known = {each.key: each for each in _parts(sticky.standing(place, pull, _COMMENT)) if each.commit == first.commit}
+    known = {part.key: part for body in standing for part in _parts(body) if part.commit == first.commit}
     known |= {each.key: _Part.of(each) for each in texts}
     parts = sorted(known.values(), key=lambda each: (each.state, each.key))  # failed, missing, passed
+    heading = f"**Tests of {first.commit[:12]}: {_summary(first, parts)}.**\n\n" if len(parts) > 1 else ""
+    room = (LONGEST - _ROOM - len(heading)) // len(parts) - _ROOM
+    return heading + "\n\n".join(each.within(room) for each in parts)
+
+
+def _summary(first: SuiteText, parts: Sequence[_Part]) -> str:
+    """How all suites of a commit are, in one line."""
+    if len(parts) == 1:
+        return first.status
     failed = [each.suite for each in parts if each.state == "failed"]
     missing = [each.suite for each in parts if each.state == "missing"]
-    if len(parts) == 1:
-        summary, heading = first.status, ""
-    else:
-        said = [f"{len(failed)} of {len(parts)} suites need a look: {', '.join(failed)}"] if failed else []
-        said += [f"without a whole result: {', '.join(missing)}"] if missing else []
-        summary = "; ".join(said) or f"all {len(parts)} suites are well"
-        heading = f"**Tests of {first.commit[:12]}: {summary}.**\n\n"
-    room = (LONGEST - _ROOM - len(heading)) // len(parts) - _ROOM
-    body = heading + "\n\n".join(each.within(room) for each in parts)
-    comment = sticky.post(place, pull, body, marker=_COMMENT)
-    whole = replace(first, failed=bool(failed), unknown=bool(missing), status=summary)
-    return Posted(comment=comment.outcome, status=set_status(place, whole, "results"))
+    said = [f"{len(failed)} of {len(parts)} suites need a look: {', '.join(failed)}"] if failed else []
+    said += [f"without a whole result: {', '.join(missing)}"] if missing else []
+    return "; ".join(said) or f"all {len(parts)} suites are well"
 
 
 def _parts(body: str) -> Iterator[_Part]:

@@ -96,18 +96,20 @@ class RunOfTests:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobOfRun:
-    """How one job ended. at: when it began. failed: whether one of its steps did; False where its machine was lost.
+    """How one job ended. at: when it began. failed: whether one of its steps did.
 
+    lost: whether it ended without success and no step failed, as where its machine was lost or somebody cancelled it.
     waited: seconds from when it was asked for to its beginning.
     """
 
     at: datetime
     failed: bool
+    lost: bool
     waited: float
 
 
 def jobs_of(place: PostingPlace, run: RunOfTests) -> dict[str, JobOfRun]:
-    """The jobs that one attempt of a run began, by their names."""
+    """The jobs of one attempt of a run that are over, by their names."""
     number, _, attempt = run.run.partition("-")
     found: list[_RunJob] = []
     with failures_told(f"asking for the jobs of run {run.run}"):
@@ -118,14 +120,20 @@ def jobs_of(place: PostingPlace, run: RunOfTests) -> dict[str, JobOfRun]:
             if len(page) < _PAGE:
                 break
     return {
-        job.name: JobOfRun(
-            at=job.started_at,
-            failed=any(step.conclusion == "failure" for step in job.steps),
-            waited=max((job.started_at - job.created_at).total_seconds(), 0.0),
-        )
+        job.name: _ended(job, job.started_at)
         for job in found
-        if job.started_at is not None and job.conclusion != "skipped"
+        if job.started_at is not None and job.conclusion not in (None, "skipped")
     }
+
+
+def _ended(job: _RunJob, began: datetime) -> JobOfRun:
+    failed = any(step.conclusion == "failure" for step in job.steps)
+    return JobOfRun(
+        at=began,
+        failed=failed,
+        lost=not failed and job.conclusion != "success",
+        waited=max((began - job.created_at).total_seconds(), 0.0),
+    )
 
 
 def run_facts(place: PostingPlace, number: str, workflows: Collection[str] = ()) -> RunOfTests | None:

@@ -39,9 +39,11 @@ from infra.results.chosen import Line
 from infra.results.flaky import Quarantined
 from infra.results.intake import MOST_BYTES, run_named, vm_place, vm_seconds
 from infra.results.store import ResultStore
+from infra.results.suite_run import LONGEST_NAME, ResultsError
 
 MONTH: Final = timedelta(days=30)
 _JUNIT: Final = ".xml"
+_LOST: Final = "its job was cancelled, or its machine was lost, so there is no result"
 _TEXT: Final = TypeAdapter(SuiteText)
 Say = Callable[[str], None]
 
@@ -108,7 +110,7 @@ def reuse(told: Mapping[str, str], say: Say) -> int:
 def keep(told: Mapping[str, str], say: Say) -> int:
     """Keep what the suites left in RESULTS, and write to REPORT what GitHub shall show of it.
 
-    A suite whose result cannot be kept is said, and keeps no other one from it.
+    A leg whose result cannot be kept is said, and keeps no other one from it.
     Puts out `budget`: failure where the VMs of 30 days cost more than they may, else success.
     """
     report, said, lost = Path(told["REPORT"]), list[str](), False
@@ -118,11 +120,7 @@ def keep(told: Mapping[str, str], say: Say) -> int:
             say("the pull request is closed or has moved on: nothing is kept")
         for name, legs in _by_name(job.suites).items():
             for suite in legs:
-                try:
-                    _keep(job, suite)
-                except (OutsideError, Failure) as error:
-                    job.say(f"::error::{suite.name} {suite.leg}".rstrip() + f": {_in_words(error)}")
-                    lost = True
+                lost = not _is_kept(job, suite) or lost
             if text := _judged(job, legs, report):
                 (report / f"{name}.json").write_bytes(_TEXT.dump_json(text, indent=2))
                 said.append(suites.fitting(text))
@@ -139,16 +137,41 @@ def _by_name(kept: Sequence[KeptSuite]) -> dict[str, list[KeptSuite]]:
     return found
 
 
-def _keep(job: _Job, suite: KeptSuite) -> None:
-    """Keep what one leg left; one whose job failed before it left anything, as failed."""
+def _is_kept(job: _Job, suite: KeptSuite) -> bool:
+    """Whether what one leg left is kept. What cannot be read is said, and the leg is kept as broken: others are told
+    of all the same."""
+    try:
+        try:
+            _keep(job, suite)
+        except ResultsError as wrong:
+            job.say(f"::error::{_named(suite)}: {_in_words(wrong)}")
+            _keep(job, suite, unread=_in_words(wrong))
+    except (OutsideError, Failure) as error:
+        job.say(f"::error::{_named(suite)} is not kept: {_in_words(error)}")
+        return False
+    return True
+
+
+def _named(suite: KeptSuite) -> str:
+    return f"{suite.name} {suite.leg}".rstrip()
+
+
+def _keep(job: _Job, suite: KeptSuite, unread: str = "") -> None:
+    """Keep what one leg left; one whose job failed before it left anything, as failed, and one that was lost.
+
+    unread: why its files cannot be read, which fails it.
+    """
     run, files, ended = job.run, job.files(suite), job.ended.get(suite.job)
-    if run is None or (ended is not None and ended.at < run.at):
-        return  # What an earlier attempt of the run ended with is kept already.
-    failed = ended is not None and ended.failed
-    if files or failed:
+    if run is None or (suite.job if ended is None else ended.at < run.at):
+        return  # It is not over, or was in an earlier attempt, of which its files are then.
+    failed = bool(unread) or (ended is not None and ended.failed)
+    lost = unread or (_LOST if ended is not None and ended.lost and not files else "")
+    if files or failed or lost:
         waited = {} if ended is None else {"waited": ended.waited}
-        facts = job.facts(suite, run, **waited, **_of_files(suite, run, files))
-        kept = results.publish(job.place, facts, _sorted(suite, files, failed=failed, folder=Path(job.told["RESULTS"])))
+        stood = {} if unread and suite.vm is None else _of_files(suite, run, files)
+        found = _sorted(suite, () if unread else files, failed=failed, folder=Path(job.told["RESULTS"]))
+        found = replace(found, lost=f"{suite.leg or suite.name}: {lost}"[:LONGEST_NAME] if lost else "")
+        kept = results.publish(job.place, job.facts(suite, run, **waited, **stood), found)
         job.say(f"{suite.name}: {kept.ended}, {len(kept.tests)} tests; kept as {kept.object_name}")
 
 
@@ -161,7 +184,7 @@ def _sorted(suite: KeptSuite, files: tuple[Path, ...], *, failed: bool, folder: 
         junit=junit,
         timing=timing,
         silent=tuple(name.removesuffix(".json") for name in suite.files if name not in there) if timing else (),
-        coverage=covered if covered and _is_plain(covered) else None,
+        coverage=covered if files and covered and _is_plain(covered) else None,
         failed=failed or (bool(junit) and len(junit) < len(suite.files)),
     )
 
@@ -183,9 +206,10 @@ def _judged(job: _Job, legs: Sequence[KeptSuite], report: Path) -> SuiteText | N
     summary = Path(job.told["GITHUB_STEP_SUMMARY"]) if job.told.get("GITHUB_STEP_SUMMARY") else None
     on_main = run.pull is None and run.branch == main
     results.write_outputs(found, summary, report if on_main else None)
-    for written in results.keep_badges(job.place, found, main):
+    alone = len(legs) == 1
+    for written in results.keep_badges(job.place, found, main, alone=alone):
         job.say(f"badge: https://storage.cloud.google.com/{job.request.bucket}/{written}")
-    return results.text_of(found, main=main, labels=legs[0].labels)
+    return results.text_of(found, alone=alone, main=main, labels=legs[0].labels)
 
 
 def _is_of(line: Line, suite: KeptSuite, run: RunOfTests) -> bool:

@@ -79,7 +79,7 @@ class RunFiles:
     """What a run left behind: JUnit XML, coverage XML, timing JSON, of each shard one.
 
     silent: shards of which there shall be one of the latter and is none; each fails the suite. failed: whether who ran
-    them says that they failed, whatever the files say.
+    them says that they failed, whatever the files say. lost: why there are none that can be read, where it is known.
     """
 
     junit: tuple[Path, ...] = ()
@@ -87,6 +87,7 @@ class RunFiles:
     timing: tuple[Path, ...] = ()
     silent: tuple[str, ...] = ()
     failed: bool = False
+    lost: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +108,7 @@ class RunFacts:
 
 def publish(place: ResultsPlace, facts: RunFacts, files: RunFiles) -> SuiteRun:
     """Take in what a run left behind, and keep it. Raises ResultsError for files that cannot be believed."""
-    said: dict[str, Any] = {}
+    said: dict[str, Any] = {"ended": "incomplete", "missing": (files.lost,)} if files.lost else {}
     tests: list[Test] = []
     if files.timing:
         said = joined_timing([read_timing(beginning(path), path.name) for path in files.timing], files.silent)
@@ -122,7 +123,8 @@ def publish(place: ResultsPlace, facts: RunFacts, files: RunFiles) -> SuiteRun:
     # A file that says that all is well, beside a test that failed, is not believed.
     claimed = said.pop("ended", "passed")
     whole = "passed" if passed and claimed == "passed" and not files.failed else "failed"
-    ended = claimed if claimed == "incomplete" and Outcome.FAILED not in outcomes else whole
+    failed = files.failed or Outcome.FAILED in outcomes
+    ended = claimed if claimed == "incomplete" and not failed else whole
     body = {"seconds": sum(test.seconds for test in found), **said, **facts.more, "ended": ended}
     run = _made(place, facts, {**body, "tests": found})
     place.store.keep(run)
@@ -164,13 +166,16 @@ def judged(place: ResultsPlace, run: SuiteRun, runs: Sequence[SuiteRun], *, main
     return judge(run, runs, place.quarantine, datetime.now(UTC), main=main)
 
 
-def text_of(legs: Sequence[Report], *, main: str = "main", labels: Sequence[str] = ()) -> SuiteText:
-    """What GitHub shows of one run of a suite, of each leg its report. labels: of the issue, besides."""
+def text_of(legs: Sequence[Report], *, alone: bool = True, main: str = "main", labels: Sequence[str] = ()) -> SuiteText:
+    """What GitHub shows of one run of a suite, of each leg its report.
+
+    alone: whether the suite has one leg; of several, a run may have fewer. labels: of the issue, besides.
+    """
     failed = any(each.failed and not each.unknown for each in legs)
     run, newer = legs[0].run, next((each.newer for each in legs if each.newer), None)
     return SuiteText(
         suite=run.suite,
-        hardware=run.hardware if len(legs) == 1 else "",
+        hardware=run.hardware if alone else "",
         title=markdown.issue_title(legs),
         markdown=markdown.markdown(legs, linked=False),
         status=markdown.status_text(legs),
@@ -200,17 +205,18 @@ def write_outputs(legs: Sequence[Report], summary: Path | None, badges: Path | N
     return [badges / name for name in sorted(made)]
 
 
-def keep_badges(place: ResultsPlace, legs: Sequence[Report], main: str) -> list[str]:
+def keep_badges(place: ResultsPlace, legs: Sequence[Report], main: str, *, alone: bool = True) -> list[str]:
     """Write the badges of a run of the main branch where results are kept, under names that never change.
 
-    That of a suite on one kind of hardware bears its name, that of several legs the suite's alone. One that tells of a
-    newer run stands: jobs end in any order. The names of what stands then; none of another branch.
+    That of a suite on one kind of hardware bears its name, that of several legs the suite's alone, however many of them
+    a run has. One that tells of a newer run stands: jobs end in any order. The names of what stands then; none of
+    another branch.
     """
     run, at = legs[0].run, _moment(legs)
     if run.pull is not None or run.branch != main:
         return []
     begin = f"badges/{run.suite}"
-    if len(legs) == 1:
+    if alone:
         begin += f"/{re.sub(r'[^A-Za-z0-9._-]+', '-', run.hardware)}"
     made = {f"{begin}{end}": svg for end, svg in _badges(legs).items()}
     for name, svg in made.items():

@@ -34,6 +34,8 @@ Said = TypeVar("Said")
 MOST_BYTES: Final = 16 << 20
 MOST_DEPTH: Final = 40
 MOST_ELEMENTS: Final = 500_000
+_NOT_SAID: Final = (ValueError, KeyError, TypeError, RecursionError, OverflowError)
+"""What reading a stranger's JSON may end with; the last of a number that is no float."""
 
 
 def read_junit(content: bytes, name: str) -> tuple[Test, ...]:
@@ -91,7 +93,10 @@ def joined(tests: Iterable[Test]) -> tuple[Test, ...]:
     by_name: dict[str, Test] = {}
     for test in tests:
         known = by_name.get(test.name)
-        by_name[test.name] = test if known is None else _both(known, test)
+        try:
+            by_name[test.name] = test if known is None else _both(known, test)
+        except ValidationError as wrong:
+            raise ResultsError(f"a test that ran several times cannot be kept: {mistakes(wrong)}") from None
         if len(by_name) > MOST_TESTS:
             raise ResultsError(f"the results have more than {MOST_TESTS:,} tests; split the suite")
     return tuple(by_name[name] for name in sorted(by_name))
@@ -146,7 +151,7 @@ def read_timing(content: bytes, name: str) -> dict[str, Any]:
             "tests": found,
             "missing": (f"{name.removesuffix('.json')}: {missing}"[:LONGEST_NAME],) if missing else (),
         }
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (*_NOT_SAID, AttributeError):
         raise ResultsError(f"{name} is not the timing JSON that the test runner writes (docs/results.md)") from None
 
 
@@ -200,7 +205,7 @@ def run_named(content: bytes) -> str:
 def _said(content: bytes, key: str, kind: Callable[[Any], Said]) -> Said | None:
     try:
         return kind(json.loads(content[:MOST_BYTES])[key])
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except _NOT_SAID:
         return None
 
 
@@ -216,8 +221,8 @@ def check_xml(content: bytes, name: str, *, named_doctype: bool = False) -> None
     parser.EndElementHandler = guard.ends
     try:
         parser.Parse(content, True)
-    except expat.ExpatError as wrong:
-        raise ResultsError(f"{name} is not XML: {wrong}") from None
+    except (expat.ExpatError, LookupError, ValueError) as wrong:  # the latter two: of an encoding that it names
+        raise ResultsError(f"{name} is not XML: {shortened(str(wrong), 200)}") from None
 
 
 class _Guard:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from infra.github import issues, suites
+from infra.github import issues, sticky, suites
 from infra.github.client import PostingPlace
 from infra.github.sticky import LONGEST
 from infra.github.suites import LABELS, SuiteText
@@ -84,6 +84,58 @@ def test_a_run_tells_of_its_own_suites_and_leaves_what_others_said_of_the_commit
     assert len(lab.comments()) == 1
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "state", "said"),
+    [
+        ("missing", "passed", "error", "without a whole result: tpu"),
+        ("passed", "missing", "error", "without a whole result: cpu"),
+        ("missing", "failed", "failure", "1 of 2 suites need a look: cpu; without a whole result: tpu"),
+        ("failed", "missing", "failure", "1 of 2 suites need a look: tpu; without a whole result: cpu"),
+    ],
+)
+def test_no_suite_makes_a_pull_request_pass_in_which_another_has_no_result(
+    lab: Lab, first: str, second: str, state: str, said: str
+) -> None:
+    """Whether one run tells of both or two tell one after the other."""
+    place = poster(lab)
+    both = [
+        pulled(lab, suite=suite, markdown=f"### {suite}", failed=ended == "failed", unknown=ended == "missing")
+        for suite, ended in (("tpu", first), ("cpu", second))
+    ]
+    suites.post(place, both)
+    assert statuses(lab)[0] == ("tidepool/results", state, said)
+    for each in both:
+        suites.post(place, [each])
+        assert statuses(lab)[0] == ("tidepool/results", state, said)
+    suites.post(place, [replace(each, failed=False, unknown=False) for each in both])
+    assert statuses(lab)[0][1:] == ("success", "all 2 suites are well")
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["one-comment", "none"])
+def test_two_runs_that_tell_of_a_commit_at_once_are_both_told(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, *, before: bool
+) -> None:
+    """The second has read the comment before the first wrote it, and writes it before the first has set its status."""
+    place, read, told = poster(lab), sticky._ours, suites.set_status
+    if before:
+        suites.post(place, [pulled(lab, suite="docs", markdown="### docs: passed", failed=False)])
+    early = [read(place, lab.pull, suites._COMMENT)]
+    second = [pulled(lab, suite="cpu", markdown="### cpu: passed", failed=False)]
+
+    def after_the_second(*asked: Any) -> suites.STATE:
+        if second:
+            monkeypatch.setattr(sticky, "_ours", lambda *asked: early.pop() if early else read(*asked))
+            suites.post(place, [second.pop()])
+        return told(*asked)
+
+    monkeypatch.setattr(suites, "set_status", after_the_second)
+    suites.post(place, [pulled(lab)])
+    ((_, body),) = lab.comments()
+    assert body.index("### tpu: failed") < body.index("### cpu: passed")
+    assert ("### docs: passed" in body) is before
+    assert statuses(lab)[0] == ("tidepool/results", "failure", f"1 of {2 + before} suites need a look: tpu")
+
+
 def test_what_was_said_of_an_earlier_commit_goes(lab: Lab) -> None:
     earlier = f"<!-- tidepool:results -->\n<!-- tidepool:part tpu:v6e-1 {'e' * 40} failed -->\n### tpu: failed"
     lab.control.add_comments(REPO, lab.pull, lab.place().me, [earlier])
@@ -133,6 +185,11 @@ def test_a_commit_without_a_pull_request_has_a_status_of_each_suite(lab: Lab) ->
         ("tidepool/tpu (v6e-1)", "success"),
         ("tidepool/tpu (v6e-1)", "failure"),
     ]
+
+
+def test_a_commit_has_one_status_of_a_suite_with_several_legs_by_its_name(lab: Lab) -> None:
+    suites.post(poster(lab), [replace(TOLD, hardware="", failed=False, unknown=True)])
+    assert statuses(lab)[0][:2] == ("tidepool/tpu", "error")
 
 
 def test_one_kind_of_hardware_does_not_close_what_another_opened(lab: Lab) -> None:

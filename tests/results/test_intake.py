@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from infra.results.intake import MOST_DEPTH, read_coverage, read_junit, read_timing
+from infra.results.intake import MOST_DEPTH, read_coverage, read_junit, read_timing, vm_seconds
 from infra.results.suite_run import LONGEST_MESSAGE, LONGEST_NAME, Outcome, ResultsError
 
 JUNIT = b"""<?xml version="1.0"?>
@@ -44,9 +44,11 @@ def test_a_document_that_is_one_suite_and_nested_suites_are_read() -> None:
         (b"<testsuites>", "not XML"),
         (b"<html/>", "not JUnit"),
         (b"\xff\xfe\x00", "not XML"),
+        (b'<?xml version="1.0" encoding="nonsense"?><testsuites/>', "not XML"),
+        (b'<?xml version="1.0" encoding="shift_jis"?><testsuites/>', "not XML"),
         (b"<a>" * (MOST_DEPTH + 1) + b"</a>" * (MOST_DEPTH + 1), "nested deeper"),
     ],
-    ids=["bomb", "external", "cut-off", "other", "bytes", "deep"],
+    ids=["bomb", "external", "cut-off", "other", "bytes", "unknown-encoding", "wide-encoding", "deep"],
 )
 def test_hostile_xml_is_refused_before_it_is_expanded(content: bytes, said: str) -> None:
     with pytest.raises(ResultsError, match=said):
@@ -73,6 +75,20 @@ def test_texts_of_strangers_are_cut_and_have_no_control_characters() -> None:
 def test_a_time_that_is_none_is_refused_by_name(seconds: str) -> None:
     with pytest.raises(ResultsError, match=r"^junit\.xml "):
         read_junit(f'<testsuite><testcase name="a" time="{seconds}"/></testsuite>'.encode(), "junit.xml")
+
+
+def test_a_test_that_ran_again_and_took_longer_than_a_run_may_is_refused() -> None:
+    case = b'<testcase name="a" time="2000000"/>'
+    with pytest.raises(ResultsError, match="a test that ran several times cannot be kept"):
+        read_junit(b"<testsuite>" + 2 * case + b"</testsuite>", "junit.xml")
+
+
+def test_a_number_that_no_float_can_be_is_a_mistake_of_the_file() -> None:
+    huge = b"1" + b"0" * 400
+    for body in (b'"seconds": ' + huge, b'"seconds": 1, "coverage": ' + huge):
+        with pytest.raises(ResultsError, match="is not the timing JSON"):
+            read_timing(b'{"ok": true, "tests": {}, ' + body + b"}", "t.json")
+    assert vm_seconds(b'{"vm_seconds": ' + huge + b"}") == 0
 
 
 def test_a_name_is_one_line_and_a_test_without_one_has_a_word_for_it() -> None:

@@ -10,8 +10,14 @@ from typing import Any
 
 import pytest
 
+from infra.operations import results
+from infra.operations.results import text_of
+from infra.results.flaky import Quarantined
+from infra.results.judge import judge
+from infra.results.suite_run import Outcome
 from tests.github.conftest import lab as lab
 from tests.github.lab_repository import SHA, Lab
+from tests.results.result_runs import NOW, ended, made
 from tests.results.test_result_jobs import COMMIT, FORKS, HEAD, NIGHT, Desk, at
 from tests.results.test_result_jobs import desk as desk
 
@@ -47,9 +53,16 @@ def left(desk: Desk, jax: str, text: str) -> None:
 
 
 def job(jax: str, conclusion: str | None = "success", *, began: str = BEGAN, asked: str = BEGAN) -> dict[str, Any]:
+    """None: its machine was lost in the step that tests."""
     steps = [{"conclusion": "success"}, {"conclusion": conclusion}]
     name = f"cpu-unit-tests, jax {jax}"
-    return {"name": name, "conclusion": conclusion, "created_at": asked, "started_at": began, "steps": steps}
+    return {
+        "name": name,
+        "conclusion": conclusion or "failure",
+        "created_at": asked,
+        "started_at": began,
+        "steps": steps,
+    }
 
 
 def do(desk: Desk, run: dict[str, Any], *jobs: dict[str, Any], legs: list[dict[str, Any]] | None = None) -> int:
@@ -105,10 +118,79 @@ def test_a_leg_whose_job_failed_is_broken_whatever_it_left(desk: Desk) -> None:
     assert "it was ended, or could not begin" in told(desk)["markdown"]
 
 
-def test_a_leg_whose_machine_was_lost_says_nothing_of_the_tests(desk: Desk) -> None:
+def test_a_leg_whose_machine_was_lost_is_missing_and_closes_no_issue(desk: Desk, lab: Lab) -> None:
     left(desk, "0.8.0", xml())
-    assert do(desk, PUSH, job("0.7.2", None), job("0.8.0")) == 0, desk.log
-    assert [each.run for each in desk.kept(SUITE)] == ["20-1-0.8.0"]
+    assert do(desk, PUSH, job("0.7.2", "failure"), job("0.8.0")) == 0, desk.log
+    assert desk.do("tell", PUSH, **at(lab)) == 0, desk.log
+    lost, well = late_jobs()
+    lost |= {"conclusion": "cancelled", "steps": [{"conclusion": "success"}, {"conclusion": "cancelled"}]}
+    assert do(desk, PUSH | {"id": 22, "run_started_at": "2026-11-21T02:00:00Z"}, lost, well) == 0, desk.log
+    assert {each.run: each.ended for each in desk.kept(SUITE) if each.run.startswith("22")} == {
+        "22-1-0.7.2": "incomplete",
+        "22-1-0.8.0": "passed",
+    }
+    assert (told(desk)["status"], told(desk)["unknown"]) == ("1 of 2 legs incomplete; 1 finding", True)
+    assert "| missing | `0.7.2` | its job was cancelled, or its machine was lost" in told(desk)["markdown"]
+    assert desk.do("tell", PUSH, **at(lab)) == 0, desk.log
+    (issue,) = (each for each in lab.repository().get_issues(state="all") if each.pull_request is None)
+    assert (issue.state, issue.title) == ("open", f"Suite {SUITE} in 1 of 2 legs: 1 broken")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "state"),
+    [
+        ("success", None, "error"),
+        ("failure", None, "failure"),
+        (None, None, "error"),
+        ("success", "success", "success"),
+    ],
+    ids=["passed-lost", "failed-lost", "lost", "passed"],
+)
+def test_a_pull_request_passes_where_each_leg_that_began_has_passed(
+    desk: Desk, lab: Lab, first: str | None, second: str | None, state: str
+) -> None:
+    for jax, how in zip(JAX, (first, second), strict=True):
+        if how:
+            left(desk, jax, xml() if how == "success" else xml("test_b"))
+    assert do(desk, PULL, job("0.7.2", first), job("0.8.0", second)) == 0, desk.log
+    (desk.folder / "report" / f"{SUITE}.json").write_text(json.dumps(told(desk) | {"pull": lab.pull, "commit": SHA}))
+    rights = at(lab, permissions={"statuses": "write", "pull_requests": "write", "issues": "write"})
+    assert desk.do("tell", PULL, *LEGS, **rights) == 0, desk.log
+    assert desk.log[-1] == f"{SUITE}: comment created, status {state}"
+
+
+def test_a_suite_of_several_legs_is_one_subject_however_many_of_them_a_run_has(desk: Desk) -> None:
+    """Its issue, its part of a comment and its badge: a run of all legs follows up on one that had a single leg."""
+    left(desk, "0.8.0", xml("test_b"))
+    assert do(desk, PUSH, job("0.8.0", "failure")) == 0, desk.log
+    assert told(desk)["hardware"] == ""
+    assert desk.badges() == [f"badges/{SUITE}.svg"]
+
+
+def test_the_badge_of_several_legs_says_the_worst_of_them(desk: Desk) -> None:
+    left(desk, "0.7.2", xml())
+    assert do(desk, PUSH, job("0.7.2"), job("0.8.0", None)) == 0, desk.log
+    assert b"no result" in desk.badge(f"badges/{SUITE}.svg")
+    left(desk, "0.8.0", xml("test_b"))
+    after = [job("0.7.2", None, began="2026-11-21T02:00:05Z"), job("0.8.0", "failure", began="2026-11-21T02:00:05Z")]
+    (desk.folder / "results" / f"{SUITE}-0.7.2.xml").unlink()
+    assert do(desk, PUSH | {"id": 22, "run_started_at": "2026-11-21T02:00:00Z"}, *after) == 0, desk.log
+    assert b"failing" in desk.badge(f"badges/{SUITE}.svg")
+    assert do(desk, PUSH | {"id": 23, "run_started_at": "2026-11-20T03:00:00Z"}, *after) == 0, desk.log
+    assert b"failing" in desk.badge(f"badges/{SUITE}.svg"), "a late report of an older run"
+
+
+@pytest.mark.parametrize("text", ["<html>", '<?xml version="1.0" encoding="nonsense"?><testsuites/>'])
+def test_a_leg_whose_file_cannot_be_read_is_broken_and_the_others_are_told(desk: Desk, text: str) -> None:
+    left(desk, "0.7.2", text)
+    left(desk, "0.8.0", xml())
+    (desk.folder / "results" / f"{SUITE}-coverage.xml").write_text("<html>")
+    legs = [leg("0.7.2", coverage=f"{SUITE}-coverage.xml"), leg("0.8.0")]
+    assert do(desk, PUSH, legs=legs) == 0, desk.log
+    assert {each.run: each.ended for each in desk.kept(SUITE)} == {"20-1-0.7.2": "failed", "20-1-0.8.0": "passed"}
+    assert (told(desk)["failed"], told(desk)["unknown"]) == (True, False)
+    assert f"{SUITE}-0.7.2.xml is not XML" in told(desk)["markdown"]
+    assert any(line.startswith(f"::error::{SUITE} 0.7.2: ") for line in desk.log)
 
 
 def test_a_second_attempt_keeps_what_ran_again_and_tells_of_all(desk: Desk) -> None:
@@ -123,6 +205,18 @@ def test_a_second_attempt_keeps_what_ran_again_and_tells_of_all(desk: Desk) -> N
     assert [each.run for each in desk.kept(SUITE)] == ["20-1-0.7.2", "20-1-0.8.0", "20-2-0.8.0"]
     assert (told(desk)["failed"], told(desk)["status"]) == (False, "all 2 legs passed")
     assert "| `tests.test_x.test_b` | 50.0 % | 1 |" in told(desk)["markdown"], "it failed and passed on one tree"
+
+
+def test_a_job_that_runs_again_is_kept_once_it_is_over(desk: Desk) -> None:
+    """Somebody started a second attempt before the first was kept, whose artifacts are there."""
+    left(desk, "0.7.2", xml("test_b"))
+    again = PUSH | {"run_attempt": 2, "run_started_at": "2026-11-20T03:00:00Z"}
+    second = job("0.7.2", began="2026-11-20T03:00:10Z", asked="2026-11-20T03:00:00Z")
+    assert do(desk, again, second | {"conclusion": None, "steps": []}) == 0, desk.log
+    assert desk.kept(SUITE) == []
+    left(desk, "0.7.2", xml())
+    assert do(desk, again, second) == 0, desk.log
+    assert {each.run: each.ended for each in desk.kept(SUITE)} == {"20-2-0.7.2": "passed"}
 
 
 def test_a_leg_without_another_of_its_kind_is_compared_with_no_other(desk: Desk) -> None:
@@ -196,3 +290,40 @@ def test_what_pytest_itself_writes_is_kept(desk: Desk, body: str, code: int) -> 
     assert (kept.ended, kept.reused, kept.commit) == ("failed" if code else "passed", "", COMMIT)
     assert [test.name for test in kept.tests] == ["tests.test_x.test_a"]
     assert Path(file).is_file()
+
+
+GREEN: dict[str, Any] = {}
+BROKEN: dict[str, Any] = {"tests": (ended("b", Outcome.FAILED),)}
+LOST: dict[str, Any] = {"tests": (), "ended": "incomplete", "missing": ("0.8.0: lost",)}
+UNREAD: dict[str, Any] = {"tests": (), "ended": "failed", "missing": ("0.8.0: no XML",)}
+HALF: dict[str, Any] = BROKEN | {"missing": ("2: lost",)}
+EXCUSED: dict[str, Any] = {"tests": (ended("a", Outcome.FAILED),)}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        (GREEN, GREEN, (False, False, "passing")),
+        (GREEN, LOST, (False, True, "no result")),
+        (LOST, LOST, (False, True, "no result")),
+        (GREEN, BROKEN, (True, False, "failing")),
+        (LOST, BROKEN, (True, False, "failing")),
+        (GREEN, HALF, (True, False, "failing")),
+        (LOST, UNREAD, (True, False, "failing")),
+        (GREEN, EXCUSED, (False, False, "passing")),
+        (LOST, EXCUSED, (False, True, "no result")),
+        (BROKEN, EXCUSED, (True, False, "failing")),
+    ],
+)
+def test_a_suite_is_as_its_worst_leg_whichever_that_is(
+    first: dict[str, Any], second: dict[str, Any], said: tuple[bool, bool, str]
+) -> None:
+    """Alone, where both are the same; whether it needs a look, whether nobody knows, and its badge."""
+    entry = Quarantined(suite="tpu", test="a", owner="ann", reason="a port", expires=NOW.date())
+    for each in ((first, second), (second, first), *([(first,)] if first == second else [])):
+        runs = [made(1, run=f"1-{leg}", versions={"jax": str(leg)}, **of) for leg, of in enumerate(each)]
+        legs = [judge(run, runs, [entry], NOW) for run in runs]
+        text = text_of(legs, alone=len(legs) == 1)
+        assert (text.failed, text.unknown) == said[:2]
+        assert said[2] in results._badges(legs)[".svg"].decode()
+        assert text.hardware == ("v6e-1" if len(legs) == 1 else "")

@@ -97,6 +97,14 @@ class Desk:
         with clients("my-lab", self.cloud.url) as google:
             return ResultStore(ResultBucket(Records(google=google, bucket=BUCKET))).runs(suite)
 
+    def badges(self) -> list[str]:
+        with clients("my-lab", self.cloud.url) as google:
+            return sorted(Records(google=google, bucket=BUCKET).below("badges/"))
+
+    def badge(self, name: str) -> bytes:
+        with clients("my-lab", self.cloud.url) as google:
+            return Records(google=google, bucket=BUCKET).content(name) or b""
+
     def output(self) -> str:
         return (self.folder / "output").read_text()
 
@@ -273,6 +281,14 @@ def test_an_incomplete_run_stands_for_no_other_and_keeps_no_pass_from_it(desk: D
     assert desk.do("keep", NIGHT, suite) == 0, desk.log
     assert desk.do("reuse", NIGHT | {"id": 8}, suite) == 0, desk.log
     assert desk.output().splitlines()[-1] == "reused=|tpu|"
+
+
+def test_a_result_that_cannot_be_read_breaks_its_suite_whose_vm_is_paid_all_the_same(desk: Desk) -> None:
+    desk.left("tpu.json", result(vm_seconds=600, tests=[]))
+    assert desk.do("keep", NIGHT) == 0, desk.log
+    (run,) = desk.kept()
+    assert (run.ended, run.vm and run.vm.seconds) == ("failed", 600)
+    assert run.missing == ("tpu: tpu.json is not the timing JSON that the test runner writes (docs/results.md)",)
 
 
 def test_a_result_that_cannot_be_kept_keeps_no_other_suite_from_it(desk: Desk) -> None:

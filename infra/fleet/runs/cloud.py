@@ -172,6 +172,8 @@ class BucketLedger:
     def settle(self, record: RunVmRecord, at: int, seen: int) -> None:
         def decide(today: tuple[RunVmRecord, ...]) -> tuple[RunVmRecord, ...]:
             told = next((each for each in today if each.vm == record.vm), record)
+            if told.client != record.client:
+                return today  # who could not read that another client has claimed it
             start = told.start if record.start is None else record.start
             known = replace(record, start=start, end=told.end, reason=told.reason or record.reason)
             # Who ends it first needs no look: what was seen is before that.

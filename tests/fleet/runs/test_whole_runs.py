@@ -665,6 +665,32 @@ def test_two_clients_of_one_run_never_share_a_vm(lab: Lab) -> None:
     assert [each.reason for each in lab.records().values()] == ["done"]
 
 
+def test_a_second_client_that_cannot_read_who_claimed_ends_nothing_of_the_first(lab: Lab) -> None:
+    def second(lab: Lab) -> None:
+        if lab.log:
+            lab.meanwhile = lambda _: None
+            with pytest.MonkeyPatch.context() as patch:
+                read, lost = Records.read, [True]
+
+                def read_(records: Records, name: str) -> Any:
+                    if lost:
+                        lost.clear()
+                        raise GoogleError("reading the record", "unavailable", status=503)
+                    return read(records, name)
+
+                patch.setattr(Records, "read", read_)
+                ends.append(lab.run(lab.request("echo", "mine")))
+
+    ends: list[RunEnd] = []
+    lab.meanwhile = second
+    ended = lab.run(lab.request("sh", "-c", "echo begun; sleep 0.5; echo over"))
+    assert [each.reason for each in ends] == ["outage"]
+    assert (ended.reason, "".join(lab.log)) == ("done", "begun\nover\n")
+    (record,) = lab.records().values()
+    assert (record.reason, record.end is not None and record.end > record.asked) == ("done", True)
+    assert record.start is not None
+
+
 def test_a_vm_whose_client_was_killed_goes_with_its_time_to_live_and_no_other_vm_does(lab: Lab) -> None:
     """The controller's sweep is the janitor, in every zone that runs may use."""
     fleet = FleetLab.__new__(FleetLab)
