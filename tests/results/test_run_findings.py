@@ -99,6 +99,20 @@ def test_a_test_that_failed_and_passed_on_one_tree_is_flaky_and_fails_no_report(
     assert not report.failed
 
 
+def test_a_second_run_of_a_tree_that_passes_tells_the_flaky_test_and_a_third_does_not() -> None:
+    tree = hashed("same")
+    failed = made(1, tree=tree, tests=(ended("a", FAILED), ended("b", PASSED)))
+    passed, again = (made(at, tree=tree, tests=(ended("a", PASSED), ended("b", PASSED))) for at in (2, 3))
+    (finding,) = judge(passed, [failed, passed], (), NOW).findings
+    assert (finding.kind, finding.subject) == (Kind.FLAKY, "a")
+    assert finding.says.endswith("on 1 tree")
+    assert judge(again, [failed, passed, again], (), NOW).findings == ()
+    elsewhere = made(2, tree=tree, hardware="v5litepod-4", tests=passed.tests)
+    assert judge(elsewhere, [failed, elsewhere], (), NOW).findings == ()
+    reused = passed.model_copy(update={"run": "4", "reused": "2"})
+    assert judge(reused, [failed, reused], (), NOW).findings == ()
+
+
 def test_the_score_of_a_flaky_test_decays() -> None:
     runs = [made(0, tests=(ended("a", FLAKY),)), *(made(at, tests=(ended("a", PASSED),)) for at in range(1, 10))]
     scores = [flaky_tests(runs, FIRST + timedelta(days=days))[0].score for days in (10,)]
