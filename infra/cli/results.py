@@ -64,7 +64,7 @@ def _told(
 
 
 @command.command()
-@click.argument("suite", metavar="[SUITE]", default="")
+@_suite
 @click.option("--junit", type=_FILES, multiple=True, help="JUnit XML; may be repeated, for shards and second tries.")
 @click.option("--coverage", type=_FILES, help="Coverage XML, as `coverage xml` writes it.")
 @click.option(
