@@ -270,9 +270,8 @@ def _coverage(run: SuiteRun, change: float | None) -> list[RunFinding]:
     if change is None or run.coverage is None or change > -LESS_COVERAGE:
         return []
     says = f"coverage fell by {-change:.1f} points, to {run.coverage:.1f} %"
-    advice = (
-        "add tests for what is not covered; a loss that is meant is told until most of the latest five runs have it"
-    )
+    until = f"told until most of the latest {_COVERED} runs of the main branch have it"
+    advice = f"add tests for what is not covered; a loss that is meant is {until}"
     return [RunFinding(kind=Kind.COVERAGE, subject=run.suite, says=says, next=advice)]
 
 
