@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from infra.results import cache
+from infra.results import cache, lines
 from infra.results.flaky import Quarantined, flaky_tests
 from infra.results.judge import Kind, Report, judge
 from infra.results.suite_run import Outcome, ResultsError, SuiteRun
@@ -39,6 +39,13 @@ def test_a_quiet_night_has_no_finding() -> None:
     assert not report.failed
     assert report.verdict is not None
     assert report.verdict.usual is not None
+
+
+def test_a_run_of_one_test_that_takes_as_long_as_ever_is_told_so() -> None:
+    runs = nights([100.0] * 20 + [99.9] * 3)
+    report = judge(runs[-1], runs, (), NOW)
+    assert lines.headline(report).endswith(", 1 test")
+    assert lines.duration(report).endswith("the latest 3 runs +0 %")
 
 
 def test_a_slower_suite_names_the_first_commit_in_question_and_the_test_that_takes_longer() -> None:
