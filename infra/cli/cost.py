@@ -41,12 +41,13 @@ def command(call: Invocation, *, stacks: tuple[str, ...], month: str) -> int:
 
 def _lines(each: usage.MonthCost) -> Iterator[str]:
     total = each.total
-    yield f"{each.stack} in {each.month}: ${total.usd:.2f} until {each.until:%d %b %H:%M} UTC, {total.vms} VMs"
+    until = f"{each.until:%d %b %H:%M} UTC"
+    yield f"{each.stack} in {each.month}: ${total.usd:,.2f} until {until}, {total.vms} VMs on record"
     if each.forecast is not None:
-        yield f"  forecast to its end: ${each.forecast:.2f}"
+        yield f"  forecast to its end: ${each.forecast:,.2f}"
     if each.budget is not None:
         over = "; over it" if each.over_budget else ""
-        yield f"  budget: ${each.budget:.2f} a month{over}"
+        yield f"  budget: ${each.budget:,.2f} a month{over}"
     if total.unpriced:
         yield f"  not in it: {total.unpriced / 3600:.1f} hours for which no price is published"
     for title, found in (("POOL", each.pools), ("SUITE", each.suites), ("RUN", each.runs)):

@@ -64,7 +64,7 @@ def _told(
 
 
 @command.command()
-@click.argument("suite", metavar="[SUITE]", default="")
+@_suite
 @click.option("--junit", type=_FILES, multiple=True, help="JUnit XML; may be repeated, for shards and second tries.")
 @click.option("--coverage", type=_FILES, help="Coverage XML, as `coverage xml` writes it.")
 @click.option(
@@ -88,7 +88,7 @@ def publish(
     files = operation.RunFiles(junit=junit, coverage=coverage, timing=timing)
     place = _place(call, store)
     kept = operation.publish(place, _told(suite, run, hardware, commit, at, more), files)
-    said = f"{kept.suite}: {kept.ended}, {len(kept.tests)} tests; kept in {place.store.objects.said}"
+    said = f"{kept.suite}: {kept.ended}, {result_lines.tests_of(kept)}; kept in {place.store.objects.said}"
     return call.end({"object": kept.object_name, "ended": kept.ended, "tests": len(kept.tests)}, said)
 
 

@@ -25,7 +25,7 @@ from infra.model.usage import MonthCost, Usage, month_bounds, month_cost
 from infra.model.week import standing
 from infra.operations.declared.stack_file import known_stacks
 from infra.operations.errors import Failure, Refusal
-from infra.operations.fleet.looks import open_fleet
+from infra.operations.fleet.looks import Fleet, open_fleet
 from infra.operations.ports import SILENT, CloudName, Teller
 
 T = TypeVar("T")
@@ -64,24 +64,29 @@ def cost(
 ) -> MonthCost:
     """What a stack cost in a month, this one where none is named. NotUp where its bucket does not exist.
 
-    now: the moment up to which is counted, this one where none is given.
+    now: the moment up to which is counted, the cloud's own time where none is given.
     """
-    at = now or datetime.now(UTC)
+    if month:
+        _bounds(month)
+    fleet = open_fleet(stack, cloud, teller)
+    at = now or fleet.place.clock()
     asked = month or f"{at:%Y-%m}"
-    try:
-        start, end = month_bounds(asked)
-    except (ValueError, OverflowError):
-        raise Refusal(f"--month {asked!r} is not a month; write it as {at:%Y-%m}") from None
+    start, _ = _bounds(asked)
     if start > at:
         raise Refusal(f"--month {asked} has not begun; `./tidepool explain STACK` says what is declared to cost")
-    return _of_stack(stack, asked, end, at, cloud, teller)
+    return _of_fleet(fleet, asked, at)
 
 
-def _of_stack(
-    stack: str, month: str, end: datetime, now: datetime, cloud: CloudName | None, teller: Teller
-) -> MonthCost:
-    fleet = open_fleet(stack, cloud, teller)
-    config, start = fleet.config, month_bounds(month)[0]
+def _bounds(month: str) -> tuple[datetime, datetime]:
+    try:
+        return month_bounds(month)
+    except (ValueError, OverflowError):
+        raise Refusal(f"--month {month!r} is not a month; write it as {datetime.now(UTC):%Y-%m}") from None
+
+
+def _of_fleet(fleet: Fleet, month: str, now: datetime) -> MonthCost:
+    stack, config = fleet.stack, fleet.config
+    start, end = _bounds(month)
     try:
         with fleet.place.records() as records:
             # One that began at the end of the last month may stand in this one.

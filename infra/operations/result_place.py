@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
 from typing import Final, Protocol
 
+from infra.fleet.google import GoogleError
 from infra.fleet.records import Records
 from infra.operations.errors import Failure
 from infra.results.flaky import Quarantined
@@ -19,28 +22,43 @@ _TYPES: Final = {".json": "application/json", ".svg": "image/svg+xml"}
 
 @dataclass(frozen=True, slots=True)
 class ResultBucket:
-    """Objects of a bucket of Cloud Storage."""
+    """Objects of a bucket of Cloud Storage. stack: which declares it; empty where none is known to."""
 
     records: Records
+    stack: str = ""
 
     @property
     def said(self) -> str:
         return f"{BUCKET}{self.records.bucket}"
 
     def read(self, name: str) -> bytes | None:
-        return self.records.content(name)
+        with self._standing():
+            return self.records.content(name)
 
     def read_all(self, names: Sequence[str]) -> Iterable[bytes | None]:
         return self.records.contents(names)
 
     def update(self, name: str, decide: Callable[[bytes | None], bytes]) -> None:
-        self.records.update_content(name, decide, _TYPES[Path(name).suffix])
+        with self._standing():
+            self.records.update_content(name, decide, _TYPES[Path(name).suffix])
 
     def replace(self, name: str, content: bytes) -> None:
         self.update(name, lambda _: content)
 
     def names(self, prefix: str) -> Iterator[str]:
-        return self.records.below(prefix)
+        with self._standing():
+            yield from self.records.below(prefix)
+
+    @contextmanager
+    def _standing(self) -> Generator[None]:
+        """Failure that says what makes the bucket, where it is not there."""
+        try:
+            yield
+        except GoogleError as error:
+            if error.status != HTTPStatus.NOT_FOUND:
+                raise
+            makes = f"`./tidepool up {self.stack}` makes it, and " if self.stack else ""
+            raise Failure(f"the bucket {self.said} is not there; {makes}--store names another place") from None
 
 
 class Commits(Protocol):

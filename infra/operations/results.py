@@ -53,7 +53,7 @@ def open_results(where: str, cloud: CloudName | None = None, teller: Teller = SI
     session = open_cloud(cloud, teller)
     with clients(config.project if config else "", session.endpoint) as google:
         records = Records(google=google, bucket=found.removeprefix(BUCKET))
-        yield _place(ResultStore(ResultBucket(records)), config)
+        yield _place(ResultStore(ResultBucket(records, config.stack if config else "")), config)
 
 
 def _place(store: ResultStore, config: StackConfig | None) -> ResultsPlace:

@@ -73,7 +73,7 @@ def health(board: Board) -> Callable[[int], alt.TopLevelMixin]:
         shown = rows if width == WIDE else [each for each in rows if each["day"] in lately]
         base: Any = alt.Chart(alt.Data(values=shown), width=width - lost, height=_ROW * max(len(names), 1))
         return base.mark_point(filled=True, size=90 if width == WIDE else 60, opacity=1).encode(
-            x=alt.X("day:T", title=None, axis=_time(width)),
+            x=alt.X("day:T", title=None, axis=_time(width, [datetime.fromisoformat(each["day"]) for each in shown])),
             y=alt.Y("suite:N", title=None, sort=names, axis=alt.Axis(labelLimit=label, grid=True)),
             color=alt.Color(
                 "state:N",
@@ -99,7 +99,7 @@ def durations(points: Sequence[Point]) -> Callable[[int], alt.TopLevelMixin]:
 
     def draw(width: int) -> alt.TopLevelMixin:
         base: Any = alt.Chart(alt.Data(values=rows), width=width, height=_HEIGHT)
-        x = alt.X("at:T", title=None, axis=_time(width))
+        x = alt.X("at:T", title=None, axis=_time(width, [each.at for each in points]))
         low = alt.Y("low:Q", title="seconds", scale=alt.Scale(zero=False))
         band = base.transform_filter("datum.high != null").mark_area(color=LIGHT.line, opacity=1)
         middle = base.transform_filter("datum.usual != null").mark_line(color=LIGHT.muted, strokeDash=[4, 3])
@@ -143,7 +143,7 @@ def over_time(
         else:
             mark = base.mark_line(color=colour, point={"color": colour})
         return mark.encode(
-            x=alt.X("at:T", title=None, axis=_time(width)),
+            x=alt.X("at:T", title=None, axis=_time(width, [each.at for each in samples])),
             y=alt.Y("value:Q", title=title, scale=alt.Scale(zero=zero or bars), axis=alt.Axis(tickCount=4)),
         )
 
@@ -208,8 +208,11 @@ def bars(rows: Sequence[Bar], form: str) -> Callable[[int], alt.TopLevelMixin]:
     return draw
 
 
-def _time(width: int) -> alt.Axis:
-    return alt.Axis(format="%d %b", tickCount=10 if width == WIDE else 4, grid=False, labelOverlap=True)
+def _time(width: int, moments: Sequence[datetime]) -> alt.Axis:
+    """Days, each named once: of a few days no more ticks than days, of less than one with the hour."""
+    days = (max(moments) - min(moments)).days if moments else 0
+    ticks = min(10 if width == WIDE else 4, max(days, 1))
+    return alt.Axis(format="%d %b" if days else "%d %b %H:%M", tickCount=ticks, grid=False, labelOverlap=True)
 
 
 def _stamp(at: datetime) -> str:

@@ -109,11 +109,11 @@ def _findings(suite: SuiteBoard) -> Iterator[tuple[str, ...]]:
 
 
 def _durations(suite: SuiteBoard, title: str) -> Drawing:
-    slow = sum(each.told for each in suite.points)
+    slow, said = sum(each.told for each in suite.points), duration(suite.drawn)
     samples = [Sample(at=each.at, run=each.run, value=each.seconds) for each in suite.points]
     return Drawing(
         title=title,
-        told=f"{len(suite.points)} green runs; {slow} are told to be slower. {duration(suite.drawn)}",
+        told=f"{len(suite.points)} green runs; {slow} are told to be slower. {said[:1].upper()}{said[1:]}",
         key=f"{_anchor(suite)}-time",
         draw=charts.durations(suite.points),
         numbers=_samples(title, "seconds", samples),

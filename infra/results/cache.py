@@ -23,7 +23,8 @@ def inputs_digest(files: Iterable[tuple[str, str]], globs: Sequence[str]) -> str
     unused = [glob for glob in globs if not any(first_match(path, [glob]) for path, _ in listed)]
     if unused or not globs:
         missing = ", ".join(unused) or "no inputs are declared"
-        raise ResultsError(f"no file of this commit is an input: {missing}; correct the suite's inputs")
+        fix = "say it in the checkout that was tested, or correct the suite's inputs in tidepool:results"
+        raise ResultsError(f"no file of the commit is an input: {missing}; {fix}")
     named = sorted(f"{found}\0{path}\n" for path, found in listed if first_match(path, globs))
     return hashlib.sha256("".join(named).encode()).hexdigest()
 

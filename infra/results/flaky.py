@@ -70,6 +70,17 @@ def flaky_tests(runs: Sequence[SuiteRun], now: datetime) -> tuple[Flaky, ...]:
     return tuple(sorted(found, key=lambda each: (-each.score, each.test)))
 
 
+def shown_by(run: SuiteRun, before: Sequence[SuiteRun]) -> set[str]:
+    """The tests that a run shows to be flaky: with two ends in it, or another one than before it on this tree.
+
+    A pass after that says nothing new of the test, a failure does.
+    """
+    known = _mixed(before)
+    new = {test for *_, test in _mixed([*before, run]) - known}
+    again = {test for test in run.named(Outcome.FAILED) if _tried(run, test) in known}
+    return {*run.named(Outcome.FLAKY), *new, *again}
+
+
 _Tried = tuple[str, str, tuple[tuple[str, str], ...], str]
 
 

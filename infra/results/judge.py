@@ -133,7 +133,7 @@ def judge(
     verdict = timing.latest([each.seconds for each in series]) if judged else None
     failing, excused, expired = flaky.split(run.suite, run.named(Outcome.FAILED), quarantine, now.date())
     loose = flaky.flaky_tests([*before, run], now)
-    seen_here = run.named(Outcome.FAILED, Outcome.FLAKY)
+    shown = flaky.shown_by(run, before)
     change = _coverage_change(run, alike)
     slow, usual = _ends(series, verdict)
     broken = _broken(run, before, failing, excused)
@@ -144,7 +144,7 @@ def judge(
         # Tests that ended early cover less.
         *(() if broken else _coverage(run, change)),
         *(_over(each) for each in expired),
-        *(_loose(run, each, quarantine) for each in loose if each.last == run.at and each.test in seen_here),
+        *(_loose(run, each, quarantine) for each in loose if each.test in shown),
     )
     return Report(
         run=run,
@@ -270,7 +270,8 @@ def _coverage(run: SuiteRun, change: float | None) -> list[RunFinding]:
     if change is None or run.coverage is None or change > -LESS_COVERAGE:
         return []
     says = f"coverage fell by {-change:.1f} points, to {run.coverage:.1f} %"
-    advice = "add tests for what was added, or tests that were lost; it is told until the usual coverage is this one"
+    until = f"told until most of the latest {_COVERED} runs of the main branch have it"
+    advice = f"add tests for what is not covered; a loss that is meant is {until}"
     return [RunFinding(kind=Kind.COVERAGE, subject=run.suite, says=says, next=advice)]
 
 
@@ -286,5 +287,6 @@ def _over(entry: Quarantined) -> RunFinding:
 def _loose(run: SuiteRun, each: Flaky, quarantine: Sequence[Quarantined]) -> RunFinding:
     known = any((entry.suite, entry.test) == (run.suite, each.test) for entry in quarantine)
     advice = "it is in quarantine; mend it" if known else "mend it, or enter it in quarantine with an owner and a day"
-    says = f"failed and passed on one tree; {100 * each.score:.0f} % of its runs lately, on {each.trees} trees"
+    trees = f"{each.trees} tree{'s' * (each.trees > 1)}"
+    says = f"failed and passed on one tree; {100 * each.score:.0f} % of its runs lately, on {trees}"
     return RunFinding(kind=Kind.FLAKY, subject=each.test, says=says, next=advice)

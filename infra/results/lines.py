@@ -22,12 +22,17 @@ def counted(legs: Sequence[Report]) -> str:
     return ", ".join(told) or f"all {len(legs)} legs passed"
 
 
+def tests_of(run: SuiteRun) -> str:
+    """How many tests ran."""
+    return f"{len(run.tests)} test{'s' * (len(run.tests) != 1)}"
+
+
 def headline(report: Report) -> str:
     """How the run ended, in one line without markup."""
     run = report.run
     if run.reused:
         return f"{run.suite}: {run.ended}; nothing ran: the inputs are those of run {run.reused}, which {run.ended}"
-    counted = f", {len(run.tests)} tests" if run.tests else ""
+    counted = f", {tests_of(run)}" if run.tests else ""
     ended = "failed, and the quarantine excuses it," if report.ended == "excused" else run.ended
     return f"{run.suite}: {ended} in {run.seconds:.0f} s on {run.hardware}{counted}"
 
@@ -41,7 +46,7 @@ def duration(report: Report) -> str:
         return f"no baseline yet: it takes {LEAST} green runs of the main branch on this hardware with these versions"
     usual = verdict.usual
     said = f"usual {usual.median:.0f} s, spread {usual.spread:.1f} s, {usual.runs} runs"
-    more = f"the latest {LATEST} runs {100 * (verdict.ratio - 1):+.0f} %"
+    more = f"the latest {LATEST} runs {round(100 * (verdict.ratio - 1)):+d} %"
     drift = f"; drifted by {usual.drift:+.0f} % over them" if abs(usual.drift) >= 10 else ""
     return f"{said}; {more}{drift}"
 

@@ -92,23 +92,30 @@ class Verdict:
     ratio: float | None = None
 
 
+Places = list[int]
+"""Of runs in the series, in its order."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """Runs from `start` on are one level. before: the runs of the level that was left, while people are told of it."""
+    """Runs that took as long as one another. before: those of the level that was left, while people are told of it."""
 
-    start: int
-    before: tuple[int, int] | None = None
+    runs: Places
+    before: Places
 
 
 @dataclass(frozen=True, slots=True)
 class _Decided:
-    """One verdict without its figures. before, latest: where its baseline is, and what is compared with it."""
+    """One verdict without its figures. before, latest: its baseline, and what is compared with it."""
 
-    before: slice
-    latest: slice
+    before: Places
+    latest: Places
     change: Shift = Shift.NONE
-    since: int | None = None
     began: bool = False
+
+    @property
+    def since(self) -> int | None:
+        return None if self.change is Shift.NONE else self.latest[0]
 
 
 def replay(seconds: Sequence[float]) -> list[Verdict]:
@@ -139,42 +146,39 @@ def _measured(logs: Logs, at: int, each: _Decided) -> Verdict:
 
 
 def _decided(logs: Logs) -> list[_Decided]:
-    level, decided = _Level(0), []
+    level, decided = _Level([], []), []
     for at in range(len(logs)):
-        level, each = _next(logs, level, at)
+        level, each = _next(logs, _Level([*level.runs, at], level.before))
         decided.append(each)
     return decided
 
 
-def _next(logs: Logs, level: _Level, at: int) -> tuple[_Level, _Decided]:
-    """The level and what is told once the run at this place is known."""
-    if level.before is not None:
-        level, still = _told_on(logs, level, at)
+def _next(logs: Logs, level: _Level) -> tuple[_Level, _Decided]:
+    """The level and what is told. level: as it was, with the run that is new."""
+    if level.before:
+        level, still = _told_on(logs, level)
         if still is not None:
             return level, still
-    begin, end = max(level.start, at + 1 - LATEST_OF_NOISY - MOST), at + 1
-    found = _changed(logs[begin:end])
+    runs = level.runs[-(LATEST_OF_NOISY + MOST) :]
+    found = _changed(logs[runs])
     if found is None:
-        return level, _Decided(slice(max(level.start, end - MOST), end), slice(max(begin, end - LATEST), end))
+        return _Level(runs, []), _Decided(runs[-MOST:], runs[-LATEST:])
     change, place = found
-    since = begin + place
-    begin = max(begin, since - MOST)
-    decided = _Decided(slice(begin, since), slice(since, end), change, since, began=True)
+    before, since = runs[:place][-MOST:], runs[place:]
     # What became faster is good news once, and the new level from there on.
-    return _Level(since, (begin, since) if change is Shift.SLOWER else None), decided
+    return _Level(since, before if change is Shift.SLOWER else []), _Decided(before, since, change, began=True)
 
 
-def _told_on(logs: Logs, level: _Level, at: int) -> tuple[_Level, _Decided | None]:
+def _told_on(logs: Logs, level: _Level) -> tuple[_Level, _Decided | None]:
     """Of a suite that was told to be slower: still, or None where it went back or the new level is the usual one."""
-    assert level.before is not None, "only asked of a level that was told"
-    old, new = logs[slice(*level.before)], logs[level.start : at + 1]
-    recent = new[-LATEST:]
-    if len(recent) == LATEST and np.median(recent) - np.median(old) < np.log(1 + SLOWER / 2):
-        # Back: what was slow in between belongs to neither level.
-        return _Level(at + 1 - LATEST), None
-    if len(new) >= SETTLED:
-        return _Level(level.start), None
-    return level, _Decided(slice(*level.before), slice(level.start, at + 1), Shift.SLOWER, level.start)
+    slow = np.median(logs[level.before]) + np.log(1 + SLOWER / 2)
+    recent = level.runs[-LATEST:]
+    if len(recent) == LATEST and np.median(logs[recent]) < slow:
+        # Back on the level that was left; what was slow in between belongs to neither.
+        return _Level([*level.before, *(each for each in recent if logs[each] < slow)], []), None
+    if len(level.runs) >= SETTLED:
+        return _Level(level.runs, []), None
+    return level, _Decided(level.before, level.runs, Shift.SLOWER)
 
 
 def _changed(logs: Logs) -> tuple[Shift, int] | None:

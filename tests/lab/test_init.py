@@ -182,7 +182,7 @@ def test_nothing_is_written_without_a_yes(clone: Checkout, models: Path, monkeyp
     [
         (["--tests", "nosuch"], "", "has no test below nosuch"),
         (["--package", "nopkg"], "", "--package: nopkg"),
-        ([], "uv.lock", "uv.lock"),
+        ([], "uv.lock", "uv.lock is not at its top"),
     ],
 )
 def test_nothing_changes_where_the_checkout_has_not_what_is_named(

@@ -126,17 +126,22 @@ def _fleets(monkeypatch: pytest.MonkeyPatch, statuses: dict[str, int]) -> None:
         def __init__(self, stack: str) -> None:
             self.stack = stack
 
+        def clock(self) -> datetime:
+            return NOW
+
         def records(self) -> Any:
             raise GoogleError("looking up gs://fleet", "no", status=statuses[self.stack])
 
-    def of_stack(stack: str, month: str, *_: Any) -> Any:
-        return month_cost(stack, month, [], NOW, priced="2026-08-01", budget=None, standing=Decimal(0))
+    def of_fleet(fleet: Any, month: str, now: datetime) -> Any:
+        return month_cost(fleet.stack, month, [], now, priced="2026-08-01", budget=None, standing=Decimal(0))
 
-    real = money._of_stack
+    real = money._of_fleet
     config = load_stack(the_lab(), "nightly", alone=True)
-    monkeypatch.setattr(money, "open_fleet", lambda stack, *_: SimpleNamespace(config=config, place=Silent(stack)))
     monkeypatch.setattr(
-        money, "_of_stack", lambda stack, *rest: (real if stack in statuses else of_stack)(stack, *rest)
+        money, "open_fleet", lambda stack, *_: SimpleNamespace(stack=stack, config=config, place=Silent(stack))
+    )
+    monkeypatch.setattr(
+        money, "_of_fleet", lambda fleet, *rest: (real if fleet.stack in statuses else of_fleet)(fleet, *rest)
     )
     monkeypatch.setattr(money, "known_stacks", lambda: ("ci", "nightly", "training"))
 
@@ -150,6 +155,14 @@ def test_a_stack_that_is_not_up_hides_no_other(monkeypatch: pytest.MonkeyPatch) 
     found = json.loads(CliRunner().invoke(cli, ["cost", "--json"]).stdout)
     assert [each["stack"] for each in found["stacks"]] == ["ci"]
     assert (found["notUp"], found["problems"], found["exit"]) == (["nightly", "training"], [], 0)
+
+
+def test_a_month_goes_by_the_clouds_own_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    _fleets(monkeypatch, {})
+    assert "ci in 2026-11: $0.00 until 20 Nov 12:00 UTC" in CliRunner().invoke(cli, ["cost", "ci"]).stdout
+    assert "2026-12 has not begun" in CliRunner().invoke(cli, ["cost", "ci", "--month", "2026-12"]).stderr
+    monkeypatch.setattr(f"{__name__}.NOW", NOW + timedelta(days=30))
+    assert "ci in 2026-12: $0.00 until 20 Dec 12:00 UTC" in CliRunner().invoke(cli, ["cost", "ci"]).stdout
 
 
 def test_a_stack_that_cannot_be_read_is_told_beside_the_others_and_fails(monkeypatch: pytest.MonkeyPatch) -> None:

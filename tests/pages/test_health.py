@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from datetime import timedelta
+
 import pytest
 
 from infra.pages import charts
 from infra.pages.badge import badge
 from infra.pages.health import results_page
-from infra.results.board import Board, board
+from infra.results.board import Board, Sample, board
 from infra.results.suite_run import Outcome
 from tests.pages.html_seen import Seen, assert_sound
 from tests.pages.sample_legs import leg_runs
@@ -38,6 +41,15 @@ def test_every_chart_says_in_words_what_it_shows_and_has_its_numbers(shown: str)
 def test_it_says_health_in_words_and_shapes_and_not_in_colour_alone(shown: str) -> None:
     assert "▲ look at it" in shown
     assert "prefers-color-scheme:dark" in shown
+
+
+@pytest.mark.parametrize("hours", [5, 24, 48, 24 * 40])
+def test_the_days_below_a_chart_are_named_once(hours: int) -> None:
+    samples = [Sample(at=NOW - timedelta(hours=hours * part / 4), run=str(part), value=1.0) for part in range(5)]
+    drawings = charts.both(charts.over_time(samples, "seconds", "#000000"), "some").split("</svg>")[:2]
+    for drawing in drawings:
+        named = re.findall(r">(\d\d [A-Z][a-z]{2}[^<]*)<", drawing)
+        assert 1 <= len(named) == len(set(named)), named
 
 
 def test_what_a_stranger_called_a_test_is_text(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
 from infra.results.intake import MOST_DEPTH, read_coverage, read_junit, read_timing, vm_seconds
 from infra.results.suite_run import LONGEST_MESSAGE, LONGEST_NAME, Outcome, ResultsError
+from tests.synthetic_lab import ROOT
 
 JUNIT = b"""<?xml version="1.0"?>
 <testsuites><testsuite name="pytest">
@@ -137,3 +139,14 @@ def test_timing_json_is_what_the_generated_runner_writes() -> None:
     for bad in (b"[]", b"{", b'{"tests": {"a": {"seconds": "x", "outcome": "passed"}}}', b"[" * 100_000):
         with pytest.raises(ResultsError):
             read_timing(bad, "t.json")
+
+
+def test_the_timing_file_of_the_page_is_one() -> None:
+    page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"^```json\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    said = read_timing(shown.encode(), "page.json")
+    assert (said["ended"], said["seconds"], said["coverage"], said["missing"]) == ("failed", 46.2, 81.5, ())
+    assert [(test.outcome, test.seconds) for test in said["tests"]] == [("failed", 1.2), ("passed", 0.4)]
+    for left_out in ("coverage", "missing"):
+        less = {name: value for name, value in json.loads(shown).items() if name != left_out}
+        assert read_timing(json.dumps(less).encode(), "page.json")["ended"] == "failed"

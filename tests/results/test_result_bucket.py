@@ -127,8 +127,17 @@ def test_the_commands_keep_report_and_show_runs_of_a_bucket(
     assert [each["run"] for each in kept["runs"]] == ["1", "2"]
 
 
-def test_a_bucket_that_is_not_there_is_named(desk: Path, cloud: TestCloud, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("store", "next_step"),
+    [("gs://no-such", "--store names another place"), (f"gs://{BUCKET}", "`./tidepool up nightly` makes it")],
+)
+@pytest.mark.parametrize("command", [("report", "tpu"), ("rebuild",), ("open", "--no-browser")])
+def test_a_bucket_that_is_not_there_is_named_with_what_makes_it(
+    desk: Path, cloud: TestCloud, monkeypatch: pytest.MonkeyPatch, store: str, next_step: str, command: tuple[str, ...]
+) -> None:
     monkeypatch.setattr("infra.operations.session.reached", lambda *_: cloud.url)
-    done = CliRunner().invoke(cli, ["results", "report", "tpu", "--store", "gs://no-such", "--json"])
+    done = CliRunner().invoke(cli, ["results", *command, "--store", store, "--json"])
     assert done.exit_code == 1
-    assert "gs://no-such" in json.loads(done.stdout)["error"]
+    error = json.loads(done.stdout)["error"]
+    assert f"{store} is not there" in error
+    assert next_step in error

@@ -65,6 +65,11 @@ def publish(desk: Path, number: int, *outcomes: str, name: str = "t.a") -> dict[
     )  # fmt: skip
 
 
+def test_a_run_of_no_suite_is_wrong_usage(desk: Path) -> None:
+    done = CliRunner().invoke(cli, ["results", "publish", "--run", "1", "--hardware", "v6e-1"])
+    assert (done.exit_code, "Missing argument 'SUITE'" in done.output) == (2, True)
+
+
 def test_a_run_is_kept_and_reported_with_summary_badges_and_exit_code(desk: Path, tmp_path: Path) -> None:
     assert publish(desk, 1)["tests"] == 2
     summary, badges = tmp_path / "summary.md", tmp_path / "badges"

@@ -296,7 +296,7 @@ def test_a_result_that_cannot_be_kept_keeps_no_other_suite_from_it(desk: Desk) -
     desk.left("first.json", result())
     desk.left("tpu.json", result(run="7x2-1"))
     assert desk.do("keep", NIGHT, first, TPU) == 1
-    assert [line for line in desk.log if line.startswith("::error::first: no file of this commit is an input")]
+    assert [line for line in desk.log if line.startswith("::error::first: no file of the commit is an input")]
     assert [(run.run, run.reused) for run in desk.kept()] == [("7-1", "")]
     assert (desk.kept("first"), (desk.folder / "report" / "first.json").exists()) == ([], False)
 

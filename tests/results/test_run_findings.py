@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from infra.results import cache
+from infra.results import cache, lines
 from infra.results.flaky import Quarantined, flaky_tests
 from infra.results.judge import Kind, Report, judge
 from infra.results.suite_run import Outcome, ResultsError, SuiteRun
@@ -39,6 +39,13 @@ def test_a_quiet_night_has_no_finding() -> None:
     assert not report.failed
     assert report.verdict is not None
     assert report.verdict.usual is not None
+
+
+def test_a_run_of_one_test_that_takes_as_long_as_ever_is_told_so() -> None:
+    runs = nights([100.0] * 20 + [99.9] * 3)
+    report = judge(runs[-1], runs, (), NOW)
+    assert lines.headline(report).endswith(", 1 test")
+    assert lines.duration(report).endswith("the latest 3 runs +0 %")
 
 
 def test_a_slower_suite_names_the_first_commit_in_question_and_the_test_that_takes_longer() -> None:
@@ -97,6 +104,20 @@ def test_a_test_that_failed_and_passed_on_one_tree_is_flaky_and_fails_no_report(
     assert [each.test for each in report.flaky] == ["a"]
     assert kinds(report) == [Kind.FLAKY]
     assert not report.failed
+
+
+def test_a_second_run_of_a_tree_that_passes_tells_the_flaky_test_and_a_third_does_not() -> None:
+    tree = hashed("same")
+    failed = made(1, tree=tree, tests=(ended("a", FAILED), ended("b", PASSED)))
+    passed, again = (made(at, tree=tree, tests=(ended("a", PASSED), ended("b", PASSED))) for at in (2, 3))
+    (finding,) = judge(passed, [failed, passed], (), NOW).findings
+    assert (finding.kind, finding.subject) == (Kind.FLAKY, "a")
+    assert finding.says.endswith("on 1 tree")
+    assert judge(again, [failed, passed, again], (), NOW).findings == ()
+    elsewhere = made(2, tree=tree, hardware="v5litepod-4", tests=passed.tests)
+    assert judge(elsewhere, [failed, elsewhere], (), NOW).findings == ()
+    reused = passed.model_copy(update={"run": "4", "reused": "2"})
+    assert judge(reused, [failed, reused], (), NOW).findings == ()
 
 
 def test_the_score_of_a_flaky_test_decays() -> None:

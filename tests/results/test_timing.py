@@ -51,6 +51,15 @@ def test_what_went_back_is_over_and_what_stays_becomes_the_usual_level() -> None
     assert stays[-1].usual.median == pytest.approx(140, abs=5)
 
 
+def test_a_suite_that_went_back_keeps_its_baseline_so_that_the_next_step_is_told() -> None:
+    values = [*noise(30), *[1.4 * each for each in noise(4, seed=5)], *noise(3, seed=6)]
+    usual = replay(values)[-1].usual
+    assert usual is not None
+    assert (usual.median, usual.runs) == (pytest.approx(100, abs=3), 33)
+    again = replay([*values, *[1.3 * each for each in noise(3, seed=8)]])
+    assert (again[-1].change, again[-1].since) == (Shift.SLOWER, len(values))
+
+
 def test_what_became_faster_is_the_new_level_so_that_going_back_is_slower() -> None:
     values = [*noise(30), *[0.6 * each for each in noise(20, seed=5)], *noise(5, seed=6)]
     verdicts = replay(values)

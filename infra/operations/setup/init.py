@@ -38,6 +38,8 @@ _DOCKERFILE: Final = "images/tpu-ci/Dockerfile"
 _IGNORE: Final = f"{_DOCKERFILE}.dockerignore"
 _SPEC: Final = "workflows/spec/{name}.yaml"
 _LOOP: Final = re.compile(r"for package in [^;]+;")
+_CONTEXT: Final = ("pyproject.toml", "uv.lock")
+"""What the runners' image is built from, of the repository whose jobs run: the paths of its context in `lab/`."""
 _OURS: Final = ("tpu-ci", "controller", "steps")
 """What of `images/` every lab has."""
 _KINDS: Final[Mapping[str, TypeAdapter[Any]]] = {
@@ -117,7 +119,7 @@ def plan_lab(root: Path, answers: LabAnswers) -> NewLab:
     """
     _insist_on_names(answers)
     standing = _files(root)
-    if problems := list(package_problems(answers.checkout, answers.package)):
+    if problems := [*package_problems(answers.checkout, answers.package), *_context_problems(answers.checkout)]:
         raise ConfigError(problems)
     with TemporaryDirectory() as folder:
         draft = Path(folder)
@@ -174,7 +176,7 @@ def _texts(root: Path, answers: LabAnswers) -> Iterator[tuple[str, str]]:
     yield SPEC_FILE, _header(root, SPEC_FILE) + _filled("images", values)
     recipe = yamlfile.decoded((root / _DOCKERFILE).read_bytes(), _DOCKERFILE)
     yield _DOCKERFILE, _LOOP.sub("for package in .;", recipe, count=1)
-    yield _IGNORE, "*\n!pyproject.toml\n!uv.lock\n"
+    yield _IGNORE, "".join(f"{line}\n" for line in ("*", *(f"!{path}" for path in _CONTEXT)))
     yield _SPEC.format(name=answers.models.partition("/")[2]), _filled("workflows", values)
 
 
@@ -263,6 +265,14 @@ def package_problems(checkout: Path, package: str) -> Iterator[Problem]:
         rule = f"no pyproject.toml of {checkout} has this name"
         fix = f"--package {', '.join(known)}" if known else "--checkout of a repository with a package"
         yield Problem("--package", package, rule, fix)
+
+
+def _context_problems(checkout: Path) -> Iterator[Problem]:
+    for path in _CONTEXT:
+        if not (checkout / path).is_file():
+            rule = f"{path} is not at its top, and the runners' image installs from it"
+            fix = "a clone that has it" + ("; `uv lock` writes it, git must have it" if path == "uv.lock" else "")
+            yield Problem("--checkout", str(checkout), rule, fix)
 
 
 def packages(checkout: Path) -> tuple[str, ...]:
