@@ -232,3 +232,7 @@ def test_a_declared_vm_that_does_not_stand_and_left_nothing_has_no_log(upped: Ch
     refused = upped.run("logs", gone)
     assert (refused.exit_code, refused.stdout) == (1, "")
     assert f"{gone} does not stand, and nothing is left of it; `./tidepool why {gone}` says why" in refused.stderr
+    upped.ok("cloud", "fail", "error", "--code", "403", "--method", "logging.entries.list")
+    unread = " ".join(upped.run("logs", gone).stderr.split())
+    assert "nothing is left of it" not in unread, "who may not read the log does not know it"
+    assert "who reads logs needs roles/logging.viewer" in unread
