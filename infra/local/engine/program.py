@@ -47,7 +47,9 @@ def _contains_unknowns(value: Any, seen: set[int] | None = None) -> bool:
     if id(value) in seen:
         return False
     seen.add(id(value))
-    return any(_contains_unknowns(each, seen) for each in (value.values() if isinstance(value, dict) else value))
+    if isinstance(value, dict):  # What a provider gives has properties of its own, of which one may be `values`.
+        return any(_contains_unknowns(value[key], seen) for key in value)
+    return any(_contains_unknowns(each, seen) for each in value)
 
 
 # The SDK asks this some forty times of each resource, and its own function leaves a cycle behind each time. Those are

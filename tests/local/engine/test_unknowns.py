@@ -19,12 +19,21 @@ INSIDE["self"] = INSIDE
 LOOP: list[Any] = [1]
 LOOP.append(LOOP)
 
+
+class Selector(dict[str, Any]):
+    """As what a provider gives: a dict with a property for each key that it may have."""
+
+    values = None  # as of a label selector that gives none
+
+
 VALUES: dict[str, Any] = {
     "nothing": None,
     "text": "vm",
     "unknown": UNKNOWN,
     "unknown in a list": ["a", [UNKNOWN]],
     "unknown in a dict": {"a": {"b": UNKNOWN}},
+    "of a provider": Selector(key="pool"),
+    "unknown of a provider": Selector(key=UNKNOWN),
     "known": {"a": ["b", 1, None, {"c": 2.5}]},
     "unknown in a tuple": (UNKNOWN,),
     "unknown in a set": {UNKNOWN},
