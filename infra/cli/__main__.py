@@ -1,11 +1,10 @@
 """Entry point of `python -m infra.cli`, which the launcher starts."""
 
-import atexit
-import gc
 import signal
 from types import FrameType
 
 from infra.cli.app import cli
+from infra.tools import collector
 
 
 def _heard_as_ctrl_c(_: int, frame: FrameType | None) -> None:
@@ -15,9 +14,6 @@ def _heard_as_ctrl_c(_: int, frame: FrameType | None) -> None:
     (pressed if callable(pressed) else signal.default_int_handler)(signal.SIGINT, frame)
 
 
-# Nearly all that a command makes stays until it ends, and the end of its process frees it. So collections wait for a
-# million objects, which a preview of 1,000 VMs does not reach, and the last one, at exit, has nothing to walk.
-gc.set_threshold(1_000_000)
-atexit.register(gc.freeze)
+collector.seldom()
 signal.signal(signal.SIGTERM, _heard_as_ctrl_c)
 cli(prog_name="tidepool")

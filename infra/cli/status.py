@@ -22,6 +22,7 @@ from infra.operations.fleet import looks, status_words, vm_logs, watch_words, wa
 from infra.operations.fleet import status as fleet_status
 from infra.operations.why import answer, why_words
 from infra.preview.toned import Tone
+from infra.tools import collector
 
 if TYPE_CHECKING:
     from infra.operations.fleet.status import FleetStatus
@@ -53,6 +54,7 @@ def status_command(call: Invocation, *, watch: bool, every: float) -> None:
     if not watch:
         _tell(call, statuses.look(), indent=2)
         return
+    collector.as_usual()
     with suppress(KeyboardInterrupt):
         if consoles.is_live(call.console) and not call.as_json:
             shown = statuses.look()

@@ -19,6 +19,7 @@ from infra.operations.declared.stack_file import declared
 from infra.operations.errors import Refusal
 from infra.operations.ports import SILENT, CloudName, Teller
 from infra.operations.session import reached
+from infra.tools import collector
 
 __all__ = ("Broker", "broker", "line", "said")
 
@@ -33,6 +34,7 @@ class Broker:
 
     def serve(self, tell: Callable[[dict[str, Any]], None], *, host: str, port: int) -> None:
         """Serve it until SIGTERM or SIGINT. tell: gets every decision. Raises Refusal where nothing can listen."""
+        collector.as_usual()
         try:
             serve(self.settings, tell, host=host, port=port, clock=self.clock)
         except NotListeningError as error:

@@ -24,6 +24,7 @@ from infra.fleet.place import FleetPlace
 from infra.fleet.sweep_log import SweepLog
 from infra.operations.errors import Failure
 from infra.operations.ports import SWEEP_SECONDS
+from infra.tools import collector
 
 MOST_SWEEPS: Final = 500
 """After so many on the local cloud, something never ends."""
@@ -106,6 +107,8 @@ def sweeps(
 
     Raises UnsettledError, and as `Sweeper.sweep` does.
     """
+    if watch or until_settled:
+        collector.as_usual()
     for number in itertools.count(1):
         if guests:
             guests.settle()

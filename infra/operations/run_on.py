@@ -32,6 +32,7 @@ from infra.operations.errors import Refusal
 from infra.operations.fleet.looks import guests_at
 from infra.operations.ports import RUN_SECONDS, SILENT, CloudName, Teller, Tone
 from infra.operations.session import CloudSession, open_cloud
+from infra.tools import collector
 
 __all__ = ("RunEnd", "RunOrder", "run_on")
 
@@ -219,6 +220,7 @@ def _clock(session: CloudSession) -> Callable[[], float]:
 
 def _sleep(session: CloudSession) -> Callable[[float], None]:
     """Real time; on the local cloud guests of VMs for runs live meanwhile, for they do only where somebody looks."""
+    collector.as_usual()
     guests = guests_at(session.endpoint)
     if guests is None:
         return time.sleep

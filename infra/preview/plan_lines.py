@@ -62,7 +62,8 @@ def describe(plan: Plan, width: int, detail: Detail = Detail.FOLDED) -> Iterator
     """The lines of a plan, for a terminal of `width` columns. One that could not be made has its errors alone."""
     quiet, every = detail is Detail.QUIET, detail is Detail.EVERY
     said = [each for each in plan.diagnostics if each.severity in (("error",) if quiet else _TOLD)]
-    yield from (_remarked(each.severity, text) for each, text in told_once(said))
+    remarks = ((each, told(each)) for each in said) if every else told_once(said)
+    yield from (_remarked(each.severity, text) for each, text in remarks)
     if plan.failed:
         yield Text(f"{plan.stack}: the plan is incomplete and is not shown; nothing was changed", style="bold red")
         return

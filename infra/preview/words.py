@@ -120,11 +120,12 @@ def told(said: Diagnostic) -> str:
 
 
 def told_once(said: Iterable[Diagnostic]) -> Iterator[tuple[Diagnostic, str]]:
-    """The same of several resources once: the first of them, with how many more it is about."""
-    alike: defaultdict[tuple[str, str], list[Diagnostic]] = defaultdict(list)
+    """The same of several resources once: the first of them by name, with how many more it is about. Of errors each
+    names its resource, for each is to be mended."""
+    alike: defaultdict[tuple[str, str, str], list[Diagnostic]] = defaultdict(list)
     for each in said:
-        alike[each.severity, each.message].append(each)
-    for first, *others in alike.values():
+        alike[each.severity, each.message, each.urn if each.severity == "error" else ""].append(each)
+    for first, *others in (sorted(each, key=lambda one: one.urn) for each in alike.values()):
         more = len({each.urn for each in others} - {first.urn})
         yield first, f"{told(first)} (so for {more} more)" if more else told(first)
 

@@ -11,9 +11,11 @@ def write_whole(path: Path, content: str | bytes, *, mode: int = 0o666) -> None:
 
     A link is replaced, and what it leads to stays. mode: of the new file, less what the process masks.
     """
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    # Of this call alone: two threads may write one file, and a killed process leaves its own behind.
+    fresh = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
+    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:
-        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as out:
+        with os.fdopen(handle, "wb") as out:
             out.write(content.encode() if isinstance(content, str) else content)
         fresh.replace(path)
     finally:

@@ -103,8 +103,18 @@ def test_a_warning_of_several_resources_is_one_line_with_their_number() -> None:
         for index in range(3)
     ]
     other = Diagnostic(severity="warning", message="another")
-    lines = _described(replace(plans.plan(), diagnostics=(*said, other))).splitlines()
-    assert lines[:2] == ["warning: tpu-0 (tpu.V2Vm): it is deprecated (so for 2 more)", "warning: another"]
+    for heard in (said, said[::-1]):
+        lines = _described(replace(plans.plan(), diagnostics=(*heard, other))).splitlines()
+        assert lines[:2] == ["warning: tpu-0 (tpu.V2Vm): it is deprecated (so for 2 more)", "warning: another"]
+
+
+def test_errors_and_warnings_with_all_name_each_resource() -> None:
+    urns = [f"urn:pulumi:ci::p::gcp:tpu/v2Vm:V2Vm::tpu-{index}" for index in range(2)]
+    for severity, detail in (("error", Detail.FOLDED), ("warning", Detail.EVERY)):
+        said = tuple(Diagnostic(severity=severity, message="no such zone", urn=urn) for urn in urns)
+        plan = replace(plans.plan(), diagnostics=said)
+        lines = [line.plain for line in describe(plan, 100, detail)]
+        assert lines[:2] == [f"{severity}: tpu-{index} (tpu.V2Vm): no such zone" for index in range(2)]
 
 
 def test_a_plan_names_every_vm_that_goes_and_says_why() -> None:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from infra.local.cloud.clock import seconds_of
 from infra.local.cloud.differences import (
     DURATIONS_WITH_UNITS,
     IGNORED_FIELDS,
@@ -23,11 +24,12 @@ from infra.local.cloud.differences import (
 from infra.local.cloud.discovery import DiscoveryDocument, Method, Schema
 from infra.local.cloud.errors import ApiError, JsonObject
 
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 _FORMATS: Mapping[str, re.Pattern[str]] = {
     "int64": re.compile(r"-?\d+"),
     "uint64": re.compile(r"\d+"),
-    "google-datetime": re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)"),
-    "date-time": re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)"),
+    "google-datetime": _MOMENT,
+    "date-time": _MOMENT,
     "google-duration": re.compile(r"-?\d+(\.\d+)?s"),
     # Either alphabet, with or without the padding, as proto JSON has it.
     "byte": re.compile(r"(?:[A-Za-z0-9+/_-]{4})*(?:[A-Za-z0-9+/_-]{2}(?:==)?|[A-Za-z0-9+/_-]{3}=?)?"),
@@ -36,6 +38,14 @@ _DURATION_WITH_UNIT = re.compile(r"\d+(\.\d+)?[smhd]")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?")
 _KINDS: Mapping[str, str] = {"string": "TYPE_STRING", "boolean": "TYPE_BOOL", "integer": "TYPE_INT32"}
 _ABSENT = object()
+
+
+def _is_in_a_calendar(moment: str) -> bool:
+    try:
+        seconds_of(moment)
+    except ValueError:
+        return False
+    return True
 
 
 class _Violations(list[tuple[str, str]]):
@@ -231,6 +241,8 @@ class _Checker:
         if isinstance(value, int) and schema.get("format") in ("int64", "uint64"):
             value = str(value)
         if not isinstance(value, str) or (pattern and not pattern.fullmatch(value)):
+            return self._refuse(where, kind, value)
+        if pattern is _MOMENT and not _is_in_a_calendar(value):
             return self._refuse(where, kind, value)
         if "enum" in schema and value not in schema["enum"]:
             return self._refuse(where, "enum", value)

@@ -39,12 +39,17 @@ if TYPE_CHECKING:
 sdk_resource._get_stack_trace = StackTrace  # noqa: SLF001  # ty: ignore[invalid-assignment] - no setting
 
 
-def _contains_unknowns(value: Any) -> bool:
-    if isinstance(value, dict):
-        return any(_contains_unknowns(value[key]) for key in value)
-    if isinstance(value, list):
-        return any(_contains_unknowns(each) for each in value)
-    return is_unknown(value)
+def _contains_unknowns(value: Any, seen: set[int] | None = None) -> bool:
+    """As the SDK says it. seen: what this one is within or beside, for a value may have itself as a part."""
+    if not isinstance(value, dict | list):
+        return is_unknown(value)
+    seen = set() if seen is None else seen
+    if id(value) in seen:
+        return False
+    seen.add(id(value))
+    if isinstance(value, dict):  # What a provider gives has properties of its own, of which one may be `values`.
+        return any(_contains_unknowns(value[key], seen) for key in value)
+    return any(_contains_unknowns(each, seen) for each in value)
 
 
 # The SDK asks this some forty times of each resource, and its own function leaves a cycle behind each time. Those are

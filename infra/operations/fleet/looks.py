@@ -27,6 +27,7 @@ from infra.operations.fleet.subjects import readable_configs
 from infra.operations.ports import SILENT, CloudName, Teller, Tone
 from infra.operations.session import CloudSession, open_cloud
 from infra.operations.workspace import workspace
+from infra.tools import collector
 
 if TYPE_CHECKING:
     from infra.operations.local.broker import LocalGuests
@@ -106,6 +107,7 @@ class Fleet:
 
     def pause(self, seconds: float) -> None:
         """Wait; on the local cloud its clock is moved in place of waiting."""
+        collector.as_usual()
         if guests := guests_at(self.place.endpoint):
             guests.advance(seconds)
         else:

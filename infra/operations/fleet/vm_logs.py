@@ -59,7 +59,7 @@ def vm_log(
     """
     vm = runner_names.vm_of(name) or name
     fleet = open_fleet(stack_of(vm, stack), cloud, teller)
-    notes = []
+    notes, unread = [], ""
     told = vm_timeline(fleet, vm)
     lines = [LogLine(at=each.at, source=SUPERVISOR, text=each.what) for each in told.lines if each.source == VM]
     if not lines:
@@ -68,8 +68,8 @@ def vm_log(
         with clients(fleet.config.project, fleet.place.endpoint) as google:
             console = console_lines(google, vm, tail)
     except GoogleError as error:
-        console = ()
-        notes.append(f"{error}; who reads logs needs roles/logging.viewer")
+        console, unread = (), f"{error}; who reads logs needs roles/logging.viewer"
+        notes.append(unread)
     else:
         if not console:
             notes.append(f"Cloud Logging has nothing of {vm}{_SIMULATED if fleet.place.endpoint else ''}")
@@ -77,7 +77,8 @@ def vm_log(
         if told.nowhere:
             raise Refusal(told.nowhere)
         if told.stands is False:
-            raise Failure(f"{vm} does not stand, and nothing is left of it; `./tidepool why {vm}` says why")
+            left = f"its supervisor has left nothing; {unread}" if unread else "nothing is left of it"
+            raise Failure(f"{vm} does not stand, and {left}; `./tidepool why {vm}` says why")
     kept = sorted((*lines, *console), key=lambda line: line.at)[-tail:]
     masked = (replace(each, text=without_secrets(each.text)) for each in kept)
     return VmLog(vm=vm, stack=fleet.stack, lines=tuple(masked), notes=tuple(notes))

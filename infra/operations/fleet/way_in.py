@@ -119,15 +119,18 @@ def rules_lacking(google: Clients, vm: str, zone: str) -> Iterator[Lack]:
     at = f"projects/{google.project}/locations/{zone}/nodes/{vm}"
     node = execute(google.api(Api.TPU).projects().locations().nodes().get(name=at), f"looking up {vm}")
     target = firewall_target(node)
-    found = execute(google.api(Api.COMPUTE).firewalls().list(project=google.project), "listing firewall rules")
-    is_open, denied = tunnels_reach(found.get("items", ()), target)
+    rules = list(_rules(google))
+    is_open, denied = tunnels_reach(rules, target)
     if is_open:
         return
     network = target.network.rpartition("/")[2]
     tags = f" --target-tags={network}" if network in target.tags else ""
+    ours = f"{network}-ssh"
+    made = any(each["name"] == ours for each in rules)
+    where = "--no-disabled" if made else f"--network={network} --direction=INGRESS"
     allow = (
-        f"gcloud compute firewall-rules create {network}-ssh --project={google.project} --network={network} "
-        f"--direction=INGRESS --allow=tcp:{_SSH} --source-ranges={TUNNELS}{tags}"
+        f"gcloud compute firewall-rules {'update' if made else 'create'} {ours} --project={google.project} {where} "
+        f"--allow=tcp:{_SSH} --source-ranges={TUNNELS}{tags}"
     )
     if denied is None:
         what = f"no firewall rule of {network} lets Google's tunnels ({TUNNELS}) reach port {_SSH}"
@@ -140,6 +143,16 @@ def rules_lacking(google: Clients, vm: str, zone: str) -> Iterator[Lack]:
         allow += f" --priority={priority - 1}"
     what = f"firewall rule {rule} of {network} (DENY, priority {priority}) keeps Google's tunnels from port {_SSH}"
     yield Lack(what=what, allow=allow)
+
+
+def _rules(google: Clients) -> Iterator[Mapping[str, Any]]:
+    """All firewall rules of a project, of every network, page by page."""
+    firewalls = google.api(Api.COMPUTE).firewalls()
+    request = firewalls.list(project=google.project)
+    while request is not None:
+        page = execute(request, "listing firewall rules")
+        yield from page.get("items", ())
+        request = firewalls.list_next(request, page)
 
 
 def firewall_target(node: Mapping[str, Any]) -> FirewallTarget:

@@ -22,6 +22,7 @@ from infra.operations.report import capacity_sections, fleet_sections, work_sect
 from infra.operations.report.estate import Estate, look
 from infra.operations.workspace import workspace
 from infra.pages.kit import MADE_HERE, Card, Cards, Lack, Said, Section, Tone, page
+from infra.tools import collector
 from infra.tools.files import write_whole
 
 NAME: Final = "index.html"
@@ -152,6 +153,7 @@ def _declared(fleet: FleetStatus) -> str:
 
 def serve(site: Site, say: Callable[[str], None]) -> None:
     """Serve the page on loopback until Ctrl-C, and say where."""
+    collector.as_usual()
     body = site.path.read_bytes()
 
     class OnePage(BaseHTTPRequestHandler):

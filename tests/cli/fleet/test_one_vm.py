@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from google.auth.credentials import AnonymousCredentials
 
 from infra.cli.app import cli
 from infra.fleet.google import Api, Clients, clients, execute
@@ -81,6 +82,14 @@ def test_a_rule_that_denies_wins_where_it_comes_first(
 ) -> None:
     reached, by = tunnels_reach([ALLOW | allow, DENY | deny], MACHINE)
     assert (reached, by and by["name"]) == ((False, "shut") if denied else (True, None))
+
+
+def test_a_rule_on_a_later_page_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = {"networkConfig": {"network": f"projects/{NETWORK}"}, "tags": ["tidepool-ci"]}
+    answers = iter([node, {"items": [], "nextPageToken": "more"}, {"items": [ALLOW]}])
+    monkeypatch.setattr(way_in, "execute", lambda _request, _doing: next(answers))
+    google = Clients(project="p", credentials=AnonymousCredentials(), endpoint="http://127.0.0.1:1/")
+    assert list(way_in.rules_lacking(google, VM, ZONE)) == []
 
 
 def test_each_permission_that_lacks_has_the_role_that_gives_it() -> None:
@@ -161,6 +170,11 @@ def test_ssh_asks_for_the_node_the_rules_and_the_roles_and_names_each_lack_with_
         "firewall rule shut-all of tidepool-ci (DENY, priority 700) keeps Google's tunnels"
     )
     assert denied["allow"].endswith("--target-tags=tidepool-ci --priority=699")
+    made(ALLOW | {"name": "tidepool-ci-ssh", "disabled": True})
+    assert _lacks(upped)[0]["allow"] == (
+        f"gcloud compute firewall-rules update tidepool-ci-ssh --project={PROJECT} --no-disabled "
+        "--allow=tcp:22 --source-ranges=35.235.240.0/20 --target-tags=tidepool-ci --priority=699"
+    )
     made(DENY | {"name": "shut-first", "priority": 0})
     assert _lacks(upped)[0]["allow"].endswith("firewall-rules update shut-first --project=hai-gcp-models --disabled")
 
@@ -232,3 +246,7 @@ def test_a_declared_vm_that_does_not_stand_and_left_nothing_has_no_log(upped: Ch
     refused = upped.run("logs", gone)
     assert (refused.exit_code, refused.stdout) == (1, "")
     assert f"{gone} does not stand, and nothing is left of it; `./tidepool why {gone}` says why" in refused.stderr
+    upped.ok("cloud", "fail", "error", "--code", "403", "--method", "logging.entries.list")
+    unread = " ".join(upped.run("logs", gone).stderr.split())
+    assert "nothing is left of it" not in unread, "who may not read the log does not know it"
+    assert "who reads logs needs roles/logging.viewer" in unread
