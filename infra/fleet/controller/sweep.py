@@ -210,6 +210,9 @@ class _Holding:
                 self.lease.take()
             except (GoogleError, LeaseTakenError) as error:
                 self.why = f"the lease was lost: {error}"
+            else:
+                if self.lease.is_older_than(self.lease.time):  # What was written was over by then.
+                    self.why = "the lease was lost: renewing it took longer than it lasts"
         return self.why
 
 

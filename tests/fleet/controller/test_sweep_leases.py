@@ -13,15 +13,16 @@ from infra.fleet.controller.actions import Action
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.lease import SWEEP_TIME, UP_TIME, Lease, LeaseKind, LeaseTakenError, held, wall_clock
 from infra.fleet.controller.outcomes import ActionOutcome
+from infra.fleet.records import Body, Records, WriteResult
 from infra.fleet.status.derive import status
 from infra.fleet.status.look import look
 from infra.local.cloud.control import CloudClock
 from infra.model import bucket_names
+from tests.fleet.controller.swept_lab import VMS, Lab, did
 from tests.fleet.declared_records import end_up
 
 if TYPE_CHECKING:
-    pass
-from tests.fleet.controller.swept_lab import VMS, Lab, did
+    from collections.abc import Callable
 
 
 def test_the_controller_and_up_never_act_together(lab: Lab) -> None:
@@ -133,6 +134,29 @@ def test_a_sweep_that_loses_its_lease_does_no_more_and_remembers_what_it_did(lab
     assert lab.nodes().get(VMS[0]) in (None, "DELETING"), "its delete was sent, and it is made again later"
     assert lab.record(bucket_names.memory_object("ci")).get("creating", {}) == {}
     assert lab.record(bucket_names.lease_object("ci"))["holder"] == "another"
+
+
+def test_a_renewal_that_takes_longer_than_the_lease_lasts_lets_nothing_be_done(lab: Lab) -> None:
+    """Another controller may have taken it since, and acts."""
+    lab.cloud.control.remove_node(lab.path(VMS[0]))
+    now, slow = [datetime(2026, 11, 21, 12, tzinfo=UTC)], [False]
+
+    class Slow(Records):
+        def update(self, name: str, decide: Callable[[Body | None], Body]) -> WriteResult:
+            written = super().update(name, decide)
+            if slow[0] and name == bucket_names.lease_object("ci"):
+                now[0] += SWEEP_TIME
+            return written
+
+    def actor(desired: Desired) -> Actor:
+        now[0] += timedelta(minutes=1)
+        slow[0] = True
+        return Actor(google=lab.google, records=lab.records, github=lab.api, desired=desired)
+
+    records = Slow(google=lab.google, bucket=lab.records.bucket)
+    swept = replace(lab.sweeper(), records=records, actor=actor, wall=lambda: now[0]).sweep()
+    assert {each.text for each in swept.outcomes} == {"the lease was lost: renewing it took longer than it lasts"}
+    assert VMS[0] not in lab.nodes()
 
 
 def test_a_lease_that_a_long_look_used_up_is_renewed_before_anything_is_done(lab: Lab) -> None:
