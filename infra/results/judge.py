@@ -128,6 +128,7 @@ def judge(
     alike = comparable(run, before, main)
     # Of a pull request, its own runs stand behind those of the main branch: one run alone proves nothing there either.
     own = [each for each in _alike(run, before) if run.pull is not None and each.pull == run.pull]
+    own = _beside(alike, own)
     series = [*alike, *own, run]
     judged = run.green and not run.reused
     verdict = timing.latest([each.seconds for each in series]) if judged else None
@@ -179,6 +180,12 @@ def _own_change(
         if verdict is None or not verdict.since or verdict.since >= len(alike):
             return series, verdict
         alike = alike[verdict.since :]
+        own = _beside(alike, own)
+
+
+def _beside(alike: Sequence[SuiteRun], own: Sequence[SuiteRun]) -> Sequence[SuiteRun]:
+    """A pull request's own runs, which never are their own baseline: none while the main branch has too few."""
+    return own if len(alike) >= timing.LEAST else ()
 
 
 def _broken(

@@ -163,6 +163,16 @@ def test_a_pull_request_is_slower_than_what_the_main_branch_became() -> None:
     assert own[0].commit[:12] in finding.next
 
 
+@pytest.mark.parametrize("of_main", [0, 1, 6])
+def test_runs_of_a_pull_request_are_never_their_own_baseline(of_main: int) -> None:
+    """Not where the main branch has too few for one."""
+    own = [made(60 + at, pull=7, branch="edit") for at in range(9)]
+    slow = [made(70 + at, 150.0, pull=7, branch="edit") for at in range(3)]
+    told = judge(slow[-1], [*nights([100.0] * of_main), *own, *slow], (), NOW)
+    assert told.verdict is not None
+    assert (told.verdict.usual, kinds(told)) == (None, [])
+
+
 def test_coverage_that_the_main_branch_lost_is_no_pull_requests_finding_and_what_it_loses_itself_is() -> None:
     before = [made(at, coverage=80.0) for at in range(9)] + [made(9, coverage=76.0)]
     for covered, found in ((76.0, []), (74.5, [Kind.COVERAGE]), (80.0, [])):
