@@ -191,7 +191,9 @@ def test_a_second_request_on_a_connection_has_no_longer_for_its_headers(
 
 
 def test_headers_without_end_are_refused(world: World) -> None:
-    assert b" 400 " in raw(world, b"GET / HTTP/1.1\r\nx-a: " + b"a" * 100_000).partition(b"\r\n")[0]
+    """By the first letter too many: a connection that is closed before all is read may lose its answer."""
+    sent = b"GET / HTTP/1.1\r\nx-a: ".ljust(serve.MAX_HEADERS + 1, b"a")
+    assert b" 400 " in raw(world, sent).partition(b"\r\n")[0]
 
 
 def test_two_tokens_are_as_good_as_none(world: World) -> None:
