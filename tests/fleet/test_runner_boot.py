@@ -19,12 +19,10 @@ from infra.model.errors import ConfigError
 from infra.model.fleet import slots
 from infra.model.node import node_spec
 from infra.model.stack import load_stack
-from tests.fleet.sandbox import IMAGE, NEEDED, ORDERS, TOKEN, VM, Sandbox, sandbox
+from tests.fleet.sandbox import GOLDEN, HEAVY, IMAGE, NEEDED, ORDERS, TOKEN, VM, Sandbox, sandbox
 from tests.synthetic_lab import the_lab
 
 SHELL_FILES = sorted(str(path) for path in RUNNER.rglob("*") if path.suffix in (".sh", ".env"))
-HEAVY = pytest.mark.heavy
-GOLDEN = Path(__file__).parent / "golden"
 
 
 @pytest.fixture

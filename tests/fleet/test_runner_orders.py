@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from infra.fleet.bundle import runner_bundle
 from tests.fleet.sandbox import (
+    HEAVY,
     IMAGE,
     NO_JOB,
     ONE_JOB,
@@ -20,9 +20,6 @@ from tests.fleet.sandbox import (
     containers,
 )
 
-GOLDEN = Path(__file__).parent / "golden"
-HEAVY = pytest.mark.heavy
-"""Left out of the default tests for their time; what they try is no less promised."""
 OTHER_IMAGE = f"{IMAGE.partition('@')[0]}@sha256:{'b' * 64}"
 
 

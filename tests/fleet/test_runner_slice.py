@@ -17,11 +17,22 @@ from typing import Any
 
 import pytest
 
-from tests.fleet.sandbox import IMAGE, NEEDED, NO_JOB, ONE_JOB, REPORT, TOKEN, Boot, Sandbox, sandbox, values
+from tests.fleet.sandbox import (
+    GOLDEN,
+    HEAVY,
+    IMAGE,
+    NEEDED,
+    NO_JOB,
+    ONE_JOB,
+    REPORT,
+    TOKEN,
+    Boot,
+    Sandbox,
+    sandbox,
+    values,
+)
 from tests.lacking import lacking
 
-HEAVY = pytest.mark.heavy
-GOLDEN = Path(__file__).parent / "golden"
 ROUND = REPORT.replace(".json", ".slice.json")
 HOST_1 = REPORT.replace(".json", ".slice-1.json")
 KEY = f"ssh-ed25519 {'A' * 68}"

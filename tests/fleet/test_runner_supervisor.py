@@ -18,6 +18,8 @@ from infra.fleet.broker.decide import A_TURN
 from infra.fleet.runner.supervisor.container import RUNNER_ENTRY
 from infra.fleet.runner.supervisor.limits import ASK_APART
 from tests.fleet.sandbox import (
+    GOLDEN,
+    HEAVY,
     IMAGE,
     JIT,
     NO_JOB,
@@ -30,11 +32,6 @@ from tests.fleet.sandbox import (
     values,
 )
 from tests.lacking import lacking
-
-GOLDEN = Path(__file__).parent / "golden"
-HEAVY = pytest.mark.heavy
-"""Left out of the default tests for their time; what they try is no less promised."""
-OTHER_IMAGE = f"{IMAGE.partition('@')[0]}@sha256:{'b' * 64}"
 
 
 def test_a_good_cycle_cleans_registers_runs_one_job_and_asks_again(vm: Sandbox, update_goldens: bool) -> None:

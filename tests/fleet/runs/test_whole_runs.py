@@ -483,6 +483,14 @@ class Job:
         return self.process.returncode
 
 
+def killed(lab: Lab, seconds: int = 60) -> None:
+    """A job whose command would run for so long, ended by kill -9 once it began."""
+    job = Job(lab, lab.request("sh", "-c", f"echo begun; sleep {seconds}"))
+    job.until("| begun")
+    job.process.kill()
+    assert job.end() == -signal.SIGKILL
+
+
 def test_a_jobs_result_says_what_the_vm_does_not_decide(lab: Lab) -> None:
     said = json.dumps(
         {
@@ -545,10 +553,7 @@ def test_a_job_that_is_ended_deletes_its_vm_first(lab: Lab, sent: signal.Signals
 
 
 def test_a_job_that_is_killed_leaves_its_vm_to_the_clean_up_of_its_run(lab: Lab) -> None:
-    job = Job(lab, lab.request("sh", "-c", "echo begun; sleep 60"))
-    job.until("| begun")
-    job.process.kill()
-    assert job.end() == -signal.SIGKILL
+    killed(lab)
     assert lab.nodes == {"nights-run-7-1": "READY"}
     assert lab.records()["nights-run-7-1"].end is None, "it stands, and counts"
     assert Job(lab, lab.request(), "delete").end() == 0
@@ -587,10 +592,7 @@ def test_a_client_that_is_killed_before_its_vm_stands_is_counted_from_its_creati
 
 
 def test_a_record_that_cannot_be_written_holds_no_clean_up(lab: Lab) -> None:
-    job = Job(lab, lab.request("sh", "-c", "echo begun; sleep 60"))
-    job.until("| begun")
-    job.process.kill()
-    job.end()
+    killed(lab)
     lab.cloud.control.fail("error", method="storage.objects.insert", code=403)
     clean = Job(lab, lab.request(), "delete")
     clean.until("::warning::the record of run 7 is not ended")
@@ -602,10 +604,7 @@ def test_a_record_that_cannot_be_written_holds_no_clean_up(lab: Lab) -> None:
 
 
 def test_a_clean_up_that_cannot_delete_leaves_the_record_open(lab: Lab) -> None:
-    job = Job(lab, lab.request("sh", "-c", "echo begun; sleep 60"))
-    job.until("| begun")
-    job.process.kill()
-    job.end()
+    killed(lab)
     lab.cloud.control.fail("error", method="tpu.projects.locations.nodes.delete", code=400)
     ports = lab.ports(lab.request())
     assert clean_up((A, B), "7", ports, until=ports.clock() + 30) == f"nights-run-7-1 in {A} (READY)"
@@ -695,10 +694,7 @@ def test_a_vm_whose_client_was_killed_goes_with_its_time_to_live_and_no_other_vm
     """The controller's sweep is the janitor, in every zone that runs may use."""
     fleet = FleetLab.__new__(FleetLab)
     lab.cloud.control.fail("stockout", zone=A)
-    job = Job(lab, lab.request("sh", "-c", "echo begun; sleep 600"))
-    job.until("| begun")
-    job.process.kill()
-    job.end()
+    killed(lab, seconds=600)
     lab.cloud.control.mend()
     zone = f"projects/{lab.config.project}/locations/{B}/nodes"
     plain = {"acceleratorType": "v6e-1", "runtimeVersion": "v2-alpha-tpuv6e"}
