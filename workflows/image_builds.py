@@ -126,20 +126,20 @@ def commit_of_tests(
         name="Find the tested commit",
         runs_on=Hosted(),
         timeout_minutes=SET_UP_MINUTES,
-        permissions=Permissions.of(_RESULTS),
+        permissions=Permissions.of(_RESULTS, steps.READ_CONTENTS),
         purpose=Purpose.CHECK,
         needs=needs,
         condition=condition,
         outputs={"commit": TESTED_COMMIT_STEP},
         steps=[
-            steps.script(
+            steps.python(
                 world,
-                "tested_commit.sh",
+                "tested_commit",
                 name=f"Look up how {tests} ended",
                 step_id="tested",
                 outputs=("commit",),
                 env={
-                    "GH_TOKEN": context("github.token"),
+                    **steps.TOKEN,
                     "REPOSITORY": repository,
                     "TESTS": tests,
                     "BRANCH": MAIN_BRANCH,

@@ -33,6 +33,9 @@ TPU_ENV: Final[Mapping[str, str]] = {
 }
 """What tests on a TPU runner are told."""
 
+TOKEN: Final[Mapping[str, Value]] = {"GITHUB_TOKEN": context("github.token")}
+"""What scripts ask GitHub with."""
+
 READ_CONTENTS: Final = Grant(Scope.CONTENTS, Access.READ)
 IDENTITY: Final = Grant(Scope.ID_TOKEN, Access.WRITE, "exchanged for a Google token, so no key is stored")
 

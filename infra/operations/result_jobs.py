@@ -24,7 +24,7 @@ from pydantic import TypeAdapter, ValidationError
 from infra.fleet.google import clients
 from infra.fleet.records import Records
 from infra.github import suites
-from infra.github.client import PostingPlace, connect
+from infra.github.client import PostingPlace, connect, failures_told
 from infra.github.suites import SuiteText
 from infra.github.tested import GitHubCommits, JobOfRun, RunOfTests, jobs_of, run_facts
 from infra.model.errors import ConfigError, OutsideError
@@ -40,6 +40,7 @@ from infra.results.flaky import Quarantined
 from infra.results.intake import MOST_BYTES, run_named, vm_place, vm_seconds
 from infra.results.store import ResultStore
 from infra.results.suite_run import LONGEST_NAME, ResultsError
+from workflows.scripts.branch import branch_commits
 
 MONTH: Final = timedelta(days=30)
 _JUNIT: Final = ".xml"
@@ -273,6 +274,9 @@ def _job(told: Mapping[str, str], say: Say) -> Generator[_Job]:
     if run is not None and (commit := told.get("COMMIT")):
         pull = int(told["PULL"]) if told.get("PULL") else None
         run = replace(run, commit=commit, pull=pull, branch=run.branch if pull is None else "")
+    if run is not None and run.pull is None and run.branch == request.main and not _is_on(github, run):
+        say(f"::warning::{run.commit} is not a commit of {run.branch}; its results are kept without a branch")
+        run = replace(run, branch="")
     # What was tested is the merge of a pull request: files of its own commit are not all of the inputs.
     merged = run is not None and run.merged
     with clients(request.project, told.get("GOOGLE_ENDPOINT") or None) as google:
@@ -283,6 +287,12 @@ def _job(told: Mapping[str, str], say: Say) -> Generator[_Job]:
             commits=GitHubCommits(github),
         )
         yield _Job(request=request, told=told, say=say, run=run, suites=mine, ended=ended, place=place)
+
+
+def _is_on(github: PostingPlace, run: RunOfTests) -> bool:
+    """Whether the commit of a run is one of its branch's own. A tag of that name makes runs of the same `branch`."""
+    with failures_told(f"listing the commits of {run.branch}"):
+        return run.commit in branch_commits(run.branch, lambda path: github.ask("GET", path.lstrip("/")).body)
 
 
 def _github(told: Mapping[str, str]) -> PostingPlace:

@@ -127,6 +127,8 @@ def desk(tmp_path: Path, cloud: TestCloud) -> Iterator[Desk]:
         "/user": {"login": "github-actions[bot]"}, f"/{REPO}": {"default_branch": "main"},
         f"/git/commits/{COMMIT}": {"sha": COMMIT, "tree": {"sha": TREE}},
         f"/git/commits/{HEAD}": {"sha": HEAD, "tree": {"sha": TREE}},
+        "/git/ref/heads/main": {"object": {"sha": HEAD}},
+        "/commits": [{"sha": HEAD, "parents": [{"sha": COMMIT}]}, {"sha": COMMIT, "parents": []}],
         f"/git/trees/{COMMIT}": files, f"/git/trees/{HEAD}": files, f"/commits/{HEAD}/pulls": [OPEN],
     }  # fmt: skip
     with serving(Hub(answers=answers)) as hub:
@@ -172,6 +174,19 @@ def test_what_a_fork_says_is_kept_under_the_pull_request_that_github_names(desk:
     assert [each for each in lab.repository().get_issues() if each.pull_request is None] == []
     commit = lab.repository()._requester.requestJsonAndCheck("GET", f"/repos/{REPO_OF_LAB}/commits/{SHA}/statuses")[1]
     assert [(each["context"], each["state"]) for each in commit] == [("tidepool/results", "success")]
+
+
+def test_a_run_of_a_tag_called_main_is_not_kept_as_mains(desk: Desk) -> None:
+    desk.hub.answers["/commits"] = [
+        {"sha": HEAD, "parents": [{"sha": TREE}, {"sha": COMMIT}]},
+        {"sha": COMMIT, "parents": []},
+        {"sha": TREE, "parents": []},
+    ]
+    desk.left("tpu.json", result())
+    assert desk.do("keep", NIGHT) == 0, desk.log
+    assert [run.branch for run in desk.kept()] == [""]
+    assert desk.badges() == []
+    assert f"{COMMIT} is not a commit of main" in desk.log[0]
 
 
 def test_of_a_pull_request_that_moved_on_nothing_is_kept(desk: Desk) -> None:

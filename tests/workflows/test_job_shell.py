@@ -194,7 +194,12 @@ ACTIONS = {"actions/checkout": _checked_out, "actions/download-artifact": _downl
 @pytest.fixture(scope="module")
 def hub() -> Iterator[Hub]:
     open_pull = {"number": 12, "state": "open", "head": {"sha": SHA}}
-    answers = {"/pulls/12": open_pull, "/permission": {"permission": "write"}, "/issues": [], "/comments": []}
+    answers: dict[str, Any] = {
+        "/pulls/12": open_pull, "/permission": {"permission": "write"}, "/issues": [], "/comments": [],
+        "/git/ref/heads/main": {"object": {"sha": COMMIT}}, "/commits": [{"sha": COMMIT, "parents": []}],
+        "/actions/workflows": {"workflows": [{"id": 7, "name": "Levanter - Tests"}]},
+        "/workflows/7/runs": {"workflow_runs": [{"head_sha": COMMIT}]},
+    }  # fmt: skip
     with serving(Hub(answers=answers)) as found:
         yield found
 

@@ -46,7 +46,8 @@ _VERSION = re.compile(r"(?<!\w)version\W{0,3}\s*(=|:)")
 _DEPLOYS = re.compile(r"(\S*/)?(tidepool (up|destroy)|pulumi (up|destroy)|terraform (apply|destroy))\b")
 _INDEX = "pypa/gh-action-pypi-publish"
 _BRANCH = frozenset(("github.event.workflow_run.head_branch", "github.event.workflow_run.head_ref"))
-_DEFAULT_BRANCH = "github.event.repository.default_branch"
+_BRANCH_PROOF = r"git/refs?/heads/|rev-list --first-parent"
+"""How a job asks which commits are a branch's own: of GitHub by the full name of the ref, or of git."""
 _IMAGE = re.compile(
     r"(?:[\w.-]+\.(?:pkg\.dev|io|com|org)|localhost(?::\d+)?)/[\w./-]+(?::[\w.-]+)?(?P<digest>@sha256:[0-9a-f]{64})?"
 )
@@ -138,6 +139,16 @@ def _moving(judged: Repository) -> Iterator[Broken]:
                 if step.action == "actions/checkout" and any(path in _BRANCH for path, _ in becoming(ref)):
                     reason = f"{ref} is the branch's newest commit, which may be later than the one that was tested"
                     yield broken(step, reason)
+
+
+def _unproven(judged: Repository) -> Iterator[Broken]:
+    for workflow in judged.workflows:
+        if "workflow_run" not in workflow.triggers:
+            continue
+        for job in workflow.jobs:
+            if finishes(job) and not any(each.mentions(_BRANCH_PROOF) for each in (job, *job.ancestors)):
+                reason = "a tag with the branch's name passes `branches:` and `head_branch`: its commit is published"
+                yield broken(job, reason)
 
 
 def _tagged(judged: Repository) -> Iterator[Broken]:
@@ -263,6 +274,9 @@ RULES = (
     ),
     WorkflowRule("asks-first", _unasked, "environment: the one that has the reviewers"),
     WorkflowRule("tested-commit-stays", _moving, "ref: ${{ github.event.workflow_run.head_sha }}"),
+    WorkflowRule(
+        "branch-is-proven", _unproven, "a step that looks for the commit among the branch's own: `branch-commit`"
+    ),
     WorkflowRule("run-image-by-digest", _tagged, "IMAGE: NAME@sha256:DIGEST"),
     WorkflowRule("upstream-exists", _exists, "the name as the other file's `name:` has it"),
     WorkflowRule("upstream-near", _chains, "jobs of one workflow, joined by needs"),

@@ -42,7 +42,6 @@ from workflows.spec import Spec, SpecLine
 from workflows.spec.tiers import KeptResults
 from workflows.world import World
 
-TOKEN: Final = {"GITHUB_TOKEN": context("github.token")}
 RUN: Final = template(context("github.run_id"), "-", context("github.run_attempt"))
 RESULTS: Final = template(context("runner.temp"), "/results")
 REPORT: Final = template(context("runner.temp"), "/report")
@@ -138,7 +137,7 @@ def keeping(
                 "results_keep.sh",
                 name="Keep them, and compare with those before",
                 step_id="keep",
-                env={**TOKEN, **told, "RESULTS": RESULTS, "REPORT": REPORT},
+                env={**steps.TOKEN, **told, "RESULTS": RESULTS, "REPORT": REPORT},
                 outputs=("budget",),
             ),
             uploaded(keeper, _ARTIFACT, REPORT, None, must=False),
@@ -167,7 +166,7 @@ def telling(keeper: Keeper, condition: Expression) -> tuple[Step, ...]:
             keeper.world,
             "results_tell.sh",
             name="Show what was found",
-            env={**TOKEN, "REPORT": REPORT},
+            env={**steps.TOKEN, "REPORT": REPORT},
             condition=condition,
         ),
     )

@@ -47,7 +47,7 @@ SLOWEST = 20
 BUILD, PUBLISH = "build", "publish"
 _ARTIFACT = "package"
 _UPSTREAM = "github.event.workflow_run"
-_WHY = "runs only for a green push to the main branch of this repository, at that very commit"
+_WHY = "runs only for a green push to this repository, of a commit that GitHub lists for the main branch"
 
 
 def files(spec: Spec, world: World) -> Iterator[Generated]:
@@ -178,7 +178,7 @@ def published(spec: Spec, world: World) -> Iterator[Generated]:
         workflow = Workflow(
             name=publish.name,
             triggers=Triggers.of(WorkflowRun(workflows=[publish.follows], branches=[spec.declared.branch], why=_WHY)),
-            jobs=[_build(publish, world), _publish(publish, world)],
+            jobs=[_build(publish, world, spec.declared.branch), _publish(publish, world)],
             # A group of its own for each run that ended: of those that wait GitHub keeps the newest, so that in a
             # common queue a red build would cancel the green one's publishing.
             concurrency=Concurrency(template(f"{stem}-", context(f"{_UPSTREAM}.id")), Purpose.PUBLISH),
@@ -187,7 +187,7 @@ def published(spec: Spec, world: World) -> Iterator[Generated]:
         yield generated(spec, publish.file, workflow, {BUILD: line, PUBLISH: line})
 
 
-def _build(publish: Publish, world: World) -> Job:
+def _build(publish: Publish, world: World, branch: str) -> Job:
     return Job(
         id=BUILD,
         name=f"Build {publish.package}",
@@ -198,6 +198,12 @@ def _build(publish: Publish, world: World) -> Job:
         guarded=True,
         condition=context(f"{_UPSTREAM}.conclusion").equals("success") & context(f"{_UPSTREAM}.event").equals("push"),
         steps=[
+            steps.python(
+                world,
+                "branch_commit",
+                name=f"Check that {branch} has the commit",
+                env={**steps.TOKEN, "BRANCH": branch, "COMMIT": context(f"{_UPSTREAM}.head_sha")},
+            ),
             steps.checkout(world, ref=context(f"{_UPSTREAM}.head_sha"), history=True),
             steps.uv(world, publish.python, cached=False),
             steps.script(world, "development_version.sh", name="Set the version", env={"PACKAGE": publish.package}),

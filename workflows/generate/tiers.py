@@ -33,7 +33,7 @@ from workflows.builders import (
 )
 from workflows.composite import FOLDER, Generated, generated
 from workflows.generate import keeping, tiers_asked, tiers_results
-from workflows.generate.keeping import KEEPING, MINUTES, RUN, SET_UP, TOKEN, uploaded
+from workflows.generate.keeping import KEEPING, MINUTES, RUN, SET_UP, uploaded
 from workflows.generate.tiers_parts import Leg, Parts, legs, lines, run_suite, shards, whichever_ran
 from workflows.spec import Spec
 from workflows.spec.tiers import Check, CpuSuite, TpuTier
@@ -269,5 +269,5 @@ def issue(
     condition: Expression | None = None,
 ) -> Step:
     """One open issue for what fails, closed when it is green."""
-    told = {**TOKEN, "KEY": key, "TITLE": title, "LABELS": ",".join(labels), "OUTCOME": outcome, "TEXT": text}
+    told = {**steps.TOKEN, "KEY": key, "TITLE": title, "LABELS": ",".join(labels), "OUTCOME": outcome, "TEXT": text}
     return steps.python(parts.world, "issue", name=name, env=told, condition=condition)

@@ -38,7 +38,7 @@ from workflows.builders import (
 from workflows.builders.expression import Value
 from workflows.composite import Generated, generated
 from workflows.generate import keeping, tiers_results
-from workflows.generate.keeping import KEEPING, MINUTES, REPORT, TOKEN
+from workflows.generate.keeping import KEEPING, MINUTES, REPORT
 from workflows.generate.tiers_parts import Leg, Parts, all_of, legs, lines, reused, together, whichever_ran
 from workflows.spec.tiers import TpuTier
 
@@ -82,7 +82,7 @@ def _ask(parts: Parts) -> Job:
                 "ask_tests",
                 name="Start the tests, if whoever set the label may write",
                 env={
-                    **TOKEN,
+                    **steps.TOKEN,
                     "NUMBER": NUMBER,
                     "SHA": context("github.event.pull_request.head.sha"),
                     "LABEL": asked.label,
@@ -111,7 +111,7 @@ def _forget(parts: Parts) -> Job:
                 parts.world,
                 "unlabel",
                 name="Remove the label",
-                env={**TOKEN, "NUMBER": NUMBER, "LABEL": label},
+                env={**steps.TOKEN, "NUMBER": NUMBER, "LABEL": label},
             )
         ],
         why="The label asked for tests of an older commit.",
@@ -173,7 +173,7 @@ def _head(parts: Parts, number: Expression, commit: Expression) -> Job:
                 parts.world,
                 "same_head",
                 name="Compare with the pull request",
-                env={**TOKEN, "NUMBER": number, "SHA": commit},
+                env={**steps.TOKEN, "NUMBER": number, "SHA": commit},
             ),
             _status("Set the commit's status", parts, commit, "pending", "the tests are running"),
             # A comment that is not taken, as in a locked conversation, keeps no test from running.
@@ -228,7 +228,7 @@ def _status(
     name: str, parts: Parts, commit: Expression, outcome: Value, text: Value, condition: Expression | None = None
 ) -> Step:
     """Of the commit that is tested: the run itself stands at the main branch, where no pull request sees it."""
-    told: dict[str, Value] = {**TOKEN, "SHA": commit, "CONTEXT": parts.tiers.asked.name}
+    told: dict[str, Value] = {**steps.TOKEN, "SHA": commit, "CONTEXT": parts.tiers.asked.name}
     told |= {"OUTCOME": outcome, "TEXT": text}
     return steps.python(parts.world, "status", name=name, env=told, condition=condition, finishes=True)
 
@@ -236,7 +236,7 @@ def _status(
 def _comment(
     name: str, parts: Parts, number: Expression, text: Value, condition: Expression | None = None, report: Value = ""
 ) -> Step:
-    told: dict[str, Value] = {**TOKEN, "KEY": "tpu-tests", "NUMBER": number, "TEXT": text, "REPORT": report}
+    told: dict[str, Value] = {**steps.TOKEN, "KEY": "tpu-tests", "NUMBER": number, "TEXT": text, "REPORT": report}
     return steps.python(parts.world, "comment", name=name, env=told, condition=condition, finishes=True)
 
 

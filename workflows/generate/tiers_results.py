@@ -12,7 +12,7 @@ from workflows.builders import Hosted, Job, Purpose, context
 from workflows.builders.expression import Value
 from workflows.composite import FOLDER, Generated
 from workflows.generate import keeping
-from workflows.generate.keeping import HARDWARE, KEEPS, MINUTES, TOKEN
+from workflows.generate.keeping import HARDWARE, KEEPS, MINUTES
 from workflows.generate.tiers_parts import REUSE, Parts, TpuSuite, shards
 from workflows.spec.tiers import TpuTier
 
@@ -38,7 +38,7 @@ def reusing(parts: Parts, tier: TpuTier, told: Mapping[str, Value], **job: Any) 
                 "results_reuse.sh",
                 name="Ask for a pass with the same inputs",
                 step_id="reuse",
-                env={**TOKEN, **told},
+                env={**steps.TOKEN, **told},
                 outputs=("reused",),
             ),
         ],

@@ -1,7 +1,7 @@
 """GitHub's REST API for one repository, as a job's token may use it.
 
-Told by GITHUB_TOKEN, GITHUB_API_URL and GITHUB_REPOSITORY. An answer that refuses ends the script with its words; the
-token is in no message.
+Told by GITHUB_TOKEN, GITHUB_API_URL and GITHUB_REPOSITORY, or REPOSITORY for another one. An answer that refuses ends
+the script with its words; the token is in no message.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ def ask(verb: str, path: str, body: object = None, *, absent: bool = False) -> A
 
     A read is tried again; a write is not, since it may have been heard all the same.
     """
-    url = f"{os.environ['GITHUB_API_URL']}/repos/{os.environ['GITHUB_REPOSITORY']}{path}"
+    repository = os.environ.get("REPOSITORY") or os.environ["GITHUB_REPOSITORY"]
+    url = f"{os.environ['GITHUB_API_URL']}/repos/{repository}{path}"
     request = urllib.request.Request(url, method=verb, data=None if body is None else json.dumps(body).encode())
     request.add_header("Authorization", f"Bearer {os.environ['GITHUB_TOKEN']}")
     request.add_header("Accept", "application/vnd.github+json")

@@ -35,7 +35,18 @@ CHECKOUT = uses("actions/checkout")
 UV = uses("astral-sh/setup-uv", version="0.13.8")
 TOKEN = {"GH_TOKEN": "${{ github.token }}"}
 OF_RUN = "${{ github.event.workflow_run.head_sha }}"
+PROOF = run("git rev-list --first-parent origin/main | grep -qx $SHA")
 SECRET = "${{ secrets.HF_TOKEN }}"
+
+
+def published(*steps: Data) -> Data:
+    """A workflow that publishes after green checks of a push."""
+    return following(
+        *steps,
+        run("twine upload dist/*"),
+        concurrency={"group": "x-${{ github.event.workflow_run.id }}"},
+        condition=f"{ENDED} && github.event.workflow_run.event == 'push'",
+    )
 
 
 def made(step: Data | None = None, *, life: int | str = 7200, env: Data = ENV, **clean_up: object) -> Data:
@@ -147,27 +158,14 @@ WHOLES: Mapping[str, Example] = {
         ),
     ),
     "tested-commit-stays": Example(
-        bad=(
-            (
-                CHECKS,
-                following(
-                    uses("actions/checkout", ref="${{ github.event.workflow_run.head_branch }}"),
-                    run("twine upload dist/*"),
-                    concurrency={"group": "x-${{ github.event.workflow_run.id }}"},
-                    condition=f"{ENDED} && github.event.workflow_run.event == 'push'",
-                ),
-            ),
-        ),
+        bad=((CHECKS, published(PROOF, uses("actions/checkout", ref="${{ github.event.workflow_run.head_branch }}"))),),
+        good=((CHECKS, published(PROOF, uses("actions/checkout", ref=OF_RUN))),),
+    ),
+    "branch-is-proven": Example(
+        bad=((CHECKS, published()),),
         good=(
-            (
-                CHECKS,
-                following(
-                    uses("actions/checkout", ref=OF_RUN),
-                    run("twine upload dist/*"),
-                    concurrency={"group": "x-${{ github.event.workflow_run.id }}"},
-                    condition=f"{ENDED} && github.event.workflow_run.event == 'push'",
-                ),
-            ),
+            (CHECKS, published(PROOF)),
+            (tested(run("twine upload dist/*")),),
         ),
     ),
     "run-image-by-digest": Example(
@@ -182,13 +180,15 @@ WHOLES: Mapping[str, Example] = {
     ),
     "queue-keeps-work": Example(
         bad=(
-            (CHECKS, following(run("twine upload dist/*"), concurrency={"group": "publish"})),
+            (CHECKS, following(PROOF, run("twine upload dist/*"), concurrency={"group": "publish"})),
             (pulled("publish"),),
         ),
         good=(
             (
                 CHECKS,
-                following(run("twine upload dist/*"), concurrency={"group": "p-${{ github.event.workflow_run.id }}"}),
+                following(
+                    PROOF, run("twine upload dist/*"), concurrency={"group": "p-${{ github.event.workflow_run.id }}"}
+                ),
             ),
             (CHECKS, following(run("echo seen"), concurrency={"group": "publish"})),
             (pulled("publish-${{ github.head_ref }}"),),
