@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from infra.engines.forgetting import forgotten
 from infra.engines.protocol import EngineName, EngineRequest, Listener, passphrase
 from infra.engines.standing import foreign_vms, insist_planned, unadopted
 from infra.engines.strays import Recorded, Strays, delete_strays, for_engine, plan_strays, targets_of_destroy
@@ -21,6 +20,7 @@ from infra.local.engine.engine import Engine
 from infra.local.engine.run import Options
 from infra.local.kubernetes.provider import KubernetesProvider
 from infra.local.provider.google import GoogleProvider
+from infra.model.deployment import removed_from_state
 from infra.model.names import PULUMI_PROJECT
 from infra.model.plan import Diagnostic, Plan
 from infra.model.planned_capacity import VM_TYPE
@@ -60,7 +60,7 @@ class EmbeddedEngine:
 
     def forget(self, listener: Listener | None = None, *, planning: bool = False) -> Plan:
         engine = self._engine()
-        steps = forgotten(engine.export()["deployment"], self._request.targets)
+        steps = removed_from_state(engine.export()["deployment"], self._request.targets)
         return replace(self._nothing, steps=steps) if planning else engine.forget(steps, listener)
 
     def refresh(self, listener: Listener | None = None) -> Plan:

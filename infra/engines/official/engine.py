@@ -14,7 +14,6 @@ from typing import Any, Final
 
 from pulumi import automation
 
-from infra.engines.forgetting import forgotten, without
 from infra.engines.official.adoption import Claim, claims, creating, recorded, unsettled
 from infra.engines.official.calls import Calls
 from infra.engines.official.recorder import Recorder
@@ -23,6 +22,7 @@ from infra.engines.official.workspace import Workspace
 from infra.engines.protocol import EngineName, EngineRequest, Listener
 from infra.engines.standing import Say, StandingVm, foreign_vms, insist_planned, unadopted
 from infra.engines.strays import Recorded, Strays, delete_strays, for_engine, plan_strays, targets_of_destroy
+from infra.model.deployment import removed_from_state, without
 from infra.model.plan import Diagnostic, Op, Plan, Status, Step
 from infra.model.planned_capacity import VM_TYPE
 from infra.model.protected import kept
@@ -104,7 +104,7 @@ class OfficialEngine:
 
         def let_go(work: Workspace, recorder: Recorder) -> None:
             exported = work.exported(self._request.stack)
-            steps = forgotten(exported["deployment"], targets)
+            steps = removed_from_state(exported["deployment"], targets)
             rest = without(exported, steps)
             self._calls.recovery(work, recorder).through_locks(lambda: work.load(self._request.stack, rest))
             for step in steps:
@@ -113,7 +113,9 @@ class OfficialEngine:
         if not planning:
             return self._change_state(listener, let_go)
         known = self._calls.exported(self._request.stack) or _NO_STATE
-        return replace(self._plan(Recorder(listener, planning=True)), steps=forgotten(known["deployment"], targets))
+        return replace(
+            self._plan(Recorder(listener, planning=True)), steps=removed_from_state(known["deployment"], targets)
+        )
 
     def _adopted(
         self,

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from infra.local.engine.backend import Backend, Holder, StackFiles, held
-from infra.local.engine.checkpoint import fold
+from infra.local.engine.checkpoint import fold, read_checkpoint
 from infra.model.names import PULUMI_PROJECT
 from infra.model.plan import Diagnostic
 
@@ -27,6 +27,8 @@ def readable(backend: str | None, stack: str, passphrase: str, settings: Mapping
     files = _files(backend, stack)
     if files is None:
         return ()
+    if (raw := files.read()) is not None:
+        read_checkpoint(raw, files)
     said = [f"removed {path.name}, an empty file that a killed run left" for path in _drop_empty_attributes(files)]
     dead = (*fold(files, lambda: passphrase), *_point(files, settings))
     said += [f"removed the lock of a run that was killed: {holder}" for holder in dead]
@@ -37,10 +39,10 @@ def salt(backend: str | None, stack: str) -> str | None:
     """The passphrase salt in a stack's state, so that the CLI keeps its key; None where there is none."""
     files = _files(backend, stack)
     raw = files.read() if files is not None else None
-    if raw is None:
+    if raw is None or files is None:
         return None
-    latest = json.loads(raw)["checkpoint"].get("latest") or {}
-    return (latest.get("secrets_providers") or {}).get("state", {}).get("salt")
+    provider = read_checkpoint(raw, files).get("secrets_providers") or {}
+    return (provider.get("state") or {}).get("salt")
 
 
 def _point(files: StackFiles, settings: Mapping[str, str]) -> tuple[Holder, ...]:

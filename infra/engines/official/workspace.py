@@ -23,6 +23,7 @@ from pulumi import automation
 
 from infra.engines.official.adoption import outputs_alone
 from infra.engines.protocol import CloudName, EngineRequest, passphrase
+from infra.model.deployment import checked_deployment
 from infra.model.errors import EngineError
 from infra.model.stack import load_stack
 
@@ -92,7 +93,10 @@ class Workspace(automation.LocalWorkspace):
 
     def exported(self, stack_name: str) -> dict[str, Any]:
         """The stack's state, its secrets as ciphertext; the Automation API's own export has them in clear."""
-        return json.loads(self.ask("stack", "export", "--stack", stack_name))
+        exported = json.loads(self.ask("stack", "export", "--stack", stack_name))
+        fix = f"import an older version: `pulumi stack export --version N`, then `pulumi stack import`, of {stack_name}"
+        checked_deployment(exported.get("deployment"), f"the state of stack {stack_name}", fix)
+        return exported
 
     def load(self, stack_name: str, exported: Mapping[str, Any]) -> None:
         """Put an exported state in the place of the stack's own."""

@@ -14,11 +14,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from pydantic import BaseModel, ConfigDict
+
 from infra.local.engine.backend import Holder, StackFiles, held
-from infra.local.engine.journal import Entry, OperationType, Replay, key_of, replay
+from infra.local.engine.journal import RESTORE, Entry, OperationType, Replay, key_of, replay
 from infra.local.engine.secrets import Vault
 from infra.local.engine.state import Codec, ResourceState
 from infra.local.engine.values import RefusedError
+from infra.model.deployment import checked_deployment, checked_form
 from infra.model.errors import EngineError
 
 if TYPE_CHECKING:
@@ -71,7 +74,7 @@ def load(files: StackFiles, passphrase: Callable[[], str], *, running: frozenset
     but under way.
     """
     raw = files.read()
-    latest = _latest(raw, files) if raw is not None else {}
+    latest = read_checkpoint(raw, files) if raw is not None else {}
     provider = latest.get("secrets_providers") or {}
     if provider and provider.get("type") != "passphrase":
         raise RefusedError(
@@ -102,6 +105,12 @@ def load(files: StackFiles, passphrase: Callable[[], str], *, running: frozenset
             if path.name in running:
                 said.open.clear()
             pending += _fold(said, entries)
+    if found:
+        folded = {
+            "resources": list(entries.values()),
+            "pending_operations": [{"type": kind, "resource": entry} for kind, entry in pending],
+        }
+        checked_deployment(folded, f"{files.journals} and {files.checkpoint}", RESTORE)
     snapshot.journals = tuple(path for path in found if path.name not in running)
     snapshot.states = {key: snapshot.codec.decode(entry) for key, entry in entries.items()}
     snapshot.operations = [(kind, snapshot.codec.decode(entry)) for kind, entry in pending]
@@ -111,16 +120,29 @@ def load(files: StackFiles, passphrase: Callable[[], str], *, running: frozenset
 _OWN_MEMBERS = {"manifest", "secrets_providers", "resources", "pending_operations"}
 
 
-def _latest(raw: bytes, files: StackFiles) -> dict[str, Any]:
+class _Document(BaseModel):
+    """What stands around a deployment."""
+
+    model_config = ConfigDict(strict=True, extra="ignore")
+
+    class Checkpoint(BaseModel):
+        latest: dict[str, Any] | None = None
+
+    version: int
+    checkpoint: Checkpoint
+    features: list[str] | None = None
+
+
+def read_checkpoint(raw: bytes, files: StackFiles) -> dict[str, Any]:
+    """The deployment of a checkpoint. Raises EngineError with every fault of its form, and the file to restore."""
+    source = str(files.checkpoint)
+    fix = restore(files)
     try:
         document = json.loads(raw)
-        version, latest = document["version"], document["checkpoint"].get("latest") or {}
-        unknown = sorted(set(document.get("features") or ()) - {REPLACE_WITH})
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise EngineError(
-            f"{files.checkpoint} is not a checkpoint: put {files.checkpoint.name}.bak or a file of "
-            f".pulumi/backups/{files.project}/{files.stack} in its place"
-        ) from None
+    except ValueError as error:
+        raise EngineError(f"{source}: not JSON ({error}). Fix: {fix}") from None
+    checked_form(_Document, document, source, fix)
+    version, unknown = document["version"], sorted({*(document.get("features") or ())} - {REPLACE_WITH})
     if version not in (CHECKPOINT_VERSION, VERSION_OF_FEATURES):
         raise RefusedError(
             f"stack {files.stack} has a checkpoint of version {version}: the embedded engine reads only versions "
@@ -131,7 +153,16 @@ def _latest(raw: bytes, files: StackFiles) -> dict[str, Any]:
             f"stack {files.stack} has a checkpoint that needs {', '.join(unknown)}: the embedded engine knows only "
             f"{REPLACE_WITH}; use --engine pulumi"
         )
-    return latest
+    return checked_deployment(document["checkpoint"].get("latest"), source, fix)
+
+
+def restore(files: StackFiles) -> str:
+    """How a person restores a state that cannot be read."""
+    backups = files.base / "backups" / files.project / files.stack
+    return (
+        f"replace it with {files.checkpoint.name}.bak of the same folder or with the newest file of {backups}, "
+        f"then run `./tidepool refresh {files.stack}`"
+    )
 
 
 def _fold(said: Replay, entries: dict[str, Entry]) -> list[tuple[OperationType, Entry]]:

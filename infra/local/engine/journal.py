@@ -24,9 +24,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from infra.model.errors import EngineError
+
 OperationType = Literal["creating", "updating", "deleting", "reading", "importing"]
 SYNC_SECONDS = 1.0
 Entry = Mapping[str, Any]
+RESTORE = "move the journal away, then run `./tidepool refresh STACK`"
 
 
 class Journal:
@@ -116,27 +119,34 @@ def key_of(entry: Entry) -> str:
 
 
 def replay(path: Path) -> Replay:
-    """Read a journal as far as it is whole."""
-    said = Replay()
-    for line in path.read_bytes().split(b"\n")[:-1]:
+    """Read a journal as far as it is whole. Raises EngineError for a whole line that no engine wrote."""
+    found = Replay()
+    for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], start=1):
         try:
             record = json.loads(line)
         except ValueError:
             break
-        if "journal" in record:
-            said.base = record["base"]
-        elif "folded" in record:
-            said.folded = record["folded"]
-        elif "begin" in record:
-            said.open[record["begin"]] = (record["type"], record["resource"])
-        else:
-            said.open.pop(record.get("end"), None)
-            for key in record["drop"]:
-                said.entries.pop(key, None)
-                said.dropped.add(key)
-            for entry in record["set"]:
-                key = key_of(entry)
-                said.entries.pop(key, None)
-                said.entries[key] = entry
-                said.dropped.discard(key)
-    return said
+        try:
+            _add(found, record)
+        except (AttributeError, KeyError, TypeError):
+            raise EngineError(f"{path}:{number}: not a journal record. Fix: {RESTORE}") from None
+    return found
+
+
+def _add(found: Replay, record: Mapping[str, Any]) -> None:
+    if "journal" in record:
+        found.base = record["base"]
+    elif "folded" in record:
+        found.folded = record["folded"]
+    elif "begin" in record:
+        found.open[record["begin"]] = (record["type"], record["resource"])
+    else:
+        found.open.pop(record.get("end"), None)
+        for key in record["drop"]:
+            found.entries.pop(key, None)
+            found.dropped.add(key)
+        for entry in record["set"]:
+            key = key_of(entry)
+            found.entries.pop(key, None)
+            found.entries[key] = entry
+            found.dropped.discard(key)

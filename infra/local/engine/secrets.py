@@ -52,12 +52,13 @@ class Vault:
         if self._given is None:
             return os.urandom(_SALT_BYTES)
         parts = self._given.split(":", 2)
-        if len(parts) != _FIELDS or parts[0] != "v1":
+        salt = _decode(parts[1]) if len(parts) == _FIELDS and parts[0] == "v1" else None
+        if salt is None:
             raise EngineError(
                 "the state's secrets provider is not in the passphrase form v1:<salt>:<verifier>: the embedded engine "
                 "reads no other; use --engine pulumi"
             )
-        return _decode(parts[1])
+        return salt
 
     @cached_property
     def _cipher(self) -> AESGCM:
@@ -106,8 +107,11 @@ def _open(cipher: AESGCM, ciphertext: str) -> str | None:
     parts = ciphertext.split(":")
     if len(parts) != _FIELDS or parts[0] != "v1":
         return None
+    nonce, sealed = map(_decode, parts[1:])
+    if nonce is None or sealed is None:
+        return None
     try:
-        return cipher.decrypt(_decode(parts[1]), _decode(parts[2]), None).decode()
+        return cipher.decrypt(nonce, sealed, None).decode()
     except (InvalidTag, ValueError):
         return None
 
@@ -116,5 +120,9 @@ def _encode(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-def _decode(text: str) -> bytes:
-    return base64.b64decode(text)
+def _decode(text: str) -> bytes | None:
+    """None where the text is not base64."""
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError:
+        return None

@@ -8,10 +8,12 @@ pulumi/pulumi, ResourceV3, read 2026-11-21.
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from infra.local.engine.values import RefusedError, resealed, secret_places, with_secrets
+from infra.model.errors import EngineError
 from infra.model.secret_values import SECRET_SIGNATURE, SIGNATURE, Secret
 
 if TYPE_CHECKING:
@@ -175,8 +177,7 @@ class Codec:
                 )
         fields: dict[str, Any] = {}
         for name, attribute in _FIELDS:
-            if name in entry:
-                value = entry[name]
+            if (value := entry.get(name)) is not None:
                 fields[attribute] = tuple(value) if attribute in _TUPLES else value
         if "property_dependencies" in fields:
             fields["property_dependencies"] = {
@@ -213,10 +214,17 @@ class Codec:
                     f"the state holds a value with signature {value[SIGNATURE]}, which the embedded engine does not "
                     "support: use --engine pulumi for this stack"
                 )
-            if "plaintext" in value:
-                return Secret(json.loads(value["plaintext"]))
-            self.met_secrets = True
-            return Secret.sealed(value["ciphertext"], self._vault)
+            return self._decode_secret(value)
         if isinstance(value, list):
             return [self.decode_value(item) for item in value]
         return value
+
+    def _decode_secret(self, value: Mapping[str, Any]) -> Secret:
+        with suppress(TypeError, ValueError):
+            if "plaintext" in value:
+                return Secret(json.loads(value["plaintext"]))
+        ciphertext = value.get("ciphertext")
+        if not isinstance(ciphertext, str):
+            raise EngineError("the state holds a secret without readable text. Fix: restore the state from a backup")
+        self.met_secrets = True
+        return Secret.sealed(ciphertext, self._vault)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import os
@@ -9,6 +10,7 @@ import runpy
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ from infra.local.engine.secrets import Vault
 from infra.local.engine.state import Codec, ResourceState
 from infra.local.engine.values import RefusedError
 from infra.model import urns
+from infra.model.deployment import removed_from_state
 from infra.model.errors import EngineError
 from infra.model.secret_values import Secret
 from tests.local.engine.fake import Group, Net, Vm
@@ -101,6 +104,88 @@ def test_a_checkpoint_of_another_version_is_refused(world: World) -> None:
     world.files.checkpoint.write_text(world.files.checkpoint.read_text().replace('"version":3', '"version":5', 1))
     with pytest.raises(RefusedError, match="version 5"):
         world.preview()
+
+
+def _places(value: Any, where: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Every place of a JSON document, the whole one too."""
+    yield where
+    members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, member in members:
+        yield from _places(member, (*where, key))
+
+
+_ABSENT = object()
+_OTHERS: tuple[Any, ...] = (_ABSENT, None, 7, "other", [7], {"other": 7})
+
+
+def _with(document: Any, where: tuple[str | int, ...], other: Any) -> Any:
+    if not where:
+        return [] if other is _ABSENT else other
+    changed = copy.deepcopy(document)
+    holder = changed
+    for key in where[:-1]:
+        holder = holder[key]
+    if other is _ABSENT:
+        del holder[where[-1]]
+    else:
+        holder[where[-1]] = other
+    return changed
+
+
+def test_a_checkpoint_of_any_other_form_is_an_error_with_its_file_and_never_a_fault(world: World) -> None:
+    world.run(two)
+    document = json.loads(world.files.checkpoint.read_text())
+    resource = document["checkpoint"]["latest"]["resources"][-1]
+    document["checkpoint"]["latest"]["pending_operations"] = [{"type": "updating", "resource": resource}]
+    refused = 0
+    for where in _places(document):
+        for other in _OTHERS:
+            text = json.dumps(_with(document, where, other))
+            world.files.checkpoint.write_text(text)
+            try:
+                removed_from_state(world.engine().export()["deployment"], ["**"])
+                if other is _ABSENT:
+                    world.preview()
+            except EngineError:
+                refused += 1
+            assert world.files.checkpoint.read_text() == text, "what cannot be read is left as it is"
+    assert refused > 100
+
+
+@pytest.mark.parametrize(
+    ("at", "other", "said"),
+    [
+        ((), [], "Input should be"),
+        (("version",), "three", "version: Input should be a valid integer"),
+        (("checkpoint", "latest", "resources", 2, "urn"), _ABSENT, r"resources\[2\]: urn: Field required"),
+        (("checkpoint", "latest", "resources", 2, "type"), _ABSENT, r"resources\[2\] \(.*\): type: Field required"),
+        (("checkpoint", "latest", "resources", 2), "other", r"resources\[2\]: Input should be an object"),
+        (("checkpoint", "latest", "resources", 2, "inputs"), 7, r"resources\[2\] \(.*\): inputs: Input should be"),
+    ],
+)
+def test_a_fault_of_a_checkpoint_names_its_file_its_resource_and_the_backup(
+    world: World, at: tuple[str | int, ...], other: Any, said: str
+) -> None:
+    world.run(two)
+    document = json.loads(world.files.checkpoint.read_text())
+    world.files.checkpoint.write_text(json.dumps(_with(document, at, other)))
+    with pytest.raises(EngineError, match=said) as refusal:
+        world.preview()
+    assert str(refusal.value).startswith(f"{world.files.checkpoint}: not a valid Pulumi state")
+    assert "Fix: replace it with ci.json.bak of the same folder" in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "line", ["[]", "7", '{"begin": 1}', '{"set": [{"id": 7}], "drop": []}', '{"set": 7, "drop": []}']
+)
+def test_a_journal_of_any_other_form_is_an_error_with_its_line(world: World, line: str) -> None:
+    world.run(two)
+    world.files.journals.mkdir(parents=True, exist_ok=True)
+    path = world.files.journals / "other.jsonl"
+    path.write_text(f'{{"journal": 1, "base": ""}}\n{line}\n')
+    with pytest.raises(EngineError, match=r"other\.jsonl:2"):
+        world.preview()
+    assert path.exists()
 
 
 def replaced_together() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from infra.engines.forgetting import forgotten, without
+from infra.model.deployment import removed_from_state, without
 from infra.model.plan import Op
 
 HEAD = "urn:pulumi:ci::tidepool::"
@@ -31,7 +31,7 @@ STATE = {
 
 
 def gone(*targets: str) -> list[str]:
-    return [step.name for step in forgotten(STATE, targets)]
+    return [step.name for step in removed_from_state(STATE, targets)]
 
 
 def test_what_is_below_and_what_depends_on_it_goes_along() -> None:
@@ -54,18 +54,20 @@ def test_a_provider_of_what_goes_goes_along_with_all_that_it_made() -> None:
         "dependencies": [VM["urn"]],
     }
     team = resource("kubernetes:Namespace", "team", provider=f"{kind}::inside::2")
-    steps = forgotten({"resources": [*STATE["resources"], inside, team]}, ["urn:**::a-0"])
+    steps = removed_from_state({"resources": [*STATE["resources"], inside, team]}, ["urn:**::a-0"])
     assert [step.name for step in steps] == ["a-0", "inside", "team"]
 
 
 def test_each_is_kept_in_the_cloud_and_says_whether_it_was_protected() -> None:
-    steps = forgotten(STATE, ["urn:**::images"])
+    steps = removed_from_state(STATE, ["urn:**::images"])
     assert {step.op for step in steps} == {Op.RETAIN}
     assert [step.protect for step in steps] == [True, False, False]
 
 
 def test_the_state_without_them_has_all_else_as_it_was() -> None:
-    left = without({"version": 3, "deployment": {**STATE, "manifest": 1}}, forgotten(STATE, ["urn:**::images"]))
+    left = without(
+        {"version": 3, "deployment": {**STATE, "manifest": 1}}, removed_from_state(STATE, ["urn:**::images"])
+    )
     assert left["deployment"]["manifest"] == 1
     assert [each["urn"].rpartition("::")[2] for each in left["deployment"]["resources"]] == [
         "tidepool-ci", "default", "a", "a-0", "other",
@@ -73,5 +75,5 @@ def test_the_state_without_them_has_all_else_as_it_was() -> None:
 
 
 def test_a_stack_without_a_state_has_nothing_to_forget() -> None:
-    assert forgotten(None, ["**"]) == ()
-    assert forgotten({}, ["**"]) == ()
+    assert removed_from_state(None, ["**"]) == ()
+    assert removed_from_state({}, ["**"]) == ()
