@@ -52,15 +52,23 @@ def history_command(call: Invocation, *, entry: str | None, most: int) -> None:
 @options.each(options.cloud_option, options.json_option)
 @called
 def diff_command(call: Invocation, *, before: str | None, after: str | None) -> None:
-    """Say what differs between two applies of STACK, as explain says what an edit means: between BEFORE and AFTER,
-    entries of its history by the start of their ids; from BEFORE to the stack file as it is, without AFTER; and from
-    the last apply, without both.
+    """Compare two applies of STACK, as explain does for an edit: BEFORE and AFTER are entries of its history, by the
+    start of their ids. Without AFTER, compares BEFORE with the stack file as it is. Without both, compares the last
+    complete apply, and lists what later applies left undone.
     """
     entries = history.every_entry(stack_file.stack_file(call.stack).config, call.cloud_session())
     one, other = history.pair(entries, before, after)
     meaning = history.between(workspace().root, one, other)
-    whole = {"before": one.id, "after": other.id if other else None, **meaning.to_json()}
+    unsettled = () if before else history.unsettled_since(entries, one)
+    whole = {
+        "before": one.id,
+        "after": other.id if other else None,
+        "unsettled": [history_words.without_done(each).to_json() for each in unsettled],
+        **meaning.to_json(),
+    }
     call.end(whole)
     if not call.as_json:
         call.say(f"from {one.id}, by {one.by}, to {other.id if other else 'the stack file as it is'}", tone=Tone.QUIET)
-        echo(text.render(meaning))
+        if meaning.changed or not unsettled:
+            echo(text.render(meaning))
+        call.say(*history_words.unsettled_lines(unsettled, call.stack))

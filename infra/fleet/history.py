@@ -127,17 +127,18 @@ def past(records: Records, stack: str, most: int, *, edited_from: bool = False) 
     return Past(tuple(found), tuple(unreadable))
 
 
-def left_undone(records: Records, stack: str) -> Applied | None:
-    """The last operation that changed the cloud, where it failed or did not end; None where it is done, or unreadable.
+def left_undone(records: Records, stack: str) -> tuple[Applied, ...]:
+    """The operations that changed the cloud since the last one that is done, newest first.
 
-    Raises GoogleError where the bucket does not answer.
+    An entry that cannot be read ends the list. Raises GoogleError where the bucket does not answer.
     """
+    found: list[Applied] = []
     for each in _newest(records, stack):
-        if isinstance(each, str):
-            return None
+        if isinstance(each, str) or (each.verb not in STATE_ALONE and each.result is Result.DONE):
+            break
         if each.verb not in STATE_ALONE:
-            return None if each.result is Result.DONE else each
-    return None
+            found.append(each)
+    return tuple(found)
 
 
 def _newest(records: Records, stack: str) -> Iterator[Applied | str]:

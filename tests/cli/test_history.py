@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,10 +13,12 @@ from infra.fleet.google import clients
 from infra.fleet.history import Applied, Result, Verb
 from infra.fleet.records import Records
 from infra.model import bucket_names
+from infra.model.plan import Op, Plan, Status, Step, StepEnded
 from infra.operations.declared.stack_file import declared
 from infra.operations.errors import Interruption
 from infra.operations.session import open_session
-from infra.operations.stacks.history import history, kept
+from infra.operations.stacks.history import history, kept, unsettled_since
+from infra.operations.stacks.history_words import came_to
 from tests.cli.conftest import Checkout
 
 pytestmark = pytest.mark.end_to_end
@@ -75,11 +79,17 @@ def test_two_applies_are_compared_as_explain_compares_two_files(applied: Checkou
     assert (changed["zone"], changed["slices"]) == ("us-west4-a", {"before": 2, "after": 3})
 
 
-def test_without_entries_the_last_apply_is_compared_with_the_file_as_it_is(applied: Checkout) -> None:
-    failed = entries(applied)[0]["id"]
+def test_without_entries_the_file_is_compared_with_the_last_complete_apply(applied: Checkout) -> None:
+    failed, complete, _ = (each["id"] for each in entries(applied))
     meaning = applied.json("diff", "ci")
-    assert (meaning["before"], meaning["after"]) == (failed, None)
-    assert [each["key"] for each in meaning["keys"]] == ["pools[tpu-ci].zones.us-west4-a"]
+    assert (meaning["before"], meaning["after"], meaning["keys"]) == (complete, None, [])
+    (undone,) = meaning["unsettled"]
+    assert (undone["id"], undone["result"]) == (failed, "failed")
+    assert [(each["op"], each["name"]) for each in undone["changes"]] == [("create", "tpu-ci-us-west4-a-3")]
+    said = applied.ok("diff", "ci").stdout
+    assert "nothing changed" not in said
+    assert f"{failed}  up failed: 1 updated, 1 not done\n    + tpu-ci-us-west4-a-3 (tpu.V2Vm), failed\n" in said
+    assert said.endswith("next: ./tidepool preview ci shows what up does to the cloud as it is\n")
 
 
 @pytest.mark.parametrize("command", [("history", "ci", "1999"), ("diff", "ci", "1999")])
@@ -130,3 +140,31 @@ def test_an_object_that_is_no_entry_is_named_and_hides_no_other(applied: Checkou
     told = applied.ok("history", "ci", "--json")
     assert len(json.loads(told.stdout)["entries"]) >= 3
     assert "99999999T000000Z-strange.json is no entry of a history" in told.stderr
+
+
+def steps(*names: str) -> Plan:
+    made = (Step(op=Op.DELETE, urn=f"urn:{name}", type="gcp:tpu/v2Vm:V2Vm", name=name) for name in names)
+    return Plan(stack="ci", engine="local", cloud="local", steps=tuple(made))
+
+
+@pytest.mark.parametrize("ends", [Interruption, RuntimeError, None])
+def test_an_apply_that_did_not_end_leaves_the_steps_that_are_still_to_do(
+    applied: Checkout, monkeypatch: pytest.MonkeyPatch, ends: type[Exception] | None
+) -> None:
+    """ends: how; None for a process that is killed, whose entry stays as it was written first."""
+    for name, value in applied.environ.items():
+        monkeypatch.setenv(name, value)
+    session, wanted, plan = open_session("ci"), declared("ci").config, steps("a", "b", "c")
+    with suppress(Interruption, RuntimeError), kept(wanted, session, Verb.UP, plan) as entry:
+        entry.through(None)(StepEnded(step=replace(plan.steps[0], status=Status.DONE)))
+        if ends:
+            raise ends("ended")
+        newest = history(wanted, session)[0]
+        assert [each.status for each in newest.changes] == [Status.PLANNED] * 3
+        assert unsettled_since((newest,), newest) == (newest,)
+        entry.ran(replace(plan, steps=()))
+    if ends:
+        newest = history(wanted, session)[0]
+        assert [each.status for each in newest.changes] == [Status.DONE, Status.PLANNED, Status.PLANNED]
+        assert came_to(newest) == "1 deleted, 2 not done"
+        assert applied.json("diff", "ci")["unsettled"][0]["id"] == newest.id

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from infra.fleet.arriving import Leaving
 from infra.operations.declared.stack_file import Declared
 from infra.operations.stacks import holding
 from infra.operations.stacks.holding import NOTHING_TAKEN, Holding
+from tests.fleet.test_arriving import NOW, fleet, seen, slot
 from tests.model.given import parse, stack_text
 
 WANTED = Declared(config=parse(stack_text()), registry=None, bounds=())
@@ -57,3 +61,45 @@ def test_what_stays_alone_is_declared_once(done: list[Any]) -> None:
     with hold()(leaving=[], staying=STAYING, begun=True):
         done.append("work")
     assert done == ["lease", STAYING, "work", "no lease"]
+
+
+@dataclass
+class Fleet:
+    """One pool in which `new` was just made; `sick` too, and neither ever serves. A pause moves its clock."""
+
+    now: datetime = NOW
+    said: list[str] = field(default_factory=list)
+
+    @property
+    def place(self) -> Any:
+        return SimpleNamespace(clock=lambda: self.now)
+
+    @property
+    def session(self) -> Any:
+        return SimpleNamespace(say=lambda text, *_: self.said.append(text))
+
+    def look(self) -> Any:
+        desired = fleet(*map(slot, ("old-0", "old-1", "sick", "new")))
+        observed = seen("old-0", "old-1", "sick", "new", online=("old-0", "old-1"), new=("sick", "new"))
+        return SimpleNamespace(desired=desired, observed=observed)
+
+    def pause(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize(
+    ("brings", "minutes", "first"),
+    [
+        ((), 0, None),
+        (("new",), 20, "waiting until 1 VM (new) serves: 0 of 20 minutes at most; --no-drain skips this"),
+        (("sick", "new"), 20, "waiting until 2 VMs (new, sick) serve: 0 of 20 minutes at most; --no-drain skips this"),
+    ],
+    ids=["a scale-down", "a VM more", "both of them"],
+)
+def test_only_what_the_edit_brings_is_waited_for(brings: tuple[str, ...], minutes: int, first: str | None) -> None:
+    world = Fleet()
+    holding._wait_for_new(cast(Any, world), Leaving(frozenset({"old-0"})), frozenset(brings), NOTHING_TAKEN)
+    assert world.now - NOW == timedelta(minutes=minutes)
+    waits = [each for each in world.said if each.startswith("waiting")]
+    assert len(waits) == minutes, "progress once a minute"
+    assert waits[:1] == ([first] if first else [])

@@ -91,7 +91,7 @@ def _undone(fleet: Fleet) -> Iterator[FleetIssue]:
     """What the last operation on the stack left undone. A bucket that may not be listed tells nothing of it."""
     try:
         with fleet.place.records() as records:
-            last = left_undone(records, fleet.stack)
+            last = next(iter(left_undone(records, fleet.stack)), None)
     except GoogleError:
         return
     if last is None:

@@ -6,22 +6,25 @@ no VM, from which the controller deletes the fleet, and an engine finds it uncha
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import nullcontext
+from typing import Final
 
 from infra.engines import EngineName, phased
 from infra.fleet.bundle import runner_bundle
 from infra.fleet.google import GoogleError, clients
-from infra.fleet.history import Verb
+from infra.fleet.history import Applied, Verb
 from infra.fleet.records import Records, UnreadableRecordError, encode
 from infra.model import bucket_names
 from infra.model.plan import Op, Plan
+from infra.model.planned_capacity import VM_TYPE
 from infra.model.planned_records import OBJECT_TYPE
 from infra.model.schema import StackConfig
 from infra.operations.declared.stack_file import Declared
 from infra.operations.errors import Failure, Refusal
 from infra.operations.ports import UNWATCHED, Watch
 from infra.operations.session import Session, interruptible
-from infra.operations.stacks.history import kept, settles
+from infra.operations.stacks.history import kept, undone
 from infra.operations.stacks.holding import Holding
 from infra.operations.stacks.preview import Planned, judged_where_it_stands
 
@@ -107,12 +110,22 @@ def apply(session: Session, planned: Planned, watch: Watch = UNWATCHED, *, drain
 
     Raises Failure where nothing was changed: the stack file was edited since, or the lease on the fleet is another's.
     """
-    hold = Holding(wanted=planned.wanted, session=session, drains=drains)
+    config = planned.wanted.config
+    before = undone(config, session)
+    hold = Holding(wanted=planned.wanted, session=session, drains=drains, brings=_brought(planned.plan, before))
     hold.insist_on_file("its plan was shown")
     bounds = planned.wanted.bounds if planned.phases is not None else ()
-    config = planned.wanted.config
-    keeping = kept(config, session, Verb.UP) if planned.changes or settles(config, session) else nullcontext()
+    keeping = kept(config, session, Verb.UP, planned.plan) if planned.changes or before else nullcontext()
     with keeping as entry, interruptible(planned.plan.stack, "up"), watch as listener:
-        hear = listener or (lambda _: None)
+        hear = entry.through(listener) if entry else listener or (lambda _: None)
         run = phased.apply(planned.plan, bounds, session.engine, hear, planned.away, hold, at_once=planned.at_once)
         return entry.ran(run) if entry else run
+
+
+_MAKING: Final = frozenset((Op.ADOPT, Op.CREATE, Op.REPLACE))
+
+
+def _brought(plan: Plan, before: Iterable[Applied]) -> frozenset[str]:
+    """The VMs that this apply makes, and those of applies before it that did not end."""
+    steps = (*plan.steps, *(change for each in before for change in each.changes))
+    return frozenset(step.name for step in steps if step.type == VM_TYPE and step.op in _MAKING)

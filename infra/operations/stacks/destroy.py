@@ -146,12 +146,14 @@ def destroy(
     with (
         _drained(session, plan, file) if drains else nullcontext(),
         leased(records, session, LeaseKind.DESTROY) if records else nullcontext(),
-        kept(records, session, Verb.DESTROY) if records else nullcontext() as entry,
+        kept(records, session, Verb.DESTROY, plan) if records else nullcontext() as entry,
         _withdrawn(records, session) if records and withdraws else nullcontext(),
         interruptible(session.request.stack, "destroy"),
         watch as listener,
     ):
-        run = _engine(session, exclude_protected=exclude_protected).destroy(listener)
+        run = _engine(session, exclude_protected=exclude_protected).destroy(
+            entry.through(listener) if entry else listener
+        )
         return entry.ran(run) if entry else run
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -21,7 +21,7 @@ from infra.fleet.history import STATE_ALONE, Applied, Past, Result, Verb, change
 from infra.fleet.records import Records
 from infra.model.errors import ConfigError, meant
 from infra.model.json_shape import JsonShape
-from infra.model.plan import Plan
+from infra.model.plan import Event, Op, Plan, Step, StepEnded
 from infra.model.schema import StackConfig
 from infra.operations.declared.versions import Version, version
 from infra.operations.errors import Failure, Interruption, Refusal
@@ -38,37 +38,62 @@ _MISSING: Final = 404
 
 @dataclass(slots=True)
 class Keeping:
-    """One operation while it works. `ran` is handed what became of it, also of the part before a failure."""
+    """One operation while it runs. `ran` takes its result, `through` hears it until then.
+
+    planned: the plan that is applied, whose steps the entry lists from its first moment; None where there is none.
+    """
 
     applied: Applied
+    planned: Plan | None = None
     run: Plan | None = field(default=None)
+    _ended: dict[str, Step] = field(default_factory=dict)
 
     def ran(self, run: Plan) -> Plan:
         self.run = run
         return run
 
-    def ended(self, result: Result) -> Applied:
+    def through(self, listener: Callable[[Event], None] | None) -> Callable[[Event], None]:
+        """A listener that keeps how steps end and passes each event on."""
+
+        def hear(event: Event) -> None:
+            if isinstance(event, StepEnded):
+                self._ended[event.step.urn] = event.step
+            if listener:
+                listener(event)
+
+        return hear
+
+    def now(self) -> Applied:
+        """The entry with the steps as far as they have come."""
         run = self.run
-        return self.applied.model_copy(
-            update={
-                "ended": now(),
-                "result": result,
-                "summary": {op: count for op, count in run.summary.items() if count} if run else {},
-                "changes": changes_of(run) if run else (),
-            }
-        )
+        if run is None and self.planned is not None:
+            steps = tuple(self._state_of(step) for step in self.planned.steps)
+            run = replace(self.planned, steps=steps)
+        if run is None:
+            return self.applied
+        summary = {op: count for op, count in run.summary.items() if count}
+        return self.applied.model_copy(update={"summary": summary, "changes": changes_of(run)})
+
+    def ended(self, result: Result) -> Applied:
+        return self.now().model_copy(update={"ended": now(), "result": result})
+
+    def _state_of(self, planned: Step) -> Step:
+        """A planned step with its status. A delete is the first half of a planned replacement."""
+        ended = self._ended.get(planned.urn)
+        half = ended is not None and planned.op is Op.REPLACE and ended.op is Op.DELETE
+        return planned if ended is None or half else replace(planned, status=ended.status)
 
 
 @contextmanager
-def kept(config: StackConfig, session: Session, verb: Verb) -> Generator[Keeping]:
+def kept(config: StackConfig, session: Session, verb: Verb, planned: Plan | None = None) -> Generator[Keeping]:
     """Keep an operation in the history of its stack; what cannot be kept there is told, and stops nothing.
 
     A first `up` makes the bucket, so that its entry is written at its end alone. So is that of an `adopt`, which leaves
     none where it finds nothing to take over.
     """
-    entry = Keeping(_begun(config.stack, session, verb))
+    entry = Keeping(_begun(config.stack, session, verb), planned)
     if verb is not Verb.ADOPT:
-        _write(config, session, entry.applied, may_lack=True)
+        _write(config, session, entry.now(), may_lack=True)
     try:
         yield entry
     except (Interruption, KeyboardInterrupt):
@@ -82,13 +107,13 @@ def kept(config: StackConfig, session: Session, verb: Verb) -> Generator[Keeping
         _write(config, session, ended, may_lack=verb is not Verb.UP)
 
 
-def settles(config: StackConfig, session: Session) -> bool:
-    """Whether the last operation on a stack was left undone, so that one without changes is kept too."""
+def undone(config: StackConfig, session: Session) -> tuple[Applied, ...]:
+    """The operations since the last one that is done, newest first; none where the history cannot be read."""
     try:
         with clients(config.project, session.endpoint) as google:
-            return left_undone(Records(google=google, bucket=config.bucket.name), config.stack) is not None
+            return left_undone(Records(google=google, bucket=config.bucket.name), config.stack)
     except GoogleError:
-        return False
+        return ()
 
 
 def history(config: StackConfig, session: CloudSession, most: int = HISTORY_SHOWN) -> tuple[Applied, ...]:
@@ -162,15 +187,25 @@ def between(root: Path, before: Applied, after: Applied | None) -> Meaning:
 
 
 def pair(entries: Sequence[Applied], before: str | None, after: str | None) -> tuple[Applied, Applied | None]:
-    """Which two to compare. Neither given: the last apply with the working tree; one: that with the working tree.
+    """Which two to compare. Neither given: the last complete apply with the working tree; one: that with the tree.
 
     Raises Refusal where the history has none of them.
     """
-    kept_files = [each for each in entries if each.stack_file is not None and each.verb is Verb.UP]
-    if before is None and not kept_files:
+    ups = [each for each in entries if each.stack_file is not None and each.verb is Verb.UP]
+    if before is None and not ups:
         raise Refusal("nothing was applied yet, so there is nothing to compare; `./tidepool up STACK` applies")
-    older = kept_files[0] if before is None else entry_of(entries, before)
+    complete = (each for each in ups if each.result is Result.DONE)
+    older = next(complete, ups[-1]) if before is None else entry_of(entries, before)
     return older, entry_of(entries, after) if after else None
+
+
+def unsettled_since(entries: Sequence[Applied], base: Applied) -> tuple[Applied, ...]:
+    """The operations since `base`, itself included, that left the cloud unlike a stack file, newest first.
+
+    They are applies that did not end well, and destroys.
+    """
+    later = (each for each in entries if each.id >= base.id and each.verb not in STATE_ALONE)
+    return tuple(each for each in later if each.result is not Result.DONE or each.verb is Verb.DESTROY)
 
 
 def every_entry(config: StackConfig, session: CloudSession) -> tuple[Applied, ...]:

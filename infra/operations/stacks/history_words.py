@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from datetime import datetime
+from typing import Final
 
 from infra.fleet.history import Applied, Result, Verb
-from infra.model.plan import Op
+from infra.model.plan import Op, Status
 from infra.operations.stacks.history import Told
 from infra.preview.sentences import plural
 from infra.preview.toned import Shown, Tone, toned
@@ -34,8 +36,27 @@ def came_to(one: Applied) -> str:
     """What it changed, in counts."""
     if one.verb is Verb.FORGET:
         return f"the state let go of {plural(one.summary.get(Op.RETAIN, 0), 'resource')}, which the cloud keeps"
-    done = ", ".join(f"{count} {WORDS[Op(op)][1]}" for op, count in one.summary.items() if op != Op.SAME)
-    return done or "nothing changed"
+    by_op = Counter(each.op for each in one.changes if each.status is Status.DONE)
+    done = [f"{by_op[op]} {WORDS[op][1]}" for op in Op if by_op[op]]
+    undone = sum(each.status is not Status.DONE for each in one.changes)
+    return ", ".join([*done, *([f"{undone} not done"] if undone else [])]) or _NOTHING[one.result is Result.UNFINISHED]
+
+
+_NOTHING: Final = {False: "nothing changed", True: "no result recorded"}
+
+
+def unsettled_lines(unsettled: Sequence[Applied], stack: str) -> Iterator[Shown]:
+    """Each operation after which the cloud is unlike the stack file that it applied, with what it left to do."""
+    for one in unsettled:
+        yield toned((f"{one.id}  {ended_as(one)}", Tone.WARNING), f": {came_to(one)}")
+        yield from change_lines(without_done(one))
+    if unsettled:
+        yield f"next: ./tidepool preview {stack} shows what up does to the cloud as it is"
+
+
+def without_done(one: Applied) -> Applied:
+    """The entry with the changes alone that were not done."""
+    return one.model_copy(update={"changes": tuple(each for each in one.changes if each.status is not Status.DONE)})
 
 
 def change_lines(one: Applied) -> Iterator[Shown]:

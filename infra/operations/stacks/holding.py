@@ -37,12 +37,13 @@ NOTHING_TAKEN: Final = "what is new stands, and no VM was taken away"
 class Holding:
     """`infra.engines.passes.Hold` of one `up`. wanted: the stack files when its plan was shown.
 
-    drains: whether jobs are waited for.
+    drains: whether jobs are waited for. brings: the VMs that the edit makes; no other VM is waited for.
     """
 
     wanted: Declared
     session: Session
     drains: bool
+    brings: frozenset[str] = frozenset()
 
     @contextmanager
     def __call__(
@@ -65,7 +66,8 @@ class Holding:
                         _declare_both(self.wanted, session, {*leaving, *staying}, state)
                 if drained:
                     fleet = Fleet(config=config, session=session, place=declared_place(config, session.endpoint))
-                    _wait_for_new(fleet, Leaving(frozenset(leaving), frozenset(returning), makes_room), state)
+                    going = Leaving(frozenset(leaving), frozenset(returning), makes_room)
+                    _wait_for_new(fleet, going, self.brings, state)
                     held.enter_context(drained_before(fleet, leaving, "up", state=state))
                 held.enter_context(leased(config, session, LeaseKind.UP, state=state))
                 self.insist_on_file("its VMs were drained" if drained else "another acted on its fleet", state)
@@ -97,17 +99,17 @@ def _declare_both(wanted: Declared, session: Session, staying: Collection[str], 
         raise Failure(f"{state}: old and new VMs could not be declared together: {error}") from None
 
 
-def _wait_for_new(fleet: Fleet, leaving: Leaving, state: str) -> None:
-    """Wait until the VMs that were just made serve, for the stack's `boot_minutes` at most.
+def _wait_for_new(fleet: Fleet, leaving: Leaving, brings: frozenset[str], state: str) -> None:
+    """Wait until the VMs that the edit brings serve, for the stack's `boot_minutes` at most.
 
-    Also where an earlier `up` made them, which was killed. Raises Failure where then nobody of a pool or for a
+    An earlier `up` that was killed may have created them. Raises Failure where then nobody of a pool or for a
     repository serves but those that go.
     """
     try:
         look = _look(fleet)
         if look is None:
             return
-        made = just_made(*look, leaving, fleet.place.clock())
+        made = just_made(*look, leaving, fleet.place.clock()) & brings
         left, look = _wait_for(fleet, made, leaving, look)
     except GoogleError as error:
         raise Failure(f"{state}: cannot tell whether new VMs serve: {error}") from None
@@ -126,18 +128,20 @@ def _wait_for_new(fleet: Fleet, leaving: Leaving, state: str) -> None:
 
 def _wait_for(fleet: Fleet, made: Collection[str], leaving: Leaving, look: _Look) -> tuple[frozenset[str], _Look]:
     """Wait until these serve; those that do not when the time is over, and what is seen then."""
-    began, told = fleet.place.clock(), frozenset[str]()
+    began, said = fleet.place.clock(), ""
     minutes = look[0].settings.boot
     while True:
         desired, observed = look
         new = (slot for slot in desired.slots if slot.name in made)
         left = frozenset(slot.name for slot in new if not takes_over(slot, desired, observed, leaving))
-        if not left or fleet.place.clock() - began >= timedelta(minutes=minutes):
+        passed = fleet.place.clock() - began
+        if not left or passed >= timedelta(minutes=minutes):
             return left, look
-        if left != told:
-            what = f"waiting until {in_words(sorted(left))} {'serve' if len(left) > 1 else 'serves'}"
-            fleet.session.say(f"{what}, {minutes} minutes at most", Tone.WORKING)
-        told = left
+        what = f"waiting until {in_words(sorted(left))} {'serve' if len(left) > 1 else 'serves'}"
+        progress = f"{what}: {passed // timedelta(minutes=1)} of {minutes} minutes at most; --no-drain skips this"
+        if progress != said:
+            fleet.session.say(progress, Tone.WORKING)
+        said = progress
         fleet.pause(EVERY)
         look = _look(fleet) or look
 
