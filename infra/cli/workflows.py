@@ -49,7 +49,7 @@ def command(
     this repository, and those of each specification's, of which copies stand in workflows/generated.
 
     \b
-    ./tidepool workflows --write                  the files here, the copies, and the plans of stacks
+    ./tidepool workflows --write                  the files here, and the copies
     ./tidepool workflows --write --target FOLDER  marin's, into its repository
     ./tidepool workflows --check                  files, faults, the fleet, tests
 

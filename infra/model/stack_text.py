@@ -17,8 +17,6 @@ from infra.model.errors import ConfigError, Problem, nearest, shown
 from infra.model.names import PULUMI_PROJECT
 from infra.model.yamlfile import YamlPath
 
-PLANS = "stacks/plans"
-"""Where a checkout keeps what each stack comes to, resource by resource."""
 # What the pulumi CLI itself writes at the top of a stack file.
 PULUMI_TOP_LEVEL = frozenset(("encryptionsalt", "secretsprovider", "encryptedkey", "environment"))
 Subject = Callable[[YamlPath], str]

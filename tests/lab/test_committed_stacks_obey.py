@@ -13,6 +13,7 @@ from infra.model.stack import load_stack, siblings
 from infra.rules.book import judge
 from infra.rules.view import ResourceView
 from tests.lab.committed import ROOT, STACKS, committed
+from tests.program.test_shape import unknown
 from tests.rules.right_edits import TODAY, edit
 
 STACK_FILES = {stack: load_stack(ROOT, stack) for stack in STACKS}
@@ -30,6 +31,11 @@ def test_a_committed_stack_has_no_finding(stack: str) -> None:
     order = phases(fleet(config), fleet(config), limits(config, others))
     found = judge(edit(config, before=config, siblings=others, order=order, today=TODAY), resources)
     assert [finding for finding in found if finding.rule != "trigger-on"] == []
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_the_embedded_engine_knows_every_committed_resource(stack: str) -> None:
+    assert list(unknown(committed(stack))) == []
 
 
 @pytest.mark.parametrize("stack", STACKS)

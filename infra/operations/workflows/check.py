@@ -16,14 +16,13 @@ from infra.model.demand import WRITE, Demands, load_demands
 from infra.model.errors import ConfigError, Problem
 from infra.model.fit import misfits
 from infra.model.stack import read_sibling
-from infra.model.stack_text import PLANS, stack_names
+from infra.model.stack_text import stack_names
 from infra.model.unclaimed import Misfit
 from infra.operations.workflows.pin import wrong_pins
 from infra.operations.workflows.scene import (
     GeneratedHere,
     for_checkout,
     has_legacy,
-    plans_here,
     read_files,
     scene,
     spec_of,
@@ -80,20 +79,16 @@ def check_here() -> Checked:
         here = scene()
     except ConfigError as error:
         return _unmade(error)
-    plans = plans_here(here)
-    wanted = {**here.outputs.texts, **plans.texts}
-    unplanned = {f"{PLANS}/{stack}.yaml" for stack in plans.failures}
-    files = compare(wanted, standing_here(here.root), write=WRITE)
+    files = compare(here.outputs.texts, standing_here(here.root), write=WRITE)
     troubles = [
-        *_of_files(each for each in files if not here.outputs.hides(each.path) and each.path not in unplanned),
+        *_of_files(each for each in files if not here.outputs.hides(each.path)),
         *_sources(here),
-        *_unplanned(plans.failures),
         *_pin(here),
         *_fleet(here.root, here.outputs.demands),
     ]
     for spec, made in here.outputs.made:
         troubles += [*(_of_spec(spec, here) if spec else ()), *_faults([file.whole() for file in made], here, spec)]
-    return _checked(troubles, len(wanted))
+    return _checked(troubles, len(here.outputs.texts))
 
 
 def check_checkout(target: Path, name: str | None) -> Checked:
@@ -136,12 +131,6 @@ def _sources(here: GeneratedHere) -> Iterator[WorkflowTrouble]:
         for each in problems:
             found = _problem("source", each)
             yield replace(found, state="cannot be generated", mend=f"{each.fix}; then {WRITE}")
-
-
-def _unplanned(failures: Mapping[str, str]) -> Iterator[WorkflowTrouble]:
-    for stack, said in sorted(failures.items()):
-        mend = f"./tidepool preview {stack} --cloud local"
-        yield WorkflowTrouble("source", f"stacks/Pulumi.{stack}.yaml", "has no plan", (said,), mend)
 
 
 def _pin(here: GeneratedHere) -> Iterator[WorkflowTrouble]:

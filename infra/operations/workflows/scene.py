@@ -9,12 +9,10 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from infra.model.demand import FILE as DEMAND_FILE
 from infra.model.errors import ConfigError
 from infra.model.stack_schema import FILE as SCHEMA_FILE
-from infra.model.stack_text import PLANS
 from infra.operations.errors import Failure, Refusal
 from infra.operations.workspace import workspace
 from infra.tools.files import write_whole
@@ -25,9 +23,6 @@ from workflows.legacy import COMPARISON, comparison
 from workflows.outputs import COPIES, LABELS, Outputs, label_file, outputs
 from workflows.spec import Spec, load_spec, spec_names
 from workflows.world import ACTIONS, World, load_world
-
-if TYPE_CHECKING:
-    from infra.engines.plans import StackPlans
 
 DEFAULT_SPEC = "marin"
 """The monorepo's, which a checkout is of where nothing else is said and there are others beside it."""
@@ -62,13 +57,6 @@ def spec_of(root: Path, world: World, name: str | None) -> Spec:
     return load_spec(root, chosen, world)
 
 
-def plans_here(here: GeneratedHere) -> StackPlans:
-    """The plans of the stacks of this checkout. It takes seconds: whatever else is wrong is better said before."""
-    from infra.engines.plans import plans  # the SDK takes a second, which most commands about workflows do without
-
-    return plans(here.root)
-
-
 def refuse_problems(scene: GeneratedHere) -> None:
     """ConfigError with all that keeps a file from being generated."""
     if scene.outputs.problems:
@@ -90,7 +78,7 @@ def standing_here(root: Path) -> dict[str, str]:
     for path in sorted(copies.rglob("*")) if copies.is_dir() else ():
         if path.is_file():
             found[path.relative_to(root).as_posix()] = text(path)
-    for path in sorted((*(root / ACTIONS).glob("*/*"), *(root / PLANS).glob("*"))):
+    for path in sorted((root / ACTIONS).glob("*/*")):
         found[path.relative_to(root).as_posix()] = text(path)
     for name in (DEMAND_FILE, LABELS, SCHEMA_FILE):
         if (root / name).is_file():

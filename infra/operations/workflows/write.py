@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from infra.model.errors import ConfigError, Problem
-from infra.operations.errors import Failure, Refusal
+from infra.operations.errors import Refusal
 from infra.operations.workflows.scene import (
     for_checkout,
     has_legacy,
-    plans_here,
     put,
     refuse_problems,
     scene,
@@ -38,7 +37,7 @@ class Wrote:
 
 
 def write_here(spec: str | None, root: Path | None = None) -> Wrote:
-    """The copies of every specification, this repository's own files and its plans; or the copies of one alone.
+    """The copies of every specification and this repository's own files, or the copies of one alone.
 
     root: another copy of this project than the one that the command works in.
     """
@@ -48,11 +47,6 @@ def write_here(spec: str | None, root: Path | None = None) -> Wrote:
         raise Refusal(f"there is no specification named {spec}; there are {', '.join(spec_names(here.root))}")
     prefix = "" if spec is None else f"{COPIES}/{spec}/"
     wanted = {path: text for path, text in here.outputs.texts.items() if path.startswith(prefix)}
-    if spec is None:
-        plans = plans_here(here)
-        if plans.failures:
-            raise Failure("; ".join(f"stack {stack} has no plan: {said}" for stack, said in plans.failures.items()))
-        wanted |= plans.texts
     stands = {path: text for path, text in standing_here(here.root).items() if path.startswith(prefix)}
     return _write(here.root, wanted, _orphans(wanted, stands))
 
