@@ -27,19 +27,23 @@ from workflows.world import StackPool, World
 SELF_HOSTED = "self-hosted"
 _YEAR = 2027
 """Any year that is no leap year, to count how often a schedule comes."""
+_LIMITED = (
+    "GitHub knows no priorities: whoever asks first gets a free runner.\nSo max-parallel limits the legs of one run."
+)
+_NO_LIMIT = "The legs of one run leave that many without a limit."
 
 
 @dataclass(frozen=True, slots=True)
 class WantedPool:
-    """A pool that a suite names: the label by which GitHub finds its runners, and how many there are.
+    """A pool that a suite names. label: GitHub finds its runners by it. slices: decide, and are written nowhere.
 
-    A name that no stack has is a label without runners: `infra.model.fit` tells of it, in the same words everywhere.
+    A name that no stack has is a label without runners, which `infra.model.fit` reports.
     """
 
     name: str
     label: str
     slices: int
-    said: str
+    text: str
 
     @classmethod
     def of(cls, name: str, world: World) -> WantedPool:
@@ -98,16 +102,20 @@ def place_suite(suite: Suite, neighbours: Sequence[Suite], world: World) -> OnPo
     """Where a suite runs. neighbours: the other suites of the specification, which may want the same pools."""
     if suite.where.hosted:
         return OnGitHub("On GitHub's runners: these tests need no accelerator.")
-    pools = {event: tuple(WantedPool.of(name, world) for name in each) for event, each in suite.where.pools.items()}
-    said = list(_standing(pools))
-    most = None
+    pools = _wanted(suite, world)
+    shared = _shared(suite, neighbours, pools)
+    most = min((each.most for each in shared if each.legs > each.most), default=None)
+    lines = ["Unit tests go to runners that stand ready.", *_standing(pools)]
     if suite.priority is Priority.FIRST:
-        said.append("Priority first: all its legs at once.")
-    else:
-        shared = _shared(suite, neighbours, pools)
-        most = min((each.most for each in shared if each.legs > each.most), default=None)
-        said += [each.said for each in shared]
-    return OnPools(pools, most, "\n".join(("Unit tests go to runners that stand ready.", *said)))
+        lines.append("Priority first: all its legs at once.")
+    elif shared:
+        lines += [*(each.text for each in shared), _NO_LIMIT if most is None else _LIMITED]
+    return OnPools(pools, most, "\n".join(lines))
+
+
+def _wanted(suite: Suite, world: World) -> dict[str, tuple[WantedPool, ...]]:
+    """The pools that a suite names, by event."""
+    return {event: tuple(WantedPool.of(name, world) for name in each) for event, each in suite.where.pools.items()}
 
 
 def place_run(run: TpuRun, repository: str, world: World) -> OnPools | OnVm:
@@ -116,16 +124,16 @@ def place_run(run: TpuRun, repository: str, world: World) -> OnPools | OnVm:
     if run.kind is RunKind.TRAINING:
         why = "Training goes to a VM made for the run: on a runner, its hours would be everybody else's wait."
         return OnVm(shape, why)
-    large = [each for each in world.standing() if fits(each, run.accelerator, repository)]
+    large = [each for each in world.pools() if fits(each, run.accelerator, repository)]
     if large:
         first = min(large, key=lambda each: (each.pool.accelerator.chips, each.pool.name))
         needed = f"{_described(first)}, where {run.accelerator.name} is needed"
         why = f"An integration test goes to a pool that is large enough: {needed}."
         return OnPools({"push": (WantedPool.of(first.pool.name, world),)}, None, why)
-    standing = ", ".join(_described(each) for each in world.standing() if repository in each.pool.serves) or "none"
+    serving = ", ".join(_described(each) for each in world.pools() if repository in each.pool.serves) or "none"
     why = (
-        f"A VM made for the run: the test needs {run.accelerator.name}, and no pool that serves this repository\n"
-        f"has it ({standing}).\n"
+        f"A VM made for the run: the test needs {run.accelerator.name}, and no VM of the pools that serve this\n"
+        f"repository has it ({serving}).\n"
         "With such a pool in a stack, this job is generated for its runners."
     )
     return OnVm(shape, why)
@@ -135,7 +143,8 @@ def fits(each: StackPool, wanted: AcceleratorType, repository: str) -> bool:
     """Whether a job of the repository's main branch finds on that pool what it wants, or more of the same kind."""
     offered = each.pool.accelerator
     return (
-        repository in each.pool.serves
+        each.pool.slices > 0
+        and repository in each.pool.serves
         and each.pool.trust is not Trust.FORK
         and offered.generation == wanted.generation
         and offered.chips >= wanted.chips
@@ -171,20 +180,29 @@ class _Shared:
         return max(1, self.wanted.slices - self.left)
 
     @property
-    def said(self) -> str:
-        """GitHub counts legs that wait for a runner of any pool, so a limit that is not needed would only do harm."""
-        less = f"{self.left} by leave_free" if self.declared else f"the {self.left} that {self.first} starts at once"
-        least = ", and one in any case" if self.wanted.slices - self.left < 1 else ""
-        kept = "which max-parallel sees to" if self.legs > self.most else f"and it has {self.legs}: no limit is needed"
-        return (
-            f"{self.first} comes first on {self.wanted.name}. "
-            "GitHub knows no priorities: whoever asked first gets a free runner.\n"
-            f"So one run may have {self.most} legs there ({self.wanted.slices} VMs less {less}{least}), {kept}."
-        )
+    def text(self) -> str:
+        vms = "1 VM" if self.left == 1 else f"{self.left} VMs"
+        declared = ", by leave_free" if self.declared else ""
+        return f"{self.first} comes first on {self.wanted.name}: this job leaves it {vms}{declared}."
+
+
+def crowded(spec: Spec, world: World) -> Iterator[Problem]:
+    """The pools that have no VM for a suite beside those that it leaves to suites that come first."""
+    neighbours = tuple(suite for tests in spec.declared.tests for suite in tests.suites)
+    for index, tests in enumerate(spec.declared.tests):
+        for place, suite in enumerate(tests.suites):
+            for each in _shared(suite, neighbours, _wanted(suite, world)):
+                if 0 < each.wanted.slices <= each.left:
+                    subject = str(spec.line("tests", index, "suites", place))
+                    rule = f"too small: {each.text} One leg runs there all the same"
+                    fix = f"a higher count in pool {each.wanted.name}, or a lower leave_free of {suite.job}"
+                    yield Problem(subject, f"pool {each.wanted.name} with {each.wanted.slices} VMs", rule, fix)
 
 
 def _shared(suite: Suite, neighbours: Sequence[Suite], pools: Mapping[str, tuple[WantedPool, ...]]) -> list[_Shared]:
     """The pools of a suite that suites with priority want too, with what it leaves them there."""
+    if suite.priority is Priority.FIRST:
+        return []
     first = [other for other in neighbours if other.priority is Priority.FIRST]
     found: list[_Shared] = []
     for wanted in dict.fromkeys(each for event in pools.values() for each in event):
@@ -206,7 +224,7 @@ def _legs(suites: Sequence[Suite], pool: str) -> int:
 
 
 def _standing(pools: Mapping[str, tuple[WantedPool, ...]]) -> Iterator[str]:
-    described = {event: ", ".join(wanted.said for wanted in each) for event, each in pools.items()}
+    described = {event: ", ".join(wanted.text for wanted in each) for event, each in pools.items()}
     if len(set(described.values())) == 1:
         yield f"{next(iter(described.values()))}."
         return
@@ -215,8 +233,7 @@ def _standing(pools: Mapping[str, tuple[WantedPool, ...]]) -> Iterator[str]:
 
 
 def _described(each: StackPool) -> str:
-    count = each.pool.slices
-    return f"{each.pool.name} ({count} x {each.pool.accelerator.name})"
+    return f"{each.pool.name} ({each.pool.accelerator.name})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -91,10 +91,6 @@ class World:
         """The pool of that name; names of pools are unique in a project."""
         return next((each for each in self.pools() if each.pool.name == name), None)
 
-    def standing(self) -> tuple[StackPool, ...]:
-        """Pools with at least one VM that stands: the only ones that a job can wait for."""
-        return tuple(each for each in self.pools() if each.pool.slices)
-
 
 def load_world(root: Path, stacks: Mapping[str, StackConfig] | None = None) -> World:
     """Everything of a checkout; ConfigError with what is wrong in it. stacks: in place of those of the checkout."""

@@ -37,6 +37,7 @@ from workflows.composite import FOLDER
 from workflows.coverage import missing
 from workflows.legacy import names, overdue
 from workflows.legacy.text import suffixed_file
+from workflows.placement import crowded
 from workflows.read import WorkflowFile, read
 from workflows.spec import Spec
 from workflows.spec.rules import SHARED_FILES
@@ -157,7 +158,9 @@ def _unmade(error: ConfigError) -> Checked:
 
 
 def _of_spec(spec: Spec, here: GeneratedHere) -> Iterator[WorkflowTrouble]:
-    """Tests that run nowhere or twice."""
+    """Pools that are too small for their suites; tests that run nowhere or twice."""
+    for each in crowded(spec, here.world):
+        yield replace(_problem("fleet", each), state="pool-has-room", stops=False)
     collected = load_collected(here.root, spec.name)
     for line in coverage.of_spec(spec, collected).findings() if collected else ():
         subject, _, said = line.partition(": ")

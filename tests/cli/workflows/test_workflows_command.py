@@ -19,6 +19,7 @@ from infra.preview.toned import toned
 from tests.cli.conftest import Checkout
 from tests.synthetic_lab import lend_workflows
 from tests.workflows.legacy_checkout import REPLACED, old_files
+from tests.workflows.test_monorepo_files import TPU_SUITE_ENDS
 from workflows.spec import load_spec
 from workflows.world import load_world
 
@@ -93,6 +94,19 @@ def test_a_checkout_is_held_against_what_the_specification_names_and_files_by_ha
     assert not any(each["stops"] for each in by_hand)
 
 
+@pytest.mark.parametrize(("leave", "small"), [(5, False), (6, True)])
+def test_a_pool_that_is_too_small_for_its_suites_is_a_finding_and_no_comment(
+    here: Checkout, leave: int, small: bool
+) -> None:
+    edit(here.root / "workflows/spec/marin.yaml", TPU_SUITE_ENDS, f"        leave_free: {leave}\n{TPU_SUITE_ENDS}")
+    here.run("workflows", "--write")
+    found = [each for each in findings(here) if each["state"] == "pool-has-room"]
+    why = "pool tpu-ci with 6 VMs: too small: marin comes first on tpu-ci: this job leaves it 6 VMs, by leave_free."
+    assert [each["why"] for each in found] == [[f"{why} One leg runs there all the same"]] * small
+    assert not any(each["stops"] for each in found)
+    assert "too small" not in (here.root / COPY).read_text()
+
+
 def test_an_empty_checkout_gets_the_files_and_they_are_right(here: Checkout, tmp_path: Path) -> None:
     target = tmp_path / "marin"
     body = here.json("workflows", "--write", "--target", str(target))
@@ -139,26 +153,26 @@ def test_an_edit_by_hand_is_told_from_a_stale_file_and_mended_by_one_command(her
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "stale", "why"),
+    ("before", "after", "why"),
     [
         (
             "us-west4-a: 2\n        us-east1-c: 2\n",
             "us-west4-a: 1\n",
-            {COPY},
-            "jobs.tpu-tests.strategy.max-parallel nothing -> 2",
+            {
+                COPY: "jobs.tpu-tests.strategy.max-parallel nothing -> 2",
+                "workflows/demand.yaml": "demands[2].max_parallel",
+            },
         ),
-        ("us-central1-a: 1", "us-central1-a: 2", {COPY}, "a comment: "),
+        ("us-central1-a: 1", "us-central1-a: 2", {}),
     ],
 )
-def test_an_edit_of_a_count_names_the_files_it_leaves_behind(
-    here: Checkout, before: str, after: str, stale: set[str], why: str
+def test_an_edit_of_a_count_makes_a_file_stale_only_where_it_changes_a_decision(
+    here: Checkout, before: str, after: str, why: dict[str, str]
 ) -> None:
     here.edit("ci", before, after)
-    found = [each for each in findings(here) if each["kind"] == "file"]
-    assert {each["state"] for each in found} == {"stale"}
-    assert stale <= {each["subject"] for each in found}
-    (told,) = (each for each in found if each["subject"] == COPY)
-    assert told["why"][0].startswith(why)
+    found = {each["subject"]: each for each in findings(here) if each["kind"] == "file"}
+    assert found.keys() == why.keys()
+    assert all(each["state"] == "stale" and each["why"][0].startswith(why[name]) for name, each in found.items())
 
 
 def test_a_time_limit_of_a_suite_makes_its_file_and_the_demands_stale(here: Checkout) -> None:
@@ -255,7 +269,7 @@ def test_explain_names_the_line_of_each_job(here: Checkout) -> None:
     name, _, line = place.rpartition(":")
     assert (here.root / name).read_text().splitlines()[int(line) - 1].strip() == job["says"] == "- job: tpu-tests"
     assert key == "tests[0].suites[3]"
-    assert "6 VMs less the 1 that marin starts at once" in job["why"]
+    assert "this job leaves it 1 VM" in job["why"]
 
 
 def test_explain_knows_this_repositorys_own_files_and_refuses_others(here: Checkout) -> None:
