@@ -222,8 +222,6 @@ def _request(run: VmRun) -> RunRequest:
         places=run_places(stack, run.accelerator),
         zones=runs.zones,
         rounds=run.attempts,
-        per_day=runs.per_day,
-        at_once=runs.at_once,
         command=run.command,
         image=run.image,
         env=dict(sorted(run.env.items())),

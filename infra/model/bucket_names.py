@@ -73,6 +73,11 @@ def run_day_object(day: date) -> str:
     return f"{RUN_DAYS_PREFIX}{day.isoformat()}.json"
 
 
+def run_ceilings_object(stack: str) -> str:
+    """The object that says how many VMs runs of a stack may make. The program declares it."""
+    return f"{RUNS_PREFIX}ceilings/{stack}.json"
+
+
 def run_work_prefix(pool: str) -> str:
     """Below it VMs that are made for runs as a pool are given and leave their work, by the pool's account."""
     return f"{RUN_WORK_PREFIX}{pool}/"

@@ -84,10 +84,22 @@ _RECORD: Final = TypeAdapter(RunVmRecord)
 
 @dataclass(frozen=True, slots=True)
 class Ceilings:
-    """The most VMs that runs may make in a day (UTC), and have standing at one time."""
+    """The most VMs that runs of a stack may make in a day (UTC), and have at one time."""
 
     per_day: int
     at_once: int
+
+    def to_json(self) -> dict[str, Any]:
+        """As the fleet bucket has it (`bucket_names.run_ceilings_object`), so that no workflow file repeats it."""
+        return {"version": VERSION, "per_day": self.per_day, "at_once": self.at_once}
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> Ceilings:
+        """Raises ValueError for what `to_json` did not write."""
+        version, per_day, at_once = (body.get(key) for key in ("version", "per_day", "at_once"))
+        if version != VERSION or not isinstance(per_day, int) or not isinstance(at_once, int):
+            raise ValueError(f"no ceilings of version {VERSION}")
+        return cls(per_day, at_once)
 
 
 def day_records(body: Mapping[str, Any] | None) -> tuple[RunVmRecord, ...]:

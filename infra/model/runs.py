@@ -19,7 +19,6 @@ from infra.model.catalogue import AcceleratorType, CapacityKind, region_of
 from infra.model.errors import ConfigError, Problem
 from infra.model.fleet import Slot, vm_labels
 from infra.model.node import node_spec
-from infra.model.run_records import Ceilings
 from infra.model.schema import DiskMode, Pool, StackConfig, Trust
 
 OF_THE_FLEET: Final = ("tidepool-managed", "tidepool-pool")
@@ -71,7 +70,7 @@ class RunRequest(_Part):
     contained: whether the command has no way to the VM's identity. source: the repository (owner/name) and commit that
         the VM fetches itself; else the tree that its client sends, if any. install: a line of shell before the command.
     carried: files of this project, by their paths, that the VM gets beside the tree. results: paths below the tree, or
-        in `out` beside it, that come back. per_day, at_once: the stack's ceilings.
+        in `out` beside it, that come back.
     """
 
     version: Literal[1] = 1
@@ -84,8 +83,6 @@ class RunRequest(_Part):
     places: Annotated[tuple[RunPlace, ...], Field(min_length=1)]
     zones: Annotated[tuple[str, ...], Field(min_length=1)]
     rounds: Annotated[int, Field(ge=1, le=100)] = 1
-    per_day: int
-    at_once: int
     command: Annotated[tuple[str, ...], Field(min_length=1)]
     image: str = ""
     env: Mapping[str, str] = {}
@@ -98,10 +95,6 @@ class RunRequest(_Part):
     results: tuple[str, ...] = ()
     suite: str = ""
     times: RunTimes
-
-    @property
-    def ceilings(self) -> Ceilings:
-        return Ceilings(per_day=self.per_day, at_once=self.at_once)
 
     def _disks(self, zone: str) -> list[str]:
         """The names of the disks that the VM has in a zone: all of them to be read alone (`run_places`)."""

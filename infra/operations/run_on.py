@@ -91,7 +91,7 @@ def run_on(
         ports = RunPorts(
             vms=GoogleTpuVms(google),
             objects=BucketObjects(google, request.bucket),
-            ledger=BucketLedger(Records(google=google, bucket=request.bucket), request.ceilings, request.stack),
+            ledger=BucketLedger(Records(google=google, bucket=request.bucket), request.stack),
             clock=_clock(session),
             sleep=_sleep(session),
             tell=lambda line: teller.say(line, Tone.QUIET),
@@ -133,8 +133,6 @@ def run_request(config: StackConfig, order: RunOrder) -> RunRequest:
         places=places,
         zones=runs.zones,
         rounds=order.rounds,
-        per_day=runs.per_day,
-        at_once=runs.at_once,
         command=order.command,
         image=order.image,
         env=dict(order.env),

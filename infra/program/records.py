@@ -1,4 +1,4 @@
-"""What the program declares of a fleet's records: the start-up bundle, what VMs read when they start, the manifest.
+"""What the program declares of a fleet's records: start-up bundle and record, the ceilings of runs, the manifest.
 
 Owns their content and its form. Leaves the documents' shapes to `infra.model.manifest`, and the bundle's making to
 `infra.fleet.bundle`. What another writes is never declared here: of one object there is one writer.
@@ -6,7 +6,7 @@ Owns their content and its form. Leaves the documents' shapes to `infra.model.ma
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from infra.fleet.bundle import STUB, Bundle, runner_bundle
 from infra.fleet.records import encode
 from infra.model import bucket_names
 from infra.model.manifest import manifest, startup, told
+from infra.model.run_records import Ceilings
 from infra.model.schema import StackConfig
 
 _JSON = "application/json"
@@ -52,6 +53,14 @@ def fleet_documents(
     )
 
 
+def _ceilings(config: StackConfig) -> Iterator[DeclaredObject]:
+    """How many VMs runs may make, read by whoever makes one: workflow files of other repositories do not repeat it."""
+    if (runs := config.runs) is not None:
+        ceilings = Ceilings(per_day=runs.per_day, at_once=runs.at_once)
+        name = bucket_names.run_ceilings_object(config.stack)
+        yield DeclaredObject(name=name, content=encode(ceilings.to_json()).decode(), content_type=_JSON)
+
+
 def declare_records(
     config: StackConfig,
     bucket: pulumi.Input[str],
@@ -82,6 +91,7 @@ def declare_records(
                     content=documents.apply(lambda found: encode(found.startup).decode()),
                     content_type=_JSON,
                 ),
+                *_ceilings(config),
                 DeclaredObject(
                     name=bucket_names.manifest_object(config.stack),
                     content=documents.apply(lambda found: encode(found.manifest).decode()),

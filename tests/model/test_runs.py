@@ -217,7 +217,7 @@ def test_a_run_is_told_of_the_disks_that_it_may_read_in_its_zone_and_of_no_other
     config = parse(stack_text(pools=nights, runs=RUNS))
     request = RunRequest(
         stack="ci", project="my-lab", bucket="b", pool="nights", accelerator="v6e-1", places=run_places(config, V6E),
-        zones=("us-central1-b", "us-east5-a"), per_day=4, at_once=2, contained=True, command=("true",),
+        zones=("us-central1-b", "us-east5-a"), contained=True, command=("true",),
         times=RunTimes(create=60, ready=60, limit=60),
     )  # fmt: skip
     told = {zone: request.told("vm", "1", zone=zone, tree="", carried={}) for zone in request.zones}

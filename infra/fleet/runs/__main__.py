@@ -27,7 +27,6 @@ from infra.fleet.runs.ports import RunPorts
 from infra.fleet.runs.run import Run
 from infra.fleet.runs.signals import cancellable
 from infra.model.errors import ConfigError
-from infra.model.run_records import Ceilings
 from infra.model.runs import RunRequest, read_request
 from infra.model.visible import visible
 
@@ -69,9 +68,9 @@ def _ports(
     request: RunRequest | None, told: Mapping[str, str], say: Callable[[str], None], google: Clients
 ) -> RunPorts:
     """request: None where only VMs are deleted, of a run that nobody counts anew."""
-    hosts, bucket, ceilings, stack = 1, told.get("BUCKET", ""), Ceilings(0, 0), "STACK"
+    hosts, bucket, stack = 1, told.get("BUCKET", ""), "STACK"
     if request is not None:
-        hosts, bucket, ceilings, stack = request.hosts, request.bucket, request.ceilings, request.stack
+        hosts, bucket, stack = request.hosts, request.bucket, request.stack
 
     def log(host: int, piece: bytes) -> None:
         """Behind a mark, so that no line of what ran is taken for a command of the runner's."""
@@ -81,7 +80,7 @@ def _ports(
     return RunPorts(
         vms=GoogleTpuVms(google),
         objects=BucketObjects(google, bucket),
-        ledger=BucketLedger(Records(google=google, bucket=bucket), ceilings, stack),
+        ledger=BucketLedger(Records(google=google, bucket=bucket), stack),
         clock=time.time,
         sleep=time.sleep,
         tell=lambda line: say(visible(line)),

@@ -140,12 +140,11 @@ class BucketLedger:
     """`infra.fleet.runs.ports.Ledger` in a fleet bucket, a record a day (`infra.model.run_records`)."""
 
     records: Records
-    ceilings: Ceilings
     stack: str
 
     def claim(self, record: RunVmRecord) -> str:
         now = record.asked
-        before = self._day(_day(now) - timedelta(days=1))[0]
+        ceilings, before = self._ceilings(), self._day(_day(now) - timedelta(days=1))[0]
         said = ""
 
         def decide(today: tuple[RunVmRecord, ...]) -> tuple[RunVmRecord, ...]:
@@ -155,7 +154,7 @@ class BucketLedger:
             # A write whose answer was lost is read here: a VM does not stand in its own way.
             settled = tuple(ended_late(each, now) for each in today if each.vm != record.vm)
             own, late = of_stack(settled, self.stack), of_stack(before, self.stack)
-            said = over_ceiling(self.ceilings, own, (*late, *own), now, stack=self.stack)
+            said = over_ceiling(ceilings, own, (*late, *own), now, stack=self.stack)
             return settled if said else with_record(settled, record)
 
         self._change(_day(now), decide)
@@ -197,6 +196,21 @@ class BucketLedger:
         """The VMs that were asked for from one day to another, both included."""
         count = (last.date() - first.date()).days
         return tuple(each for after in range(count + 1) for each in self._day(first + timedelta(days=after))[0])
+
+    def _ceilings(self) -> Ceilings:
+        """As the last `up` declared them."""
+        name, why = bucket_names.run_ceilings_object(self.stack), "missing"
+        try:
+            if (body := self.records.body(name)) is not None:
+                return Ceilings.from_json(body)
+        except GoogleError as error:
+            if error.status not in _GONE:
+                raise RunError(str(error)) from None
+            why = error.reason
+        except ValueError as error:
+            why = str(error)
+        fix = f"Run `./tidepool up {self.stack}`, which declares how many VMs runs may make"
+        raise RunError(f"gs://{self.records.bucket}/{name}: {why}. {fix}")
 
     def _change(self, day: datetime, decide: Callable[[tuple[RunVmRecord, ...]], tuple[RunVmRecord, ...]]) -> None:
         """Read, decide, write where nobody else wrote meanwhile; else again."""

@@ -30,7 +30,7 @@ from infra.local.guests.surroundings import GuestControl
 from infra.model import bucket_names, names
 from infra.model.catalogue import AcceleratorType
 from infra.model.manifest import manifest
-from infra.model.run_records import RunVmRecord, day_records
+from infra.model.run_records import Ceilings, RunVmRecord, day_records
 from infra.model.runs import RunRequest, RunTimes, run_places
 from infra.model.schema import StackConfig
 from tests.fleet.controller.swept_lab import Lab as FleetLab
@@ -76,10 +76,15 @@ class Lab:
         ]
         usual: dict[str, Any] = {
             "stack": "ci", "project": self.config.project, "bucket": self.config.bucket.name, "pool": "nights",
-            "accelerator": "v6e-1", "places": plain, "zones": (A, B), "per_day": 3, "at_once": 2, "contained": True,
+            "accelerator": "v6e-1", "places": plain, "zones": (A, B), "contained": True,
             "command": command or ("true",), "times": TIMES, "suite": "tpu",
         }  # fmt: skip
         return RunRequest(**usual | given)
+
+    def declare(self, per_day: int = 3, at_once: int = 2, stack: str = "ci") -> None:
+        """What `up` declares of a stack's runs."""
+        name, body = bucket_names.run_ceilings_object(stack), Ceilings(per_day, at_once).to_json()
+        Records(google=self.google, bucket=self.config.bucket.name).update(name, lambda _: body)
 
     def run(self, request: RunRequest, run: str = "7", **given: Any) -> RunEnd:
         return Run(request=request, run=run, attempt=1, ports=self.ports(request), **given).whole()
@@ -89,7 +94,7 @@ class Lab:
         return RunPorts(
             vms=GoogleTpuVms(self.google),
             objects=BucketObjects(self.google, request.bucket),
-            ledger=BucketLedger(Records(google=self.google, bucket=request.bucket), request.ceilings, request.stack),
+            ledger=BucketLedger(Records(google=self.google, bucket=request.bucket), request.stack),
             clock=lambda: clock().timestamp(),
             sleep=self.sleep,
             tell=self.said.append,
@@ -124,6 +129,7 @@ def lab(cloud: TestCloud, tmp_path: Path) -> Iterator[Lab]:
         body = {"name": config.bucket.name, "location": "us"}
         execute(google.api(Api.STORAGE).buckets().insert(project=config.project, body=body), "making a bucket")
         made = Lab(cloud, config, google, tmp_path)
+        made.declare()
         yield made
         for node in cloud.control.nodes():
             cloud.control.remove_node(node["name"])
@@ -281,18 +287,28 @@ def test_runs_over_the_ceiling_of_a_day_make_nothing(lab: Lab) -> None:
     assert ended.reason == "ceiling"
     assert ended.says.startswith("runs of stack ci have made 3 VMs on 2026-11-21 (UTC), and may make 3 a day")
     assert len(lab.records()) == 3
-    assert lab.run(lab.request(per_day=4), "4").done
+    lab.declare(per_day=4)
+    assert lab.run(lab.request(), "4").done, "an edit of the stack file reaches runs that nobody generated anew"
 
 
 def test_stacks_that_share_a_bucket_have_ceilings_of_their_own(lab: Lab) -> None:
-    assert lab.run(lab.request(stack="other", per_day=1), "1").done
-    assert lab.run(lab.request(per_day=1), "2").done
-    assert lab.run(lab.request(per_day=1), "3").reason == "ceiling"
+    lab.declare(per_day=1)
+    lab.declare(per_day=1, stack="other")
+    assert lab.run(lab.request(stack="other"), "1").done
+    assert lab.run(lab.request(), "2").done
+    assert lab.run(lab.request(), "3").reason == "ceiling"
+
+
+def test_runs_of_a_stack_without_declared_ceilings_make_nothing(lab: Lab) -> None:
+    ended = lab.run(lab.request(stack="new"))
+    assert "runs/ceilings/new.json: missing. Run `./tidepool up new`" in ended.says
+    assert lab.nodes == {}
 
 
 def test_a_count_whose_answer_was_lost_does_not_stand_in_its_own_way(lab: Lab) -> None:
     lab.cloud.control.fail("lost", method="storage.objects.insert", count=1)
-    assert lab.run(lab.request(at_once=1, per_day=1)).reason == "done"
+    lab.declare(at_once=1, per_day=1)
+    assert lab.run(lab.request()).reason == "done"
     assert len(lab.records()) == 1
 
 
@@ -303,7 +319,7 @@ def test_two_that_ask_at_once_never_pass_the_ceiling_together(lab: Lab) -> None:
     def claim(vm: str) -> None:
         request = lab.request()
         with clients(lab.config.project, lab.cloud.url) as google:
-            ledger = BucketLedger(Records(google=google, bucket=request.bucket), request.ceilings, "ci")
+            ledger = BucketLedger(Records(google=google, bucket=request.bucket), "ci")
             now = int(lab.cloud.control.clock()["seconds"])
             place = request.places[0]
             said.append(
@@ -418,7 +434,8 @@ def test_a_claim_that_nobody_answered_takes_nobodys_place(lab: Lab) -> None:
         patch.setattr(Records, "replace", replace_)
         assert lab.run(lab.request()).reason == "outage"
     assert [each.had_vm for each in lab.records().values()] == [False]
-    assert lab.run(lab.request(at_once=1, per_day=1), "8").done
+    lab.declare(at_once=1, per_day=1)
+    assert lab.run(lab.request(), "8").done
 
 
 def test_what_cannot_be_deleted_is_told_with_its_zone(lab: Lab) -> None:
@@ -567,7 +584,8 @@ def test_a_job_that_is_killed_leaves_its_vm_to_the_clean_up_of_its_run(lab: Lab)
     lab.cloud.control.advance(300)
     assert Job(lab, lab.request(), "delete").end() == 0
     assert lab.records()["nights-run-7-1"] == record, "it is ended once"
-    assert lab.run(lab.request(at_once=1), "8").done, "it takes nobody's place"
+    lab.declare(at_once=1)
+    assert lab.run(lab.request(), "8").done, "it takes nobody's place"
 
 
 def test_a_client_that_is_killed_before_its_vm_stands_is_counted_from_its_creation(lab: Lab) -> None:

@@ -23,7 +23,7 @@ def ports(request: RunRequest, google: Clients, clock: Callable[[], float], slee
     return RunPorts(
         vms=GoogleTpuVms(google),
         objects=BucketObjects(google, request.bucket),
-        ledger=BucketLedger(Records(google=google, bucket=request.bucket), request.ceilings, request.stack),
+        ledger=BucketLedger(Records(google=google, bucket=request.bucket), request.stack),
         clock=clock,
         sleep=sleep,
         tell=lambda _: None,

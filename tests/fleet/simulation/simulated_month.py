@@ -36,7 +36,7 @@ from infra.local.guests.surroundings import GuestControl
 from infra.model import bucket_names, names
 from infra.model.manifest import manifest
 from infra.model.run_labels import read as run_labels
-from infra.model.run_records import RunVmRecord, day_records
+from infra.model.run_records import Ceilings, RunVmRecord, day_records
 from infra.model.runs import RunRequest
 from infra.model.schema import StackConfig
 from infra.operations.run_on import RunOrder, run_request
@@ -97,6 +97,10 @@ class Month:
         self.records = Records(google=self.google, bucket=self.config.bucket.name)
         document = manifest(self.config, bundle="ab" * 32, startup_script="#!/bin/sh")
         self.records.update(bucket_names.manifest_object(self.config.stack), lambda _: document)
+        runs = self.config.runs
+        assert runs is not None
+        ceilings = Ceilings(runs.per_day, runs.at_once).to_json()
+        self.records.update(bucket_names.run_ceilings_object(self.config.stack), lambda _: ceilings)
         end_up(self.records, self.config.stack)
         self.objects = BucketObjects(self.google, self.config.bucket.name)
 

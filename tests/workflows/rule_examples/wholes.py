@@ -63,7 +63,7 @@ def requested(*, limit: int = 1500, **other: str | None) -> Data:
     times = {"create": 600, "ready": 600, "limit": limit, "delete": 600, "spare": 300}
     place = {"zone": "us-east1-c", "capacity": "spot", "node": {}}
     asked = {"stack": "ci", "project": "my-lab", "bucket": "my-lab-ci", "pool": "runs", "accelerator": "v6e-1",
-             "places": [place], "zones": ["us-east1-c", "us-west4-a"], "per_day": 9, "at_once": 1,
+             "places": [place], "zones": ["us-east1-c", "us-west4-a"],
              "command": ["pytest"], "contained": True, "times": times}  # fmt: skip
     env = {"RUN_ID": RUN, "ZONES": "us-east1-c us-west4-a", "REQUEST": json.dumps(asked)}
     told = {key: value for key, value in {**env, **other}.items() if value is not None}
