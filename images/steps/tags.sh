@@ -10,18 +10,43 @@ set -eu
 . "$(dirname "$0")/lib.sh"
 result=$out/$IMAGE
 digest=$(cat "$result/digest")
-
-# As the record's own step left it: what this step runs in has no Python to ask the record with.
 current=$(cat "$result/current")
+day=$(cut -c 1-10 "$out/began" | tr -d -)
+commit=$(awk '{ found = $3 } END { print substr(found, 1, 12) }' "$out/sources")
+
+# move_tags DIGEST TEMPLATE...: every place's tags name the digest.
+move_tags() {
+  target=$1
+  shift
+  for place in $PLACES; do
+    for template in "$@"; do
+      tag=$(printf '%s' "$template" | sed "s/{date}/$day/; s/{revision}/$commit/")
+      retry 5 signed_in "$place" crane tag "$place@$target" "$tag"
+    done
+  done
+}
+
 if [ "$current" != "$digest" ]; then
   log "the record names $current, of newer sources: tags stay"
   exit 0
 fi
-day=$(cut -c 1-10 "$out/began" | tr -d -)
-commit=$(awk '{ found = $3 } END { print substr(found, 1, 12) }' "$out/sources")
-for place in $PLACES; do
-  for template in $TAGS; do
-    tag=$(printf '%s' "$template" | sed "s/{date}/$day/; s/{revision}/$commit/")
-    retry 5 signed_in "$place" crane tag "$place@$digest" "$tag"
-  done
+# shellcheck disable=SC2086 # one word a tag
+move_tags "$digest" $TAGS
+
+moving=''
+for template in $TAGS; do
+  case $template in
+    *'{'*) ;;
+    *) moving="$moving $template" ;;
+  esac
+done
+# A build of newer sources may have been recorded, and have moved its tags, while this one moved them back. A build that
+# is recorded after this question moves its own tags after that.
+while :; do
+  current=$(retry 5 "$WORKSPACE/recipes/tidepool" images current "$IMAGE")
+  [ "$current" != "$digest" ] || break
+  log "the record now names $current, of newer sources: the tags$moving move there"
+  digest=$current
+  # shellcheck disable=SC2086 # one word a tag
+  move_tags "$digest" $moving
 done

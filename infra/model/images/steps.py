@@ -258,7 +258,7 @@ def _image_steps(
     yield _step(
         "record", PYTHON, name, after=(f"verify-{name}",), env={**everywhere, "PARENTS": " ".join(image.parents)}
     )
-    yield _step("tags", SHELL, name, after=(f"record-{name}",), env={**everywhere, "TAGS": " ".join(image.tags)})
+    yield _step("tags", PYTHON, name, after=(f"record-{name}",), env={**everywhere, "TAGS": " ".join(image.tags)})
 
 
 def _step(

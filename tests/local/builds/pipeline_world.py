@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -75,6 +75,8 @@ class Recorder:
         self.registry = registry
         self.writes: list[str] = []
         self.world: World | None = None
+        self.recorded: Callable[[], None] | None = None
+        """Called once, after the next build is recorded and before it hears of that."""
         self._lock = threading.Lock()
         recorder = self
 
@@ -108,7 +110,10 @@ class Recorder:
             self.record, outcome = built(self.record, name, build)
             self.writes.append(name)
             current = self.record.images[name].current.digest
-            return 200, json.dumps({"outcome": outcome, "current": current}, indent=2)
+        if self.recorded:
+            recorded, self.recorded = self.recorded, None
+            recorded()
+        return 200, json.dumps({"outcome": outcome, "current": current}, indent=2)
 
     def close(self) -> None:
         self.server.shutdown()

@@ -5,7 +5,6 @@ A failure before the record is written leaves the old record; one after it is pu
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from infra.local.builds.running import run_build
 from infra.local.registry import Registry
 from infra.model.images.spec import ImageSpec
 from infra.model.images.steps import build_steps
-from tests.local.builds.pipeline_world import MONOREPO, World, commit, committed_spec, tagged, world
+from tests.local.builds.pipeline_world import MONOREPO, World, commit, committed_spec, world
 
 IMAGE = "tpu-ci"
 REGIONS = ("europe-west4", "us-central2")
@@ -119,7 +118,9 @@ def test_tags_that_were_not_moved_are_moved_when_the_same_build_is_run_again(las
     assert lasting.tags(IMAGE) == {current.digest}
 
 
-def test_of_two_builds_at_once_the_newer_sources_win(registry: Registry, spec: ImageSpec, tmp_path: Path) -> None:
+def test_a_newer_build_that_ends_while_an_older_one_tags_keeps_every_tag(
+    registry: Registry, spec: ImageSpec, tmp_path: Path
+) -> None:
     ours = world(tmp_path, registry.address, spec)
     theirs = World(
         machine=type(ours.machine)(folder=tmp_path / "other", registry=registry.address, env=ours.machine.env),
@@ -129,15 +130,14 @@ def test_of_two_builds_at_once_the_newer_sources_win(registry: Registry, spec: I
     theirs.monorepo.mkdir()
     theirs.machine.offer("marin-community/tidepool", tmp_path / "recipes", {commit(0xABC): 1_750_000_000})
     older, newer = ours.push(10, {"uv.lock": "older\n"}), theirs.push(11, {"uv.lock": "newer\n"})
-    configs = [(ours, ours.config(IMAGE, older)), (theirs, theirs.config(IMAGE, newer))]
-    threads = [threading.Thread(target=run_build, args=(config, each.machine)) for each, config in configs]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    ours.recorder.recorded = lambda: built.append(run_build(theirs.config(IMAGE, newer), theirs.machine))
+    built: list[BuildOutcome] = []
+    built.append(run_build(ours.config(IMAGE, older), ours.machine))
+    assert [each.status for each in built] == [StepStatus.SUCCESS] * 2
     known = ours.record.images[IMAGE]
     assert known.current.revision[MONOREPO] == newer
     assert {build.revision[MONOREPO] for build in known.builds()} == {older, newer}
+    assert ours.tags(IMAGE) == {known.current.digest}
+    assert ours.tags(IMAGE, older[:12]) != {known.current.digest}
     assert ours.lacking() == []
     ours.recorder.close()
-    assert tagged(registry.address, ours.places[IMAGE][0], newer[:12]) == known.current.digest
