@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
+from pathlib import Path
 
 from infra.operations.errors import Failure
 from infra.operations.workspace import CHECKOUT
@@ -28,6 +30,7 @@ LOCKS = {
     CHARTS: ("--group", "charts", "-c", TOOL, "-c", BENCH),
     RESULTS: ("--group", "results", "-c", TOOL, "-c", CHARTS),
     "requirements-dev.lock": ("--group", "dev", "-c", TOOL, "-c", BENCH, "-c", CHARTS),
+    "requirements-uv.lock": ("--group", "uv"),
 }
 """How each is asked for. The tool's is the first: the others are held to it."""
 ON_TOP_OF = {BENCH: (TOOL,), CHARTS: (TOOL, BENCH), RESULTS: (SERVICE,)}
@@ -36,9 +39,9 @@ ON_TOP_OF = {BENCH: (TOOL,), CHARTS: (TOOL, BENCH), RESULTS: (SERVICE,)}
 
 def write_locks(*, upgrade: bool) -> None:
     """Write every lock; Failure where uv is missing. upgrade: to the newest versions that pyproject.toml allows."""
-    uv = shutil.which("uv")
+    uv = shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))
     if uv is None:
-        raise Failure("uv is not on this machine; it makes the locks (pip install uv), pip only reads them.")
+        raise Failure("uv is missing: it writes the locks, which pip only reads. Fix: pip install uv.")
     newer = ("--upgrade",) if upgrade else ()
     for name, asked in LOCKS.items():
         there = [package for lock in ON_TOP_OF.get(name, ()) for package in _pinned(lock)]
