@@ -67,14 +67,18 @@ class GoogleKeys:
         self._until = self._asked = self._failed = datetime.min.replace(tzinfo=UTC)
 
     def key(self, kid: str) -> rsa.RSAPublicKey | None:
-        """The key of that id, None where Google has none. Raises Refused where Google cannot be asked."""
+        """The key of that id, None where Google has none.
+
+        Raises Refused where Google cannot be asked, or was asked too recently to say that it has no such key: a new key
+        signs before those who keep the old set have heard of it.
+        """
         with self._lock:
             now = self._clock()
-            if now >= self._until:
+            since = now - self._asked
+            if now >= self._until or (kid not in self._held and since >= _AGAIN):
                 self._refresh(now)
-            elif kid not in self._held and now - self._asked >= _AGAIN:
-                # A new key signs before those who keep the old set have heard of it.
-                self._refresh(now)
+            elif kid not in self._held:
+                raise Refused(Reason.UNKNOWN_KEY, again=(_AGAIN - since).total_seconds())
             return self._held.get(kid)
 
     def _refresh(self, now: datetime) -> None:

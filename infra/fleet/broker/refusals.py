@@ -36,6 +36,7 @@ class Reason(Enum):
     NO_TOKEN = ("no-token", 401, "Authorization: Bearer and an identity token of Google's are needed.", 0)
     BAD_TOKEN = ("bad-token", 401, "The token is not a signed token (RS256) of at most 8 KiB.", 0)
     FORGED = ("forged", 401, "The token is not signed by a key that Google publishes.", 0)
+    UNKNOWN_KEY = ("unknown-key", 503, "The token's key is unknown yet; Google's keys are read again soon.", 60)
     FOREIGN_ISSUER = ("foreign-issuer", 401, "The token is not issued by https://accounts.google.com.", 0)
     FOREIGN_AUDIENCE = ("foreign-audience", 401, "The token is for another audience than this broker.", 0)
     EXPIRED = ("expired", 401, "The token has expired.", 0)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey
@@ -74,9 +75,9 @@ def test_googles_public_key_is_nobodys_shared_secret(world: World) -> None:
     ("header", "reason"),
     [
         ({"kid": None}, Reason.BAD_TOKEN),
-        ({"kid": ""}, Reason.FORGED),
+        ({"kid": ""}, Reason.UNKNOWN_KEY),
         ({"kid": ["k"]}, Reason.BAD_TOKEN),
-        ({"kid": "../../certs"}, Reason.FORGED),
+        ({"kid": "../../certs"}, Reason.UNKNOWN_KEY),
         ({"crit": ["exp"]}, Reason.BAD_TOKEN),
         ({"crit": ["b64"], "b64": False}, Reason.BAD_TOKEN),
         ({"b64": False}, Reason.BAD_TOKEN),
@@ -91,10 +92,11 @@ def test_a_token_cannot_bring_its_own_key(world: World) -> None:
     own, claims = tokens.new_key(), json.dumps(tokens.unverified(world.token()))
     key = load_pem_private_key(own.encode(), None)
     assert isinstance(key, RSAPrivateKey)
-    for kid in ("mine", "1"):
+    googles = jwt.get_unverified_header(world.token())["kid"]
+    for kid, reason in (("mine", Reason.UNKNOWN_KEY), (googles, Reason.FORGED)):
         header = {"alg": "RS256", "kid": kid, "jwk": tokens.public_jwk(own, kid)}
         forged = raw_token(header, claims, lambda content: key.sign(content, PKCS1v15(), SHA256()))
-        refused(world, world.ask(token=forged), Reason.FORGED)
+        refused(world, world.ask(token=forged), reason)
 
 
 @pytest.mark.parametrize("spelled", ["{}=", "{}==", "{}A", " {}", "{} x", "{}.", "{}\t"])
@@ -116,6 +118,7 @@ def test_a_token_whose_claims_were_changed_is_forged(world: World) -> None:
 
 
 def test_a_token_of_a_key_that_google_has_not_is_forged(world: World) -> None:
+    world.wait(60)
     refused(world, world.ask(token=rewritten(world.token(), 0, {"kid": "made-up"})), Reason.FORGED)
 
 

@@ -65,19 +65,34 @@ class Google:
 def test_keys_are_kept_for_their_age_and_an_unknown_one_asked_for_once_a_minute() -> None:
     google = Google()
     keys = GoogleKeys(google.fetch, lambda: google.now)
-    for seconds, kid, asked in (
-        (0, "k", 1),
-        (1, "new", 1),
-        (59, "new", 1),
-        (60, "new", 2),
-        (119, "new", 2),
-        (120, "new", 3),
-        (419, "k", 3),
-        (420, "k", 4),
+    for seconds, kid, asked, again in (
+        (0, "k", 1, None),
+        (1, "new", 1, 59),
+        (59, "new", 1, 1),
+        (60, "new", 2, None),
+        (119, "new", 2, 1),
+        (120, "new", 3, None),
+        (419, "k", 3, None),
+        (420, "k", 4, None),
     ):
         google.now = NOW + SECOND * seconds
-        assert (keys.key(kid) is not None) is (kid == "k")
+        if again is None:
+            assert (keys.key(kid) is not None) is (kid == "k")
+        else:
+            found = refusal(lambda kid=kid: keys.key(kid))
+            assert (found.reason, found.again) == (Reason.UNKNOWN_KEY, again)
         assert google.asked == asked, seconds
+
+
+def test_a_new_key_is_taken_within_a_minute_of_an_unknown_one_and_nobody_is_called_a_forger() -> None:
+    google = Google()
+    keys = GoogleKeys(google.fetch, lambda: google.now)
+    assert keys.key("no-such-key") is None
+    google.kids = ("rotated",)
+    google.now = NOW + SECOND
+    assert refusal(lambda: keys.key("rotated")).reason.status == 503
+    google.now = NOW + SECOND * 60
+    assert keys.key("rotated") is not None
 
 
 def test_after_a_failure_google_is_left_alone_for_ten_seconds() -> None:
