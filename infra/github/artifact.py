@@ -42,8 +42,10 @@ _ACTING: Final = (
     # Commands that bots obey: /approve.
     re.compile(r"^(?=[ \t]*/)", re.MULTILINE),
     # ```mermaid and the like; a block of plain text is what the preview writes.
-    re.compile(rf"(?<=```|~~~)(?=[^\s`~{_APART}])(?!text$)", re.MULTILINE),
+    re.compile(rf"(?<=```|~~~)(?=[^\S\n]*[^\s`~{_APART}])(?!text$)", re.MULTILINE),
 )
+_FOLD: Final = re.compile(r"<(?=(/?)details>)")
+"""The beginning and the end of a fold."""
 
 
 class UntrustedError(Exception):
@@ -88,9 +90,21 @@ def harmless(markdown: str) -> str:
     seen = visible(markdown, f"\n{_APART}")
     seen = _FOREIGN_ENTITY.sub("&amp;", seen)
     seen = _FOREIGN_TAG.sub("&lt;", seen)
+    if not _folds_close(seen):
+        seen = _FOLD.sub("&lt;", seen)
     for pattern in _ACTING:
         seen = pattern.sub(_APART, seen)
     return seen
+
+
+def _folds_close(markdown: str) -> bool:
+    """Whether every fold ends, and ends after it began: one that does not hides or opens what others write."""
+    depth = 0
+    for fold in _FOLD.finditer(markdown):
+        depth += -1 if fold[1] else 1
+        if depth < 0:
+            return False
+    return depth == 0
 
 
 def cut(markdown: str, limit: int) -> str:

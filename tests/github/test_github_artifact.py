@@ -99,6 +99,10 @@ def test_a_refusal_repeats_nothing_of_the_file(tmp_path: Path) -> None:
         ("GH\\-12", "GH\\-"),
         ("fine\n  /approve", "\n  /approve"),
         ("```mermaid\ngraph TD\n```", "```mermaid"),
+        ("``` mermaid\ngraph TD\n```", "``` mermaid"),
+        ("~~~\t mermaid\ngraph TD\n~~~", "~~~\t mermaid"),
+        ("<details><summary>All is well</summary>\n", "<details>"),
+        ("</details>\nnot folded\n<details>", "</details>"),
         ("safe\u202egnp.exe", "\u202e"),
         ("a\x00b\x1b[31mc\x07", "\x1b"),
         ("a\u2028b", "\u2028"),
@@ -132,7 +136,11 @@ def test_every_golden_comment_comes_back_as_it_is(golden: Path) -> None:
 
 
 @settings(deadline=None, max_examples=300)
-@given(st.text(alphabet=st.sampled_from("@#:/w.G H-[]()!<>&;\\`~ax1\n\u200b\u202e*"), max_size=40))
+@given(
+    st.lists(
+        st.sampled_from([*"@#:/w.G H-[]()!<>&;\\`~ax1\n\u200b\u202e*", "<details>", "</details>"]), max_size=40
+    ).map("".join)
+)
 def test_twice_is_the_same_as_once_and_nothing_acts(said: str) -> None:
     once = harmless(said)
     assert harmless(once) == once

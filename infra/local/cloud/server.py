@@ -9,11 +9,10 @@ need no locks.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
 from functools import partial
-from ipaddress import ip_address
-from typing import Any
-from urllib.parse import urlsplit
+from typing import Any, Final
 
 from infra.local.cloud import github, identity, kubernetes, services, surface
 from infra.local.cloud.cloud import Cloud
@@ -50,7 +49,7 @@ class Application:
         request = await _request(scope, receive)
         if request is None:
             return
-        reply = _stranger(request) or self._reply(request)
+        reply = _stranger(request, scope["server"][1]) or self._reply(request)
         if reply.delay:
             await asyncio.sleep(reply.delay)
         if reply.stream is None:
@@ -89,28 +88,25 @@ class Application:
             return refused(defect_of(request, defect), surface.SERVICE)
 
 
-def _stranger(request: HttpRequest) -> Reply | None:
+_HERE: Final = re.compile(r"(?:localhost|127(?:\.[0-9]{1,3}){3}|\[::1\]):([0-9]{1,5})", re.IGNORECASE)
+"""Host, as a program of this machine sends it: one of its own addresses, and the port."""
+
+
+def _stranger(request: HttpRequest, port: int) -> Reply | None:
     """The refusal of what a page in a browser of this machine sends, None for programs.
 
     A page may send requests here, and read the answers too once its own name leads here (DNS rebinding). The browser
     says that name as Host, and the page's origin; programs of this machine call it by its address and say no origin.
     """
     origin = request.headers.get("origin")
-    if not _is_here(request.root):
+    here = _HERE.fullmatch(request.root.partition("://")[2])
+    if here is None or int(here[1]) != port:
         said = "The Host of this request is not an address of this machine; the local cloud serves nothing else."
-    elif origin is not None and not (_is_here(origin) and urlsplit(origin).netloc == urlsplit(request.root).netloc):
+    elif origin is not None and origin != request.root:
         said = "This request comes from a page of another origin, which the local cloud does not serve."
     else:
         return None
     return refused(ApiError(403, said), surface.SERVICE)
-
-
-def _is_here(address: str) -> bool:
-    try:
-        host = urlsplit(address).hostname or ""
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 async def _request(scope: Any, receive: Any) -> HttpRequest | None:
