@@ -54,26 +54,29 @@ def completion_command(*, shell: str, installs: bool) -> None:
 @click.option("--strict", is_flag=True, help="A tool that this machine lacks is a failure.")
 @click.option("--heavy", is_flag=True, help="Also the long tiers: wall-clock kills, more seeds, larger fleets.")
 @click.option("--live", is_flag=True, help="Also the tier that drives the official pulumi CLI.")
+@click.option("--core", is_flag=True, help="With --live: only its core, and what this machine lacks is a failure.")
 @click.option("--mutants", multiple=True, metavar="GROUP", help="Only whether the tests see changes of a group's code.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcomes as one JSON object.")
 @click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
 def test_command(
-    *, fast: bool, unit: bool, strict: bool, heavy: bool, live: bool, mutants: tuple[str, ...], as_json: bool,
-    pytest_args: tuple[str, ...],
+    *, fast: bool, unit: bool, strict: bool, heavy: bool, live: bool, core: bool, mutants: tuple[str, ...],
+    as_json: bool, pytest_args: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Run every check of this repository: style, types, layers, dependencies, dead code, shell, image recipes, secrets,
     workflows, tests.
 
     Further arguments after -- go to pytest: ./tidepool test --fast -- -k ledger
     """
-    for failure in install.build(checks.GO_TOOLS):
-        echo(failure, err=True)
     if unit and (heavy or live):
         raise click.UsageError("--unit leaves out what --heavy and --live add: give one or the other")
+    if core and (heavy or not live):
+        raise click.UsageError("--core: runs part of the live tier alone. Fix: give --live --core, without --heavy.")
+    for failure in install.build(() if core else checks.GO_TOOLS):
+        echo(failure, err=True)
     wanted = checks.mutant_checks(mutants) or checks.checks_for(
-        fast=fast, unit=unit, heavy=heavy, live=live, extra=pytest_args
+        fast=fast, unit=unit, heavy=heavy, live=live, core=core, extra=pytest_args
     )
-    done = checks.run_all(wanted, partial(echo, err=True), strict=strict, quiet=as_json)
+    done = checks.run_all(wanted, partial(echo, err=True), strict=strict or core, quiet=as_json)
     failed = any(each.status == "failed" for each in done)
     if as_json:
         machines({"ok": not failed, "checks": [asdict(each) for each in done]})

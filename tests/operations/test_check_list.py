@@ -43,16 +43,50 @@ def test_a_machine_without_git_is_told_the_way_on(monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_unit_tests_alone_leave_out_what_goes_end_to_end_and_the_long_tiers() -> None:
-    alone = checks.pytest_check(unit=True, heavy=False, live=False, extra=())
+    (alone,) = checks.checks_for(unit=True)
     assert alone.command[2] == "not heavy and not live and not end_to_end"
-    every = checks.pytest_check(unit=False, heavy=True, live=True, extra=())
+    (every,) = checks.checks_for(fast=True, heavy=True, live=True)
     assert every.command[2] == ""
 
 
-def test_unit_tests_alone_and_a_long_tier_are_refused_together() -> None:
-    refused = CliRunner().invoke(setup.test_command, ["--unit", "--heavy"])
+def test_the_core_of_the_live_tier_runs_alone() -> None:
+    (core,) = checks.checks_for(live=True, core=True)
+    assert core.command[1:5] == ("-m", "core", "-o", "testpaths=tests/engines/live")
+
+
+def test_every_test_of_the_core_is_in_the_folder_that_the_core_collects() -> None:
+    marked = {path for path in (checks.CHECKOUT / "tests").rglob("*.py") if "mark.core" in path.read_text()}
+    outside = {path for path in marked if checks.CHECKOUT / checks.CORE not in path.parents}
+    assert outside == {Path(__file__)}
+    assert outside < marked
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (["--unit", "--heavy"], "--unit leaves out what --heavy and --live add"),
+        (["--core"], "give --live --core"),
+        (["--live", "--core", "--heavy"], "without --heavy"),
+    ],
+)
+def test_tiers_that_exclude_each_other_are_a_usage_error(options: list[str], problem: str) -> None:
+    refused = CliRunner().invoke(setup.test_command, options)
     assert refused.exit_code == 2
-    assert "--unit leaves out what --heavy and --live add" in refused.output
+    assert problem in refused.output
+
+
+def test_the_core_fails_where_the_judge_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[bool] = []
+
+    def run_all(*_: object, strict: bool, **__: object) -> list[checks.CheckResult]:
+        seen.append(strict)
+        return []
+
+    monkeypatch.setattr(checks, "run_all", run_all)
+    monkeypatch.setattr(setup.install, "build", lambda _: [])
+    for options in (["--live"], ["--live", "--core"]):
+        assert CliRunner().invoke(setup.test_command, options).exit_code == 0
+    assert seen == [False, True], "a core in which every test was skipped is not green"
 
 
 def test_checks_run_side_by_side_and_each_is_told_in_one_piece(tmp_path: Path) -> None:

@@ -53,6 +53,8 @@ BIN = Path(sys.executable).parent
 CODE = ("infra", "workflows", "tests")
 WORKFLOW_SCHEMA = ("--builtin-schema", "vendor.github-workflows")
 ACTION_SCHEMA = ("--builtin-schema", "vendor.github-actions")
+CORE = Path("tests/engines/live")
+"""Where the core of the live tier is: pytest collects this folder alone, since all tests take minutes to collect."""
 GO_TOOLS = ("actionlint", "crane")
 """What is built from infra/tools before the checks, where Go is on this machine and they are not there yet."""
 
@@ -82,11 +84,12 @@ class CheckResult:
 
 
 def checks_for(
-    *, fast: bool = False, unit: bool = False, heavy: bool = False, live: bool = False, extra: Sequence[str] = ()
-) -> list[Check]:
-    """Which checks there are. fast, unit: the tests alone. extra: further arguments for pytest."""
-    tests = [pytest_check(unit=unit, heavy=heavy, live=live, extra=extra)]
-    return tests if fast or unit else [*static_checks(), *tests]
+    *, fast: bool = False, unit: bool = False, heavy: bool = False, live: bool = False, core: bool = False,
+    extra: Sequence[str] = (),
+) -> list[Check]:  # fmt: skip
+    """Which checks there are. fast, unit, core: the tests alone. extra: further arguments for pytest."""
+    tests = [pytest_check(unit=unit, heavy=heavy, live=live, core=core, extra=extra)]
+    return tests if fast or unit or core else [*static_checks(), *tests]
 
 
 def static_checks() -> list[Check]:
@@ -128,9 +131,11 @@ def actionlint_checks(workflows: Sequence[Path]) -> Iterator[Check]:
         yield Check(name, ("actionlint", *config, *shell, *files), optional=True)
 
 
-def pytest_check(*, unit: bool, heavy: bool, live: bool, extra: Sequence[str]) -> Check:
+def pytest_check(*, unit: bool, heavy: bool, live: bool, core: bool, extra: Sequence[str]) -> Check:
+    """core: the core of the live tier, and no other test."""
     tiers = (("heavy", heavy), ("live", live), ("end_to_end", not unit))
-    excluded = [f"not {tier}" for tier, wanted in tiers if not wanted]
+    marked = "core" if core else " and ".join(f"not {tier}" for tier, wanted in tiers if not wanted)
+    chosen = ("-m", marked, *(("-o", f"testpaths={CORE}") if core else ()))
     # Replacing a worker that crashed, xdist waits for ever for a module of tests that the dead one had begun. Sorted by
     # how many tests they have, modules of few long ones would come last, when the other workers have nothing left; so
     # the order is that of tests/conftest.py.
@@ -139,7 +144,7 @@ def pytest_check(*, unit: bool, heavy: bool, live: bool, extra: Sequence[str]) -
     workers = () if extra else ("-n", str(CORES + 1), *spread)
     # Google's plugin asks again for twenty minutes where a reservation has no room.
     patience = ("-o", "faulthandler_timeout=2700") if live else ()
-    return Check("pytest", ("pytest", "-m", " and ".join(excluded), *workers, *patience, *extra), alone=True)
+    return Check("pytest", ("pytest", *chosen, *workers, *patience, *extra), alone=True)
 
 
 def mutant_checks(groups: Sequence[str]) -> list[Check]:

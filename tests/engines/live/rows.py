@@ -35,7 +35,10 @@ def of(stacks: Iterable[str]) -> list[Any]:
     """Parameters `row` and `stack` of the rows of these stacks."""
     wanted = set(stacks)
     return [
-        pytest.param(row, stack, id=f"{row.name}-{stack}") for row in ROWS for stack in row.stacks if stack in wanted
+        pytest.param(row, stack, id=f"{row.name}-{stack}", marks=[pytest.mark.core] if stack in row.core else [])
+        for row in ROWS
+        for stack in row.stacks
+        if stack in wanted
     ]
 
 

@@ -17,23 +17,28 @@ class Row:
     """name: what happens, for people. stacks: on which. acts: in order; each must come out the same on both engines.
 
     settled: whether afterwards neither engine finds anything to do, on its own state and on the other's.
+    core: on which of its stacks the row belongs to the core of the live tier.
     """
 
     name: str
     stacks: tuple[str, ...]
     acts: tuple[Act, ...]
     settled: bool = True
+    core: tuple[str, ...] = ()
 
 
-def _edit(name: str, *stacks: str) -> Row:
+def _edit(name: str, *stacks: str, core: tuple[str, ...] = ()) -> Row:
     """An edit that is previewed and applied."""
-    return Row(name=name, stacks=stacks, acts=(acts.edit(name), acts.preview, acts.up))
+    return Row(name=name, stacks=stacks, acts=(acts.edit(name), acts.preview, acts.up), core=core)
 
 
 def _killed(name: str, edit: str, moment: kills.Moment, *, other: bool = False) -> Row:
     heals = acts.heals_by_the_other if other else acts.heals
     end = ", then the other engine" if other else ""
-    return Row(name=f"killed {name}{end}", stacks=(SMALL,), acts=(acts.edit(edit), acts.killed(moment), heals))
+    core = () if other else (SMALL,)
+    return Row(
+        name=f"killed {name}{end}", stacks=(SMALL,), acts=(acts.edit(edit), acts.killed(moment), heals), core=core
+    )
 
 
 _STOCKOUT = (
@@ -46,9 +51,9 @@ _STOCKOUT = (
 )
 
 ROWS: Final = (
-    _edit("one more", *WITH_VMS),
-    _edit("one fewer", *WITH_VMS),
-    _edit("another accelerator", *COMMITTED),
+    _edit("one more", *WITH_VMS, core=COMMITTED),
+    _edit("one fewer", *WITH_VMS, core=COMMITTED),
+    _edit("another accelerator", *COMMITTED, core=COMMITTED),
     *(
         _edit(name, CLUSTER)
         for name in (
@@ -91,7 +96,7 @@ ROWS: Final = (
         stacks=(SMALL,),
         acts=(*_STOCKOUT, acts.heals_by_the_other),
     ),
-    Row(name="a VM is preempted", stacks=WITH_VMS, acts=(acts.preempted, acts.preview, acts.refresh)),
+    Row(name="a VM is preempted", stacks=WITH_VMS, acts=(acts.preempted, acts.preview, acts.refresh), core=COMMITTED),
     Row(
         name="a VM is deleted by hand",
         stacks=WITH_VMS,
@@ -132,5 +137,6 @@ ROWS: Final = (
         stacks=WITH_VMS,
         acts=(acts.edit("one more"), acts.made_by_the_controller, acts.destroy_is_refused, acts.destroy_the_rest),
         settled=False,
+        core=WITH_VMS,
     ),
 )

@@ -17,6 +17,7 @@ from tests.engines.live.table import Row
 pytestmark = [pytest.mark.live, pytest.mark.usefixtures("official")]
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("stack", [SMALL])
 def test_from_nothing(brought_up: Callable[[str], rows.Base], stack: str) -> None:
     rows.came_up_alike(brought_up(stack), stack)
