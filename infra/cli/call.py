@@ -20,6 +20,8 @@ from infra.operations.ports import DEFAULT_PARALLEL, CloudName, EngineName
 from infra.preview.toned import Shown, Tone, toned
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from rich.console import Console
     from rich.text import Text
 
@@ -101,6 +103,12 @@ class Invocation:
         from infra.operations.session import open_cloud  # as above
 
         return open_cloud(self.cloud, self.teller)
+
+    def now(self) -> datetime:
+        """The time of the chosen cloud, for a command that asks it nothing else."""
+        from infra.operations.session import clock_without_cloud  # as above
+
+        return clock_without_cloud(self.cloud)()
 
     def say(self, *shown: Shown | Text, tone: Tone = Tone.PLAIN) -> None:
         """Tell people, in lines and tables; tone: of lines that have none of their own."""

@@ -34,7 +34,7 @@ def command(call: Invocation, *, stacks: tuple[str, ...], month: str) -> int:
         "problems": list(found.problems),
     }
     lines = [line for each in found.months for line in _lines(each)]
-    lines += [f"{stack}: not up, and has cost nothing here" for stack in found.absent]
+    lines += [f"{stack}: not deployed, so it cost nothing. Run `./tidepool up {stack}`." for stack in found.absent]
     lines += [f"not known: {why}" for why in found.problems]
     return call.end(body, *lines, failed=bool(found.problems) or any(each.over_budget for each in found.months))
 

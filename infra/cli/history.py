@@ -37,10 +37,9 @@ def history_command(call: Invocation, *, entry: str | None, most: int) -> None:
     else:
         shown = list(history.recent(root, config, session, most))
     call.end({"stack": call.stack, "entries": [each.to_json() for each in shown]})
+    now = session.clock()
     for each in () if call.as_json else shown:
-        call.say(
-            *history_words.told_lines(each, history.now()), *(history_words.change_lines(each.applied) if entry else ())
-        )
+        call.say(*history_words.told_lines(each, now), *(history_words.change_lines(each.applied) if entry else ()))
     if not shown:
         call.say(f"nothing was applied to {call.stack} yet; `./tidepool up {call.stack}` begins its history")
 
@@ -56,9 +55,10 @@ def diff_command(call: Invocation, *, before: str | None, after: str | None) -> 
     start of their ids. Without AFTER, compares BEFORE with the stack file as it is. Without both, compares the last
     complete apply, and lists what later applies left undone.
     """
-    entries = history.every_entry(stack_file.stack_file(call.stack).config, call.cloud_session())
+    session = call.cloud_session()
+    entries = history.every_entry(stack_file.stack_file(call.stack).config, session)
     one, other = history.pair(entries, before, after)
-    meaning = history.between(workspace().root, one, other)
+    meaning = history.between(workspace().root, one, other, session.clock())
     unsettled = () if before else history.unsettled_since(entries, one)
     whole = {
         "before": one.id,

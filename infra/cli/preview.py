@@ -58,7 +58,7 @@ def preview_command(
     with _telling_failures(call, base, facts) as meaning:
         wanted = stack_file.declared(call.stack)
         if source:
-            planned = previews.judged(findings.recorded(source, call.stack), wanted, whole=not call.targets)
+            planned = previews.judged(findings.recorded(source, call.stack), wanted, call.now(), whole=not call.targets)
             rendered.show_planned(call.console, planned, call.detail)
         else:
             session = call.session()
@@ -90,7 +90,8 @@ def _telling_failures(call: Invocation, base: str | None, facts: Path | None) ->
     """Gives the meaning of the edit where a comment is asked for; the comment then says, too, why there is no plan."""
     meaning = None
     try:
-        meaning = explain.explain_working_tree(call.stack, base, facts) if call.form is Form.MARKDOWN else None
+        if call.form is Form.MARKDOWN:
+            meaning = explain.explain_working_tree(call.stack, base, explain.read_facts(facts, call.now()))
         yield meaning
     except (ConfigError, EngineError) as error:
         if call.form is Form.MARKDOWN:
@@ -119,7 +120,7 @@ def explain_command(call: Invocation, *, base: str, head: str | None, facts: Pat
 
     Exit code 0 when nothing holds the edit, 1 when a finding does, 2 when a version cannot be read.
     """
-    meaning = explain.explain_edit(call.stack, base, head, explain.read_facts(facts))
+    meaning = explain.explain_edit(call.stack, base, head, explain.read_facts(facts, call.now()))
     if meaning is None:
         raise explain.nowhere(call.stack, base, head)
     if call.form is not Form.JSON:
@@ -137,7 +138,7 @@ def calendar_command(call: Invocation, *, stacks: tuple[str, ...], day: datetime
     """Show the next seven days of STACK, of all stacks where none is named: which VMs stand when, by the windows of
     pools (docs/nightly.md), chips against limits, and dollars by list prices. Times are UTC. No cloud is asked.
     """
-    week = calendars.calendar(stacks, day.date() if day else None)
+    week = calendars.calendar(stacks, (day or call.now()).date())
     if svg:
         svg.write_text(calendars.calendar_picture(week), encoding="utf-8")
     return call.end(week, *calendar_words.lines(week, call.console.width))

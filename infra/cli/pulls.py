@@ -78,7 +78,7 @@ def write(
     """
     if plans and head is not None:
         raise Refusal("--plan shows plans of the working tree; leave --head out")
-    written = comments.write_comment(stacks, base, head, explain.read_facts(facts), plans)
+    written = comments.write_comment(stacks, base, head, explain.read_facts(facts, call.now()), plans)
     for each in written.previews:
         if each.plan is not None:
             consoles.say(consoles.people(as_json=True), *plan_lines.describe_findings(each.findings))

@@ -58,9 +58,8 @@ def _place(call: Invocation, store: str) -> operation.ResultsPlace:
 def _told(
     suite: str, run: str, hardware: str, commit: str, at: datetime | None, more: Mapping[str, Any]
 ) -> operation.RunFacts:
-    began = {} if at is None else {"at": at}
     given = {name: value for name, value in more.items() if value not in (None, "")}
-    return operation.RunFacts(suite=suite, run=run, hardware=hardware, commit=commit, more=given, **began)
+    return operation.RunFacts(suite=suite, run=run, hardware=hardware, commit=commit, at=at, more=given)
 
 
 @command.command()

@@ -75,7 +75,7 @@ def up_command(call: Invocation, *, no_drain: bool, kube: Path | None, saved: Pa
     progress = progresses.Progress(call.console, planned.plan, total=planned.changes, quiet=call.quiet)
     run = applying.apply(session, planned, progress, drains=not no_drain)
     call.say(*run_lines.outcome(run, progress.seconds))
-    after = aftermath.look_after(wanted.config, run, session.endpoint)
+    after = aftermath.look_after(wanted.config, run, session.endpoint, session.clock())
     call.say(*aftermath_words.aftermath_shown(after, quiet=call.quiet))
     told = {"outcomes": [each.to_json() for each in planned_capacity.outcomes(run)]}
     more = planned.findings_json | told | after.to_json()

@@ -10,8 +10,9 @@ import os
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from infra.model.clouds import DEFAULT_PARALLEL, CloudName, EngineName
 from infra.model.errors import EngineError
@@ -19,6 +20,10 @@ from infra.model.plan import Event, Plan
 
 Listener = Callable[[Event], None]
 """Takes each event while an engine works; called from one thread at a time, never after the call has returned."""
+
+
+NOW: Final = "TIDEPOOL_NOW"
+"""Tells the policy pack, a process of the pulumi CLI, the time of the invocation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +40,7 @@ class EngineRequest:
     continue_on_error: go on with what does not depend on a failed resource.
     exclude_protected: let destroy leave protected resources and what they need, where it else deletes nothing at all.
     refresh: read every resource from its cloud before planning.
+    now: the cloud's time, by which rules judge what they are told of its plan; this machine's where None.
     """
 
     root: Path
@@ -49,6 +55,7 @@ class EngineRequest:
     continue_on_error: bool = False
     exclude_protected: bool = False
     refresh: bool = False
+    now: datetime | None = None
 
 
 class Engine(Protocol):

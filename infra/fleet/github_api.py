@@ -20,6 +20,7 @@ from urllib.request import getproxies, proxy_bypass
 
 import urllib3
 
+from infra.model.clock import machine_clock  # noqa: TID251 - GitHub says in this time when a rate limit ends
 from infra.model.errors import OutsideError
 from infra.model.visible import visible, visible_answer
 
@@ -88,7 +89,7 @@ class GitHubClient:
         patience: Patience = Patience(),
         *,
         http: urllib3.PoolManager | None = None,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        clock: Callable[[], datetime] = machine_clock,
         verbatim: bool = False,
     ) -> None:
         self._api = api.rstrip("/")

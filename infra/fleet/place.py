@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from typing import Final
 
@@ -25,12 +24,12 @@ from infra.fleet.controller.act import Actor
 from infra.fleet.controller.by_broker import BrokerApi
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.github import NO_WAY, GitHub, GitHubError, RunnerApi
-from infra.fleet.controller.lease import wall_clock
 from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.sweep import Sweeper
 from infra.fleet.google import Clients, GoogleError, clients
 from infra.fleet.records import Records
 from infra.model import bucket_names
+from infra.model.clock import Clock, machine_clock  # noqa: TID251 - a place that the environment names is on Google
 from infra.model.errors import ConfigError, Problem
 from infra.model.names import GITHUB
 
@@ -51,7 +50,7 @@ class FleetPlace:
     bucket: str
     endpoint: str | None
     github: GitHub
-    clock: Callable[[], datetime] = wall_clock
+    clock: Clock
     builds: bool = False
 
     @property
@@ -88,7 +87,9 @@ def told_place(stack: str, environ: Mapping[str, str], *, stand_in: bool = False
         _check(GOOGLE_ENDPOINT, endpoint, "the root of what takes the place of Google's APIs, or nothing for Google")
     github = github_way(stack, project, bucket, environ, endpoint=endpoint)
     builds = bool(environ.get(BUILDS))
-    return FleetPlace(project=project, bucket=bucket, endpoint=endpoint, github=github, builds=builds)
+    return FleetPlace(
+        project=project, bucket=bucket, endpoint=endpoint, github=github, clock=machine_clock, builds=builds
+    )
 
 
 def github_way(

@@ -54,8 +54,10 @@ def _sweep(stack: str, environ: Mapping[str, str]) -> int:
 def _serve(stack: str, environ: Mapping[str, str], *, host: str, port: int) -> int:
     from infra.fleet.broker import audit, settings
     from infra.fleet.broker.serve import serve
+    from infra.model.clock import machine_clock  # noqa: TID251 - the service runs on Google Cloud
 
-    serve(settings.read(stack, environ), lambda facts: _say(audit.line(facts)), host=host, port=port)
+    read = settings.read(stack, environ)
+    serve(read, lambda facts: _say(audit.line(facts)), host=host, port=port, clock=machine_clock)
     return DONE
 
 

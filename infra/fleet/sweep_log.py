@@ -204,6 +204,7 @@ def _pools(swept: Swept, jobs: JobsSeen) -> Iterator[Line]:
             "ready": figures.ready,
             "away": figures.away,
             "unhealthy": len(figures.unhealthy),
+            "booting": len(figures.booting),
         }
         if swept.observed.hears(swept.desired.scopes_of(pool)) and any(slot.has_runner for slot in slots):
             facts |= {"online": figures.online, "busy": figures.busy}

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import quote
@@ -19,6 +18,7 @@ from infra.jobs.kube import Kube, KubeError
 from infra.jobs.kueue import KUEUE, Kueue
 from infra.jobs.request import JobRequest
 from infra.jobs.standing import Evidence, asked, state
+from infra.model.clock import machine_clock  # noqa: TID251 - a kubeconfig names a cluster and no cloud
 from infra.model.queue_objects import QUEUE_LABEL
 
 _NO_JOBSETS: Final = "the cluster has no JobSet installed; `./tidepool up` of its stack installs it"
@@ -162,7 +162,7 @@ class GkeJob:
         found = self._jobset()
         if state(Evidence(jobset=found)).phase is JobPhase.ENDED:
             return
-        now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        now = machine_clock().isoformat(timespec="seconds").replace("+00:00", "Z")
         patch: dict[str, Any] = {"metadata": {"annotations": {CANCELLED: now}}}
         workload = self._workload(found)
         if workload is None:

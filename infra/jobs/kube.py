@@ -234,7 +234,7 @@ class _PluginToken:
 
     def __call__(self) -> str:
         with self._lock:
-            if time.time() >= self._until:
+            if time.time() >= self._until:  # noqa: TID251 - a plugin of this machine says when its token expires
                 status = self._ask()
                 expires = status.get("expirationTimestamp")
                 self._until = datetime.fromisoformat(expires).timestamp() - 60 if expires else math.inf

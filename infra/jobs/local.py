@@ -19,7 +19,6 @@ import traceback
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,6 +27,7 @@ from infra.jobs.evidence import Finding, weightiest
 from infra.jobs.jobset import MEGASCALE_PORT, megascale
 from infra.jobs.outcomes import Attempts, Outcome
 from infra.jobs.request import ImportedCall, JobRequest
+from infra.model.clock import machine_clock  # noqa: TID251 - the job runs on this machine
 
 SliceState = Callable[[int, int], tuple[Outcome, str] | None]
 """What is known of the machine of a slice after it ended: slice and attempt, both from 0; None where it is well."""
@@ -51,7 +51,7 @@ class LocalClient:
             raise JobError(f"{request.name} has not ended; cancel it first, or take another name")
         if request.secrets:
             raise JobError(f"{request.name}: this machine mounts no secrets; set {', '.join(request.secrets)}")
-        created = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        created = machine_clock().isoformat(timespec="seconds").replace("+00:00", "Z")
         accelerator = request.resources.accelerator
         state = JobState(
             name=request.name,

@@ -60,7 +60,12 @@ def is_time_zone(name: str) -> bool:
 
 def midnight() -> datetime:
     """The beginning of this day in UTC, by this machine's clock: from when on windows are held to limits."""
-    return datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    return begin_of_day(datetime.now(UTC))  # noqa: TID251 - a stack file is checked before a cloud is chosen
+
+
+def begin_of_day(instant: datetime) -> datetime:
+    """The beginning of its day in UTC."""
+    return instant.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def expired(last_day: date, instant: datetime) -> bool:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from infra.fleet.broker import settings
 from infra.fleet.broker.audit import GRANTED, line
-from infra.fleet.broker.serve import NotListeningError, serve, wall_clock
+from infra.fleet.broker.serve import NotListeningError, serve
 from infra.fleet.broker.settings import BrokerSettings
+from infra.model.clock import Clock, machine_clock  # noqa: TID251 - one of the two clouds is Google's
 from infra.operations.declared.stack_file import declared
 from infra.operations.errors import Refusal
 from infra.operations.ports import SILENT, CloudName, Teller
@@ -30,7 +30,7 @@ class Broker:
 
     settings: BrokerSettings
     cloud: CloudName
-    clock: Callable[[], datetime]
+    clock: Clock
 
     def serve(self, tell: Callable[[dict[str, Any]], None], *, host: str, port: int) -> None:
         """Serve it until SIGTERM or SIGINT. tell: gets every decision. Raises Refusal where nothing can listen."""
@@ -58,7 +58,7 @@ def broker(
     if not (environ.get(settings.PROJECT) and environ.get(settings.BUCKET)):
         config = declared(stack).config
         environ = {settings.PROJECT: config.project, settings.BUCKET: config.bucket.name, **environ}
-    return Broker(settings=settings.read(stack, environ), cloud=CloudName.GOOGLE, clock=wall_clock)
+    return Broker(settings=settings.read(stack, environ), cloud=CloudName.GOOGLE, clock=machine_clock)
 
 
 def _beside_local_cloud(stack: str, port: int, teller: Teller) -> Broker:

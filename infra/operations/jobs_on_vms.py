@@ -70,7 +70,6 @@ def _agreed(_what: str, _cloud: CloudName) -> None:
 
 
 def _state(request: JobRequest, attempts: Attempts, ended: RunEnd, outcome: Outcome) -> JobState:
-    stood = f"{ended.vm} stood for {ended.vm_seconds} s in {ended.zone}, {ended.capacity}"
     left = [f"not deleted: {ended.left}; the controller does once its time to live is over"] if ended.left else []
     last = None if outcome is Outcome.SUCCESS else Finding(ended.vm, outcome, ended.says)
     return JobState(
@@ -82,5 +81,5 @@ def _state(request: JobRequest, attempts: Attempts, ended: RunEnd, outcome: Outc
         retries=request.retries,
         accelerator=ended.accelerator,
         last=last,
-        because=(ended.says, stood, *left),
+        because=(ended.says, ended.vm_use, *left),
     )

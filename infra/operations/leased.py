@@ -14,9 +14,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from infra.fleet.controller.lease import UP_TIME, Lease, LeaseKind, LeaseTakenError, this_process, wall_clock
+from infra.fleet.controller.lease import UP_TIME, Lease, LeaseKind, LeaseTakenError, this_process
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.records import Records
+from infra.model.clock import Clock
+from infra.model.errors import OutsideError
 from infra.model.schema import StackConfig
 from infra.operations.errors import Failure
 from infra.operations.session import CloudSession
@@ -27,7 +29,7 @@ PATIENCE: Final = UP_TIME.total_seconds() + 60
 """Seconds for which another holder is waited for: longer than one that died holds it."""
 NOTHING_CHANGED: Final = "nothing was changed"
 _PAUSE: Final = 5.0
-_RENEW: Final = UP_TIME.total_seconds() / 6
+_RENEW: Final = UP_TIME / 6
 _MISSING: Final = 404
 
 
@@ -83,7 +85,7 @@ def _taken(
     until = time.monotonic() + patience
     told = False
     with clients(config.project, session.endpoint) as google:
-        lease = _lease(config, Records(google=google, bucket=config.bucket.name), kind, holder)
+        lease = _lease(config, Records(google=google, bucket=config.bucket.name), kind, holder, session.clock)
         while True:
             try:
                 lease.take()
@@ -106,25 +108,26 @@ def _taken(
 def _end(config: StackConfig, session: CloudSession, kind: LeaseKind, holder: str) -> None:
     """Say of a command that made the bucket that it has ended: the controller waits for nobody then."""
     with suppress(GoogleError, LeaseTakenError), clients(config.project, session.endpoint) as google:
-        lease = _lease(config, Records(google=google, bucket=config.bucket.name), kind, holder)
+        lease = _lease(config, Records(google=google, bucket=config.bucket.name), kind, holder, session.clock)
         lease.take()
         lease.give_back()
 
 
 def _renewed(config: StackConfig, session: CloudSession, kind: LeaseKind, holder: str, over: threading.Event) -> None:
     """Renew until it is over, then give it back. It has connections of its own: they are not shared between threads."""
-    with suppress(GoogleError), clients(config.project, session.endpoint) as google:
-        lease = _lease(config, Records(google=google, bucket=config.bucket.name), kind, holder)
-        while not over.wait(_RENEW):
+    with suppress(OutsideError), clients(config.project, session.endpoint) as google:
+        lease = _lease(config, Records(google=google, bucket=config.bucket.name), kind, holder, session.clock)
+        while not over.wait(_PAUSE):
+            # The local cloud's clock may be moved meanwhile.
+            if not lease.is_older_than(_RENEW):
+                continue
             with suppress(GoogleError, LeaseTakenError):
                 lease.take()
         lease.give_back()
 
 
-def _lease(config: StackConfig, records: Records, kind: LeaseKind, holder: str) -> Lease:
-    return Lease(
-        records=records, stack=config.stack, kind=kind, holder=holder, time=UP_TIME, clock=wall_clock, ended=_ended
-    )
+def _lease(config: StackConfig, records: Records, kind: LeaseKind, holder: str, clock: Clock) -> Lease:
+    return Lease(records=records, stack=config.stack, kind=kind, holder=holder, time=UP_TIME, clock=clock, ended=_ended)
 
 
 def _marks() -> Path:

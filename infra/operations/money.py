@@ -27,6 +27,7 @@ from infra.operations.declared.stack_file import known_stacks
 from infra.operations.errors import Failure, Refusal
 from infra.operations.fleet.looks import Fleet, open_fleet
 from infra.operations.ports import SILENT, CloudName, Teller
+from infra.operations.session import clock_without_cloud
 
 T = TypeVar("T")
 
@@ -46,10 +47,11 @@ class Costs:
 
 def costs(stacks: Iterable[str], month: str = "", cloud: CloudName | None = None, teller: Teller = SILENT) -> Costs:
     """What each stack (all, where none is named) cost in a month; one that is not up or not known hides no other."""
+    now = clock_without_cloud(cloud)()
     months, absent, problems = list[MonthCost](), list[str](), list[str]()
     for stack in stacks or known_stacks():
         try:
-            months.append(cost(stack, month, cloud, teller))
+            months.append(cost(stack, month, cloud, teller, now))
         except Refusal:
             raise
         except NotUp:
@@ -81,7 +83,7 @@ def _bounds(month: str) -> tuple[datetime, datetime]:
     try:
         return month_bounds(month)
     except (ValueError, OverflowError):
-        raise Refusal(f"--month {month!r} is not a month; write it as {datetime.now(UTC):%Y-%m}") from None
+        raise Refusal(f"--month {month!r} is not a month; write it as YYYY-MM") from None
 
 
 def _of_fleet(fleet: Fleet, month: str, now: datetime) -> MonthCost:
@@ -95,7 +97,7 @@ def _of_fleet(fleet: Fleet, month: str, now: datetime) -> MonthCost:
     except GoogleError as error:
         makes = f"`./tidepool up {stack}` makes its records"
         if error.status == HTTPStatus.NOT_FOUND:
-            raise NotUp(f"{stack} is not up; {makes}") from None
+            raise NotUp(f"{stack}: not deployed. Run `./tidepool up {stack}`") from None
         raise Failure(f"what {stack} cost cannot be read: {error}; {makes}") from None
     except ValueError as error:
         raise Failure(f"what {stack} cost cannot be read: {error}") from None

@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
@@ -27,6 +27,7 @@ from infra.github import suites
 from infra.github.client import PostingPlace, connect, failures_told
 from infra.github.suites import SuiteText
 from infra.github.tested import GitHubCommits, JobOfRun, RunOfTests, jobs_of, run_facts
+from infra.model.clock import machine_clock  # noqa: TID251 - a job of a workflow keeps results on Google Cloud
 from infra.model.errors import ConfigError, OutsideError
 from infra.model.result_request import KeptSuite, ResultRequest, read_result_request
 from infra.model.visible import visible
@@ -244,7 +245,7 @@ def _budget(job: _Job) -> str:
     """Of every suite that is kept, whoever's: they share one budget."""
     if job.request.usd_per_month is None:
         return "success"
-    vms = job.place.store.vms_since(datetime.now(UTC) - MONTH)
+    vms = job.place.store.vms_since(job.place.now - MONTH)
     spent = sum((Decimal(str(time_cost(each) or 0)) for each in vms), Decimal())
     job.say(f"VMs of tests cost ${spent:.2f} in {MONTH.days} days, of ${job.request.usd_per_month}")
     return "failure" if spent > job.request.usd_per_month else "success"
@@ -282,6 +283,7 @@ def _job(told: Mapping[str, str], say: Say) -> Generator[_Job]:
     with clients(request.project, told.get("GOOGLE_ENDPOINT") or None) as google:
         place = ResultsPlace(
             store=ResultStore(ResultBucket(Records(google=google, bucket=request.bucket))),
+            now=machine_clock(),
             inputs={} if merged else {each.name: each.inputs for each in request.suites if each.inputs},
             quarantine=tuple(Quarantined(**dict(each)) for each in request.quarantine),
             commits=GitHubCommits(github),

@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from http import HTTPStatus
 from pathlib import Path
 from typing import Final, Protocol
@@ -102,9 +103,11 @@ def _git(*words_: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class ResultsPlace:
-    """Results of one lab. inputs: of each suite that declares the files that decide how it ends."""
+    """Results of one lab. now: the time when it was opened. inputs: of each suite that declares the files that decide
+    how it ends."""
 
     store: ResultStore
+    now: datetime
     inputs: Mapping[str, Sequence[str]] = field(default_factory=dict)
     quarantine: Sequence[Quarantined] = ()
     commits: Commits = field(default_factory=LocalCommits)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from infra.operations.declared.stack_file import known_stacks, stack_file
 from infra.operations.errors import Refusal
 from infra.operations.ports import SILENT, CloudName, Teller
 from infra.operations.result_place import BUCKET, ResultBucket, ResultsPlace
-from infra.operations.session import open_cloud
+from infra.operations.session import clock_without_cloud, open_cloud
 from infra.operations.workspace import workspace
 from infra.pages.badge import Tone, badge, told_at
 from infra.results import cache, markdown
@@ -48,18 +48,19 @@ def open_results(where: str, cloud: CloudName | None = None, teller: Teller = SI
     found = where or (f"{BUCKET}{config.results.bucket.name}" if config and config.results else "")
     if not found.startswith(BUCKET):
         folder = Path(found) if found else workspace().home / "results"
-        yield _place(ResultStore(Folder(folder.absolute())), config)
+        yield _place(ResultStore(Folder(folder.absolute())), config, clock_without_cloud(cloud)())
         return
     session = open_cloud(cloud, teller)
     with clients(config.project if config else "", session.endpoint) as google:
         records = Records(google=google, bucket=found.removeprefix(BUCKET))
-        yield _place(ResultStore(ResultBucket(records, config.stack if config else "")), config)
+        yield _place(ResultStore(ResultBucket(records, config.stack if config else "")), config, session.clock())
 
 
-def _place(store: ResultStore, config: StackConfig | None) -> ResultsPlace:
+def _place(store: ResultStore, config: StackConfig | None, now: datetime) -> ResultsPlace:
     declared = config.results if config else None
     return ResultsPlace(
         store=store,
+        now=now,
         inputs={each.name: each.inputs for each in declared.suites} if declared else {},
         quarantine=tuple(Quarantined(**dict(each)) for each in declared.quarantine) if declared else (),
     )
@@ -94,15 +95,15 @@ class RunFiles:
 class RunFacts:
     """What of a run its files do not say. Texts as `infra.results.suite_run.SuiteRun` has them.
 
-    commit: empty for the checkout's own. at: when it began. more: `waited`, `vm`, `zone`, `versions`, `link`, `branch`,
-    `pull`, `seconds`: what is given there wins over the files.
+    commit: empty for the checkout's own. at: when it began, now where not given. more: `waited`, `vm`, `zone`,
+    `versions`, `link`, `branch`, `pull`, `seconds`: what is given there wins over the files.
     """
 
     suite: str
     run: str
     hardware: str
     commit: str = ""
-    at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    at: datetime | None = None
     more: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -163,7 +164,7 @@ def report(place: ResultsPlace, suite: str, run: str = "", *, main: str = "main"
 
 def judged(place: ResultsPlace, run: SuiteRun, runs: Sequence[SuiteRun], *, main: str = "main") -> Report:
     """What is found of a run. runs: of its suite, oldest first."""
-    return judge(run, runs, place.quarantine, datetime.now(UTC), main=main)
+    return judge(run, runs, place.quarantine, place.now, main=main)
 
 
 def text_of(legs: Sequence[Report], *, alone: bool = True, main: str = "main", labels: Sequence[str] = ()) -> SuiteText:
@@ -262,8 +263,8 @@ def _made(place: ResultsPlace, facts: RunFacts, body: Mapping[str, Any]) -> Suit
     digest = cache.inputs_digest(place.commits.files(commit), inputs) if inputs else ""
     try:
         return SuiteRun(
-            suite=facts.suite, run=facts.run, commit=commit, tree=tree, at=facts.at, hardware=facts.hardware,
-            inputs=digest, **body,
+            suite=facts.suite, run=facts.run, commit=commit, tree=tree, at=facts.at or place.now,
+            hardware=facts.hardware, inputs=digest, **body,
         )  # fmt: skip
     except ValidationError as wrong:
         raise ResultsError(f"run {facts.run!r} of suite {facts.suite!r} cannot be kept: {mistakes(wrong)}") from None
@@ -287,10 +288,10 @@ def vm_time(path: Path) -> dict[str, Any]:
         raise ResultsError(f"{path.name} is not what `run-on --json` prints") from None
 
 
-def read_board(place: ResultsPlace, now: datetime, *, main: str = "main") -> Board:
+def read_board(place: ResultsPlace, *, main: str = "main") -> Board:
     """What is known of every suite."""
     runs = {suite: place.store.runs(suite, main=main) for suite in place.store.suites()}
-    return board(runs, place.quarantine, now, main=main)
+    return board(runs, place.quarantine, place.now, main=main)
 
 
 def write_page(place: ResultsPlace, out: Path | None, *, main: str = "main") -> Path:
@@ -300,7 +301,7 @@ def write_page(place: ResultsPlace, out: Path | None, *, main: str = "main") -> 
     # What draws charts is loaded where a page is drawn: jobs that keep results do without.
     from infra.pages.health import results_page
 
-    path.write_text(results_page(read_board(place, datetime.now(UTC), main=main)), encoding="utf-8")
+    path.write_text(results_page(read_board(place, main=main)), encoding="utf-8")
     return path
 
 

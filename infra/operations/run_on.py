@@ -92,7 +92,7 @@ def run_on(
             vms=GoogleTpuVms(google),
             objects=BucketObjects(google, request.bucket),
             ledger=BucketLedger(Records(google=google, bucket=request.bucket), request.stack),
-            clock=_clock(session),
+            clock=lambda: session.clock().timestamp(),
             sleep=_sleep(session),
             tell=lambda line: teller.say(line, Tone.QUIET),
             log=log,
@@ -107,7 +107,7 @@ def run_on(
 def ended_lines(ended: RunEnd) -> Iterator[str]:
     """How a run ended, for people."""
     yield f"{ended.reason}: {ended.says}"
-    yield f"{ended.vm} stood for {ended.vm_seconds} s in {ended.zone}, {ended.capacity}"
+    yield ended.vm_use
     yield from ended.results
     if ended.left:
         yield f"not deleted: {ended.left}; the controller does once its time to live is over"
@@ -205,15 +205,6 @@ def _of_git(tree: Path) -> list[str] | None:
             f"--tree {tree}: git does not say what it tracks there ({why}); mend that, or copy nothing with --no-tree"
         ) from None
     return sorted({os.fsdecode(each) for each in listed.stdout.split(b"\0") if each})
-
-
-def _clock(session: CloudSession) -> Callable[[], float]:
-    if session.endpoint is None:
-        return time.time
-    from infra.operations.local.cloud import cloud_clock  # on Google Cloud nothing local is loaded
-
-    clock = cloud_clock(session.endpoint)
-    return lambda: clock().timestamp()
 
 
 def _sleep(session: CloudSession) -> Callable[[float], None]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from infra.engines.choose import Choice, ChoiceError, CloudChoice, choose, choose_cloud, make_engine, observe
 from infra.engines.protocol import CloudName, Engine, EngineName, EngineRequest
+from infra.model.clock import Clock, machine_clock  # noqa: TID251 - a session gives its cloud's clock
 from infra.model.stack_text import require_stack
 from infra.operations.declared.targets import patterns
 from infra.operations.errors import Interruption, Refusal
@@ -31,6 +32,11 @@ class CloudSession:
     @property
     def cloud(self) -> CloudName:
         return self.choice.cloud
+
+    @property
+    def clock(self) -> Clock:
+        """The cloud's time, by which an operation decides, and which its records and its output show."""
+        return clock_of(self.cloud, self.endpoint)
 
     def say(self, line: str, tone: Tone = Tone.PLAIN) -> None:
         self.teller.say(line, tone)
@@ -96,6 +102,7 @@ def open_session(
     except ChoiceError as error:
         raise Refusal(str(error)) from None
     teller.works_on(choice.cloud, str(choice))
+    endpoint = reached(choice.cloud, teller) if starts_cloud else None
     request = EngineRequest(
         root=place.root,
         home=place.home,
@@ -104,7 +111,8 @@ def open_session(
         targets=patterns(place.root, stack, targets),
         refresh=refresh,
         parallel=parallel,
-        cloud_url=reached(choice.cloud, teller) if starts_cloud else None,
+        cloud_url=endpoint,
+        now=clock_of(choice.cloud, endpoint)(),
     )
     return Session(place=place, choice=choice, request=request, teller=teller, endpoint=request.cloud_url)
 
@@ -122,6 +130,20 @@ def cloud_without_engine(cloud: CloudName | None) -> CloudChoice:
         return choose_cloud(observe(), cloud)
     except ChoiceError as error:
         raise Refusal(str(error)) from None
+
+
+def clock_without_cloud(cloud: CloudName | None = None) -> Clock:
+    """The clock of the chosen cloud, for an operation that asks the cloud nothing else: it starts no local cloud."""
+    return clock_of(cloud_without_engine(cloud).cloud, None)
+
+
+def clock_of(cloud: CloudName, endpoint: str | None) -> Clock:
+    """The clock of a cloud. endpoint: root URL of the local one, None where it need not run."""
+    if cloud is CloudName.GOOGLE:
+        return machine_clock
+    from infra.operations.local.cloud import cloud_clock, home_clock  # on Google Cloud nothing local is loaded
+
+    return cloud_clock(endpoint) if endpoint else home_clock()
 
 
 def reached(cloud: CloudName, teller: Teller) -> str | None:

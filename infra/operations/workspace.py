@@ -50,7 +50,8 @@ class Workspace:
         """Write a traceback into a file of its own. OSError or ConfigError where it cannot be written."""
         self.make_home()
         self.logs.mkdir(exist_ok=True)
-        path = self.logs / f"crash-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}.log"
+        now = datetime.now(UTC)  # noqa: TID251 - a crash of this process, which may have no cloud
+        path = self.logs / f"crash-{now:%Y%m%dT%H%M%S.%fZ}.log"
         path.write_text("".join(traceback.format_exception(error)))
         return path
 

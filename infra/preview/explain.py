@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from infra.model.bounds import fleet, limits
+from infra.model.calendar import begin_of_day
 from infra.model.demand import Demands
 from infra.model.errors import Problem
 from infra.model.offers import Offers
@@ -72,7 +73,7 @@ def explain(base: Reading | None, head: Reading | None, facts: Facts) -> Meaning
         head=head is not None,
         sections=sections,
         pools=sums.pool_changes(places),
-        ledger=sums.ledger_lines(before, siblings[0], after, siblings[1]),
+        ledger=sums.ledger_lines(before, siblings[0], after, siblings[1], begin_of_day(facts.today)),
         money=sums.money(places, facts.window_hours, after),
         week=tuple(weeks(before, after, facts.today)),
         risks=risks(edit) if sections else (),

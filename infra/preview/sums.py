@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 
-from infra.model.calendar import midnight
 from infra.model.catalogue import AcceleratorType, CapacityKind
 from infra.model.cost import HOURS_PER_MONTH, Amount, average_hours, pool_cost
 from infra.model.facts import facts as catalogue_facts
@@ -59,13 +59,21 @@ def spelled(accelerator: AcceleratorType) -> str:
 
 
 def ledger_lines(
-    base: StackConfig, base_siblings: Sequence[StackConfig], head: StackConfig, head_siblings: Sequence[StackConfig]
+    base: StackConfig,
+    base_siblings: Sequence[StackConfig],
+    head: StackConfig,
+    head_siblings: Sequence[StackConfig],
+    begin: datetime,
 ) -> tuple[LedgerLine, ...]:
-    """A line for each limit of either side, and for each generation and zone one of all pools; sorted by place."""
+    """A line for each limit of either side, and for each generation and zone one of all pools; sorted by place.
+
+    begin: from when on windows count.
+    """
     sides = ([base, *base_siblings], [head, *head_siblings])
     limits = [{_identity(limit): limit for limit in _limits(stacks)} for stacks in sides]
     lines = [
-        _limit_line(limits[0].get(identity), limits[1].get(identity), *sides) for identity in limits[0] | limits[1]
+        _limit_line(limits[0].get(identity), limits[1].get(identity), *sides, begin)
+        for identity in limits[0] | limits[1]
     ]
     drawn = [_chips_by_place(base), _chips_by_place(head)]
     for zone, generation in drawn[0].keys() | drawn[1].keys():
@@ -113,7 +121,11 @@ def _identity(limit: Limit) -> tuple[str, ...]:
 
 
 def _limit_line(
-    was: Limit | None, becomes: Limit | None, before: Sequence[StackConfig], after: Sequence[StackConfig]
+    was: Limit | None,
+    becomes: Limit | None,
+    before: Sequence[StackConfig],
+    after: Sequence[StackConfig],
+    begin: datetime,
 ) -> LedgerLine:
     limit = becomes or was
     assert limit is not None, "a line is of a limit that one side declares"
@@ -128,7 +140,7 @@ def _limit_line(
         limit=f"reservation {limit.name}{renamed}" if reserved else f"{limit.kind.value} quota",
         kind="reservation" if reserved else f"{limit.kind.value} quota",
         project=limit.project,
-        chips=Counts(*(each.used + each.peak(midnight()) for each in accounts)),
+        chips=Counts(*(each.used + each.peak(begin) for each in accounts)),
         held_elsewhere=Counts(*(each.held_elsewhere for each in accounts)),
         size_before=was.chips if was else None,
         size_after=becomes.chips if becomes else None,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 
+from infra.model.calendar import begin_of_day
 from infra.model.schema import StackConfig
 from infra.model.week import DAYS, Standing, standing
 from infra.preview.meaning import Counts, WindowWeek, Words
@@ -13,7 +14,7 @@ from infra.preview.meaning import Counts, WindowWeek, Words
 
 def weeks(before: StackConfig, after: StackConfig, today: datetime) -> Iterator[WindowWeek]:
     """A line for each window of either side, by pool, zone and name. today: the days begin with its day in UTC."""
-    begin = today.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    begin = begin_of_day(today)
     sides = [_by_window(config, begin) for config in (before, after)]
     for key in sorted(sides[0] | sides[1]):
         was, becomes = (side.get(key, []) for side in sides)

@@ -13,10 +13,10 @@ from datetime import timedelta
 
 import pytest
 
-from infra.fleet.controller.lease import LeaseKind, held, wall_clock
+from infra.fleet.controller.lease import LeaseKind, held
 from infra.fleet.google import clients
 from infra.fleet.records import Records
-from infra.local.cloud.control import Control
+from infra.local.cloud.control import CloudClock, Control
 from tests.cli.conftest import Checkout
 
 COUNT = "        us-west4-a: 2\n"
@@ -274,7 +274,7 @@ def test_a_reconcile_while_up_works_is_refused_with_the_holder(fleet: Checkout) 
     document = json.loads(fleet.run("manifest", "show", "ci", "--json").stdout)["manifest"]
     with clients(document["project"], url) as google:
         records = Records(google=google, bucket=document["bucket"])
-        with held(records, "ci", LeaseKind.UP, wall_clock, timedelta(minutes=1)):
+        with held(records, "ci", LeaseKind.UP, CloudClock(Control(url)), timedelta(minutes=1)):
             result = fleet.run("reconcile", "ci", "--cloud", "local")
     assert result.exit_code == 1
     assert ") holds the fleet of ci until" in result.stderr

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from infra.cli.app import cli
 from infra.fleet.broker import settings
-from infra.fleet.broker.serve import wall_clock
+from infra.model.clock import machine_clock
 from infra.operations import broker
 from infra.operations.local import broker as local_broker
 
@@ -40,7 +40,7 @@ def test_a_container_needs_no_stack_file_and_people_leave_out_what_it_says(monke
     monkeypatch.setattr("infra.operations.broker.serve", lambda _settings, _tell, **where: served.append(where))
     ran = CliRunner().invoke(cli, ["broker", "serve", "no-such-stack"], env={**ENVIRON, "PORT": "9001"})
     assert ran.exit_code == 0, ran.output
-    assert served == [{"host": "127.0.0.1", "port": 9001, "clock": wall_clock}]
+    assert served == [{"host": "127.0.0.1", "port": 9001, "clock": machine_clock}]
     little = {key: value for key, value in ENVIRON.items() if key not in (settings.PROJECT, settings.BUCKET)}
     assert CliRunner().invoke(cli, ["broker", "serve", "ci"], env=little).exit_code == 0
     assert CliRunner().invoke(cli, ["broker", "serve", "no-such-stack"], env=little).exit_code == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from io import StringIO
 
 import pytest
@@ -55,9 +56,12 @@ def plan(*steps: Step, diagnostics: tuple[Diagnostic, ...] = ()) -> Plan:
     return Plan(stack="ci", engine="local", cloud="local", steps=steps, diagnostics=diagnostics)
 
 
+NOW = datetime(2026, 11, 24, tzinfo=UTC)
+
+
 def said(plan: Plan) -> tuple[tuple[Finding, ...], str]:
     console = Console(file=StringIO(), width=200)
-    found = findings_of(plan, WANTED)
+    found = findings_of(plan, WANTED, NOW)
     say(console, *describe_findings(found))
     assert isinstance(console.file, StringIO)
     return found, console.file.getvalue()
@@ -106,7 +110,7 @@ def test_the_resources_of_a_plan_that_could_not_be_made_are_not_judged() -> None
 def test_what_the_edit_breaks_is_told_although_no_plan_could_be_made() -> None:
     asked = asking(demand("self-hosted", "tpu-v9"))
     console = Console(file=StringIO(), width=200)
-    found = findings_of(plan(diagnostics=BOOM), replace(WANTED, demands=asked))
+    found = findings_of(plan(diagnostics=BOOM), replace(WANTED, demands=asked), NOW)
     say(console, *describe_findings(found))
     (misfit,) = (each for each in misfits([WANTED.config], asked) if each.kind is MisfitKind.RUNNER)
     (told,) = (each for each in found if each.rule == MisfitKind.RUNNER)

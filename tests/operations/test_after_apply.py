@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from infra.operations.images import after_apply
 from tests.synthetic_lab import the_lab
 
 ROOT = Path(__file__).resolve().parents[2]
+NOW = datetime(2026, 11, 24, tzinfo=UTC)
 RUN = Plan(stack="ci", engine="local", cloud="local", steps=())
 MISTAKE = Problem("images/images.yaml:3", "tpu-cj", "no such image", "one of tpu-ci")
 
@@ -26,7 +28,7 @@ def test_a_mistake_in_images_is_a_problem_after_the_apply_and_is_read_once(monke
 
     monkeypatch.setattr(after_apply, "declared", broken)
     monkeypatch.setattr(after_apply, "_keeps_for_roles", lambda _: True)
-    found = after_apply.after_apply(load_stack(the_lab(), "ci"), RUN, None)
+    found = after_apply.after_apply(load_stack(the_lab(), "ci"), RUN, None, NOW)
     kept, builds = found.problems
     assert (found.started, read) == ((), ["images.yaml"])
     assert kept.startswith("images of the broker and the controller are not safe from clean-up: ")
@@ -40,4 +42,4 @@ def test_a_stack_without_images_reads_no_declaration_of_them(monkeypatch: pytest
     monkeypatch.setattr(after_apply, "declared", lambda: pytest.fail("it was read"))
     config = load_stack(the_lab(), "ci").model_copy(update={"builds": None, "registries": None})
     monkeypatch.setattr(after_apply, "_keeps_for_roles", lambda _: False)
-    assert after_apply.after_apply(config, RUN, None) == after_apply.ImagesAfterApply()
+    assert after_apply.after_apply(config, RUN, None, NOW) == after_apply.ImagesAfterApply()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from infra.fleet.google import Api, clients, execute
@@ -47,6 +49,6 @@ def test_a_manifest_is_published_by_its_own_step_alone(
 ) -> None:
     step = Step(op=op, urn=f"urn::{name}", type=OBJECT_TYPE, name=name, status=status)
     run = Plan(stack="ci", engine="local", cloud="local", steps=(step,), outputs={}, diagnostics=())
-    found = look_after(config, run, ticking_cloud.url).manifest
+    found = look_after(config, run, ticking_cloud.url, datetime(2026, 11, 24, tzinfo=UTC)).manifest
     assert found is not None
     assert (found.changed, found.bundle) == (changed, None)

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from infra.fleet.controller.lease import LeaseKind, LeaseTakenError, held, wall_clock
+from infra.fleet.controller.lease import LeaseKind, LeaseTakenError, held
 from infra.fleet.google import Api, clients, execute
 from infra.fleet.records import Records
+from infra.local.cloud.control import CloudClock
 from infra.model import bucket_names
 from infra.operations.errors import Failure
 from infra.operations.fleet.drained import begin
@@ -30,7 +31,7 @@ MINUTE = timedelta(minutes=1)
 @pytest.fixture
 def session(cloud: TestCloud, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setenv("TIDEPOOL_HOME", str(tmp_path))
-    return cast(Any, SimpleNamespace(endpoint=cloud.url, say=lambda line: None))
+    return cast(Any, SimpleNamespace(endpoint=cloud.url, clock=CloudClock(cloud.control), say=lambda line: None))
 
 
 @pytest.fixture
@@ -45,10 +46,10 @@ def test_while_a_command_works_no_sweep_begins_and_afterwards_one_may(session: A
     with (
         leased(CONFIG, session, LeaseKind.UP),
         pytest.raises(LeaseTakenError, match="tidepool up"),
-        held(records, "ci", LeaseKind.CONTROLLER, wall_clock, MINUTE),
+        held(records, "ci", LeaseKind.CONTROLLER, session.clock, MINUTE),
     ):
         pass
-    with held(records, "ci", LeaseKind.CONTROLLER, wall_clock, MINUTE):
+    with held(records, "ci", LeaseKind.CONTROLLER, session.clock, MINUTE):
         pass
 
 
@@ -65,7 +66,7 @@ def test_a_short_command_leaves_in_the_lease_what_was_applied_and_who_made_vms_l
     destroyed = records.body(bucket_names.lease_object("ci")) or {}
     assert destroyed["commanded"] == destroyed["holder"] != made["holder"]
     assert destroyed["applied"] == made["applied"]
-    with held(records, "ci", LeaseKind.CONTROLLER, wall_clock, MINUTE):
+    with held(records, "ci", LeaseKind.CONTROLLER, session.clock, MINUTE):
         pass
     swept = records.body(bucket_names.lease_object("ci")) or {}
     assert (swept["commanded"], swept["applied"]) == (destroyed["commanded"], made["applied"])
@@ -74,14 +75,14 @@ def test_a_short_command_leaves_in_the_lease_what_was_applied_and_who_made_vms_l
 def test_a_command_that_waited_long_enough_for_a_sweep_changes_nothing(session: Any, records: Records) -> None:
     said = r"^nothing was changed: the controller \(.*\) holds the fleet .*; run the same command again then$"
     refusal = pytest.raises(Failure, match=said)
-    sweep = held(records, "ci", LeaseKind.CONTROLLER, wall_clock, MINUTE)
+    sweep = held(records, "ci", LeaseKind.CONTROLLER, session.clock, MINUTE)
     with sweep, refusal, leased(CONFIG, session, LeaseKind.UP, patience=0):
         pytest.fail("both acted")
 
 
 def test_a_command_that_waited_in_vain_says_what_it_had_done(session: Any, records: Records) -> None:
     refusal = pytest.raises(Failure, match=r"^what is new stands: the controller \(.*\) holds the fleet")
-    sweep = held(records, "ci", LeaseKind.CONTROLLER, wall_clock, MINUTE)
+    sweep = held(records, "ci", LeaseKind.CONTROLLER, session.clock, MINUTE)
     with sweep, refusal, leased(CONFIG, session, LeaseKind.UP, patience=0, state="what is new stands"):
         pytest.fail("both acted")
 
@@ -100,7 +101,7 @@ def test_a_drain_says_what_its_command_had_done_where_another_holds_the_lease(mo
 def test_a_command_that_fails_gives_the_lease_back(session: Any, records: Records) -> None:
     with pytest.raises(ZeroDivisionError), leased(CONFIG, session, LeaseKind.DESTROY):
         raise ZeroDivisionError
-    with held(records, "ci", LeaseKind.CONTROLLER, wall_clock, MINUTE):
+    with held(records, "ci", LeaseKind.CONTROLLER, session.clock, MINUTE):
         pass
 
 
@@ -121,7 +122,7 @@ def test_a_command_of_this_home_that_was_killed_is_succeeded_at_once(
     mark = tmp_path / "leases" / "c0ffee"
     mark.parent.mkdir()
     mark.touch()
-    _held_elsewhere(records, "machine/7/c0ffee")
+    _held_elsewhere(session, records, "machine/7/c0ffee")
     with leased(CONFIG, session, LeaseKind.UP, patience=0):
         assert not mark.exists()
     assert list(mark.parent.iterdir()) == []
@@ -131,13 +132,13 @@ def test_a_command_that_lives_or_is_of_another_machine_is_waited_for(
     session: Any, records: Records, tmp_path: Path
 ) -> None:
     refusal = pytest.raises(Failure, match="nothing was changed")
-    _held_elsewhere(records, "machine/7/c0ffee")
+    _held_elsewhere(session, records, "machine/7/c0ffee")
     with refusal, leased(CONFIG, session, LeaseKind.UP, patience=0):
         pytest.fail("both acted")
     with one_at_a_time(tmp_path / "leases" / "c0ffee"), refusal, leased(CONFIG, session, LeaseKind.UP, patience=0):
         pytest.fail("both acted")
 
 
-def _held_elsewhere(records: Records, holder: str) -> None:
-    until = (wall_clock() + MINUTE).isoformat()
+def _held_elsewhere(session: Any, records: Records, holder: str) -> None:
+    until = (session.clock() + MINUTE).isoformat()
     records.update(bucket_names.lease_object("ci"), lambda _: {"holder": holder, "kind": "up", "until": until})

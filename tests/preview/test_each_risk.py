@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -276,7 +277,7 @@ def test_limits_of_another_stack_have_a_line_where_this_one_draws_on_them() -> N
     def lines(project: str, pools: str) -> list[str]:
         other = sibling(project=project, quotas=quota.format(project=project))
         head = parse(stack_text(pools=pools), siblings=(other,))
-        return [line.limit for line in ledger_lines(head, [other], head, [other])]
+        return [line.limit for line in ledger_lines(head, [other], head, [other], datetime(2026, 11, 24, tzinfo=UTC))]
 
     assert lines("my-lab", TWO) == ["preemptible quota", "all pools"]
     assert lines("my-lab", "[]\n") == [], "this stack draws on none of it"

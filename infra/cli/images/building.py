@@ -106,7 +106,7 @@ def steps_command(
     record.
     """
     lab = declarations.declared()
-    steps = builds.steps(lab, image, began)
+    steps = builds.steps(lab, image, began or call.now())
     if build is not None:
         with labs.at_work(lab, call.cloud, call.teller) as work:
             steps.begin(work, build)

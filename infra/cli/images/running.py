@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
 from functools import partial
 
 import click
@@ -34,7 +33,7 @@ def list_command(call: Invocation, *, image: str | None) -> int:
     wanted = (lab.image(image),) if image else lab.spec.order()
     with labs.at_work(lab, call.cloud, call.teller) as work:
         found = state.standing(work, wanted)
-    now = datetime.now(UTC)
+    now = work.now
     if image:
         call.say(*standing_words.details(found[0], now))
     else:

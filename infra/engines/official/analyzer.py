@@ -9,11 +9,12 @@ The first step of a program is its stack: that is when the edit is judged, befor
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent import futures
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -26,10 +27,12 @@ from pulumi.runtime import config as pulumi_config
 from pulumi.runtime.proto import analyzer_pb2, analyzer_pb2_grpc, plugin_pb2
 
 from infra.engines.official import values
+from infra.engines.protocol import NOW
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.records import Records
 from infra.model import bucket_names
 from infra.model.bounds import Bound, fleet, limits
+from infra.model.clock import machine_clock  # noqa: TID251 - a plain `pulumi up` tells no other time
 from infra.model.demand import load_demands
 from infra.model.errors import ConfigError
 from infra.model.phases import Phases, phases
@@ -207,7 +210,13 @@ def _edit(root: Path, asked: PackRun) -> Edit:
     config = stack_from_pulumi(asked.settings, project=asked.project, stack=asked.stack, siblings=others)
     bounds = limits(config, others)
     order = _order(config, bounds, asked.settings.get("gcp:storageCustomEndpoint")) if bounds else None
-    return Edit(after=config, today=datetime.now(UTC), siblings=others, order=order, demands=load_demands(root))
+    return Edit(after=config, today=_now(os.environ), siblings=others, order=order, demands=load_demands(root))
+
+
+def _now(environ: Mapping[str, str]) -> datetime:
+    """The time of the invocation that started the CLI, as it tells; a plain `pulumi up` tells none."""
+    told = environ.get(NOW)
+    return datetime.fromisoformat(told) if told else machine_clock()
 
 
 def _order(config: StackConfig, bounds: Sequence[Bound], endpoint: str | None) -> Phases | None:

@@ -22,7 +22,7 @@ import yaml
 from pulumi import automation
 
 from infra.engines.official.adoption import outputs_alone
-from infra.engines.protocol import CloudName, EngineRequest, passphrase
+from infra.engines.protocol import NOW, CloudName, EngineRequest, passphrase
 from infra.model.deployment import checked_deployment
 from infra.model.errors import EngineError
 from infra.model.stack import load_stack
@@ -121,8 +121,9 @@ class Stack(automation.Stack):
 
     def info(self, show_secrets: bool = True) -> automation.UpdateSummary:
         del show_secrets
+        no_time = datetime.fromtimestamp(0, UTC)
         return automation.UpdateSummary(
-            kind="update", start_time=datetime.now(UTC), message="", environment={}, config={}, result="succeeded"
+            kind="update", start_time=no_time, message="", environment={}, config={}, result="succeeded"
         )
 
 
@@ -273,6 +274,8 @@ def _workspace(
     folder: Path, request: EngineRequest, place: StateLocation, runner: automation.PulumiCommand
 ) -> Workspace:
     environment = {"PULUMI_CONFIG_PASSPHRASE": place.passphrase}
+    if request.now is not None:
+        environment[NOW] = request.now.isoformat()
     if place.backend is not None:
         environment["PULUMI_BACKEND_URL"] = place.backend
     if request.cloud is CloudName.LOCAL:

@@ -12,7 +12,7 @@ import binascii
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 import urllib3
@@ -30,6 +30,7 @@ from infra.fleet.broker.settings import BrokerSettings
 from infra.fleet.github_api import GitHubClient
 from infra.fleet.google import Api, Clients, clients, execute
 from infra.model import names
+from infra.model.clock import Clock
 from infra.model.errors import OutsideError
 
 HEADER_SECONDS: Final = 10.0
@@ -38,18 +39,12 @@ CONNECTIONS: Final = 512
 _KEY_KEPT: Final = timedelta(minutes=10)
 _KEY_AGAIN: Final = timedelta(minutes=1)
 
-Clock = Callable[[], datetime]
-
-
-def wall_clock() -> datetime:
-    return datetime.now(UTC)
-
 
 def service(
     settings: BrokerSettings,
     tell: Callable[[dict[str, Any]], None],
     *,
-    clock: Clock = wall_clock,
+    clock: Clock,
     body_seconds: float = BODY_SECONDS,
 ) -> Service:
     """The broker of these settings as an application; nothing is asked of anybody yet. Close it at the end.
@@ -97,7 +92,7 @@ class NotListeningError(OutsideError):
 
 
 def serve(
-    settings: BrokerSettings, tell: Callable[[dict[str, Any]], None], *, host: str, port: int, clock: Clock = wall_clock
+    settings: BrokerSettings, tell: Callable[[dict[str, Any]], None], *, host: str, port: int, clock: Clock
 ) -> None:
     """Serve the broker of these settings until SIGTERM or SIGINT, which let what is being answered end.
 

@@ -201,7 +201,8 @@ class FleetFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolFigures:
-    """One pool in numbers. unhealthy: declared VMs that do not serve, by name."""
+    """One pool in numbers. unhealthy: declared VMs that do not serve, by name; booting: those that
+    do not serve yet, and still have time to."""
 
     desired: int
     ready: int
@@ -209,6 +210,7 @@ class PoolFigures:
     busy: int
     away: int
     unhealthy: Mapping[str, Judgement] = field(default_factory=dict, hash=False)
+    booting: Mapping[str, Judgement] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

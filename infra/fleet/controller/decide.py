@@ -21,7 +21,6 @@ from infra.fleet.controller.notice import noticed
 from infra.fleet.controller.observed import Observed
 from infra.fleet.controller.outcomes import intended
 from infra.fleet.controller.propose import Proposals
-from infra.fleet.controller.rules import Judgement
 from infra.fleet.controller.sorting import sort
 
 MAX_EVENTS: Final = 1000
@@ -76,7 +75,7 @@ def decide(desired: Desired, observed: Observed, memory: Memory, now: datetime) 
         held=limited.held,
         waiting=tuple(sorted(proposed.waiting, key=lambda each: (each.subject, each.rule))),
         findings=findings,
-        pools={pool: _figures(judge, pool, proposed.unhealthy) for pool in desired.pools},
+        pools={pool: _figures(judge, pool, proposed) for pool in desired.pools},
         memory=_bounded(remembered, frozenset(slot.name for slot in desired.possible), now),
         fuse_blown=blown is not None,
         frozen=limits.frozen(desired, now),
@@ -97,7 +96,7 @@ def _told(
     return tuple(standing), tuple(new), remembered
 
 
-def _figures(judge: Judge, pool: str, unhealthy: Mapping[str, Judgement]) -> PoolFigures:
+def _figures(judge: Judge, pool: str, proposed: Proposals) -> PoolFigures:
     slots = judge.desired.of_pool(pool)
     nodes = [(slot, node) for slot in slots if (node := judge.fleet.slots[slot.name]) is not None]
     online = [slot for slot in slots if any(each.online for each in judge.observed.runners_of(slot.name))]
@@ -107,7 +106,8 @@ def _figures(judge: Judge, pool: str, unhealthy: Mapping[str, Judgement]) -> Poo
         online=len(online),
         busy=sum(judge.busy(slot.name) for slot in online),
         away=sum(judge.away(slot, node) for slot, node in nodes),
-        unhealthy={slot.name: unhealthy[slot.name] for slot in slots if slot.name in unhealthy},
+        unhealthy={slot.name: proposed.unhealthy[slot.name] for slot in slots if slot.name in proposed.unhealthy},
+        booting={slot.name: proposed.booting[slot.name] for slot in slots if slot.name in proposed.booting},
     )
 
 

@@ -61,6 +61,21 @@ class Judge:
             detail = report.reason
         return self._ruled(slot.name, Subject.SLOT, node.state, node.health, situations, clocks, detail)
 
+    def boots(self, slot: DesiredSlot, judged: Judgement) -> bool:
+        """Whether a declared VM does not serve yet, and still has time to: nothing is wrong with it."""
+        if not judged.rule.boots or (judged.rule.wait is not None and judged.until is None):
+            return False
+        node = self.fleet.slots[slot.name]
+        limit = judged.rule.limit(self.desired.settings)
+        if node is None or node.state != "READY" or limit is None:
+            return True
+        known = self.memory.nodes[node.key]
+        if known.unserved is not None and known.unserved > known.since:
+            return False  # it served before
+        # Of a VM that no sweep saw being made, only the API says for how long it has been there.
+        begun = known.since if known.first_seen < known.since else node.made or known.since
+        return self.now < begun + limit
+
     def orphan(self, node: NodeSeen) -> Judgement:
         """A VM with our label that is not declared, is a slot's second, or is of a window that is over."""
         suspect = self.memory.suspects[node.orphan_key]

@@ -14,7 +14,7 @@ import uuid
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final
 
@@ -54,7 +54,7 @@ class LeaseTakenError(OutsideError):
 
 @dataclass(slots=True, kw_only=True)
 class Lease:
-    """One holder's lease. clock: with a time zone. ended: whether another holder is known to have ended.
+    """One holder's lease. clock: of the cloud, with a time zone. ended: whether another holder is known to have ended.
 
     last: when it was taken or renewed. applied: the generation of the manifest with which an `up` last ended, as the
     lease says; None where none has. commanded: which command that makes VMs held it last.
@@ -140,10 +140,6 @@ def engine_at_work(lease: Body | None, now: datetime) -> str:
     if kind not in MAKERS or until is None or not _makes_sense(until, now):
         return ""
     return f"`./tidepool {kind}` is at work until {until:%H:%M:%S} UTC at most"
-
-
-def wall_clock() -> datetime:
-    return datetime.now(UTC)
 
 
 def this_process() -> str:

@@ -39,6 +39,7 @@ DEADLINE: Final = 40.0
 """Seconds for every source with all its pages; reports, which are asked for last, have as many of their own."""
 CALL_SECONDS: Final = 15.0
 """How long one call may take; a page of 500 VMs is megabytes, and one that failed is asked for once more."""
+_ONE_MOMENT: Final = datetime.fromtimestamp(0, UTC)
 _READERS: Final = 4
 """Threads that read reports; all of a large fleet's are asked for only where nobody of it is online."""
 _TELLING: Final = 8
@@ -168,7 +169,7 @@ class Observer:
     def _proofs(self, stack: str) -> Proofs:
         """Google's keys are asked for when a report has a proof, once a sweep."""
         url = GOOGLE_KEYS if self.endpoint is None else f"{self.endpoint.rstrip('/')}{LOCAL_KEYS}"
-        keys = GoogleKeys(fetcher(url, urllib3.PoolManager(num_pools=1)), lambda: datetime.now(UTC))
+        keys = GoogleKeys(fetcher(url, urllib3.PoolManager(num_pools=1)), lambda: _ONE_MOMENT)
         return Proofs(stack=stack, keys=keys)
 
     def _reports(self, asked: Sequence[WantedReport], proofs: Proofs) -> tuple[dict[str, ReportSeen], str]:

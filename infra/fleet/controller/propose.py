@@ -53,6 +53,7 @@ class Proposals:
     waiting: list[Waiting] = field(default_factory=list)
     findings: list[FleetFinding] = field(default_factory=list)
     unhealthy: dict[str, Judgement] = field(default_factory=dict)
+    booting: dict[str, Judgement] = field(default_factory=dict)
     rollouts: dict[str, Rollout] = field(default_factory=dict)
     dead: int = 0
     to_delete: int = 0
@@ -81,7 +82,7 @@ class Proposals:
         placing = Placing.of(room, judge.absence)
         for slot, each in sorted(judged, key=lambda pair: (judge.memory.vms[pair[0].name].attempts, pair[0].name)):
             if each.verdict is not Verdict.KEEP and each.rule.when not in _SERVES:
-                self.unhealthy[slot.name] = each
+                (self.booting if judge.boots(slot, each) else self.unhealthy)[slot.name] = each
             if self._waits_for_its_report(slot.name, each):
                 continue
             match each.verdict:

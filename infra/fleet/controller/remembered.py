@@ -97,26 +97,26 @@ def _overtaken() -> SweepError:
 
 @dataclass(slots=True, kw_only=True)
 class Lessons:
-    """memory: with what was learned. write: it over what the record says. clock: of the cloud. wall: of this machine.
-    last: when it was last written."""
+    """memory: with what was learned. write: it over what the record says. clock: of the cloud. last: when
+    it was last written."""
 
     desired: Desired
     memory: Memory
     write: Callable[[Memory], None]
     clock: Callable[[], datetime]
-    wall: Callable[[], datetime]
     last: datetime
     outcomes: list[ActionOutcome] = field(default_factory=list)
 
     def hear(self, outcome: ActionOutcome) -> None:
         """Learn from an outcome. A bucket that does not answer is no reason to stop: `close` tries once more."""
         self.outcomes.append(outcome)
-        self.memory = learned(self.memory, self.desired, [outcome], self.clock())
-        if outcome.trouble is not None or self.wall() - self.last >= WRITTEN_EVERY:
+        now = self.clock()
+        self.memory = learned(self.memory, self.desired, [outcome], now)
+        if outcome.trouble is not None or now - self.last >= WRITTEN_EVERY:
             with suppress(GoogleError):
                 self.close()
 
     def close(self) -> None:
         """Write what is not written yet. Raises GoogleError, and what `write` raises where others wrote."""
         self.write(self.memory)
-        self.last = self.wall()
+        self.last = self.clock()

@@ -88,7 +88,10 @@ Limit = Literal["boot", "grace", "job"] | Annotated[int, Field(gt=0)]
 
 
 class RuleRow(BaseModel):
-    """One row. Before `wait` is over since `since`, its verdict is to wait. says_state: whether `why` has the state."""
+    """One row. Before `wait` is over since `since`, its verdict is to wait. says_state: whether `why` has the state.
+
+    boots: whether a VM of this row, until its wait is over, is on its way and nothing is wrong with it.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -102,6 +105,7 @@ class RuleRow(BaseModel):
     verdict: Verdict
     freeze: bool = False
     says_state: bool = False
+    boots: bool = False
     why: str
 
     def fits(self, subject: Subject, state: str, health: str, situations: frozenset[Situation]) -> bool:

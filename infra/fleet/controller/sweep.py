@@ -18,7 +18,7 @@ from infra.fleet.controller.books import Books
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.events import Result
-from infra.fleet.controller.lease import SWEEP_TIME, Lease, LeaseKind, LeaseTakenError, epoch, held, wall_clock
+from infra.fleet.controller.lease import SWEEP_TIME, Lease, LeaseKind, LeaseTakenError, epoch, held
 from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.observed import Observed
 from infra.fleet.controller.outcomes import ActionOutcome
@@ -92,6 +92,7 @@ class Swept:
             "pools": {
                 pool: {key: getattr(figures, key) for key in ("desired", "ready", "online", "busy", "away")}
                 | {"unhealthy": {vm: each.reason for vm, each in figures.unhealthy.items()}}
+                | {"booting": {vm: each.reason for vm, each in figures.booting.items()}}
                 for pool, figures in self.decision.pools.items()
             },
             "actions": [
@@ -116,14 +117,13 @@ def _told(of: Waiting | FleetFinding, **at: datetime | None) -> dict[str, str | 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sweeper:
-    """Sweeps over one stack. clock: of the cloud, with a time zone. wall: of the lease, which real processes hold."""
+    """Sweeps over one stack. clock: of the cloud, with a time zone; a sweep decides by one reading of it."""
 
     stack: str
     records: Records
     observer: Observer
     actor: Callable[[Desired], Actor]
     clock: Callable[[], datetime]
-    wall: Callable[[], datetime] = wall_clock
 
     def sweep(self, *, retry: bool = False) -> Swept:
         """One sweep under the lease; retry: creates that failed are tried again though they have to wait.
@@ -136,16 +136,16 @@ class Sweeper:
             raise CutOffError from None
 
     def _swept(self, *, retry: bool) -> Swept:
-        with held(self.records, self.stack, LeaseKind.CONTROLLER, self.wall, SWEEP_TIME) as lease:
+        with held(self.records, self.stack, LeaseKind.CONTROLLER, self.clock, SWEEP_TIME) as lease:
             desired, record = self._desired()
             remembered = Remembered.read(self.records, self.stack, lease.holder)
             memory = remembered.memory
-            desired = by_hour.at(desired, self.clock(), memory)
+            now = self.clock()
+            desired = by_hour.at(desired, now, memory)
             observed = self.observer.observe(desired, memory)
             observed = replace(observed, epoch=epoch(record.generation, lease.commanded))
             if record.generation != lease.applied:
                 observed = replace(observed, declared=record.updated)
-            now = self.clock()
             decision = decide(desired, observed, memory.without_waits() if retry else memory, now)
             books = Books(records=self.records, stack=self.stack, last=memory.last)
             remembered.write(decision.memory, acts=bool(decision.actions))
@@ -178,8 +178,7 @@ class Sweeper:
             memory=decision.memory,
             write=remembered.write,
             clock=self.clock,
-            wall=self.wall,
-            last=self.wall(),
+            last=self.clock(),
         )
         deleted = []
         for action in decision.actions:

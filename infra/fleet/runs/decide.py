@@ -209,6 +209,13 @@ class RunEnd(JsonShape):
     def done(self) -> bool:
         return self.reason == Reason.DONE and not self.left
 
+    @property
+    def vm_use(self) -> str:
+        """How long its VM was READY, and where, in words."""
+        if not self.vm_seconds:
+            return "no VM of this run became READY"
+        return f"{self.vm} was READY for {self.vm_seconds} s in {self.zone}, {self.capacity}"
+
 
 def gone(state: str | None) -> bool:
     """Whether a VM in that state serves nobody any more; None for one that is not there."""

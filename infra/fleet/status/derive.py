@@ -28,13 +28,13 @@ from infra.fleet.operator_requests import requested
 from infra.fleet.records import Records
 from infra.fleet.status.look import Scene
 from infra.fleet.status.queue import Taker, queue, unserved
-from infra.fleet.status.shape import FleetIssue, FleetStatus, LastSweep, Next, PoolStatus, RolloutStatus
+from infra.fleet.status.shape import BootingVm, FleetIssue, FleetStatus, LastSweep, Next, PoolStatus, RolloutStatus
 from infra.fleet.versions import Rollout, shown
 from infra.model import bucket_names
 from infra.model.schema import StackConfig
 from infra.model.unapplied import unapplied
 
-_NOT_JUDGED: Final = frozenset({"slot-unheard", "slot-unseen", "slot-engine"})
+_NOT_JUDGED: Final = frozenset({"slot-unheard", "slot-unseen"})
 """Rules that say that a VM cannot be judged now: no fault of the VM."""
 
 
@@ -47,7 +47,10 @@ def status(scene: Scene, declared: StackConfig | None = None) -> FleetStatus:
     is_readable = desired is not None or scene.manifest is None
     differing = unapplied(declared, scene.manifest) if declared is not None and is_readable else None
     if desired is None or observed is None:
-        return FleetStatus(stack=scene.stack, at=scene.at, unapplied=differing, problems=scene.problems)
+        deployed = scene.manifest is not None
+        return FleetStatus(
+            stack=scene.stack, at=scene.at, deployed=deployed, unapplied=differing, problems=scene.problems
+        )
     decision = decide(desired, observed, scene.memory, scene.at)
     fleet = sort(desired, observed)
     ours = VmNames(desired=desired, fleet=fleet, memory=decision.memory)
@@ -127,6 +130,12 @@ def unserved_since(vm: str, fleet: FleetNodes, memory: Memory) -> datetime | Non
     return known.unserved if node.state == "READY" else known.since
 
 
+def asked_since(vm: str, fleet: FleetNodes, memory: Memory) -> datetime | None:
+    """When a VM that does not serve yet was created, or its create was asked for."""
+    node, asked = fleet.slots.get(vm), memory.creating.get(vm)
+    return node.made if node else asked.at if asked else None
+
+
 def takers(scene: Scene, desired: Desired) -> Iterable[Taker]:
     """Every pool that may take a job of the fleet's repositories, of other stacks too."""
     for pool in desired.pools:
@@ -162,6 +171,16 @@ def _pool(
                 since=unserved_since(vm, fleet, scene.memory),
             )
             for vm, judged in figures.unhealthy.items()
+            if vm not in unjudged | resting
+        ),
+        booting=tuple(
+            BootingVm(
+                vm=vm,
+                reason=why_not_serving(vm, judged, fleet, observed),
+                since=asked_since(vm, fleet, decision.memory),
+                until=judged.until,
+            )
+            for vm, judged in figures.booting.items()
             if vm not in unjudged | resting
         ),
         drained=tuple(sorted(drained)),

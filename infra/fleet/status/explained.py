@@ -27,6 +27,7 @@ class PoolCounts(JsonShape):
     """Of a pool, or of its part in one zone. declared: slots that stand at this hour. by_hour: of closed windows.
 
     standing: those with a VM, whatever its state; serving: with a runner online. None where that is not known.
+    booting: those that do not serve yet, and still have time to.
     """
 
     pool: str
@@ -34,6 +35,7 @@ class PoolCounts(JsonShape):
     by_hour: int
     standing: int | None
     serving: int | None
+    booting: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,6 +195,7 @@ def counts(seen: Judged, pool: str, zone: str | None = None) -> PoolCounts:
         by_hour=closed.total() if zone is None else closed[zone],
         standing=sum(seen.stands(slot) is not None for slot in slots) if listed else None,
         serving=_sum(seen.serves(slot) for slot in slots),
+        booting=sum(slot.name in seen.decision.pools[pool].booting for slot in slots),
     )
 
 

@@ -5,7 +5,7 @@ Owns what is asked, and that one thing that does not answer hides nothing else. 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
@@ -13,7 +13,7 @@ from typing import Any, Final
 from infra.fleet.controller import by_hour, manifests
 from infra.fleet.controller import memory as memories
 from infra.fleet.controller.desired import Desired
-from infra.fleet.controller.lease import engine_at_work, epoch, last_command, wall_clock
+from infra.fleet.controller.lease import engine_at_work, epoch, last_command
 from infra.fleet.controller.memory import EMPTY, Memory
 from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.observed import Observed
@@ -51,12 +51,12 @@ class Scene:
 def look(
     stack: str,
     observer: Observer,
-    clock: Callable[[], datetime],
+    at: datetime,
     *,
     with_jobs: bool = True,
     neighbours: tuple[Offer, ...] = (),
 ) -> Scene:
-    """Look once. neighbours: pools of other stacks, which take jobs too.
+    """Look once. at: the cloud's time, by which all is judged. neighbours: pools of other stacks, which take jobs too.
 
     Raises GoogleError where the bucket does not say what there shall be.
     """
@@ -65,27 +65,27 @@ def look(
         records = Records(google=google, bucket=observer.bucket)
         published = _manifest(records, stack)
         if published is None:
-            return Scene(stack=stack, at=clock(), problems=(f"nothing is published; `./tidepool up {stack}` does it",))
+            return Scene(stack=stack, at=at, problems=(f"not deployed. Run `./tidepool up {stack}`",))
         manifest = published.body
         try:
             desired = manifests.read_for(stack, observer.project, manifest)
         except manifests.ManifestError as error:
-            return Scene(stack=stack, at=clock(), manifest=manifest, problems=(str(error),))
+            return Scene(stack=stack, at=at, manifest=manifest, problems=(str(error),))
         memory = _memory(records, stack, problems)
-        desired = by_hour.at(desired, clock(), memory)
+        desired = by_hour.at(desired, at, memory)
         sweep = _record(records, bucket_names.sweep_object(stack), problems)
         lease = _record(records, bucket_names.lease_object(stack), problems)
     seen = observer.observe(desired, memory)
     observed = replace(
         seen,
-        engine=engine_at_work(lease, wall_clock()),
+        engine=engine_at_work(lease, at),
         epoch=epoch(published.generation, last_command(lease)),
-        requests=seen.requests.at(clock()),
+        requests=seen.requests.at(at),
     )
     repositories = {repository for slot in desired.possible for repository in slot.serves}
     return Scene(
         stack=stack,
-        at=clock(),
+        at=at,
         manifest=manifest,
         desired=desired,
         observed=observed,

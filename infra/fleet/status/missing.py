@@ -19,7 +19,7 @@ from infra.fleet.controller.keys import BackoffKey
 from infra.fleet.controller.memory import Backoff
 from infra.fleet.controller.observed import NodeSeen, Observed
 from infra.fleet.controller.sorting import FleetNodes, sort
-from infra.fleet.status.derive import unserved_since, why_not_serving
+from infra.fleet.status.derive import asked_since, unserved_since, why_not_serving
 from infra.fleet.status.look import Scene
 from infra.model.json_shape import JsonShape
 from infra.model.windows import is_open, openings
@@ -37,6 +37,8 @@ class Cause(StrEnum):
     REFUSED = "refused"
     MAKING = "making"
     """It is being made, or the next sweep makes it."""
+    BOOTING = "booting"
+    """It is created and does not serve yet, and its time to do so is not over."""
     HELD = "held"
     """Something keeps the controller from making it: a limit's chips, a freeze window, a zone that was given up."""
     DRAIN = "drain"
@@ -164,6 +166,10 @@ class Judged:
         since = unserved_since(slot.name, self.fleet, self.scene.memory)
         judged = self.decision.pools[slot.pool].unhealthy.get(slot.name)
         says = why_not_serving(slot.name, judged, self.fleet, self.observed) if judged else ""
+        if booting := self.decision.pools[slot.pool].booting.get(slot.name):
+            says = why_not_serving(slot.name, booting, self.fleet, self.observed)
+            begun = asked_since(slot.name, self.fleet, self.decision.memory)
+            return self._told(slot, Cause.BOOTING, says, begun, booting.until)
         if node.state != "READY":
             return self._told(slot, Cause.STATE, says or node.state, since, judged.until if judged else None)
         drains = [each for each in self.observed.requests.drains if each.subject in (slot.name, slot.pool)]

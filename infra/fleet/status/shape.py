@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 from infra.fleet.controller.observed import Source
@@ -27,6 +28,30 @@ class FleetIssue:
     since: datetime | None = None
 
 
+class FleetState(StrEnum):
+    """A fleet in one word."""
+
+    HEALTHY = "healthy"
+    BOOTING = "booting"
+    """Some VMs do not serve yet, and each still has time to."""
+    NOT_DEPLOYED = "not-deployed"
+    UNHEALTHY = "unhealthy"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BootingVm:
+    """A declared VM that does not serve yet. since: when it was created or asked for, None where nobody knows.
+
+    until: when it counts as unhealthy if it does not serve by then; None while its create or an `up` is under way.
+    """
+
+    vm: str
+    reason: str
+    since: datetime | None = None
+    until: datetime | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolStatus(JsonShape):
     """One pool. ready: VMs that the TPU API calls READY. away: VMs at a fallback.
@@ -35,7 +60,7 @@ class PoolStatus(JsonShape):
     are to have runners; those of a pool that serves no repository have none.
     """
 
-    JSON = ("pool", "desired", "ready", "online", "busy", "away", "queue", "unhealthy", "drained")
+    JSON = ("pool", "desired", "ready", "online", "busy", "away", "queue", "unhealthy", "booting", "drained")
 
     pool: str
     desired: int
@@ -45,6 +70,7 @@ class PoolStatus(JsonShape):
     away: int | None
     queue: Queue
     unhealthy: tuple[FleetIssue, ...] = ()
+    booting: tuple[BootingVm, ...] = ()
     drained: tuple[str, ...] = ()
     has_runners: bool = True
 
@@ -134,11 +160,12 @@ class FleetStatus(JsonShape):
     wrong with the fleet. unapplied: how the stack file differs from what is published, None where that is not known.
     grants: in policies of what the stack declares, that no stack does; unread: of what no policy could be read, which
     is nobody's fault: who looks may not be let to. lost: zones that somebody gave up, and who.
-    cluster: None where none is declared.
+    cluster: None where none is declared. deployed: False where nothing of the stack is published.
     """
 
     stack: str
     at: datetime
+    deployed: bool = True
     unapplied: Unapplied | None = None
     pools: tuple[PoolStatus, ...] = ()
     orphan_vms: tuple[FleetIssue, ...] = ()
@@ -174,22 +201,36 @@ class FleetStatus(JsonShape):
         return (*self.orphan_vms, *self.orphan_runners)
 
     @property
+    def booting(self) -> tuple[BootingVm, ...]:
+        """Declared VMs that do not serve yet, pool by pool."""
+        return tuple(each for pool in self.pools for each in pool.booting)
+
+    @property
+    def state(self) -> FleetState:
+        """What is wrong counts before what is not known, and that before what is on its way."""
+        faults = self.orphans or self.findings or self.grants or self.unhealthy
+        faults = faults or (self.deployed and (self.unapplied or (self.cluster and self.cluster.troubles)))
+        if faults or any(pool.known and not pool.well and not pool.booting for pool in self.pools):
+            return FleetState.UNHEALTHY
+        if not self.deployed:
+            return FleetState.NOT_DEPLOYED
+        known = not self.problems and not self.unknown and all(pool.known for pool in self.pools)
+        if not known or (self.cluster is not None and not self.cluster.known):
+            return FleetState.UNKNOWN
+        return FleetState.BOOTING if self.booting else FleetState.HEALTHY
+
+    @property
     def healthy(self) -> bool | None:
         """Whether the fleet is as the stack file says, serves, and nothing of ours is left over; None where that is not
-        known."""
-        faults = self.orphans or self.findings or self.unapplied or self.grants
-        faults = faults or (self.cluster is not None and self.cluster.troubles)
-        if faults or any(pool.known and not pool.well for pool in self.pools):
-            return False
-        known = not self.problems and not self.unknown and all(pool.known for pool in self.pools)
-        known = known and (self.cluster is None or self.cluster.known)
-        return True if known else None
+        known yet."""
+        return {FleetState.HEALTHY: True, FleetState.UNHEALTHY: False}.get(self.state)
 
     def to_json(self) -> dict[str, Any]:
         return plain(
             {
                 "stack": self.stack,
                 "at": self.at,
+                "state": self.state,
                 "healthy": self.healthy,
                 "problems": self.problems,
                 "unapplied": self.unapplied,

@@ -11,7 +11,7 @@ from infra.jobs.store.entries import ABSENT, Entry, Value, checked_key, decoded,
 
 
 def _utc() -> datetime:
-    return datetime.now(UTC)
+    return datetime.now(UTC)  # noqa: TID251 - the store is this process alone
 
 
 @dataclass(slots=True)

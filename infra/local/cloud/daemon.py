@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from infra.local.cloud.control import Control, ControlError
+from infra.local.cloud.store import Store
 from infra.model.errors import OutsideError
 from infra.tools.processes import one_at_a_time, runs
 
@@ -92,6 +93,18 @@ def status(home: Path) -> dict[str, Any]:
     if found is None:
         return {"running": False, "url": None, "pid": None, "nodes": {}}
     return {"running": True, "url": found.url, **Control(found.url).status()}
+
+
+def seconds_ahead(home: Path) -> float:
+    """How far the clock of a home's cloud, which does not run, is ahead of this machine's."""
+    path = home / "cloud" / "cloud.sqlite"
+    if not path.is_file():
+        return 0.0
+    store = Store(path)
+    try:
+        return float(store.setting("clock-offset", 0.0))
+    finally:
+        store.close()
 
 
 def awaited(home: Path, child: int) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ from infra.local.provider.resource import Path, ResourceCall
 from infra.local.provider.rest import Rest
 from infra.local.provider.spellings import written_json
 from infra.local.provider.transport import ApiError
+from infra.model.clock import machine_clock  # noqa: TID251 - the official provider counts by this machine's clock
 
 # Cloud Build, Cloud TPU
 
@@ -147,7 +148,7 @@ class CryptoKey(Rest):
 def _schedule_rotation(call: ResourceCall) -> None:
     """The service wants the first rotation as a time; the official provider counts from now as well."""
     if period := call.body.get("rotationPeriod"):
-        due = datetime.now(UTC) + timedelta(seconds=float(period.removesuffix("s")))
+        due = machine_clock() + timedelta(seconds=float(period.removesuffix("s")))
         call.body["nextRotationTime"] = due.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

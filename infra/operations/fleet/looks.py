@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from infra.fleet.controller.desired import Desired
@@ -17,6 +18,7 @@ from infra.fleet.place import FleetPlace, github_way, told_place
 from infra.fleet.records import Record, Records
 from infra.fleet.status.look import Scene, look
 from infra.model import bucket_names
+from infra.model.clock import Clock, machine_clock  # noqa: TID251 - a place without an endpoint is on Google
 from infra.model.fleet import every_slot
 from infra.model.offers import Offers
 from infra.model.schema import StackConfig
@@ -41,7 +43,12 @@ def declared_place(config: StackConfig, endpoint: str | None) -> FleetPlace:
         project, bucket = config.project, config.bucket.name
         github = github_way(config.stack, project, bucket, os.environ)
         return FleetPlace(
-            project=project, bucket=bucket, endpoint=None, github=github, builds=config.builds is not None
+            project=project,
+            bucket=bucket,
+            endpoint=None,
+            github=github,
+            clock=machine_clock,
+            builds=config.builds is not None,
         )
     from infra.operations.local.github import local_place  # on Google Cloud nothing local is loaded
 
@@ -55,6 +62,13 @@ def guests_at(endpoint: str | None) -> LocalGuests | None:
     from infra.operations.local.broker import LocalGuests  # on Google Cloud nothing local is loaded
 
     return LocalGuests(home=workspace().home, url=endpoint)
+
+
+def settled_at(endpoint: str | None, clock: Clock) -> datetime:
+    """The cloud's present, until which the guests of a local cloud have lived."""
+    if guests := guests_at(endpoint):
+        guests.settle()
+    return clock()
 
 
 def swept_place(
@@ -88,15 +102,15 @@ class Fleet:
     def stack(self) -> str:
         return self.config.stack
 
-    def look(self, *, with_jobs: bool = False) -> Scene:
+    def look(self, *, with_jobs: bool = False, at: datetime | None = None) -> Scene:
         """Look once, on the local cloud with its guests alive until now.
 
+        at: of `settled_at`, where several looks are to have one time.
         Raises GoogleError where the bucket does not say what there shall be.
         """
-        if guests := guests_at(self.place.endpoint):
-            guests.settle()
+        moment = at or settled_at(self.place.endpoint, self.place.clock)
         neighbours = Offers.of(siblings(workspace().root, self.stack)).pools if with_jobs else ()
-        return look(self.stack, self.place.observer, self.place.clock, with_jobs=with_jobs, neighbours=neighbours)
+        return look(self.stack, self.place.observer, moment, with_jobs=with_jobs, neighbours=neighbours)
 
     def published(self) -> tuple[Scene, Desired]:
         """What is seen, and what is published. Failure where the manifest is not there or says something else."""

@@ -6,9 +6,9 @@ Owns which stacks are looked at, and that one of which something is not known hi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 
 from infra.fleet.google import GoogleError
 from infra.fleet.history import Result, left_undone
@@ -21,11 +21,20 @@ from infra.model.errors import ConfigError
 from infra.model.fleet import every_slot
 from infra.model.plan import Status
 from infra.operations.declared.stack_file import known_stacks
-from infra.operations.fleet.looks import Fleet, open_fleet
+from infra.operations.fleet.looks import Fleet, open_fleet, settled_at
 from infra.operations.fleet.nodes import nodes_now
 from infra.operations.fleet.pools import GrantsSeen, policies_of
 from infra.operations.ports import SILENT, CloudName, Teller
+from infra.operations.session import clock_without_cloud
 from infra.operations.workspace import workspace
+
+
+@dataclass(frozen=True, slots=True)
+class _Unplaced:
+    """A stack whose file does not say where its fleet is."""
+
+    stack: str
+    problem: str
 
 
 @dataclass(slots=True, kw_only=True)
@@ -42,22 +51,28 @@ class Statuses:
     _grants: dict[str, GrantsSeen] = field(default_factory=dict)
     _looked: bool = False
 
-    def look(self) -> tuple[FleetStatus, ...]:
-        """How they stand now; of a stack that nobody named only where it declares VMs, or has some, or is not known.
+    def look(self, at: datetime | None = None) -> tuple[FleetStatus, ...]:
+        """How they stand at one moment. Stacks that nobody named are those that declare or have VMs, or are not known.
 
         Stack files are read for each look: whoever watches may wait for their own edit to be applied. Raises
         ConfigError for the stack that is named, if at the first look its file does not say where its fleet is.
+        at: of `settled_at`; the cloud's present where not given.
         """
         fleets = list(self._fleets())
         if not fleets:
             self.teller.say(f"there is no stack: {workspace().root / 'stacks'} has no Pulumi.STACK.yaml")
         for fleet in fleets:
-            if fleet.stack not in self._grants:
+            if isinstance(fleet, Fleet) and fleet.stack not in self._grants:
                 self._grants[fleet.stack] = _grants(fleet)
-        return tuple(found for fleet in fleets for found in self._standing(fleet))
+        moment = at or self._moment(fleets)
+        return tuple(found for fleet in fleets for found in self._standing(fleet, moment))
 
-    def _fleets(self) -> Iterator[Fleet | FleetStatus]:
-        """Of every stack the fleet, or how it stands where its file does not say where it is."""
+    def _moment(self, fleets: Iterable[Fleet | _Unplaced]) -> datetime:
+        places = [each.place for each in fleets if isinstance(each, Fleet)]
+        return settled_at(places[0].endpoint, places[0].clock) if places else clock_without_cloud(self.cloud)()
+
+    def _fleets(self) -> Iterator[Fleet | _Unplaced]:
+        """Of every stack the fleet, or why its file does not say where it is."""
         insists, self._looked = self.stack is not None and not self._looked, True
         for name in known_stacks() if self.stack is None else (self.stack,):
             try:
@@ -66,17 +81,17 @@ class Statuses:
                 if insists:
                     raise
                 problem = str(error.problems[0]).replace("\n ", ";")
-                yield FleetStatus(stack=name, at=datetime.now(UTC), problems=(problem,))
+                yield _Unplaced(name, problem)
 
-    def _standing(self, fleet: Fleet | FleetStatus) -> Iterator[FleetStatus]:
-        if isinstance(fleet, FleetStatus):
-            yield fleet
+    def _standing(self, fleet: Fleet | _Unplaced, at: datetime) -> Iterator[FleetStatus]:
+        if isinstance(fleet, _Unplaced):
+            yield FleetStatus(stack=fleet.stack, at=at, problems=(fleet.problem,))
             return
         trouble = (fleet.trouble,) if fleet.trouble else ()
         try:
-            found = status(fleet.look(with_jobs=True), None if trouble else fleet.config)
+            found = status(fleet.look(with_jobs=True, at=at), None if trouble else fleet.config)
         except GoogleError as error:
-            yield FleetStatus(stack=fleet.stack, at=datetime.now(UTC), problems=(str(error), *trouble))
+            yield FleetStatus(stack=fleet.stack, at=at, problems=(str(error), *trouble))
             return
         cluster = None if trouble else nodes_now(fleet.config, fleet.place.endpoint)
         if self.stack or trouble or found.orphan_vms or found.desired or cluster or every_slot(fleet.config):
@@ -105,9 +120,9 @@ def _undone(fleet: Fleet) -> Iterator[FleetIssue]:
     )
 
 
-def _grants(fleet: Fleet | FleetStatus) -> GrantsSeen:
+def _grants(fleet: Fleet) -> GrantsSeen:
     """What no stack declares; nothing is said of it where the stack file does not say all that is declared."""
-    if isinstance(fleet, FleetStatus) or fleet.trouble:
+    if fleet.trouble:
         return GrantsSeen()
     return policies_of(fleet.config, fleet.place.endpoint)
 

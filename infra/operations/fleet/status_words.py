@@ -12,7 +12,16 @@ from typing import Final
 
 from infra.fleet.operator_requests import DrainRequest
 from infra.fleet.status.queue import Unserved
-from infra.fleet.status.shape import FleetIssue, FleetStatus, LastSweep, Next, PoolStatus, RolloutStatus
+from infra.fleet.status.shape import (
+    BootingVm,
+    FleetIssue,
+    FleetState,
+    FleetStatus,
+    LastSweep,
+    Next,
+    PoolStatus,
+    RolloutStatus,
+)
 from infra.fleet.status.timeline import API, BROKER, CONTROLLER, VM, VmTimeline
 from infra.preview.cluster_lines import cluster_shown
 from infra.preview.toned import Cell, Shown, TextTable, Tone, TonedLine, lines_toned, text_table, toned
@@ -30,7 +39,7 @@ def status_shown(status: FleetStatus, cloud: str) -> Iterator[Shown]:
     yield headline(status, cloud)
     if status.pools:
         yield _pools(status)
-    if status.cluster is not None:
+    if status.cluster is not None and status.deployed:
         yield from cluster_shown(status.cluster)
     for title, lines in sections(status):
         yield toned((title, Tone.HEADING))
@@ -40,10 +49,12 @@ def status_shown(status: FleetStatus, cloud: str) -> Iterator[Shown]:
 def headline(status: FleetStatus, cloud: str) -> TonedLine:
     """The stack, whether all is well, and where and when it was looked at."""
     said = {
-        True: ("all well", Tone.GOOD),
-        False: (amiss(status), Tone.PROBLEM),
-        None: ("status partly unknown", Tone.WARNING),
-    }[status.healthy]
+        FleetState.HEALTHY: ("all well", Tone.GOOD),
+        FleetState.BOOTING: (f"{len(status.booting)} of {status.desired} VMs booting", Tone.WORKING),
+        FleetState.NOT_DEPLOYED: (f"not deployed. Run `./tidepool up {status.stack}`.", Tone.WARNING),
+        FleetState.UNHEALTHY: (amiss(status), Tone.PROBLEM),
+        FleetState.UNKNOWN: ("status partly unknown", Tone.WARNING),
+    }[status.state]
     jobs = sum(each.waiting for each in status.unserved)
     vain = (f", {jobs} {'job' if jobs == 1 else 'jobs'} for no pool" if jobs else "", Tone.WARNING)
     where = f"  on {cloud} at {status.at:%Y-%m-%d %H:%M:%S} UTC"
@@ -70,6 +81,8 @@ def pool_state(pool: PoolStatus, rollout: RolloutStatus | None) -> TonedLine:
     said: list[str] = []
     if pool.unhealthy:
         said.append(f"{len(pool.unhealthy)} unhealthy")
+    if pool.booting:
+        said.append(f"{len(pool.booting)} booting")
     if not pool.known:
         said.append("not known")
     if pool.drained:
@@ -78,7 +91,7 @@ def pool_state(pool: PoolStatus, rollout: RolloutStatus | None) -> TonedLine:
         said.append(f"{pool.away} at a fallback")
     if rollout and rollout.under_way:
         said.append(f"rolling {rollout.proved}/{rollout.vms}")
-    tone = Tone.PROBLEM if pool.unhealthy else Tone.GOOD if pool.well else Tone.WARNING
+    tone = Tone.PROBLEM if pool.unhealthy else Tone.GOOD if pool.well else Tone.WORKING if pool.known else Tone.WARNING
     if pool.well:
         said.insert(0, "ok")
     return toned((", ".join(said) or "on its way", tone))
@@ -97,13 +110,14 @@ def all_sections(status: FleetStatus) -> Iterator[tuple[str, Sequence[TonedLine]
     unapplied = [toned((line, Tone.PLAIN if "`" in line else Tone.PROBLEM)) for line in unapplied_words(status)]
     unknown_ = (
         *_issues(unknown(status), now, Tone.WARNING),
-        *lines_toned(Tone.WARNING, status.problems),
+        *lines_toned(Tone.WARNING, status.problems if status.deployed else ()),
         *lines_toned(Tone.QUIET, status.unread),
     )
     lost = (f"{zone}  by {by}; `./tidepool zone found {zone}` takes it back" for zone, by in status.lost.items())
     every: dict[str, Iterable[TonedLine]] = {
         "Stack file": unapplied,
         "Unhealthy": _issues(status.unhealthy, now, Tone.PROBLEM),
+        "Booting": [_booting(each, now) for each in status.booting],
         "Without owner": _issues(status.orphans, now, Tone.PROBLEM),
         "To look at": _issues(status.findings, now, Tone.WARNING),
         "Granted by hand": lines_toned(Tone.PROBLEM, (f"{each.resource}  {each.says}" for each in status.grants)),
@@ -125,6 +139,13 @@ def _issues(issues: Iterable[FleetIssue], now: datetime, tone: Tone) -> Iterator
     for each in issues:
         when = f" ({since(each.since, now)})" if each.since else ""
         yield toned((each.subject, tone), f"  {each.reason}{when}")
+
+
+def _booting(vm: BootingVm, now: datetime) -> TonedLine:
+    times = [f"for {span(now - vm.since)}"] if vm.since else []
+    times += [f"unhealthy {due(vm.until, now)}, {ago(vm.until, now)}, if it does not serve by then"] if vm.until else []
+    when = f" ({'; '.join(times)})" if times else ""
+    return toned((vm.vm, Tone.WORKING), f"  {vm.reason}{when}")
 
 
 def _unserved(jobs: Unserved, now: datetime) -> TonedLine:
@@ -194,8 +215,10 @@ def amiss(status: FleetStatus) -> str:
     said = [f"{len(status.unhealthy)} of {status.desired} VMs do not serve"] if status.unhealthy else []
     said += [f"{len(status.orphans)} without owner"] if status.orphans else []
     said += [f"{len(status.findings)} to look at"] if status.findings else []
-    said += ["the cluster is not as declared"] if status.cluster and status.cluster.troubles else []
-    said += ["not as the stack file says"] if status.unapplied else []
+    troubled = status.deployed and status.cluster and status.cluster.troubles
+    said += ["the cluster is not as declared"] if troubled else []
+    said += ["not as the stack file says"] if status.unapplied and status.deployed else []
+    said += [] if status.deployed else ["not deployed"]
     return ", ".join(said) or "not as declared yet"
 
 
@@ -262,7 +285,7 @@ def sweep_words(sweep: LastSweep) -> str:
 def unapplied_words(status: FleetStatus) -> list[str]:
     """How what is published differs from the stack file; the last line says what tells more."""
     found = status.unapplied
-    if not found:
+    if not found or not status.deployed:
         return []
     told = (
         (found.missing, "declared and not published"),

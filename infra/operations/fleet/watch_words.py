@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from infra.fleet.status.shape import FleetStatus, PoolStatus
+from infra.fleet.status.shape import FleetState, FleetStatus, PoolStatus
 from infra.operations.fleet.status_words import all_sections, pool_state
 from infra.preview.toned import Tone, TonedLine, lines_toned, toned
 from infra.preview.words import number, span
@@ -31,9 +31,11 @@ def watched(found: Sequence[FleetStatus], *, columns: int, rows: int, every: flo
 
 def _counts(found: Sequence[FleetStatus], every: float, columns: int) -> TonedLine:
     unhealthy = sum(len(status.unhealthy) for status in found)
-    troubled = [status.stack for status in found if status.healthy is False]
-    unknown = [status.stack for status in found if status.healthy is None]
+    troubled = [status.stack for status in found if status.state is FleetState.UNHEALTHY]
+    unknown = [status.stack for status in found if status.state is FleetState.UNKNOWN]
+    booting = sum(len(status.booting) for status in found)
     said = [f"{sum(status.desired for status in found)} VMs", f"{unhealthy} do not serve"]
+    said += [f"{booting} booting"] if booting else []
     orphans = sum(len(status.orphans) for status in found)
     said += [f"{orphans} without owner"] if orphans else []
     waiting = [pool.queue.waiting for status in found for pool in status.pools]
@@ -41,7 +43,9 @@ def _counts(found: Sequence[FleetStatus], every: float, columns: int) -> TonedLi
     jobs = _sum(waiting)
     said += ["1 job waits" if jobs == "1" else f"{jobs} jobs wait"]
     tone = Tone.PROBLEM if troubled else Tone.WARNING if unknown else Tone.GOOD
-    who = ", ".join(troubled) or (f"{', '.join(unknown)} partly unknown" if unknown else "all well")
+    absent = [status.stack for status in found if status.state is FleetState.NOT_DEPLOYED]
+    calm = f"{', '.join(absent)} not deployed" if absent else "all well"
+    who = ", ".join(troubled) or (f"{', '.join(unknown)} partly unknown" if unknown else calm)
     at = max((status.at for status in found), default=None)
     clock = f"  {at:%H:%M:%S} UTC" if at else ""
     line, pause = toned((who, tone), f": {', '.join(said)}{clock}"), f", every {every:g} s"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.images.builds import read_asked, send, write_asked
@@ -36,10 +36,10 @@ class ImagesAfterApply:
     problems: tuple[str, ...] = ()
 
 
-def after_apply(config: StackConfig, run: Plan, endpoint: str | None) -> ImagesAfterApply:
+def after_apply(config: StackConfig, run: Plan, endpoint: str | None, now: datetime) -> ImagesAfterApply:
     """All that is done about images; what cannot be done is a problem, for the stack is applied already.
 
-    run: what was applied. endpoint: the local cloud's root URL, None on Google.
+    run: what was applied. endpoint: the local cloud's root URL, None on Google. now: the cloud's time.
     """
     builds, keeps = config.builds is not None, _keeps_for_roles(config)
     if not builds and not keeps:
@@ -52,7 +52,7 @@ def after_apply(config: StackConfig, run: Plan, endpoint: str | None) -> ImagesA
     problems: list[str] = []
     done = ImagesAfterApply()
     try:
-        keep_for_roles(config, lab, endpoint)
+        keep_for_roles(config, lab, endpoint, now)
     except (GoogleError, RegistryError) as error:
         problems.append(_unkept(config.stack, error))
     if builds:
@@ -119,12 +119,12 @@ def _keeps_for_roles(config: StackConfig) -> bool:
     return config.controller.image is not None and ours and (workspace().root / SPEC_FILE).is_file()
 
 
-def keep_for_roles(config: StackConfig, lab: Lab, endpoint: str | None) -> tuple[str, ...]:
+def keep_for_roles(config: StackConfig, lab: Lab, endpoint: str | None, now: datetime) -> tuple[str, ...]:
     """Tag what the stack's broker and controller run; the tags that were set. Raises GoogleError, RegistryError."""
     if config.controller.image is None or not _keeps_for_roles(config):
         return ()
     with _role_images(config, lab, endpoint) as images:
-        return images.keep(config.controller.image, datetime.now(UTC))
+        return images.keep(config.controller.image, now)
 
 
 @contextmanager

@@ -191,10 +191,9 @@ def finished(lab: Lab, image: str, build: Path, documents: Mapping[str, Path]) -
     return Finished(image=name, build=found, documents={key: _read(path) for key, path in documents.items()})
 
 
-def steps(lab: Lab, image: str, began: datetime | None) -> Steps:
-    """began: in UTC; now, where nothing is said."""
-    start = began.replace(tzinfo=UTC) if began else datetime.now(UTC)
-    return Steps(lab=lab, image=lab.image(image), began=start)
+def steps(lab: Lab, image: str, began: datetime) -> Steps:
+    """began: when the build began, in UTC."""
+    return Steps(lab=lab, image=lab.image(image), began=began.replace(tzinfo=UTC))
 
 
 def _read(path: Path) -> bytes:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 
+from infra.model.clock import machine_clock  # noqa: TID251 - a committed file names a day of the world, not of a local cloud
 from infra.model.errors import ConfigError
 from infra.model.images.listings import filters, listing_file, listing_text, load_listing, sample
 from infra.model.images.load import load_images
@@ -145,7 +145,7 @@ class NewListing:
     def write(self) -> None:
         path = self.root / self.file
         path.parent.mkdir(parents=True, exist_ok=True)
-        day = datetime.now(UTC).date().isoformat()
+        day = machine_clock().date().isoformat()
         path.write_text(listing_text(self.repository, self.paths, commit=self.commit, day=day))
 
 

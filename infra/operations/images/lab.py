@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 from infra.fleet.google import Clients, GoogleError, clients
@@ -24,19 +25,20 @@ from infra.model.images.record_documents import Build
 from infra.operations.declared.images import Lab
 from infra.operations.errors import Failure, Refusal
 from infra.operations.ports import SILENT, CloudName, Teller
-from infra.operations.session import cloud_without_engine, reached, registry_beside
+from infra.operations.session import clock_of, cloud_without_engine, reached, registry_beside
 
 _NOT_FOUND: Final = 404
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """A cloud at hand. google: clients by stack."""
+    """A cloud at hand. google: clients by stack. now: the cloud's time when it was reached."""
 
     lab: Lab
     google: Mapping[str, Clients]
     store: Store
     registries: RegistryClients
+    now: datetime
 
     @property
     def records(self) -> Records:
@@ -96,6 +98,7 @@ def at_work(
                 google=google,
                 store=Store(record=buckets[home], pointers=buckets),
                 registries=RegistryClients(google=google[home], others=found),
+                now=clock_of(chosen, endpoint)(),
             )
     except GoogleError as error:
         raise Failure("\n".join((str(error), *_next_step(lab, error)))) from None

@@ -8,11 +8,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from infra.fleet.images.oci import OciRegistry, RegistryError, Resolver
+from infra.model.clock import machine_clock  # noqa: TID251 - a committed file names a day of the world, not of a local cloud
 from infra.model.images.answers import PinAnswer, PinFinding, PinOutcome, answers_json, compare, parse_answers, written
 from infra.model.images.pins import PINS_FILE, Base, Download, Pins, load_pins
 from infra.model.json_shape import JsonShape
@@ -117,7 +117,7 @@ def write(table: Table, findings: Iterable[PinFinding]) -> bool:
 def resolver() -> Resolver:
     """Who asks the world. GITHUB_TOKEN is for packages of GHCR that are not public."""
     registries = OciRegistry(token=os.environ.get("GITHUB_TOKEN") or None)
-    return Resolver(today=lambda: datetime.now(UTC).date(), registries=registries)
+    return Resolver(today=lambda: machine_clock().date(), registries=registries)
 
 
 def _compared(table: Table, answers: Iterable[PinAnswer], failures: Iterable[str]) -> Compared:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from typing import Any
 
 from infra.fleet.images.promotion import Moved
@@ -117,7 +117,7 @@ def promote(work: Work, image: str, digest: str | None, pools: Iterable[str]) ->
     lacks the digest.
     """
     wanted = digest or work.current(image).digest
-    return work.promotion().promote(tuple(dict.fromkeys(pools)), image, wanted, datetime.now(UTC))
+    return work.promotion().promote(tuple(dict.fromkeys(pools)), image, wanted, work.now)
 
 
 def undo(work: Work, pool: str) -> Moved:

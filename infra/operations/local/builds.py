@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import time
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import PurePosixPath
@@ -75,7 +74,7 @@ def run_jobs(
     builds_of = lab.home.builds
     if builds_of is None:
         raise Refusal(f"stack {lab.home.stack} declares no builds; write tidepool:builds in its file")
-    now = int(time.time())
+    now = int(running().clock()["seconds"])
     pushed = commit or made_up_commit(repository, now)
     found = build_jobs(
         lab.spec,

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Mapping
-from datetime import datetime
+from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
 from infra.local.cloud import daemon
 from infra.local.cloud.control import CloudClock, Control
 from infra.local.cloud.daemon import Handle
+from infra.model.clock import Clock, machine_clock  # noqa: TID251 - a stopped cloud keeps how far it is ahead
 from infra.model.names import PULUMI_PROJECT
 from infra.operations.ports import CloudName, Teller, Tone
 from infra.operations.workspace import Workspace, workspace
@@ -34,9 +35,18 @@ def local_cloud(place: Workspace, teller: Teller) -> str:
     return started.url
 
 
-def cloud_clock(url: str) -> Callable[[], datetime]:
+def cloud_clock(url: str) -> Clock:
     """The time of the local cloud at this root, which may be ahead of the wall's."""
     return CloudClock(Control(url))
+
+
+def home_clock() -> Clock:
+    """The same for the cloud of this home, which need not run: it is as far ahead as when it was stopped."""
+    home = workspace().home
+    if found := daemon.running(home):
+        return cloud_clock(found.url)
+    ahead = timedelta(seconds=daemon.seconds_ahead(home))
+    return lambda: machine_clock() + ahead
 
 
 def start() -> Handle:

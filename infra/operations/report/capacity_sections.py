@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from infra.model.catalogue import AcceleratorType, region_of
 from infra.model.cluster_state import ClusterNow
@@ -18,6 +19,8 @@ from infra.pages.calendar import calendar_chart, steady, week_title, week_words
 from infra.pages.charts import Bar, bars
 from infra.pages.kit import Block, Drawing, Folded, Lack, Said, Section, Table, Tone, Words
 from infra.preview.sentences import plural
+
+_NOT_DEPLOYED: Final = Said("not deployed", "muted")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,12 +39,13 @@ def capacity(estate: Estate) -> Section:
     for stack, config in estate.stacks.items():
         pools = estate.pools[stack]
         for each in () if isinstance(pools, Lack) else pools:
-            rows.append(_pool_row(config, each))
+            rows.append(_pool_row(config, each, deployed=estate.is_deployed(stack)))
         for name, zone, kind, counts in _slices(config, _cluster(estate, stack)):
             least, most, standing = counts
             chips_each = AcceleratorType.parse(kind).chips
             declared = f"{least} to {most}" if least != most else str(most)
             state: Words = "not known" if standing is None else Said(f"{standing} ready", _tone(standing, least))
+            state = state if estate.is_deployed(stack) else _NOT_DEPLOYED
             rows.append((region_of(zone), zone, stack, name, kind, declared, str(most * chips_each), state))
     head = ("Region", "Zone", "Stack", "Pool", "Accelerator", "Slices", "Chips", "State")
     table = Table(
@@ -110,12 +114,13 @@ def _cluster(estate: Estate, stack: str) -> ClusterNow | None:
     return None if isinstance(found, Lack) else next((each.cluster for each in found if each.stack == stack), None)
 
 
-def _pool_row(config: StackConfig, each: PoolState) -> tuple[Words, ...]:
+def _pool_row(config: StackConfig, each: PoolState, *, deployed: bool) -> tuple[Words, ...]:
     row = each.row
     windows = (window for pool in config.pools if pool.name == row.pool for window in pool.windows)
     none = "none outside windows" if any(row.zone in window.adds for window in windows) else "none declared"
     tone = "good" if each.is_ready else "warning" if each.is_partly_ready else "bad"
     state: Words = Said(str(each), tone) if str(each) else Said(none, "muted")
+    state = state if deployed or each.is_partly_ready else _NOT_DEPLOYED
     return (
         region_of(row.zone),
         row.zone,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final, TypeAlias, TypeVar
 
@@ -26,6 +26,7 @@ from infra.operations.declared.images import declared as declared_images
 from infra.operations.declared.known import Named, names
 from infra.operations.declared.stack_file import declared, known_stacks
 from infra.operations.errors import Failure, Interruption
+from infra.operations.fleet.looks import settled_at
 from infra.operations.fleet.pools import PoolState, pools_now
 from infra.operations.fleet.status import Statuses
 from infra.operations.images.lab import at_work
@@ -33,7 +34,7 @@ from infra.operations.images.state import ImageStanding, standing, warnings
 from infra.operations.jobs import open_jobs
 from infra.operations.ports import SILENT, CloudName, Teller
 from infra.operations.results import open_results, read_board
-from infra.operations.session import CloudSession, open_cloud
+from infra.operations.session import CloudSession, clock_of, open_cloud
 from infra.operations.stacks.calendar import calendar
 from infra.operations.stacks.explain import explain_edit, explain_working_tree, read_facts
 from infra.operations.stacks.history import Told, recent
@@ -94,6 +95,10 @@ class Estate:
     meanings: Mapping[str, Asked[Meaning | None]]
     changes: Mapping[str, Asked[tuple[Told, ...]]]
 
+    def is_deployed(self, stack: str) -> bool:
+        """False where it is known that nothing of a stack is published."""
+        return isinstance(self.statuses, Lack) or all(each.deployed for each in self.statuses if each.stack == stack)
+
 
 def asked(what: str, ask: Callable[[], T], fill: str) -> T | Lack:
     """What an operation tells, or why it tells nothing.
@@ -127,14 +132,17 @@ class _Asking:
         return session if isinstance(session, Lack) else asked(what, lambda: ask(session), fill)
 
 
-def look(now: datetime, cloud: CloudName | None = None, teller: Teller = SILENT) -> Estate:
-    """Ask every source once. now: the moment by which days and months are told."""
+def look(cloud: CloudName | None = None, teller: Teller = SILENT, now: datetime | None = None) -> Estate:
+    """Ask every source once, as of one moment. now: the cloud's present where not given."""
     files = {
         name: asked(f"The stack {name} is", lambda name=name: declared(name), "validate") for name in known_stacks()
     }
     right = {name: file for name, file in files.items() if not isinstance(file, Lack)}
     configs = {name: file.config for name, file in right.items()}
     session = asked("The cloud is", lambda: open_cloud(cloud, teller), "doctor")
+    if now is None and not isinstance(session, Lack):
+        now = settled_at(session.endpoint, session.clock)
+    now = now or clock_of(cloud or CloudName.GOOGLE, None)()
     to = _Asking(session=session, now=now, cloud=cloud, teller=teller)
     return Estate(
         made=now,
@@ -144,7 +152,7 @@ def look(now: datetime, cloud: CloudName | None = None, teller: Teller = SILENT)
         pools={name: _pools(to, config) for name, config in configs.items()},
         limits=_limits({name: accounts(file.config, file.siblings) for name, file in right.items()}),
         week=asked("The days ahead are", lambda: calendar(tuple(configs), now.date()), "calendar"),
-        statuses=to.on_cloud("The status is", lambda _: Statuses(cloud=cloud, teller=teller).look(), "status"),
+        statuses=to.on_cloud("The status is", lambda _: Statuses(cloud=cloud, teller=teller).look(now), "status"),
         images=to.on_cloud("Images are", lambda _: _images(to), "images list"),
         workflows=asked("What workflows ask is", _workflows, "workflows --check"),
         works=tuple(each for name, config in configs.items() if config.cluster for each in _works(to, name)),
@@ -152,7 +160,7 @@ def look(now: datetime, cloud: CloudName | None = None, teller: Teller = SILENT)
         money={name: _money(to, name) for name in configs},
         board=asked("Results are", lambda: _board(to), "results publish"),
         meanings={
-            name: asked(f"What rules find in {name} is", lambda name=name: _meaning(name), f"explain {name}")
+            name: asked(f"What rules find in {name} is", lambda name=name: _meaning(name, now), f"explain {name}")
             for name in configs
         },
         changes={name: _changes(to, config) for name, config in configs.items()},
@@ -204,23 +212,28 @@ def _money(to: _Asking, stack: str) -> Asked[tuple[MonthCost, ...]]:
 
 
 def _months(to: _Asking, stack: str) -> tuple[MonthCost, ...]:
-    """The latest months, oldest first; of those that are over, where anything was spent."""
+    """The latest months, oldest first; of those that are over, where anything was spent. None of a stack without a
+    bucket."""
     first, found = to.now, list[MonthCost]()
-    for _ in range(MONTHS):
-        found.append(money.cost(stack, f"{first:%Y-%m}", to.cloud, to.teller, to.now))
-        first = first.replace(day=1) - timedelta(days=1)
+    try:
+        for _ in range(MONTHS):
+            found.append(money.cost(stack, f"{first:%Y-%m}", to.cloud, to.teller, to.now))
+            first = first.replace(day=1) - timedelta(days=1)
+    except money.NotUp:
+        return ()
     return tuple(each for each in reversed(found) if each.total.vms or each.forecast is not None)
 
 
 def _board(to: _Asking) -> Board:
     with open_results(os.environ.get(RESULTS, ""), to.cloud, to.teller) as place:
-        return read_board(place, to.now)
+        return read_board(replace(place, now=to.now))
 
 
-def _meaning(stack: str) -> Meaning | None:
+def _meaning(stack: str, now: datetime) -> Meaning | None:
     """Where there is no commit, of the file beside itself: no edit, and what rules find."""
     path = workspace().root / "stacks" / f"Pulumi.{stack}.yaml"
-    return explain_working_tree(stack, None, None) or explain_edit(stack, str(path), None, read_facts(None))
+    known = read_facts(None, now)
+    return explain_working_tree(stack, None, known) or explain_edit(stack, str(path), None, known)
 
 
 def _changes(to: _Asking, config: StackConfig) -> Asked[tuple[Told, ...]]:

@@ -27,7 +27,9 @@ def status(estate: Estate) -> Section:
         lack = Lack("No stack has a VM, and none declares one; `./tidepool up ci` makes the first.")
         return Section(id="status", title="Status", blocks=(lack,))
     well = sum(each.healthy is True for each in found)
-    says = f"{well} of {len(found)} stacks are as declared and serve, on {estate.cloud}."
+    absent = [each.stack for each in found if not each.deployed]
+    more = f" Not deployed: {', '.join(absent)}." if absent else ""
+    says = f"{well} of {len(found) - len(absent)} stacks are as declared and serve, on {estate.cloud}.{more}"
     return Section(
         id="status", title="Status", says=says, blocks=tuple(part for each in found for part in _standing(each))
     )
@@ -36,7 +38,7 @@ def status(estate: Estate) -> Section:
 def _standing(status: FleetStatus) -> Iterator[Block]:
     _, *shown = status_shown(status, "")
     caption = f"{status.stack}: {health(status)}"
-    if not status.pools:
+    if not status.pools and status.deployed:
         yield Lines(lines=("No pool of VMs is declared.",), title=caption)
     yield from blocks(shown, caption)
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Final
 
-from infra.fleet.status.shape import FleetStatus
+from infra.fleet.status.shape import FleetState, FleetStatus
 from infra.model.json_shape import JsonShape
 from infra.operations.errors import Refusal
 from infra.operations.ports import SILENT, CloudName, Teller
@@ -64,7 +64,7 @@ def write_site(
     path = ((folder or workspace().home / "report") / NAME).absolute()
     if path.exists() and MADE_HERE not in path.read_text(encoding="utf-8", errors="replace"):
         raise Refusal(f"{path} is a page that Tidepool did not write; name another folder, or move it away")
-    estate = look(now or datetime.now(UTC), cloud, teller)
+    estate = look(cloud, teller, now)
     found = sections(estate)
     text = drawn(estate, found)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -131,11 +131,12 @@ def _overview(estate: Estate) -> Section:
 def _fleets(estate: Estate) -> tuple[Cards, ...]:
     if isinstance(estate.statuses, Lack) or not estate.statuses:
         return ()
-    tones: dict[bool | None, Tone] = {True: "good", False: "bad", None: "warning"}
+    tones: dict[FleetState, Tone] = {FleetState.HEALTHY: "good", FleetState.UNHEALTHY: "bad"}
+    tones |= {FleetState.UNKNOWN: "warning", FleetState.BOOTING: "muted", FleetState.NOT_DEPLOYED: "muted"}
     cards = tuple(
         Card(
             title=each.stack,
-            said=Said(fleet_sections.health(each), tones[each.healthy]),
+            said=Said(fleet_sections.health(each), tones[each.state]),
             more=(_declared(each),),
             link="status",
         )
@@ -145,6 +146,8 @@ def _fleets(estate: Estate) -> tuple[Cards, ...]:
 
 
 def _declared(fleet: FleetStatus) -> str:
+    if not fleet.deployed:
+        return "nothing of it exists"
     if not fleet.pools:
         return f"cluster {fleet.cluster.name} is {fleet.cluster.state}" if fleet.cluster else "no VM is declared"
     vms = "1 VM" if fleet.desired == 1 else f"{fleet.desired} VMs"

@@ -24,7 +24,7 @@ from infra.pages.charts import Bar, bars
 from infra.pages.health import outlined
 from infra.pages.kit import Block, Drawing, Folded, Lack, Lines, Said, Section, Table, Tone, Words
 
-_CALM: Final = ("Controller", "Rollouts", "Not ours, left alone", "Drained", "Stack file")
+_CALM: Final = ("Booting", "Controller", "Rollouts", "Not ours, left alone", "Drained", "Stack file")
 """Parts of a status that are no risk: what goes its way, and what an `up` is for."""
 _SHOWN: Final = 15
 """Pools, suites and runs of a month on which money was spent."""

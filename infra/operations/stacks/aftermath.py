@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 from infra.fleet.google import GoogleError, clients
@@ -72,8 +73,8 @@ class Aftermath(JsonShape):
         return dict.fromkeys(declared.regions, tuple(each.name for each in declared.repositories))
 
 
-def look_after(config: StackConfig, run: Plan, endpoint: str | None) -> Aftermath:
-    """Read it all. run: what was applied. endpoint: the local cloud's root URL, None on Google."""
+def look_after(config: StackConfig, run: Plan, endpoint: str | None, now: datetime) -> Aftermath:
+    """Read it all. run: what was applied. endpoint: the local cloud's root URL, None on Google. now: its time."""
     problems: list[str] = []
     published: Published | None = None
     rollouts: tuple[RolloutStatus, ...] = ()
@@ -84,7 +85,7 @@ def look_after(config: StackConfig, run: Plan, endpoint: str | None) -> Aftermat
         problems.append(f"the fleet's records could not be read: {error}")
     except ValueError as error:
         problems.append(f"what pools try next is not known: {error}")
-    images = after_apply(config, run, endpoint)
+    images = after_apply(config, run, endpoint, now)
     problems += images.problems
     pools, silent = pools_now(config, endpoint)
     problems += [f"{zone} did not say how its VMs stand: {why}" for zone, why in silent.items()]

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time
 
-from infra.model.calendar import midnight
 from infra.model.stack import load_stack, stack_names
 from infra.model.week import Week, week
 from infra.operations.workspace import workspace
 
 
-def calendar(stacks: Sequence[str], day: date | None) -> Week:
-    """Seven days of those stacks, of all where none is named, from the beginning of a day in UTC, of this one for None.
+def calendar(stacks: Sequence[str], day: date) -> Week:
+    """Seven days of those stacks, of all where none is named, from the beginning of a day in UTC.
 
     ConfigError with every problem of a file that is not right.
     """
     root = workspace().root
-    begin = midnight() if day is None else datetime.combine(day, time(), UTC)
+    begin = datetime.combine(day, time(), UTC)
     every = {name: load_stack(root, name) for name in sorted({*stack_names(root), *stacks})}
     shown = {name: every.pop(name) for name in stacks or tuple(every)}
     return week(tuple(shown.values()), begin, others=tuple(every.values()))

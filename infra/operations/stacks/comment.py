@@ -89,7 +89,7 @@ def write_comment(
     there = stacks_of(workspace().root, base, head)
     if absent := sorted({*stacks, *plans} - set(there)):
         raise Refusal(f"neither version has a stack {', '.join(absent)}; there is {', '.join(there) or 'none'}")
-    previews = tuple(_planned(_preview(stack, base, head, known), plans) for stack in stacks or there)
+    previews = tuple(_planned(_preview(stack, base, head, known), plans, known) for stack in stacks or there)
     meanings = [each.meaning for each in previews if each.meaning is not None]
     told = () if len(meanings) < len(previews) else tuple(sorted(labels.wanted(meanings)))
     made = Artifact(labels=told, markdown=comment(*previews) if previews else "There is no stack.")
@@ -111,13 +111,13 @@ def post_comment(place: PostingPlace, made: Artifact, head: str, *, planned: boo
     return tuple(posts)
 
 
-def _planned(preview: Preview, plans: Mapping[str, Path]) -> Preview:
+def _planned(preview: Preview, plans: Mapping[str, Path], known: Facts) -> Preview:
     """The same with the stack's plan and what the rules say of it, or with the reason why it has none."""
     if preview.failure or preview.stack not in plans:
         return preview
     try:
         plan = recorded(plans[preview.stack], preview.stack)
-        found = findings_of(plan, declared(preview.stack))
+        found = findings_of(plan, declared(preview.stack), known.today)
     except (ConfigError, Failure) as unreadable:
         return replace(preview, failure=str(unreadable))
     return replace(preview, plan=plan, findings=found)

@@ -9,7 +9,7 @@ and the edit changes a stack or one of them, for its start takes longer than all
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from hashlib import sha1
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -47,13 +47,13 @@ class _Document(DocumentPart):
     windowHours: dict[str, Annotated[float, Field(ge=0, le=_MAX_HOURS)]] | None = None  # noqa: N815
 
 
-def read_facts(path: Path | None) -> Facts:
-    """The facts of a file; without one nothing is known but the time."""
+def read_facts(path: Path | None, now: datetime) -> Facts:
+    """The facts of a file; without one nothing is known but the time. now: the time where the file says none."""
     if path is None:
-        return Facts(today=datetime.now(UTC))
+        return Facts(today=now)
     given = _read(path)
     return Facts(
-        today=given.today or datetime.now(UTC),
+        today=given.today or now,
         busy=given.busy,
         stale=None if given.stale is None else tuple(sorted(set(given.stale))),
         labels_used=given.labelsUsed,
@@ -95,9 +95,8 @@ def nowhere(stack: str, base: str, head: str | None) -> Refusal:
     return Refusal(f"{said}{meant(stack, there)} Stacks are {', '.join(there)}")
 
 
-def explain_working_tree(stack: str, base: str | None, facts: Path | None) -> Meaning | None:
+def explain_working_tree(stack: str, base: str | None, known: Facts) -> Meaning | None:
     """What the working tree's edit of `base` means; of HEAD where no base is given, and None where there is no HEAD."""
-    known = read_facts(facts)
     try:
         return explain_edit(stack, base or "HEAD", None, known)
     except Refusal:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,14 +23,14 @@ from infra.rules.view import views
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 
 
-def findings_of(plan: Plan, wanted: Declared) -> tuple[Finding, ...]:
-    """Every finding over a plan.
+def findings_of(plan: Plan, wanted: Declared, now: datetime) -> tuple[Finding, ...]:
+    """Every finding over a plan. now: the time by which freezes and exceptions hold.
 
     Of a plan that could not be made the edit alone is judged: its resources are not whole.
     """
     edit = Edit(
         after=wanted.config,
-        today=datetime.now(UTC),
+        today=now,
         changes=None if plan.failed else any(step.changes for step in plan.steps),
         runs_phases=True,
         demands=wanted.demands,

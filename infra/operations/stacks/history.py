@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import zip_longest
 from pathlib import Path
 from typing import Final
@@ -19,6 +19,7 @@ from typing import Final
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.history import STATE_ALONE, Applied, Past, Result, Verb, changes_of, left_undone, new_id, past, write
 from infra.fleet.records import Records
+from infra.model.clock import Clock
 from infra.model.errors import ConfigError, meant
 from infra.model.json_shape import JsonShape
 from infra.model.plan import Event, Op, Plan, Step, StepEnded
@@ -44,6 +45,7 @@ class Keeping:
     """
 
     applied: Applied
+    clock: Clock
     planned: Plan | None = None
     run: Plan | None = field(default=None)
     _ended: dict[str, Step] = field(default_factory=dict)
@@ -75,7 +77,7 @@ class Keeping:
         return self.applied.model_copy(update={"summary": summary, "changes": changes_of(run)})
 
     def ended(self, result: Result) -> Applied:
-        return self.now().model_copy(update={"ended": now(), "result": result})
+        return self.now().model_copy(update={"ended": self.clock().replace(microsecond=0), "result": result})
 
     def _state_of(self, planned: Step) -> Step:
         """A planned step with its status. A delete is the first half of a planned replacement."""
@@ -91,7 +93,7 @@ def kept(config: StackConfig, session: Session, verb: Verb, planned: Plan | None
     A first `up` makes the bucket, so that its entry is written at its end alone. So is that of an `adopt`, which leaves
     none where it finds nothing to take over.
     """
-    entry = Keeping(_begun(config.stack, session, verb), planned)
+    entry = Keeping(_begun(config.stack, session, verb), session.clock, planned)
     if verb is not Verb.ADOPT:
         _write(config, session, entry.now(), may_lack=True)
     try:
@@ -175,7 +177,7 @@ def told(root: Path, entries: Sequence[Applied]) -> tuple[Told, ...]:
     return tuple(Told(applied=each, edit=edits.get(each.id, ())) for each in entries)
 
 
-def between(root: Path, before: Applied, after: Applied | None) -> Meaning:
+def between(root: Path, before: Applied, after: Applied | None, now: datetime) -> Meaning:
     """What the edit between two applies means; of the later one to the working tree, where `after` is None.
 
     Raises Refusal where one applied no stack file, ConfigError for one that cannot be read.
@@ -183,7 +185,7 @@ def between(root: Path, before: Applied, after: Applied | None) -> Meaning:
     stack = before.stack
     old = _version(root, before)
     new = _version(root, after) if after else version(root, stack, None)
-    return explain(old.reading(stack), new.reading(stack), Facts(today=datetime.now(UTC)))
+    return explain(old.reading(stack), new.reading(stack), Facts(today=now))
 
 
 def pair(entries: Sequence[Applied], before: str | None, after: str | None) -> tuple[Applied, Applied | None]:
@@ -219,7 +221,7 @@ def _edit(root: Path, before: Applied | None, after: Applied) -> tuple[str, ...]
     if before.stack_file == after.stack_file:
         return ()
     try:
-        return tuple(map(str, between(root, before, after).keys))
+        return tuple(map(str, between(root, before, after, after.began).keys))
     except ConfigError:
         return None
 
@@ -235,7 +237,7 @@ def _version(root: Path, applied: Applied) -> Version:
 
 
 def _begun(stack: str, session: Session, verb: Verb) -> Applied:
-    moment, root = datetime.now(UTC), session.place.root
+    moment, root = session.clock(), session.place.root
     commit, edited = _commit(root)
     path = root / "stacks" / f"Pulumi.{stack}.yaml"
     applies = verb not in STATE_ALONE and path.is_file()
@@ -280,8 +282,3 @@ def _write(config: StackConfig, session: Session, applied: Applied, *, may_lack:
     except GoogleError as error:
         if not (may_lack and error.status == _MISSING):
             session.say(f"warning: this {applied.verb} is not in the history: {error}", Tone.WARNING)
-
-
-def now() -> datetime:
-    """The wall clock, to the second."""
-    return datetime.now(UTC).replace(microsecond=0)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from typing import Any
 
 from infra.engines.away import Fallbacks, vms_away
@@ -76,19 +77,28 @@ def judged_where_it_stands(session: Session, plan: Plan, wanted: Declared, *, at
     whole, away = not session.request.targets, _NOWHERE
     if whole and not plan.failed:
         away = vms_away(session.request, plan, lambda said: session.say(said.message, Tone.WARNING))
-    return judged(plan, wanted, whole=whole, away=away, at_once=at_once)
+    return judged(plan, wanted, session.clock(), whole=whole, away=away, at_once=at_once)
 
 
 def judged(
-    plan: Plan, wanted: Declared, *, whole: bool = True, away: Fallbacks = _NOWHERE, at_once: bool = False
+    plan: Plan,
+    wanted: Declared,
+    now: datetime,
+    *,
+    whole: bool = True,
+    away: Fallbacks = _NOWHERE,
+    at_once: bool = False,
 ) -> Planned:
-    """A plan with its phases, and with every finding over it. whole: whether it is of more than targets."""
+    """A plan with its phases, and with every finding over it. whole: whether it is of more than targets.
+
+    now: the time by which rules judge it.
+    """
     phases = phases_of(plan, wanted.bounds, away) if whole and not plan.failed else None
     return Planned(
         wanted=wanted,
         plan=plan,
         phases=phases.at_once if phases and at_once else phases,
-        findings=findings_of(plan, wanted),
+        findings=findings_of(plan, wanted, now),
         away=away,
         at_once=at_once,
     )

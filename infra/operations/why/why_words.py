@@ -23,7 +23,8 @@ from infra.preview.words import ago, clock, due, number, ranges, since
 
 _SHOWN: Final = 10
 """Of one kind; --json has all."""
-_TONES: Final = dict.fromkeys((Cause.DRAIN, Cause.ROLLOUT, Cause.WINDOW, Cause.MAKING), Tone.WORKING)
+_TONES: Final = dict.fromkeys((Cause.DRAIN, Cause.ROLLOUT, Cause.WINDOW, Cause.MAKING, Cause.BOOTING), Tone.WORKING)
+_NEXT: Final = {Cause.WINDOW: "opens", Cause.BOOTING: "unhealthy"}
 _TOLD: Final = {
     Cause.WINDOW: "window closed",
     Cause.STATE: "not READY",
@@ -58,7 +59,7 @@ def _pool(pool: PoolWhy, cloud: str) -> Iterator[Shown]:
     yield toned(
         (said.pool, Tone.HEADING), f"  pool of {pool.stack}, {pool.accelerator}, on {cloud} at {now:%H:%M:%S} UTC"
     )
-    yield toned("  ", (_counted(said), Tone.GOOD if said.serving == said.declared else Tone.PROBLEM))
+    yield toned("  ", (_counted(said), _tone(said)))
     yield from (f"  {line}" for line in pool.problems)
     yield from _missing(pool.missing, now)
     if pool.rollout is not None and (pool.rollout.under_way or pool.rollout.held):
@@ -69,10 +70,17 @@ def _pool(pool: PoolWhy, cloud: str) -> Iterator[Shown]:
     yield from (f"  {words}" if words.startswith("next") else f"  next {words}" for words, _ in steps)
 
 
+def _tone(said: PoolCounts) -> Tone:
+    if said.serving == said.declared:
+        return Tone.GOOD
+    return Tone.WORKING if said.serving is not None and said.serving + said.booting == said.declared else Tone.PROBLEM
+
+
 def _counted(said: PoolCounts) -> str:
-    missing = "?" if said.serving is None else said.declared - said.serving
+    missing = "?" if said.serving is None else said.declared - said.serving - said.booting
+    booting = f"{said.booting} booting, " if said.booting else ""
     more = f"; {said.by_hour} more in windows that are closed" if said.by_hour else ""
-    there = f"{number(said.standing)} standing, {number(said.serving)} serving, {missing} missing"
+    there = f"{number(said.standing)} standing, {number(said.serving)} serving, {booting}{missing} missing"
     return f"{said.declared} declared, {there}{more}"
 
 
@@ -81,7 +89,7 @@ def _missing(missing: Sequence[MissingVm], now: datetime) -> Iterator[TonedLine]
     for (cause, says, begun, then), alike in groupby(sorted(missing, key=_alike), key=_alike):
         names = ", ".join(ranges([each.vm for each in alike]))
         yield toned(f"  {names}  ", (_TOLD.get(cause, cause.value), _TONES.get(cause, Tone.PROBLEM)), f": {says}")
-        what = "opens" if cause is Cause.WINDOW else "next"
+        what = _NEXT.get(cause, "next")
         times = [since(begun, now), f"{what} {due(then, now)}, {ago(then, now)}" if then else ""]
         if any(times):
             yield toned(("; ".join(filter(None, times)), Tone.QUIET), indent=4)

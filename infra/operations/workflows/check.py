@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 
+from infra.model.clock import machine_clock  # noqa: TID251 - a migration of the world is overdue, whatever a local cloud says
 from infra.model.demand import FILE as DEMAND_FILE
 from infra.model.demand import WRITE, Demands, load_demands
 from infra.model.errors import ConfigError, Problem
@@ -109,7 +109,7 @@ def check_checkout(target: Path, name: str | None) -> Checked:
     write = f"{WRITE} --spec {spec.name} --target {target}"
     troubles = [*_of_files(compare(wanted, stands, write=write, known=known)), *_kept(spec, stands)]
     if legacy is not None:
-        troubles += [_problem("legacy", each) for each in overdue(stands, legacy, datetime.now(UTC).date())]
+        troubles += [_problem("legacy", each) for each in overdue(stands, legacy, machine_clock().date())]
     troubles += [
         *_pin(here),
         *_fleet(here.root, here.outputs.demands),

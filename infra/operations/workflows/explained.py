@@ -5,10 +5,10 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from infra.model.clock import machine_clock  # noqa: TID251 - a committed file names a day of the world, not of a local cloud
 from infra.model.yamlfile import decoded
 from infra.operations.errors import Refusal
 from infra.operations.workflows.scene import refuse_problems, scene, spec_of
@@ -109,7 +109,7 @@ def write_list(checkout: Path, name: str | None, root: Path | None = None) -> tu
         raise Refusal(str(error)) from None
     if not collected.tests:
         raise Refusal(f"{checkout} has no test below {', '.join(folders)}")
-    day = datetime.now(UTC).date().isoformat()
+    day = machine_clock().date().isoformat()
     source = f"source: https://github.com/{spec.declared.repository}/tree/{_commit(checkout)}"
     (root / FOLDER / f"{spec.name}{ENDING}").write_text(
         written(collected, (f"The tests of {spec.declared.repository}.", source, f"read: {day}", *_HOW))

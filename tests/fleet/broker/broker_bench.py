@@ -26,6 +26,7 @@ from infra.fleet.records import Records
 from infra.local.cloud import daemon
 from infra.local.cloud.github.control import GitHubControl
 from infra.model import bucket_names
+from infra.model.clock import machine_clock
 from infra.operations.local.github import keep_served, local_app
 from tests.fleet.broker.broker_world import BUCKET, MEMBER_ACCOUNT, PROJECT, REPO, STACK, slot
 
@@ -80,7 +81,7 @@ def prepared(url: str, hub: GitHubControl, vms: Sequence[str]) -> BrokerSettings
 
 
 def served(settings: BrokerSettings) -> None:
-    serve(settings, lambda _: None, host="127.0.0.1", port=PORT)
+    serve(settings, lambda _: None, host="127.0.0.1", port=PORT, clock=machine_clock)
 
 
 def measure(hub: GitHubControl, settings: BrokerSettings, broker: int, count: int) -> None:

@@ -11,7 +11,7 @@ import pytest
 from infra.fleet.controller.act import Actor
 from infra.fleet.controller.actions import Action
 from infra.fleet.controller.desired import Desired
-from infra.fleet.controller.lease import SWEEP_TIME, UP_TIME, Lease, LeaseKind, LeaseTakenError, held, wall_clock
+from infra.fleet.controller.lease import SWEEP_TIME, UP_TIME, Lease, LeaseKind, LeaseTakenError, held
 from infra.fleet.controller.outcomes import ActionOutcome
 from infra.fleet.records import Body, Records, WriteResult
 from infra.fleet.status.derive import status
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 
 def test_the_controller_and_up_never_act_together(lab: Lab) -> None:
-    wall = lambda: datetime.now(UTC)  # noqa: E731
-    with held(lab.records, "ci", LeaseKind.UP, wall, timedelta(minutes=1)):
+    clock = CloudClock(lab.cloud.control)
+    with held(lab.records, "ci", LeaseKind.UP, clock, UP_TIME):
         with pytest.raises(LeaseTakenError, match="tidepool up"):
             lab.sweep()
-        with pytest.raises(LeaseTakenError), held(lab.records, "ci", LeaseKind.CONTROLLER, wall, SWEEP_TIME):
+        with pytest.raises(LeaseTakenError), held(lab.records, "ci", LeaseKind.CONTROLLER, clock, SWEEP_TIME):
             pass
     lab.sweep()
 
@@ -38,13 +38,13 @@ def test_the_controller_and_up_never_act_together(lab: Lab) -> None:
 def test_while_up_holds_the_lease_status_calls_nothing_unhealthy_that_is_being_made(lab: Lab) -> None:
     lab.cloud.control.remove_node(lab.path(VMS[0]))
     observer, clock = lab.sweeper().observer, CloudClock(lab.cloud.control)
-    with held(lab.records, "ci", LeaseKind.UP, wall_clock, UP_TIME):
-        meanwhile = status(look("ci", observer, clock))
+    with held(lab.records, "ci", LeaseKind.UP, clock, UP_TIME):
+        meanwhile = status(look("ci", observer, clock()))
     (pool,) = meanwhile.pools
-    assert (meanwhile.healthy, pool.ready, pool.unhealthy) == (False, 2, ())
+    assert ([each.vm for each in pool.booting], pool.ready, pool.unhealthy) == ([VMS[0]], 2, ())
     assert meanwhile.next[0].what.startswith("an engine is at work on the stack: `./tidepool up` is at work until ")
-    with held(lab.records, "ci", LeaseKind.CONTROLLER, wall_clock, SWEEP_TIME):
-        swept = status(look("ci", observer, clock))
+    with held(lab.records, "ci", LeaseKind.CONTROLLER, clock, SWEEP_TIME):
+        swept = status(look("ci", observer, clock()))
     assert [trouble.subject for trouble in swept.pools[0].unhealthy] == [VMS[0]], "a sweep is no engine"
 
 
@@ -76,9 +76,8 @@ def test_an_up_that_cannot_look_up_its_manifest_gives_its_lease_back_all_the_sam
     end_up(lab.records, "ci")
     lab.cloud.control.mend()
     assert lab.record(bucket_names.lease_object("ci"))["applied"] == before
-    Lease(
-        records=lab.records, stack="ci", kind=LeaseKind.CONTROLLER, holder="b", time=SWEEP_TIME, clock=wall_clock
-    ).take()
+    clock = CloudClock(lab.cloud.control)
+    Lease(records=lab.records, stack="ci", kind=LeaseKind.CONTROLLER, holder="b", time=SWEEP_TIME, clock=clock).take()
 
 
 def test_a_lease_whose_holder_died_is_succeeded_when_its_time_is_over(lab: Lab) -> None:
@@ -115,7 +114,7 @@ def test_a_lease_of_a_holder_whose_clock_is_off_holds_as_long_as_it_makes_sense(
 def test_a_sweep_that_loses_its_lease_does_no_more_and_remembers_what_it_did(lab: Lab) -> None:
     lab.cloud.control.preempt(lab.path(VMS[0]))
     lab.cloud.control.remove_node(lab.path(VMS[1]))
-    now = [datetime(2026, 11, 21, 12, tzinfo=UTC)]
+    now = [CloudClock(lab.cloud.control)()]
 
     class Robbed(Actor):
         def do(self, action: Action) -> ActionOutcome:
@@ -128,7 +127,7 @@ def test_a_sweep_that_loses_its_lease_does_no_more_and_remembers_what_it_did(lab
     def actor(desired: Desired) -> Actor:
         return Robbed(google=lab.google, records=lab.records, github=lab.api, desired=desired, sleep=lambda _: None)
 
-    swept = replace(lab.sweeper(), actor=actor, wall=lambda: now[0]).sweep()
+    swept = replace(lab.sweeper(), actor=actor, clock=lambda: now[0]).sweep()
     assert did(swept) == [("recreate", VMS[0], "deferred"), ("create", VMS[1], "failed")]
     assert all("the lease was lost: `./tidepool up` (" in each.text for each in swept.outcomes[:2])
     assert lab.nodes().get(VMS[0]) in (None, "DELETING"), "its delete was sent, and it is made again later"
@@ -139,7 +138,7 @@ def test_a_sweep_that_loses_its_lease_does_no_more_and_remembers_what_it_did(lab
 def test_a_renewal_that_takes_longer_than_the_lease_lasts_lets_nothing_be_done(lab: Lab) -> None:
     """Another controller may have taken it since, and acts."""
     lab.cloud.control.remove_node(lab.path(VMS[0]))
-    now, slow = [datetime(2026, 11, 21, 12, tzinfo=UTC)], [False]
+    now, slow = [CloudClock(lab.cloud.control)()], [False]
 
     class Slow(Records):
         def update(self, name: str, decide: Callable[[Body | None], Body]) -> WriteResult:
@@ -154,14 +153,14 @@ def test_a_renewal_that_takes_longer_than_the_lease_lasts_lets_nothing_be_done(l
         return Actor(google=lab.google, records=lab.records, github=lab.api, desired=desired)
 
     records = Slow(google=lab.google, bucket=lab.records.bucket)
-    swept = replace(lab.sweeper(), records=records, actor=actor, wall=lambda: now[0]).sweep()
+    swept = replace(lab.sweeper(), records=records, actor=actor, clock=lambda: now[0]).sweep()
     assert {each.text for each in swept.outcomes} == {"the lease was lost: renewing it took longer than it lasts"}
     assert VMS[0] not in lab.nodes()
 
 
 def test_a_lease_that_a_long_look_used_up_is_renewed_before_anything_is_done(lab: Lab) -> None:
     lab.cloud.control.remove_node(lab.path(VMS[0]))
-    now, left = [datetime(2026, 11, 21, 12, tzinfo=UTC)], []
+    now, left = [CloudClock(lab.cloud.control)()], []
     sweeper = lab.sweeper()
 
     class Late(Actor):
@@ -173,5 +172,5 @@ def test_a_lease_that_a_long_look_used_up_is_renewed_before_anything_is_done(lab
         now[0] += SWEEP_TIME - timedelta(seconds=10)
         return Late(google=lab.google, records=lab.records, github=lab.api, desired=desired)
 
-    replace(sweeper, actor=actor, wall=lambda: now[0]).sweep()
+    replace(sweeper, actor=actor, clock=lambda: now[0]).sweep()
     assert left == [SWEEP_TIME] * 4, "one VM is made, and three are told what they run"

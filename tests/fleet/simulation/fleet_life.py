@@ -105,7 +105,6 @@ class Life:
                 began=world.now,
             ),
             clock=lambda: world.moment(skew),
-            wall=lambda: world.moment(skew),
         )
         self.sweeps += 1
         _GOOGLE.set(google)

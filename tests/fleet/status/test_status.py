@@ -6,14 +6,18 @@ import json
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
+
 from infra.fleet.controller.memory import EMPTY
 from infra.fleet.controller.observed import KNOWN, unknown
 from infra.fleet.operator_requests import DrainRequest, OperatorRequests, Undone
 from infra.fleet.reports import Phase, ReportSeen
 from infra.fleet.status.derive import status
+from infra.fleet.status.explained import pool_why
 from infra.fleet.status.look import Scene
+from infra.fleet.status.missing import Cause, Judged
 from infra.fleet.status.queue import JobsSeen, queue
-from infra.fleet.status.shape import FleetStatus
+from infra.fleet.status.shape import FleetState, FleetStatus
 from infra.fleet.versions import (
     AssignedVersion,
     PartKind,
@@ -25,7 +29,10 @@ from infra.fleet.versions import (
 )
 from infra.model.offers import Offer
 from infra.model.schema import Trust
-from infra.operations.fleet.status_words import rollout_line, sections
+from infra.operations.declared.known import Named
+from infra.operations.fleet.status_words import rollout_line, sections, status_shown
+from infra.operations.why.answer import Why
+from infra.operations.why.why_words import why_shown
 from tests.fleet.controller.given_fleet import (
     AWAY,
     HOME,
@@ -41,6 +48,7 @@ from tests.fleet.controller.given_fleet import (
     sweeps,
 )
 from tests.fleet.status.given_scene import REPOSITORY, queued, scene, waiting
+from tests.model.given import parse, stack_text
 
 VMS = [f"tpu-ci-{HOME}-{index}" for index in range(3)]
 LATER = START + minutes(30)
@@ -94,6 +102,44 @@ def test_a_lost_vm_is_told_with_its_reason_and_since_when_the_controller_saw_it(
     assert found.healthy is False
     assert found.next[0].subject == VMS[1]
     assert found.next[0].what.startswith("recreate: ")
+
+
+@pytest.mark.parametrize("state", ["CREATING", "READY"])
+def test_a_vm_that_boots_is_not_unhealthy_until_its_time_is_over(state: str) -> None:
+    desired = fleet(3)
+    limit = desired.settings.boot if state == "READY" else 60
+    young = (*nodes(desired)[1:], node(VMS[0], state, created=START.isoformat()))
+    booting = seen(desired, nodes=young, runners=served(desired, but=(VMS[0],)))
+    memory = sweeps(desired, booting, 1)[-1].memory
+    early = scene(desired, booting, memory=memory, at=START + minutes(limit - 1))
+    found, told = status(early), pool_why(Judged(early, desired, booting), "tpu-ci")
+    ((vm,), unhealthy) = (found.booting, found.unhealthy)
+    assert (vm.vm, vm.since, vm.until, unhealthy) == (VMS[0], START, START + minutes(limit), ())
+    assert (found.state, found.healthy) == (FleetState.BOOTING, None)
+    assert (told.counts.booting, [each.cause for each in told.missing]) == (1, [Cause.BOOTING])
+    assert [str(each) for each in why_shown(Why(kind=Named.POOL, body=told), "the local cloud")][1].strip() == (
+        "3 declared, 3 standing, 2 serving, 1 booting, 0 missing"
+    )
+    late = status(scene(desired, booting, memory=memory, at=START + minutes(limit + 1)))
+    assert ([each.subject for each in late.unhealthy], late.booting, late.healthy) == ([VMS[0]], (), False)
+
+
+def test_a_vm_that_served_before_or_that_nobody_saw_boot_for_hours_is_unhealthy_at_once() -> None:
+    desired = fleet(3)
+    silent = seen(desired, runners=served(desired, but=(VMS[0],)))
+    served_before = sweeps(desired, seen(desired), 2)[-1].memory
+    for memory in (EMPTY, served_before):
+        found = status(scene(desired, silent, memory=memory, at=START + minutes(10)))
+        assert ([each.subject for each in found.unhealthy], found.booting) == ([VMS[0]], ())
+
+
+def test_a_stack_that_was_never_deployed_is_neither_unhealthy_nor_different_from_its_file() -> None:
+    declared = parse(stack_text())
+    found = status(Scene(stack="ci", at=START, problems=("not deployed. Run `./tidepool up ci`",)), declared)
+    assert (found.state, found.healthy) == (FleetState.NOT_DEPLOYED, None)
+    shown = [str(each) for each in status_shown(found, "the local cloud")]
+    assert shown == [f"ci  not deployed. Run `./tidepool up ci`.  on the local cloud at {START:%Y-%m-%d %H:%M:%S} UTC"]
+    assert found.unapplied, "programs are told what an `up` would create"
 
 
 def test_what_a_vm_says_of_itself_is_told_unless_it_is_its_predecessors() -> None:
