@@ -143,6 +143,7 @@ def _fleets(monkeypatch: pytest.MonkeyPatch, statuses: dict[str, int]) -> None:
     monkeypatch.setattr(
         money, "_of_fleet", lambda fleet, *rest: (real if fleet.stack in statuses else of_fleet)(fleet, *rest)
     )
+    monkeypatch.setattr(money, "clock_without_cloud", lambda _: lambda: NOW)
     monkeypatch.setattr(money, "known_stacks", lambda: ("ci", "nightly", "training"))
 
 
@@ -151,7 +152,7 @@ def test_a_stack_that_is_not_up_hides_no_other(monkeypatch: pytest.MonkeyPatch) 
     told = CliRunner().invoke(cli, ["cost"])
     assert told.exit_code == 0, told.output
     assert "ci in 20" in told.stdout
-    assert "nightly: not up" in told.stdout
+    assert "nightly: not deployed, so it cost nothing. Run `./tidepool up nightly`." in told.stdout
     found = json.loads(CliRunner().invoke(cli, ["cost", "--json"]).stdout)
     assert [each["stack"] for each in found["stacks"]] == ["ci"]
     assert (found["notUp"], found["problems"], found["exit"]) == (["nightly", "training"], [], 0)

@@ -49,7 +49,11 @@ def status(scene: Scene, declared: StackConfig | None = None) -> FleetStatus:
     if desired is None or observed is None:
         deployed = scene.manifest is not None
         return FleetStatus(
-            stack=scene.stack, at=scene.at, deployed=deployed, unapplied=differing, problems=scene.problems
+            stack=scene.stack,
+            at=scene.at,
+            deployed=deployed,
+            unapplied=differing,
+            problems=scene.problems if deployed else (),
         )
     decision = decide(desired, observed, scene.memory, scene.at)
     fleet = sort(desired, observed)

@@ -110,7 +110,7 @@ def all_sections(status: FleetStatus) -> Iterator[tuple[str, Sequence[TonedLine]
     unapplied = [toned((line, Tone.PLAIN if "`" in line else Tone.PROBLEM)) for line in unapplied_words(status)]
     unknown_ = (
         *_issues(unknown(status), now, Tone.WARNING),
-        *lines_toned(Tone.WARNING, status.problems if status.deployed else ()),
+        *lines_toned(Tone.WARNING, status.problems),
         *lines_toned(Tone.QUIET, status.unread),
     )
     lost = (f"{zone}  by {by}; `./tidepool zone found {zone}` takes it back" for zone, by in status.lost.items())

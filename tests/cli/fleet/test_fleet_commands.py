@@ -42,7 +42,7 @@ def standing(upped: Checkout) -> Checkout:
 
 def test_a_stack_that_was_never_up_is_said_not_to_be_published(upped: Checkout) -> None:
     said = upped.ok("status", "training").output
-    assert "nothing is published; `./tidepool up training` does it" in said
+    assert "training  not deployed. Run `./tidepool up training`." in said
 
 
 def test_the_status_of_a_fleet_is_a_line_a_table_and_what_comes_next(standing: Checkout) -> None:
@@ -164,7 +164,7 @@ def test_rollouts_are_told_beside_a_stack_that_is_not_up(standing: Checkout, mon
     standing.ok("reconcile", "ci")
     monkeypatch.setattr(rollout, "fleets_declared", lambda stack: [stack] if stack else ["training", "ci"])
     said = standing.ok("rollout", "status").output
-    assert "training: nothing is published; `./tidepool up training` does it" in said
+    assert "training: not deployed. Run `./tidepool up training`" in said
     assert "tpu-v4  steady" in said
     assert standing.run("rollout", "status", "--stack", "training").exit_code == 1
 

@@ -79,13 +79,11 @@ def test_every_json_says_the_cloud_and_so_does_the_headline(lab: Checkout) -> No
     assert json.loads(refused.stdout)["cloud"] == "google"
 
 
-def test_a_fleet_that_is_declared_and_not_there_is_not_well(lab: Checkout) -> None:
+def test_a_stack_that_is_declared_and_was_never_up_is_not_deployed(lab: Checkout) -> None:
     said = lab.ok("status", "ci").output
-    assert "ci  not as the stack file says" in said
-    assert "9 VMs (" in said
-    assert "declared and not published" in said
+    assert "ci  not deployed. Run `./tidepool up ci`." in said
     (found,) = lab.json("status", "ci")["stacks"]
-    assert (found["healthy"], len(found["unapplied"]["missing"])) == (False, 9)
+    assert (found["state"], found["healthy"], len(found["unapplied"]["missing"])) == ("not-deployed", None, 9)
 
 
 @pytest.mark.parametrize("broken", ["", "{", "config: []\n", "config:\n  gcp:project: 7\n", "\x00"])
@@ -98,7 +96,7 @@ def test_a_broken_working_tree_hides_no_fleet(lab: Checkout, broken: str) -> Non
         (found,) = lab.json("status", "ci")["stacks"]
     finally:
         lab.path("ci").write_text(good)
-    assert "nothing is published" in said
+    assert "ci  not deployed" in said
     assert "stacks/Pulumi.ci.yaml" in said
     assert (found["healthy"], found["unapplied"]) == (None, None), "what is meant is not known"
 

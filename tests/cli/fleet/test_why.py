@@ -201,4 +201,4 @@ def test_a_pool_that_is_declared_and_not_applied_is_said_so_and_hides_no_zone(la
     lab.ok("up", "ci")
     told = lab.json("why", "us-central2-b")
     assert [each["stack"] for each in told["stacks"]] == ["ci"]
-    assert told["problems"] == ["training: nothing is published; `./tidepool up training` does it"]
+    assert told["problems"] == ["training: not deployed. Run `./tidepool up training`"]

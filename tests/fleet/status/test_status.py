@@ -63,12 +63,6 @@ def test_a_fleet_that_serves_is_well_before_any_sweep() -> None:
     assert found.next == ()
 
 
-def test_a_stack_of_which_nothing_is_published_is_neither_well_nor_ill() -> None:
-    found = status(Scene(stack="ci", at=START, problems=("nothing is published",)))
-    assert found.healthy is None
-    assert found.to_json()["pools"] == []
-
-
 def test_without_github_runners_and_queue_are_not_known_and_no_vm_is_called_ill() -> None:
     desired = fleet(3)
     dark = seen(desired, github=unknown("no token"), runners=())
