@@ -96,10 +96,14 @@ def test_a_count_that_decides_a_share_is_told_with_the_share() -> None:
     assert found[TESTS].why == ("jobs.tpu-tests.strategy.max-parallel nothing -> 2",)
 
 
-def test_a_count_that_is_only_said_is_told_as_a_comment() -> None:
-    (why,) = left_behind("us-central1-a: 1", "us-central1-a: 2")[TESTS].why
+def test_a_count_that_decides_nothing_leaves_nothing_behind() -> None:
+    assert left_behind("us-central1-a: 1", "us-central1-a: 2") == {}
+
+
+def test_an_accelerator_that_is_only_named_is_told_as_a_comment() -> None:
+    (why,) = left_behind("      accelerator: v6e-8\n", "      accelerator: v6e-4\n")[TESTS].why
     assert why.startswith("a comment: ")
-    assert "tpu-v5p (2 x v5p-8)" in why
+    assert "tpu-v6e (v6e-4)" in why
 
 
 def test_a_label_is_told_in_the_workflows_the_demands_and_the_list_of_labels() -> None:

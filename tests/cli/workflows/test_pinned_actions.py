@@ -194,7 +194,7 @@ def test_from_the_first_commit_to_an_edited_action_the_check_says_what_comes_nex
     assert (first.exit_code, "[not pinned]" in first.output) == (0, True), first.output
     refused = with_git(here, "workflows", "--pin-actions")
     assert refused.exit_code == 2
-    assert "the history of HEAD has not as they are generated: ask-tests, comment" in refused.stderr
+    assert "the history of HEAD has not as they are generated: ask-tests, branch-commit" in refused.stderr
 
     commit = save(here)
     assert f"pinned run-delete at {commit}\n" in with_git(here, "workflows", "--pin-actions").output

@@ -306,8 +306,8 @@ def test_runs_of_a_stack_without_declared_ceilings_make_nothing(lab: Lab) -> Non
 
 
 def test_a_count_whose_answer_was_lost_does_not_stand_in_its_own_way(lab: Lab) -> None:
-    lab.cloud.control.fail("lost", method="storage.objects.insert", count=1)
     lab.declare(at_once=1, per_day=1)
+    lab.cloud.control.fail("lost", method="storage.objects.insert", count=1)
     assert lab.run(lab.request()).reason == "done"
     assert len(lab.records()) == 1
 
