@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
+from pathlib import Path
 from typing import Final
 
 import pytest
 
 from infra.model.fit import misfits
+from infra.model.stack_text import stack_source
 from infra.model.unclaimed import MisfitKind
 from infra.model.yamlfile import YamlPath, read
 from infra.operations.declared.versions import Version
@@ -111,3 +114,23 @@ def test_an_edit_is_refused_by_a_rule_or_changes_no_generated_file(edit: Edit) -
 def test_an_edit_that_validates_leaves_nothing_stale() -> None:
     edit = next(each for each in EDITS if each.key == "us-west4-a" and each.by > 0)
     assert with_workflows(Facts(today=datetime.now(UTC)), version({}), edit.version).stale == ()
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("by", [1, -1])
+def test_every_check_of_this_lab_passes_on_a_commit_of_one_number_a_stack(tmp_path: Path, by: int) -> None:
+    copy = tmp_path / "tidepool"
+    subprocess.run(["git", "clone", "-q", ROOT, copy], check=True)
+    (copy / ".venv").symlink_to((ROOT / ".venv").resolve())
+    for stack in STACKS:
+        edits = (each for each in EDITS if (each.stack, each.by) == (stack, by) and each.count + by > 0)
+        files = (each.version for each in edits)
+        edited = next(each for each in files if (reading := each.reading(stack)) and not reading.problems)
+        (copy / stack_source(stack)).write_bytes(edited.files[stack])
+    subprocess.run(
+        ["git", "-C", copy, "-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-qam", "x"], check=True
+    )
+    lab = [copy / "tidepool", "test", "--unit", "--", "-n", "2", "tests/lab"]
+    for command in ([copy / "tidepool", "workflows", "--check"], lab):
+        done = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
+        assert done.returncode == 0, done.stdout[-4000:]

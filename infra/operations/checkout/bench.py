@@ -84,8 +84,13 @@ def figures(sizes: Sequence[int], runs: int) -> Iterator[Figure]:
 def cold_preview_of_ci(runs: int) -> Figure:
     """Preview of the committed ci stack with an empty state, Python's start included, the cloud already running."""
     with workspace(None) as (root, home):
-        taken = [measure("preview ci, cold", 9, "local", root, home, "preview", "ci") for _ in range(runs)]
+        taken = [measure("preview ci, cold", vms_of_ci(), "local", root, home, "preview", "ci") for _ in range(runs)]
     return sorted(taken, key=lambda figure: figure.seconds)[len(taken) // 2]
+
+
+def vms_of_ci() -> int:
+    """How many VMs the committed ci stack declares."""
+    return sum(pool.slices for pool in stack.load_stack(CHECKOUT, "ci").pools)
 
 
 def explanations(runs: int) -> Iterator[Figure]:
@@ -96,7 +101,7 @@ def explanations(runs: int) -> Iterator[Figure]:
         after.write_text(pools_text(POOLS, VMS_A_POOL + 1))
         ci = str(CHECKOUT / "stacks" / "Pulumi.ci.yaml")
         for case, vms, base, head in (
-            ("explain ci, cold", 9, ci, ci),
+            ("explain ci, cold", vms_of_ci(), ci, ci),
             (f"explain {POOLS} pools", POOLS * VMS_A_POOL, str(before), str(after)),
         ):
             arguments = ("explain", "ci", "--base", base, "--head", head, "--format", "markdown")
