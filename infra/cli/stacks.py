@@ -30,7 +30,7 @@ from infra.operations.stacks import forget as forgetting
 from infra.operations.stacks import preview as previews
 from infra.operations.stacks import saved as saved_plans
 from infra.preview import cluster_lines, plan_lines, run_lines
-from infra.preview.toned import Tone
+from infra.preview.toned import Tone, toned
 
 
 @click.command()
@@ -77,6 +77,9 @@ def up_command(call: Invocation, *, no_drain: bool, kube: Path | None, saved: Pa
     call.say(*run_lines.outcome(run, progress.seconds))
     after = aftermath.look_after(wanted.config, run, session.endpoint, session.clock())
     call.say(*aftermath_words.aftermath_shown(after, quiet=call.quiet))
+    if not call.quiet:
+        again = "up" if run.failed else "status"
+        call.say("", toned((f"next: ./tidepool {again} {call.stack}{call.same if run.failed else ''}", Tone.QUIET)))
     told = {"outcomes": [each.to_json() for each in planned_capacity.outcomes(run)]}
     more = planned.findings_json | told | after.to_json()
     return _end(call, run, progress.seconds, more, planned, failed=bool(run.failed or after.problems))

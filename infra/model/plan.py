@@ -105,11 +105,15 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnostic:
-    """Something an engine or the program said. `urn` is empty for the stack as a whole."""
+    """Something an engine or the program said. `urn` is empty for the stack as a whole.
+
+    repeats: whether every run says it, since the program does.
+    """
 
     severity: Literal["debug", "info", "warning", "error"]
     message: str
     urn: str = ""
+    repeats: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,7 @@ from infra.model.planned_capacity import VM_TYPE, capacity, chips_of, holds_slic
 from infra.model.planned_records import record_changes
 from infra.preview.folds import folded
 from infra.preview.renames import renamed_in
+from infra.preview.sentences import plural
 from infra.preview.words import (
     SIGNS,
     change_lines,
@@ -62,8 +63,11 @@ def describe(plan: Plan, width: int, detail: Detail = Detail.FOLDED) -> Iterator
     """The lines of a plan, for a terminal of `width` columns. One that could not be made has its errors alone."""
     quiet, every = detail is Detail.QUIET, detail is Detail.EVERY
     said = [each for each in plan.diagnostics if each.severity in (("error",) if quiet else _TOLD)]
-    remarks = ((each, told(each)) for each in said) if every else told_once(said)
-    yield from (_remarked(each.severity, text) for each, text in remarks)
+    remarks = [(each, told(each)) for each in said] if every else list(told_once(said))
+    repeated = [] if every else [each for each, _ in remarks if each.severity == "warning" and each.repeats]
+    yield from (_remarked(each.severity, text) for each, text in remarks if each not in repeated)
+    if repeated:
+        yield Text(f"{plural(len(repeated), 'warning')} that every run repeats (--all shows more)", style="yellow")
     if plan.failed:
         yield Text(f"{plan.stack}: the plan is incomplete and is not shown; nothing was changed", style="bold red")
         return
@@ -178,7 +182,8 @@ def _heading(op: Op, count: int, meaning: str = "") -> Text:
 
 
 def _what_replacing_means(steps: Sequence[Step]) -> str:
-    return _with_chips("each is deleted and made anew, its work is lost", steps)
+    waits = "; `up` waits for running jobs unless --no-drain" if any(step.type == VM_TYPE for step in steps) else ""
+    return _with_chips(f"each is deleted and created again{waits}", steps)
 
 
 def _with_chips(meaning: str, steps: Sequence[Step]) -> str:

@@ -123,7 +123,10 @@ def test_a_removed_zone_takes_exactly_its_vms(fleet: Checkout) -> None:
 def test_another_accelerator_is_a_replacement_that_says_so(fleet: Checkout) -> None:
     with _edited(fleet, "accelerator: v6e-8", "accelerator: v6e-4"):
         said = fleet.ok("preview", "ci").stdout
-    assert "! REPLACE 1: each is deleted and made anew, its work is lost (1 VM, 8 chips)" in said
+    assert (
+        "! REPLACE 1: each is deleted and created again; `up` waits for running jobs unless --no-drain (1 VM, 8 chips)"
+        in said
+    )
     assert "    acceleratorType: v6e-8 -> v6e-4  (forces the replacement)\n      tpu-v6e-europe-west4-a-0\n" in said
 
 

@@ -59,7 +59,7 @@ MIXED = """\
     labels.owner: ml -> infra
       tpu-v6e-europe-west4-a-5, tpu-v6e-europe-west4-a-{0..2}
 
-! REPLACE 2: each is deleted and made anew, its work is lost (2 VMs, 8 chips)
+! REPLACE 2: each is deleted and created again; `up` waits for running jobs unless --no-drain (2 VMs, 8 chips)
   tpu.V2Vm (2)
     acceleratorType: v4-8 -> v4-32  (forces the replacement)
     labels.team: added core
@@ -155,6 +155,14 @@ def test_a_plan_without_changes_is_one_line() -> None:
 def test_what_the_program_said_is_shown_with_the_plan() -> None:
     said = (Diagnostic(severity="warning", message="mind this"), Diagnostic(severity="info", message="a was in flight"))
     assert _described(plans.plan(diagnostics=said)).startswith("warning: mind this\na was in flight\n")
+
+
+def test_warnings_that_every_run_repeats_are_one_line_that_says_how_to_see_them() -> None:
+    program = tuple(Diagnostic(severity="warning", message=each, repeats=True) for each in ("no broker", "no builds"))
+    plan = replace(plans.plan(), diagnostics=(*program, Diagnostic(severity="warning", message="was in flight")))
+    line = "2 warnings that every run repeats (--all shows more)"
+    assert _described(plan).splitlines()[:2] == ["warning: was in flight", line]
+    assert _described(plan, detail=Detail.EVERY).startswith("warning: no broker\nwarning: no builds\nwarning: was")
 
 
 def test_what_the_plan_has_told_is_not_told_again() -> None:

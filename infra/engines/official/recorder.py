@@ -210,7 +210,7 @@ class Recorder:
         if event.severity == "error" and event.urn and not event.urn.split("::")[2].endswith("pulumi:pulumi:Stack"):
             known = self._errors.get(event.urn)
             self._errors[event.urn] = f"{known}; {message}" if known and message not in known else message
-        self.say(Diagnostic(severity=SEVERITIES[event.severity], message=message, urn=event.urn or ""))
+        self.say(Diagnostic(severity=SEVERITIES[event.severity], message=message, urn=event.urn or "", repeats=True))
 
 
 def _bare(op: Op, urn: str, *, status: Status, error: str | None = None) -> Step:

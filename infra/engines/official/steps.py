@@ -213,4 +213,4 @@ def _diagnostics_of_json(items: Iterable[Mapping[str, Any]]) -> Iterable[Diagnos
         severity = item.get("severity", "")
         message = without_unprotecting(without_traceback(item.get("message", ""))).strip().removeprefix(f"{severity}: ")
         if severity in SEVERITIES and message and message not in NOISE:
-            yield Diagnostic(severity=SEVERITIES[severity], message=message, urn=item.get("urn", ""))
+            yield Diagnostic(severity=SEVERITIES[severity], message=message, urn=item.get("urn", ""), repeats=True)

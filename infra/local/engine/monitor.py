@@ -185,7 +185,7 @@ class Monitor:
     def Log(self, request: engine_pb2.LogRequest) -> Empty:  # noqa: N802
         severity = _SEVERITIES[request.severity]
         if severity != "debug" and not request.ephemeral:
-            self._run.say(severity, request.message, request.urn)
+            self._run.say(severity, request.message, request.urn, repeats=True)
         return Empty()
 
     def RequirePulumiVersion(  # noqa: N802

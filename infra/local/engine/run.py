@@ -141,9 +141,16 @@ class EngineRun:
 
     # What is said
 
-    def say(self, severity: Literal["debug", "info", "warning", "error"], message: str, urn: str = "") -> None:
+    def say(
+        self,
+        severity: Literal["debug", "info", "warning", "error"],
+        message: str,
+        urn: str = "",
+        *,
+        repeats: bool = False,
+    ) -> None:
         """Pass on a message, and keep it for the plan."""
-        diagnostic = Diagnostic(severity=severity, message=message, urn=urn)
+        diagnostic = Diagnostic(severity=severity, message=message, urn=urn, repeats=repeats)
         if severity != "debug":
             self.diagnostics.append(diagnostic)
         self._send(diagnostic)
