@@ -18,6 +18,7 @@ from infra.cli.app import cli
 ROOT: Final = Path(__file__).resolve().parents[1]
 PAGES: Final = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 OF_TODAY: Final = [page for page in PAGES if page.name != "CHANGELOG.md"]
+BOXES: Final = {"NOTE", "TIP", "IMPORTANT", "WARNING", "CAUTION"}
 FENCE: Final = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 LINK: Final = re.compile(r"\]\((?!https?:|mailto:)([^)\s#]*)(?:#([^)\s]+))?\)")
 LINES: Final = re.compile(r"(?:^|^\$ |`)\./tidepool ([a-z][^\n`|#]*)", re.MULTILINE)
@@ -54,6 +55,15 @@ def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
         if not target.exists() or (anchor and target.suffix == ".md" and anchor not in anchors(target))
     ]
     assert gone == []
+
+
+@pytest.mark.parametrize(
+    "page", [*PAGES, *sorted(ROOT.glob("tests/**/*.md"))], ids=lambda page: str(page.relative_to(ROOT))
+)
+def test_the_mark_of_a_box_stands_alone_on_its_line(page: Path) -> None:
+    """GitHub draws no box where text follows the mark; the layout of pages folds it into one line with the next."""
+    marks = re.findall(r"^[> ]*> *\[!(\w+)\](.*)$", prose(page), re.MULTILINE)
+    assert [(kind, rest) for kind, rest in marks if rest.strip() or kind not in BOXES] == []
 
 
 def test_the_readme_leads_to_every_page() -> None:

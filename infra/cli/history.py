@@ -6,12 +6,12 @@ import click
 
 from infra.cli import options
 from infra.cli.call import Invocation, called
-from infra.cli.echo import echo
+from infra.cli.render import console as consoles
 from infra.operations.declared import stack_file
 from infra.operations.ports import HISTORY_SHOWN
 from infra.operations.stacks import history, history_words
 from infra.operations.workspace import workspace
-from infra.preview import text
+from infra.preview import edit_document
 from infra.preview.toned import Tone
 
 
@@ -70,5 +70,5 @@ def diff_command(call: Invocation, *, before: str | None, after: str | None) -> 
     if not call.as_json:
         call.say(f"from {one.id}, by {one.by}, to {other.id if other else 'the stack file as it is'}", tone=Tone.QUIET)
         if meaning.changed or not unsettled:
-            echo(text.render(meaning))
+            consoles.show(call.console, edit_document.document(meaning))
         call.say(*history_words.unsettled_lines(unsettled, call.stack))

@@ -17,6 +17,7 @@ from infra.cli.call import Invocation, called
 from infra.cli.echo import answer, echo
 from infra.cli.failures import REFUSED
 from infra.cli.options import Form
+from infra.cli.render import console as consoles
 from infra.cli.render import stacks as rendered
 from infra.model import json_shape, stack_schema
 from infra.model.errors import ConfigError
@@ -28,7 +29,7 @@ from infra.operations.stacks import explain, findings, saved, stack_words, valid
 from infra.operations.stacks import preview as previews
 from infra.preview import calendar as calendar_words
 from infra.preview import comment as comments
-from infra.preview import markdown, plan_lines, text
+from infra.preview import edit_document, markdown, plan_lines
 from infra.preview import meaning as meanings
 from infra.preview.toned import Tone
 
@@ -110,13 +111,15 @@ def _telling_failures(call: Invocation, base: str | None, facts: Path | None) ->
 @click.option("--base", metavar="REF|FILE", default="HEAD", show_default=True, help="The version before.")
 @click.option("--head", metavar="REF|FILE", help="The version after; the working tree where not given.")
 @click.option("--facts", type=options.A_FILE, help="A JSON file: busy runners, stale files, labels used, window hours.")
+@click.option("--all", "detail", flag_value="every", help="Also show limits, prices and sources.")
 @options.format_options
 @called
 def explain_command(call: Invocation, *, base: str, head: str | None, facts: Path | None) -> int:
-    """Say what an edit means: capacity, chips against limits, money, risks, order, what is stale, what breaks a rule.
+    """Explain an edit: capacity, cost, risks, order and findings.
 
     Reads two versions of one YAML file and what workflows ask of the fleet: no cloud, no credentials, no code of either
-    version. A version is a git reference or a file; the stack may be missing in one of them.
+    version. A version is a git reference or a file; the stack may be missing in one of them. The output names both
+    versions.
 
     Exit code 0 when nothing holds the edit, 1 when a finding does, 2 when a version cannot be read.
     """
@@ -124,7 +127,11 @@ def explain_command(call: Invocation, *, base: str, head: str | None, facts: Pat
     if meaning is None:
         raise explain.nowhere(call.stack, base, head)
     if call.form is not Form.JSON:
-        echo(markdown.render(meaning) if call.form is Form.MARKDOWN else text.render(meaning))
+        document = edit_document.document(meaning)
+        if call.form is Form.MARKDOWN:
+            echo(markdown.render(document))
+        else:
+            consoles.show(call.console, document, every=call.detail == "every")
     return call.end(meaning, failed=meaning.stops)
 
 

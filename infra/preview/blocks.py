@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Final
 
+from infra.preview.document import Rank
 from infra.preview.markup import size
 
 LIMIT: Final = 65_536
@@ -20,16 +20,6 @@ LIMIT: Final = 65_536
 _NOTE_ROOM: Final = 1_000
 _BREAK: Final = 2
 """Bytes of the empty line between two pieces."""
-
-
-class Rank(IntEnum):
-    """What is kept before what."""
-
-    SUMMARY = 0
-    LOSSES = 1
-    MEANING = 2
-    CHANGES = 3
-    DETAILS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +38,9 @@ class Block:
     def text(self, shown: int) -> str:
         """The piece with its first lines, and a line that says how many are missing."""
         missing = len(self.lines) - shown
-        more = [f"{_more(self.lines[0])}… {missing:,} more {self.what} left out"] if missing else []
-        return "\n".join(part for part in (self.opening, *self.lines[:shown], *more, self.closing) if part)
+        more = [f"{_more(self.lines[max(shown - 1, 0)])}… {missing:,} more {self.what} left out"] if missing else []
+        opening, closing = ([each] if each else [] for each in (self.opening, self.closing))
+        return "\n".join([*opening, *self.lines[:shown], *more, *closing])
 
     def fitting(self, room: int) -> int:
         """How many of its lines fit."""
@@ -61,10 +52,10 @@ class Block:
         return len(self.lines)
 
 
-def fit(blocks: Sequence[Block], *, limit: int, advice: str) -> str:
-    """The pieces in their order, within `limit`. `advice` says where a reader finds the rest."""
+def fit(blocks: Sequence[Block], *, limit: int | None, advice: str) -> str:
+    """The pieces in their order, within `limit`, if any. `advice` says where a reader finds the rest."""
     whole = "\n\n".join(block.text(len(block.lines)) for block in blocks)
-    if size(whole) <= limit:
+    if limit is None or size(whole) <= limit:
         return whole
     shown = _shares(blocks, limit - _NOTE_ROOM)
     kept = [block.text(count) for block, count in zip(blocks, shown, strict=True) if count]
@@ -107,7 +98,5 @@ _KINDS_SHOWN: Final = 8
 
 def _more(line: str) -> str:
     """A line that says what is missing stands in the same list, table or quotation as the others."""
-    for mark in ("- ", "> ", "| "):
-        if line.startswith(mark):
-            return mark
-    return ""
+    last = line.rpartition("\n")[2]
+    return next((mark for mark in ("> - ", "- ", "> ", "| ") if last.startswith(mark)), "")

@@ -1,4 +1,4 @@
-"""What is new, told by kind with counts where there is too much of it for names.
+"""Resources by their names, and what is new by kind with counts where there is too much of it for names.
 
 Owns what is folded: resources that are made or adopted, and nothing else. What goes, what is replaced and what failed
 is named always, and so are TPU VMs and node pools, whose neighbouring indexes are one name.
@@ -7,14 +7,16 @@ is named always, and so are TPU VMs and node pools, whose neighbouring indexes a
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from infra.model.plan import Op, Step
+from infra.model.plan import Op, Plan, Step
 from infra.model.planned_capacity import holds_slices
+from infra.preview.markup import clipped
 from infra.preview.sentences import plural
-from infra.preview.words import short_type
+from infra.preview.toned import Part, Tone, TonedLine, toned
+from infra.preview.words import grouped, ranges, short_type
 
 NAMED: Final = 8
 """So many resources beside VMs are told by their names."""
@@ -24,6 +26,8 @@ A_PLACE: Final = 4
 """A kind with more than so many in a location, such as grants, is told without them."""
 COMPONENTS: Final = "components"
 """What stands for the program's own components, which are in the state alone."""
+NAMES_A_LINE: Final = 24
+_LONGEST_NAME: Final = 120
 FOLDED: Final = frozenset((Op.CREATE, Op.ADOPT))
 
 
@@ -79,3 +83,28 @@ def _places(group: Sequence[Step]) -> str:
         return ""
     more = f" and {len(names) - PLACES} more" if len(names) > PLACES else ""
     return f" ({', '.join(names[:PLACES])}{more})"
+
+
+def of(plan: Plan, op: Op) -> list[Step]:
+    """The plan's steps of one kind, by name."""
+    return sorted((step for step in plan.steps if step.op is op), key=lambda step: (step.name, step.urn))
+
+
+def listed(steps: Sequence[Step]) -> Iterator[TonedLine]:
+    """`3 tpu.V2Vm: names` for each type; more names than a line has room for go on in further ones."""
+    for token, group in grouped(steps, lambda step: step.type):
+        for index, names in enumerate(runs(group)):
+            yield toned(f"{len(group):,} ", code_name(short_type(token)), ": ", names) if index == 0 else names
+
+
+def runs(steps: Sequence[Step]) -> Iterator[TonedLine]:
+    """Names, those with neighbouring indexes as one, a few on a line."""
+    names = ranges(step.name for step in steps)
+    for start in range(0, len(names), NAMES_A_LINE):
+        some = [code_name(each) for each in names[start : start + NAMES_A_LINE]]
+        yield toned(some[0], *(part for each in some[1:] for part in (", ", each)))
+
+
+def code_name(text: str) -> Part:
+    """One longer than any that a cloud takes is cut."""
+    return clipped(text, _LONGEST_NAME), Tone.NAME

@@ -16,13 +16,16 @@ from typing import Any, Final
 
 from infra.model.secret_values import SECRET, without_secrets
 from infra.model.visible import visible
+from infra.preview.toned import Cell, Tone
 from infra.rules.secrecy import TELLING_NAME
 
 SEAM: Final = "<!-- -->"
 """Invisible, and neither a mention nor a link reaches across it."""
 
 _MARKUP: Final = re.compile(r"[\\`*_\[\]~]")
-_ENTITIES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", "|": "&#124;", "$": "&#36;"})
+_ENTITIES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", "|": "&#124;"})
+_DOLLAR: Final = "<span>$</span>"
+"""A dollar beside others, which begins and ends no formula (docs.github.com, "Writing mathematical expressions")."""
 _SEAMS: Final = (
     re.compile(r"(?<=@)(?=\w)"),
     re.compile(r"(?<=#)(?<!&#)(?=\d)"),
@@ -31,7 +34,7 @@ _SEAMS: Final = (
     re.compile(r"(?<=\bwww)(?=\.)", re.IGNORECASE),
     re.compile(r"(?<=:)(?=[\w+-]+:)"),
 )
-_LEADING: Final = re.compile(r"^(?:(\d{1,9})(?=[.)])|(?=[#+=>-]))")
+_LEADING: Final = re.compile(r"^(?:(\d{1,9})(?=[.)])|(?=[#=>]|\+(?: |$)|-(?:[ -]|$)))")
 _PLAIN: Final = re.compile(r"[^A-Za-z0-9 ]")
 _LONGEST_NAME: Final = 120
 _TICKS: Final = re.compile(r"`+")
@@ -44,16 +47,37 @@ _LAST_NAME: Final = re.compile(r"""([^.\[\]"]+)["\]\d\[]*$""")
 
 def prose(text: str) -> str:
     """The text on one line, within a paragraph, a list item or a table cell."""
-    return _LEADING.sub(r"\1\\", _escaped(one_line(text)))
+    return _joined([(text, Tone.PLAIN)])
 
 
-def spoken(text: str) -> str:
-    """A sentence as prose, in which what stands between two backticks is in code font."""
-    parts = one_line(text).split("`")
+def spoken(cell: Cell) -> str:
+    """A sentence as prose, in which what stands between two backticks is in code font, and parts look as they mean."""
+    parts = ((cell, Tone.PLAIN),) if isinstance(cell, str) else cell.parts
+    return _joined(each for part in parts for each in (_with_code(part[0]) if part[1] is Tone.PLAIN else [part]))
+
+
+def _with_code(text: str) -> list[tuple[str, Tone]]:
+    parts = _spaced(text).split("`")
     if len(parts) % 2 == 0 or not all(map(str.strip, parts[1::2])):
-        return prose(text)
-    made = [code(part) if index % 2 else _escaped(part) for index, part in enumerate(parts)]
-    return _LEADING.sub(r"\1\\", "".join(made))
+        return [(text, Tone.PLAIN)]
+    return [(part, Tone.NAME if index % 2 else Tone.PLAIN) for index, part in enumerate(parts)]
+
+
+def _joined(parts: Iterable[tuple[str, Tone]]) -> str:
+    """Parts as one line. A dollar is a bare one where it is the only one: two could begin and end a formula."""
+    written = [(code(text) if tone is Tone.NAME else _escaped(_spaced(text)), tone) for text, tone in parts]
+    dollar = _DOLLAR if sum(text.count("$") for text, tone in written if tone is not Tone.NAME) > 1 else "$"
+    made = ""
+    for text, tone in written:
+        plain = text if tone is Tone.NAME else text.replace("$", dollar)
+        made += f"**{plain}**" if tone is Tone.HEADING else plain
+    return _LEADING.sub(r"\1\\", made.strip())
+
+
+def _spaced(text: str) -> str:
+    """The text on one line, apart from what stands beside it where it was."""
+    line = one_line(text)
+    return f"{' ' * text[:1].isspace()}{line}{' ' * text[-1:].isspace()}" if line else " " * bool(text)
 
 
 def code(text: str) -> str:

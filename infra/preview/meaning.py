@@ -76,6 +76,21 @@ class Words(JsonShape):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class VersionName(JsonShape):
+    """Which version of a stack file it is. ref: as it was asked for, a git reference or a file; None for the working
+    tree. commit: None for a file."""
+
+    ref: str | None
+    commit: str | None
+
+    def __str__(self) -> str:
+        """`HEAD (967714230aab)`."""
+        if self.ref is None or self.commit is None:
+            return self.ref or "the working tree"
+        return self.commit[:12] if self.commit.startswith(self.ref) else f"{self.ref} ({self.commit[:12]})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KeyChange(JsonShape):
     """One key of the stack file that differs: `pools[tpu-ci].trust`. Its value is None where it does not stand."""
 
@@ -93,7 +108,7 @@ class PoolChange(JsonShape):
     """One pool of TPU VMs in one zone, or slices of the cluster at their most.
 
     spelled: what one slice is, `v6e-8 is 8 chips on 1 host`. always: of a cluster's slices those that always stand;
-    None for VMs, which all do.
+    None for VMs, which all do. limit: the kind of limit that it draws on, as ledger lines of its zone have it.
     """
 
     JSON = ("pool", "zone", "accelerator", "capacity", "spelled", "slices", "always", "hosts", "chips", "changed")
@@ -107,6 +122,10 @@ class PoolChange(JsonShape):
     always: Counts | None = None
     hosts: Counts
     chips: Counts
+    limit: str
+
+    def draws_on(self, line: LedgerLine) -> bool:
+        return (line.zone, f"{line.generation} {line.kind}") == (self.zone, self.limit)
 
     @property
     def changed(self) -> bool:
@@ -249,11 +268,14 @@ class Meaning(JsonShape):
     same down to single values; none where the stack is new or removed, nor of Pulumi's own settings.
     stale: None where nobody could say. waits: how long jobs wait for a runner where the edit changes that, and who
     leaves room for whom; None where nobody said what workflows ask. week: what windows add in the seven days to come,
-    before and after. queues: the quotas of the cluster's queues that differ.
+    before and after. queues: the quotas of the cluster's queues that differ. base_version, head_version: what is
+    compared, None where nobody said it.
     """
 
     JSON = (
         "stack",
+        "base=base_version",
+        "head=head_version",
         "changed",
         "sections",
         "keys",
@@ -285,6 +307,8 @@ class Meaning(JsonShape):
     keys: tuple[KeyChange, ...] = ()
     week: tuple[WindowWeek, ...] = ()
     queues: tuple[QuotaChange, ...] = ()
+    base_version: VersionName | None = None
+    head_version: VersionName | None = None
 
     @property
     def changed(self) -> bool:

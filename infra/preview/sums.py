@@ -42,7 +42,17 @@ def _pool_change(place: PlaceChange) -> PoolChange:
         always=_always(was, becomes),
         hosts=counts(lambda shape: shape.hosts),
         chips=counts(lambda shape: shape.chips),
+        limit=_limit_kind(becomes or was),
     )
+
+
+def _limit_kind(pool: Pool | Slices | None) -> str:
+    """`v5e preemptible quota`: the generation and the kind of limit that its chips count against."""
+    assert pool is not None, "a place is of a pool that one side declares"
+    kind = pool.capacity.kind
+    quota = kind if kind is CapacityKind.ON_DEMAND else CapacityKind.PREEMPTIBLE
+    limit = "reservation" if kind is CapacityKind.RESERVED else f"{quota.value} quota"
+    return f"{pool.accelerator.generation.name} {limit}"
 
 
 def _always(was: Pool | Slices | None, becomes: Pool | Slices | None) -> Counts | None:

@@ -21,6 +21,7 @@ class Tone(Enum):
     WARNING = auto()
     PROBLEM = auto()
     HEADING = auto()
+    NAME = auto()
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,9 +32,10 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
-def git(root: Path, *arguments: str) -> None:
+def git(root: Path, *arguments: str) -> str:
     identity = ["-c", "user.name=tests", "-c", "user.email=tests@example.com", "-c", "commit.gpgsign=false"]
-    subprocess.run(["git", "-C", root, *identity, *arguments], check=True, capture_output=True)
+    command = ["git", "-C", root, *identity, *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def commit(root: Path, tag: str) -> None:
@@ -48,11 +49,14 @@ def explain(*arguments: str) -> Result:
 
 
 def test_the_working_tree_is_compared_with_the_last_commit(checkout: Path) -> None:
-    assert explain("ci").output == "ci: nothing changed\n"
+    head = git(checkout, "rev-parse", "HEAD")
+    assert explain("ci").output == f"ci: no change\n\nCompares the working tree with HEAD ({head[:12]}).\n"
     (checkout / FILE).write_text(MORE)
     result = explain("ci")
     assert result.exit_code == 0
-    assert "tpu-ci us-west4-a: 2 -> 3 VMs, 8 -> 12 chips (+4)" in result.output
+    assert "tpu-ci in us-west4-a, v5litepod-4, preemptible: 2 -> 3 VMs (+4 chips)." in result.output
+    body = json.loads(explain("ci", "--json").output)
+    assert (body["base"], body["head"]) == ({"ref": "HEAD", "commit": head}, {"ref": None, "commit": None})
 
 
 def test_versions_are_named_by_reference_or_by_file_and_say_the_same(checkout: Path, tmp_path: Path) -> None:
@@ -60,9 +64,12 @@ def test_versions_are_named_by_reference_or_by_file_and_say_the_same(checkout: P
     commit(checkout, "second")
     (tmp_path / "old.yaml").write_text(CI)
     (tmp_path / "new.yaml").write_text(MORE)
+    files = str(tmp_path / "old.yaml"), str(tmp_path / "new.yaml")
     by_reference = explain("ci", "--base", "first", "--head", "second", "--json").output
-    by_file = explain("ci", "--base", str(tmp_path / "old.yaml"), "--head", str(tmp_path / "new.yaml"), "--json").output
-    assert by_reference == by_file
+    by_file = explain("ci", "--base", files[0], "--head", files[1], "--json").output
+    said = [json.loads(each) for each in (by_reference, by_file)]
+    assert [(each.pop("base")["ref"], each.pop("head")["ref"]) for each in said] == [("first", "second"), files]
+    assert said[0] == said[1]
 
 
 def test_a_reference_is_read_and_not_checked_out(checkout: Path) -> None:
@@ -85,8 +92,8 @@ def test_siblings_are_those_of_the_same_version(checkout: Path) -> None:
     training.write_text(training.read_text().replace("us-central2-b: 0", "us-central2-b: 2"))
     commit(checkout, "third")
     (checkout / FILE).write_text((checkout / FILE).read_text().replace("us-central2-b: 1", "us-central2-b: 3"))
-    result = explain("ci", "--base", "second")
-    assert "us-central2-b v4 preemptible quota: 20 -> 60 of 64 chips" in result.output
+    result = explain("ci", "--base", "second", "--all")
+    assert "us-central2-b v4 preemptible quota      20     60        64  4 remain" in result.output
 
 
 def test_a_new_stack_and_a_removed_one_are_told(checkout: Path) -> None:
@@ -151,7 +158,7 @@ def test_facts_of_other_rooms_are_handed_in_as_a_file(checkout: Path, tmp_path: 
         "windowHours": {"tpu-ci": 60},
     }
     (tmp_path / "facts.json").write_text(json.dumps(facts))
-    result = explain("ci", "--facts", str(tmp_path / "facts.json"))
+    result = explain("ci", "--all", "--facts", str(tmp_path / "facts.json"))
     assert "busy: tpu-ci-us-east1-c-1 (tests / tpu)" in result.output
     assert ".github/workflows/tests.yaml" in result.output
     assert "(60 hours a month)" in result.output
@@ -198,5 +205,5 @@ def test_git_is_not_needed_for_files(checkout: Path, tmp_path: Path, monkeypatch
     (tmp_path / "old.yaml").write_text(CI)
     monkeypatch.setenv("PATH", str(tmp_path))
     result = explain("ci", "--base", str(tmp_path / "old.yaml"))
-    assert result.output == "ci: nothing changed\n"
+    assert " ".join(result.output.split()).endswith(f"Compares the working tree with {tmp_path / 'old.yaml'}.")
     assert "git is not installed" in explain("ci", "--base", "first").output

@@ -48,7 +48,7 @@ def test_the_edit_against_a_base_stands_on_top(
     checkout.edit("ci", "        us-west4-a: 2\n", "        us-west4-a: 3\n")
     result = checkout.run(*recorded, "--format", "markdown", *base)
     assert result.stdout.startswith("## ci: +1 VM, +4 chips, +$1,402 a month\n")
-    assert "### Capacity" in result.stdout
+    assert "| VMs | 9 | 10 | +1 |" in result.stdout
     assert "> Held: " in result.stdout, "what rules say of the plan is told too"
 
 
@@ -62,7 +62,7 @@ def test_a_stack_file_at_fault_is_a_comment_too(checkout: Checkout, base: tuple[
     checkout.edit("ci", "        us-west4-a: 2\n", "        us-west4-a: two\n")
     result = checkout.run("preview", "ci", "--format", "markdown", *base)
     assert result.exit_code == 2
-    assert "> Held: 1 finding to mend" in result.stdout
+    assert "> Held: fix 1 finding before" in result.stdout
     assert "us-west4-a" in result.stdout
 
 

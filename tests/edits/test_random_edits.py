@@ -16,11 +16,11 @@ from infra.cli.app import cli
 from infra.model.errors import ConfigError
 from infra.model.schema import StackConfig
 from infra.model.stack import Reading, read_sibling, read_stack
-from infra.preview import markdown, text
 from infra.preview.explain import explain
 from infra.preview.meaning import Facts, Meaning
 from tests.edits import random_edits, recount
 from tests.edits.random_edits import PROJECTS, Data
+from tests.preview.two_versions import marked, told
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 KIND = {"reservation": "reserved", "preemptible quota": "preemptible", "on-demand quota": "on-demand"}
@@ -72,8 +72,8 @@ class Life:
         meaning = explain(
             _reading(name, random_edits.text(before), siblings), _reading(name, after, siblings), Facts(today=NOON)
         )
-        assert text.render(meaning)
-        assert markdown.render(meaning)
+        assert told(meaning)
+        assert marked(meaning)
         assert meaning.to_json()
         return meaning
 

@@ -7,12 +7,10 @@ from decimal import Decimal
 import pytest
 
 from infra.model.week import week
-from infra.preview import text
 from infra.preview.calendar import lines
-from infra.preview.markdown import render
 from tests.model.given import parse, pool, refusals, stack_text
 from tests.model.test_week import MONDAY, NIGHT
-from tests.preview.two_versions import meaning
+from tests.preview.two_versions import marked, meaning, told
 
 WINDOWS = f"[{NIGHT}]"
 QUOTA = "- {project: my-lab, zone: us-west4-a, generation: v5e, chips: 64, kind: preemptible}\n"
@@ -43,10 +41,10 @@ def test_an_edit_of_a_window_shows_the_week_before_and_after() -> None:
     edit = meaning(stack_text(pools=pool(windows=WINDOWS)), stack_text(pools=pool(windows=longer)))
     (line,) = edit.week
     assert [round(hours) for hours in line.hours] == [56, 70]
-    for told in (text.render(edit, 200), render(edit)):
-        assert "Windows of the next seven days (UTC)" in told
-        assert "night: 8 times, 224 " in told.replace("&gt;", ">")
-    assert text.render(edit, 200).startswith("ci: windows change, ")
+    for said in (told(edit, 200), marked(edit)):
+        assert "Windows of the next seven days (UTC)" in said
+        assert "night: 8 times, 224 " in said
+    assert told(edit, 200).startswith("ci: windows changed, +$")
     assert edit.to_json()["week"][0]["openings"] == {"before": 8, "after": 8}
 
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from infra.preview.markdown import render as in_markdown
 from infra.preview.meaning import Risk, RiskKind
-from infra.preview.sentences import headline, order_lines
-from infra.preview.text import render
+from infra.preview.sentences import apply_line
 from tests.model.given import stack_text
-from tests.preview.two_versions import meaning
+from tests.preview.two_versions import heading, marked, meaning, told
 
 CLUSTER = """\
 name: train
@@ -46,9 +44,8 @@ def test_one_slice_more_is_told_with_the_quota_that_follows() -> None:
     found = meaning(STACK, STACK.replace("maximum: 6", "maximum: 7"))
     line = "v4-32, flavor v4-32-spot: 96 -> 112 chips, 5,760 -> 6,720 CPUs, 9,768 -> 11,396 GB of memory"
     assert [str(each) for each in found.queues] == [line]
-    assert f"Queues\n  {line}\n" in render(found, width=200)
-    assert f"### Queues\n\n- {line}" in in_markdown(found)
-    assert "| Capacity | Slices at most | Hosts |" in in_markdown(found), "of slices alone no VM is spoken of"
+    assert f"Queues\n  {line}\n" in told(found, width=200)
+    assert f"**Queues**\n\n- {line}" in marked(found)
     assert found.to_json()["queues"] == [
         {
             "queue": "v4-32",
@@ -131,8 +128,11 @@ def test_nodes_may_get_more_addresses_where_they_stand() -> None:
 
 def test_a_buffer_is_in_the_headline_and_no_order_says_that_nothing_is_made() -> None:
     found = meaning(STACK, STACK.replace("buffer: 1", "buffer: 2"))
-    assert headline(found) == "ci: 1 -> 2 slices always stand, as many at most; different: slices"
-    assert list(order_lines(found)) == ["no VM and no node pool of slices is made, replaced or deleted"]
+    assert heading(found) == "ci: +1 slice always up"
+    assert apply_line(found) == (
+        "one `./tidepool up ci`: no VM and no node pool of slices is created, replaced or deleted; no running job is "
+        "interrupted."
+    )
 
 
 @pytest.mark.parametrize(

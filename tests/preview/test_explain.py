@@ -11,13 +11,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from infra.model.errors import ConfigError
-from infra.preview import markdown, text
 from infra.preview.explain import explain
 from infra.preview.meaning import Facts, Meaning, Risk, RiskKind
 from tests.model.given import parse, pool, sibling, stack_text
 from tests.model.test_stack_garbage import edited as edited_line
 from tests.model.test_stack_garbage import edits
-from tests.preview.two_versions import meaning, reading
+from tests.preview.two_versions import marked, meaning, reading, told
 from tests.synthetic_lab import steady
 
 CI = steady("ci")
@@ -44,8 +43,9 @@ def said(edit: Meaning) -> str:
 
 def test_nothing_changed_is_one_line_in_every_form() -> None:
     same = meaning(CI, CI)
-    assert text.render(same) == "ci: nothing changed"
-    assert markdown.render(same) == "**ci: nothing changed**"
+    versions = "Compares the working tree with origin/main (8c3f1e0ab6d2)."
+    assert told(same) == f"ci: no change\n\n{versions}"
+    assert marked(same) == f"## ci: no change\n\n{versions}"
     assert not same.changed
 
 
@@ -56,19 +56,18 @@ def test_a_comment_and_another_order_of_zones_change_nothing() -> None:
 
 def test_one_more_vm_is_told_in_vms_chips_and_dollars() -> None:
     edit = meaning(CI, edited("us-west4-a: 2", "us-west4-a: 3"))
-    printed = text.render(edit)
-    assert "tpu-ci us-west4-a: 2 -> 3 VMs, 8 -> 12 chips (+4)" in printed
-    assert "$3.84 -> $5.76 an hour, $2,803.20 -> $4,204.80 a month" in printed
-    assert "v5litepod-4 is 4 chips on 1 host" in printed
-    assert "us-west4-a v5e all pools: 8 -> 12 chips" in printed
+    printed = told(edit)
+    assert "tpu-ci in us-west4-a, v5litepod-4, preemptible: 2 -> 3 VMs (+4 chips). No quota" in printed
+    assert "tpu-ci us-west4-a     $3.84    $5.76   $2,803.20   $4,204.80" in printed
+    assert "us-west4-a v5e all pools       8     12  no limit" in printed
     assert "list prices of 2026-08, https://cloud.google.com/skus" in printed
     assert "prices known for all 4 pools" in printed
 
 
 def test_a_new_stack_and_a_removed_one_are_told_whole() -> None:
     made, gone = meaning(None, CI), meaning(CI, None)
-    assert text.render(made).startswith("ci: new stack, 4 of 4 pools change, 0 -> 9 VMs")
-    assert text.render(gone).startswith("ci: stack removed, 4 of 4 pools change, 9 -> 0 VMs")
+    assert told(made).startswith("ci: new stack, +9 VMs, +40 chips, ")
+    assert told(gone).startswith("ci: stack removed, -9 VMs, -40 chips, ")
     assert len([name for risk in of_kind(gone, RiskKind.DELETE) for name in risk.names]) == 9
     assert "`./tidepool destroy ci` comes first" in said(gone)
 
@@ -80,13 +79,13 @@ def test_a_stack_that_never_was_has_no_meaning() -> None:
 
 def test_an_edit_without_capacity_says_which_keys_differ() -> None:
     edit = meaning(CI, edited("Cluster and training images", "Images"))
-    assert text.render(edit).startswith("ci: no capacity changes; different: registries")
+    assert told(edit).startswith("ci: no change of capacity; changed: registries")
 
 
 def test_a_setting_of_the_provider_that_differs_is_a_change() -> None:
     edit = meaning(CI, edited('gcp:addPulumiAttributionLabel: "false"', 'gcp:addPulumiAttributionLabel: "true"'))
     assert edit.sections == ("gcp:addPulumiAttributionLabel",)
-    assert "different: gcp:addPulumiAttributionLabel" in text.render(edit)
+    assert "changed: gcp:addPulumiAttributionLabel" in told(edit)
 
 
 # VMs
@@ -306,8 +305,8 @@ def test_a_window_counts_its_hours_and_not_the_whole_month() -> None:
     before, after = stack_text(pools=pool(zones="{us-west4-a: 0}")), stack_text(pools=pool())
     money = meaning(before, after, window_hours={"other": 60}).money
     assert (float(money.total.after.hour), float(money.total.after.month)) == (1.92, 115.2)
-    assert "(60 hours a month)" in text.render(meaning(before, after, window_hours={"other": 60.0}))
-    assert "(30.4 hours a month)" in text.render(meaning(before, after, window_hours={"other": 30.416666667}))
+    assert "(60 hours a month)" in told(meaning(before, after, window_hours={"other": 60.0}))
+    assert "(30.4 hours a month)" in told(meaning(before, after, window_hours={"other": 30.416666667}))
 
 
 def test_what_has_no_price_is_listed_and_never_counted_as_nothing() -> None:
@@ -315,9 +314,10 @@ def test_what_has_no_price_is_listed_and_never_counted_as_nothing() -> None:
     edit = meaning(stack_text(pools=pool()), stack_text(pools=pool() + unpriced))
     assert edit.money.unpriced == ("new",)
     assert edit.money.total.after == edit.money.total.before
-    printed = text.render(edit)
+    printed = told(edit)
     assert "prices known for 1 of 2 pools; no published price: new" in printed
-    assert "unpriced (on-demand)" in printed
+    assert "Cost a month  $1,402  $1,402 + ?  ?\n" in printed
+    assert "new us-central1-c     $0.00      ?" in printed
 
 
 def test_totals_stand_by_kind_of_capacity() -> None:
@@ -331,7 +331,7 @@ def test_a_reserved_pool_that_leaves_its_reservation_begins_to_cost() -> None:
     v4 = pool(accelerator="v4-8", zones="{us-central2-b: 1}", capacity="{reserved: lab}")
     before = stack_text(pools=v4, reservations=held)
     edit = meaning(before, before.replace("{reserved: lab}", "on-demand"))
-    assert "sunk (reserved) -> $12.88 an hour" in text.render(edit)
+    assert "reserved  $12.88  reserved  $9,402.40" in told(edit)
 
 
 # Findings and files with mistakes
@@ -365,17 +365,17 @@ def test_a_mistake_is_a_finding_and_does_not_look_like_the_loss_of_anything(befo
 
 def test_the_right_edit_beside_a_mistake_is_still_told() -> None:
     both = edited("us-west4-a: 2", "us-west4-a: 3", edited("accelerator: v6e-8", "accelerator: v6e-9"))
-    assert "tpu-ci us-west4-a: 2 -> 3 VMs" in text.render(meaning(CI, both))
+    assert "tpu-ci in us-west4-a, v5litepod-4, preemptible: 2 -> 3 VMs" in told(meaning(CI, both))
 
 
 def test_a_new_stack_full_of_mistakes_is_told_as_far_as_it_goes() -> None:
     broken = edited("  gcp:project: hai-gcp-models\n", "", edited("tidepool:owner: marin", "tidepool:owner: A Lab"))
     edit = meaning(None, edited("trust: member", "trust: everybody", broken))
     assert edit.stops
-    said = text.render(edit)
+    said = told(edit)
     assert "project is required" in said
     assert '"A Lab"' in said
-    assert said.count('"everybody": not a kind of trust\n    write: fork, member or protected') == broken.count(
+    assert " ".join(said.split()).count('"everybody": not a kind of trust. Fix: fork, member') == broken.count(
         "trust: member"
     )
 
@@ -390,13 +390,13 @@ def test_mistakes_that_are_mended_are_no_findings() -> None:
 
 def test_lines_of_text_fit_eighty_columns() -> None:
     edit = meaning(None, CI)
-    assert max(map(len, text.render(edit).splitlines())) <= 80
+    assert max(map(len, told(edit).splitlines())) <= 80
 
 
-def test_what_a_stack_file_says_does_nothing_in_markdown() -> None:
+def test_what_a_stack_file_says_does_nothing_marked() -> None:
     hostile = '- {name: winter, time_zone: UTC, from: "2026-11-20", to: "2026-11-30", override: {until: "2026-11-29", '
     hostile += 'reason: "@everyone <img src=x> [a](https://evil.example) | #1\\n# big"}}\n'
-    made = markdown.render(meaning(stack_text(), stack_text(pools=pool(), freezes=hostile)))
+    made = marked(meaning(stack_text(), stack_text(pools=pool(), freezes=hostile)))
     assert "@everyone" not in made
     assert "<img" not in made
     assert "[a](" not in made
@@ -413,10 +413,10 @@ def test_the_json_has_the_promised_keys() -> None:
 
 def test_stale_files_are_listed_where_they_are_known() -> None:
     after = edited("us-west4-a: 2", "us-west4-a: 3")
-    assert "not known" in text.render(meaning(CI, after)).partition("Stale\n")[2]
-    known = meaning(CI, after, stale=(".github/workflows/tests.yaml",))
-    said = text.render(known).partition("Stale\n")[2]
-    assert ".github/workflows/tests.yaml\n  ./tidepool workflows --write mends" in said
+    assert "generated files: not known" in told(meaning(CI, after))
+    said = told(meaning(CI, after, stale=(".github/workflows/tests.yaml",)))
+    assert "Generated files: run `./tidepool workflows --write` and commit; 1 file out of" in said
+    assert said.endswith(".github/workflows/tests.yaml")
 
 
 ZONES = st.dictionaries(st.sampled_from(["us-west4-a", "us-central1-a", "us-south1-a"]), st.integers(0, 4), min_size=1)
@@ -444,7 +444,7 @@ def test_the_numbers_of_an_edit_add_up_and_reverse(
         assert goes == sum(max(-pool.slices.delta, 0) for pool in edit.pools)
     assert sum(pool.chips.delta for pool in there.pools) == -sum(pool.chips.delta for pool in back.pools)
     assert there.money.total.before == back.money.total.after
-    assert text.render(there) == text.render(meaning(_of(one), _of(other)))
+    assert told(there) == told(meaning(_of(one), _of(other)))
 
 
 EVERYTHING = stack_text(
@@ -479,6 +479,6 @@ def test_whatever_is_wrong_in_a_file_its_meaning_is_told(changes: list[tuple[int
     for base, head in ((right, broken), (None, broken), (broken, right), (broken, None)):
         edit = meaning(base, head)
         assert edit.stops or head is not broken or not problems
-        assert text.render(edit)
-        assert markdown.render(edit)
+        assert told(edit)
+        assert marked(edit)
         assert json.dumps(edit.to_json())

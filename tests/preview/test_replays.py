@@ -8,9 +8,8 @@ from __future__ import annotations
 import pytest
 
 from infra.model.phases import Work
-from infra.preview import text
 from infra.preview.meaning import Meaning, RiskKind
-from tests.preview.two_versions import meaning, replayed
+from tests.preview.two_versions import meaning, replayed, told
 
 LEDGER = "us-central1-c tpu7x reservation tpu7x-ci"
 PULL_470 = (replayed(v2=12, v8=16, v16=3), replayed(v2=4, v8=20, v16=2))
@@ -47,14 +46,11 @@ def test_pull_request_474_gives_one_tpu7x_8_back_to_four_tpu7x_2() -> None:
 @pytest.mark.parametrize("edit", [PULL_470, PULL_474], ids=["470", "474"])
 def test_the_printed_lines_carry_the_numbers_of_the_tables(edit: tuple[str, str]) -> None:
     found = meaning(*edit)
-    printed = text.render(found)
+    printed = told(found, 200)
     for pool, (before, after, chips) in table(found).items():
-        line = next(line for line in printed.splitlines() if line.strip().startswith(f"{pool} us-central1-c:"))
-        assert f" {before} -> {after} VMs" in line
-        assert line.endswith(f"({chips:+})")
-    assert f"{LEDGER}: 128 -> 128 of 128 chips; 28 of them" in printed
-    assert "all pools: " in printed
-    assert "100 -> 100 chips (0)" in printed
+        line = next(line for line in printed.splitlines() if line.startswith(f"{pool} in us-central1-c, "))
+        assert f" {before} -> {after} VMs ({chips:+} chips). Reservation: 128 of 128 chips." in line
+    assert f"{LEDGER}     128    128  128  28 held elsewhere, 0 remain" in printed
 
 
 def test_names_that_mislead_are_spelled_out() -> None:

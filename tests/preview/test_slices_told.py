@@ -8,11 +8,10 @@ from infra.model.plan import Op, Plan, Step
 from infra.model.planned_capacity import ACCELERATOR_LABEL, NODE_POOL_TYPE, SLICES_LABEL
 from infra.preview.comment import Preview, comment
 from infra.preview.meaning import RiskKind
-from infra.preview.sentences import headline, order_lines
-from infra.preview.text import render
+from infra.preview.sentences import apply_line
 from infra.preview.words import by_name
 from tests.model.given import pool, stack_text
-from tests.preview.two_versions import meaning
+from tests.preview.two_versions import heading, meaning, told
 
 CLUSTER = """\
 name: train
@@ -31,9 +30,7 @@ def slices(counts: str, accelerator: str = "v4-32") -> str:
 
 def test_one_slice_more_is_told_in_chips_and_dollars_and_makes_one_pool() -> None:
     found = meaning(slices("buffer: 1, maximum: 6"), slices("buffer: 1, maximum: 7"))
-    assert headline(found) == (
-        "ci: 1 of 1 pool changes, 6 -> 7 slices at most, 96 -> 112 chips (+16), $64,578.72 -> $75,341.84 a month"
-    )
+    assert heading(found) == "ci: +1 slice, +16 chips, +$10,763 a month"
     (grow,) = found.order.order
     assert grow.created == ("ct4p-hightpu-4t-2x2x4-b-spot-6",)
     assert "us-central2-b v4 preemptible quota: 96 -> 112 of 128 chips" in [str(line) for line in found.ledger]
@@ -75,19 +72,19 @@ def test_a_protected_cluster_that_leaves_the_file_is_told_and_no_order_promises_
     assert risk.says == "cluster train is protected and leaves the file: what it holds would be lost"
     (refused,) = [each for each in found.risks if each.kind is RiskKind.UNAPPLIABLE]
     assert refused.says.endswith("put it back, or set its deletion_protection: false and `up` first")
-    assert list(order_lines(found)) == ["no `./tidepool up ci` does it, because of cluster train: see Risk"]
+    assert apply_line(found) == "no `./tidepool up ci` can apply this, because of cluster train."
 
 
 def test_a_cluster_whose_protection_was_lifted_before_may_leave_the_file() -> None:
     free = slices("number: 1").replace("name: train", "name: train\n    deletion_protection: false")
     found = meaning(free, stack_text(pools="[]\n", quotas=QUOTA))
     assert not {RiskKind.PROTECTION, RiskKind.UNAPPLIABLE} & {each.kind for each in found.risks}
-    assert any("can do it" in line for line in order_lines(found))
+    assert apply_line(found).startswith("one `./tidepool up ci`: ")
 
 
 def test_an_edit_that_cannot_be_read_is_not_told_as_no_change() -> None:
     found = meaning(slices("number: 1"), slices("numbr: 1"))
-    assert not headline(found).endswith("nothing changed")
+    assert not heading(found).endswith("no change")
 
 
 def test_slices_run_jobs_and_no_runners_whose_work_would_be_unknown() -> None:
@@ -103,23 +100,22 @@ def test_slices_of_one_host_that_go_are_told_by_the_one_pool_that_they_are_nodes
 
 
 def test_an_edited_maximum_is_a_maximum_and_says_what_stands_always() -> None:
-    said = render(meaning(slices("buffer: 1, maximum: 6"), slices("buffer: 1, maximum: 7")), width=200)
-    assert "v4-32-spot us-central2-b: 6 -> 7 slices at most, 24 -> 28 hosts, 96 -> 112 chips (+16)" in said
-    assert "v4-32 is 16 chips on 4 hosts; spot; 1 always stands, the others come when pods ask" in said
-    assert "one `./tidepool up ci` can do it: make 1 node pool" in said
+    said = told(meaning(slices("buffer: 1, maximum: 6"), slices("buffer: 1, maximum: 7")), width=200)
+    line = "v4-32-spot in us-central2-b, v4-32, spot: 6 -> 7 slices at most (+16 chips), 1 always up, the others when "
+    assert f"{line}pods ask. Quota: 112 of 128 chips." in said
+    assert "one `./tidepool up ci`: creates 1 node pool, deletes none; no running job is interrupted." in said
     assert "VM" not in said
 
 
 def test_a_fixed_number_of_slices_stands_always() -> None:
-    said = render(meaning(slices("number: 2"), slices("number: 3")), width=200)
-    assert "spot; 2 -> 3 always stand\n" in said
+    said = told(meaning(slices("number: 2"), slices("number: 3")), width=200)
+    assert "spot: 2 -> 3 slices at most (+16 chips), 2 -> 3 always up. Quota" in said
 
 
 def test_vms_and_slices_are_counted_apart() -> None:
     entry = "- {accelerator: v4-32, zone: us-central2-b, capacity: spot, number: 2}\n"
     both = stack_text(pools=pool(), cluster=CLUSTER, slices=entry, quotas=QUOTA)
-    said = headline(meaning(both, both.replace("number: 2", "number: 3")))
-    assert "1 -> 1 VMs, 2 -> 3 slices at most, 36 -> 52 chips" in said
+    assert heading(meaning(both, both.replace("number: 2", "number: 3"))).startswith("ci: +1 slice, +16 chips, ")
 
 
 def test_what_a_cluster_costs_beside_its_chips_is_named_and_in_no_sum() -> None:
@@ -132,7 +128,7 @@ def test_what_a_cluster_costs_beside_its_chips_is_named_and_in_no_sum() -> None:
         "0 to 40 x n2-standard-16 (batch, spot)",
         "its disks and traffic",
     )
-    assert "not counted: the cluster's fee, 1 x n2-standard-8 (system, always), " in render(found, width=200)
+    assert "not counted: the cluster's fee, 1 x n2-standard-8 (system, always), " in told(found, width=200)
 
 
 def test_buffer_of_one_host_slices_says_that_gke_waits_for_pods() -> None:
@@ -178,7 +174,7 @@ def test_comment_counts_node_pools_that_go_with_their_chips() -> None:
     said = comment(Preview(stack="ci", plan=plan))
     assert "## ci: -1 slice, -16 chips" in said
     assert "deletes 1 node pool (16 chips)" in said
-    assert "A job that runs on one of these node pools is lost." in said
+    assert "Pods on these node pools end." in said
 
 
 def test_slices_that_grow_as_only_a_slip_of_a_digit_would_are_held() -> None:

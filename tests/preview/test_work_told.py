@@ -8,11 +8,10 @@ import pytest
 import yaml
 
 from infra.preview.meaning import Meaning, RiskKind
-from infra.preview.sentences import headline
 from infra.rules.losing import protected_losses
 from tests.model.given import stack_text
 from tests.model.workloads import CLUSTER, CODE, MATH, SLICES, TEAMS, TRANSFORM, stack
-from tests.preview.two_versions import meaning
+from tests.preview.two_versions import heading, meaning
 
 
 def text(batch: Any = (), groups: Any = (), store: Any = None) -> str:
@@ -29,7 +28,7 @@ def told(found: Meaning) -> dict[str, str]:
 
 def test_a_group_is_told_by_the_chips_that_it_holds_and_makes_no_capacity() -> None:
     found = meaning(text(groups=[CODE]), text(groups=[CODE, MATH]))
-    assert headline(found) == "ci: no capacity changes; different: groups"
+    assert heading(found) == "ci: no change of capacity; changed: groups"
     assert told(found) == {
         "groups[math]": "group math holds 0 -> 16 chips of v4-32, 0 -> 12 chips of v4-8 out of the slices that the "
         "stack declares; it makes no capacity"
@@ -57,7 +56,7 @@ def test_a_class_is_told_by_its_workers() -> None:
 def test_a_class_with_a_mistake_is_not_told_as_lost() -> None:
     found = meaning(text(batch=[TRANSFORM]), text(batch=[TRANSFORM | {"memory": "lots"}]))
     assert told(found) == {}
-    assert not headline(found).endswith("nothing changed")
+    assert not heading(found).endswith("no change")
 
 
 def test_a_checkpoint_bucket_that_leaves_the_file_is_a_protected_loss() -> None:

@@ -18,6 +18,8 @@ from rich.table import Table
 from rich.text import Text
 
 from infra.model.visible import visible
+from infra.preview import terminal
+from infra.preview.document import Document
 from infra.preview.toned import Cell, Shown, TextTable, Tone, TonedLine
 
 HANG = 2
@@ -30,6 +32,7 @@ _STYLES: Final = {
     Tone.WARNING: "yellow",
     Tone.PROBLEM: "bold red",
     Tone.HEADING: "bold",
+    Tone.NAME: "",
 }
 
 
@@ -62,6 +65,12 @@ def say(console: Console, *shown: Shown | RenderableType) -> None:
             _below(console, Text(each) if isinstance(each, str) else each, 0)
         else:
             console.print(each, soft_wrap=not console.is_terminal)
+
+
+def show(console: Console, document: Document, *, every: bool = False) -> None:
+    """Print a document; what is no terminal gets it for 80 columns. every: with what is folded."""
+    width = console.width - HANG if console.is_terminal else terminal.WIDTH
+    say(console, *terminal.lines(document, width, every=every))
 
 
 def drawn(cell: Cell) -> Text:

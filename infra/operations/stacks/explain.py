@@ -25,7 +25,7 @@ from infra.operations.declared.versions import Version, version
 from infra.operations.errors import Refusal
 from infra.operations.workspace import workspace
 from infra.preview.explain import explain
-from infra.preview.meaning import Facts, Meaning
+from infra.preview.meaning import Facts, Meaning, VersionName
 
 if TYPE_CHECKING:
     from workflows.outputs import Outputs
@@ -85,7 +85,9 @@ def explain_edit(stack: str, base: str, head: str | None, known: Facts) -> Meani
     before, after = (each.reading(stack) for each in versions)
     if before is None and after is None:
         return None
-    return explain(before, after, with_workflows(known, *versions))
+    was, becomes = (VersionName(ref=ref, commit=each.commit) for ref, each in zip((base, head), versions, strict=True))
+    meaning = explain(before, after, with_workflows(known, *versions))
+    return replace(meaning, base_version=was, head_version=becomes)
 
 
 def nowhere(stack: str, base: str, head: str | None) -> Refusal:

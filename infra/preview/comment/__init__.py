@@ -5,22 +5,24 @@ words of a piece (headline, resources, trouble) nor the markdown of a meaning (`
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from typing import Final
 
 from infra.model.plan import Plan
 from infra.model.planned_capacity import capacity
-from infra.preview import markdown
-from infra.preview.blocks import LIMIT, Block, Rank, fit
-from infra.preview.comment import headline, resources, trouble
-from infra.preview.markup import name, table
+from infra.preview import edit_document, markdown
+from infra.preview.blocks import LIMIT
+from infra.preview.comment import resources, trouble
+from infra.preview.document import Heading, Piece, Table
+from infra.preview.headline import headline
+from infra.preview.markup import clipped
 from infra.preview.meaning import Meaning
+from infra.preview.toned import Tone, toned
 from infra.rules.finding import Finding
 
 ROOM: Final = LIMIT - 1_024
 """What a comment may take; the rest is for the mark by which its poster finds it again."""
-_HEAD = ("Pool", "Zone", "Slice", "Capacity", "VMs", "Chips")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,41 +47,41 @@ def comment(*previews: Preview, limit: int = ROOM) -> str:
 
     The same for equal plans, whichever engine made them. What does not fit is cut by importance and named.
     """
-    blocks = list(chain.from_iterable(_blocks(each) for each in previews))
-    return fit(blocks, limit=limit, advice="`./tidepool preview STACK` shows everything.")
+    pieces = list(chain.from_iterable(map(_pieces, previews)))
+    return markdown.render(pieces, limit=limit, advice="`./tidepool preview STACK` shows everything.")
 
 
-def _blocks(preview: Preview) -> Iterator[Block]:
+def _pieces(preview: Preview) -> Iterator[Piece]:
     plan, meaning = preview.plan, preview.meaning
     findings = sorted({*preview.findings, *(meaning.findings if meaning else ())})
     made = plan if plan is not None and not plan.failed else None
-    yield headline.block(preview.stack, plan, meaning, planless=bool(preview.failure))
-    yield from trouble.blocks(preview.failure, plan)
+    said = headline(plan, meaning, planless=bool(preview.failure))
+    yield Heading(text=f"{clipped(preview.stack, 80)}: {said}", what="stacks")
+    yield from trouble.failures(preview.failure, plan)
     yield from trouble.held(findings)
+    yield from edit_document.losses(meaning, made, preview.stack)
     if made:
-        yield from resources.losses(made)
         yield from trouble.unexpected(made, meaning)
+    yield from edit_document.findings(findings)
     if meaning:
-        yield from markdown.blocks(replace(meaning, findings=tuple(findings)))
-    else:
-        yield from markdown.findings_blocks(findings)
-        yield from _capacity(made) if made else ()
+        yield from edit_document.parts(meaning)
+    elif made:
+        yield from _capacity(made)
     if made:
-        yield from resources.blocks(made)
+        yield from resources.resources(made)
         yield from trouble.warnings(made)
 
 
-def _capacity(plan: Plan) -> Iterator[Block]:
+def _capacity(plan: Plan) -> Iterator[Table]:
     """A row for each pool and zone that changes; nothing where none does."""
-    rows = []
-    for change in capacity(plan):
-        if change.before != change.after:
-            where = change.place
-            numbers = ((change.before, change.after), change.chips)
-            rows.append(
-                [name(each) for each in (where.pool, where.zone, where.accelerator, where.capacity)]
-                + [f"{before:,} → {after:,}" for before, after in numbers]
-            )
+    rows = [
+        (
+            toned((change.place.pool, Tone.NAME)),
+            *(change.place.zone, change.place.accelerator, change.place.capacity),
+            *(f"{before:,} → {after:,}" for before, after in ((change.before, change.after), change.chips)),
+        )
+        for change in capacity(plan)
+        if change.before != change.after
+    ]
     if rows:
-        head, rule, *lines = table(_HEAD, rows, numbers=frozenset({4, 5}))
-        yield Block(rank=Rank.MEANING, opening=f"{head}\n{rule}", lines=lines, what="rows of capacity")
+        yield Table(titles=("Pool", "Zone", "Slice", "Capacity", "VMs", "Chips"), rows=rows, what="rows of capacity")

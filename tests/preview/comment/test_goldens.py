@@ -126,9 +126,6 @@ def _named(edit: Edit) -> str:
 
 
 def _shown(edit: Edit) -> str:
-    """A golden between two lines. Within a quotation GitHub would not show its boxes.
-
-    The layout of pages writes `&#36;` as a plain dollar, two of which GitHub would show as a formula.
-    """
-    text = (GOLDEN / f"{edit.name}.md").read_text(encoding="utf-8").replace("&#36;", "<span>$</span>")
+    """A golden between two lines. Within a quotation GitHub would not show its boxes."""
+    text = (GOLDEN / f"{edit.name}.md").read_text(encoding="utf-8")
     return f"\n# {edit.title}\n\n{edit.when}\n\n---\n\n{text}\n---\n"

@@ -8,11 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
+from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 from infra.preview.markup import clipped, code, fenced, folded, html, name, prose, size, spoken, table
+from infra.preview.toned import Cell, Tone, toned
 
 RENDERER = MarkdownIt("gfm-like", {"linkify": False, "html": True})
-HARMLESS = re.compile(r"</?(?:p|code|ul|li|table|thead|tbody|tr|th|td)(?: style=\"text-align:\w+\")?>|<!-- -->")
+HARMLESS = re.compile(
+    r"</?(?:p|code|ul|li|table|thead|tbody|tr|th|td)(?: style=\"text-align:\w+\")?>|<!-- -->|<span>\$</span>"
+)
 HOSTILE = [
     "<script>alert(1)</script>",
     "</details><h1>approved</h1>",
@@ -31,12 +35,17 @@ HOSTILE = [
     "\\` \\| \\",
     "&lt;b&gt; &amp;",
     "$x^2$",
+    "$1 and $2",
 ]
 ANYTHING = st.text(alphabet=st.characters(exclude_categories=()), max_size=60) | st.sampled_from(HOSTILE)
 
 
 def _rendered(markdown: str) -> str:
     return RENDERER.render(markdown)
+
+
+MATHEMATICS = MarkdownIt("gfm-like", {"linkify": False, "html": True}).use(dollarmath_plugin)
+"""Takes any two dollars for a formula, with blanks and digits beside them too."""
 
 
 def _is_harmless(rendered: str) -> bool:
@@ -61,7 +70,26 @@ def test_no_text_at_all_makes_an_element(text: str) -> None:
     assert "<" not in html(text).replace("<!-- -->", "")
 
 
-@settings(deadline=None)
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("it costs $5", "it costs $5"),
+        ("$3.84 -> $5.76 `$a` $1", "<span>$</span>3.84 -> <span>$</span>5.76 `$a` <span>$</span>1"),
+        (toned("$1 ", ("$x", Tone.NAME), " ", ("$2", Tone.HEADING)), "<span>$</span>1 `$x` **<span>$</span>2**"),
+    ],
+)
+def test_a_dollar_is_a_bare_one_unless_there_is_another(text: Cell, written: str) -> None:
+    assert spoken(text) == written
+
+
+@given(st.text(alphabet="$ a1`|\\", max_size=20))
+def test_no_text_is_taken_for_mathematics(text: str) -> None:
+    rows = "\n".join(table(("a", "b"), [(prose(text), spoken(text))]))
+    for shown in (f"- {spoken(text)}\n- {prose(text)}", rows):
+        bare = shown.replace("<span>$</span>", "")
+        assert 'class="math' not in MATHEMATICS.render(bare), "GitHub skips the others"
+
+
 @given(ANYTHING, ANYTHING)
 def test_a_cell_stays_one_cell(left: str, right: str) -> None:
     made = _rendered("\n".join(table(("a", "b"), [(prose(left), code(right))])))

@@ -72,11 +72,8 @@ REFUSED = plans.plan(
 )
 
 EVERY_KIND = (
-    "1 of 1 stacks, 1 of 1 failures, 1 of 1 warnings, 2 of 2 lines of VMs that go, 1 of 1 findings, "
-    "5 of 5 rows of capacity, 1 of 1 counts, 3 of 3 lines of deleted resources, 2 of 2 lines of replaced resources, "
-    "1 of 1 lines of retained resources, 4 of 4 lines of updated resources, 2 of 2 lines of created resources, "
-    "1 of 1 lines of adopted resources, 1 of 1 changes of the fleet's records, 13 of 13 changed properties, "
-    "1 of 1 warnings of the engine"
+    "1 of 1 stacks, 1 of 1 failures, 6 of 6 losses, 1 of 1 findings, 5 of 5 rows of capacity, "
+    "35 of 35 lines of resources, 15 of 15 changed properties, 2 of 2 warnings of the program"
 )
 
 
@@ -109,9 +106,10 @@ def test_what_is_left_out_is_named_by_kind(preview: Preview, kinds: str, monkeyp
 
 def test_a_refusal_names_what_is_protected_and_tells_each_error_once() -> None:
     assert comment(Preview(stack="ci", plan=REFUSED)).splitlines() == [
-        "## ci: refused, 1 protected resource would go",
+        "## ci: refused, 1 protected resource would be deleted",
         "",
         "> [!CAUTION]",
+        ">",
         "> The plan is incomplete and is not shown; nothing was changed.",
         "",
         "**Protected, so not deleted and not replaced**",
@@ -140,7 +138,7 @@ SAME = plans.plan(*(plans.other(Op.SAME, REPOSITORY, name) for name in "abc"))
         (stack_text(pools=UNPRICED), "+1 VM, +4 chips, price not known"),
         (stack_text(pools=pool() + UNPRICED), "+2 VMs, +8 chips, +$1,402 a month, part of it without a price"),
         (stack_text(pools=RESERVED, **LIMIT), "+1 VM, +4 chips, no money moves"),
-        (stack_text(pools="[]\n", vm_labels="{a: b}\n"), "no change of capacity"),
+        (stack_text(pools="[]\n", vm_labels="{a: b}\n"), "no change of capacity; changed: vm\\_labels"),
         (NONE, "no change"),
     ],
 )
@@ -152,9 +150,9 @@ def test_the_headline_of_an_edit_says_vms_chips_and_money(after: str, said: str)
     ("plan", "said"),
     [
         (SAME, "no change (3 resources as declared)"),
-        (plans.plan(plans.other(Op.CREATE, REPOSITORY, "a")), "no VM comes or goes, 1 resource changed"),
+        (plans.plan(plans.other(Op.CREATE, REPOSITORY, "a")), "no change of capacity, 1 resource changed"),
         (plans.plan(*(plans.other(Op.UPDATE, REPOSITORY, each) for each in "ab")),
-         "no VM comes or goes, 2 resources changed"),
+         "no change of capacity, 2 resources changed"),
         (plans.plan(plans.vm(Op.CREATE, "a", "us-west4-a", 0), plans.vm(Op.DELETE, "b", "us-west4-a", 0)),
          "+1 VM -1 VM, chips unchanged"),
         (plans.plan(node_pool(Op.CREATE, 0), node_pool(Op.CREATE, 1)), "+2 slices, +32 chips"),
@@ -185,7 +183,7 @@ def test_the_headline_names_a_stack_to_its_eightieth_letter() -> None:
 def test_a_plan_that_does_other_than_the_edit_says_both(plan: Plan, after: str, said: str) -> None:
     lines = comment(Preview(stack="ci", plan=plan, meaning=meaning(NONE, after))).splitlines()
     because = "An earlier edit is not applied yet, or VMs were changed by hand."
-    assert lines[2:4] == ["> [!WARNING]", f"> The plan {said} {because}"]
+    assert lines[2:5] == ["> [!WARNING]", ">", f"> The plan {said} {because}"]
 
 
 def test_what_goes_is_called_what_it_is() -> None:
@@ -194,21 +192,21 @@ def test_what_goes_is_called_what_it_is() -> None:
         node_pool(Op.DELETE, 0),
         plans.other(Op.DELETE, REPOSITORY, "r"),
     )
-    for steps, heading, lost in (
-        ((vm,), "deletes 1 VM (4 chips)", "VMs"),
-        ((slices, other, other), "deletes 1 node pool (16 chips) and 2 other resources", "node pools"),
-        ((vm, slices), "deletes 1 VM and 1 node pool (20 chips)", "VMs and node pools"),
-        ((other,), "deletes 1 resource", None),
-        ((other, other), "deletes 2 resources", None),
+    waits, ends = "`./tidepool up ci` gives these VMs no new jobs", "Pods on these node pools end."
+    for steps, lead, of_vms, of_pods in (
+        ((vm,), "deletes 1 VM (4 chips)", True, False),
+        ((slices, other, other), "deletes 1 node pool (16 chips) and 2 other resources", False, True),
+        ((vm, slices), "deletes 1 VM and 1 node pool (20 chips)", True, True),
+        ((other,), "deletes 1 resource", False, False),
+        ((other, other), "deletes 2 resources", False, False),
     ):
         made = comment(Preview(stack="ci", plan=plans.plan(*steps)))
-        assert f"### ⚠️ This {heading}\n" in made
-        assert ("> A job that runs on one of these" in made) is (lost is not None)
-        assert lost is None or f"one of these {lost} is lost.\n" in made
+        assert f"> [!CAUTION]\n>\n> This {lead}." in made
+        assert (waits in made, ends in made) == (of_vms, of_pods)
 
 
 def test_findings_of_a_plan_are_told_without_an_edit_to_compare_with() -> None:
     made = comment(Preview(stack="ci", plan=SAME, findings=(RULE,)))
-    assert "> Held: 1 finding to mend before anything is applied (`a-rule`)." in made
+    assert "> Held: fix 1 finding before anything is applied (`a-rule`)." in made
     assert "1 is too many" in made
     assert "mend it" in made

@@ -61,12 +61,12 @@ def test_no_size_of_plan_passes_the_limit_or_loses_the_summary(
     lines = made.splitlines()
     assert lines[0].startswith("## ci: ")
     if any(counts):
-        assert sum(line.startswith("### Resources: ") for line in lines) == 1
+        assert sum(line.startswith("<details><summary>Resources: ") for line in lines) == 1
     if counts[2] or counts[3]:
-        assert sum(line.startswith("### ⚠️ This ") for line in lines) == 1
-        assert "**Deleted:**" in made or "**Replaced:**" in made
+        assert sum(line.startswith(("> This deletes ", "> This replaces ")) for line in lines) == 1
+        assert "> - **deleted**: " in made or "> - **replaced**: " in made
     if found:
-        assert f"> Held: {found} finding" in made
+        assert f"> Held: fix {found} finding" in made
     assert made.count("<details>") == made.count("</details>")
     if " left out\n" in made:
         assert lines[-1].startswith("**Cut to fit into a comment:** ")
@@ -80,7 +80,7 @@ def test_no_failure_passes_the_limit(length: int, lines: int, letter: str) -> No
     for preview in (Preview(stack="ci", failure=said), Preview(stack="ci", plan=failed)):
         made = comment(preview)
         assert size(made) < LIMIT
-        assert made.startswith("## ci: the preview failed\n\n> [!CAUTION]")
+        assert made.startswith("## ci: the preview failed\n\n> [!CAUTION]\n>\n> ")
         assert "\n0 " in made, "the first line of what was said"
 
 
@@ -93,7 +93,7 @@ def test_every_stack_keeps_its_summary_when_one_alone_would_fill_the_comment() -
         *(f"## s{index}: -150 VMs, -600 chips" for index in range(5)),
         "## end: -1 VM, -4 chips",
     ]
-    assert made.count("### ⚠️ This deletes") == 6
+    assert made.count("> This deletes ") == 6
 
 
 def test_what_matters_least_goes_first_and_is_named() -> None:
@@ -102,7 +102,7 @@ def test_what_matters_least_goes_first_and_is_named() -> None:
     assert all(f"p{index}{'a' * 40}x-us-west4-a-{index}" in made for index in range(30)), "a deleted VM is named"
     note = made.splitlines()[-1]
     assert note.startswith("**Cut to fit into a comment:** ")
-    assert "of 800 changed properties" in note
+    assert "of 801 changed properties" in note
     assert note.endswith("`./tidepool preview STACK` shows everything.")
     assert "more changed properties left out" in made
 
@@ -120,9 +120,9 @@ def test_a_meaning_of_five_hundred_pools_is_cut_and_keeps_its_head() -> None:
     made = comment(Preview(stack="ci", meaning=stacks.meaning(fleet(1), fleet(2))))
     assert size(made) < LIMIT
     assert made.startswith("## ci: +500 VMs, +2,000 chips, ")
-    assert "### Capacity\n\n| Pool |" in made
-    assert made.count("`pool-") > 500, "no pool is missing in the table of capacity"
-    assert " of 502 prices. " in made.splitlines()[-1]
+    assert "| VMs | 500 | 1,000 | +500 |" in made
+    assert made.count("- `pool-") == 500, "no pool is missing"
+    assert " limits and prices. " in made.splitlines()[-1]
 
 
 def test_a_plan_of_three_thousand_steps_keeps_its_headline() -> None:

@@ -1,4 +1,4 @@
-"""The first line of a stack: what the edit means, in VMs, chips and dollars.
+"""The first line of a stack: what an edit or a plan does, in VMs, chips and dollars.
 
 Owns the numbers' short form. VMs and chips are those of the meaning where there is one, else those of the plan.
 """
@@ -12,11 +12,9 @@ from decimal import Decimal
 
 from infra.model.plan import Op, Plan, Status, Step
 from infra.model.planned_capacity import capacity
-from infra.preview.blocks import Block, Rank
-from infra.preview.markup import clipped, prose
-from infra.preview.meaning import Meaning
+from infra.preview.meaning import Counts, Meaning
 from infra.preview.money import Priced
-from infra.preview.sentences import plural
+from infra.preview.sentences import plural, total, whole_dollars
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +52,6 @@ def _both_ways(deltas: Iterable[int]) -> tuple[int, int]:
     return sum(max(delta, 0) for delta in deltas), sum(max(-delta, 0) for delta in deltas)
 
 
-def block(stack: str, plan: Plan | None, meaning: Meaning | None, *, planless: bool) -> Block:
-    """The heading of a stack. planless: a plan was asked for and could not be made."""
-    return Block(
-        rank=Rank.SUMMARY,
-        lines=[f"## {prose(clipped(stack, 80))}: {_said(plan, meaning, planless=planless)}"],
-        what="stacks",
-    )
-
-
 def moved_by(plan: Plan) -> CapacityMove:
     """What a plan does to VMs and slices."""
     places: defaultdict[tuple[str, str, bool], list[int]] = defaultdict(lambda: [0, 0])
@@ -89,29 +78,49 @@ def refused(plan: Plan) -> tuple[Step, ...]:
     return tuple(sorted(lost, key=lambda step: (step.name, step.urn)))
 
 
-def _said(plan: Plan | None, meaning: Meaning | None, *, planless: bool) -> str:
+def headline(plan: Plan | None, meaning: Meaning | None, *, planless: bool = False) -> str:
+    """`+1 VM, +4 chips, +$1,402 a month`. planless: a plan was asked for and could not be made."""
     means = _means(plan, meaning)
     if plan is not None and plan.failed and (steps := refused(plan)):
-        return f"refused, {plural(len(steps), 'protected resource')} would go"
+        return f"refused, {plural(len(steps), 'protected resource')} would be deleted"
     if planless or (plan is not None and plan.failed):
         return f"the preview failed ({means} by the stack file)" if means else "the preview failed"
     if means:
         return means
     if plan is None:
-        return "no change of capacity" if meaning and meaning.changed else "no change"
+        return _without_capacity(meaning)
     count = touched(plan)
     if count:
-        return f"no VM comes or goes, {plural(count, 'resource')} changed"
+        return f"no change of capacity, {plural(count, 'resource')} changed"
     return f"no change ({plural(plan.summary[Op.SAME.value], 'resource')} as declared)"
+
+
+def _without_capacity(meaning: Meaning | None) -> str:
+    """What an edit is that moves nothing."""
+    if meaning is None or not meaning.changed:
+        stopping = sum(finding.stops for finding in meaning.findings) if meaning else 0
+        return f"held, {plural(stopping, 'finding')} to fix" if stopping else "no change"
+    return f"no change of capacity; changed: {', '.join(meaning.sections)}"
 
 
 def _means(plan: Plan | None, meaning: Meaning | None) -> str:
     if meaning:
-        moved = str(meant_by(meaning))
-        money = _money(meaning)
-        phases = f"in {len(meaning.order.order)} phases" if meaning.order.needed else ""
-        return ", ".join(part for part in (moved, money, phases) if part)
+        moved = str(meant_by(meaning)) or _always(meaning)
+        parts = (
+            "" if meaning.base else "new stack",
+            "" if meaning.head else "stack removed",
+            moved or ("windows changed" if any(each.changed for each in meaning.week) else ""),
+            _money(meaning),
+            f"in {len(meaning.order.order)} phases" if meaning.order.needed else "",
+        )
+        return ", ".join(filter(None, parts))
     return str(moved_by(plan)) if plan and not plan.failed else ""
+
+
+def _always(meaning: Meaning) -> str:
+    """Slices that are up without a pod that asks for them."""
+    always = total(meaning, lambda pool: pool.always or Counts()).delta
+    return f"{always:+,} {'slice' if abs(always) == 1 else 'slices'} always up" if always else ""
 
 
 def _money(meaning: Meaning) -> str:
@@ -119,8 +128,8 @@ def _money(meaning: Meaning) -> str:
     moved = {(pool.pool, pool.zone) for pool in meaning.pools if pool.changed}
     lines = [line for line in meaning.money.lines if line.changed or (line.pool, line.zone) in moved]
     kinds = {bill.priced for line in lines for bill in (line.before, line.after)} - {Priced.NONE}
-    total = meaning.money.total.after.month - meaning.money.total.before.month
-    parts = [f"{_dollars(total)} a month"] if Priced.LISTED in kinds else []
+    change = meaning.money.total.delta.month
+    parts = [f"{dollars_moved(change)} a month"] if Priced.LISTED in kinds else []
     if Priced.UNPRICED in kinds:
         parts.append("part of it without a price" if parts else "price not known")
     if Priced.SUNK in kinds and not parts:
@@ -128,7 +137,5 @@ def _money(meaning: Meaning) -> str:
     return ", ".join(parts)
 
 
-def _dollars(amount: Decimal) -> str:
-    """Whole dollars; cents where it is less than one, so that a change is never said to be none."""
-    said = f"{abs(amount):,.0f}" if abs(amount) >= 1 else f"{abs(amount):.2f}"
-    return f"{'-' if amount < 0 else '+'}${said}" if amount else "±$0"
+def dollars_moved(amount: Decimal) -> str:
+    return f"{'-' if amount < 0 else '+'}{whole_dollars(abs(amount))}" if amount else "±$0"
