@@ -35,7 +35,7 @@ class Box(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class Ranked:
     """rank and what: when lines of the part are left out, and what they are called then (`4 of 12 findings`)."""
 
     rank: Rank = Rank.MEANING
@@ -43,7 +43,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Heading(Part):
+class Heading(Ranked):
     """level: 2 for a stack, 3 for a part of it."""
 
     rank: Rank = Rank.SUMMARY
@@ -52,7 +52,7 @@ class Heading(Part):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lines(Part):
+class Lines(Ranked):
     """Sentences, each a paragraph. lead: bold before the first of them."""
 
     lines: Sequence[Cell]
@@ -60,7 +60,7 @@ class Lines(Part):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Items(Part):
+class Items(Ranked):
     """A list below its title. A line with an indent belongs to the one above it."""
 
     lines: Sequence[Cell]
@@ -68,7 +68,7 @@ class Items(Part):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Alert(Part):
+class Alert(Ranked):
     """A box: a sentence, and a list below it."""
 
     box: Box
@@ -77,7 +77,7 @@ class Alert(Part):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table(Part):
+class Grid(Ranked):
     """right: how many of the first columns after the first stand to the right, as numbers do."""
 
     titles: tuple[str, ...]
@@ -87,20 +87,20 @@ class Table(Part):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Code(Part):
+class Code(Ranked):
     """Lines as somebody else wrote them."""
 
     lines: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fold(Part):
+class Fold(Ranked):
     """Parts that a reader opens."""
 
     rank: Rank = Rank.DETAILS
     summary: str
-    parts: Sequence[Lines | Items | Table]
+    parts: Sequence[Lines | Items | Grid]
 
 
-Piece: TypeAlias = Heading | Lines | Items | Alert | Table | Code | Fold
+Piece: TypeAlias = Heading | Lines | Items | Alert | Grid | Code | Fold
 Document: TypeAlias = Sequence[Piece]

@@ -12,7 +12,7 @@ from infra.model.names import is_node_pool
 from infra.model.plan import Op, Plan, Step
 from infra.model.planned_capacity import chips_of, holds_slices
 from infra.preview import sentences
-from infra.preview.document import Alert, Box, Document, Fold, Heading, Items, Lines, Piece, Rank, Table
+from infra.preview.document import Alert, Box, Document, Fold, Heading, Items, Lines, Piece, Rank, Grid
 from infra.preview.folds import listed, of
 from infra.preview.headline import dollars_moved, headline, meant_by
 from infra.preview.meaning import Counts, LedgerLine, Meaning, Risk, RiskKind
@@ -92,7 +92,7 @@ def parts(meaning: Meaning) -> Iterator[Piece]:
     """Everything below the boxes; nothing but the versions where nothing changed."""
     if meaning.changed:
         yield from _filled(
-            Table(titles=("", "Before", "After", "Change"), rows=list(_sums(meaning)), right=2, what="sums"),
+            Grid(titles=("", "Before", "After", "Change"), rows=list(_sums(meaning)), right=2, what="sums"),
             _pools(meaning),
             Items(title="Also changed", lines=list(sentences.key_lines(meaning)), what="keys"),
             Items(
@@ -110,8 +110,8 @@ def parts(meaning: Meaning) -> Iterator[Piece]:
         yield Fold(summary="Limits, prices and sources", parts=list(_details(meaning)), what="limits and prices")
 
 
-def _filled(*pieces: Lines | Items | Table) -> Iterator[Lines | Items | Table]:
-    return (piece for piece in pieces if (piece.rows if isinstance(piece, Table) else piece.lines))
+def _filled(*pieces: Lines | Items | Grid) -> Iterator[Lines | Items | Grid]:
+    return (piece for piece in pieces if (piece.rows if isinstance(piece, Grid) else piece.lines))
 
 
 def _sums(meaning: Meaning) -> Iterator[tuple[Cell, ...]]:
@@ -195,7 +195,7 @@ def _versions(meaning: Meaning) -> Iterator[str]:
         yield f"Compares {meaning.head_version} with {meaning.base_version}."
 
 
-def _details(meaning: Meaning) -> Iterator[Lines | Items | Table]:
+def _details(meaning: Meaning) -> Iterator[Lines | Items | Grid]:
     limits = [
         (
             f"{line.zone} {line.generation} {line.limit}",
@@ -207,8 +207,8 @@ def _details(meaning: Meaning) -> Iterator[Lines | Items | Table]:
         if line.limited or line.changed
     ]
     yield from _filled(
-        Table(title="Chips", titles=("Limit", "Before", "After", "Of", ""), rows=limits, right=3),
-        Table(
+        Grid(title="Chips", titles=("Limit", "Before", "After", "Of", ""), rows=limits, right=3),
+        Grid(
             title="List prices",
             titles=("", "An hour", "After", "A month", "After"),
             rows=list(_prices(meaning)) if sentences.has_vms(meaning) else [],

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from infra.preview.blocks import Block, fit
-from infra.preview.document import Alert, Code, Document, Fold, Heading, Items, Lines, Piece, Table
+from infra.preview.document import Alert, Code, Document, Fold, Heading, Items, Lines, Piece, Grid
 from infra.preview.markup import fenced, html, prose, spoken, table
 from infra.preview.toned import Cell, Tone, toned
 
@@ -37,7 +37,7 @@ def _parts(piece: Piece) -> tuple[str, Sequence[str], str]:
             box, text = f"> [!{piece.box.value}]\n>\n", f"> {spoken(piece.text)}"
             items = [f"> {_item(line)}" for line in piece.lines]
             return "", [box + text, *(f">\n{each}" if not number else each for number, each in enumerate(items))], ""
-        case Table():
+        case Grid():
             numbers = frozenset(range(1, piece.right + 1))
             head, rule, *rows = table(
                 list(map(prose, piece.titles)), [list(map(spoken, row)) for row in piece.rows], numbers=numbers

@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Iterator
 
 from infra.model.visible import visible
-from infra.preview.document import Alert, Box, Code, Document, Fold, Heading, Items, Lines, Piece, Table
+from infra.preview.document import Alert, Box, Code, Document, Fold, Heading, Items, Lines, Piece, Grid
 from infra.preview.toned import Cell, Tone, TonedLine, toned
 
 WIDTH = 80
@@ -48,7 +48,7 @@ def _drawn(piece: Piece, width: int) -> Iterator[TonedLine]:
             yield from _wrapped(piece.text, width, hang=2, tone=_TONES[piece.box])
             for line in piece.lines:
                 yield from _wrapped(line, width, indent=2, hang=2, tone=_TONES[piece.box])
-        case Table():
+        case Grid():
             yield from _titled(piece.title)
             yield from _columns(piece, width, 2 * bool(piece.title))
         case Code():
@@ -64,7 +64,7 @@ def _titled(title: str) -> Iterator[TonedLine]:
         yield toned((title, Tone.HEADING))
 
 
-def _columns(table: Table, width: int, indent: int) -> Iterator[TonedLine]:
+def _columns(table: Grid, width: int, indent: int) -> Iterator[TonedLine]:
     """The last column is folded where it does not fit."""
     rows = [[visible(str(cell)) for cell in row] for row in (table.titles, *table.rows)]
     wide = [max(map(len, column)) for column in zip(*rows, strict=True)]

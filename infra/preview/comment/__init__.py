@@ -14,7 +14,7 @@ from infra.model.planned_capacity import capacity
 from infra.preview import edit_document, markdown
 from infra.preview.blocks import LIMIT
 from infra.preview.comment import resources, trouble
-from infra.preview.document import Heading, Piece, Table
+from infra.preview.document import Heading, Piece, Grid
 from infra.preview.headline import headline
 from infra.preview.markup import clipped
 from infra.preview.meaning import Meaning
@@ -72,7 +72,7 @@ def _pieces(preview: Preview) -> Iterator[Piece]:
         yield from trouble.warnings(made)
 
 
-def _capacity(plan: Plan) -> Iterator[Table]:
+def _capacity(plan: Plan) -> Iterator[Grid]:
     """A row for each pool and zone that changes; nothing where none does."""
     rows = [
         (
@@ -84,4 +84,4 @@ def _capacity(plan: Plan) -> Iterator[Table]:
         if change.before != change.after
     ]
     if rows:
-        yield Table(titles=("Pool", "Zone", "Slice", "Capacity", "VMs", "Chips"), rows=rows, what="rows of capacity")
+        yield Grid(titles=("Pool", "Zone", "Slice", "Capacity", "VMs", "Chips"), rows=rows, what="rows of capacity")
