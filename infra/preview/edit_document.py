@@ -12,7 +12,7 @@ from infra.model.names import is_node_pool
 from infra.model.plan import Op, Plan, Step
 from infra.model.planned_capacity import chips_of, holds_slices
 from infra.preview import sentences
-from infra.preview.document import Alert, Box, Document, Fold, Heading, Items, Lines, Piece, Rank, Grid
+from infra.preview.document import Alert, Box, Document, Fold, Grid, Heading, Items, Lines, Piece, Rank
 from infra.preview.folds import listed, of
 from infra.preview.headline import dollars_moved, headline, meant_by
 from infra.preview.meaning import Counts, LedgerLine, Meaning, Risk, RiskKind

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from infra.preview.blocks import Block, fit
-from infra.preview.document import Alert, Code, Document, Fold, Heading, Items, Lines, Piece, Grid
+from infra.preview.document import Alert, Code, Document, Fold, Grid, Heading, Items, Lines, Piece
 from infra.preview.markup import fenced, html, prose, spoken, table
 from infra.preview.toned import Cell, Tone, toned
 

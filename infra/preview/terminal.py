@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Iterator
 
 from infra.model.visible import visible
-from infra.preview.document import Alert, Box, Code, Document, Fold, Heading, Items, Lines, Piece, Grid
+from infra.preview.document import Alert, Box, Code, Document, Fold, Grid, Heading, Items, Lines, Piece
 from infra.preview.toned import Cell, Tone, TonedLine, toned
 
 WIDTH = 80

@@ -14,7 +14,7 @@ from infra.model.planned_capacity import capacity
 from infra.preview import edit_document, markdown
 from infra.preview.blocks import LIMIT
 from infra.preview.comment import resources, trouble
-from infra.preview.document import Heading, Piece, Grid
+from infra.preview.document import Grid, Heading, Piece
 from infra.preview.headline import headline
 from infra.preview.markup import clipped
 from infra.preview.meaning import Meaning
