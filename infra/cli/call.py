@@ -15,8 +15,10 @@ from infra.cli.echo import echo, machines, works_on
 from infra.cli.failures import FAILED
 from infra.cli.options import Form
 from infra.cli.render import console as consoles
+from infra.model.clock import machine_clock  # noqa: TID251 - no local cloud was started here, so none is ahead
 from infra.operations.errors import Failure, Refusal
 from infra.operations.ports import DEFAULT_PARALLEL, CloudName, EngineName
+from infra.operations.workspace import workspace
 from infra.preview.toned import Shown, Tone, toned
 
 if TYPE_CHECKING:
@@ -106,6 +108,8 @@ class Invocation:
 
     def now(self) -> datetime:
         """The time of the chosen cloud, for a command that asks it nothing else."""
+        if not (workspace().home / "cloud").exists():
+            return machine_clock()
         from infra.operations.session import clock_without_cloud  # as above
 
         return clock_without_cloud(self.cloud)()

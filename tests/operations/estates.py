@@ -7,12 +7,13 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
-from infra.fleet.history import Applied, Result, Verb
+from infra.fleet.history import Applied, Change, Result, Verb
 from infra.fleet.status.queue import Queue, Unserved
 from infra.fleet.status.shape import FleetIssue, FleetStatus, PoolStatus
 from infra.model.fit import misfits
 from infra.model.fleet import capacity
 from infra.model.ledger import accounts
+from infra.model.plan import Op, Status
 from infra.model.stack import Reading, read_stack
 from infra.model.usage import Line, MonthCost
 from infra.model.week import week
@@ -96,6 +97,7 @@ def told(number: int, edit: tuple[str, ...] | None) -> Told:
         id=f"2026112{number}", stack="ci", verb=Verb.UP, by="ada", began=began, ended=began + timedelta(seconds=2),
         commit="0123456789abcdef", engine="local", result=Result.FAILED if number else Result.DONE,
         summary={"create": 1, "same": 5},
+        changes=(Change(op=Op.CREATE, type="gcp:tpu/v2Vm:V2Vm", name="tpu-ci-us-west4-a-1", status=Status.DONE),),
     )  # fmt: skip
     return Told(applied=applied, edit=edit)
 

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 from infra.local.cloud.control import Control, ControlError
-from infra.local.cloud.store import Store
 from infra.model.errors import OutsideError
 from infra.tools.processes import one_at_a_time, runs
 
@@ -97,6 +96,8 @@ def status(home: Path) -> dict[str, Any]:
 
 def seconds_ahead(home: Path) -> float:
     """How far the clock of a home's cloud, which does not run, is ahead of this machine's."""
+    from infra.local.cloud.store import Store  # SQLite, which a start does without
+
     path = home / "cloud" / "cloud.sqlite"
     if not path.is_file():
         return 0.0
