@@ -146,6 +146,11 @@ def edit(name: str) -> Act:
     return act
 
 
+def edit_back(name: str) -> Act:
+    """Take that edit of the stack file back."""
+    return lambda world: world.edit(*((after, before) for before, after in EDITS[world.stack][name]))
+
+
 def fault(kind: Any, **rule: Any) -> Act:
     def act(world: World) -> None:
         world.control.fail(kind, **rule)
@@ -239,6 +244,13 @@ def state(world: World) -> Seen:
         marks = {key: resource.get(key) for key in ("protect", "retainOnDelete", "pendingReplacement", "delete")}
         found[resource["urn"].split("::", 2)[2]] = _plain({"inputs": inputs, **marks})
     return found
+
+
+def finds_nothing_to_do(world: World) -> None:
+    """Neither engine, on the state that one of them has written."""
+    for engine in (world.engine, other_than(world.engine)):
+        seen = told(world.make(engine).preview())
+        assert seen == {"failed": False, "steps": {}}, f"{engine} on the state of {world.engine}: {seen}"
 
 
 def other_than(engine: EngineName) -> EngineName:

@@ -17,28 +17,26 @@ class Row:
     """name: what happens, for people. stacks: on which. acts: in order; each must come out the same on both engines.
 
     settled: whether afterwards neither engine finds anything to do, on its own state and on the other's.
-    core: on which of its stacks the row belongs to the core of the live tier.
+    core: whether it belongs to the core of the live tier.
     """
 
     name: str
     stacks: tuple[str, ...]
     acts: tuple[Act, ...]
     settled: bool = True
-    core: tuple[str, ...] = ()
+    core: bool = False
 
 
-def _edit(name: str, *stacks: str, core: tuple[str, ...] = ()) -> Row:
+def _edit(name: str, *stacks: str) -> Row:
     """An edit that is previewed and applied."""
-    return Row(name=name, stacks=stacks, acts=(acts.edit(name), acts.preview, acts.up), core=core)
+    return Row(name=name, stacks=stacks, acts=(acts.edit(name), acts.preview, acts.up))
 
 
 def _killed(name: str, edit: str, moment: kills.Moment, *, other: bool = False) -> Row:
     heals = acts.heals_by_the_other if other else acts.heals
     end = ", then the other engine" if other else ""
-    core = () if other else (SMALL,)
-    return Row(
-        name=f"killed {name}{end}", stacks=(SMALL,), acts=(acts.edit(edit), acts.killed(moment), heals), core=core
-    )
+    done = (acts.edit(edit), acts.killed(moment), heals)
+    return Row(name=f"killed {name}{end}", stacks=(SMALL,), acts=done, core=not other)
 
 
 _STOCKOUT = (
@@ -50,10 +48,26 @@ _STOCKOUT = (
     acts.preview,
 )
 
+_DESTROYED = (acts.edit("one more"), acts.made_by_the_controller, acts.destroy_is_refused, acts.destroy_the_rest)
+_LIFE = (
+    *(acts.edit("one more"), acts.preview, acts.up),
+    *(acts.edit_back("one more"), acts.preview, acts.up),
+    *(acts.edit("another accelerator"), acts.preview, acts.up),
+    *(acts.preempted, acts.preview, acts.refresh),
+    *(acts.vms, acts.state, acts.finds_nothing_to_do),
+    *_DESTROYED,
+)
+
 ROWS: Final = (
-    _edit("one more", *WITH_VMS, core=COMMITTED),
-    _edit("one fewer", *WITH_VMS, core=COMMITTED),
-    _edit("another accelerator", *COMMITTED, core=COMMITTED),
+    Row(
+        name="one more, one fewer, replaced, preempted, destroyed",
+        stacks=COMMITTED,
+        acts=_LIFE,
+        settled=False,
+        core=True,
+    ),
+    _edit("one more", SMALL),
+    _edit("one fewer", SMALL),
     *(
         _edit(name, CLUSTER)
         for name in (
@@ -96,7 +110,7 @@ ROWS: Final = (
         stacks=(SMALL,),
         acts=(*_STOCKOUT, acts.heals_by_the_other),
     ),
-    Row(name="a VM is preempted", stacks=WITH_VMS, acts=(acts.preempted, acts.preview, acts.refresh), core=COMMITTED),
+    Row(name="a VM is preempted", stacks=(SMALL,), acts=(acts.preempted, acts.preview, acts.refresh)),
     Row(
         name="a VM is deleted by hand",
         stacks=WITH_VMS,
@@ -132,11 +146,5 @@ ROWS: Final = (
         acts=(acts.moved_by_the_controller, acts.destroy_it),
         settled=False,
     ),
-    Row(
-        name="destroyed, with a VM that the state lacks",
-        stacks=WITH_VMS,
-        acts=(acts.edit("one more"), acts.made_by_the_controller, acts.destroy_is_refused, acts.destroy_the_rest),
-        settled=False,
-        core=WITH_VMS,
-    ),
+    Row(name="destroyed, with a VM that the state lacks", stacks=(SMALL,), acts=_DESTROYED, settled=False, core=True),
 )
