@@ -61,6 +61,26 @@ def test_a_process_of_other_code_is_told_from_one_of_this(home: Path, monkeypatc
     assert not daemon.ensure_running(home).current
 
 
+def test_clones_of_one_commit_have_one_digest_and_an_edit_another(tmp_path: Path) -> None:
+    """The digest goes by content: a checkout gives its files the time at which it wrote them."""
+    rooms = ("local", "model")
+    clones = [tmp_path / name / "infra" for name in ("first", "second")]
+    for clone in clones:
+        for room in rooms:
+            (clone / room / "tables").mkdir(parents=True)
+            (clone / room / "cloud.py").write_text("PORT = 1\n")
+            (clone / room / "tables/node.yaml").write_text("a: 1\n")
+    first, second = clones
+    os.utime(second / "local/cloud.py", (1, 1))
+    (second / "model/__pycache__").mkdir()
+    (second / "model/__pycache__/cloud.pyc").write_text("compiled")
+    assert daemon._content_digest(first, rooms) == daemon._content_digest(second, rooms)
+    for edited, content in (("local/cloud.py", "PORT = 2\n"), ("model/tables/node.yaml", "a: 2\n"), ("model/x.py", "")):
+        before = daemon._content_digest(second, rooms)
+        (second / edited).write_text(content)
+        assert daemon._content_digest(second, rooms) != before
+
+
 def test_stopping_twice_at_once_is_stopping_once(home: Path) -> None:
     daemon.ensure_running(home)
     with ThreadPoolExecutor(4) as pool:
