@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from infra.engines.protocol import EngineName, EngineRequest, Listener, passphrase
 from infra.engines.standing import foreign_vms, insist_planned, unadopted
 from infra.engines.strays import Recorded, Strays, delete_strays, for_engine, plan_strays, targets_of_destroy
+from infra.local.engine import sdk_modules
 from infra.local.engine.backend import Backend
 from infra.local.engine.engine import Engine
 from infra.local.engine.run import Options
@@ -185,6 +186,7 @@ def _with(strays: Strays, plan: Plan) -> Plan:
 
 def _program(root: Path) -> None:
     """The program that the pulumi CLI runs from `infra/__main__.py`; imported when first run, for it takes a second."""
+    sdk_modules.load_by_name("pulumi_gcp")
     from infra.program.stack import run
 
     run(root)
