@@ -61,6 +61,15 @@ def renamed(urn: str, qualified: str, name: str) -> str:
     return f"{head[0]}::{head[1]}::{qualified}::{name}"
 
 
+def undeployed(reference: str) -> str:
+    """The error of a reference to a stack (`ORGANIZATION/PROJECT/STACK`, or its name) that has no state or outputs."""
+    stack = reference.rpartition("/")[2]
+    return (
+        f"stack reference {reference}: the stack {stack} is not deployed. Fix: run `./tidepool up {stack}` "
+        f"(or `pulumi up --stack {stack}`) first."
+    )
+
+
 def is_provider(token: str) -> bool:
     """Whether the type is a provider's own (`pulumi:providers:gcp`)."""
     return token.startswith(PROVIDER_PREFIX)

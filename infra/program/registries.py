@@ -15,7 +15,7 @@ import pulumi
 from infra.components.identities import Identities
 from infra.components.registries import Registries, RegistriesArgs, Registry
 from infra.components.registry_grants import Access, RegistryGrant, RegistryGrants, RegistryGrantsArgs
-from infra.model import federation
+from infra.model import federation, urns
 from infra.model.facts import continent
 from infra.model.schema import StackConfig
 from infra.program.shared import NODES, grantee, labels, pool_key
@@ -98,15 +98,11 @@ def _reached(owner: StackConfig, reach: Reach) -> Iterator[tuple[tuple[str, str]
 
 
 def _paths_of(stack: str) -> pulumi.Output[Any]:
-    """The Docker paths that another stack says it has. RunError where it was never brought up."""
+    """The Docker paths that another stack exports. RunError for a stack that was never deployed."""
 
     def said(paths: Any) -> Any:
         if paths is None:
-            own = stack.rpartition("/")[2]
-            raise pulumi.RunError(
-                f"registry_stack {stack}: this stack has no output `registries`, so it was never brought up; "
-                f"bring it up first (`pulumi up --stack {own}`, or `./tidepool up {own}`)"
-            )
+            raise pulumi.RunError(urns.undeployed(stack))
         return paths
 
     return pulumi.StackReference(stack).get_output("registries").apply(said)

@@ -400,7 +400,7 @@ def test_a_stack_without_registries_reads_those_of_ci(stack: str) -> None:
 
 def test_a_stack_whose_registries_were_never_brought_up_says_what_to_bring_up_first() -> None:
     never = {"organization/tidepool/ci": {}}
-    with pytest.raises(pulumi.RunError, match=r"registry_stack organization/tidepool/ci: .*pulumi up --stack ci"):
+    with pytest.raises(pulumi.RunError, match=r"stack reference organization/tidepool/ci: .*pulumi up --stack ci"):
         build(lab_program, stack="nightly", config=pulumi_values(text_of("nightly")), references=never, preview=True)
 
 

@@ -23,6 +23,7 @@ from pulumi import automation
 
 from infra.engines.official.adoption import outputs_alone
 from infra.engines.protocol import NOW, CloudName, EngineRequest, passphrase
+from infra.model import urns
 from infra.model.deployment import checked_deployment
 from infra.model.errors import EngineError
 from infra.model.stack import load_stack
@@ -223,12 +224,15 @@ def passing_copy(
 
 
 def _lend_registries(work: Workspace, request: EngineRequest, exported: Exported) -> None:
-    """Where there are no outputs to lend, the program says so itself."""
+    """EngineError for a stack that is not deployed, because the CLI only says `unknown stack`."""
     owner = load_stack(request.root, request.stack).registry_stack
-    lent = exported(str(owner)) if owner is not None else None
-    if lent is not None:
-        work.create_stack(str(owner))
-        work.load(str(owner), outputs_alone(lent))
+    if owner is None:
+        return
+    lent = exported(owner)
+    if lent is None:
+        raise EngineError(urns.undeployed(owner))
+    work.create_stack(owner)
+    work.load(owner, outputs_alone(lent))
 
 
 @contextmanager

@@ -143,7 +143,7 @@ class Builtin:
         self._passphrase = passphrase
 
     def read(self, goal: Goal) -> dict[str, Any]:
-        """The outputs of a stack reference; EngineError says what to do about an unknown stack."""
+        """The outputs of a stack reference; EngineError for a stack that is not deployed."""
         if goal.type != urns.STACK_REFERENCE_TYPE:
             raise RefusedError(f"{goal.urn}: the embedded engine does not support {goal.type}: use --engine pulumi")
         name = goal.inputs.get("name")
@@ -166,10 +166,7 @@ class Builtin:
         running = frozenset(holder.path.stem for holder in holders(files) if not holder.dead)
         snapshot = load(files, self._passphrase, running=frozenset(f"{one}.jsonl" for one in running))
         if not snapshot.digest and not snapshot.states:
-            raise EngineError(
-                f"stack reference {name}: there is no stack {stack} of project {project} in "
-                f"{self._backend.root}; bring it up first (`./tidepool up {stack}`)"
-            )
+            raise EngineError(urns.undeployed(name))
         roots = [state for state in snapshot.states.values() if state.type == urns.STACK_TYPE]
         outputs = roots[0].outputs if roots else {}
         return {key: Secret(reveal(value)) if _is_secret(value) else value for key, value in outputs.items()}

@@ -249,8 +249,8 @@ def timed(case: str, vms: int, engine: str, root: Path, home: Path, *arguments: 
             output.seek(0)
             # The reason of a stopped edit comes first on standard output, that of a failure last on standard error.
             lines = output.read().decode(errors="replace").splitlines()
-            shown = lines if len(lines) <= 2 * _REASON_LINES else [*lines[:_REASON_LINES], "...", *lines[-_REASON_LINES:]]
-            raise Failure(f"{case} of {vms} VMs: exit code {process.returncode}\n" + "\n".join(shown))
+            lines[_REASON_LINES:-_REASON_LINES] = ["..."] if len(lines) > 2 * _REASON_LINES else []
+            raise Failure("\n".join((f"{case} of {vms} VMs: exit code {process.returncode}", *lines)))
     return Figure(
         case=case,
         vms=vms,

@@ -85,15 +85,13 @@ def test_a_stack_that_reads_anothers_registries_finds_them_on_the_passing_backen
     assert [resource["type"] for resource in lent["deployment"]["resources"]] == ["pulumi:pulumi:Stack"]
 
 
-def test_registries_that_nobody_has_made_yet_are_left_to_the_program_to_say(request_: EngineRequest) -> None:
-    answers = [says(NO_STACK), says(Answer(events="preview-create"))]
-
+def test_registries_of_a_stack_that_is_not_deployed_name_the_command_that_deploys_it(request_: EngineRequest) -> None:
     def export(args: list[str]) -> Answer:
         return NO_STACK if "organization/tidepool/ci" in args else Answer(stdout=nothing_in_flight())
 
-    cli = ScriptedCli({**script(stack_export=export), "preview": answers})
-    engine(replace(request_, stack="nightly"), cli).preview()
-    assert not cli.asked("stack import")
+    cli = ScriptedCli({**script(stack_export=export), "preview": [says(NO_STACK)]})
+    with pytest.raises(EngineError, match=r"the stack ci is not deployed\. Fix: run `\./tidepool up ci`"):
+        engine(replace(request_, stack="nightly"), cli).preview()
 
 
 def test_the_first_up_makes_the_stack(request_: EngineRequest) -> None:

@@ -290,7 +290,7 @@ def test_destroy_forgets_a_stack_reference_without_a_step(world: World) -> None:
 
 def test_a_reference_to_an_unknown_stack_says_to_bring_it_up(world: World) -> None:
     world.program = reference("organization/tidepool/ci")
-    assert "bring it up first (`./tidepool up ci`)" in problems(world.preview("nightly"))[0]
+    assert "the stack ci is not deployed. Fix: run `./tidepool up ci`" in problems(world.preview("nightly"))[0]
 
 
 @pytest.mark.parametrize("name", ["acme/tidepool/ci", "tidepool/ci", "a/b/c/d"])
