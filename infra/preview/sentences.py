@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 
+from infra.model.names import is_node_pool
 from infra.model.phases import Phase
 from infra.preview.meaning import Counts, LedgerLine, Meaning, PoolChange, Risk, RiskKind
 from infra.preview.money import Bill, Money, Priced
@@ -153,7 +154,7 @@ def apply_line(meaning: Meaning) -> str:
     if not order.order and held:
         return f"{command} creates no VM of this edit.{held}"
     slices = " and no node pool of slices" if any(pool.always is not None for pool in meaning.pools) else ""
-    done = _done(meaning) or f"no VM{slices} is created, replaced or deleted; no running job is interrupted."
+    done = _done(meaning) or f"no VM{slices} is created, replaced or deleted{_jobs(meaning)}."
     return f"{how}: {done}{held}"
 
 
@@ -174,9 +175,18 @@ def _done(meaning: Meaning) -> str:
     done = [f"{verb} {counted(names)}" for verb, names in parts if names]
     if not done:
         return ""
-    if deleted or replaced:
-        return f"{', '.join(done)}; `up` waits for running jobs first."
-    return f"{', '.join(done)}, deletes none; no running job is interrupted."
+    none = "" if deleted or replaced else ", deletes none"
+    return f"{', '.join(done)}{none}{_jobs(meaning)}."
+
+
+def _jobs(meaning: Meaning) -> str:
+    """What becomes of jobs that run; nothing where a cluster's nodes may restart them, as its risks say."""
+    lost = [risk for risk in meaning.risks if risk.kind in (RiskKind.REPLACE, RiskKind.DELETE)]
+    if not lost:
+        return "" if "cluster" in meaning.sections else "; no running job is interrupted"
+    if all(risk.names and not any(map(is_node_pool, risk.names)) for risk in lost):
+        return "; `up` waits for running jobs first"
+    return "; the red box says what becomes of running jobs"
 
 
 def phase_lines(meaning: Meaning) -> Iterator[str]:

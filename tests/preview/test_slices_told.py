@@ -107,6 +107,14 @@ def test_an_edited_maximum_is_a_maximum_and_says_what_stands_always() -> None:
     assert "VM" not in said
 
 
+def test_no_edit_that_ends_pods_or_restarts_nodes_promises_that_no_job_is_interrupted() -> None:
+    three, cluster = slices("number: 3"), slices("number: 3").replace("n2-standard-8", "n2-standard-16")
+    one_host = slices("number: 3", "v4-8")
+    for before, after in ((three, slices("number: 1")), (one_host, slices("number: 1", "v4-8")), (three, cluster)):
+        assert "no running job is interrupted" not in apply_line(meaning(before, after))
+    assert apply_line(meaning(slices("number: 1"), three)).endswith("; no running job is interrupted.")
+
+
 def test_a_fixed_number_of_slices_stands_always() -> None:
     said = told(meaning(slices("number: 2"), slices("number: 3")), width=200)
     assert "spot: 2 -> 3 slices at most (+16 chips), 2 -> 3 always up. Quota" in said
