@@ -40,7 +40,7 @@ class _ByName(SourceFileLoader):
             super(_ByName, self).exec_module(module)
             return getattr(module, name)
 
-        module.__getattr__ = find  # ty: ignore[unresolved-attribute] - what Python asks for a name that is not there
+        module.__getattr__ = find  # what Python asks for a name that is not there
 
 
 class _Packages(PathFinder):
