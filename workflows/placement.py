@@ -266,15 +266,16 @@ def cost(spec: Spec, tiers: Tiers, suites: Sequence[tuple[OnTpu, StackPool, Acce
     for place, (tests, shape, accelerator) in enumerate(suites):
         zone = min(shape.pool.zones)
         hourly = slices_cost(accelerator, zone, shape.pool.capacity, tests.shards, hours=Decimal(HOURS_PER_MONTH))
-        if hourly is None:
+        hour_usd, month_usd = hourly.hour.exact, hourly.month.exact
+        if hour_usd is None or month_usd is None:
             rule = "no price is published, so what these tests cost is unknown"
             line = spec.line("tiers", "on_tpu", place, "vm")
             allowed = "a pool on demand, spot or preemptible"
             raise ConfigError([Problem(str(line), shape.pool.name, rule, allowed)])
         runs = sum((nights if tier is TpuTier.NIGHTLY else asked for tier in tests.tiers), Decimal())
-        hour, standing = hour + hourly.hour, standing + hourly.month
-        usual += runs * hourly.hour * tests.timeout_minutes / 60
-        most += runs * hourly.hour * tests.job_minutes / 60
+        hour, standing = hour + hour_usd, standing + month_usd
+        usual += runs * hour_usd * tests.timeout_minutes / 60
+        most += runs * hour_usd * tests.job_minutes / 60
     found = TestCost(hour=hour, runs=nights + asked, usual=usual, most=most, standing=standing)
     if found.most > tiers.money.usd_per_month:
         allowed = tiers.money.usd_per_month

@@ -13,6 +13,7 @@ from infra.operations import money
 from infra.preview.toned import columns
 
 _SHOWN = 15
+_VERDICT = {True: "; over it", False: "", None: "; whether it suffices is not known"}
 
 
 @click.command()
@@ -42,14 +43,14 @@ def command(call: Invocation, *, stacks: tuple[str, ...], month: str) -> int:
 def _lines(each: usage.MonthCost) -> Iterator[str]:
     total = each.total
     until = f"{each.until:%d %b %H:%M} UTC"
-    yield f"{each.stack} in {each.month}: ${total.usd:,.2f} until {until}, {total.vms} VMs on record"
+    yield f"{each.stack} in {each.month}: {total.usd} until {until}, {total.vms} VMs on record"
     if each.forecast is not None:
-        yield f"  forecast to its end: ${each.forecast:,.2f}"
+        yield f"  forecast to its end: {each.forecast}"
+    if each.worst is not None and each.worst != each.forecast:
+        yield f"  in the worst case: {each.worst}"
     if each.budget is not None:
-        over = "; over it" if each.over_budget else ""
-        yield f"  budget: ${each.budget:,.2f} a month{over}"
-    if total.unpriced:
-        yield f"  not in it: {total.unpriced / 3600:.1f} hours for which no price is published"
+        yield f"  budget: ${each.budget:,.2f} a month{_VERDICT[each.over_budget]}"
+    yield from (f"  not known: {why}" for why in each.unknown)
     for title, found in (("POOL", each.pools), ("SUITE", each.suites), ("RUN", each.runs)):
         yield from (
             f"  {line}" for line in columns((title, "VMS", "HOURS", "USD"), [_row(one) for one in found[:_SHOWN]])
@@ -60,4 +61,4 @@ def _lines(each: usage.MonthCost) -> Iterator[str]:
 
 
 def _row(line: usage.Line) -> tuple[str, ...]:
-    return line.key, str(line.vms), f"{line.rounded_hours:.2f}", f"{line.rounded:.4f}"
+    return line.key, str(line.vms), f"{line.rounded_hours:.2f}", f"{line.rounded:,.4f}"

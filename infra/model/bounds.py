@@ -53,7 +53,7 @@ Fleet = Mapping[str, Vm]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """A limit as one stack meets it. others: chips of it that other stacks and other people hold."""
+    """A limit as one stack meets it. others: chips of it that other stacks, other people and VMs of runs hold."""
 
     limit: Reservation | Quota
     others: int
@@ -147,7 +147,8 @@ def limits(config: StackConfig, siblings: Sequence[StackConfig] = ()) -> tuple[B
             if has(limit, *type(limit).model_fields) and has(config, "project") and limit.project == config.project:
                 kind = limit.kind if isinstance(limit, Quota) else CapacityKind.RESERVED
                 identity = (limit.zone, limit.generation.name, kind)
-                bounds.setdefault(identity, Bound(limit=limit, others=account(limit, siblings).used))
+                others = account(limit, siblings).used + account(limit, [config]).runs
+                bounds.setdefault(identity, Bound(limit=limit, others=others))
     return tuple(bounds.values())
 
 

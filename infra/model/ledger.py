@@ -14,13 +14,14 @@ from datetime import datetime
 
 from infra.model.catalogue import CapacityKind, Generation
 from infra.model.partial import counted, has
+from infra.model.run_capacity import run_choices
 from infra.model.schema import Pool, Quota, Reservation, Slices, StackConfig, Window
 from infra.model.windows import HORIZON, Peak, peak
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draw:
-    """The chips that one pool, or slices of the cluster, take in one zone.
+    """The chips that one pool, slices of the cluster, or VMs of runs at their most, take in one zone.
 
     fallback: slices of elsewhere that may come there in a stockout.
     """
@@ -30,6 +31,7 @@ class Draw:
     slices: int
     chips_per_slice: int
     fallback: int = 0
+    of_runs: bool = False
 
     @property
     def chips(self) -> int:
@@ -76,6 +78,11 @@ class LimitAccount:
         return self.held_elsewhere + sum(draw.chips for draw in self.draws)
 
     @property
+    def runs(self) -> int:
+        """Of these, what VMs of runs may hold at once."""
+        return sum(draw.chips for draw in self.draws if draw.of_runs)
+
+    @property
     def remaining(self) -> int:
         """Negative where the limit is exceeded."""
         return self.limit.chips - self.used
@@ -119,12 +126,13 @@ def account(limit: Reservation | Quota, stacks: Sequence[StackConfig]) -> LimitA
     """What pools of those stacks draw on one limit."""
     near = [stack for stack in stacks if not has(stack, "project") or stack.project == limit.project]
     pools = [(stack.stack, pool) for stack in near for pool in counted(stack)]
-    draws = tuple(draw for stack, pool in pools if (draw := _draw(limit, stack, pool)) is not None)
+    draws = [draw for stack, pool in pools if (draw := _draw(limit, stack, pool)) is not None]
+    draws += [draw for stack in near if (draw := _run_draw(limit, stack)) is not None]
     by_window = tuple(
         draw for stack, pool in pools if isinstance(pool, Pool) for draw in _window_draws(limit, stack, pool)
     )
     held = limit.held_elsewhere if isinstance(limit, Reservation) else 0
-    return LimitAccount(limit=limit, held_elsewhere=held, draws=draws, windows=by_window)
+    return LimitAccount(limit=limit, held_elsewhere=held, draws=tuple(draws), windows=by_window)
 
 
 def _draw(limit: Reservation | Quota, stack: str, pool: Pool | Slices) -> Draw | None:
@@ -136,6 +144,20 @@ def _draw(limit: Reservation | Quota, stack: str, pool: Pool | Slices) -> Draw |
     if not at_home + away:
         return None
     return Draw(stack=stack, pool=pool.name, slices=at_home, chips_per_slice=pool.accelerator.chips, fallback=away)
+
+
+def _run_draw(limit: Reservation | Quota, config: StackConfig) -> Draw | None:
+    """What runs take of a limit in its zone: all that may exist at once, each of the largest type."""
+    found = [
+        each
+        for each in run_choices(config)
+        if each.zone == limit.zone and draws_on(limit, each.accelerator.generation, each.kind)
+    ]
+    if not found or not found[0].runs.at_once:
+        return None
+    most = max(each.accelerator.chips for each in found)
+    runs = found[0].runs
+    return Draw(stack=config.stack, pool=f"{runs.pool} runs", slices=runs.at_once, chips_per_slice=most, of_runs=True)
 
 
 def _window_draws(limit: Reservation | Quota, stack: str, pool: Pool) -> Iterator[WindowDraw]:

@@ -52,7 +52,7 @@ def manifest(
         "bundle": f"sha256:{bundle}",
         "registries": _docker_paths(registry or config),
         "limits": [
-            _limit(limit, siblings)
+            _limit(limit, config, siblings)
             for limit in (*config.reservations, *config.quotas)
             if limit.project == config.project
         ],
@@ -184,18 +184,19 @@ def _run_zones(config: StackConfig, siblings: Sequence[StackConfig]) -> list[str
     return sorted(own | declared | {zone for each in stacks for pool in each.pools for zone in pool.zones})
 
 
-def _limit(limit: Reservation | Quota, siblings: Sequence[StackConfig]) -> dict[str, Any]:
+def _limit(limit: Reservation | Quota, config: StackConfig, siblings: Sequence[StackConfig]) -> dict[str, Any]:
     drawn = account(limit, siblings)
+    others = drawn.used + account(limit, [config]).runs
     covers = limit.covers if isinstance(limit, Quota) else lambda kind: kind is CapacityKind.RESERVED
     return {
-        "name": str(Bound(limit=limit, others=drawn.used)),
+        "name": str(Bound(limit=limit, others=others)),
         "zone": limit.zone,
         "generation": limit.generation.name,
         "chips": limit.chips,
         "covers": [kind.value for kind in CapacityKind if covers(kind)],
         "reservation": limit.name if isinstance(limit, Reservation) else None,
         "held_elsewhere": drawn.held_elsewhere,
-        "siblings": drawn.used - drawn.held_elsewhere,
+        "siblings": others - drawn.held_elsewhere,
         **(
             {"windows": [_window(each.window) | {"chips": each.chips} for each in drawn.windows]}
             if drawn.windows

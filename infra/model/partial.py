@@ -40,7 +40,7 @@ class UnsureStack(StackConfig):
 
 
 _HIDE_LIMITS = frozenset(("project", "reservations", "quotas"))
-_HIDE_CHIPS = _HIDE_LIMITS | {"pools", "slices"}
+_HIDE_CHIPS = _HIDE_LIMITS | {"pools", "runs", "slices"}
 
 _SAVED_IN_PARTS: frozenset[type[BaseModel]] = frozenset(
     (

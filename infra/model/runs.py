@@ -19,6 +19,7 @@ from infra.model.catalogue import AcceleratorType, CapacityKind, region_of
 from infra.model.errors import ConfigError, Problem
 from infra.model.fleet import Slot, vm_labels
 from infra.model.node import node_spec
+from infra.model.run_capacity import run_kinds
 from infra.model.schema import DiskMode, Pool, StackConfig, Trust
 
 OF_THE_FLEET: Final = ("tidepool-managed", "tidepool-pool")
@@ -198,9 +199,14 @@ def _not_allowed(
         elif zone not in accelerator.generation.zones:
             rule = f"{zone} has no {accelerator.generation.name}"
             yield Problem("--zones", zone, rule, f"one of {', '.join(accelerator.generation.zones)}")
+    pool = made_as(config)
+    can = [kind for kind in _KINDS if kind in run_kinds(pool)]
     for kind in kinds:
         if kind not in _KINDS:
             yield Problem("--capacity", kind, "no kind of capacity of a run's VM", f"one of {', '.join(_KINDS)}")
+        elif kind not in can:
+            rule = f"neither pool {pool.name} nor a fallback of it has this capacity, so no limit or budget counts it"
+            yield Problem("--capacity", kind, rule, f"one of {', '.join(can)}" if can else "no --capacity")
     if not zones and not any(zone in accelerator.generation.zones for zone in runs.zones):
         rule = f"none of them has {accelerator.generation.name}"
         yield Problem(

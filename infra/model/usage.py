@@ -14,11 +14,12 @@ from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Final
 
-from infra.model.catalogue import AcceleratorType, CapacityKind, UnknownNameError, price
+from infra.model.catalogue import AcceleratorType, CapacityKind, UnknownNameError
+from infra.model.cost import chip_dollars
+from infra.model.dollars import NOTHING, Dollars
 from infra.model.json_shape import CamelShape
 
 _HOUR: Final = 3600
-_CENT: Final = Decimal("0.01")
 _FINE: Final = Decimal("0.0001")
 
 
@@ -41,39 +42,30 @@ class Usage:
         return Decimal(str(max((self.end - self.start).total_seconds(), 0.0)))
 
 
-def vm_cost(accelerator: str, zone: str, capacity: CapacityKind, seconds: Decimal) -> Decimal | None:
-    """US dollars for a VM, or a slice, that stood so long; None where no price is published.
-
-    Reserved chips are paid already, so they add nothing.
-    """
-    if capacity is CapacityKind.RESERVED:
-        return Decimal(0)
+def vm_cost(accelerator: str, zone: str, capacity: CapacityKind, seconds: Decimal) -> Dollars:
+    """What a VM, or a slice, cost that existed so long. Reserved chips are paid already, so they add nothing."""
     try:
         found = AcceleratorType.parse(accelerator)
     except UnknownNameError:
-        return None
-    listed = price(found.generation, zone, capacity)
-    if listed is None:
-        return None
-    return found.chips * Decimal(str(listed.usd_per_chip_hour)) * seconds / _HOUR
+        return Dollars.missing(f"{accelerator} has no list price", seconds)
+    return chip_dollars(found, zone, capacity) * (found.chips * seconds / _HOUR)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line(CamelShape):
-    """What one thing cost in a month. unpriced: seconds for which no price is published, and which are in no sum."""
+    """What one thing cost in a month."""
 
-    JSON = ("key", "vms", "hours=rounded_hours", "usd=rounded", "unpricedSeconds=unpriced")
+    JSON = ("key", "vms", "hours=rounded_hours", "usd=rounded", "atLeastUsd=rounded.known")
 
     key: str
     vms: int
     seconds: Decimal
-    usd: Decimal
-    unpriced: Decimal = Decimal(0)
+    usd: Dollars
 
     @property
-    def rounded(self) -> Decimal:
+    def rounded(self) -> Dollars:
         """To a hundredth of a cent: one run of five minutes costs a few cents."""
-        return self.usd.quantize(_FINE, ROUND_HALF_UP)
+        return Dollars(self.usd.known.quantize(_FINE, ROUND_HALF_UP), self.usd.unknown)
 
     @property
     def rounded_hours(self) -> Decimal:
@@ -84,13 +76,14 @@ class Line(CamelShape):
 class MonthCost(CamelShape):
     """A month of one stack. start, end: of the month, UTC. until: up to when it is counted.
 
-    forecast: to the month's end, None for a month that is over. budget: US dollars, None without one. priced: when the
+    forecast: to the month's end, None for a month that is over. worst: the same where every VM that is declared is at
+    the dearest of its places, and runs make all that they may. budget: US dollars, None without one. priced: when the
     price table was read.
     """
 
     JSON = (
         "stack", "month", "until", "total", "runs", "suites", "pools", "budget", "spent=total.rounded",
-        "forecast=rounded_forecast", "overBudget=over_budget", "priced",
+        "forecast=rounded_forecast", "worst=rounded_worst", "overBudget=over_budget", "unknown", "priced",
     )  # fmt: skip
 
     stack: str
@@ -101,18 +94,32 @@ class MonthCost(CamelShape):
     suites: tuple[Line, ...]
     pools: tuple[Line, ...]
     budget: Decimal | None
-    forecast: Decimal | None
+    forecast: Dollars | None
+    worst: Dollars | None = None
     priced: str
 
     @property
-    def rounded_forecast(self) -> Decimal | None:
-        return None if self.forecast is None else self.forecast.quantize(_CENT, ROUND_HALF_UP)
+    def rounded_forecast(self) -> Dollars | None:
+        return None if self.forecast is None else self.forecast.cents
 
     @property
-    def over_budget(self) -> bool:
-        """Whether it is spent, or will be by the forecast."""
-        expected = self.total.usd if self.forecast is None else self.forecast
-        return self.budget is not None and expected > self.budget
+    def rounded_worst(self) -> Dollars | None:
+        return None if self.worst is None else self.worst.cents
+
+    @property
+    def expected(self) -> Dollars:
+        """By the forecast; what was spent of a month that is over."""
+        return self.total.usd if self.forecast is None else self.forecast
+
+    @property
+    def over_budget(self) -> bool | None:
+        """Whether it is spent, or will be by the forecast; None where that is unknown."""
+        return False if self.budget is None else self.expected.over(self.budget)
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """Why the amounts are not known."""
+        return self.expected.reasons
 
 
 def month_bounds(month: str) -> tuple[datetime, datetime]:
@@ -123,19 +130,22 @@ def month_bounds(month: str) -> tuple[datetime, datetime]:
 
 def month_cost(
     stack: str, month: str, usages: Iterable[Usage], now: datetime, *, priced: str,
-    budget: Decimal | None = None, standing: Decimal = Decimal(0),
+    unmeasured: Dollars = NOTHING, budget: Decimal | None = None, standing: Dollars = NOTHING,
+    worst: Dollars = NOTHING,
 ) -> MonthCost:  # fmt: skip
     """What a month cost up to `now`, and what it will.
 
-    standing: US dollars of the VMs that are declared to stand from `now` to the month's end. The forecast has them, and
+    unmeasured: what was spent and no record has. standing: of the VMs that are declared to exist from `now` to the
+    month's end; worst: the same in the worst case, all that runs may make included. The forecast has `standing`, and
     runs as in the last seven days of this month, or in as many as it is old.
     """
     start, end = month_bounds(month)
     until = min(max(now, start), end)
     cut = [clipped for each in usages if (clipped := _within(each, start, until)) is not None]
     total = _line("total", cut)
+    total = replace(total, usd=total.usd + unmeasured)
     hours = Decimal(str((end - until).total_seconds())) / _HOUR
-    ahead = standing + hours * _lately([each for each in cut if each.run], start, until)
+    ahead = standing + _lately([each for each in cut if each.run], start, until) * hours
     return MonthCost(
         stack=stack,
         month=month,
@@ -146,6 +156,7 @@ def month_cost(
         pools=_by(cut, lambda each: each.pool),
         budget=budget,
         forecast=None if now >= end else total.usd + ahead,
+        worst=None if now >= end else total.usd + worst,
         priced=priced,
     )
 
@@ -160,23 +171,22 @@ def _by(usages: Sequence[Usage], key: Callable[[Usage], str]) -> tuple[Line, ...
     """The dearest first; what has no key is left out."""
     keys = sorted({key(each) for each in usages} - {""})
     lines = (_line(name, [each for each in usages if key(each) == name]) for name in keys)
-    return tuple(sorted(lines, key=lambda line: (-line.usd, line.key)))
+    return tuple(sorted(lines, key=lambda line: (-line.usd.known, line.key)))
 
 
 def _line(key: str, usages: Sequence[Usage]) -> Line:
-    costs = [(each, vm_cost(each.accelerator, each.zone, each.capacity, each.seconds)) for each in usages]
+    costs = (vm_cost(each.accelerator, each.zone, each.capacity, each.seconds) for each in usages)
     return Line(
         key=key,
         vms=len({each.vm for each in usages}),
         seconds=sum((each.seconds for each in usages), Decimal(0)),
-        usd=sum((cost for _, cost in costs if cost is not None), Decimal(0)),
-        unpriced=sum((each.seconds for each, cost in costs if cost is None), Decimal(0)),
+        usd=sum(costs, NOTHING),
     )
 
 
-def _lately(usages: Sequence[Usage], start: datetime, until: datetime) -> Decimal:
+def _lately(usages: Sequence[Usage], start: datetime, until: datetime) -> Dollars:
     """US dollars an hour in the last seven days."""
     since = max(start, until - timedelta(days=7))
     hours = Decimal(str((until - since).total_seconds())) / _HOUR
     spent = _line("", [clipped for each in usages if (clipped := _within(each, since, until)) is not None]).usd
-    return spent / hours if hours else Decimal(0)
+    return spent / hours if hours else NOTHING

@@ -1,32 +1,36 @@
-"""Days ahead of stacks with windows: what stands when, chips by the hour, what limits leave, and dollars.
+"""Days ahead of stacks: which VMs and slices exist when, chips by the hour, what limits leave, and dollars.
 
 Owns the derivation, of stack files alone. Does not own when windows are open (windows), nor how a week is drawn (pages,
-preview). Dollars are list prices; what stands early and what drains late is not in them.
+preview). Dollars are list prices; what exists early and what drains late is not in them. Slices that come when pods ask
+for them cost an unknown amount between nothing and that of the worst case.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
 from infra.model.catalogue import CapacityKind
-from infra.model.cost import slices_cost
+from infra.model.cost import HOURS_PER_MONTH, places, runs_cost, slices_cost
+from infra.model.dollars import NOTHING, Dollars, dearest
 from infra.model.json_shape import CamelShape
 from infra.model.ledger import account
-from infra.model.schema import Pool, StackConfig, Window
+from infra.model.schema import Pool, Slices, StackConfig
 from infra.model.windows import openings, peak
 
 DAYS = 7
 HOUR = timedelta(hours=1)
+WHEN_ASKED = "when pods ask"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing(CamelShape):
-    """VMs of a pool that stand from one instant to another, in UTC. window: None for those that always stand.
+    """VMs of a pool, or slices of the cluster, from one instant to another, in UTC.
 
-    usd: what they cost in that time; 0 where they are reserved, None where no price is published.
+    window: None for those that always exist, WHEN_ASKED for slices that pods ask for. usd: what they cost in that time;
+    0 where they are reserved. worst: the same at the dearest of their pool's places.
     """
 
     stack: str
@@ -40,11 +44,12 @@ class Standing(CamelShape):
     end: datetime
     vms: int
     chips: int
-    usd: Decimal | None
+    usd: Dollars
+    worst: Dollars
 
     @property
     def hours(self) -> Decimal:
-        return Decimal(int((self.end - self.start).total_seconds())) / 3600
+        return _hours(self.start, self.end)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +80,15 @@ class Headroom(CamelShape):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Week(CamelShape):
-    """Days from `begin` to `end`, of stacks that were asked for. usd: of all that has a published price."""
+    """Days from `begin` to `end`, of stacks that were asked for. worst: of the worst case, with all that runs may make.
+
+    unpriced: pools and slices whose cost is not known.
+    """
+
+    JSON = (
+        "begin", "end", "stacks", "standing", "chip_hours", "limits",
+        "usd", "atLeastUsd=usd.known", "worst", "unpriced",
+    )  # fmt: skip
 
     begin: datetime
     end: datetime
@@ -83,7 +96,8 @@ class Week(CamelShape):
     standing: tuple[Standing, ...]
     chip_hours: tuple[ChipHour, ...]
     limits: tuple[Headroom, ...]
-    usd: Decimal
+    usd: Dollars
+    worst: Dollars
     unpriced: tuple[str, ...]
 
 
@@ -92,7 +106,7 @@ def week(
 ) -> Week:
     """The days from an instant on. others: stacks that are not shown and draw on the same limits."""
     end = begin + timedelta(days=days)
-    rows = tuple(each for config in configs for pool in config.pools for each in standing(config, pool, begin, end))
+    rows = tuple(each for config in configs for each in standing(config, begin, end))
     return Week(
         begin=begin,
         end=end,
@@ -100,34 +114,54 @@ def week(
         standing=rows,
         chip_hours=tuple(_chip_hours(rows, begin, end)),
         limits=tuple(_limits(configs, others, begin, end)),
-        usd=sum((each.usd or Decimal(0) for each in rows), Decimal(0)),
-        unpriced=tuple(sorted({each.pool for each in rows if each.usd is None})),
+        usd=sum((each.usd for each in rows), NOTHING),
+        worst=sum((each.worst for each in rows), NOTHING)
+        + sum((runs_worst(each, begin, end) for each in configs), NOTHING),
+        unpriced=tuple(sorted({each.pool for each in rows if each.usd.unknown})),
     )
 
 
-def standing(config: StackConfig, pool: Pool, begin: datetime, end: datetime) -> Iterator[Standing]:
-    """What a pool has from one instant to another, zone by zone: what always stands, then its windows, one by one."""
-    for zone, count in pool.zones.items():
-        if count:
-            yield _standing(config, pool, zone, None, count, begin, end)
-        for window in pool.windows:
-            if added := window.adds.get(zone, 0):
-                for each in openings(window, begin, end):
-                    part = each.within(begin, end)
-                    yield _standing(config, pool, zone, window, added, part.start, part.end)
+def standing(config: StackConfig, begin: datetime, end: datetime) -> Iterator[Standing]:
+    """What a stack has from one instant to another, pool by pool and zone by zone: what always exists, then the rest,
+    one by one.
+    """
+    for pool in config.pools:
+        for zone, count in pool.zones.items():
+            if count:
+                yield _standing(config, pool, zone, None, count, begin, end)
+            for window in pool.windows:
+                if added := window.adds.get(zone, 0):
+                    for each in openings(window, begin, end):
+                        part = each.within(begin, end)
+                        yield _standing(config, pool, zone, window.name, added, part.start, part.end)
+    for entry in config.slices:
+        if entry.least:
+            yield _standing(config, entry, entry.zone, None, entry.least, begin, end)
+        if more := entry.slices - entry.least:
+            found = _standing(config, entry, entry.zone, WHEN_ASKED, more, begin, end)
+            why = f"how many {entry.name} slices pods ask for in {entry.zone}"
+            yield replace(found, usd=Dollars.missing(why)) if found.usd != NOTHING else found
+
+
+def runs_worst(config: StackConfig, begin: datetime, end: datetime) -> Dollars:
+    """What VMs of runs come to at most from one instant to another."""
+    return runs_cost(config).month * (_hours(begin, end) / HOURS_PER_MONTH)
+
+
+def _hours(start: datetime, end: datetime) -> Decimal:
+    return Decimal(int((end - start).total_seconds())) / 3600
 
 
 def _standing(
-    config: StackConfig, pool: Pool, zone: str, window: Window | None, vms: int, start: datetime, end: datetime
+    config: StackConfig, pool: Pool | Slices, zone: str, window: str | None, vms: int, start: datetime, end: datetime
 ) -> Standing:
-    hours = Decimal(int((end - start).total_seconds())) / 3600
-    reserved = pool.capacity.kind is CapacityKind.RESERVED
-    cost = None if reserved else slices_cost(pool.accelerator, zone, pool.capacity, vms, hours=hours)
+    hours = _hours(start, end)
+    hourly = [slices_cost(pool.accelerator, *place, vms, hours=hours).hour for place in places(pool, zone)]
     return Standing(
         stack=config.stack,
         pool=pool.name,
         zone=zone,
-        window=window.name if window else None,
+        window=window,
         accelerator=pool.accelerator.name,
         generation=pool.accelerator.generation.name,
         capacity=str(pool.capacity),
@@ -135,7 +169,8 @@ def _standing(
         end=end,
         vms=vms,
         chips=vms * pool.accelerator.chips,
-        usd=Decimal(0) if reserved else cost.hour * hours if cost else None,
+        usd=hourly[0] * hours,
+        worst=dearest(hourly) * hours,
     )
 
 

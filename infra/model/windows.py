@@ -67,6 +67,12 @@ def is_open(window: Window, now: datetime) -> bool:
     return any(each.start <= now < each.end for each in openings(window, now, now + timedelta(minutes=1)))
 
 
+def ended(window: Window, now: datetime) -> bool:
+    """Whether its last day is over and it is closed for good."""
+    over = window.until is not None and now.astimezone(ZoneInfo(window.time_zone)).date() > window.until
+    return over and not is_open(window, now)
+
+
 def open_hours(window: Window, begin: datetime, end: datetime) -> Decimal:
     """For how many hours of [begin, end) it is open."""
     return _hours(sum((each.within(begin, end).length for each in openings(window, begin, end)), timedelta()))

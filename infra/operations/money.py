@@ -7,7 +7,7 @@ its client writes; one of a pool in those of the days on which it stood, which t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -17,12 +17,13 @@ from typing import Any, TypeVar
 from infra.fleet.google import GoogleError
 from infra.fleet.records import Records
 from infra.model import bucket_names
+from infra.model.dollars import NOTHING, Dollars
 from infra.model.facts import facts
 from infra.model.run_records import day_records, of_stack
 from infra.model.schema import StackConfig
-from infra.model.stood import read_day, together
+from infra.model.stood import HEARTBEAT, StoodDay, read_day, together
 from infra.model.usage import MonthCost, Usage, month_bounds, month_cost
-from infra.model.week import standing
+from infra.model.week import WHEN_ASKED, Standing, runs_worst, standing
 from infra.operations.declared.stack_file import known_stacks
 from infra.operations.errors import Failure, Refusal
 from infra.operations.fleet.looks import Fleet, open_fleet
@@ -30,6 +31,8 @@ from infra.operations.ports import SILENT, CloudName, Teller
 from infra.operations.session import clock_without_cloud
 
 T = TypeVar("T")
+_LATE = 2 * HEARTBEAT
+"""After the last sweep that wrote down which VMs are READY: from then on nobody measures."""
 
 
 class NotUp(Failure):
@@ -93,7 +96,8 @@ def _of_fleet(fleet: Fleet, month: str, now: datetime) -> MonthCost:
         with fleet.place.records() as records:
             # One that began at the end of the last month may stand in this one.
             days = list(_days((start - timedelta(days=2)).date(), min(now, end).date()))
-            usages = [*run_usages(records, stack, days, now), *pool_usages(records, stack, days)]
+            seen = list(stood(records, stack, days))
+            usages = [*run_usages(records, stack, days, now), *pool_usages(seen)]
     except GoogleError as error:
         makes = f"`./tidepool up {stack}` makes its records"
         if error.status == HTTPStatus.NOT_FOUND:
@@ -107,24 +111,54 @@ def _of_fleet(fleet: Fleet, month: str, now: datetime) -> MonthCost:
         usages,
         now,
         priced=str(facts("prices")["as_of"]),
+        unmeasured=unmeasured(config, seen, start, min(now, end)),
         budget=config.budget.usd_per_month if config.budget else None,
         standing=declared_cost(config, now, end),
+        worst=worst_cost(config, now, end),
     )
 
 
-def declared_cost(config: StackConfig, begin: datetime, end: datetime) -> Decimal:
-    """US dollars of the VMs that pools have from one instant to another, in windows too; slices are not counted.
-
-    Those of a window stand on until a sweep sees that it is over, and for the grace time; what jobs then run on for is
-    not known before.
+def unmeasured(config: StackConfig, seen: Sequence[StoodDay], start: datetime, until: datetime) -> Dollars:
+    """What a stack may have spent from `start` to `until` that no record has: slices of its cluster, which no sweep
+    counts, and VMs of pools after the last sweep.
     """
+    missing = NOTHING
+    if config.slices:
+        missing += Dollars.missing(
+            f"how long slices of cluster {config.cluster.name if config.cluster else ''} existed"
+        )
+    if config.pools:
+        last = max((each.seen for each in seen if each.seen >= start), default=None)
+        if last is None:
+            missing += Dollars.missing("VMs of pools: no sweep of the controller has recorded them")
+        elif until - last > _LATE:
+            missing += Dollars.missing(f"VMs of pools since the last sweep, at {last:%Y-%m-%d %H:%M} UTC")
+    return missing
+
+
+def declared_cost(config: StackConfig, begin: datetime, end: datetime) -> Dollars:
+    """What VMs and slices cost that are declared from one instant to another.
+
+    VMs of a window exist until a sweep sees that it is over, and for the grace time; what jobs then run on for is not
+    known before.
+    """
+    return _ahead(config, begin, end, lambda each: each.usd)
+
+
+def worst_cost(config: StackConfig, begin: datetime, end: datetime) -> Dollars:
+    """The same at the dearest of their places, with all slices and all VMs that runs may make."""
+    runs = runs_worst(config, begin, end) if begin < end else NOTHING
+    return _ahead(config, begin, end, lambda each: each.worst) + runs
+
+
+def _ahead(config: StackConfig, begin: datetime, end: datetime, cost: Callable[[Standing], Dollars]) -> Dollars:
     if begin >= end:
-        return Decimal(0)
+        return NOTHING
     kept = config.controller
     drained = Decimal(kept.every_minutes + kept.grace_minutes) / 60
-    rows = [each for pool in config.pools for each in standing(config, pool, begin, end)]
-    after = [(each.usd or Decimal(0)) / each.hours * drained for each in rows if each.window and each.hours]
-    return sum((each.usd or Decimal(0) for each in rows), Decimal(0)) + sum(after, Decimal(0))
+    rows = list(standing(config, begin, end))
+    late = [cost(each) / each.hours * drained for each in rows if each.window not in (None, WHEN_ASKED) and each.hours]
+    return sum((*map(cost, rows), *late), NOTHING)
 
 
 def _days(first: date, last: date) -> Iterator[date]:
@@ -155,10 +189,15 @@ def run_usages(records: Records, stack: str, days: Iterable[date], now: datetime
                 )
 
 
-def pool_usages(records: Records, stack: str, days: Iterable[date]) -> Iterator[Usage]:
-    """The VMs of pools that stood READY on these days, each for as long as it stood."""
+def stood(records: Records, stack: str, days: Iterable[date]) -> Iterator[StoodDay]:
+    """What sweeps wrote of these days."""
     found = (_read(records, bucket_names.stood_day_object(stack, day), read_day) for day in days)
-    for each in together(day for day in found if day is not None):
+    yield from (day for day in found if day is not None)
+
+
+def pool_usages(days: Iterable[StoodDay]) -> Iterator[Usage]:
+    """The VMs of pools that were READY on these days, each for as long as it was."""
+    for each in together(days):
         yield Usage(
             vm=each.vm,
             pool=each.pool or "(not declared)",

@@ -15,7 +15,6 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,6 +27,7 @@ from infra.github.client import PostingPlace, connect, failures_told
 from infra.github.suites import SuiteText
 from infra.github.tested import GitHubCommits, JobOfRun, RunOfTests, jobs_of, run_facts
 from infra.model.clock import machine_clock  # noqa: TID251 - a job of a workflow keeps results on Google Cloud
+from infra.model.dollars import NOTHING
 from infra.model.errors import ConfigError, OutsideError
 from infra.model.result_request import KeptSuite, ResultRequest, read_result_request
 from infra.model.visible import visible
@@ -246,9 +246,11 @@ def _budget(job: _Job) -> str:
     if job.request.usd_per_month is None:
         return "success"
     vms = job.place.store.vms_since(job.place.now - MONTH)
-    spent = sum((Decimal(str(time_cost(each) or 0)) for each in vms), Decimal())
-    job.say(f"VMs of tests cost ${spent:.2f} in {MONTH.days} days, of ${job.request.usd_per_month}")
-    return "failure" if spent > job.request.usd_per_month else "success"
+    spent = sum(map(time_cost, vms), NOTHING)
+    job.say(f"VMs of tests cost {spent} in {MONTH.days} days, of ${job.request.usd_per_month}")
+    for why in spent.reasons:
+        job.say(f"not known: {why}")
+    return "failure" if spent.over(job.request.usd_per_month) else "success"
 
 
 def tell(told: Mapping[str, str], say: Say) -> int:

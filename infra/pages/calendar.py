@@ -9,11 +9,13 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any, cast
 
 import altair as alt
 import vl_convert
 
+from infra.model.dollars import NOTHING
 from infra.model.week import ChipHour, Week
 from infra.pages.theme import LIGHT, adaptive, chart_config
 
@@ -49,7 +51,7 @@ def week_title(week: Week) -> str:
 
 
 def week_words(week: Week) -> str:
-    return f"Chips that stand, by the hour (UTC), and ${week.usd:,.2f} by list prices"
+    return f"Chips that stand, by the hour (UTC), and {week.usd} by list prices"
 
 
 def _panels(week: Week, width: int, height: int) -> list[Any]:
@@ -87,14 +89,15 @@ def _chips(week: Week, generation: str, zone: str, colour: str, width: int, heig
 
 
 def _money(week: Week, width: int) -> Any:
-    by_day: dict[str, float] = defaultdict(float)
-    day = week.begin
-    while day < week.end:
-        by_day[f"{day:%Y-%m-%dT%H:%M:%SZ}"] = sum(
-            float(each.usd or 0) * _share(each.start, each.end, day, day + timedelta(days=1)) for each in week.standing
-        )
-        day += timedelta(days=1)
-    rows = [{"at": at, "usd": round(usd, 2), "says": f"${usd:,.2f}"} for at, usd in by_day.items()]
+    days = [week.begin + timedelta(days=number) for number in range((week.end - week.begin).days)]
+    sums = [
+        sum((each.usd * _share(each.start, each.end, day, day + timedelta(days=1)) for each in week.standing), NOTHING)
+        for day in days
+    ]
+    rows = [
+        {"at": f"{day:%Y-%m-%dT%H:%M:%SZ}", "usd": round(float(usd.known), 2), "says": str(usd)}
+        for day, usd in zip(days, sums, strict=True)
+    ]
     heading = _heading("US dollars by day")
     bars: Any = alt.Chart(alt.Data(values=rows), width=width, height=_MONEY, title=heading).encode(
         x=alt.X("utcyearmonthdate(at):O", title=None, axis=alt.Axis(format=_day_form(width), labelAngle=0)),
@@ -135,7 +138,7 @@ def _limit(kind: str) -> str:
     return "chips" if kind == "reserved" else "quota"
 
 
-def _share(start: datetime, end: datetime, begin: datetime, until: datetime) -> float:
+def _share(start: datetime, end: datetime, begin: datetime, until: datetime) -> Decimal:
     """The part of a time that lies in another."""
-    both = (min(end, until) - max(start, begin)).total_seconds()
-    return max(0.0, both) / (end - start).total_seconds()
+    both = max(min(end, until) - max(start, begin), timedelta())
+    return Decimal(int(both.total_seconds())) / int((end - start).total_seconds())

@@ -89,7 +89,7 @@ def _blocks(suite: SuiteBoard) -> Iterator[Block]:
         held = tuple((each.test, each.owner, each.reason, str(each.expires)) for each in suite.quarantine)
         yield Table(caption="Quarantine", head=("Test", "Owner", "Reason", "Until"), rows=held)
     if suite.months:
-        months = tuple((month, f"${cost:.2f}") for month, cost in suite.months)
+        months = tuple((month, str(cost)) for month, cost in suite.months)
         head = ("Month", "Cost")
         yield Table(caption="Cost by month, by list prices", head=head, rows=months, numbers=frozenset((1,)))
 

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import groupby
 
-from infra.model.week import Standing, Week, most_of
-from infra.preview.sentences import dollars
+from infra.model.dollars import NOTHING
+from infra.model.week import WHEN_ASKED, Standing, Week, most_of
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _NONE = "·"
@@ -19,7 +19,9 @@ _WIDE = 100
 def lines(week: Week, width: int) -> Iterator[str]:
     """The week of every pool that stands at any time of it."""
     last = week.end - timedelta(minutes=1)
-    yield f"{week.begin:%a %d %b %Y %H:%M} to {last:%a %d %b %H:%M}, UTC: {', '.join(week.stacks)}, {dollars(week.usd)}"
+    yield f"{week.begin:%a %d %b %Y %H:%M} to {last:%a %d %b %H:%M}, UTC: {', '.join(week.stacks)}, {week.usd}"
+    if week.worst != week.usd:
+        yield f"in the worst case {week.worst}: dearest fallbacks, all slices and all runs that may be"
     if not week.standing:
         yield "nothing stands in these days"
     for (stack, pool, zone), rows in groupby(week.standing, key=lambda each: (each.stack, each.pool, each.zone)):
@@ -34,7 +36,7 @@ def lines(week: Week, width: int) -> Iterator[str]:
         of = f"{limit.zone} {limit.generation} {limit.kind}"
         yield f"{of}: at most {limit.used:,} of {limit.chips:,} chips, on {limit.at:%a %d %b %H:%M}"
     if week.unpriced:
-        yield f"no published price, and not in the sum: {', '.join(week.unpriced)}"
+        yield f"not known: {', '.join(week.usd.reasons)}"
 
 
 def _strip(rows: Sequence[Standing], begin: datetime, end: datetime, blocks: int) -> Iterator[str]:
@@ -60,12 +62,12 @@ def _said(rows: Sequence[Standing]) -> Iterator[str]:
     """What always stands, and each window with its first start, its hours and its dollars."""
     for window in dict.fromkeys(each.window for each in rows):
         own = [each for each in rows if each.window == window]
-        priced = [each.usd for each in own if each.usd is not None]
-        usd = sum(priced, Decimal(0)) if len(priced) == len(own) else None
-        cost = "unpriced" if usd is None else dollars(usd)
+        cost = sum((each.usd for each in own), NOTHING)
         vms = f"{own[0].vms} VM{'s' if own[0].vms > 1 else ''}"
         if window is None:
             yield f"always: {vms}, {cost}"
+        elif window == WHEN_ASKED:
+            yield f"{window}: up to {own[0].vms} more, {cost} of at most {own[0].worst}"
         else:
             hours = sum((each.hours for each in own), Decimal(0)).normalize()
             times = "once" if len(own) == 1 else f"{len(own)} times"

@@ -14,7 +14,6 @@ from infra.model.queues import FlavorQuota, shared_queues
 from infra.model.schema import Cluster, ClusterRanges, Slices, StackConfig
 from infra.model.slices import SYSTEM_POOL
 from infra.preview.meaning import Counts, QuotaChange, Risk, RiskKind
-from infra.preview.sentences import dollars
 from infra.preview.vms import PlaceChange
 
 
@@ -148,6 +147,4 @@ def _standing_cost(before: Slices, after: Slices) -> str:
     costs = [
         slices_cost(each.accelerator, each.zone, each.capacity, each.least, hours=hours) for each in (before, after)
     ]
-    if None in costs:
-        return ""
-    return ", {} -> {} a month".format(*(dollars(cost.month) for cost in costs if cost is not None))
+    return ", {} -> {} a month".format(*(cost.month for cost in costs))

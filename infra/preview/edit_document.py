@@ -5,9 +5,9 @@ Owns which parts there are and in which order; `explain` and the comment of a pu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from decimal import Decimal
+from collections.abc import Iterator, Sequence
 
+from infra.model.dollars import Dollars
 from infra.model.names import is_node_pool
 from infra.model.plan import Op, Plan, Step
 from infra.model.planned_capacity import chips_of, holds_slices
@@ -16,7 +16,7 @@ from infra.preview.document import Alert, Box, Document, Fold, Grid, Heading, It
 from infra.preview.folds import listed, of
 from infra.preview.headline import dollars_moved, headline, meant_by
 from infra.preview.meaning import Counts, LedgerLine, Meaning, Risk, RiskKind
-from infra.preview.money import MoneyLine, Priced
+from infra.preview.money import MoneyLine, Total
 from infra.preview.toned import Cell, Tone, TonedLine, toned
 from infra.preview.words import counted
 from infra.rules.finding import Finding
@@ -134,29 +134,21 @@ def _both(counts: Counts) -> tuple[str, str]:
 
 
 def _cost(meaning: Meaning) -> Iterator[tuple[Cell, ...]]:
-    """Dollars a month; with a question mark where a price is not known."""
+    """Dollars a month as declared and, where it differs, in the worst case, which the budget is about."""
     money = meaning.money
-    amounts = [money.total.before.month, money.total.after.month]
-    unknown = [
-        any(bill.priced is Priced.UNPRICED for bill in bills)
-        for bills in ([line.before for line in money.lines], [line.after for line in money.lines])
-    ]
-    if amounts[0] == amounts[1] and not any(_is_unpriced(line) for line in _moved(meaning)):
-        return
-    sides = (_dollars(each, more, sentences.whole_dollars) for each, more in zip(amounts, unknown, strict=True))
-    change = _dollars(amounts[1] - amounts[0], any(unknown), dollars_moved)
     budget = money.budget_usd_per_month
-    within = "" if budget is None else f" (budget {sentences.whole_dollars(budget)})"
-    yield "Cost a month", *sides, change + within
+    within = "" if budget is None else f" (budget {sentences.whole_dollars(Dollars(budget))})"
+    differs = money.worst != money.total
+    yield from _month("Cost a month", money.total, "" if differs else within)
+    if differs:
+        yield from _month("Worst case", money.worst, within)
 
 
-def _dollars(amount: Decimal, unknown: bool, form: Callable[[Decimal], str]) -> str:
-    """Nothing that is known is no amount, where something is not."""
-    return " + ".join([*([form(amount)] if amount or not unknown else []), *["?"] * unknown])
-
-
-def _is_unpriced(line: MoneyLine) -> bool:
-    return Priced.UNPRICED in (line.before.priced, line.after.priced)
+def _month(what: str, total: Total, within: str) -> Iterator[tuple[Cell, ...]]:
+    before, after = total.before.month, total.after.month
+    if before != after:
+        change = dollars_moved(total.delta.month)
+        yield what, sentences.whole_dollars(before), sentences.whole_dollars(after), change + within
 
 
 def _moved(meaning: Meaning) -> Iterator[MoneyLine]:
@@ -230,10 +222,12 @@ def _prices(meaning: Meaning) -> Iterator[tuple[Cell, ...]]:
         part = f" ({round(hours, 1).normalize():f} hours a month)" if hours != money.hours_per_month else ""
         before, after = sentences.bill(line.before), sentences.bill(line.after)
         yield f"{line.pool} {line.zone}{part}", before[0], after[0], before[1], after[1]
-    for kind, each in (*money.by_kind.items(), ("total with a price", money.total)) if money.by_kind else ():
+    for kind, each in (
+        (*money.by_kind.items(), ("total", money.total), ("worst case", money.worst)) if money.by_kind else ()
+    ):
         before, after = each.before, each.after
         hours, months = (before.hour, after.hour), (before.month, after.month)
-        yield kind, *map(sentences.rate, hours), *map(sentences.dollars, months)
+        yield kind, *map(sentences.rate, hours), *map(str, months)
 
 
 def _notes(meaning: Meaning) -> Iterator[str]:

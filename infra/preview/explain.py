@@ -74,7 +74,7 @@ def explain(base: Reading | None, head: Reading | None, facts: Facts) -> Meaning
         sections=sections,
         pools=sums.pool_changes(places),
         ledger=sums.ledger_lines(before, siblings[0], after, siblings[1], begin_of_day(facts.today)),
-        money=sums.money(places, facts.window_hours, after),
+        money=sums.money(before, after, facts.today, facts.window_hours),
         week=tuple(weeks(before, after, facts.today)),
         risks=risks(edit) if sections else (),
         order=order,

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from decimal import Decimal
 
+from infra.model.dollars import NOTHING, Dollars
 from infra.model.plan import Op, Plan, Status, Step
 from infra.model.planned_capacity import capacity
 from infra.preview.meaning import Counts, Meaning
@@ -129,7 +129,7 @@ def _money(meaning: Meaning) -> str:
     lines = [line for line in meaning.money.lines if line.changed or (line.pool, line.zone) in moved]
     kinds = {bill.priced for line in lines for bill in (line.before, line.after)} - {Priced.NONE}
     change = meaning.money.total.delta.month
-    parts = [f"{dollars_moved(change)} a month"] if Priced.LISTED in kinds else []
+    parts = [f"{dollars_moved(Dollars(change.known))} a month"] if Priced.LISTED in kinds else []
     if Priced.UNPRICED in kinds:
         parts.append("part of it without a price" if parts else "price not known")
     if Priced.SUNK in kinds and not parts:
@@ -137,5 +137,5 @@ def _money(meaning: Meaning) -> str:
     return ", ".join(parts)
 
 
-def dollars_moved(amount: Decimal) -> str:
-    return f"{'-' if amount < 0 else '+'}{whole_dollars(abs(amount))}" if amount else "±$0"
+def dollars_moved(amount: Dollars) -> str:
+    return f"{'+' if amount.known > 0 else ''}{whole_dollars(amount)}" if amount != NOTHING else "±$0"

@@ -13,6 +13,7 @@ from decimal import Decimal
 from enum import StrEnum
 
 from infra.model.demand import Demands
+from infra.model.dollars import Dollars
 from infra.model.json_shape import CamelShape, JsonShape
 from infra.model.phases import Phases
 from infra.preview.money import Money
@@ -209,7 +210,7 @@ class QuotaChange(CamelShape):
 class WindowWeek(JsonShape):
     """What one window of a pool adds in one zone within seven days. hours: in which its VMs stand, one by one.
 
-    usd: of these days by list prices, 0 on a side that lacks it, None where no price is published. starts: the first.
+    usd: of these days by list prices, 0 on a side that lacks it. starts: the first.
     """
 
     JSON = ("pool", "zone", "window", "openings", "hours", "chipHours=chip_hours", "usd", "starts")
@@ -220,7 +221,7 @@ class WindowWeek(JsonShape):
     openings: Counts
     hours: tuple[Decimal, Decimal]
     chip_hours: tuple[Decimal, Decimal]
-    usd: tuple[Decimal | None, Decimal | None]
+    usd: tuple[Dollars, Dollars]
     starts: Words
 
     @property

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 
-from infra.model.cost import Amount
+from infra.model.cost import FREE, Amount
 from infra.model.json_shape import CamelShape, JsonShape
 
 NOT_KNOWN = "not known"
@@ -30,17 +30,20 @@ class Priced(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bill(JsonShape):
-    """What one pool in one zone costs on one side. `amount` is None unless the price is listed or there is no VM."""
+    """What one pool in one zone costs on one side. worst: with every VM at the dearest of the pool's places."""
 
-    JSON = ("priced", "capacity", "dollars.*")
+    JSON = ("priced", "capacity", "dollars.*", "worst")
 
     priced: Priced
     capacity: str | None
-    amount: Amount | None
+    amount: Amount = FREE
+    worst: Amount = FREE
 
     @property
     def dollars(self) -> Amount | Mapping[str, None]:
-        return self.amount or {"usdPerHour": None, "usdPerMonth": None}
+        """Of reserved chips nobody here knows a price: they are in no sum."""
+        sunk = {"usdPerHour": None, "usdPerMonth": None, "atLeastUsdPerMonth": None}
+        return sunk if self.priced is Priced.SUNK else self.amount
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +63,7 @@ class MoneyLine(CamelShape):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Total(JsonShape):
-    """Listed prices summed over all pools, of one kind of capacity or of all."""
+    """Summed over all pools, of one kind of capacity or of all; equal unknown parts cancel in the difference."""
 
     JSON = ("before", "after", "delta")
 
@@ -76,13 +79,16 @@ class Total(JsonShape):
 class Money(CamelShape):
     """Every pool's line, the totals by kind of capacity, and how much of the fleet they cover.
 
-    estimated, sunk, unpriced: names of the pools (after the edit, or before it where they go).
-    budget_usd_per_month: what the stack allows itself. not_counted: what of the stack costs money and is in no sum.
+    worst: of the total, with every VM at the dearest of its pool's places and all that runs may make, which the budget
+    is about; runs: those alone. estimated, sunk, unpriced: names of the pools (after the edit, or before it where they
+    go). budget_usd_per_month: what the stack allows itself. not_counted: what costs money and is in no sum.
     """
 
     lines: tuple[MoneyLine, ...]
     by_kind: Mapping[str, Total]
     total: Total
+    worst: Total
+    runs: Total
     estimated: tuple[str, ...]
     sunk: tuple[str, ...]
     unpriced: tuple[str, ...]

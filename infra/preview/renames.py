@@ -9,14 +9,16 @@ name: cloud.google.com/tpu/docs/reference/rest/v2/projects.locations.nodes/patch
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from decimal import Decimal
 from typing import TypeVar
 
-from infra.model.cost import Amount, pool_cost
+from infra.model.cost import chip_dollars
+from infra.model.dollars import NOTHING
 from infra.model.phases import Phases
 from infra.model.plan import Plan
 from infra.model.planned_capacity import CapacityChange, capacity
 from infra.model.schema import Pool, Repository, StackConfig
-from infra.preview.sentences import dollars, plural
+from infra.preview.sentences import plural
 
 Item = TypeVar("Item", Pool, Repository)
 _CALLED = frozenset(("name", "label"))
@@ -85,6 +87,9 @@ def _otherwise(item: Pool | Repository) -> dict[str, object]:
 
 def _meanwhile(pool: Pool) -> str:
     """What both cost beside each other."""
-    costs = [pool_cost(pool, zone, count) for zone, count in pool.zones.items()]
-    known = sum((cost for cost in costs if cost is not None), Amount())
-    return f" ({dollars(known.hour)} an hour while both stand)" if known.hour else ""
+    hourly = [
+        chip_dollars(pool.accelerator, zone, pool.capacity.kind) * Decimal(pool.accelerator.chips * count)
+        for zone, count in pool.zones.items()
+    ]
+    both = sum(hourly, NOTHING)
+    return f" ({both} an hour while both stand)" if both != NOTHING else ""

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from decimal import Decimal
 
+from infra.model.cost import FREE
+from infra.model.dollars import Dollars
 from infra.model.names import is_node_pool
 from infra.model.phases import Phase
 from infra.preview.meaning import Counts, LedgerLine, Meaning, PoolChange, Risk, RiskKind
@@ -83,26 +84,20 @@ def ledger_note(line: LedgerLine, project: str | None) -> str:
     return ", ".join(parts)
 
 
-def dollars(amount: Decimal) -> str:
-    return f"-${-amount:,.2f}" if amount < 0 else f"${amount:,.2f}"
-
-
-def whole_dollars(amount: Decimal) -> str:
+def whole_dollars(amount: Dollars) -> str:
     """Cents where it is less than a dollar, so that nothing is shown as 0 that is not."""
-    return f"${amount:,.0f}" if amount >= 1 or not amount else f"${amount:,.2f}"
+    return format(amount, ",.0f" if abs(amount.known) >= 1 or not amount.known else ",.2f")
 
 
-def rate(amount: Decimal) -> str:
+def rate(amount: Dollars) -> str:
     """Dollars an hour, with the tenths of a cent that a price has: sums of rounded lines would not be their sum."""
-    said = f"{amount:,.4f}"
-    return f"${said[:-2]}{said[-2:].rstrip('0')}"
+    digits = max(2, 4 - len(said := f"{amount.known:.4f}") + len(said.rstrip("0")))
+    return format(amount, f",.{digits}f")
 
 
 def bill(one: Bill) -> tuple[str, str]:
     """What it costs an hour and a month."""
-    if one.amount is not None:
-        return rate(one.amount.hour), dollars(one.amount.month)
-    return ("reserved", "reserved") if one.priced is Priced.SUNK else ("?", "?")
+    return ("reserved", "reserved") if one.priced is Priced.SUNK else (rate(one.amount.hour), str(one.amount.month))
 
 
 def week_lines(meaning: Meaning) -> Iterator[str]:
@@ -110,7 +105,7 @@ def week_lines(meaning: Meaning) -> Iterator[str]:
     for each in meaning.week:
         if each.changed:
             chip_hours = " -> ".join(dict.fromkeys(f"{hours.normalize():f}" for hours in each.chip_hours))
-            usd = " -> ".join(dict.fromkeys("?" if cost is None else dollars(cost) for cost in each.usd))
+            usd = " -> ".join(dict.fromkeys(map(str, each.usd)))
             times = str(each.openings) if each.openings.delta else f"{each.openings.after:,}"
             what = f"{times} times, {chip_hours} chip-hours, {usd}, first {each.starts}"
             yield f"{each.pool} {each.zone} {each.window}: {what}"
@@ -128,6 +123,8 @@ def money_notes(money: Money) -> Iterator[str]:
         yield f"reserved, so paid whether used or not: {_some(money.sunk)}"
     if money.not_counted:
         yield f"not counted: {', '.join(money.not_counted)}"
+    if money.runs.after != FREE:
+        yield f"of the worst case, runs may come to {money.runs.after.month} a month"
     yield f"list prices of {money.as_of}, {money.source}; a month has {money.hours_per_month} hours"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from infra.model.catalogue import AcceleratorType, CapacityKind
-from infra.model.cost import HOURS_PER_MONTH, Amount, average_hours, pool_cost
+from infra.model.cost import FREE, HOURS_PER_MONTH, Charge, charges, stack_cost
 from infra.model.facts import facts as catalogue_facts
 from infra.model.ledger import account
 from infra.model.schema import Cluster, Pool, Quota, Reservation, Slices, StackConfig
@@ -16,6 +16,7 @@ from infra.preview.money import Bill, Money, MoneyLine, Priced, Total
 from infra.preview.vms import PlaceChange
 
 Limit = Reservation | Quota
+_PRICED = (Priced.LISTED, Priced.UNPRICED)
 
 
 def pool_changes(places: Sequence[PlaceChange]) -> tuple[PoolChange, ...]:
@@ -165,35 +166,41 @@ def _chips_by_place(config: StackConfig) -> dict[tuple[str, str], int]:
     return dict(chips)
 
 
-def money(places: Sequence[PlaceChange], window_hours: Mapping[str, float] | None, of: StackConfig) -> Money:
-    """What the fleet costs before and after by list prices, pool by pool and in total. of: the later version."""
-    lines = tuple(_money_line(place, window_hours) for place in places)
-    totals: defaultdict[str, list[Amount]] = defaultdict(lambda: [Amount(), Amount()])
+def money(before: StackConfig, after: StackConfig, now: datetime, window_hours: Mapping[str, float] | None) -> Money:
+    """What the fleet costs before and after by list prices, pool by pool and in total."""
+    sides = [
+        {(each.pool.name, each.zone): each for each in charges(config, now, window_hours)} for config in (before, after)
+    ]
+    lines = tuple(_money_line(key, *(side.get(key) for side in sides)) for key in sorted(sides[0] | sides[1]))
     standing: defaultdict[str, set[Priced]] = defaultdict(set)
     for line in lines:
-        for side, bill in enumerate((line.before, line.after)):
-            if bill.priced is Priced.LISTED and bill.capacity and bill.amount:
-                totals[bill.capacity][side] += bill.amount
         told = line.after if line.after.priced is not Priced.NONE else line.before
         standing[line.pool].add(told.priced)
-    by_kind = {kind: Total(before=before, after=after) for kind, (before, after) in sorted(totals.items())}
+    kinds = {bill.capacity for line in lines for bill in (line.before, line.after) if bill.priced in _PRICED}
+    costs = [stack_cost(config, now, window_hours) for config in (before, after)]
     table = catalogue_facts("prices")
     return Money(
         lines=lines,
-        by_kind=by_kind,
-        total=Total(
-            before=sum((each.before for each in by_kind.values()), Amount()),
-            after=sum((each.after for each in by_kind.values()), Amount()),
-        ),
+        by_kind={kind: _total_of(lines, kind) for kind in sorted(filter(None, kinds))},
+        total=Total(before=costs[0].declared, after=costs[1].declared),
+        worst=Total(before=costs[0].worst, after=costs[1].worst),
+        runs=Total(before=costs[0].runs, after=costs[1].runs),
         estimated=_pools_of(standing, Priced.LISTED),
         sunk=_pools_of(standing, Priced.SUNK),
         unpriced=_pools_of(standing, Priced.UNPRICED),
         as_of=table["as_of"],
         source=table["source"],
         hours_per_month=HOURS_PER_MONTH,
-        budget_usd_per_month=of.budget.usd_per_month if of.budget else None,
-        not_counted=tuple(_not_counted(of.cluster)) if of.cluster else (),
+        budget_usd_per_month=after.budget.usd_per_month if after.budget else None,
+        not_counted=tuple(_not_counted(after.cluster)) if after.cluster else (),
     )
+
+
+def _total_of(lines: Sequence[MoneyLine], kind: str) -> Total:
+    """Of one kind of capacity."""
+    sides = ([line.before for line in lines], [line.after for line in lines])
+    before, after = (sum((each.amount for each in side if each.capacity == kind), FREE) for side in sides)
+    return Total(before=before, after=after)
 
 
 def _not_counted(cluster: Cluster) -> Iterator[str]:
@@ -216,24 +223,21 @@ def _pools_of(standing: Mapping[str, set[Priced]], priced: Priced) -> tuple[str,
     return tuple(sorted(name for name, states in standing.items() if priced in states))
 
 
-def _money_line(place: PlaceChange, window_hours: Mapping[str, float] | None) -> MoneyLine:
-    before, after = place.counts
-    declared = place.after or place.before
-    assert declared is not None, "a place is of a pool that one side declares"
-    return MoneyLine(
-        pool=place.pool,
-        zone=place.zone,
-        before=_bill(place.before, place.zone, before, window_hours),
-        after=_bill(place.after, place.zone, after, window_hours),
-        hours_per_month=average_hours(declared, place.zone, window_hours),
-    )
+def _money_line(key: tuple[str, str], before: Charge | None, after: Charge | None) -> MoneyLine:
+    declared = after or before
+    assert declared is not None, "a line is of a pool that one side declares"
+    pool, zone = key
+    return MoneyLine(pool=pool, zone=zone, before=_bill(before), after=_bill(after), hours_per_month=declared.hours)
 
 
-def _bill(pool: Pool | Slices | None, zone: str, slices: int, window_hours: Mapping[str, float] | None) -> Bill:
-    if pool is None or not (slices or (isinstance(pool, Pool) and pool.added.get(zone))):
-        return Bill(priced=Priced.NONE, capacity=str(pool.capacity.kind) if pool else None, amount=Amount())
-    kind = pool.capacity.kind
-    if kind is CapacityKind.RESERVED:
-        return Bill(priced=Priced.SUNK, capacity=kind.value, amount=None)
-    amount = pool_cost(pool, zone, slices, window_hours)
-    return Bill(priced=Priced.UNPRICED if amount is None else Priced.LISTED, capacity=kind.value, amount=amount)
+def _bill(charge: Charge | None) -> Bill:
+    if charge is None:
+        return Bill(priced=Priced.NONE, capacity=None)
+    kind = charge.pool.capacity.kind
+    if not charge.chips:
+        priced = Priced.NONE
+    elif kind is CapacityKind.RESERVED:
+        priced = Priced.SUNK
+    else:
+        priced = Priced.UNPRICED if charge.declared.hour.unknown else Priced.LISTED
+    return Bill(priced=priced, capacity=kind.value, amount=charge.declared, worst=charge.worst)

@@ -7,8 +7,9 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from infra.model.calendar import begin_of_day
+from infra.model.dollars import NOTHING, Dollars
 from infra.model.schema import StackConfig
-from infra.model.week import DAYS, Standing, standing
+from infra.model.week import DAYS, WHEN_ASKED, Standing, standing
 from infra.preview.meaning import Counts, WindowWeek, Words
 
 
@@ -32,10 +33,9 @@ def weeks(before: StackConfig, after: StackConfig, today: datetime) -> Iterator[
 
 def _by_window(config: StackConfig, begin: datetime) -> dict[tuple[str, str, str], list[Standing]]:
     found: dict[tuple[str, str, str], list[Standing]] = {}
-    for pool in config.pools:
-        for each in standing(config, pool, begin, begin + timedelta(days=DAYS)):
-            if each.window is not None:
-                found.setdefault((each.pool, each.zone, each.window), []).append(each)
+    for each in standing(config, begin, begin + timedelta(days=DAYS)):
+        if each.window not in (None, WHEN_ASKED):
+            found.setdefault((each.pool, each.zone, each.window), []).append(each)
     return found
 
 
@@ -47,9 +47,8 @@ def _chip_hours(rows: Sequence[Standing]) -> Decimal:
     return sum((each.hours * each.chips for each in rows), Decimal(0))
 
 
-def _usd(rows: Sequence[Standing]) -> Decimal | None:
-    known = [each.usd for each in rows if each.usd is not None]
-    return sum(known, Decimal(0)) if len(known) == len(rows) else None
+def _usd(rows: Sequence[Standing]) -> Dollars:
+    return sum((each.usd for each in rows), NOTHING)
 
 
 def _start(rows: Sequence[Standing]) -> str | None:

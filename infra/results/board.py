@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Final
 
 from infra.model.catalogue import CapacityKind
+from infra.model.dollars import NOTHING, Dollars
 from infra.model.usage import vm_cost
 from infra.results import timing
 from infra.results.flaky import Flaky, Quarantined
@@ -60,7 +61,8 @@ class Sample:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteBoard:
     """One suite. legs: of each kind of hardware and versions of late, its newest run on the main branch, or its newest;
-    the worst first. points: of the one that is drawn. usd: of its runs that had a VM."""
+    the worst first. points: of the one that is drawn. usd: of its runs that had a VM with a price. months:
+    what all its runs cost by month, oldest first."""
 
     suite: str
     legs: tuple[Report, ...]
@@ -69,6 +71,7 @@ class SuiteBoard:
     coverage: tuple[Sample, ...]
     waits: tuple[Sample, ...]
     usd: tuple[Sample, ...]
+    months: tuple[tuple[str, Dollars], ...]
     quarantine: tuple[Quarantined, ...]
 
     @property
@@ -106,15 +109,6 @@ class SuiteBoard:
     def flaky(self) -> tuple[Flaky, ...]:
         return self.report.flaky
 
-    @property
-    def months(self) -> tuple[tuple[str, float], ...]:
-        """What its runs cost by month, oldest first."""
-        sums: dict[str, float] = {}
-        for each in self.usd:
-            month = f"{each.at:%Y-%m}"
-            sums[month] = sums.get(month, 0.0) + each.value
-        return tuple(sorted(sums.items()))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Board:
@@ -145,6 +139,7 @@ def _suite(
         coverage=_samples(on_main, lambda each: each.coverage),
         waits=_samples(runs, lambda each: each.waited),
         usd=_samples(runs, run_cost),
+        months=_months(runs),
         quarantine=tuple(each for each in quarantine if each.suite == suite),
     )
 
@@ -165,15 +160,23 @@ def _drawn(legs: Sequence[Report]) -> Report:
 
 
 def run_cost(run: SuiteRun) -> float | None:
-    """US dollars by list prices; None of a run without a VM, or without a price."""
-    found = [known for each in run.vms if (known := time_cost(each)) is not None]
-    return sum(found) if found else None
+    """US dollars by list prices; None of a run without a VM, or with one without a price."""
+    found = sum(map(time_cost, run.vms), NOTHING).exact if run.vms else None
+    return None if found is None else float(found)
 
 
-def time_cost(vm: VmTime) -> float | None:
+def _months(runs: Sequence[SuiteRun]) -> tuple[tuple[str, Dollars], ...]:
+    sums: dict[str, Dollars] = {}
+    for run in runs:
+        if run.vms and not run.reused:
+            month = f"{run.at:%Y-%m}"
+            sums[month] = sum(map(time_cost, run.vms), sums.get(month, NOTHING))
+    return tuple(sorted(sums.items()))
+
+
+def time_cost(vm: VmTime) -> Dollars:
     """That of one VM of a run, or of several in one place."""
-    cost = vm_cost(vm.accelerator, vm.zone, CapacityKind(vm.capacity), Decimal(str(vm.seconds)))
-    return None if cost is None else float(cost)
+    return vm_cost(vm.accelerator, vm.zone, CapacityKind(vm.capacity), Decimal(str(vm.seconds)))
 
 
 def _samples(runs: Sequence[SuiteRun], value: Callable[[SuiteRun], float | None]) -> tuple[Sample, ...]:

@@ -14,7 +14,9 @@ from infra.model import bounds, freezes, healing
 from infra.model.catalogue import CapacityKind
 from infra.model.cost import stack_cost
 from infra.model.offers import image_places
-from infra.model.schema import Freeze
+from infra.model.partial import has
+from infra.model.schema import Freeze, Window
+from infra.model.windows import ended
 from infra.rules.finding import Level
 from infra.rules.rule import Broken, Edit, EditRule
 
@@ -52,17 +54,28 @@ def _over_budget(edit: Edit) -> Iterator[Broken]:
     budget = edit.after.budget
     if budget is None:
         return
-    cost = stack_cost(edit.after, edit.window_hours)
-    if cost.amount.month > budget.usd_per_month:
-        said = f"list prices come to ${cost.amount.month:,.2f} a month, over the ${budget.usd_per_month:,.2f} allowed"
-        was = stack_cost(edit.before, edit.window_hours).amount.month if edit.before else None
-        if was is not None and was > cost.amount.month:
-            yield Broken("budget", f"{said}, and down from ${was:,.2f}", level=Level.WARN)
+    cost = stack_cost(edit.after, edit.today, edit.window_hours)
+    worst, declared = cost.worst.month, cost.declared.month
+    if worst.over(budget.usd_per_month):
+        said = f"list prices come to {worst} a month, over the ${budget.usd_per_month:,.2f} allowed"
+        if worst != declared:
+            said = f"in the worst case {said}; as declared, {declared}"
+        was = stack_cost(edit.before, edit.today, edit.window_hours).worst.month if edit.before else None
+        if was is not None and was.known > worst.known and not worst.unknown:
+            yield Broken("budget", f"{said}, and down from {was}", level=Level.WARN)
         else:
             yield Broken("budget", said)
-    if cost.unpriced:
-        said = f"no published price, so the budget leaves them out: {', '.join(cost.unpriced)}"
+    if worst.unknown:
+        said = f"whether it suffices is unknown: {', '.join(worst.reasons)}"
         yield Broken("budget", said, "ask Google's sales for the price, and leave room for it", Level.WARN)
+
+
+def _windows_over(edit: Edit) -> Iterator[Broken]:
+    for pool in edit.after.pools:
+        for window in pool.windows if has(pool, "name", "windows") else ():
+            if has(window, *Window.model_fields) and ended(window, edit.today):
+                said = f"it ended on {window.until}: it opens no more, and costs nothing"
+                yield Broken(f"pools[{pool.name}].windows[{window.name}]", said)
 
 
 def _phased(edit: Edit) -> Iterator[Broken]:
@@ -121,6 +134,13 @@ RULES: Final = (
         reason="The stack says what it may cost; more is a decision of its own.",
         fix="smaller counts, or a tidepool:budget that its owner agrees to",
         check=_over_budget,
+    ),
+    EditRule(
+        id="window-ended",
+        level=Level.WARN,
+        reason="A window whose last day is over does nothing.",
+        fix="a later `until`, or remove the window",
+        check=_windows_over,
     ),
     EditRule(
         id="phases-needed",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from textwrap import dedent, indent
 
 import pytest
 
+from infra.model.cost import StackCost, stack_cost
 from infra.model.errors import ConfigError, Problem
 from infra.model.schema import StackConfig
 from infra.model.stack import parse_stack
@@ -14,6 +17,7 @@ from infra.model.stack import parse_stack
 ROOT = Path(__file__).parents[2]
 SOURCE = "stacks/Pulumi.ci.yaml"
 
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 HEAD = """\
 config:
   gcp:project: my-lab
@@ -62,6 +66,11 @@ def sibling(*, stack: str = "nightly", project: str = "my-lab", **sections: str)
 
 def parse(text: str, *, stack: str = "ci", siblings: tuple[StackConfig, ...] = ()) -> StackConfig:
     return parse_stack(text, stack=stack, source=SOURCE, siblings=siblings)
+
+
+def cost_of(config: StackConfig, window_hours: Mapping[str, float] | None = None) -> StackCost:
+    """What a stack costs at NOW."""
+    return stack_cost(config, NOW, window_hours)
 
 
 def refusals(text: str, *, stack: str = "ci", siblings: tuple[StackConfig, ...] = ()) -> tuple[Problem, ...]:

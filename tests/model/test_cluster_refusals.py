@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 
 from infra.model import ledger
-from infra.model.cost import stack_cost
+from tests.model.given import cost_of, pool, refusals, sibling, stack_text, the_refusal
 from tests.model.given import parse as parsed
-from tests.model.given import pool, refusals, sibling, stack_text, the_refusal
 
 ENTRY = {"accelerator": "v4-32", "zone": "us-central2-b", "capacity": "spot", "number": 1}
 
@@ -205,14 +206,14 @@ def test_slices_of_another_stack_count_against_the_same_quota() -> None:
 
 
 def test_money_counts_slices_at_their_maximum_and_reserved_ones_not_at_all() -> None:
-    one = stack_cost(parsed(text(entry(number=1), pools="[]\n"))).amount.hour
-    scaled = stack_cost(parsed(text(entry(number=None, buffer=1, maximum=3), pools="[]\n"))).amount.hour
+    one = cost_of(parsed(text(entry(number=1), pools="[]\n"))).declared.hour
+    scaled = cost_of(parsed(text(entry(number=None, buffer=1, maximum=3), pools="[]\n"))).declared.hour
     reserved = parsed(text(entry(capacity="{reserved: lab}", number=2), reservations=RESERVATION, pools="[]\n"))
-    assert one > 0
-    assert scaled == 3 * one
-    assert stack_cost(reserved).amount.hour == 0
+    assert one.over(Decimal(0))
+    assert scaled == one * Decimal(3)
+    assert cost_of(reserved).declared.hour.exact == 0
     flexible = entry(capacity="{flex-start: 24h}", number=None, buffer=0, maximum=1)
-    assert stack_cost(parsed(text(flexible, pools="[]\n"))).unpriced == ("v4-32-flex-start",)
+    assert cost_of(parsed(text(flexible, pools="[]\n"))).unpriced == ("v4-32-flex-start",)
 
 
 def test_account_of_a_quota_names_pools_and_slices_alike() -> None:

@@ -67,11 +67,18 @@ def test_a_run_whose_number_could_be_taken_for_another_is_refused(run: str) -> N
 
 
 def test_a_kind_of_capacity_is_tried_in_all_zones_before_the_next() -> None:
-    places = run_places(parse(TEXT), V6E, ("us-east5-a", "us-central1-b"), ("spot", "on-demand"))
+    paid = TEXT.replace("trust: fork", "trust: fork\n      fallback: [{zone: us-east5-a, capacity: on-demand}]")
+    places = run_places(parse(paid), V6E, ("us-east5-a", "us-central1-b"), ("spot", "on-demand"))
     assert [(each.zone, each.capacity.value) for each in places] == [
         ("us-east5-a", "spot"), ("us-central1-b", "spot"), ("us-east5-a", "on-demand"), ("us-central1-b", "on-demand"),
     ]  # fmt: skip
     assert [dict(each.node.get("schedulingConfig", {})) for each in places] == [{"spot": True}] * 2 + [{}] * 2
+
+
+def test_a_kind_of_capacity_that_no_limit_counts_for_runs_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"--capacity: on-demand\n.* no limit or budget counts it") as caught:
+        run_places(parse(TEXT), V6E, kinds=("on-demand",))
+    assert caught.value.problems[0].fix == "one of spot, preemptible"
 
 
 def test_a_runs_vm_is_as_its_pools_and_no_vm_of_the_pool() -> None:

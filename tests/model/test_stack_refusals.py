@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from infra.model.errors import ConfigError
+from infra.model.schema import StackConfig
 from infra.model.stack import load_stack
 from tests.model.given import HEAD, POOL, SOURCE, line_of, parse, pool, refusals, sibling, stack_text, the_refusal
 
@@ -457,7 +458,23 @@ def test_only_on_demand_draws_on_the_on_demand_quota() -> None:
 
 def test_a_quota_of_another_zone_or_project_is_not_drawn_on() -> None:
     limits = quota(zone="us-central1-a", chips=0) + quota(project="other-lab", chips=0)
-    assert parse(stack_text(quotas=limits))
+    assert parse(stack_text(quotas=limits), siblings=(sibling(project="other-lab", pools="[]\n"),))
+
+
+@pytest.mark.parametrize("key", ["quotas", "reservations"])
+@pytest.mark.parametrize(
+    ("siblings", "fix"),
+    [((), "one of my-lab"), ((sibling(project="her-lab", pools="[]\n"),), "one of my-lab")],
+)
+def test_a_limit_of_a_project_that_no_stack_is_in_is_refused_with_those_that_are(
+    key: str, siblings: tuple[StackConfig, ...], fix: str
+) -> None:
+    limit = "- {project: my-lap, zone: us-west4-a, generation: v5e, chips: 64, %s}\n"
+    declared = {key: limit % ("kind: preemptible" if key == "quotas" else "name: lab")}
+    problem = the_refusal(stack_text(**declared), siblings=siblings)
+    assert problem.subject.endswith(f"tidepool:{key}[0].project")
+    assert (problem.value, problem.rule) == ('"my-lap"', "no stack is in this project, so the limit would bind nothing")
+    assert problem.fix == fix
 
 
 def test_two_quotas_for_one_place_and_kind_are_refused() -> None:

@@ -9,6 +9,7 @@ from decimal import Decimal
 import pytest
 
 from infra.model.catalogue import CapacityKind
+from infra.model.dollars import Dollars
 from infra.model.usage import Usage, month_bounds, month_cost, vm_cost
 
 SPOT = CapacityKind.SPOT
@@ -34,20 +35,19 @@ def test_the_sums_of_the_second_design_are_what_its_own_price_gives() -> None:
     )  # fmt: skip
     assert round(hour * 730, 2) == Decimal("467.20")
     assert round(hour * 730 / (30 * run)) == 292
-    listed = vm_cost("v6e-1", "us-central1-b", SPOT, Decimal(300))
-    assert listed is not None
+    listed = vm_cost("v6e-1", "us-central1-b", SPOT, Decimal(300)).known
     assert (round(listed, 4), round(35 * listed, 2), round(730 * PRICE, 2)) == (
         Decimal("0.0453"), Decimal("1.59"), Decimal("397.12"),
     )  # fmt: skip
 
 
 def test_a_vm_costs_its_seconds_at_the_list_price_of_its_chips() -> None:
-    assert vm_cost("v6e-1", "us-central1-b", SPOT, Decimal(3600)) == PRICE
-    assert vm_cost("v6e-8", "us-central1-b", SPOT, Decimal(1800)) == 4 * PRICE
-    assert vm_cost("v6e-1", "us-central1-b", CapacityKind.PREEMPTIBLE, Decimal(3600)) == PRICE
-    assert vm_cost("v6e-1", "us-central1-b", CapacityKind.RESERVED, Decimal(3600)) == 0
-    assert vm_cost("v6e-1", "mars-a", SPOT, Decimal(3600)) is None
-    assert vm_cost("v99-1", "us-central1-b", SPOT, Decimal(3600)) is None
+    assert vm_cost("v6e-1", "us-central1-b", SPOT, Decimal(3600)).exact == PRICE
+    assert vm_cost("v6e-8", "us-central1-b", SPOT, Decimal(1800)).exact == 4 * PRICE
+    assert vm_cost("v6e-1", "us-central1-b", CapacityKind.PREEMPTIBLE, Decimal(3600)).exact == PRICE
+    assert vm_cost("v6e-1", "us-central1-b", CapacityKind.RESERVED, Decimal(3600)).exact == 0
+    assert vm_cost("v6e-1", "mars-a", SPOT, Decimal(3600)).exact is None
+    assert vm_cost("v99-1", "us-central1-b", SPOT, Decimal(3600)).exact is None
 
 
 def test_a_month_has_what_stood_in_it_by_run_suite_and_pool() -> None:
@@ -61,7 +61,7 @@ def test_a_month_has_what_stood_in_it_by_run_suite_and_pool() -> None:
         "nightly", "2026-11", [month_end, over_it, usage(1), usage(2, suite="cpu")], now, priced="2026-08"
     )
     assert found.total.seconds == 2 * 3600 + 2 * 300
-    assert found.total.usd == pytest.approx(2 * PRICE + 2 * PRICE / 12)
+    assert found.total.usd.exact == pytest.approx(2 * PRICE + 2 * PRICE / 12)
     assert {line.key: line.vms for line in found.pools} == {"other": 1, "nightly-v6e": 2}
     assert [line.key for line in found.suites] == ["cpu", "tpu"]
     assert {line.key for line in found.runs} == {"r1", "r2"}
@@ -73,17 +73,22 @@ def test_the_forecast_has_runs_as_lately_and_what_is_declared_to_stand() -> None
     now = datetime(2026, 11, 16, tzinfo=UTC)
     nights = [usage(day) for day in range(1, 16)]
     found = month_cost("nightly", "2026-11", nights, now, priced="2026-08")
-    assert found.forecast == pytest.approx(30 * PRICE / 12)
-    standing = month_cost("nightly", "2026-11", nights, now, priced="x", standing=Decimal(15 * 24), budget=Decimal(100))
-    assert standing.forecast == pytest.approx(30 * PRICE / 12 + 15 * 24)
+    assert found.forecast is not None
+    assert found.forecast.exact == pytest.approx(30 * PRICE / 12)
+    standing = month_cost(
+        "nightly", "2026-11", nights, now, priced="x", standing=Dollars(Decimal(15 * 24)), budget=Decimal(100)
+    )
+    assert standing.forecast is not None
+    assert standing.forecast.exact == pytest.approx(30 * PRICE / 12 + 15 * 24)
     assert standing.over_budget
 
 
-def test_what_has_no_price_is_told_and_in_no_sum() -> None:
+def test_a_sum_with_what_has_no_price_is_not_known() -> None:
     odd = usage(1)
     body = [odd, replace(odd, zone="mars-a")]
     found = month_cost("nightly", "2026-11", body, datetime(2026, 12, 1, tzinfo=UTC), priced="x")
-    assert (found.total.unpriced, found.total.usd) == (300, pytest.approx(PRICE / 12))
+    assert (found.total.usd.exact, found.total.usd.known) == (None, pytest.approx(PRICE / 12))
+    assert found.unknown == ("v6e spot in mars-a has no list price",)
 
 
 def test_a_month_is_named_as_year_and_month() -> None:

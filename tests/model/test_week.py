@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
-from infra.model.cost import stack_cost
+from infra.model.dollars import NOTHING
 from infra.model.week import Week, week
-from tests.model.given import parse, pool, sibling, stack_text
+from tests.model.given import cost_of, parse, pool, sibling, stack_text
 
 MONDAY = datetime(2026, 11, 23, tzinfo=UTC)
 NIGHT = "{name: night, start: 0 22 * * *, duration: 4h, time_zone: UTC, adds: {us-west4-a: 2}}"
@@ -36,7 +36,7 @@ def test_an_hour_has_the_most_chips_of_any_of_its_minutes() -> None:
 def test_dollars_are_those_of_the_hours_and_a_year_of_weeks_is_what_a_month_says() -> None:
     found = days()
     config = parse(stack_text(pools=pool(windows=f"[{NIGHT}]")))
-    assert abs(found.usd / (7 * 24) * 730 - stack_cost(config).amount.month) < Decimal("0.05")
+    assert abs(found.usd.known / (7 * 24) * 730 - cost_of(config).declared.month.known) < Decimal("0.05")
 
 
 def test_a_limit_says_the_most_that_is_drawn_and_when_with_other_stacks() -> None:
@@ -49,9 +49,9 @@ def test_a_limit_says_the_most_that_is_drawn_and_when_with_other_stacks() -> Non
 def test_reserved_chips_cost_nothing_more_and_a_lacking_price_is_told() -> None:
     reserved = pool(capacity="{reserved: held}", windows=f"[{NIGHT}]")
     held = "- {name: held, project: my-lab, zone: us-west4-a, generation: v5e, chips: 64}\n"
-    assert days(reserved, reservations=held).usd == 0
+    assert days(reserved, reservations=held).usd == NOTHING
 
 
 def test_a_stack_without_vms_has_an_empty_week() -> None:
     found = days(pool(zones="{us-west4-a: 0}"))
-    assert (found.standing, found.chip_hours, found.usd) == ((), (), 0)
+    assert (found.standing, found.chip_hours, found.usd) == ((), (), NOTHING)

@@ -17,13 +17,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from infra.model import windows
-from infra.model.cost import average_hours, stack_cost
+from infra.model.cost import charges
 from infra.model.fleet import every_slot, pool_slots, window_slots
 from infra.model.ledger import accounts
 from infra.model.schema import Window
 from infra.model.stack import read_stack
 from infra.model.windows import Interval, openings
-from tests.model.given import parse, pool, refusals, sibling, stack_text, the_refusal
+from tests.model.given import NOW, cost_of, parse, pool, refusals, sibling, stack_text, the_refusal
 
 MINUTE = timedelta(minutes=1)
 ZONES = (
@@ -253,13 +253,13 @@ def test_windows_meet_on_the_hour_that_a_change_of_clocks_brings() -> None:
 
 
 def test_a_month_counts_the_hours_of_windows_and_adds_them_up() -> None:
-    alone = stack_cost(parse(stack_text(pools=pool()))).amount
-    one = stack_cost(parse(stack_text(pools=windowed(WINDOW)))).amount
-    two = stack_cost(parse(stack_text(pools=windowed(WINDOW, EVENING)))).amount
+    alone = cost_of(parse(stack_text(pools=pool()))).declared
+    one = cost_of(parse(stack_text(pools=windowed(WINDOW)))).declared
+    two = cost_of(parse(stack_text(pools=windowed(WINDOW, EVENING)))).declared
     share = Decimal(2) * 2 / 24
-    assert abs(one.month - alone.month * (1 + share)) < Decimal("0.02")
-    assert abs(two.month - one.month - alone.month * 2 / 24) < Decimal("0.02")
-    assert one.hour == 3 * alone.hour
+    assert abs((one.month - alone.month * (1 + share)).known) < Decimal("0.02")
+    assert abs((two.month - one.month - alone.month * Decimal(2) / Decimal(24)).known) < Decimal("0.02")
+    assert one.hour == alone.hour * Decimal(3)
 
 
 def test_slots_of_windows_come_after_those_that_stand() -> None:
@@ -332,7 +332,7 @@ def test_a_window_with_a_mistake_draws_and_costs_nothing_and_hides_no_other() ->
     config = read_stack(stack_text(pools=pools, quotas=QUOTA % 64).encode(), stack="ci", source="ci").partial
     (account,) = accounts(config)
     assert [each.window.name for each in account.windows] == ["evening"]
-    assert stack_cost(config) == stack_cost(parse(stack_text(pools=windowed(EVENING))))
+    assert cost_of(config) == cost_of(parse(stack_text(pools=windowed(EVENING))))
 
 
 @pytest.mark.parametrize(
@@ -344,15 +344,15 @@ def test_hours_of_a_vm_are_the_average_of_what_stands_always_and_what_stands_in_
     zone: str, standing: int, hours: Decimal
 ) -> None:
     zones = f"{{us-west4-a: {standing}, us-west1-c: {standing}}}"
-    (own,) = parse(stack_text(pools=windowed(WINDOW, zones=zones))).pools
-    assert abs(average_hours(own, zone) - hours) < Decimal("0.01")
+    found = {each.zone: each.hours for each in charges(parse(stack_text(pools=windowed(WINDOW, zones=zones))), NOW)}
+    assert abs(found[zone] - hours) < Decimal("0.01")
 
 
 def test_hours_that_somebody_knows_of_a_pool_are_its_hours_with_and_without_vms() -> None:
     for count in (0, 3):
-        (own,) = parse(stack_text(pools=pool(zones=f"{{us-west4-a: {count}}}"))).pools
-        assert average_hours(own, "us-west4-a", {"other": 60}) == 60
-        assert average_hours(own, "us-west4-a", {"another": 60}) == 730
+        config = parse(stack_text(pools=pool(zones=f"{{us-west4-a: {count}}}")))
+        assert [each.hours for each in charges(config, NOW, {"other": 60})] == [60]
+        assert [each.hours for each in charges(config, NOW, {"another": 60})] == [730]
 
 
 @pytest.mark.parametrize(

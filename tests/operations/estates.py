@@ -10,6 +10,7 @@ from typing import Any, Final
 from infra.fleet.history import Applied, Change, Result, Verb
 from infra.fleet.status.queue import Queue, Unserved
 from infra.fleet.status.shape import FleetIssue, FleetStatus, PoolStatus
+from infra.model.dollars import Dollars
 from infra.model.fit import misfits
 from infra.model.fleet import capacity
 from infra.model.ledger import accounts
@@ -84,10 +85,10 @@ def status() -> FleetStatus:
 
 
 def month(name: str, *, forecast: Decimal | None = None) -> MonthCost:
-    line = Line(key="tpu-ci", vms=2, seconds=Decimal(7200), usd=Decimal("12.5"))
+    line = Line(key="tpu-ci", vms=2, seconds=Decimal(7200), usd=Dollars(Decimal("12.5")))
     return MonthCost(
         stack="ci", month=name, until=NOW, total=replace(line, key="total"), runs=(), suites=(), pools=(line,),
-        budget=Decimal(30), forecast=forecast, priced="2026-08",
+        budget=Decimal(30), forecast=None if forecast is None else Dollars(forecast), priced="2026-08",
     )  # fmt: skip
 
 

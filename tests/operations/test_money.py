@@ -16,6 +16,7 @@ from infra.cli.app import cli
 from infra.fleet.google import GoogleError
 from infra.model import bucket_names
 from infra.model.catalogue import CapacityKind
+from infra.model.dollars import NOTHING
 from infra.model.run_records import RunVmRecord, day_body
 from infra.model.schema import StackConfig
 from infra.model.stack import load_stack
@@ -23,7 +24,7 @@ from infra.model.stood import ReadyVm, noted
 from infra.model.usage import month_cost, vm_cost
 from infra.operations import money
 from infra.operations.errors import Refusal
-from infra.operations.money import cost, declared_cost, pool_usages, run_usages
+from infra.operations.money import cost, declared_cost, pool_usages, run_usages, stood
 from tests.model.given import parse, pool, stack_text
 from tests.synthetic_lab import the_lab
 
@@ -83,17 +84,17 @@ def test_a_pool_is_paid_by_the_records_of_the_days_on_which_its_vms_stood() -> N
         {bucket_names.stood_day_object("nightly", each.seen.date()): each.to_json() for each in (first, second)}
     )
     days = [NOW.date() - timedelta(days=ago) for ago in (2, 1, 0)]
-    (found,) = pool_usages(records, "nightly", days)
+    (found,) = pool_usages(stood(records, "nightly", days))
     assert (found.pool, found.accelerator, found.seconds, found.run) == ("nightly-v6e", "v6e-1", 86_400, "")
 
 
 def test_a_record_that_cannot_be_read_is_named() -> None:
     records: Any = Bodies({bucket_names.stood_day_object("nightly", NOW.date()): {"version": 2}})
     with pytest.raises(ValueError, match=r"gs://fleet/control/nightly/days/2026-11-20.json: .* at version: "):
-        list(pool_usages(records, "nightly", [NOW.date()]))
+        list(stood(records, "nightly", [NOW.date()]))
 
 
-def test_the_rest_of_a_month_costs_what_the_calendar_says_and_no_slices_of_a_cluster() -> None:
+def test_the_rest_of_a_month_costs_what_the_calendar_says_and_what_pods_ask_for_is_not_known() -> None:
     def lab(windows: str = "[]") -> StackConfig:
         pools = pool(name="night", accelerator="v6e-1", zones="{us-central1-b: 0}", capacity="spot", windows=windows)
         return parse(stack_text(pools=pools))
@@ -101,16 +102,17 @@ def test_the_rest_of_a_month_costs_what_the_calendar_says_and_no_slices_of_a_clu
     weekly = "[{name: week, start: 0 2 * * 1, duration: 2h, time_zone: UTC, adds: {us-central1-b: 1}}]"
     hour = vm_cost("v6e-1", "us-central1-b", CapacityKind.SPOT, Decimal(3600))
     end = datetime(2026, 12, 1, tzinfo=UTC)
-    assert hour is not None
-    assert declared_cost(lab(), NOW, end) == 0
+    assert declared_cost(lab(), NOW, end) == NOTHING
     drained = Decimal(2 + 10) / 60
-    assert declared_cost(lab(weekly), NOW, end) == 2 * (2 + drained) * hour, "the 23rd and the 30th"
-    assert declared_cost(lab(weekly), end, end) == 0
+    assert declared_cost(lab(weekly), NOW, end).known == 2 * (2 + drained) * hour.known, "the 23rd and the 30th"
+    assert declared_cost(lab(weekly), end, end) == NOTHING
     last_moment = datetime(2026, 11, 30, 4, tzinfo=UTC) - timedelta(milliseconds=1)
-    assert declared_cost(lab(weekly), last_moment, end) == 0
+    assert declared_cost(lab(weekly), last_moment, end) == NOTHING
     clustered = load_stack(the_lab(), "training", alone=True)
     assert clustered.slices
-    assert declared_cost(clustered.model_copy(update={"pools": ()}), NOW, end) == 0
+    assert str(declared_cost(clustered.model_copy(update={"pools": ()}), NOW, end)) == "?", (
+        "slices that pods may ask for"
+    )
 
 
 @pytest.mark.parametrize("month", ["9999-12", "2026-13", "november"])
@@ -133,7 +135,7 @@ def _fleets(monkeypatch: pytest.MonkeyPatch, statuses: dict[str, int]) -> None:
             raise GoogleError("looking up gs://fleet", "no", status=statuses[self.stack])
 
     def of_fleet(fleet: Any, month: str, now: datetime) -> Any:
-        return month_cost(fleet.stack, month, [], now, priced="2026-08-01", budget=None, standing=Decimal(0))
+        return month_cost(fleet.stack, month, [], now, priced="2026-08-01", budget=None)
 
     real = money._of_fleet
     config = load_stack(the_lab(), "nightly", alone=True)

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from infra.fleet.status.shape import FleetStatus
+from infra.model.dollars import Dollars
 from infra.model.errors import ConfigError, OutsideError, Problem
 from infra.model.fleet import capacity
 from infra.model.usage import Line
@@ -83,7 +84,7 @@ def test_a_large_lab_stays_below_two_megabytes() -> None:
     """Thirty suites of 75 nights, and five thousand runs that cost money in each of three months."""
     nights = sample_runs()["slow"]
     runs = {f"suite-{at}": nights for at in range(30)}
-    line = Line(key="20261123-0123", vms=1, seconds=Decimal(300), usd=Decimal("0.05"))
+    line = Line(key="20261123-0123", vms=1, seconds=Decimal(300), usd=Dollars(Decimal("0.05")))
     costs = tuple(replace(month(f"2026-{at}"), runs=(line,) * 5_000) for at in (9, 10, 11))
     found = estate(board=board(runs, (), NOW), money={"ci": costs})
     assert len(drawn(found, sections(found)).encode()) < 2_000_000
@@ -162,8 +163,8 @@ def test_workflows_tell_their_pools_and_their_longest_wait() -> None:
 def test_money_tells_months_with_their_budget() -> None:
     found = section(estate(), "money")
     assert rows(found)[:2] == [
-        ("ci", "2026-10", "$12.50", "-", "$30.00", "within budget"),
-        ("ci", "2026-11", "$12.50", "$40.00", "$30.00", "over budget"),
+        ("ci", "2026-10", "$12.50", "-", "-", "$30.00", "within budget"),
+        ("ci", "2026-11", "$12.50", "$40.00", "-", "$30.00", "over budget"),
     ]
     assert drawing(found).told == "ci 2026-10: $12.50; ci 2026-11: $12.50 of $40.00."
 

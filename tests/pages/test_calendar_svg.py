@@ -33,7 +33,7 @@ def test_a_picture_names_its_days_chips_limits_and_dollars(drawn: str) -> None:
     said = words(drawn)
     assert {"ci: 23 Nov to 29 Nov 2026", "v5e chips in us-west4-a", "US dollars by day", "Mon 23", "Sun 29"} <= said
     assert "preemptible quota: 64" in said
-    assert f"Chips that stand, by the hour (UTC), and ${_week().usd:,.2f} by list prices" in said
+    assert f"Chips that stand, by the hour (UTC), and {_week().usd} by list prices" in said
     days = [float(each[1:]) for each in said if re.fullmatch(r"\$\d+\.\d\d", each)]
     assert days, "each day has its dollars"
 

@@ -304,7 +304,7 @@ def test_a_quota_of_a_sibling_is_told_where_windows_alone_draw_on_it() -> None:
 def test_a_window_counts_its_hours_and_not_the_whole_month() -> None:
     before, after = stack_text(pools=pool(zones="{us-west4-a: 0}")), stack_text(pools=pool())
     money = meaning(before, after, window_hours={"other": 60}).money
-    assert (float(money.total.after.hour), float(money.total.after.month)) == (1.92, 115.2)
+    assert (float(money.total.after.hour.known), float(money.total.after.month.known)) == (1.92, 115.2)
     assert "(60 hours a month)" in told(meaning(before, after, window_hours={"other": 60.0}))
     assert "(30.4 hours a month)" in told(meaning(before, after, window_hours={"other": 30.416666667}))
 
@@ -313,7 +313,8 @@ def test_what_has_no_price_is_listed_and_never_counted_as_nothing() -> None:
     unpriced = pool(name="new", accelerator="tpu7x-8", zones="{us-central1-c: 1}", capacity="on-demand")
     edit = meaning(stack_text(pools=pool()), stack_text(pools=pool() + unpriced))
     assert edit.money.unpriced == ("new",)
-    assert edit.money.total.after == edit.money.total.before
+    assert edit.money.total.after.month.exact is None
+    assert edit.money.total.after.month.known == edit.money.total.before.month.exact
     printed = told(edit)
     assert "prices known for 1 of 2 pools; no published price: new" in printed
     assert "Cost a month  $1,402  $1,402 + ?  ?\n" in printed
@@ -322,7 +323,9 @@ def test_what_has_no_price_is_listed_and_never_counted_as_nothing() -> None:
 
 def test_totals_stand_by_kind_of_capacity() -> None:
     edit = meaning(stack_text(pools=pool()), stack_text(pools=pool(capacity="on-demand")))
-    kinds = {kind: (float(each.before.hour), float(each.after.hour)) for kind, each in edit.money.by_kind.items()}
+    kinds = {
+        kind: (float(each.before.hour.known), float(each.after.hour.known)) for kind, each in edit.money.by_kind.items()
+    }
     assert kinds == {"spot": (1.92, 0.0), "on-demand": (0.0, 4.8)}
 
 

@@ -38,9 +38,87 @@ def test_an_edit_that_grows_the_fleet_much_is_held_at_its_limits(before: int, af
     assert stopped(meaning(grown(before), grown(after))) == ([("growth", "chips")] if held else [])
 
 
+WINDOW = "[{{name: w, start: 0 22 * * *, duration: {length}, time_zone: UTC, adds: {{us-west4-a: {adds}}}{more}}}]"
+OVER = "a month, over the $15,000.00 allowed"
+RUNS = "pool: tpu-ci\naccelerators: [v5litepod-8]\nzones: [us-west4-a]\nper_day: 1000\nat_once: {}\n"
+
+
+def windowed(adds: int, length: str = "23h", more: str = "") -> str:
+    return stack_text(pools=pool(name="tpu-ci", windows=WINDOW.format(adds=adds, length=length, more=more)))
+
+
+def running(at_once: int) -> str:
+    return stack_text(runs=f"{RUNS.format(at_once)}time_to_live_minutes: 60\n")
+
+
+def dear(count: int, capacity: str = "spot", fallback: str = "[]") -> str:
+    zones = f"{{us-west4-a: {count}}}"
+    return stack_text(pools=pool(name="tpu-ci", zones=zones, capacity=capacity, fallback=fallback))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "held"),
+    [
+        (windowed(1), windowed(9000), "chips"),
+        (windowed(1, "1h"), windowed(9000, "1h"), "chips"),
+        (windowed(1), windowed(17), ""),
+        (windowed(1), windowed(1, "2h"), ""),
+        (windowed(9000, more=", until: 2026-11-19"), windowed(9000), "chips"),
+        (windowed(60, "1h"), windowed(60), "dollars"),
+        (dear(0), windowed(60), ""),
+        (running(3), running(1000), "chips"),
+        (running(3), running(11), ""),
+        (dear(60), dear(60, "on-demand"), "dollars"),
+        (dear(60), dear(60, fallback="[{zone: us-west4-a, capacity: on-demand}]"), "dollars"),
+        (dear(20), dear(20, "on-demand"), ""),
+        (dear(60, "on-demand"), dear(60), ""),
+    ],
+    ids=[
+        "window adds", "of an hour", "a few", "shorter", "that was over", "longer", "new window", "runs", "few runs",
+        "capacity", "fallback", "a little", "cheaper",
+    ],
+)  # fmt: skip
+def test_growth_is_that_of_the_worst_case_in_chips_and_in_dollars(before: str, after: str, held: str) -> None:
+    found = [each.subject for each in meaning(before, after).findings if each.rule == "growth"]
+    assert found == ([held] if held else [])
+
+
+@pytest.mark.parametrize(
+    ("after", "reason"),
+    [
+        (
+            dear(10, fallback="[{zone: us-west4-a, capacity: on-demand}]"),
+            f"in the worst case list prices come to $35,040.00 {OVER}; as declared, $14,016.00",
+        ),
+        (dear(10), ""),
+        (dear(11), f"list prices come to $15,417.60 {OVER}"),
+        (
+            running(16),
+            f"in the worst case list prices come to $47,654.40 {OVER}; as declared, $2,803.20",
+        ),
+        (windowed(40, "8h"), f"list prices come to $20,089.60 {OVER}"),
+        (windowed(40, "8h", ", until: 2026-11-20"), ""),
+    ],
+    ids=["fallback", "fits", "a pool", "runs", "a window", "a window that is over"],
+)
+def test_the_budget_is_about_the_worst_case(after: str, reason: str) -> None:
+    found = meaning(after, f"{after}  tidepool:budget: {{usd_per_month: 15000}}\n")
+    assert [each.reason for each in found.findings if each.rule == "within-budget"] == ([reason] if reason else [])
+    assert found.money.to_json()["worst"]["after"]["usdPerMonth"] is not None
+
+
+def test_a_window_that_is_over_is_a_warning() -> None:
+    text = windowed(1, more=", until: 2026-11-19")
+    (finding,) = [each for each in meaning(text, text).findings if each.rule == "window-ended"]
+    assert (finding.level.value, finding.subject) == ("warn", "pools[tpu-ci].windows[w]")
+    assert finding.reason.startswith("it ended on 2026-11-19")
+    still = windowed(1, more=", until: 2026-11-20")
+    assert not [each for each in meaning(still, still).findings if each.rule == "window-ended"]
+
+
 def test_growth_says_its_chips_and_dollars() -> None:
     (finding,) = [each for each in meaning(grown(2), grown(2000)).findings if each.rule == "growth"]
-    assert finding.reason.startswith("8 -> 8,000 chips, and by list prices $2,8")
+    assert finding.reason.startswith("8 -> 8,000 chips in the worst case, and by list prices $2,8")
 
 
 def test_a_new_pool_or_stack_that_is_small_needs_no_word_and_a_large_one_does() -> None:

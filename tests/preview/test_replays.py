@@ -65,7 +65,7 @@ def test_names_that_mislead_are_spelled_out() -> None:
 def test_a_reservation_is_sunk_and_moves_no_money() -> None:
     money = meaning(*PULL_470).money
     assert money.sunk == ("ci-v7x-16", "ci-v7x-2", "ci-v7x-8")
-    assert (money.estimated, money.unpriced, money.total.after.hour) == ((), (), 0)
+    assert (money.estimated, money.unpriced, money.total.after.hour.exact) == ((), (), 0)
 
 
 def test_a_fleet_that_passes_its_reservation_is_stopped_with_the_sum() -> None:

@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 
-from infra.model.cost import stack_cost
 from infra.model.schema import StackConfig
 from infra.rules.book import judge
 from infra.rules.finding import Finding
 from infra.rules.rule import Edit
 from infra.rules.view import ResourceView
-from tests.model.given import parse, pool, sibling, stack_text
+from tests.model.given import cost_of, parse, pool, sibling, stack_text
 from tests.model.test_cluster_refusals import text
 from tests.rules.right_edits import POOLS, SERVED, config, edit, rules, vm
 from tests.rules.test_edit_rules import DEFAULT, FREEZE, LATER, OVERRIDE, exception, order, swapped
@@ -48,7 +47,7 @@ def dollars(count: int, allowed: Decimal | int) -> StackConfig:
 
 
 HERE = "us-central1-docker.pkg.dev/my-lab"
-PRICE = stack_cost(dollars(1, 1)).amount.month
+PRICE = cost_of(dollars(1, 1)).declared.month.known
 BEFORE, AFTER = swapped(4, 0), swapped(2, 2)
 EDITS: dict[str, Edit | tuple[Edit, Sequence[ResourceView]]] = {
     "a freeze": edit(config(freezes=FREEZE)),

@@ -27,5 +27,5 @@ def broken(config: StackConfig, siblings: Sequence[StackConfig], subject: Subjec
 
 
 def misplaced(config: StackConfig, subject: Subject) -> list[Problem]:
-    """What is wrong with the pools and slices of one file by itself: what they draw is not what somebody meant."""
-    return list(chain.from_iterable(rule(config, (), subject) for rule in (*pools.RULES, *cluster.RULES)))
+    """What is wrong with pools, slices and runs of one file by itself: what they draw is not what somebody meant."""
+    return list(chain.from_iterable(rule(config, (), subject) for rule in (*pools.RULES, *cluster.RULES, *runs.RULES)))

@@ -28,6 +28,20 @@ def _limit_zones(config: StackConfig, _: Sequence[StackConfig], subject: Subject
                 yield zone_without(limit.generation, limit.zone, subject((key, index, "zone")))
 
 
+def _limit_projects(config: StackConfig, siblings: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+    """A limit of a project that no stack is in binds nothing."""
+    stacks = (config, *siblings)
+    if not all(has(each, "project") for each in stacks):
+        return
+    known = tuple(sorted({each.project for each in stacks}))
+    for key, limits in (("reservations", config.reservations), ("quotas", config.quotas)):
+        for index, limit in enumerate(limits):
+            if has(limit, "project") and limit.project not in known:
+                rule = "no stack is in this project, so the limit would bind nothing"
+                fix = f"one of {', '.join(nearest_names(limit.project, known) or known)}"
+                yield Problem(subject((key, index, "project")), shown(limit.project), rule, fix)
+
+
 def _reserved_pools(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
     by_name = {each.name: each for each in config.reservations if has(each, "name")}
     for path, pool, zones, capacity in _reserved(config):
@@ -101,7 +115,7 @@ def _chips_within_limits_of_siblings(
                     continue
                 seen.add(_said(limit, identity) + key)
                 account = ledger.account(limit, [config, *siblings])
-                if any(draw.stack == config.stack for draw in account.draws):
+                if any(draw.stack == config.stack for draw in (*account.draws, *account.windows)):
                     what = f"{_called(limit)} of stack {other.stack}"
                     yield from _overdrawn(account, what, subject(("pools",)))
 
@@ -184,6 +198,7 @@ def _overdrawn(account: ledger.LimitAccount, what: str, where: str) -> Iterator[
 
 RULES: tuple[Rule, ...] = (
     _limit_zones,
+    _limit_projects,
     _reserved_pools,
     _one_reservation_a_place,
     _one_quota_a_kind,

@@ -250,7 +250,7 @@ def days(estate: Estate) -> Section:
     opened = [each for each in week.standing if each.window]
     rows = tuple(
         (f"{each.start:%Y-%m-%d %H:%M}", f"{each.end:%Y-%m-%d %H:%M}", f"{each.stack}/{each.pool}", each.window or "",
-         each.zone, str(each.chips), "no price" if each.usd is None else f"${each.usd:,.2f}")
+         each.zone, str(each.chips), str(each.usd))
         for each in sorted(opened, key=lambda each: (each.start, each.pool, each.zone))
     )  # fmt: skip
     head = ("From (UTC)", "To", "Pool", "Window", "Zone", "Chips", "Cost")
@@ -258,5 +258,6 @@ def days(estate: Estate) -> Section:
     more: tuple[Block, ...] = (
         (Folded(summary=f"{plural(len(rows), 'opening')} of windows", blocks=(table,)),) if rows else ()
     )
-    says = f"${week.usd:,.2f} by list prices in the seven days from {week.begin:%d %B}."
+    worst = f", in the worst case {week.worst}" if week.worst != week.usd else ""
+    says = f"{week.usd} by list prices in the seven days from {week.begin:%d %B}{worst}."
     return Section(id="calendar", title="Calendar", says=says, blocks=(drawing, *more))

@@ -5,12 +5,12 @@ Pure: equal estates, equal sections. Words are those of the commands that tell t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from decimal import Decimal
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from infra.fleet.history import STATE_ALONE, Result
 from infra.fleet.status.shape import FleetStatus
+from infra.model.dollars import NOTHING, Dollars
 from infra.model.offers import Offers
 from infra.model.usage import MonthCost
 from infra.model.waits import Wait, minutes, waits
@@ -118,13 +118,21 @@ def costs(estate: Estate) -> Section:
         key="money",
         draw=bars(drawn, "$,d"),
     )
-    head = ("Stack", "Month", "Spent", "Forecast", "Budget", "State")
+    head = ("Stack", "Month", "Spent", "Forecast", "Worst case", "Budget", "State")
     rows = tuple(
-        (each.stack, each.month, f"${each.total.usd:,.2f}", _dollars(each.forecast), _dollars(each.budget), _kept(each))
+        (
+            each.stack,
+            each.month,
+            str(each.total.usd),
+            str(each.forecast or "-"),
+            str(each.worst or "-"),
+            _dollars(each.budget),
+            _kept(each),
+        )
         for each in months
     )
     lines = tuple(
-        (each.stack, each.month, kind, line.key, str(line.vms), f"{line.rounded_hours:,.2f}", f"${line.rounded:,.4f}")
+        (each.stack, each.month, kind, line.key, str(line.vms), f"{line.rounded_hours:,.2f}", f"{line.rounded:,.4f}")
         for each in months
         for kind, found in (("pool", each.pools), ("suite", each.suites), ("run", each.runs))
         for line in found[:_SHOWN]
@@ -143,44 +151,50 @@ def costs(estate: Estate) -> Section:
         blocks=(
             *lacks,
             drawing,
-            Table(caption="Months and budgets", head=head, rows=rows, numbers=frozenset((2, 3, 4))),
+            Table(caption="Months and budgets", head=head, rows=rows, numbers=frozenset((2, 3, 4, 5))),
             *((Folded(summary=f"What it was spent on: {len(lines)} lines", blocks=(spent_on,)),) if lines else ()),
         ),
     )
 
 
 def spent(estate: Estate) -> str:
-    """This month, of all stacks of which it is known; a question mark where it is of none."""
-    found = list(_now(estate))
-    return f"${sum((each.total.usd for each in found), start=Decimal(0)):,.2f}" if found else "?"
+    """This month, of all stacks."""
+    return str(_sum(estate, lambda each: each.total.usd))
 
 
 def forecast(estate: Estate) -> str:
     """The same to the month's end, and whose money is not in it."""
-    said = f"${sum((each.forecast or Decimal(0) for each in _now(estate)), start=Decimal(0)):,.0f} by its end"
+    said = f"{_sum(estate, lambda each: each.expected):,.0f} by its end"
     silent = [stack for stack, found in estate.money.items() if isinstance(found, Lack)]
     return f"{said}, without {', '.join(silent)}" if silent else said
 
 
-def _now(estate: Estate) -> Iterator[MonthCost]:
-    for found in estate.money.values():
-        yield from () if isinstance(found, Lack) else (each for each in found if each.forecast is not None)
+def _sum(estate: Estate, of: Callable[[MonthCost], Dollars]) -> Dollars:
+    """Over this month of all stacks; one whose money was not read makes it unknown."""
+    total = NOTHING
+    for stack, found in estate.money.items():
+        if isinstance(found, Lack):
+            total += Dollars.missing(f"the money of {stack}")
+        else:
+            total = sum((of(each) for each in found if each.forecast is not None), total)
+    return total
 
 
 def _bar(each: MonthCost) -> Bar:
-    expected = each.total.usd if each.forecast is None else each.forecast
-    of = "" if each.forecast is None else f" of ${expected:,.2f}"
+    of = "" if each.forecast is None else f" of {each.expected}"
     return Bar(
         name=f"{each.stack} {each.month}",
-        part=float(each.total.usd),
-        whole=float(expected),
-        says=f"${each.total.usd:,.2f}{of}",
+        part=float(each.total.usd.known),
+        whole=float(each.expected.known),
+        says=f"{each.total.usd}{of}",
     )
 
 
 def _kept(each: MonthCost) -> Words:
     if each.budget is None:
         return "no budget"
+    if each.over_budget is None:
+        return Said("unknown", "muted")
     return Said("over budget", "bad") if each.over_budget else Said("within budget", "good")
 
 

@@ -15,6 +15,7 @@ from infra.fleet.records import Records
 from infra.fleet.runs.cloud import GoogleTpuVms
 from infra.fleet.runs.ports import RunError
 from infra.model.bucket_names import RUN_DAYS_PREFIX
+from infra.model.dollars import Dollars
 from infra.model.json_shape import JsonShape
 from infra.model.run_records import RunVmRecord, day_records
 from infra.model.schema import StackConfig
@@ -32,17 +33,22 @@ _GONE: Final = "gone"
 class RunVmSeen:
     """One VM of a run. node: its state by the TPU API now, `gone` where it is not there, empty where that is unknown.
 
-    usd: by list price for as long as it was billed until now, None where no price is published.
+    usd: by list price for as long as it was billed until now.
     """
 
     record: RunVmRecord
     node: str
     seconds: int
-    usd: Decimal | None
+    usd: Dollars
 
     def to_json(self) -> dict[str, Any]:
-        usd = None if self.usd is None else round(float(self.usd), 4)
-        return {**self.record.to_json(), "node": self.node, "vmSeconds": self.seconds, "usd": usd}
+        usd = self.usd.exact
+        return {
+            **self.record.to_json(),
+            "node": self.node,
+            "vmSeconds": self.seconds,
+            "usd": None if usd is None else round(float(usd), 4),
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -173,14 +173,15 @@ def _run_vm(vm: RunVmSeen, now: datetime) -> Iterator[Shown]:
     yield f"  {record.vm}  {where}: {vm.node or 'state unknown'}"
     asked, expires = (datetime.fromtimestamp(each, UTC) for each in (record.asked, record.expires))
     billed = f"{vm.seconds} s billed" if record.start else "never READY"
-    usd = "no list price" if vm.usd is None else f"${vm.usd:,.2f}"
     lives = (
         f"; deleted at {due(expires, now)} at the latest, {ago(expires, now)}"
         if record.stands(int(now.timestamp()))
         else ""
     )
     suite = f", suite {record.suite}" if record.suite else ""
-    yield toned((f"asked {clock(asked, now)}, {ago(asked, now)}; {billed}, {usd}{suite}{lives}", Tone.QUIET), indent=4)
+    yield toned(
+        (f"asked {clock(asked, now)}, {ago(asked, now)}; {billed}, {vm.usd}{suite}{lives}", Tone.QUIET), indent=4
+    )
 
 
 def _jobs(jobs: JobsWhy) -> Iterator[Shown]:

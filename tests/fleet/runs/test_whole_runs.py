@@ -43,7 +43,10 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[3]
 A, B = "us-central1-b", "us-east5-a"
-NIGHTS = pool(name="nights", accelerator="v6e-1", zones=f"{{{A}: 0}}", capacity="spot", trust="fork")
+NIGHTS = pool(
+    name="nights", accelerator="v6e-1", zones=f"{{{A}: 0}}", capacity="spot", trust="fork",
+    fallback=f"[{{zone: {B}, capacity: on-demand}}]",
+)  # fmt: skip
 RUNS = f"{{pool: nights, accelerators: [v6e-1], zones: [{A}, {B}], per_day: 3, at_once: 2, time_to_live_minutes: 60}}"
 TIMES = RunTimes(create=600, ready=600, limit=600, delete=30, spare=60)
 
