@@ -98,10 +98,6 @@ class Charge:
     declared: Amount
     worst: Amount
 
-    @property
-    def is_reserved(self) -> bool:
-        return self.pool.capacity.kind is CapacityKind.RESERVED
-
 
 def charges(config: StackConfig, now: datetime, window_hours: Mapping[str, float] | None = None) -> Iterator[Charge]:
     """One for each pool and zone; a window that is over costs nothing. Runs are not among them (`runs_cost`)."""

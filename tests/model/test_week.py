@@ -5,8 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
+import pytest
+
 from infra.model.dollars import NOTHING
-from infra.model.week import Week, week
+from infra.model.week import WHEN_ASKED, Week, week
+from tests.model.clustered import CLUSTER, clustered
 from tests.model.given import cost_of, parse, pool, sibling, stack_text
 
 MONDAY = datetime(2026, 11, 23, tzinfo=UTC)
@@ -37,6 +40,28 @@ def test_dollars_are_those_of_the_hours_and_a_year_of_weeks_is_what_a_month_says
     found = days()
     config = parse(stack_text(pools=pool(windows=f"[{NIGHT}]")))
     assert abs(found.usd.known / (7 * 24) * 730 - cost_of(config).declared.month.known) < Decimal("0.05")
+
+
+@pytest.mark.parametrize(
+    ("counts", "usd", "worst", "rows"),
+    [
+        ({"number": 2}, "$645.12", "$645.12", [(None, 2)]),
+        ({"buffer": 1, "maximum": 3}, "$322.56 + ?", "$967.68", [(None, 1), (WHEN_ASKED, 2)]),
+        ({"buffer": 0, "maximum": 3}, "?", "$967.68", [(WHEN_ASKED, 3)]),
+        ({"number": 0}, "$0.00", "$0.00", []),
+    ],
+    ids=str,
+)
+def test_slices_of_a_cluster_are_in_the_week_and_what_pods_ask_for_is_not_known(
+    counts: dict[str, int], usd: str, worst: str, rows: list[tuple[str | None, int]]
+) -> None:
+    entry = {"accelerator": "v5litepod-4", "zone": "us-west4-a", "capacity": "spot"} | counts
+    place = {"region": "us-west4", "zones": ["us-west4-a"]}
+    config = clustered(cluster=CLUSTER | place, slices=[entry]).model_copy(update={"pools": ()})
+    found = week([config], MONDAY)
+    assert (str(found.usd), str(found.worst)) == (usd, worst)
+    assert [(each.window, each.vms) for each in found.standing] == rows
+    assert (found.to_json()["usd"] is None) is ("?" in usd)
 
 
 def test_a_limit_says_the_most_that_is_drawn_and_when_with_other_stacks() -> None:

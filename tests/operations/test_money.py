@@ -10,21 +10,23 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from infra.cli.app import cli
 from infra.fleet.google import GoogleError
 from infra.model import bucket_names
 from infra.model.catalogue import CapacityKind
-from infra.model.dollars import NOTHING
+from infra.model.dollars import NOTHING, Dollars
 from infra.model.run_records import RunVmRecord, day_body
 from infra.model.schema import StackConfig
 from infra.model.stack import load_stack
-from infra.model.stood import ReadyVm, noted
+from infra.model.stood import ReadyVm, StoodDay, noted
 from infra.model.usage import month_cost, vm_cost
 from infra.operations import money
 from infra.operations.errors import Refusal
-from infra.operations.money import cost, declared_cost, pool_usages, run_usages, stood
+from infra.operations.money import cost, declared_cost, pool_usages, run_usages, stood, unmeasured, worst_cost
+from tests.model.clustered import CLUSTER, clustered
 from tests.model.given import parse, pool, stack_text
 from tests.synthetic_lab import the_lab
 
@@ -113,6 +115,66 @@ def test_the_rest_of_a_month_costs_what_the_calendar_says_and_what_pods_ask_for_
     assert str(declared_cost(clustered.model_copy(update={"pools": ()}), NOW, end)) == "?", (
         "slices that pods may ask for"
     )
+
+
+SLICES = "- {accelerator: v5litepod-4, zone: us-west4-a, capacity: spot, %s}\n"
+
+
+def sliced(counts: str) -> StackConfig:
+    place = {"region": "us-west4", "zones": ["us-west4-a"]}
+    return clustered(cluster=CLUSTER | place, slices=[yaml.safe_load(SLICES % counts)[0]]).model_copy(
+        update={"pools": ()}
+    )
+
+
+@pytest.mark.parametrize(
+    ("config", "ago", "reason"),
+    [
+        (parse(stack_text()), None, "VMs of pools: no sweep of the controller has recorded them"),
+        (parse(stack_text()), 19, ""),
+        (parse(stack_text()), 21, "VMs of pools since the last sweep, at 2026-11-20 11:39 UTC"),
+        (parse(stack_text()), 60 * 24 * 25, "VMs of pools: no sweep of the controller has recorded them"),
+        (parse(stack_text(pools="[]\n")), None, ""),
+        (sliced("number: 1"), None, "how long slices of cluster train existed"),
+    ],
+    ids=["no sweep", "now", "late", "last month", "no pools", "slices"],
+)
+def test_what_nobody_measured_makes_the_cost_unknown_and_gives_no_verdict(
+    config: StackConfig, ago: int | None, reason: str
+) -> None:
+    days = [] if ago is None else [StoodDay(seen=NOW - timedelta(minutes=ago))]
+    missing = unmeasured(config, days, datetime(2026, 11, 1, tzinfo=UTC), NOW)
+    assert missing.reasons == ((reason,) if reason else ())
+    found = month_cost("ci", "2026-11", (), NOW, priced="x", unmeasured=missing, budget=Decimal(1))
+    told = found.to_json()
+    nothing = None if reason else 0.0
+    assert (told["spent"], told["forecast"], told["total"]["usd"], told["total"]["atLeastUsd"]) == (*[nothing] * 3, 0.0)
+    assert (told["overBudget"], told["unknown"]) == (None if reason else False, [reason] if reason else [])
+    over = month_cost("ci", "2026-11", (), NOW, priced="x", unmeasured=missing + Dollars(Decimal(2)), budget=Decimal(1))
+    assert over.over_budget, "the known part alone is more"
+
+
+@pytest.mark.parametrize(
+    ("config", "declared", "worst"),
+    [
+        (parse(stack_text(pools=pool())), "$483.84", "$483.84"),
+        (parse(stack_text(pools=pool(fallback="[{zone: us-west4-a, capacity: on-demand}]"))), "$483.84", "$1,209.60"),
+        (sliced("number: 1"), "$483.84", "$483.84"),
+        (sliced("buffer: 1, maximum: 3"), "$483.84 + ?", "$1,451.52"),
+        (sliced("buffer: 0, maximum: 1"), "?", "$483.84"),
+        (
+            parse(stack_text(pools=pool(accelerator="tpu7x-8", zones="{us-central1-c: 1}", capacity="on-demand"))),
+            "?",
+            "?",
+        ),
+    ],
+    ids=["a pool", "a fallback", "slices", "a buffer", "no buffer", "no price"],
+)
+def test_what_is_ahead_is_known_as_far_as_it_is_declared_with_a_worst_case(
+    config: StackConfig, declared: str, worst: str
+) -> None:
+    end = NOW + timedelta(hours=252)
+    assert (str(declared_cost(config, NOW, end)), str(worst_cost(config, NOW, end))) == (declared, worst)
 
 
 @pytest.mark.parametrize("month", ["9999-12", "2026-13", "november"])

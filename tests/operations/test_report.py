@@ -169,6 +169,15 @@ def test_money_tells_months_with_their_budget() -> None:
     assert drawing(found).told == "ci 2026-10: $12.50; ci 2026-11: $12.50 of $40.00."
 
 
+def test_money_that_is_not_known_is_a_question_mark_without_a_verdict() -> None:
+    known = month("2026-11", forecast=Decimal(20))
+    gap = Dollars.missing("how long slices of cluster train existed")
+    total = replace(known.total, usd=known.total.usd + gap)
+    found = section(estate(money={"ci": (replace(known, total=total, forecast=known.expected + gap),)}), "money")
+    assert rows(found)[0] == ("ci", "2026-11", "$12.50 + ?", "$20.00 + ?", "-", "$30.00", "unknown")
+    assert found.says == "$12.50 + ? spent this month by list prices of 2026-08, without disks, traffic and discounts."
+
+
 def test_risks_gather_what_others_find_and_tell_the_worst_first() -> None:
     found = rows(section(estate(), "risks"))
     assert found[0][:3] == (
