@@ -223,7 +223,9 @@ def _prices(meaning: Meaning) -> Iterator[tuple[Cell, ...]]:
         before, after = sentences.bill(line.before), sentences.bill(line.after)
         yield f"{line.pool} {line.zone}{part}", before[0], after[0], before[1], after[1]
     for kind, each in (
-        (*money.by_kind.items(), ("total, as declared", money.total), ("worst case", money.worst)) if money.by_kind else ()
+        (*money.by_kind.items(), ("total, as declared", money.total), ("worst case", money.worst))
+        if money.by_kind
+        else ()
     ):
         before, after = each.before, each.after
         hours, months = (before.hour, after.hour), (before.month, after.month)
