@@ -130,7 +130,7 @@ def test_every_check_of_this_lab_passes_on_a_commit_of_one_number_a_stack(tmp_pa
     subprocess.run(
         ["git", "-C", copy, "-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-qam", "x"], check=True
     )
-    lab = [copy / "tidepool", "test", "--unit", "--", "-n", "2", "tests/lab"]
+    lab = [copy / "tidepool", "test", "--unit", "--", "-n", "2", "--dist", "loadscope", "tests/lab"]
     for command in ([copy / "tidepool", "workflows", "--check"], lab):
         done = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
         assert done.returncode == 0, done.stdout[-4000:]
