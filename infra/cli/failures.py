@@ -13,7 +13,7 @@ import click
 
 from infra.cli.echo import echo, machines
 from infra.cli.options import WANTS_JSON
-from infra.model.errors import ConfigError, OutsideError, Problem
+from infra.model.errors import ConfigError, OutsideError, Problem, unchecked_lines
 from infra.operations.errors import EngineError, Failure, Interruption, Refusal
 from infra.operations.workspace import workspace
 
@@ -35,12 +35,12 @@ def told(ctx: click.Context) -> Generator[None]:
         raise
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last place that can keep a traceback back
         code, said = _code(error), _said(error)
-        problems = error.problems if isinstance(error, ConfigError) else ()
+        problems, unchecked = (error.problems, error.unchecked) if isinstance(error, ConfigError) else ((), {})
         if problems:
-            echo("\n\n".join(map(str, problems)) + "\n", err=True)
+            echo("\n\n".join([*map(str, problems), *unchecked_lines(unchecked)]) + "\n", err=True)
         echo(said if problems or code == INTERRUPTED else f"error: {said}", err=True)
         if ctx.meta.get(WANTS_JSON):
-            more = {"problems": [_problem_json(each) for each in problems]} if problems else {}
+            more = {"problems": [_problem_json(each) for each in problems], "unchecked": unchecked} if problems else {}
             machines({"exit": code, "error": said, **more})
         ctx.exit(code)
 

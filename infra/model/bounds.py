@@ -13,8 +13,7 @@ from infra.model.fleet import Slot, pool_slots
 from infra.model.json_shape import JsonShape
 from infra.model.ledger import account, draws_on
 from infra.model.node import CHANGED_IN_PLACE, NodeSpec, node_spec
-from infra.model.partial import has
-from infra.model.schema import Pool, Quota, Reservation, Slices, StackConfig
+from infra.model.schema import Quota, Reservation, StackConfig
 from infra.model.slices import entry_pools
 
 
@@ -107,24 +106,21 @@ class Load(JsonShape):
 
 
 def fleet(config: StackConfig) -> Fleet:
-    """The VMs and node pools that a stack declares; a pool with mistakes has none."""
-    if not has(config, "project", "owner", "bucket", "vm_labels"):
-        return {}
+    """The VMs and node pools that a stack declares."""
     made: dict[str, Vm] = {}
     for pool in config.pools:
-        if has(pool, *Pool.model_fields):
-            alike: dict[str, Vm] = {}
-            for slot in pool_slots(config, pool):
-                if slot.zone not in alike:
-                    alike[slot.zone] = _vm(config, slot)
-                made[slot.name] = alike[slot.zone]
+        alike: dict[str, Vm] = {}
+        for slot in pool_slots(config, pool):
+            if slot.zone not in alike:
+                alike[slot.zone] = _vm(config, slot)
+            made[slot.name] = alike[slot.zone]
     return made | dict(_node_pools(config))
 
 
 def _node_pools(config: StackConfig) -> Iterator[tuple[str, Vm]]:
     """A pool as limits see it. Its form is what replaces it beside what its name says."""
     for entry in config.slices:
-        for pool in entry_pools(entry) if has(entry, *Slices.model_fields) else ():
+        for pool in entry_pools(entry):
             yield (
                 pool.name,
                 Vm(
@@ -144,7 +140,7 @@ def limits(config: StackConfig, siblings: Sequence[StackConfig] = ()) -> tuple[B
     bounds: dict[tuple[object, ...], Bound] = {}
     for stack in (config, *siblings):
         for limit in (*stack.reservations, *stack.quotas):
-            if has(limit, *type(limit).model_fields) and has(config, "project") and limit.project == config.project:
+            if limit.project == config.project:
                 kind = limit.kind if isinstance(limit, Quota) else CapacityKind.RESERVED
                 identity = (limit.zone, limit.generation.name, kind)
                 others = account(limit, siblings).used + account(limit, [config]).runs

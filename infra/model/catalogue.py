@@ -116,7 +116,7 @@ class Generation:
     def parse(cls, name: str) -> Generation:
         """The generation of that name (`v5e`); UnknownNameError otherwise."""
         if name not in _generations():
-            raise UnknownNameError("TPU generation", name, nearest_names(name, _generations()))
+            raise UnknownNameError("TPU generation", name, _nearest_names(name, _generations()))
         return _generations()[name]
 
     def __str__(self) -> str:
@@ -241,7 +241,7 @@ def price(generation: Generation, zone: str, kind: CapacityKind) -> Price | None
     return None
 
 
-def nearest_names(name: str, valid: Mapping[str, object] | tuple[str, ...]) -> tuple[str, ...]:
+def _nearest_names(name: str, valid: Mapping[str, object] | tuple[str, ...]) -> tuple[str, ...]:
     """Up to three valid names that look like `name`, best first."""
     return tuple(get_close_matches(name.lower(), valid, n=3, cutoff=0.5))
 
@@ -252,7 +252,7 @@ def _nearest_types(name: str) -> tuple[str, ...]:
     number = number if hyphen else "1"  # a generation alone: its smallest sizes
     meant = [each for each in generations() if head in (each.name, each.prefix)]
     if not meant or not number.isdecimal() or len(number) > _MAX_DIGITS:
-        return nearest_names(name, accelerator_types())
+        return _nearest_names(name, accelerator_types())
     sizes = [each for each in accelerator_types() if each.rpartition("-")[0] == meant[0].prefix]
     return tuple(sorted(sizes, key=lambda size: abs(int(size.rpartition("-")[2]) - int(number)))[:3])
 

@@ -20,9 +20,8 @@ from infra.model.capacity import Capacity, SliceCapacity
 from infra.model.catalogue import AcceleratorType, CapacityKind, price
 from infra.model.dollars import NOTHING, Dollars, dearest
 from infra.model.json_shape import JsonShape
-from infra.model.partial import counted, has
 from infra.model.run_capacity import RunChoice, run_choices
-from infra.model.schema import Pool, Slices, StackConfig, Window
+from infra.model.schema import Pool, Slices, StackConfig
 from infra.model.windows import ended, month_hours
 
 HOURS_PER_MONTH = 730
@@ -101,7 +100,7 @@ class Charge:
 
 def charges(config: StackConfig, now: datetime, window_hours: Mapping[str, float] | None = None) -> Iterator[Charge]:
     """One for each pool and zone; a window that is over costs nothing. Runs are not among them (`runs_cost`)."""
-    for pool in counted(config):
+    for pool in config.holders:
         for zone, slices in pool.zones.items():
             yield _charge(pool, zone, list(_stays(pool, zone, slices, now, window_hours)), window_hours)
 
@@ -128,7 +127,7 @@ def _charge(
 def places(pool: Pool | Slices, zone: str) -> list[tuple[str, Capacity | SliceCapacity]]:
     """Where a VM of a zone may be, and how it is obtained there: as declared first, then the fallbacks of its pool."""
     fallbacks = pool.fallback if isinstance(pool, Pool) else ()
-    return [(zone, pool.capacity), *((each.zone, each.capacity) for each in fallbacks if has(each, "zone", "capacity"))]
+    return [(zone, pool.capacity), *((each.zone, each.capacity) for each in fallbacks)]
 
 
 def _stays(
@@ -138,7 +137,7 @@ def _stays(
     if slices:
         yield slices, hours_of(pool.name, window_hours)
     for window in pool.windows if isinstance(pool, Pool) else ():
-        if has(window, *Window.model_fields) and (count := window.adds.get(zone)) and not ended(window, now):
+        if (count := window.adds.get(zone)) and not ended(window, now):
             yield count, month_hours(window, HOURS_PER_MONTH)
 
 

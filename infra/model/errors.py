@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import astuple, dataclass
-from difflib import get_close_matches
+from difflib import SequenceMatcher
+from operator import itemgetter
 
 from infra.model.secret_values import without_secrets
 
 _MAX_SHOWN = 80
+_MOST_NAMED = 8
+"""Names beside the nearest that a message lists."""
+_ALIKE = 0.6
+"""Share of characters in common from which on a name may be a mistyped one; difflib's own default."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -55,16 +60,42 @@ class ConfigError(Exception):
     """Every problem of one input, sorted; shown to people without a traceback (exit code 2).
 
     What a problem repeats of the input may be a secret that stands in the wrong place; it is masked here.
+    unchecked: the stacks that could not be checked for these problems, each with the stacks that it reads.
     """
 
-    def __init__(self, problems: Iterable[Problem]) -> None:
+    def __init__(self, problems: Iterable[Problem], unchecked: Mapping[str, tuple[str, ...]] | None = None) -> None:
         self.problems = tuple(sorted({_masked(each) for each in problems}, key=_reading_order))
-        super().__init__("\n".join(str(problem) for problem in self.problems))
+        self.unchecked = dict(unchecked or {})
+        super().__init__("\n".join([*map(str, self.problems), *unchecked_lines(self.unchecked)]))
+
+
+def unchecked_lines(unchecked: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
+    """`2 stacks not checked: nightly, training (they read ci)`, a line for each set of stacks that is read."""
+    for read in dict.fromkeys(unchecked.values()):
+        stacks = [stack for stack, each in unchecked.items() if each == read]
+        what, who = ("1 stack", "it reads") if len(stacks) == 1 else (f"{len(stacks)} stacks", "they read")
+        yield f"{what} not checked: {', '.join(stacks)} ({who} {', '.join(read)})"
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The one of these that a mistyped name most likely meant; empty where none is like it."""
-    return next(iter(get_close_matches(name, list(known), n=1)), "")
+    """The one of these that a mistyped name most likely meant, the first of equals; empty where none is like it."""
+    compared = known if len(name) <= _MAX_SHOWN else ()  # takes the square of its length
+    alike = [(SequenceMatcher(None, name.lower(), each.lower()).ratio(), each) for each in compared]
+    ratio, best = max(alike, key=itemgetter(0), default=(0, ""))
+    return best if ratio >= _ALIKE else ""
+
+
+def suggestion(name: str, known: Iterable[str], listed: str) -> str:
+    """What to write in place of a mistyped name: the nearest known one first, then the others.
+
+    listed: what has all of them where they are too many to name, such as a command or a page; or what to write where
+    there is none.
+    """
+    names = tuple(dict.fromkeys(known))
+    near = nearest(name, names)
+    others = [each for each in names if each != near]
+    rest = listed if len(others) > _MOST_NAMED or not names else f"one of {', '.join(others)}" if others else ""
+    return ", or ".join(filter(None, (near, rest)))
 
 
 def meant(name: str, known: Iterable[str]) -> str:

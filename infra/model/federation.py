@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from infra.model import names
-from infra.model.partial import has
 from infra.model.schema import GitHub, ResultWriters, RunMakers, StackConfig
 
 ISSUER: Final = "https://token.actions.githubusercontent.com"
@@ -121,12 +120,9 @@ class ResultWriter:
 
 
 def result_writers(config: StackConfig) -> tuple[ResultWriter, ...]:
-    """The accounts that keep results, of the workflows that a stack lets in; none of one that cannot be read."""
-    if not has(config, "stack", "project", "github") or config.github is None:
-        return ()
-    declared = config.github.result_writers if has(config.github, "result_writers") else ()
-    readable = (each for each in declared if has(each, "repository", "workflows"))
-    return tuple(ResultWriter(config.stack, config.project, each) for each in readable)
+    """The accounts that keep results, of the workflows that a stack lets in."""
+    declared = config.github.result_writers if config.github is not None else ()
+    return tuple(ResultWriter(config.stack, config.project, each) for each in declared)
 
 
 def workflow_accounts(config: StackConfig) -> tuple[RunMaker | ResultWriter, ...]:
@@ -135,11 +131,9 @@ def workflow_accounts(config: StackConfig) -> tuple[RunMaker | ResultWriter, ...
 
 
 def run_makers(config: StackConfig) -> tuple[RunMaker, ...]:
-    """The accounts that make VMs for runs of the workflows that a stack lets in; none of one that cannot be read."""
-    if not has(config, "stack", "project", "github") or config.github is None or not has(config.github, "run_makers"):
-        return ()
-    readable = (each for each in config.github.run_makers if has(each, "repository", "pool", "workflows"))
-    return tuple(RunMaker(config.stack, config.project, each) for each in readable)
+    """The accounts that make VMs for runs of the workflows that a stack lets in."""
+    declared = config.github.run_makers if config.github is not None else ()
+    return tuple(RunMaker(config.stack, config.project, each) for each in declared)
 
 
 def makers_as(pool: str, project: str, stacks: Iterable[StackConfig]) -> tuple[RunMaker, ...]:

@@ -15,7 +15,6 @@ from typing import Final
 from infra.model.demand import Code, Demand, Demands, ImageUse
 from infra.model.fields.fleet import is_github_own_label
 from infra.model.offers import RUNNERS_OWN, Offer, Offers, absent_labels, owners
-from infra.model.partial import has
 from infra.model.run_labels import HOSTED
 from infra.model.schema import StackConfig, Trust
 from infra.model.unclaimed import Misfit, MisfitKind, idle, strangers
@@ -70,7 +69,7 @@ def misfits(
     named = owners(stacks)
     ours = tuple(each for each in demands.demands if each.owner in named)
     case = _Case(
-        stacks={each.stack: each for each in stacks if has(each, "stack")},
+        stacks={each.stack: each for each in stacks},
         offers=Offers.of(stacks),
         demands=demands.model_copy(update={"demands": ours}),
         strangers=tuple(each for each in demands.demands if each.owner not in named),
@@ -212,8 +211,8 @@ def _far(case: _Case, demand: Demand, pool: Offer, name: str) -> Iterator[Misfit
     stack = case.stacks.get(image.stack) if image is not None and image.stack is not None else None
     if image is None or stack is None:
         return
-    own = stack.registries if has(stack, "registries") else None
-    held = image.regions if image.regions is not None else own.regions if own and has(own, "regions") else ()
+    own = stack.registries
+    held = image.regions if image.regions is not None else own.regions if own else ()
     missing = [region for region in pool.regions if region not in held]
     if held and missing:
         reason = f"runs in {', '.join(missing)} with pool {pool.pool}, where no registry has the image {name}"

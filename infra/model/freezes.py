@@ -32,6 +32,14 @@ def ends(freeze: Freeze) -> datetime:
     return _instant(freeze.end, freeze.time_zone, days=1)
 
 
+def is_skipped(moment: date | datetime, time_zone: str) -> bool:
+    """Whether clocks there are set forward over a moment of the wall clock, so that it never comes."""
+    if not isinstance(moment, datetime):
+        return False
+    there = moment.replace(tzinfo=ZoneInfo(time_zone))
+    return there.astimezone(UTC).astimezone(there.tzinfo).replace(tzinfo=None) != moment
+
+
 def standing(freezes: Iterable[Freeze], instant: datetime) -> tuple[FreezeStanding, ...]:
     """The windows that `instant` (with a time zone) lies in, in the order in which they are declared."""
     return tuple(

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from infra.model.catalogue import CapacityKind, Generation
-from infra.model.partial import counted, has
 from infra.model.run_capacity import run_choices
 from infra.model.schema import Pool, Quota, Reservation, Slices, StackConfig, Window
 from infra.model.windows import HORIZON, Peak, peak
@@ -124,8 +123,8 @@ def accounts(config: StackConfig, siblings: Sequence[StackConfig] = ()) -> tuple
 
 def account(limit: Reservation | Quota, stacks: Sequence[StackConfig]) -> LimitAccount:
     """What pools of those stacks draw on one limit."""
-    near = [stack for stack in stacks if not has(stack, "project") or stack.project == limit.project]
-    pools = [(stack.stack, pool) for stack in near for pool in counted(stack)]
+    near = [stack for stack in stacks if stack.project == limit.project]
+    pools = [(stack.stack, pool) for stack in near for pool in stack.holders]
     draws = [draw for stack, pool in pools if (draw := _draw(limit, stack, pool)) is not None]
     draws += [draw for stack in near if (draw := _run_draw(limit, stack)) is not None]
     by_window = tuple(
@@ -163,10 +162,9 @@ def _run_draw(limit: Reservation | Quota, config: StackConfig) -> Draw | None:
 def _window_draws(limit: Reservation | Quota, stack: str, pool: Pool) -> Iterator[WindowDraw]:
     chips, home, away = pool.accelerator.chips, _is_home(limit, pool), _may_come(limit, pool)
     for window in pool.windows:
-        if has(window, *Window.model_fields):
-            slices = sum(count for zone, count in window.adds.items() if away or (home and zone == limit.zone))
-            if slices:
-                yield WindowDraw(stack=stack, pool=pool.name, window=window, slices=slices, chips_per_slice=chips)
+        slices = sum(count for zone, count in window.adds.items() if away or (home and zone == limit.zone))
+        if slices:
+            yield WindowDraw(stack=stack, pool=pool.name, window=window, slices=slices, chips_per_slice=chips)
 
 
 def _is_home(limit: Reservation | Quota, pool: Pool | Slices) -> bool:
@@ -177,9 +175,7 @@ def _is_home(limit: Reservation | Quota, pool: Pool | Slices) -> bool:
 def _may_come(limit: Reservation | Quota, pool: Pool | Slices) -> bool:
     """Whether a fallback of the pool draws on the limit."""
     return any(
-        has(each, "zone", "capacity")
-        and each.zone == limit.zone
-        and draws_on(limit, pool.accelerator.generation, each.capacity.kind)
+        each.zone == limit.zone and draws_on(limit, pool.accelerator.generation, each.capacity.kind)
         for each in (pool.fallback if isinstance(pool, Pool) else ())
     )
 

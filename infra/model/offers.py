@@ -12,8 +12,8 @@ from typing import Final
 
 from infra.model.catalogue import CapacityKind, region_of
 from infra.model.demand import Demand
-from infra.model.partial import has
-from infra.model.schema import GitHub, Pool, StackConfig, Trust
+from infra.model.partial import UnsureStack
+from infra.model.schema import GitHub, StackConfig, Trust
 
 RUNNERS_OWN: Final = frozenset(("self-hosted", "linux", "x64"))
 """What every runner on a TPU VM has besides its pool's labels."""
@@ -52,7 +52,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Offers:
-    """The pools of all stacks, by stack and name. whole: whether every pool could be read."""
+    """The pools of all stacks, by stack and name. whole: whether every stack file is valid."""
 
     pools: tuple[Offer, ...]
     whole: bool
@@ -60,11 +60,8 @@ class Offers:
     @classmethod
     def of(cls, stacks: Sequence[StackConfig]) -> Offers:
         """What the stacks offer, in the order of their names."""
-        named = sorted((each for each in stacks if has(each, "stack")), key=lambda each: each.stack)
-        found = tuple(_offers(named))
-        pools = sum(len(each.pools) for each in named if has(each, "pools"))
-        whole = len(named) == len(stacks) and len(found) == pools and all(has(each, "pools") for each in named)
-        return cls(found, whole)
+        named = sorted(stacks, key=lambda each: each.stack)
+        return cls(tuple(_offers(named)), not any(isinstance(each, UnsureStack) for each in named))
 
     def pool(self, name: str) -> Offer | None:
         return next((each for each in self.pools if each.pool == name), None)
@@ -90,54 +87,34 @@ def absent_labels(wanted: Iterable[str], labels: Collection[str]) -> list[str]:
 
 def owners(stacks: Sequence[StackConfig]) -> frozenset[str]:
     """Whose repositories these stacks name, as served by a pool or let in from GitHub; in lower case."""
-    served = (
-        each
-        for stack in stacks
-        if has(stack, "pools")
-        for pool in stack.pools
-        if has(pool, "serves")
-        for each in pool.serves
-    )
-    hubs = (stack.github for stack in stacks if has(stack, "github") and stack.github is not None)
-    let_in = (each for hub in hubs for each in _let_in(hub))
-    return frozenset(each.partition("/")[0].lower() for each in (*served, *let_in) if each)
+    served = (each for stack in stacks for pool in stack.pools for each in pool.serves)
+    let_in = (each for stack in stacks if stack.github is not None for each in _let_in(stack.github))
+    return frozenset(each.partition("/")[0].lower() for each in (*served, *let_in))
 
 
 def _let_in(hub: GitHub) -> Iterator[str]:
     """This project's own repository, and those whose workflows make VMs for their runs, or keep results."""
-    if has(hub, "repository"):
-        yield hub.repository
-    makers = hub.run_makers if has(hub, "run_makers") else ()
-    writers = hub.result_writers if has(hub, "result_writers") else ()
-    yield from (each.repository for each in (*makers, *writers) if has(each, "repository"))
+    yield hub.repository
+    yield from (each.repository for each in (*hub.run_makers, *hub.result_writers))
 
 
 def _offers(stacks: Sequence[StackConfig]) -> Iterator[Offer]:
     for config in stacks:
-        pools = [each for each in (config.pools if has(config, "pools") else ()) if _readable(each)]
-        for pool in sorted(pools, key=lambda pool: pool.name):
+        for pool in sorted(config.pools, key=lambda pool: pool.name):
             yield Offer(
                 stack=config.stack,
                 pool=pool.name,
-                labels=frozenset(label.lower() for label in pool.runner_labels if label),
+                labels=frozenset(label.lower() for label in pool.runner_labels),
                 trust=pool.trust,
-                serves=frozenset(each.lower() for each in pool.serves if each),
+                serves=frozenset(each.lower() for each in pool.serves),
                 zones=tuple(sorted(pool.zones.items())),
                 preemptible=pool.capacity.kind is CapacityKind.PREEMPTIBLE,
             )
 
 
-def _readable(pool: Pool) -> bool:
-    return has(pool, "name", "label", "labels", "trust", "serves", "zones", "capacity")
-
-
 def image_places(stacks: Sequence[StackConfig]) -> Iterator[str]:
     """Every place of an image that these stacks make: `us-central1-docker.pkg.dev/my-lab/marin`."""
     for stack in stacks:
-        registries = stack.registries if has(stack, "project", "registries") else None
-        if registries is None or not has(registries, "regions", "repositories"):
-            continue
-        for region in registries.regions:
-            for each in registries.repositories:
-                if has(each, "name"):
-                    yield f"{region}-docker.pkg.dev/{stack.project}/{each.name}"
+        for region in stack.registries.regions if stack.registries else ():
+            for each in stack.registries.repositories if stack.registries else ():
+                yield f"{region}-docker.pkg.dev/{stack.project}/{each.name}"

@@ -1,195 +1,94 @@
-"""What can be saved of a stack file with mistakes, so that rules between values are checked in the same go.
+"""The valid parts of a stack file with mistakes: whole sections, and whole items of lists.
 
-Objects made here may lack fields; only rules read them, through `has`. They never leave the model.
+Owns that nothing half-read is ever seen. Every object that leaves this module has every field that its type declares,
+so rules need no guards. Rules name the sections that they read (`infra.model.rules.common`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from functools import cache
-from typing import Annotated, Any, TypeVar, get_args, get_origin
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
 
-from pydantic import BaseModel, PrivateAttr, TypeAdapter, ValidationError
+from pydantic import ValidationError
 
-from infra.model import schema
-from infra.model.schema import Pool, Slices, StackConfig
+from infra.model.errors import Problem
+from infra.model.schema import StackConfig
 
-M = TypeVar("M", bound=BaseModel)
+STAND_INS: Final[Mapping[str, Any]] = {
+    "project": "not-known",
+    "owner": "not-known",
+    "bucket": {"name": "not-known", "location": "us"},
+}
+"""Values of the required sections where the file has no valid ones. Nothing shows or compares them."""
+
+_HIDE_LIMITS = frozenset(("project", "reservations", "quotas"))
+_HIDE_CHIPS = frozenset(("pools", "slices", "runs"))
+"""Sections whose mistakes may hide a limit, or chips that a stack draws on one: a wrong owner hides neither."""
 
 
 class UnsureStack(StackConfig):
-    """A stack file whose mistakes may hide chips that it draws on a limit, or a limit that it declares."""
+    """The valid parts of another stack's file that has mistakes.
 
-    _doubt: str = PrivateAttr(default="")
-    _hides_limits: bool = PrivateAttr(default=True)
+    problems: every mistake of the file by itself. hides_chips: whether they may hide chips that a limit has to cover.
+    hides_limits: whether they may hide a limit, and not only what the stack draws on those of others.
+    """
 
-    def because(self, doubt: str, *, hides_limits: bool = True) -> UnsureStack:
-        """This stack, with what is said of it."""
-        self._doubt, self._hides_limits = doubt, hides_limits
-        return self
-
-    @property
-    def doubt(self) -> str:
-        """The first of those mistakes, for people."""
-        return self._doubt
-
-    @property
-    def hides_limits(self) -> bool:
-        """Whether it may declare limits that cannot be read, and not only draw on those of others."""
-        return self._hides_limits
+    problems: tuple[Problem, ...]
+    hides_chips: bool
+    hides_limits: bool
 
 
-_HIDE_LIMITS = frozenset(("project", "reservations", "quotas"))
-_HIDE_CHIPS = _HIDE_LIMITS | {"pools", "runs", "slices"}
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """The valid parts of one file.
 
-_SAVED_IN_PARTS: frozenset[type[BaseModel]] = frozenset(
-    (
-        schema.App,
-        schema.Builds,
-        schema.Cluster,
-        schema.Controller,
-        schema.CpuPool,
-        schema.DaskClass,
-        schema.Exclusion,
-        schema.Fallback,
-        schema.FirestoreDecl,
-        schema.Freeze,
-        schema.LockStore,
-        schema.Maintenance,
-        schema.Mirror,
-        schema.Pool,
-        schema.Queues,
-        schema.Quota,
-        schema.RedisDecl,
-        schema.Registries,
-        schema.Repository,
-        schema.QuarantineEntry,
-        schema.Reservation,
-        schema.Results,
-        schema.RuleException,
-        schema.Runners,
-        schema.Runs,
-        schema.SecretDecl,
-        schema.Slices,
-        schema.SourceConnection,
-        schema.Suite,
-        schema.Team,
-        schema.Window,
-        schema.WorkerGroup,
-    )
-)
-"""Sections of which what is right is kept; a list of them keeps its length and order."""
+    config: complete; lists lack their invalid items, other invalid sections have their default or a stand-in. refused:
+    the sections that are not valid as a whole. places: for a list that lacks items, the index in the file of each item
+    that is left. error: what pydantic refused, None for a valid file.
+    """
+
+    config: StackConfig
+    refused: frozenset[str] = frozenset()
+    places: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    error: ValidationError | None = None
+
+    def items(self, section: str) -> tuple[tuple[int, Any], ...]:
+        """The valid items of a list, each with its index in the file."""
+        items = getattr(self.config, section)
+        return tuple(zip(self.places.get(section, range(len(items))), items, strict=True))
 
 
-def has(thing: BaseModel, *fields: str) -> bool:
-    """Whether every one of those fields was right by itself."""
-    return all(field in thing.__dict__ for field in fields)
-
-
-def counted(config: StackConfig) -> Iterator[Pool | Slices]:
-    """All that holds chips and whose name, accelerator, zones and capacity were right by themselves."""
-    for pool in config.pools:
-        if has(pool, "name", "zones", "accelerator", "capacity", "windows"):
-            yield pool
-    for entry in config.slices:
-        if has(entry, *Slices.model_fields):
-            yield entry
-
-
-def partial_stack(raw: Mapping[str, Any]) -> StackConfig:
-    """A StackConfig of the fields that are right; lists keep the length and order of what was written."""
-    return _partial(StackConfig, raw)
-
-
-def unsure_stack(raw: Mapping[str, Any], doubt: str, *, hides_limits: bool = True) -> UnsureStack:
-    """A stack of which it is not known what it draws on limits, with the fields that are right."""
-    return _partial(UnsureStack, raw).because(doubt, hides_limits=hides_limits)
-
-
-def hides_chips(error: ValidationError) -> bool:
-    """Whether a refused value may hide chips or a limit: a wrong owner does not, a wrong pool does."""
-    return not _HIDE_CHIPS.isdisjoint(_heads(error))
-
-
-def hides_limits(error: ValidationError) -> bool:
-    """Whether a refused value may hide a limit."""
-    return not _HIDE_LIMITS.isdisjoint(_heads(error))
-
-
-def _heads(error: ValidationError) -> set[int | str]:
-    return {detail["loc"][0] for detail in error.errors(include_url=False) if detail["loc"]}
-
-
-def _partial(model: type[M], raw: object) -> M:
-    given = raw if isinstance(raw, Mapping) else {}
-    valid: dict[str, Any] = {}
-    refused = set(model.model_fields) if not isinstance(raw, Mapping) else set()
-    for name in model.model_fields:
-        if name in given:
-            try:
-                valid[name] = _field(model, name, given[name])
-            except ValidationError:
-                refused.add(name)
-    if model is Pool and not valid.keys() & {"name", "label"}:
-        refused.add("label")
-        valid["label"] = ""  # the default would be the name, which is not right either
-    made = model.model_construct(**valid)
-    for name in refused:
-        made.__dict__.pop(name, None)
-    return made
-
-
-def _field(model: type[BaseModel], name: str, value: Any) -> Any:
-    part, is_list = _part(model, name)
-    if part is not None and is_list:
-        return tuple(_partial(part, item) for item in value) if isinstance(value, list) else ()
-    if part is not None and isinstance(value, Mapping):
-        return _partial(part, value)
-    return _checked(model, name, value)
-
-
-@cache
-def _part(model: type[BaseModel], name: str) -> tuple[type[BaseModel] | None, bool]:
-    """The section of a field that is saved in parts, and whether the field is a list of such."""
-    annotation = model.model_fields[name].annotation
-    within = {annotation, *get_args(annotation)}
-    return next(iter(_SAVED_IN_PARTS & within), None), get_origin(annotation) is tuple
-
-
-def _checked(model: type[BaseModel], name: str, value: Any) -> Any:
-    """The value of one field; entries of a mapping that are wrong are left out, items of a list become None."""
-    adapter = _adapter(model, name)
+def draft(raw: Mapping[str, Any]) -> Draft:
+    """The valid parts of the fields of a StackConfig, given as plain data with a valid `stack`."""
     try:
-        return adapter.validate_python(value)
+        return Draft(StackConfig.model_validate(raw))
     except ValidationError as error:
-        wrong = {detail["loc"] for detail in error.errors() if detail["loc"]}
-        if not wrong:
-            raise
-        if isinstance(value, dict):
-            right = _right_entries(value, wrong, keep_keys=name == "zones")
-            if not right:
-                raise
-            return adapter.validate_python(right)
-        if isinstance(value, list):
-            return tuple(_right_items(adapter, value, {location[0] for location in wrong}))
-        raise
+        wrong: dict[str, set[int | str]] = {}
+        for detail in error.errors(include_url=False, include_input=False):
+            section, *below = detail["loc"]
+            wrong.setdefault(str(section), set()).update(below[:1] or ("",))
+        places = {
+            section: [index for index in range(len(raw[section])) if index not in indices]
+            for section, indices in wrong.items()
+            if isinstance(raw.get(section), list) and "" not in indices
+        }
+        valid = {section: value for section, value in raw.items() if section not in wrong}
+        valid |= {section: [raw[section][index] for index in kept] for section, kept in places.items()}
+        missing = {section: value for section, value in STAND_INS.items() if section not in valid}
+        config = StackConfig.model_validate({**valid, **missing})
+        return Draft(config, frozenset(wrong), places, error)
 
 
-def _right_entries(value: dict[str, Any], wrong: set[tuple[int | str, ...]], *, keep_keys: bool) -> dict[str, Any]:
-    """keep_keys: a zone whose count is wrong is still a zone of the pool; it counts for none."""
-    if keep_keys:
-        value = {key: 0 if (key,) in wrong else entry for key, entry in value.items()}
-        wrong = {location for location in wrong if "[key]" in location}
-    dropped = {location[0] for location in wrong}
-    return {key: entry for key, entry in value.items() if key not in dropped}
+def unsure_stack(parts: Draft, problems: Sequence[Problem], *, unread: bool, misplaced: bool = False) -> UnsureStack:
+    """Another stack whose file has those mistakes.
 
-
-def _right_items(adapter: TypeAdapter[Any], value: list[Any], wrong: set[int | str]) -> Iterator[Any]:
-    for number, item in enumerate(value):
-        yield None if number in wrong else adapter.validate_python([item])[0]
-
-
-@cache
-def _adapter(model: type[BaseModel], name: str) -> TypeAdapter[Any]:
-    field: Any = model.model_fields[name]
-    return TypeAdapter(Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation)
+    unread: whether one of them may hide any section. misplaced: whether pools or slices are not what somebody meant.
+    """
+    hides_limits = unread or not _HIDE_LIMITS.isdisjoint(parts.refused)
+    return UnsureStack.model_construct(
+        **parts.config.__dict__,
+        problems=tuple(problems),
+        hides_limits=hides_limits,
+        hides_chips=hides_limits or misplaced or not _HIDE_CHIPS.isdisjoint(parts.refused),
+    )

@@ -6,15 +6,14 @@ Owns the translation of a pydantic ValidationError to Problems. Does not own the
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NoReturn
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from infra.model.errors import Problem, shown
+from infra.model.errors import Problem, shown, suggestion
 from infra.model.yamlfile import YamlPath
 
 Subject = Callable[[YamlPath], str]
@@ -66,7 +65,7 @@ def _problem(detail: ErrorDetails, model: type[BaseModel], subject: Subject, pag
     if detail["type"] == "missing":
         return Problem(where, "", f"{loc[-1]} is required", f"{loc[-1]}: and its value (see {page})")
     if detail["type"] == "extra_forbidden":
-        return _extra_key(str(loc[-1]), value, where, loc, model)
+        return _extra_key(str(loc[-1]), value, where, loc, model, page)
     if value is None:
         this = _fields_at(model, loc).get(str(loc[-1]))
         fix = "a value" if this and this.is_required() else "a value, or remove the line"
@@ -74,17 +73,17 @@ def _problem(detail: ErrorDetails, model: type[BaseModel], subject: Subject, pag
     if detail["type"] == "string_type" and isinstance(value, bool | int | float):
         return Problem(where, shown(value), "not text", f'"{shown(value)}", in quotes')
     if detail["type"] == "enum":
-        expected = context["expected"].replace("'", "")
-        nearest = get_close_matches(str(value), re.split(r", | or ", expected), n=1)
-        fix = f"{expected}; did you mean {nearest[0]}?" if nearest else expected
-        return Problem(where, shown(value), f"not a kind of {loc[-1]}", fix)
+        known = re.split(r", | or ", context["expected"].replace("'", ""))
+        return Problem(where, shown(value), f"not a kind of {loc[-1]}", suggestion(str(value), known, f"see {page}"))
     if detail["type"] == "refused":
         return Problem(where, shown(value), context["rule"], context["fix"])
     rule, fix = _SHAPES.get(detail["type"], (detail["msg"], f"see {page}"))
     return Problem(where, shown(value), rule, fix)
 
 
-def _extra_key(key: str, value: object, where: str, loc: tuple[int | str, ...], model: type[BaseModel]) -> Problem:
+def _extra_key(
+    key: str, value: object, where: str, loc: tuple[int | str, ...], model: type[BaseModel], page: str
+) -> Problem:
     section = loc[0]
     if section in ("pools", "slices") and key in DERIVED_KEYS:
         return _derived_key(key, shown(value), where)
@@ -95,14 +94,13 @@ def _extra_key(key: str, value: object, where: str, loc: tuple[int | str, ...], 
         rule = f"a mirror has no {key}: it would pin the upstream's mutable tags for ever"
         return Problem(where, shown(value), rule, "remove the line; delete_older_than says what goes")
     # What stands beside a secret's name may be the secret.
-    return unknown_key(key, "" if section == "secrets" else shown(value), where, list(_fields_at(model, loc)))
+    return unknown_key(key, "" if section == "secrets" else shown(value), where, _fields_at(model, loc), page)
 
 
-def unknown_key(key: str, value: str, where: str, known: Sequence[str]) -> Problem:
+def unknown_key(key: str, value: str, where: str, known: Iterable[str], page: str = "docs/stack-file.md") -> Problem:
     """A key that no schema has, with the one that was meant."""
-    nearest = get_close_matches(key, known, n=1)
-    fix = f"{nearest[0]}, or remove the line" if nearest else f"one of {', '.join(known)}"
-    return Problem(where, value, f"no such key: {key}", fix)
+    fix = suggestion(key, known, f"a key of {page}")
+    return Problem(where, value, f"no such key: {key}", f"{fix}; or remove the line")
 
 
 def _derived_key(key: str, value: str, where: str) -> Problem:

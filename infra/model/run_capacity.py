@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from infra.model.catalogue import AcceleratorType, CapacityKind
-from infra.model.partial import has
 from infra.model.schema import Pool, Runs, StackConfig
 
 _ALIKE: Final = frozenset((CapacityKind.SPOT, CapacityKind.PREEMPTIBLE))
@@ -33,24 +32,21 @@ class RunChoice:
 
 def run_kinds(pool: Pool) -> frozenset[CapacityKind]:
     """How VMs of runs made as this pool may be obtained."""
-    fallbacks = (each.capacity.kind for each in pool.fallback if has(each, "capacity"))
+    fallbacks = (each.capacity.kind for each in pool.fallback)
     kinds = {pool.capacity.kind, *fallbacks}
     return frozenset(kinds | _ALIKE if kinds & _ALIKE else kinds)
 
 
 def run_choices(config: StackConfig) -> tuple[RunChoice, ...]:
-    """Every way; none where the stack declares no runs, or says of them what is not right."""
-    runs = config.runs if has(config, "runs") else None
-    if runs is None or not has(runs, *Runs.model_fields):
-        return ()
-    return tuple(_choices(config, runs))
+    """Every way; none where the stack declares no runs."""
+    return tuple(_choices(config, config.runs)) if config.runs is not None else ()
 
 
 def _choices(config: StackConfig, runs: Runs) -> Iterator[RunChoice]:
     for pool in config.pools:
-        if not has(pool, "name", "capacity", "fallback") or pool.name != runs.pool:
+        if pool.name != runs.pool:
             continue
-        for accelerator in filter(None, runs.accelerators):
+        for accelerator in runs.accelerators:
             for zone in runs.zones:
                 if zone in accelerator.generation.zones:
                     yield from (

@@ -7,18 +7,17 @@ Owns the way from bytes to a StackConfig and the collecting of every problem on 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from infra.model import rules, yamlfile
-from infra.model.errors import ConfigError, Problem, shown
+from infra.model.errors import ConfigError, Problem, shown, suggestion
 from infra.model.names import PULUMI_PROJECT, RESOURCE_NAME_RULE, is_resource_name
-from infra.model.partial import has, hides_chips, hides_limits, partial_stack, unsure_stack
+from infra.model.partial import STAND_INS, Draft, UnsureStack, draft, unsure_stack
 from infra.model.refusals import problems, unknown_key
 from infra.model.schema import StackConfig
 from infra.model.secret_values import secrets_in
@@ -35,21 +34,23 @@ _KEYS = tuple(key for key in StackConfig.model_fields if key not in ("stack", "p
 class Reading:
     """What one version of a stack file says, mistakes included, for those who must speak of it all the same.
 
-    partial: what is right in it, for `infra.model.whole` alone. problems: every mistake. refused: where the
-    values stand that are wrong by themselves, as paths of fields. siblings: the other stacks at that time. foreign: the
-    settings of Pulumi and its provider by key; a difference there may change every resource.
+    parts: its valid sections and items, for `infra.model.whole` alone. raw: its values as written. problems: every
+    mistake, or where it has none those of the files that it reads. unchecked: the stacks of these files. siblings: the
+    other stacks at that time. foreign: the settings of Pulumi and its provider by key; a difference there may change
+    every resource.
     """
 
-    partial: StackConfig
+    parts: Draft
+    raw: Mapping[str, Any]
     problems: tuple[Problem, ...]
-    refused: frozenset[YamlPath]
+    unchecked: tuple[str, ...] = ()
     siblings: tuple[StackConfig, ...] = ()
     foreign: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_placed(self) -> bool:
         """Whether it says where the fleet is."""
-        return has(self.partial, "project", "bucket") and has(self.partial.bucket, "name")
+        return self.parts.refused.isdisjoint(("project", "bucket"))
 
 
 def load_stack(root: Path, stack: str, *, alone: bool = False) -> StackConfig:
@@ -60,7 +61,7 @@ def load_stack(root: Path, stack: str, *, alone: bool = False) -> StackConfig:
     path = stack_path(root, stack)
     if not path.is_file():
         raise no_such_stack(root, stack)
-    others = () if alone else siblings(root, stack)
+    others = None if alone else siblings(root, stack)
     return parse_stack(
         yamlfile.decoded(path.read_bytes(), stack_source(stack)),
         stack=stack,
@@ -82,15 +83,20 @@ def _sibling(path: Path, stack: str) -> StackConfig | None:
     try:
         return read_sibling(path.read_bytes(), stack=stack)
     except OSError as error:
-        return unsure_stack({"stack": stack}, f"it cannot be read: {error.strerror or error}")
+        rule = f"it cannot be read: {error.strerror or error}"
+        problem = Problem(stack_source(stack), "", rule, "a file that can be read")
+        return unsure_stack(draft({"stack": stack}), [problem], unread=True)
 
 
-def parse_stack(text: str, *, stack: str, source: str, siblings: Sequence[StackConfig] = ()) -> StackConfig:
-    """The stack that `text` declares; `source` is how people call the file. ConfigError with every problem."""
+def parse_stack(text: str, *, stack: str, source: str, siblings: Sequence[StackConfig] | None = None) -> StackConfig:
+    """The stack that `text` declares; `source` is how people call the file. ConfigError with every problem.
+
+    siblings: all other stacks of the repository, None where nothing is known of them.
+    """
     return _build(stack_text(text, stack=stack, source=source), siblings)
 
 
-def read_stack(content: bytes, *, stack: str, source: str, siblings: Sequence[StackConfig] = ()) -> Reading:
+def read_stack(content: bytes, *, stack: str, source: str, siblings: Sequence[StackConfig] | None = None) -> Reading:
     """What a version of a stack file says, whatever is wrong in it; ConfigError only where nothing can be read."""
     return _reading(stack_text(yamlfile.decoded(content, source), stack=stack, source=source), siblings)
 
@@ -98,38 +104,29 @@ def read_stack(content: bytes, *, stack: str, source: str, siblings: Sequence[St
 # A command judges one stack beside the same others many times.
 @lru_cache(maxsize=64)
 def read_sibling(content: bytes, *, stack: str) -> StackConfig | None:
-    """Another stack, for the rules that span stacks: what is right in it; None where its name is that of no stack.
+    """Another stack, for the rules that span stacks; None where its name is that of no stack.
 
-    An `UnsureStack` where a mistake may hide what it draws on a limit, or a limit.
+    An `UnsureStack` where the file has mistakes by itself.
     """
     if not is_resource_name(stack):
         return None
     try:
         given = stack_text(yamlfile.decoded(content, stack_source(stack)), stack=stack, source=stack_source(stack))
     except ConfigError as error:
-        return unsure_stack({"stack": stack}, _first_of(error.problems))
-    raw, found = _decode(given)
-    found += given.problems
-    limits_hidden = bool(found)
-    try:
-        config = StackConfig.model_validate(raw)
-    except ValidationError as error:
-        config = partial_stack(raw)
-        if hides_chips(error):
-            limits_hidden |= hides_limits(error)
-            found += problems(error, StackConfig, _subject_in(given))
-    found += rules.misplaced(config, _subject_in(given))
+        return unsure_stack(draft({"stack": stack}), error.problems, unread=True)
+    raw, unread = _decode(given)
+    unread += given.problems
+    parts, subject = draft(raw), _subject_in(given)
+    refused = problems(parts.error, StackConfig, subject) if parts.error else ()
+    misplaced = rules.misplaced(parts, subject)
+    found = ConfigError([*unread, *refused, *misplaced]).problems
     if not found:
-        return config
-    return unsure_stack(raw, _first_of(ConfigError(found).problems), hides_limits=limits_hidden)
-
-
-def _first_of(found: Sequence[Problem]) -> str:
-    return f"{found[0].subject}: {found[0].rule}"
+        return parts.config
+    return unsure_stack(parts, found, unread=bool(unread), misplaced=bool(misplaced))
 
 
 def stack_from_pulumi(
-    values: Mapping[str, str], *, project: str, stack: str, siblings: Sequence[StackConfig] = ()
+    values: Mapping[str, str], *, project: str, stack: str, siblings: Sequence[StackConfig] | None = None
 ) -> StackConfig:
     """The same content as the Pulumi runtime hands it to a program.
 
@@ -158,18 +155,19 @@ def _decode(given: StackText) -> tuple[dict[str, Any], list[Problem]]:
         elif not colon:
             rule = "the key has no namespace"
             found.append(Problem(given.subject(path), "", rule, f"{PULUMI_PROJECT}:{full_key}"))
-        elif namespace == PULUMI_PROJECT:
-            if key not in _KEYS:
-                found.append(unknown_key(key, "", given.subject(path), _KEYS))
-            elif key in _TEXT_KEYS:
+        elif namespace == PULUMI_PROJECT and key in _KEYS:
+            if key in _TEXT_KEYS:
                 raw[key] = text
             else:
                 raw[key], twice = _structure(text)
                 found += (_read_twice(given.subject(path), each) for each in twice)
         elif namespace not in _FOREIGN_NAMESPACES:
-            rule = f"not a key of {PULUMI_PROJECT}:*, gcp:* or pulumi:*"
-            found.append(Problem(given.subject(path), "", rule, "remove the line"))
+            found.append(unknown_key(full_key, "", given.subject(path), ("gcp:project", *map(_full_key, _KEYS))))
     return raw, found
+
+
+def _full_key(key: str) -> str:
+    return f"{PULUMI_PROJECT}:{key}"
 
 
 def _structure(text: str) -> tuple[Any, list[str]]:
@@ -200,38 +198,55 @@ def _read_twice(subject: str, key: str) -> Problem:
     return Problem(subject, f"{shown(key)} stands twice", rule, "one of the two, or the value as YAML below its key")
 
 
-def _build(given: StackText, siblings: Sequence[StackConfig]) -> StackConfig:
+def _build(given: StackText, siblings: Sequence[StackConfig] | None) -> StackConfig:
     reading = _reading(given, siblings)
     if reading.problems:
-        raise ConfigError(reading.problems)
-    return reading.partial
+        raise ConfigError(reading.problems, {given.stack: reading.unchecked} if reading.unchecked else {})
+    return reading.parts.config
 
 
-def _reading(given: StackText, siblings: Sequence[StackConfig]) -> Reading:
+def _reading(given: StackText, siblings: Sequence[StackConfig] | None) -> Reading:
     if not is_resource_name(given.stack):
         rule = f"not a stack's name: {RESOURCE_NAME_RULE}; networks and accounts are named after it"
         raise ConfigError([Problem(given.source, shown(given.stack), rule, "another name for the file, such as ci")])
     raw, found = _decode(given)
-    refused: frozenset[YamlPath] = frozenset()
-
-    subject = _subject_in(given)
-    try:
-        config = StackConfig.model_validate(raw)
-    except ValidationError as error:
-        found += problems(error, StackConfig, subject)
-        refused = frozenset(detail["loc"] for detail in error.errors(include_url=False))
-        config = partial_stack(raw)
-    found += rules.broken(config, siblings, subject)
+    parts, subject = draft(raw), _subject_in(given)
+    if parts.error:
+        found += problems(parts.error, StackConfig, subject)
+    found += rules.broken(parts, siblings, subject)
     # A value that could not be read as it is written is wrong for that alone.
     unread = {problem.subject for problem in given.problems}
     found = [*given.problems, *(problem for problem in found if problem.subject not in unread)]
+    unknown = {} if found else dict(_unknown(parts.config, siblings))
     return Reading(
-        partial=config,
-        problems=ConfigError(found).problems,
-        refused=refused,
-        siblings=tuple(siblings),
+        parts=parts,
+        raw=raw,
+        problems=ConfigError([*found, *chain.from_iterable(unknown.values())]).problems,
+        unchecked=tuple(unknown),
+        siblings=tuple(siblings or ()),
         foreign={key: text for key, text in given.values.items() if _is_foreign(key)},
     )
+
+
+def _unknown(config: StackConfig, siblings: Sequence[StackConfig] | None) -> Iterator[tuple[str, Sequence[Problem]]]:
+    """The stacks that this one reads or shares limits with and whose files have mistakes, with these.
+
+    What such a file draws on limits is not known. That is not nothing, so nothing changes beside it.
+    """
+    _, project, read = (config.registry_stack or "//").split("/")
+    known = {each.stack: each for each in siblings or ()}
+    if siblings is not None and project == PULUMI_PROJECT and read not in {config.stack, *known}:
+        rule = "there is no such file, and tidepool:registry_stack names its stack"
+        fix = suggestion(read, sorted({config.stack, *known}), "its file")
+        yield read, (Problem(stack_source(read), "", rule, fix),)
+    near = [each for each in known.values() if each.project in (config.project, STAND_INS["project"])]
+    limited = any(each.reservations or each.quotas for each in (config, *near))
+    holds = config.holders or config.reservations or config.quotas
+    for other in known.values():
+        if isinstance(other, UnsureStack):
+            shares = holds and other in near and other.hides_chips and (limited or other.hides_limits)
+            if shares or (project == PULUMI_PROJECT and read == other.stack):
+                yield other.stack, other.problems
 
 
 def _subject_in(given: StackText) -> Subject:

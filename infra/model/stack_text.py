@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from infra.model import yamlfile
-from infra.model.errors import ConfigError, Problem, nearest, shown
+from infra.model.errors import ConfigError, Problem, shown, suggestion
 from infra.model.names import PULUMI_PROJECT
 from infra.model.yamlfile import YamlPath
 
@@ -46,10 +46,7 @@ def stack_names(root: Path) -> tuple[str, ...]:
 
 def no_such_stack(root: Path, stack: str) -> ConfigError:
     """Names the stacks that there are, the one that was probably meant first."""
-    there = stack_names(root)
-    near = nearest(stack, there)
-    listed = f"one of {', '.join(there)}" if there else f"a file {stack_source(stack)}"
-    fix = f"{near}; stacks are {', '.join(there)}" if near else listed
+    fix = suggestion(stack, stack_names(root), f"a file {stack_source(stack)}")
     return ConfigError([Problem(stack_source(stack), "", f"there is no stack named {stack}", fix)])
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
-from difflib import get_close_matches
 from typing import Final
 
 from infra.model import calendar
+from infra.model.errors import nearest, suggestion
 from infra.model.schema import RuleException, StackConfig
 from infra.rules.finding import Finding, Level
 
@@ -65,8 +65,7 @@ def unknown(config: StackConfig, rules: Collection[str]) -> Iterator[Finding]:
     """Exceptions to what is no rule."""
     for index, each in enumerate(config.exceptions):
         if each.rule not in rules:
-            near = get_close_matches(each.rule, sorted(rules), n=1)
-            fix = f"{near[0]}, or remove it" if near else "a rule of docs/rules.md, or remove it"
+            fix = f"{suggestion(each.rule, sorted(rules), 'a rule of docs/rules.md')}; or remove it"
             yield _finding(UNKNOWN, index, f"there is no rule {each.rule}", fix)
 
 
@@ -79,8 +78,7 @@ def unused(
             continue
         if not any(covers(each, finding) for finding in findings):
             subjects = sorted({finding.subject for finding in findings if finding.rule == each.rule})
-            near = get_close_matches(each.subject, subjects, n=1)
-            fix = f"{near[0]}, or remove it" if near else "remove it"
+            fix = ", or ".join(filter(None, (nearest(each.subject, subjects), "remove it")))
             yield _finding(UNUSED, index, f"nothing breaks {each.rule} for {each.subject}", fix)
 
 

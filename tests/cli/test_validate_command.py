@@ -26,8 +26,8 @@ def mistaken(tmp_path: Path) -> Checkout:
 
 
 def test_right_files_are_said_to_be_right(checkout: Checkout) -> None:
-    assert checkout.ok("validate").stdout == "right: ci, nightly, training\n"
-    assert checkout.json("validate", "nightly") == {"stacks": ["nightly"], "problems": [], "exit": 0}
+    assert checkout.ok("validate").stdout == "ci, nightly, training: valid\n"
+    assert checkout.json("validate", "nightly") == {"stacks": ["nightly"], "problems": [], "unchecked": {}, "exit": 0}
 
 
 def test_every_mistake_of_every_stack_is_said_with_its_line(mistaken: Checkout) -> None:
@@ -53,6 +53,28 @@ def test_a_program_gets_each_problem_once(mistaken: Checkout) -> None:
     assert len(set(subjects)) == len(subjects)
     assert all(each["rule"] and each["fix"] for each in found["problems"])
     assert not any("nightly" in each for each in subjects)
+
+
+@pytest.mark.parametrize("how", ["zone", "registries", "deleted"])
+def test_one_mistake_is_reported_once_with_the_stacks_that_it_keeps_from_being_checked(
+    tmp_path: Path, how: str
+) -> None:
+    checkout = Checkout(lend(tmp_path))
+    if how == "zone":
+        checkout.edit("ci", "us-central2-b: 1", "us-central2-z: 1")
+    elif how == "registries":
+        checkout.edit("ci", "      - europe-west4\n", "      - europe-west9\n")
+    else:
+        checkout.path("ci").unlink()
+    refused = checkout.run("validate")
+    assert refused.exit_code == 2
+    assert refused.stderr.count("problem: ") == 1
+    assert refused.stderr.startswith("stacks/Pulumi.ci.yaml")
+    assert refused.stderr.endswith("\n2 stacks not checked: nightly, training (they read ci)\n")
+    alone = json.loads(checkout.run("validate", "nightly", "--json").stdout)
+    assert alone["unchecked"] == {"nightly": ["ci"]}
+    assert [each["subject"].partition(":")[0] for each in alone["problems"]] == ["stacks/Pulumi.ci.yaml"]
+    assert "1 stack not checked: nightly (it reads ci)" in checkout.run("preview", "nightly", "--cloud", "local").stderr
 
 
 def test_a_stack_that_there_is_not_is_a_problem_with_the_nearest(checkout: Checkout) -> None:

@@ -64,7 +64,7 @@ def sibling(*, stack: str = "nightly", project: str = "my-lab", **sections: str)
     return parse(text, stack=stack)
 
 
-def parse(text: str, *, stack: str = "ci", siblings: tuple[StackConfig, ...] = ()) -> StackConfig:
+def parse(text: str, *, stack: str = "ci", siblings: tuple[StackConfig, ...] | None = None) -> StackConfig:
     return parse_stack(text, stack=stack, source=SOURCE, siblings=siblings)
 
 
@@ -73,14 +73,14 @@ def cost_of(config: StackConfig, window_hours: Mapping[str, float] | None = None
     return stack_cost(config, NOW, window_hours)
 
 
-def refusals(text: str, *, stack: str = "ci", siblings: tuple[StackConfig, ...] = ()) -> tuple[Problem, ...]:
+def refusals(text: str, *, stack: str = "ci", siblings: tuple[StackConfig, ...] | None = None) -> tuple[Problem, ...]:
     """Every problem of a file that must not be accepted."""
     with pytest.raises(ConfigError) as caught:
         parse(text, stack=stack, siblings=siblings)
     return caught.value.problems
 
 
-def the_refusal(text: str, *, stack: str = "ci", siblings: tuple[StackConfig, ...] = ()) -> Problem:
+def the_refusal(text: str, *, stack: str = "ci", siblings: tuple[StackConfig, ...] | None = None) -> Problem:
     """The only problem of a file that must not be accepted."""
     problems = refusals(text, stack=stack, siblings=siblings)
     assert len(problems) == 1, f"one mistake is one problem, not\n{ConfigError(problems)}"

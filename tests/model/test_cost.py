@@ -60,7 +60,7 @@ def test_each_kind_of_capacity_has_a_price_of_its_own(kind: str, hour: str) -> N
 )
 def test_a_pool_with_a_mistake_in_its_price_costs_nothing_and_hides_no_other(mistake: tuple[str, str]) -> None:
     written = stack_text(pools=POOL.replace(*mistake) + pool(capacity="preemptible"))
-    cost = cost_of(read_stack(written.encode(), stack="ci", source="ci").partial)
+    cost = cost_of(read_stack(written.encode(), stack="ci", source="ci").parts.config)
     assert (cost.declared.hour.exact, cost.unpriced) == (Decimal("1.92"), ())
 
 

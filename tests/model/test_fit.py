@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 
 from infra.model.demand import WRITE, CacheFolders, Code, Demand, ImageUse, Start
 from infra.model.fit import misfits
+from infra.model.partial import UnsureStack
 from infra.model.schema import StackConfig
+from infra.model.stack import read_sibling
 from infra.model.unclaimed import Misfit, MisfitKind
 from tests.model.demanding import BRANCH, FORK, LAB, PUSH, asking, demand, fleet, found, member, said
-from tests.model.given import pool, sibling
+from tests.model.given import pool, sibling, stack_text
 
 
 def one(misfits: tuple[Misfit, ...]) -> Misfit:
@@ -179,9 +181,8 @@ def test_a_vm_for_a_run_is_made_as_a_pool_that_exists() -> None:
 
 
 def test_a_pool_that_could_not_be_read_is_no_reason_to_call_a_label_unknown() -> None:
-    broken = fleet().pools[0].model_copy()
-    broken.__dict__.pop("label")
-    stack = fleet().model_copy(update={"pools": (broken,)})
+    stack = read_sibling(stack_text(pools=pool(label="two words")).encode(), stack="ci")
+    assert isinstance(stack, UnsureStack)
     assert MisfitKind.RUNNER not in {each.kind for each in found(demand(), stacks=(stack,))}
 
 

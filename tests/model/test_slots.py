@@ -58,7 +58,7 @@ def test_a_fallback_is_the_same_slot_in_another_place_in_the_order_declared() ->
     places = (("us-east5-a", "spot"), ("us-west4-a", "on-demand"), ("us-east1-c", "spot"))
     ways = [f"{{zone: {zone}, capacity: {kind}}}" for zone, kind in places]
     declared = pool(zones="{us-west4-a: 1}", fallback=f"[{', '.join(ways)}]")
-    (slot,) = fleet.slots(read_stack(stack_text(pools=declared).encode(), stack="ci", source="ci").partial)
+    (slot,) = fleet.slots(read_stack(stack_text(pools=declared).encode(), stack="ci", source="ci").parts.config)
     found = fleet.fallbacks(slot)
     assert [(each.zone, each.region, str(each.capacity)) for each in found] == [
         ("us-east5-a", "us-east5", "spot"),

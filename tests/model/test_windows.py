@@ -228,7 +228,7 @@ def test_windows_that_meet_add_up_and_the_minute_is_named() -> None:
     pools = windowed(WINDOW, EVENING)
     assert parse(stack_text(pools=pools, quotas=QUOTA % 16))
     refusal = the_refusal(stack_text(pools=pools, quotas=QUOTA % 15))
-    assert " 02:00 UTC it is asked for ci/other 1 x 4 = 4, ci/other window night 2 x 4 = 8, " in refusal.rule
+    assert " 02:00 UTC: ci/other 1 x 4 = 4, ci/other window night 2 x 4 = 8, " in refusal.rule
     assert "ci/other window evening 1 x 4 = 4, together 16 of 15 chips" in refusal.rule
 
 
@@ -248,7 +248,7 @@ def test_windows_meet_on_the_hour_that_a_change_of_clocks_brings() -> None:
     berlin = EVENING.replace("0 1 * * *", "0 2 * * *").replace("UTC", "Europe/Berlin").replace("2h", "1h")
     utc = WINDOW.replace("0 2", "0 0").replace("2h", "1h")
     refusal = the_refusal(stack_text(pools=windowed(berlin, utc), quotas=QUOTA % 12))
-    said = refusal.rule.partition("at every minute, and at ")[2][:10]
+    said = refusal.rule.partition("exceeded in us-west4-a at ")[2][:10]
     assert date.fromisoformat(said).month == 3
 
 
@@ -300,7 +300,7 @@ def test_a_window_draws_its_chips_until_its_last_day_is_over(given_windows: tupl
 @pytest.mark.parametrize(("chips", "fits"), [(12, True), (11, False)])
 def test_one_window_is_held_to_the_limit_to_the_chip(chips: int, fits: bool) -> None:
     text = stack_text(pools=windowed(WINDOW), quotas=QUOTA % chips)
-    (account,) = accounts(read_stack(text.encode(), stack="ci", source="ci").partial)
+    (account,) = accounts(read_stack(text.encode(), stack="ci", source="ci").parts.config)
     found = account.overdrawn(at(2027, 1, 1))
     assert found == (None if fits else windows.Peak(at(2027, 1, 1, 2), 8, (0,)))
 
@@ -322,17 +322,9 @@ def test_windows_draw_in_the_zone_of_a_limit_and_what_fallbacks_may_bring_there(
     west = EVENING.replace("us-west4-a", "us-west1-c").replace("evening", "west")
     pools = windowed(both, west, zones="{us-west4-a: 1, us-west1-c: 1}", **fields)
     (account,) = accounts(
-        read_stack(stack_text(pools=pools, quotas=QUOTA % 64).encode(), stack="ci", source="").partial
+        read_stack(stack_text(pools=pools, quotas=QUOTA % 64).encode(), stack="ci", source="").parts.config
     )
     assert [(each.window.name, each.slices) for each in account.windows] == drawn
-
-
-def test_a_window_with_a_mistake_draws_and_costs_nothing_and_hides_no_other() -> None:
-    pools = windowed(WINDOW.replace("duration: 2h", "duration: 9d"), EVENING)
-    config = read_stack(stack_text(pools=pools, quotas=QUOTA % 64).encode(), stack="ci", source="ci").partial
-    (account,) = accounts(config)
-    assert [each.window.name for each in account.windows] == ["evening"]
-    assert cost_of(config) == cost_of(parse(stack_text(pools=windowed(EVENING))))
 
 
 @pytest.mark.parametrize(
@@ -385,4 +377,4 @@ def test_each_mistake_in_a_window_is_told_where_it_stands(field: str, value: str
 
 def test_two_mistakes_in_two_windows_are_told_at_once() -> None:
     pools = windowed(WINDOW.replace("UTC", "Berlin"), EVENING.replace("evening", "night").replace("2h", "9d"))
-    assert len(refusals(stack_text(pools=pools))) == 3
+    assert len(refusals(stack_text(pools=pools))) == 2

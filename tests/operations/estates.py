@@ -71,7 +71,7 @@ def estate(**fields: Any) -> Estate:
 def reading() -> Reading:
     """A version with the same quotas and no window."""
     text = stack_text(pools=pool(name="tpu-ci", zones="{us-west4-a: 2}"), quotas=QUOTAS)
-    return read_stack(text.encode(), stack="ci", source="stacks/Pulumi.ci.yaml", siblings=())
+    return read_stack(text.encode(), stack="ci", source="stacks/Pulumi.ci.yaml")
 
 
 def status() -> FleetStatus:

@@ -379,7 +379,7 @@ def test_a_new_stack_full_of_mistakes_is_told_as_far_as_it_goes() -> None:
     said = told(edit)
     assert "project is required" in said
     assert '"A Lab"' in said
-    assert " ".join(said.split()).count('"everybody": not a kind of trust. Fix: fork, member') == broken.count(
+    assert " ".join(said.split()).count('"everybody": not a kind of trust. Fix: one of fork') == broken.count(
         "trust: member"
     )
 

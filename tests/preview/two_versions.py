@@ -48,7 +48,7 @@ def replayed(*, held: int = 28, **counts: int) -> str:
     return REPLAYED.format(held=held) + "".join(pools)
 
 
-def reading(text: str, *, stack: str = "ci", siblings: tuple[StackConfig, ...] = ()) -> Reading:
+def reading(text: str, *, stack: str = "ci", siblings: tuple[StackConfig, ...] | None = None) -> Reading:
     return read_stack(text.encode(), stack=stack, source=f"stacks/Pulumi.{stack}.yaml", siblings=siblings)
 
 

@@ -17,8 +17,10 @@ from pydantic import AfterValidator, BeforeValidator, GetJsonSchemaHandler, Plai
 from pydantic_core import CoreSchema
 
 from infra.model import calendar, names
+from infra.model.errors import suggestion
 from infra.model.refusals import refuse
 
+SCHEMA = "one that `./tidepool schema` lists"
 _MAX_DOLLARS = 10**12
 HOUR = 60  # minutes
 DAY = 24 * HOUR
@@ -72,7 +74,7 @@ def refusing(test: Callable[[str], bool], wrong: str, fix: str) -> AfterValidato
 
 def one_of(valid: Callable[[], tuple[str, ...]], what: str) -> AfterValidator:
     def checked(text: str) -> str:
-        return text if text in valid() else refuse(f"not {what}", f"one of {', '.join(valid())}")
+        return text if text in valid() else refuse(f"not {what}", suggestion(text, valid(), SCHEMA))
 
     return _Checked(checked, schema=lambda: {"description": what, "enum": list(valid())})
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from typing import Annotated
 
 from cronsim import CronSim
@@ -19,10 +18,10 @@ from infra.model.catalogue import (
     UnknownNameError,
     accelerator_types,
     generations,
-    nearest_names,
     zones,
 )
-from infra.model.fields.common import Cron, Written, matching, numbered, passing
+from infra.model.errors import suggestion
+from infra.model.fields.common import SCHEMA, Cron, Written, matching, numbered, passing
 from infra.model.refusals import refuse
 
 MAX_COUNT = 10_000
@@ -36,15 +35,15 @@ def _accelerator(value: object) -> AcceleratorType:
     try:
         return AcceleratorType.parse(value)
     except UnknownNameError as error:
-        nearest = ", ".join(error.nearest)
-        refuse("not an accelerator type of the catalogue", f"one of {nearest}" if nearest else "such as v5litepod-4")
+        near = next(iter(error.nearest), value)
+        refuse("not an accelerator type of the catalogue", suggestion(near, accelerator_types(), SCHEMA))
 
 
 def _generation(value: object) -> Generation:
     try:
         return Generation.parse(str(value))
     except UnknownNameError:
-        refuse("not a TPU generation of the catalogue", "one of v4, v5e, v5p, v6e, tpu7x")
+        refuse("not a TPU generation of the catalogue", suggestion(str(value), map(str, generations()), SCHEMA))
 
 
 def _zone(text: str, info: ValidationInfo) -> str:
@@ -53,11 +52,10 @@ def _zone(text: str, info: ValidationInfo) -> str:
         return text
     accelerator = (info.data or {}).get("accelerator")  # None where a value is validated by itself
     if isinstance(accelerator, AcceleratorType):
-        offered = accelerator.generation.zones
-        rule = f"not a zone of the catalogue that has {accelerator.generation.name}"
-        refuse(rule, f"one of {', '.join(nearest_names(text, offered) or offered)}")
-    nearest = ", ".join(nearest_names(text, zones()))
-    return refuse("not a zone of the catalogue", f"one of {nearest}" if nearest else "such as us-west4-a")
+        generation = accelerator.generation
+        fix = suggestion(text, generation.zones, f"a zone that has {generation}: {SCHEMA}")
+        refuse(f"not a zone of the catalogue that has {generation}", fix)
+    return refuse("not a zone of the catalogue", suggestion(text, zones(), SCHEMA))
 
 
 def _opens_hourly_at_most(cron: str) -> bool:
@@ -79,8 +77,8 @@ def _capacity(value: object) -> Capacity:
     fix = "on-demand, spot, preemptible, or {reserved: NAME}"
     plain = {"on-demand": OnDemand(), "spot": Spot(), "preemptible": Preemptible()}
     if isinstance(value, str):
-        meant = "".join(f"; did you mean {each}?" for each in get_close_matches(value, plain, n=1))
-        return plain[value] if value in plain else refuse("not a kind of capacity", f"{fix}{meant}")
+        kinds = (*plain, "{reserved: NAME}")
+        return plain[value] if value in plain else refuse("not a kind of capacity", suggestion(value, kinds, fix))
     if isinstance(value, dict | list) and "reserved" in value and len(value) > 1:
         refuse("two kinds of capacity in one pool", fix)
     if isinstance(value, dict) and list(value) == ["reserved"]:

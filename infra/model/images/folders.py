@@ -12,8 +12,7 @@ from itertools import chain
 from pathlib import PurePosixPath
 
 from infra.model import yamlfile
-from infra.model.catalogue import nearest_names
-from infra.model.errors import ConfigError, Problem, shown
+from infra.model.errors import ConfigError, Problem, shown, suggestion
 from infra.model.images.globs import matches
 from infra.model.images.listings import command, listing_file
 from infra.model.images.pins import PINS_FILE
@@ -127,8 +126,7 @@ def _pinned(judged: JudgedImage) -> Iterator[Problem]:
 
 
 def _no_entry(where: str, name: str, kind: str, known: Mapping[str, object]) -> Problem:
-    nearest = ", ".join(nearest_names(name, known) or tuple(known))
-    fix = f"one of {nearest}" if nearest else f"an entry {name} there"
+    fix = suggestion(name, known, f"an entry {name} there")
     return Problem(where, shown(name), f"{PINS_FILE} has no such entry of {kind}", fix)
 
 

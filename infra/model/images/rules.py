@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
-from infra.model.catalogue import nearest_names
-from infra.model.errors import Problem, shown
+from infra.model.errors import Problem, shown, suggestion
 from infra.model.images.listings import load_listing
 from infra.model.images.pins import PINS_FILE, Pins
 from infra.model.images.spec import Builder, Image, ScanException
@@ -98,8 +97,7 @@ def strange_exceptions(judged: JudgedImage, exceptions: Sequence[ScanException])
     for index, exception in enumerate(exceptions):
         for number, name in enumerate(exception.images):
             if name not in judged.names:
-                known = tuple(sorted(judged.names))
-                fix = f"one of {', '.join(nearest_names(name, known) or known)}"
+                fix = suggestion(name, sorted(judged.names), "an image of this file")
                 where = judged.subject(("exceptions", index, "images", number))
                 yield Problem(where, shown(name), "this file has no such image", fix)
 
@@ -136,8 +134,8 @@ def _parents(judged: JudgedImage) -> Iterator[Problem]:
         for number, name in enumerate(image.parents):
             where, parent = judged.at(index, "parents", number), right.get(name)
             if name not in judged.names:
-                nearest = nearest_names(name, tuple(sorted(judged.names)))
-                fix = nearest[0] if nearest else f"an image of this file; what others build is a base of {PINS_FILE}"
+                listed = f"an image of this file; what others build is a base of {PINS_FILE}"
+                fix = suggestion(name, sorted(judged.names), listed)
                 yield Problem(where, shown(name), "this file builds no such image", fix)
             elif parent is not None and parent.builder is not image.builder:
                 rule = f"a child is built with its parents, and {name} has {parent.builder}"

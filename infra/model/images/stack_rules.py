@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Final
 
-from infra.model.catalogue import nearest_names, region_of
-from infra.model.errors import Problem, shown
+from infra.model.catalogue import region_of
+from infra.model.errors import Problem, shown, suggestion
 from infra.model.fields.images import MAX_BUILD_SECONDS
 from infra.model.images.places import places, regions
 from infra.model.images.rebuilds import trigger_files
@@ -215,14 +215,13 @@ def _users_of_stack(judged: JudgedImage, index: int, image: Image, name: str) ->
     for key, names in known.items():
         for number, user in enumerate(getattr(image.used_by, key)):
             if user not in names:
-                fix = f"one of {', '.join(nearest_names(user, names) or names)}" if names else "another stack"
+                fix = suggestion(user, names, "another stack")
                 rule = f"stack {name} has no such pool" if key == "pools" else "not a role that runs an image"
                 yield Problem(judged.at(index, "used_by", key, number), shown(user), rule, fix)
 
 
 def _unknown_stack(name: str, where: str, stacks: Iterable[str]) -> Problem:
-    known = tuple(sorted(stacks))
-    fix = f"one of {', '.join(nearest_names(name, known) or known)}" if known else f"a file stacks/Pulumi.{name}.yaml"
+    fix = suggestion(name, sorted(stacks), f"a file stacks/Pulumi.{name}.yaml")
     return Problem(where, shown(name), "no stack file has this name", fix)
 
 

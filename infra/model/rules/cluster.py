@@ -13,12 +13,11 @@ from typing import Final
 
 from infra.model.capacity import FlexStart
 from infra.model.catalogue import ZoneStanding, machine_families, region_of
-from infra.model.errors import Problem, shown
+from infra.model.errors import Problem, shown, suggestion
 from infra.model.gke_shapes import MULTI_HOST_PODS, gke_shape, gke_shapes
-from infra.model.partial import has
 from infra.model.refusals import Subject
-from infra.model.rules.common import Rule, repeats, right, zone_without
-from infra.model.schema import Cluster, Slices, StackConfig
+from infra.model.rules.common import Items, Rule, repeats, zone_without
+from infra.model.schema import Cluster, Pool, Slices, StackConfig
 from infra.model.slices import SYSTEM_POOL, entry_pools
 from infra.model.yamlfile import YamlPath
 
@@ -30,47 +29,45 @@ _PODS_OF_A_NODE: Final = 110
 """GKE's default; a node has a block of twice as many addresses as pods, rounded up to a power of two."""
 
 
-def _slices_have_a_cluster(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
-    if config.slices and has(config, "cluster") and config.cluster is None:
+def _slices_have_a_cluster(slices: Items[Slices], cluster: Cluster | None, subject: Subject) -> Iterator[Problem]:
+    if slices and cluster is None:
         rule = "the stack declares slices and no cluster for them"
         yield Problem(subject(("slices",)), "", rule, "tidepool:cluster, or TPU VMs under tidepool:pools")
 
 
-def _slice_places(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
-    cluster = _cluster(config)
-    region = cluster.region if cluster is not None and has(cluster, "region") else None
-    for index, entry in enumerate(config.slices):
-        if not has(entry, "accelerator", "zone"):
-            continue
-        generation, zone, where = entry.accelerator.generation, entry.zone, subject(("slices", index, "zone"))
-        standing = generation.standing(zone)
-        reason = entry.unlisted_zone if has(entry, "unlisted_zone") else None
+def _slice_zones(slices: Items[Slices], subject: Subject) -> Iterator[Problem]:
+    for index, entry in slices:
+        generation, zone, reason = entry.accelerator.generation, entry.zone, entry.unlisted_zone
+        where, standing = subject(("slices", index, "zone")), generation.standing(zone)
         if standing is None:
             yield zone_without(generation, zone, where)
-        elif standing is ZoneStanding.SEEN and reason is None and has(entry, "unlisted_zone"):
+        elif standing is ZoneStanding.SEEN and reason is None:
             rule = f"{zone} is not on Google's list for {generation.name}; it is only known to have worked"
             yield Problem(where, shown(zone), rule, "unlisted_zone: why it is used, or a listed zone")
         elif standing is ZoneStanding.LISTED and reason is not None:
             rule = f"Google lists {zone} for {generation.name}, so no reason is needed"
             yield Problem(subject(("slices", index, "unlisted_zone")), shown(reason), rule, "remove the line")
-        if region and region_of(zone) != region:
-            rule = f"not in the cluster's region, {region}: {zone} is in {region_of(zone)}"
-            yield Problem(where, shown(zone), rule, "a stack of its own with a cluster there, or a zone of this region")
 
 
-def _slice_shapes(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
-    for index, entry in enumerate(config.slices):
-        if has(entry, "accelerator") and gke_shape(entry.accelerator) is None:
-            where = subject(("slices", index, "accelerator"))
-            others = [name for name, shape in gke_shapes().items() if shape.generation is entry.accelerator.generation]
-            rule = f"GKE has no machine type for {entry.accelerator}"
-            yield Problem(where, shown(entry.accelerator.name), rule, f"one of {', '.join(others)}")
+def _slice_regions(slices: Items[Slices], cluster: Cluster, subject: Subject) -> Iterator[Problem]:
+    for index, entry in slices:
+        if entry.region != cluster.region:
+            rule = f"not in the cluster's region, {cluster.region}: {entry.zone} is in {entry.region}"
+            fix = "a stack of its own with a cluster there, or a zone of this region"
+            yield Problem(subject(("slices", index, "zone")), shown(entry.zone), rule, fix)
 
 
-def _slice_counts(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
-    for index, entry in enumerate(config.slices):
-        if not has(entry, "number", "buffer", "maximum"):
-            continue
+def _slice_shapes(slices: Items[Slices], subject: Subject) -> Iterator[Problem]:
+    for index, entry in slices:
+        if gke_shape(entry.accelerator) is None:
+            where, name = subject(("slices", index, "accelerator")), entry.accelerator.name
+            others = [each for each, shape in gke_shapes().items() if shape.generation is entry.accelerator.generation]
+            fix = suggestion(name, others, "a type that GKE has")
+            yield Problem(where, shown(name), f"GKE has no machine type for {name}", fix)
+
+
+def _slice_counts(slices: Items[Slices], subject: Subject) -> Iterator[Problem]:
+    for index, entry in slices:
         where = subject(("slices", index))
         said = {name for name in ("number", "buffer", "maximum") if getattr(entry, name) is not None}
         if said not in ({"number"}, {"buffer", "maximum"}):
@@ -80,7 +77,7 @@ def _slice_counts(config: StackConfig, _: Sequence[StackConfig], subject: Subjec
             rule = "the buffer is larger than the maximum"
             at = subject(("slices", index, "buffer"))
             yield Problem(at, str(entry.least), rule, f"at most {entry.slices}")
-        elif has(entry, "capacity") and isinstance(entry.capacity, FlexStart):
+        elif isinstance(entry.capacity, FlexStart):
             yield from _flex_start_counts(entry, where)
 
 
@@ -94,126 +91,101 @@ def _flex_start_counts(entry: Slices, where: str) -> Iterator[Problem]:
         yield Problem(where, f"buffer {entry.least}", rule, "buffer: 0")
 
 
-def _slices_once(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+def _slices_once(slices: Items[Slices], subject: Subject) -> Iterator[Problem]:
     """The three are what node pools are named after."""
     seen: dict[tuple[str, str], int] = {}
-    for index, entry in enumerate(config.slices):
-        if has(entry, "accelerator", "zone", "capacity"):
-            first = seen.setdefault((entry.name, entry.zone), index)
-            if first != index:
-                rule = f"slices[{first}] has the same accelerator, zone and kind of capacity"
-                yield Problem(subject(("slices", index)), f"{entry.name} in {entry.zone}", rule, "one entry for both")
+    for index, entry in slices:
+        first = seen.setdefault((entry.name, entry.zone), index)
+        if first != index:
+            rule = f"slices[{first}] has the same accelerator, zone and kind of capacity"
+            yield Problem(subject(("slices", index)), f"{entry.name} in {entry.zone}", rule, "one entry for both")
 
 
-def _slice_names(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+def _slice_names(slices: Items[Slices], pools: Items[Pool], subject: Subject) -> Iterator[Problem]:
     """Limits, money and explanations tell both by name, so a pool of TPU VMs has another."""
-    pools = {pool.name for pool in config.pools if has(pool, "name")}
-    for index, entry in enumerate(config.slices):
-        if has(entry, "accelerator", "capacity") and entry.name in pools:
+    names = {pool.name for _, pool in pools}
+    for index, entry in slices:
+        if entry.name in names:
             rule = f"these slices are listed as {entry.name}, and a pool of TPU VMs has that name"
             yield Problem(subject(("slices", index)), shown(entry.name), rule, "another name for the pool")
 
 
-def _cluster_zones(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
-    cluster = _cluster(config)
-    if cluster is None:
-        return
+def _cluster_zones(cluster: Cluster, subject: Subject) -> Iterator[Problem]:
     for path, zones, machine in _node_zones(cluster):
         at: YamlPath = ("cluster", *path)
         if not zones:
             yield Problem(subject((*at, "zones")), "[]", "no zone is named", "such as [us-central2-b]")
-        yield from repeats(zones, subject, (*at, "zones"), "the zone is listed twice")
-        for number, zone in right(zones):
-            where = subject((*at, "zones", number))
-            if has(cluster, "region") and region_of(zone) != cluster.region:
+        yield from repeats(enumerate(zones), subject, (*at, "zones"), "the zone is listed twice")
+        for number, zone in enumerate(zones):
+            if region_of(zone) != cluster.region:
                 rule = f"not in the cluster's region, {cluster.region}"
-                yield Problem(where, shown(zone), rule, f"a zone of {cluster.region}")
+                yield Problem(subject((*at, "zones", number)), shown(zone), rule, f"a zone of {cluster.region}")
             families = machine_families(zone)
-            if machine and families is not None and machine.partition("-")[0] not in families:
+            if families is not None and machine.partition("-")[0] not in families:
                 below = (*at, "system", "machine_type") if not path else (*at, "machine_type")
                 rule = f"{zone} has no {machine.partition('-')[0]} machines"
                 yield Problem(subject(below), shown(machine), rule, f"one of {', '.join(families)}")
 
 
 def _node_zones(cluster: Cluster) -> Iterator[tuple[YamlPath, Sequence[str], str]]:
-    """Where nodes without chips are: the path of who says so, the zones, and their machine type where that is right."""
-    if has(cluster, "zones"):
-        yield (), cluster.zones, cluster.system.machine_type if has(cluster, "system") else ""
-    for number, pool in right(cluster.cpu_pools if has(cluster, "cpu_pools") else ()):
-        if has(pool, "zones"):
-            yield ("cpu_pools", number), pool.zones, pool.machine_type if has(pool, "machine_type") else ""
-
-
-def _cpu_pools(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
-    cluster = _cluster(config)
-    if cluster is None or not has(cluster, "cpu_pools"):
-        return
-    at = ("cluster", "cpu_pools")
-    names = [pool.name if has(pool, "name") else None for pool in cluster.cpu_pools]
-    yield from repeats(names, subject, at, "the node pool's name is listed twice", "name")
-    made = {pool.name for entry in config.slices if has(entry, *Slices.model_fields) for pool in entry_pools(entry)}
+    """Where nodes without chips are: the path of who says so, the zones, and their machine type."""
+    yield (), cluster.zones, cluster.system.machine_type
     for number, pool in enumerate(cluster.cpu_pools):
-        if has(pool, "name") and (pool.name == SYSTEM_POOL or pool.name in made):
+        yield ("cpu_pools", number), pool.zones, pool.machine_type
+
+
+def _cpu_pools(cluster: Cluster, slices: Items[Slices], subject: Subject) -> Iterator[Problem]:
+    at = ("cluster", "cpu_pools")
+    names = enumerate(pool.name for pool in cluster.cpu_pools)
+    yield from repeats(names, subject, at, "the node pool's name is listed twice", "name")
+    made = {pool.name for _, entry in slices for pool in entry_pools(entry)}
+    for number, pool in enumerate(cluster.cpu_pools):
+        if pool.name == SYSTEM_POOL or pool.name in made:
             rule = "the cluster has a node pool of this name already"
             yield Problem(subject((*at, number, "name")), shown(pool.name), rule, "another name, such as batch")
-        if has(pool, "minimum", "maximum") and not 1 <= pool.maximum >= pool.minimum:
+        if not 1 <= pool.maximum >= pool.minimum:
             rule = "the maximum is 0 or below the minimum"
             yield Problem(subject((*at, number, "maximum")), str(pool.maximum), rule, f"{max(1, pool.minimum)} or more")
 
 
-def _maintenance(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
-    cluster = _cluster(config)
-    if cluster is None or not has(cluster, "maintenance"):
-        return
+def _maintenance(cluster: Cluster, subject: Subject) -> Iterator[Problem]:
     given, at = cluster.maintenance, ("cluster", "maintenance")
-    if has(given, "days", "hours"):
-        yield from repeats(given.days, subject, (*at, "days"), "the day is listed twice")
-        hours = len(set(given.days)) * given.hours * _OF_DAYS / _WEEK
-        if hours < _LEAST_HOURS:
-            rule = f"too little: {hours:.0f} hours in {_OF_DAYS} days, and GKE requires {_LEAST_HOURS}"
-            yield Problem(subject(at), f"{len(given.days)} x {given.hours} h a week", rule, "more days, or more hours")
-    exclusions = given.exclusions if has(given, "exclusions") else ()
-    names = [each.name if has(each, "name") else None for each in exclusions]
+    yield from repeats(enumerate(given.days), subject, (*at, "days"), "the day is listed twice")
+    hours = len(set(given.days)) * given.hours * _OF_DAYS / _WEEK
+    if hours < _LEAST_HOURS:
+        rule = f"too little: {hours:.0f} hours in {_OF_DAYS} days, and GKE requires {_LEAST_HOURS}"
+        yield Problem(subject(at), f"{len(given.days)} x {given.hours} h a week", rule, "more days, or more hours")
+    names = enumerate(each.name for each in given.exclusions)
     yield from repeats(names, subject, (*at, "exclusions"), "the exclusion's name is listed twice", "name")
-    if len(exclusions) > _MOST_EXCLUSIONS:
+    if len(given.exclusions) > _MOST_EXCLUSIONS:
         rule = f"more than the {_MOST_EXCLUSIONS} exclusions that GKE allows"
-        yield Problem(subject((*at, "exclusions")), f"{len(exclusions)}", rule, "remove those that are over")
-    for number, each in enumerate(exclusions):
-        if has(each, "from", "to") and str(each.end) < str(each.start):
+        yield Problem(subject((*at, "exclusions")), f"{len(given.exclusions)}", rule, "remove those that are over")
+    for number, each in enumerate(given.exclusions):
+        if str(each.end) < str(each.start):
             where = subject((*at, "exclusions", number, "to"))
             yield Problem(where, str(each.end), f"the exclusion ends before it begins, on {each.start}", "a later day")
 
 
-def _of_one_stack(config: StackConfig, siblings: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+def _of_one_stack(
+    cluster: Cluster, project: str, siblings: Sequence[StackConfig], subject: Subject
+) -> Iterator[Problem]:
     """Two states of one cluster would take turns in changing it."""
-    mine = _identity(config)
-    if mine is None:
-        return
+    mine = project, cluster.region, cluster.name
     for other in siblings:
-        if _identity(other) == mine:
-            project, region, name = mine
-            rule = f"stack {other.stack} declares cluster {name} of project {project} in {region}"
-            yield Problem(subject(("cluster", "name")), name, rule, "another name, or slices in that stack's file")
+        if other.cluster is not None and (other.project, other.cluster.region, other.cluster.name) == mine:
+            rule = f"stack {other.stack} declares cluster {cluster.name} of project {project} in {cluster.region}"
+            yield Problem(
+                subject(("cluster", "name")), cluster.name, rule, "another name, or slices in that stack's file"
+            )
 
 
-def _identity(config: StackConfig) -> tuple[str, str, str] | None:
-    """Project, region and name of the cluster, by which Google knows it; None without one."""
-    cluster = _cluster(config)
-    if cluster is None or not has(config, "project") or not has(cluster, "region", "name"):
-        return None
-    return config.project, cluster.region, cluster.name
-
-
-def _ranges(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
-    cluster = _cluster(config)
-    if cluster is None or not has(cluster, "ranges"):
-        return
+def _ranges(cluster: Cluster, slices: Items[Slices], subject: Subject) -> Iterator[Problem]:
     ranges = {name: getattr(cluster.ranges, name) for name in ("nodes", "pods", "services")}
     for one, other in combinations(ranges, 2):
         if ranges[one].overlaps(ranges[other]):
             rule = f"the range overlaps with that of {one}, {ranges[one]}"
             yield Problem(subject(("cluster", "ranges", other)), str(ranges[other]), rule, "another range")
-    nodes, addresses = _demand(config, cluster)
+    nodes, addresses = _demand(cluster, slices)
     for name, needed in (("nodes", nodes), ("pods", addresses)):
         if needed > ranges[name].num_addresses:
             rule = f"too small: up to {nodes:,} nodes need {needed:,} addresses for {name}"
@@ -221,14 +193,13 @@ def _ranges(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> 
             yield Problem(subject(("cluster", "ranges", name)), str(ranges[name]), rule, fix)
 
 
-def _demand(config: StackConfig, cluster: Cluster) -> tuple[int, int]:
+def _demand(cluster: Cluster, slices: Items[Slices]) -> tuple[int, int]:
     """The most nodes that the cluster may have, and the addresses that their pods take."""
-    plain = cluster.system.nodes * len(cluster.zones) if has(cluster, "system", "zones") else 0
-    for _, pool in right(cluster.cpu_pools if has(cluster, "cpu_pools") else ()):
-        plain += pool.maximum * len(pool.zones) if has(pool, "maximum", "zones") else 0
+    plain = cluster.system.nodes * len(cluster.zones)
+    plain += sum(pool.maximum * len(pool.zones) for pool in cluster.cpu_pools)
     nodes, addresses = plain, plain * _block(_PODS_OF_A_NODE)
-    for entry in config.slices:
-        for pool in entry_pools(entry) if has(entry, *Slices.model_fields) else ():
+    for _, entry in slices:
+        for pool in entry_pools(entry):
             nodes += pool.max_nodes
             addresses += pool.max_nodes * _block(MULTI_HOST_PODS if pool.shape.multi_host else _PODS_OF_A_NODE)
     return nodes, addresses
@@ -238,13 +209,10 @@ def _block(pods: int) -> int:
     return 1 << (2 * pods - 1).bit_length()
 
 
-def _cluster(config: StackConfig) -> Cluster | None:
-    return config.cluster if has(config, "cluster") else None
-
-
 RULES: tuple[Rule, ...] = (
     _slices_have_a_cluster,
-    _slice_places,
+    _slice_zones,
+    _slice_regions,
     _slice_shapes,
     _slice_counts,
     _slices_once,

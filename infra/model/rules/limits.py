@@ -2,208 +2,184 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from infra.model import calendar, ledger
 from infra.model.capacity import Reserved
-from infra.model.catalogue import nearest_names
-from infra.model.errors import Problem, shown
-from infra.model.partial import UnsureStack, has
+from infra.model.errors import Problem, shown, suggestion
 from infra.model.refusals import Subject
-from infra.model.rules.common import Rule, zone_without
+from infra.model.rules.common import Estate, Items, Rule, zone_without
 from infra.model.schema import Pool, Quota, Reservation, Slices, StackConfig
-from infra.model.yamlfile import YamlPath
-
-# What makes two declarations speak of the same limit.
-_IDENTITY = {
-    "reservations": ("project", "zone", "generation"),
-    "quotas": ("project", "zone", "generation", "kind"),
-}
+from infra.model.yamlfile import YamlPath, render
 
 
-def _limit_zones(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
-    for key, limits in (("reservations", config.reservations), ("quotas", config.quotas)):
-        for index, limit in enumerate(limits):
-            if has(limit, "zone", "generation") and limit.generation.standing(limit.zone) is None:
-                yield zone_without(limit.generation, limit.zone, subject((key, index, "zone")))
+def _limit_zones(reservations: Items[Reservation], quotas: Items[Quota], subject: Subject) -> Iterator[Problem]:
+    for path, limit in _limits(reservations, quotas):
+        if limit.generation.standing(limit.zone) is None:
+            yield zone_without(limit.generation, limit.zone, subject((*path, "zone")))
 
 
-def _limit_projects(config: StackConfig, siblings: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+def _limits(reservations: Items[Reservation], quotas: Items[Quota]) -> Iterator[tuple[YamlPath, Reservation | Quota]]:
+    yield from ((("reservations", index), each) for index, each in reservations)
+    yield from ((("quotas", index), each) for index, each in quotas)
+
+
+def _limit_projects(
+    reservations: Items[Reservation], quotas: Items[Quota], estate: Estate, subject: Subject
+) -> Iterator[Problem]:
     """A limit of a project that no stack is in binds nothing."""
-    stacks = (config, *siblings)
-    if not all(has(each, "project") for each in stacks):
-        return
-    known = tuple(sorted({each.project for each in stacks}))
-    for key, limits in (("reservations", config.reservations), ("quotas", config.quotas)):
-        for index, limit in enumerate(limits):
-            if has(limit, "project") and limit.project not in known:
-                rule = "no stack is in this project, so the limit would bind nothing"
-                fix = f"one of {', '.join(nearest_names(limit.project, known) or known)}"
-                yield Problem(subject((key, index, "project")), shown(limit.project), rule, fix)
+    known = sorted({each.project for each in estate})
+    for path, limit in _limits(reservations, quotas):
+        if limit.project not in known:
+            rule = "no stack is in this project, so the limit would bind nothing"
+            fix = suggestion(limit.project, known, "the project of a stack")
+            yield Problem(subject((*path, "project")), shown(limit.project), rule, fix)
 
 
-def _reserved_pools(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
-    by_name = {each.name: each for each in config.reservations if has(each, "name")}
-    for path, pool, zones, capacity in _reserved(config):
-        where = subject((*path, "capacity", "reserved"))
-        name = capacity.reservation
+def _reserved_pools(
+    pools: Items[Pool], slices: Items[Slices], reservations: tuple[Reservation, ...], project: str, subject: Subject
+) -> Iterator[Problem]:
+    by_name = {each.name: each for each in reservations}
+    for path, pool, zones, capacity in _reserved(pools, slices):
+        where, name = subject((*path, "capacity", "reserved")), capacity.reservation
         if name in by_name:
-            yield from _reservation_misfits(config, pool, zones, by_name[name], where)
+            yield from _reservation_misfits(project, pool, zones, by_name[name], where)
         else:
-            nearest = nearest_names(name, by_name)
-            fix = f"one of {', '.join(nearest or by_name)}" if by_name else "declare it under tidepool:reservations"
+            fix = suggestion(name, by_name, "declare it under tidepool:reservations")
             yield Problem(where, shown(name), "the stack declares no reservation of this name", fix)
 
 
-def _reserved(config: StackConfig) -> Iterator[tuple[YamlPath, Pool | Slices, tuple[str, ...], Reserved]]:
+def _reserved(
+    pools: Items[Pool], slices: Items[Slices]
+) -> Iterator[tuple[YamlPath, Pool | Slices, tuple[str, ...], Reserved]]:
     """Every place that draws on a reservation: the path of who says so, its pool, its zones, and the reservation."""
-    for index, pool in enumerate(config.pools):
-        if has(pool, "capacity") and isinstance(pool.capacity, Reserved):
-            yield ("pools", index), pool, tuple(pool.zones) if has(pool, "zones") else (), pool.capacity
-        for number, each in enumerate(pool.fallback if has(pool, "fallback") else ()):
-            if has(each, "capacity") and isinstance(each.capacity, Reserved):
-                zones = (each.zone,) if has(each, "zone") else ()
-                yield ("pools", index, "fallback", number), pool, zones, each.capacity
-    for index, entry in enumerate(config.slices):
-        if has(entry, "capacity") and isinstance(entry.capacity, Reserved):
-            yield ("slices", index), entry, (entry.zone,) if has(entry, "zone") else (), entry.capacity
+    for index, pool in pools:
+        if isinstance(pool.capacity, Reserved):
+            yield ("pools", index), pool, tuple(pool.zones), pool.capacity
+        for number, each in enumerate(pool.fallback):
+            if isinstance(each.capacity, Reserved):
+                yield ("pools", index, "fallback", number), pool, (each.zone,), each.capacity
+    for index, entry in slices:
+        if isinstance(entry.capacity, Reserved):
+            yield ("slices", index), entry, (entry.zone,), entry.capacity
 
 
-def _one_reservation_a_place(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
-    rule = "a second reservation for one project, zone and generation: a VM cannot choose"
-    yield from _once("reservations", config.reservations, _IDENTITY["reservations"], rule, subject)
+def _one_limit_a_place(reservations: Items[Reservation], quotas: Items[Quota], subject: Subject) -> Iterator[Problem]:
+    rules = {
+        "reservations": "a second reservation for one project, zone and generation: a VM cannot choose",
+        "quotas": "a second quota for one project, zone, generation and kind",
+    }
+    seen: dict[str, YamlPath] = {}
+    for path, limit in _limits(reservations, quotas):
+        first = seen.setdefault(_key(limit), path)
+        if first != path:
+            rule = f"{rules[str(path[0])]}; {render(first)} is the first"
+            yield Problem(subject(path), _identity(limit), rule, "one of them")
 
 
-def _one_quota_a_kind(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
-    rule = "a second quota for one project, zone, generation and kind"
-    yield from _once("quotas", config.quotas, _IDENTITY["quotas"], rule, subject)
-
-
-def _stacks_agree(config: StackConfig, siblings: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
-    """A limit is one fact of Google's: stacks that both declare it declare it alike."""
-    for key, identity in _IDENTITY.items():
-        for index, limit in enumerate(getattr(config, key)):
-            for other in siblings:
-                for theirs in getattr(other, key):
-                    differs = _differences(limit, theirs, identity)
-                    if differs:
-                        rule = f"stack {other.stack} declares it too, and otherwise: {differs}"
-                        yield Problem(subject((key, index)), _said(limit, identity), rule, "the same in both stacks")
-
-
-def _chips_within_limits(config: StackConfig, siblings: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
-    for index, held in enumerate(config.reservations):
-        if has(held, "project", "zone", "generation", "chips", "held_elsewhere"):
-            account = ledger.account(held, [config, *siblings])
-            yield from _overdrawn(account, _called(held), subject(("reservations", index, "chips")))
-    for index, quota in enumerate(config.quotas):
-        if has(quota, "project", "zone", "generation", "chips", "kind"):
-            account = ledger.account(quota, [config, *siblings])
-            yield from _overdrawn(account, _called(quota), subject(("quotas", index, "chips")))
-
-
-def _chips_within_limits_of_siblings(
-    config: StackConfig, siblings: Sequence[StackConfig], subject: Subject
+def _stacks_agree(
+    reservations: Items[Reservation], quotas: Items[Quota], siblings: Sequence[StackConfig], subject: Subject
 ) -> Iterator[Problem]:
-    """Limits that another stack alone declares bind this one too."""
-    seen = set()
-    for key, identity in _IDENTITY.items():
-        seen |= {_said(each, identity) + key for each in getattr(config, key) if has(each, *identity)}
+    """A limit is one fact of Google's: stacks that both declare it declare it alike."""
+    for path, limit in _limits(reservations, quotas):
         for other in siblings:
-            for limit in getattr(other, key):
-                if not has(limit, *type(limit).model_fields) or _said(limit, identity) + key in seen:
-                    continue
-                seen.add(_said(limit, identity) + key)
-                account = ledger.account(limit, [config, *siblings])
-                if any(draw.stack == config.stack for draw in (*account.draws, *account.windows)):
-                    what = f"{_called(limit)} of stack {other.stack}"
-                    yield from _overdrawn(account, what, subject(("pools",)))
+            for theirs in (*other.reservations, *other.quotas):
+                if _key(theirs) == _key(limit) and theirs != limit:
+                    rule = f"stack {other.stack} declares it too, and otherwise: {_differences(limit, theirs)}"
+                    yield Problem(subject(path), _identity(limit), rule, "the same in both stacks")
 
 
-def _siblings_known(config: StackConfig, siblings: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
-    """What a file with mistakes draws on limits is not known. That is not nothing, so nothing changes beside it."""
-    if not (config.holders or config.reservations or config.quotas):
-        return
-    near = [each for each in siblings if not (has(config, "project") and _is_of_another(each, config.project))]
-    limited = any(each.reservations or each.quotas for each in (config, *near))
-    for other in near:
-        if isinstance(other, UnsureStack) and (limited or other.hides_limits):
-            file = f"stacks/Pulumi.{other.stack}.yaml"
-            rule = f"nothing changes beside {file} while it has mistakes: both draw on one project's limits"
-            yield Problem(
-                subject(()), "", f"{rule} ({other.doubt})", f"what is right in {file}, then change this stack"
-            )
+def _chips_within_limits(
+    config: StackConfig,
+    pools: Items[Pool],
+    slices: Items[Slices],
+    reservations: Items[Reservation],
+    quotas: Items[Quota],
+    siblings: Sequence[StackConfig],
+    subject: Subject,
+) -> Iterator[Problem]:
+    """Limits of this stack, and those that another stack alone declares, which bind this one too."""
+    own = {_key(limit): (limit, subject((*path, "chips"))) for path, limit in _limits(reservations, quotas)}
+    theirs = {
+        _key(limit): (limit, f"stack {other.stack}")
+        for other in siblings
+        for limit in (*other.reservations, *other.quotas)
+    }
+    places = {pool.name: ("pools", index) for index, pool in pools}
+    places |= {entry.name: ("slices", index) for index, entry in slices}
+    for key, (limit, where) in (theirs | own).items():
+        account = ledger.account(limit, [config, *siblings])
+        draws = [each for each in (*account.windows, *account.draws) if each.stack == config.stack]
+        if key in own or draws:
+            largest = max(draws, key=lambda each: each.chips, default=None)
+            at = _line(largest, limit, places) if largest else ()
+            yield from _overdrawn(account, where, subject(at) if at else where)
 
 
-def _is_of_another(stack: StackConfig, project: str) -> bool:
-    return has(stack, "project") and stack.project != project
+def _line(
+    draw: ledger.Draw | ledger.WindowDraw, limit: Reservation | Quota, places: Mapping[str, YamlPath]
+) -> YamlPath:
+    """Where the stack says how many slices draw on a limit; nothing where no pool says it."""
+    place = places.get(draw.pool, ())
+    if not place or place[0] == "slices":
+        return place
+    if isinstance(draw, ledger.WindowDraw):
+        return (*place, "windows")
+    return (*place, "zones", limit.zone) if draw.slices else (*place, "fallback")
 
 
 def _reservation_misfits(
-    config: StackConfig, pool: Pool | Slices, zones: Sequence[str], held: Reservation, where: str
+    project: str, pool: Pool | Slices, zones: Sequence[str], held: Reservation, where: str
 ) -> Iterator[Problem]:
-    if has(held, "zone") and any(zone != held.zone for zone in zones):
+    if any(zone != held.zone for zone in zones):
         rule = f"reservation {held.name} is in {held.zone}; the pool is in {', '.join(zones)}"
         yield Problem(where, shown(held.name), rule, "a pool of that zone alone")
-    if has(pool, "accelerator") and has(held, "generation") and pool.accelerator.generation is not held.generation:
+    if pool.accelerator.generation is not held.generation:
         rule = f"reservation {held.name} is of {held.generation.name}; the pool is {pool.accelerator}"
         yield Problem(where, shown(held.name), rule, f"a reservation of {pool.accelerator.generation.name}")
-    if has(config, "project") and has(held, "project") and held.project != config.project:
-        rule = f"reservation {held.name} is held by project {held.project}; the stack is in {config.project}"
-        yield Problem(where, shown(held.name), rule, f"a reservation of {config.project}")
+    if held.project != project:
+        rule = f"reservation {held.name} is held by project {held.project}; the stack is in {project}"
+        yield Problem(where, shown(held.name), rule, f"a reservation of {project}")
 
 
-def _differences(one: Reservation | Quota, other: Reservation | Quota, identity: tuple[str, ...]) -> str:
-    """What `other` says otherwise of the same limit; empty where they agree, are not the same, or are not whole."""
-    fields = tuple(type(one).model_fields)
-    if not has(one, *fields) or not has(other, *fields) or _said(one, identity) != _said(other, identity):
-        return ""
-    return ", ".join(
-        f"{field} {getattr(other, field)}" for field in fields if getattr(one, field) != getattr(other, field)
-    )
+def _identity(limit: Reservation | Quota) -> str:
+    """What makes two declarations speak of the same limit, for people."""
+    kind = f" {limit.kind}" if isinstance(limit, Quota) else ""
+    return f"{limit.project} {limit.zone} {limit.generation}{kind}"
 
 
-def _said(limit: Reservation | Quota, identity: tuple[str, ...]) -> str:
-    return " ".join(str(getattr(limit, field)) for field in identity)
+def _key(limit: Reservation | Quota) -> str:
+    return f"{_identity(limit)} {type(limit).__name__}"
 
 
-def _once(
-    key: str, limits: Sequence[Reservation | Quota], identity: tuple[str, ...], rule: str, subject: Subject
-) -> Iterator[Problem]:
-    seen: dict[str, int] = {}
-    for index, limit in enumerate(limits):
-        if has(limit, *identity):
-            this = _said(limit, identity)
-            first = seen.setdefault(this, index)
-            if first != index:
-                yield Problem(subject((key, index)), this, f"{rule}; {key}[{first}] is the first", "one of them")
+def _differences(one: Reservation | Quota, other: Reservation | Quota) -> str:
+    fields = (field for field in type(one).model_fields if getattr(one, field) != getattr(other, field))
+    return ", ".join(f"{field} {getattr(other, field)}" for field in fields)
 
 
-def _called(limit: Reservation | Quota) -> str:
-    return f"{limit.kind} quota" if isinstance(limit, Quota) else "reservation"
-
-
-def _overdrawn(account: ledger.LimitAccount, what: str, where: str) -> Iterator[Problem]:
+def _overdrawn(account: ledger.LimitAccount, declared: str, where: str) -> Iterator[Problem]:
+    """declared: where the limit stands. where: the largest number that draws on it."""
+    limit = account.limit
+    what = f"{limit.kind} quota" if isinstance(limit, Quota) else "reservation"
+    exceeded = f"{limit.generation} {what} exceeded in {limit.zone}"
+    at = None if account.remaining < 0 else account.overdrawn(calendar.midnight())
     if account.remaining < 0:
-        rule = f"the {what} covers all chips that draw on it: {account.sum_shown()}"
         less = "1 chip less" if account.remaining == -1 else f"{-account.remaining} chips less"
         fix = f"counts that take {less}, or the {what}'s true size"
-        yield Problem(where, str(account.limit.chips), rule, fix)
-    elif at := account.overdrawn(calendar.midnight()):
-        when = f"{at.at:%Y-%m-%d %H:%M} UTC"
-        rule = f"the {what} covers all chips that draw on it at every minute, and at {when} it is asked for"
+    elif at:
+        exceeded += f" at {at.at:%Y-%m-%d %H:%M} UTC"
         fix = f"windows that do not meet then, fewer VMs in them, or the {what}'s true size"
-        yield Problem(where, str(account.limit.chips), f"{rule} {account.sum_shown(at)}", fix)
+    else:
+        return
+    said = "" if declared == where else f"; the {what} is declared at {declared}"
+    yield Problem(where, "", f"{exceeded}: {account.sum_shown(at)}{said}", fix)
 
 
 RULES: tuple[Rule, ...] = (
     _limit_zones,
     _limit_projects,
     _reserved_pools,
-    _one_reservation_a_place,
-    _one_quota_a_kind,
+    _one_limit_a_place,
     _stacks_agree,
     _chips_within_limits,
-    _chips_within_limits_of_siblings,
-    _siblings_known,
 )

@@ -6,56 +6,33 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from infra.model.errors import Problem
-from infra.model.partial import has
 from infra.model.refusals import Subject, shown
-from infra.model.rules.common import Rule, repeats, right
-from infra.model.schema import Results, StackConfig
+from infra.model.rules.common import Rule, repeats
+from infra.model.schema import Bucket, Budget, Results, StackConfig
 
 
-def _results(config: StackConfig) -> Results | None:
-    return config.results if has(config, "results") else None
-
-
-def _bucket(config: StackConfig, others: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
-    results = _results(config)
-    if results is None or not has(results, "bucket"):
-        return
-    taken = {
-        each.bucket.name: f"the fleet records of stack {each.stack}"
-        for each in (config, *others)
-        if has(each, "bucket", "stack")
-    }
-    taken |= {
-        each.results.bucket.name: f"the results of stack {each.stack}"
-        for each in others
-        if has(each, "results", "stack") and each.results is not None and has(each.results, "bucket")
-    }
-    name = results.bucket.name
-    if name in taken:
+def _bucket(results: Results, bucket: Bucket, siblings: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+    taken = {bucket.name: "the fleet records of this stack"}
+    taken |= {each.bucket.name: f"the fleet records of stack {each.stack}" for each in siblings}
+    taken |= {each.results.bucket.name: f"the results of stack {each.stack}" for each in siblings if each.results}
+    if (name := results.bucket.name) in taken:
         rule = f"this bucket has {taken[name]}, whose readers and days are others"
         yield Problem(subject(("results", "bucket", "name")), shown(name), rule, "a bucket of its own")
 
 
-def _suites(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
-    results = _results(config)
-    if results is None:
-        return
-    if has(results, "suites"):
-        given = [each.name if has(each, "name") else None for each in results.suites]
-        yield from repeats(given, subject, ("results", "suites"), "the suite is listed twice")
-        for index, suite in right(results.suites):
-            if has(suite, "inputs") and not suite.inputs:
-                rule = "no inputs: one result would stand for every tree"
-                yield Problem(subject(("results", "suites", index, "inputs")), "[]", rule, "name what the tests read")
-    if has(results, "quarantine"):
-        entries = [f"{each.suite}: {each.test}" if has(each, "suite", "test") else None for each in results.quarantine]
-        yield from repeats(entries, subject, ("results", "quarantine"), "the test is listed twice")
+def _suites(results: Results, subject: Subject) -> Iterator[Problem]:
+    given = enumerate(each.name for each in results.suites)
+    yield from repeats(given, subject, ("results", "suites"), "the suite is listed twice")
+    for index, suite in enumerate(results.suites):
+        if not suite.inputs:
+            rule = "no inputs: one result would stand for every tree"
+            yield Problem(subject(("results", "suites", index, "inputs")), "[]", rule, "name what the tests read")
+    entries = enumerate(f"{each.suite}: {each.test}" for each in results.quarantine)
+    yield from repeats(entries, subject, ("results", "quarantine"), "the test is listed twice")
 
 
-def _budget(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
-    budget = config.budget if has(config, "budget") else None
-    if budget is None:
-        return
+def _budget(budget: Budget, subject: Subject) -> Iterator[Problem]:
+    notify, thresholds = enumerate(budget.notify), enumerate(map(str, budget.thresholds))
     if budget.notify and budget.billing_account is None:
         rule = "nobody is told without a budget at Google"
         fix = "billing_account: beside it, as `gcloud billing accounts list` names it"
@@ -63,8 +40,8 @@ def _budget(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> 
     if len(budget.notify) > _MOST_CHANNELS:
         rule = f"a budget has at most {_MOST_CHANNELS} channels"
         yield Problem(subject(("budget", "notify")), f"{len(budget.notify)} addresses", rule, "the address of a group")
-    yield from repeats(map(str, budget.thresholds), subject, ("budget", "thresholds"), "the threshold is listed twice")
-    yield from repeats(budget.notify, subject, ("budget", "notify"), "the address is listed twice", any_case=True)
+    yield from repeats(thresholds, subject, ("budget", "thresholds"), "the threshold is listed twice")
+    yield from repeats(notify, subject, ("budget", "notify"), "the address is listed twice", any_case=True)
 
 
 _MOST_CHANNELS: Final = 5

@@ -6,20 +6,20 @@ the running cluster, so it is refused here, with the numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Final
 
+from infra.model.catalogue import AcceleratorType
 from infra.model.dask import SCHEDULER, worker_size
-from infra.model.errors import Problem, shown
+from infra.model.errors import Problem, shown, suggestion
 from infra.model.fields.workloads import TASKS_IN_FLIGHT
 from infra.model.gke_shapes import gke_shape
 from infra.model.groups import can_be_admitted, chips_of, gangs
-from infra.model.partial import has
 from infra.model.plain_machines import MachineSize, room_for_pods
 from infra.model.queues import shared_queues
 from infra.model.refusals import Subject
-from infra.model.rules.common import Rule, repeats, right
-from infra.model.schema import Cluster, CpuPool, DaskClass, Queues, Slices, StackConfig, Team, WorkerGroup
+from infra.model.rules.common import Items, Rule, repeats
+from infra.model.schema import Bucket, Cluster, CpuPool, DaskClass, Queues, Slices, StackConfig, Team, WorkerGroup
 from infra.model.slices import entry_pools
 from infra.model.yamlfile import YamlPath
 
@@ -27,54 +27,58 @@ _TWO_PROCESSES: Final = "tpu7x"
 """A VM of this generation has two NUMA nodes with a process on each, and a role serves one port a VM."""
 
 
-def _work_has_queues(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
-    for section in ("batch", "groups"):
-        if getattr(config, section) and has(config, "queues") and config.queues is None:
+def _work_has_queues(
+    batch: Items[DaskClass], groups: Items[WorkerGroup], queues: Queues | None, subject: Subject
+) -> Iterator[Problem]:
+    for section, work in (("batch", batch), ("groups", groups)):
+        if work and queues is None:
             rule = f"the stack declares {section} and no queues to admit its pods"
             yield Problem(subject((section,)), "", rule, f"tidepool:queues with its team, or no tidepool:{section}")
 
 
-def _names_once(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
-    for section in ("batch", "groups"):
-        listed = [getattr(each, "name", None) for each in getattr(config, section)]
+def _names_once(batch: Items[DaskClass], groups: Items[WorkerGroup], subject: Subject) -> Iterator[Problem]:
+    for section, work in (("batch", batch), ("groups", groups)):
+        listed = ((index, each.name) for index, each in work)
         yield from repeats(listed, subject, (section,), f"the name is listed twice in {section}", "name")
 
 
-def _teams_and_priorities(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
-    queues = _queues(config)
-    if queues is None or not has(queues, "teams", "priorities"):
-        return
-    teams = [team.name for team in queues.teams if has(team, "name")]
-    for path, each in _work(config):
-        if has(each, "team") and each.team not in teams:
+def _teams_and_priorities(
+    batch: Items[DaskClass], groups: Items[WorkerGroup], queues: Queues, subject: Subject
+) -> Iterator[Problem]:
+    teams = [team.name for team in queues.teams]
+    work: list[tuple[YamlPath, DaskClass | WorkerGroup]] = [
+        *((("batch", index), each) for index, each in batch),
+        *((("groups", index), each) for index, each in groups),
+    ]
+    for path, each in work:
+        if each.team not in teams:
             rule = "tidepool:queues has no team of this name, whose namespace it would be"
-            yield Problem(subject((*path, "team")), shown(each.team), rule, f"one of {', '.join(teams)}")
-        if has(each, "priority") and each.priority is not None and each.priority not in queues.priorities:
-            rule, fix = "tidepool:queues has no priority of this name", f"one of {', '.join(queues.priorities)}"
+            fix = suggestion(each.team, teams, "a team of tidepool:queues first")
+            yield Problem(subject((*path, "team")), shown(each.team), rule, fix)
+        if each.priority is not None and each.priority not in queues.priorities:
+            fix = suggestion(each.priority, queues.priorities, "a priority of tidepool:queues first")
+            rule = "tidepool:queues has no priority of this name"
             yield Problem(subject((*path, "priority")), shown(each.priority), rule, fix)
 
 
-def _work(config: StackConfig) -> Iterator[tuple[YamlPath, DaskClass | WorkerGroup]]:
-    for section in ("batch", "groups"):
-        for index, each in enumerate(getattr(config, section)):
-            yield (section, index), each
-
-
-def _cpu_pools(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+def _cpu_pools(
+    batch: Items[DaskClass],
+    groups: Items[WorkerGroup],
+    cluster: Cluster,
+    slices: Items[Slices],
+    subject: Subject,
+) -> Iterator[Problem]:
     """A CPU pool is the only place without chips that takes them."""
-    cluster = _cluster(config)
-    if cluster is None or not has(cluster, "cpu_pools"):
-        return
-    there = {pool.name: pool for _, pool in right(cluster.cpu_pools) if has(pool, "name", "machine_type")}
-    chips = {pool.name for entry in config.slices if has(entry, *Slices.model_fields) for pool in entry_pools(entry)}
-    fix = f"one of {', '.join(there)}" if there else "an entry of tidepool:cluster.cpu_pools first"
-    for path, pool, size, what in _on_cpus(config):
+    there = {pool.name: pool for pool in cluster.cpu_pools}
+    chips = {pool.name for _, entry in slices for pool in entry_pools(entry)}
+    for path, pool, size, what in _on_cpus(batch, groups):
+        fix = suggestion(pool, there, "an entry of tidepool:cluster.cpu_pools first")
         if pool in chips:
             rule = f"{pool} is a node pool of TPU slices, whose chips only jobs and groups use"
             yield Problem(subject((*path, "pool")), shown(pool), rule, fix)
         elif pool not in there:
             yield Problem(subject((*path, "pool")), shown(pool), "the cluster has no CPU pool of this name", fix)
-        elif size is not None:
+        else:
             machine = there[pool].machine_type
             room = room_for_pods(machine)
             if not room.holds(size):
@@ -82,29 +86,21 @@ def _cpu_pools(config: StackConfig, _: Sequence[StackConfig], subject: Subject) 
                 yield Problem(subject(path), "", rule, "less, or a pool of larger machines")
 
 
-def _on_cpus(config: StackConfig) -> Iterator[tuple[YamlPath, str, MachineSize | None, str]]:
-    """What goes to CPU pools: where it is said, the pool, the largest pod where that is right, and what it is."""
-    for index, each in enumerate(config.batch):
-        if has(each, "pool"):
-            sized = has(each, "memory", "cpus", "tasks")
-            worker = worker_size(each) if sized else None
-            said = f"a worker of {each.tasks} tasks at once" if sized and each.tasks > 1 else "a worker"
-            yield ("batch", index), each.pool, worker, said
-    for index, group in enumerate(config.groups):
-        if has(group, "curriculum"):
-            declared = group.curriculum
-            size = MachineSize(declared.cpus, declared.memory)
-            yield ("groups", index, "curriculum"), declared.pool, size, "the curriculum"
+def _on_cpus(batch: Items[DaskClass], groups: Items[WorkerGroup]) -> Iterator[tuple[YamlPath, str, MachineSize, str]]:
+    """What goes to CPU pools: where it is said, the pool, the largest pod, and what it is."""
+    for index, each in batch:
+        said = f"a worker of {each.tasks} tasks at once" if each.tasks > 1 else "a worker"
+        yield ("batch", index), each.pool, worker_size(each), said
+    for index, group in groups:
+        declared = group.curriculum
+        size = MachineSize(declared.cpus, declared.memory)
+        yield ("groups", index, "curriculum"), declared.pool, size, "the curriculum"
 
 
-def _limits_of_classes(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
-    cluster = _cluster(config)
-    listed = right(cluster.cpu_pools) if cluster is not None and has(cluster, "cpu_pools") else ()
-    pools = {pool.name: pool for _, pool in listed if has(pool, *CpuPool.model_fields)}
-    for index, each in enumerate(config.batch):
+def _limits_of_classes(batch: Items[DaskClass], cluster: Cluster | None, subject: Subject) -> Iterator[Problem]:
+    pools = {pool.name: pool for pool in (cluster.cpu_pools if cluster else ())}
+    for index, each in batch:
         path = ("batch", index)
-        if not has(each, "minimum", "maximum", "tasks"):
-            continue
         if each.minimum > each.maximum:
             rule = "the minimum is larger than the maximum"
             yield Problem(subject((*path, "minimum")), str(each.minimum), rule, f"at most {each.maximum}")
@@ -113,7 +109,7 @@ def _limits_of_classes(config: StackConfig, _: Sequence[StackConfig], subject: S
             rule += f", and one scheduler is for {TASKS_IN_FLIGHT:,}"
             fix = f"at most {TASKS_IN_FLIGHT // each.tasks}, or a second class"
             yield Problem(subject((*path, "maximum")), str(each.maximum), rule, fix)
-        elif has(each, *DaskClass.model_fields) and each.pool in pools:
+        elif each.pool in pools:
             most = _most_workers(each, pools[each.pool])
             if 0 < most < each.maximum:
                 pool = pools[each.pool]
@@ -131,13 +127,13 @@ def _most_workers(declared: DaskClass, pool: CpuPool) -> int:
     return (nodes - 1) * room.holds(worker) + beside.holds(worker)
 
 
-def _least_of_pools(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+def _least_of_pools(
+    batch: Items[DaskClass], groups: Items[WorkerGroup], cluster: Cluster, subject: Subject
+) -> Iterator[Problem]:
     """What always stands has to fit together: the autoscaler makes no node past a pool's maximum, so that what is over
     waits for ever. Maximums may pass a pool together: classes that adapt take turns, and Kueue says who waits."""
-    cluster = _cluster(config)
-    listed = right(cluster.cpu_pools) if cluster is not None and has(cluster, "cpu_pools") else ()
-    for pool in (each for _, each in listed if has(each, *CpuPool.model_fields)):
-        standing = list(_always_on(config, pool.name))
+    for pool in cluster.cpu_pools:
+        standing = list(_always_on(batch, groups, pool.name))
         nodes, room = pool.maximum * len(pool.zones), room_for_pods(pool.machine_type)
         whole = MachineSize(nodes * room.cpus, nodes * room.memory)
         asked = MachineSize(sum(size.cpus for _, size in standing), sum(size.memory for _, size in standing))
@@ -147,51 +143,60 @@ def _least_of_pools(config: StackConfig, _: Sequence[StackConfig], subject: Subj
             yield Problem(subject(("batch",)), "", rule, "smaller minimums, or a larger maximum of the pool")
 
 
-def _always_on(config: StackConfig, pool: str) -> Iterator[tuple[str, MachineSize]]:
+def _always_on(batch: Items[DaskClass], groups: Items[WorkerGroup], pool: str) -> Iterator[tuple[str, MachineSize]]:
     """What stands on a pool whatever is asked of it, and how much that is in all."""
-    for each in config.batch:
-        if has(each, *DaskClass.model_fields) and each.pool == pool:
+    for _, each in batch:
+        if each.pool == pool:
             worker = worker_size(each)
             cpus, memory = (each.minimum * amount for amount in (worker.cpus, worker.memory))
             said = f"{each.name} with {each.minimum} workers" if each.minimum else f"the scheduler of {each.name}"
             yield said, MachineSize(SCHEDULER.cpus + cpus, SCHEDULER.memory + memory)
-    for group in config.groups:
-        if has(group, "name", "curriculum") and has(group.curriculum, "pool", "cpus", "memory"):
-            declared = group.curriculum
-            if declared.pool == pool:
-                yield f"the curriculum of {group.name}", MachineSize(declared.cpus, declared.memory)
+    for _, group in groups:
+        declared = group.curriculum
+        if declared.pool == pool:
+            yield f"the curriculum of {group.name}", MachineSize(declared.cpus, declared.memory)
 
 
-def _groups_have_slices(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
-    there, teams = (
-        {entry.accelerator.name for entry in config.slices if has(entry, "accelerator")},
-        _teams(config) or {},
-    )
-    for index, group in enumerate(config.groups):
-        team = teams.get(group.team) if has(group, "team") else None
-        for role in ("train", "rollout"):
-            if not has(group, role):
-                continue
-            accelerator, where = getattr(group, role).accelerator, subject(("groups", index, role, "accelerator"))
-            fix = f"one of {', '.join(sorted(there))}" if there else "an entry of tidepool:slices first"
-            if accelerator.name not in there:
-                yield Problem(where, shown(accelerator.name), "the stack declares no slices of this accelerator", fix)
+def _groups_have_slices(groups: Items[WorkerGroup], slices: tuple[Slices, ...], subject: Subject) -> Iterator[Problem]:
+    there = sorted({entry.accelerator.name for entry in slices})
+    for index, group in groups:
+        for role, accelerator in _roles(group):
+            where, name = subject(("groups", index, role, "accelerator")), accelerator.name
+            if name not in there:
+                fix = suggestion(name, there, "an entry of tidepool:slices first")
+                yield Problem(where, shown(name), "the stack declares no slices of this accelerator", fix)
             elif accelerator.generation.name == _TWO_PROCESSES:
                 rule = "a VM of tpu7x needs two processes, and a role of a group starts one"
-                yield Problem(where, shown(accelerator.name), rule, "slices of another generation, or a job")
-            elif team is not None and team.accelerators and accelerator not in team.accelerators:
-                rule = f"team {team.name} may use {', '.join(each.name for each in team.accelerators)} alone"
+                yield Problem(where, shown(name), rule, "slices of another generation, or a job")
+
+
+def _groups_use_what_their_team_may(groups: Items[WorkerGroup], queues: Queues, subject: Subject) -> Iterator[Problem]:
+    allowed = {team.name: team.accelerators for team in queues.teams if team.accelerators}
+    for index, group in groups:
+        for role, accelerator in _roles(group):
+            if accelerator not in allowed.get(group.team, (accelerator,)):
+                rule = f"team {group.team} may use {', '.join(each.name for each in allowed[group.team])} alone"
+                where = subject(("groups", index, role, "accelerator"))
                 yield Problem(where, shown(accelerator.name), rule, "one of these, or more accelerators of the team")
 
 
-def _groups_can_start(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+def _roles(group: WorkerGroup) -> tuple[tuple[str, AcceleratorType], ...]:
+    return ("train", group.train.accelerator), ("rollout", group.rollout.accelerator)
+
+
+def _groups_can_start(
+    config: StackConfig,
+    groups: tuple[WorkerGroup, ...],
+    slices: tuple[Slices, ...],
+    queues: Queues | None,
+    subject: Subject,
+) -> Iterator[Problem]:
     """A group stands until it is taken out of the file, so that all of them together have to fit as well."""
-    if _teams(config) is None or not all(has(entry, *Slices.model_fields) for entry in config.slices):
+    if queues is None:
         return
-    shared = _queues_of_slices(config)
-    asking = [(index, group) for index, group in enumerate(config.groups) if has(group, "name", "train", "rollout")]
+    shared = _queues_of_slices(config, slices)
     late = set()
-    for index, group in asking:
+    for index, group in enumerate(groups):
         for queue in dict.fromkeys(gang.queue for gang in gangs(group) if gang.queue in shared):
             asked = [gang for gang in gangs(group) if gang.queue == queue]
             if not can_be_admitted(shared[queue], asked):
@@ -200,15 +205,15 @@ def _groups_can_start(config: StackConfig, _: Sequence[StackConfig], subject: Su
                 rule += f" ({', '.join(f'{gang.role} {gang.chips}' for gang in asked)}), each of these of one kind of "
                 rule += f"capacity, and the queue has {_offer(shared[queue])}: it would wait for ever"
                 yield Problem(subject(("groups", index)), group.name, rule, "fewer slices, or more of tidepool:slices")
-    for queue, chips in chips_of(group for _, group in asking).items():
+    for queue, chips in chips_of(groups).items():
         if queue in shared and queue not in late and chips > sum(shared[queue].values()):
             rule = f"all groups together ask {chips} chips of {queue}, and its queue has {_offer(shared[queue])}"
             yield Problem(subject(("groups",)), f"{chips} chips", rule, "fewer slices, or more of tidepool:slices")
 
 
-def _queues_of_slices(config: StackConfig) -> Mapping[str, Mapping[str, int]]:
+def _queues_of_slices(config: StackConfig, slices: tuple[Slices, ...]) -> Mapping[str, Mapping[str, int]]:
     """Chips by flavor of every accelerator type that the stack declares slices of, those of which it has none too."""
-    shaped = tuple(entry for entry in config.slices if gke_shape(entry.accelerator) is not None)
+    shaped = tuple(entry for entry in slices if gke_shape(entry.accelerator) is not None)
     found: dict[str, Mapping[str, int]] = {entry.accelerator.name: {} for entry in shaped}
     everyone = Queues(teams=(Team(name="everyone"),))
     for queue in shared_queues(config.model_copy(update={"cluster": None, "slices": shaped}), everyone):
@@ -220,45 +225,26 @@ def _offer(flavors: Mapping[str, int]) -> str:
     return " and ".join(f"{chips} of {name}" for name, chips in flavors.items()) or "none"
 
 
-def _checkpoints(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
-    teams = _teams(config) or {}
-    declared: set[str] = {config.bucket.name} if has(config, "bucket") and has(config.bucket, "name") else set()
-    for index, group in enumerate(config.groups):
-        if not has(group, "checkpoints", "image"):
-            continue
+def _checkpoints(
+    groups: Items[WorkerGroup], bucket: Bucket, queues: Queues | None, subject: Subject
+) -> Iterator[Problem]:
+    accounts = {team.name: team.account for team in (queues.teams if queues else ())}
+    declared = {bucket.name}
+    for index, group in groups:
         said, where = group.checkpoints, ("groups", index, "checkpoints")
-        if said is None:
-            if group.image is not None:
-                rule = "the group has an image and no bucket for its checkpoints"
-                yield Problem(subject(where), "", rule, "checkpoints: {bucket: NAME}")
-            continue
-        if said.location is None:
+        if said is None and group.image is not None:
+            rule = "the group has an image and no bucket for its checkpoints"
+            yield Problem(subject(where), "", rule, "checkpoints: {bucket: NAME}")
+        if said is None or said.location is None:
             continue
         name = said.bucket
         if name in declared:
             rule = "the stack declares a bucket of this name already"
             yield Problem(subject((*where, "bucket")), shown(name), rule, "another name, or no location")
         declared.add(name)
-        team = teams.get(group.team) if has(group, "team") else None
-        if team is not None and team.account is None:
+        if accounts.get(group.team, "unknown") is None:
             rule = f"team {group.team} has no account that could write to it"
             yield Problem(subject(where), shown(name), rule, f"account of the team {group.team}, or no location")
-
-
-def _queues(config: StackConfig) -> Queues | None:
-    return config.queues if has(config, "queues") else None
-
-
-def _teams(config: StackConfig) -> Mapping[str, Team] | None:
-    """The teams by name; None where one of them could not be read."""
-    queues = _queues(config)
-    if queues is None or not has(queues, "teams") or not all(has(team, *Team.model_fields) for team in queues.teams):
-        return None
-    return {team.name: team for team in queues.teams}
-
-
-def _cluster(config: StackConfig) -> Cluster | None:
-    return config.cluster if has(config, "cluster") else None
 
 
 RULES: Final[tuple[Rule, ...]] = (
@@ -269,6 +255,7 @@ RULES: Final[tuple[Rule, ...]] = (
     _limits_of_classes,
     _least_of_pools,
     _groups_have_slices,
+    _groups_use_what_their_team_may,
     _groups_can_start,
     _checkpoints,
 )

@@ -31,11 +31,11 @@ from tests.synthetic_lab import the_lab
         ("docker.io/library/debian", "debian", "bases.debian.image", "with its registry"),
         ("docker.io/library/debian", "docker.io/library/debian:12", "bases.debian.image", "without tag or digest"),
         ("tag: bookworm-slim", "tag: a tag", "bases.debian.tag", "a tag of the image"),
-        ("tag: bookworm-slim", "tga: bookworm-slim", "bases.debian.tga", "tag, or remove"),
+        ("tag: bookworm-slim", "tga: bookworm-slim", "bases.debian.tga", "tag, or one of"),
         ("  uv:\n", "  debian:\n", "downloads.debian", "the name stands for a base and for a download"),
         ("version: 0.9.0", "version: 1.10", "downloads.uv.version", "in quotes"),
         ("version: 1", "version: 3", "version", "not version 1, which this program reads"),
-        ("downloads:", "dowloads:", "dowloads", "downloads, or remove"),
+        ("downloads:", "dowloads:", "dowloads", "downloads, or one of"),
     ],
 )
 def test_a_bad_pin_is_refused(old: str, new: str, where: str, said: str) -> None:
