@@ -100,7 +100,7 @@ def test_a_stack_that_is_left_out_or_mistyped_is_met_with_those_that_there_are(c
     assert left_out.exit_code == 2
     assert "Missing argument 'STACK'. Stacks are ci, nightly, training" in left_out.stderr
     near = checkout.run("preview", "nightli")
-    assert "write: nightly; stacks are ci, nightly, training" in near.stderr
+    assert "write: nightly, or one of ci, training" in near.stderr
 
 
 def test_a_crash_is_one_line_and_a_log(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,7 +74,7 @@ def test_a_mistyped_target_is_refused_with_the_nearest(fleet: Checkout) -> None:
 
 
 def test_stacks_pools_and_vms_that_are_mistyped_lead_to_the_nearest(fleet: Checkout) -> None:
-    assert "write: ci; stacks are ci, nightly, training" in fleet.run("up", "cii").stderr
+    assert "write: ci, or one of nightly, training" in fleet.run("up", "cii").stderr
     assert "no pool or VM named tpu-cii. Did you mean 'tpu-ci'?" in fleet.run("drain", "tpu-cii").stderr
     assert f"no TPU VM named {VM}1. Did you mean '{VM}'?" in fleet.run("cloud", "preempt", f"{VM}1").stderr
 

@@ -33,7 +33,7 @@ NIGHTLY = stack_text(pools=pool(name="nightly", zones="{us-west4-a: 3}"))
         ("us-west4-a: 3", "us-west4-a: three", "pools[0].zones.us-west4-a"),
         ("capacity: spot", "capacity: sopt", "pools[0].capacity"),
         ("capacity: spot", "capacity: spot\n      fallback: us-east1-c", "pools[0].fallback"),
-        ("tidepool:pools", "tidepool:pols", "no such key: pols"),
+        ("tidepool:pools", "tidepool:pols", "no such key: tidepool:pols"),
         ("gcp:project: my-lab", "gcp:project: 7", "gcp:project"),
         ("config:", "config", "one valid YAML document"),
         ("  tidepool:owner", "  tidepool:pools: []\n  tidepool:owner", "tidepool:pools"),
@@ -79,9 +79,8 @@ def test_a_file_that_nobody_can_read_is_not_known_either(tmp_path: Path) -> None
 
 
 def test_a_broken_file_may_hide_the_very_limit(tmp_path: Path) -> None:
-    other = read_sibling(stack_text(quotas=QUOTA.replace("16", "many")).encode(), stack="nightly")
-    assert other is not None
-    assert the_refusal(stack_text(), siblings=(other,)).subject.startswith("stacks/Pulumi.nightly.yaml")
+    (problem,) = beside(NIGHTLY + LIMITED.partition("trust: member\n")[2].replace("16", "many"), stack_text())
+    assert problem.subject.endswith("tidepool:quotas[0].chips")
 
 
 def test_a_limit_that_another_stack_declares_binds_this_one() -> None:
