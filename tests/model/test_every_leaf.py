@@ -44,7 +44,7 @@ def parts(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[str | int, 
 def changed(value: Any, path: tuple[str | int, ...], wrong: object) -> Any:
     if not path:
         return wrong
-    copied = dict(value) if isinstance(value, dict) else list(value)
+    copied: Any = dict(value) if isinstance(value, dict) else list(value)
     copied[path[0]] = changed(value[path[0]], path[1:], wrong)
     return copied
 
