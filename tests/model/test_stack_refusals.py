@@ -465,7 +465,7 @@ def test_a_quota_of_another_zone_or_project_is_not_drawn_on() -> None:
 @pytest.mark.parametrize("key", ["quotas", "reservations"])
 @pytest.mark.parametrize(
     ("siblings", "fix"),
-    [((), "one of my-lab"), ((sibling(project="her-lab", pools="[]\n"),), "one of my-lab")],
+    [((), "my-lab"), ((sibling(project="her-lab", pools="[]\n"),), "my-lab, or one of her-lab")],
 )
 def test_a_limit_of_a_project_that_no_stack_is_in_is_refused_with_those_that_are(
     key: str, siblings: tuple[StackConfig, ...], fix: str

@@ -90,5 +90,5 @@ def test_a_limit_that_another_stack_declares_binds_this_one() -> None:
     grown = stack_text(pools=POOL.replace("us-west4-a: 2", "us-west4-a: 4"))
     problem = the_refusal(grown, siblings=(other,))
     assert problem.subject.endswith("tidepool:pools[0].zones.us-west4-a")
-    assert "the preemptible quota is declared at stack nightly" in problem.rule
+    assert "the preemptible quota is declared at stacks/Pulumi.nightly.yaml tidepool:quotas" in problem.rule
     assert "together 20 of 16 chips" in problem.rule

@@ -102,16 +102,20 @@ def test_runs_hold_their_chips_of_each_limit_that_they_may_draw_on(
 def test_runs_over_a_limit_are_refused_in_their_own_stack_and_beside_the_limit_of_another() -> None:
     many = runs(at_once=1000)
     own = the_refusal(stack_text(pools=NONE, runs=many, quotas=QUOTA % "preemptible"))
+    assert own.subject.endswith("tidepool:runs.at_once")
     assert "ci/other runs 1000 x 8 = 8000, together 8000 of 16 chips" in own.rule
     limited = sibling(pools="[]\n", quotas=QUOTA % "preemptible")
     beside = the_refusal(stack_text(pools=NONE, runs=many), siblings=(limited,))
-    assert "preemptible quota of stack nightly" in beside.rule
+    assert beside.subject.endswith("tidepool:runs.at_once")
+    assert "declared at stacks/Pulumi.nightly.yaml tidepool:quotas" in beside.rule
 
 
 def test_a_window_alone_is_held_to_the_limit_that_only_another_stack_declares() -> None:
     limited = sibling(pools="[]\n", quotas=QUOTA % "preemptible")
     text = stack_text(pools=pool(zones=f"{{{HOME}: 0}}", windows=window(9000)))
-    assert "36000, together 36000 of 16 chips" in the_refusal(text, siblings=(limited,)).rule
+    beside = the_refusal(text, siblings=(limited,))
+    assert beside.subject.endswith(f"windows[0].adds.{HOME}")
+    assert "36000, together 36000 of 16 chips" in beside.rule
 
 
 def test_phases_and_the_controller_leave_the_chips_of_runs_to_them() -> None:
@@ -128,8 +132,10 @@ def test_a_mistake_in_the_runs_of_another_stack_may_hide_chips(wrong: dict[str, 
     theirs = stack_text(pools=NONE, runs=runs(**wrong)).replace("my-lab-ci", "my-lab-nightly")
     other = read_sibling(theirs.encode(), stack="nightly")
     assert other is not None
+    (key,) = wrong
     limited = the_refusal(stack_text(quotas=QUOTA % "preemptible"), siblings=(other,))
-    assert "nothing changes beside stacks/Pulumi.nightly.yaml" in limited.rule
+    assert limited.subject.startswith("stacks/Pulumi.nightly.yaml")
+    assert f"tidepool:runs.{key}" in limited.subject
 
 
 @pytest.mark.parametrize(

@@ -30,5 +30,5 @@ def broken(parts: Draft, siblings: Sequence[StackConfig] | None, subject: Subjec
 
 
 def misplaced(parts: Draft, subject: Subject) -> list[Problem]:
-    """What is wrong with the pools, slices and runs of one file by itself: what they draw is not what somebody meant."""
+    """What is wrong with pools, slices and runs of one file by itself: what they draw is not what somebody meant."""
     return list(chain.from_iterable(run(rule, parts, None, subject) for rule in PLACES))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from infra.model import calendar, ledger
 from infra.model.capacity import Reserved
 from infra.model.errors import Problem, shown, suggestion
+from infra.model.names import PULUMI_PROJECT
 from infra.model.refusals import Subject
 from infra.model.rules.common import Estate, Items, Rule, zone_without
 from infra.model.schema import Pool, Quota, Reservation, Slices, StackConfig
+from infra.model.stack_text import stack_source
 from infra.model.yamlfile import YamlPath, render
 
 
@@ -101,30 +103,35 @@ def _chips_within_limits(
     """Limits of this stack, and those that another stack alone declares, which bind this one too."""
     own = {_key(limit): (limit, subject((*path, "chips"))) for path, limit in _limits(reservations, quotas)}
     theirs = {
-        _key(limit): (limit, f"stack {other.stack}")
+        _key(limit): (limit, f"{stack_source(other.stack)} {PULUMI_PROJECT}:{section}")
         for other in siblings
-        for limit in (*other.reservations, *other.quotas)
+        for section in ("reservations", "quotas")
+        for limit in getattr(other, section)
     }
-    places = {pool.name: ("pools", index) for index, pool in pools}
-    places |= {entry.name: ("slices", index) for index, entry in slices}
-    for key, (limit, where) in (theirs | own).items():
+    for key, (limit, declared) in (theirs | own).items():
         account = ledger.account(limit, [config, *siblings])
         draws = [each for each in (*account.windows, *account.draws) if each.stack == config.stack]
-        if key in own or draws:
-            largest = max(draws, key=lambda each: each.chips, default=None)
-            at = _line(largest, limit, places) if largest else ()
-            yield from _overdrawn(account, where, subject(at) if at else where)
+        largest = max(draws, key=lambda each: each.chips, default=None)
+        if largest is not None:
+            yield from _overdrawn(account, declared, subject(_line(largest, limit, pools, slices)))
+        elif key in own:
+            yield from _overdrawn(account, declared, declared)
 
 
 def _line(
-    draw: ledger.Draw | ledger.WindowDraw, limit: Reservation | Quota, places: Mapping[str, YamlPath]
+    draw: ledger.Draw | ledger.WindowDraw, limit: Reservation | Quota, pools: Items[Pool], slices: Items[Slices]
 ) -> YamlPath:
-    """Where the stack says how many slices draw on a limit; nothing where no pool says it."""
-    place = places.get(draw.pool, ())
-    if not place or place[0] == "slices":
-        return place
+    """Where the stack says how many slices draw on a limit."""
+    if isinstance(draw, ledger.Draw) and draw.of_runs:
+        return ("runs", "at_once")
+    for index, entry in slices:
+        if entry.name == draw.pool:
+            return ("slices", index, "number" if entry.number is not None else "maximum")
+    place, pool = next((("pools", index), each) for index, each in pools if each.name == draw.pool)
     if isinstance(draw, ledger.WindowDraw):
-        return (*place, "windows")
+        adds = draw.window.adds
+        zone = limit.zone if limit.zone in adds else max(adds, key=lambda each: adds[each])
+        return (*place, "windows", pool.windows.index(draw.window), "adds", zone)
     return (*place, "zones", limit.zone) if draw.slices else (*place, "fallback")
 
 
