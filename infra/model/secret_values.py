@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import re
-from functools import lru_cache
+from collections.abc import Iterator
+from functools import cache, lru_cache
+from importlib import import_module
 from typing import Any, Final, Protocol
 
 MASK = "[secret]"
@@ -113,7 +115,22 @@ FORMS: Final = {
     "an API key of a model's vendor": re.compile(r"\bsk-(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{20,}"),
     "a signed token": re.compile(r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]+"),
     "a password in an address": re.compile(r"://[^\s/:@$]+:[^\s/:@${}<>]+@(?!sha256:)"),
+    "an npm token": re.compile(r"\bnpm_[A-Za-z0-9]{36}"),
+    "a Docker token": re.compile(r"\bdckr_[po]at_[A-Za-z0-9_-]{27,}"),
+    "a DigitalOcean token": re.compile(r"\bdo[opr]_v1_[a-f0-9]{64}"),
 }
+_DETECTORS: Final = {
+    "a GitLab token": (
+        "gitlab_token.GitLabTokenDetector",
+        re.compile(r"gl(?:pat|dt|ft|soat|rt|cbt|imt|ptt|agent|oas)-|GR1348941"),
+    ),
+    "an npm token": ("npm.NpmDetector", re.compile("_authToken=")),
+    "a PyPI token": ("pypi_token.PypiTokenDetector", re.compile("pypi-AgE")),
+    "a Slack webhook": ("slack.SlackDetector", re.compile(r"(?i)hooks\.slack\.com/")),
+    "a Stripe key": ("stripe.StripeDetector", re.compile("[rs]k_live_")),
+    "a SendGrid key": ("sendgrid.SendGridDetector", re.compile(r"SG\.")),
+}
+"""Detectors of detect-secrets, each with a mark that every secret of its kind has."""
 _KEY_BLOCK: Final = re.compile(
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL
 )
@@ -122,12 +139,31 @@ _KEY_BLOCK: Final = re.compile(
 @lru_cache(maxsize=4096)
 def secrets_in(text: str) -> tuple[str, ...]:
     """What kinds of secret a text holds. Remembered, because all VMs of a fleet have one start-up script."""
-    return tuple(what for what, form in FORMS.items() if form.search(text))
+    return tuple(dict.fromkeys(what for what, form in _forms(text) if form.search(text)))
 
 
 def without_secrets(text: str) -> str:
     """The text with the mask in the place of every secret, of a private key as a whole."""
     text = _KEY_BLOCK.sub(SECRET, text)
-    for form in FORMS.values():
+    for _, form in _forms(text):
         text = form.sub(SECRET, text)
     return text
+
+
+def _forms(text: str) -> Iterator[tuple[str, re.Pattern[str]]]:
+    """The forms that a text may have. Importing detect-secrets takes 0.2 s, so a text without a mark does not."""
+    yield from FORMS.items()
+    for what, (detector, mark) in _DETECTORS.items():
+        if mark.search(text):
+            yield from ((what, form) for form in _denylist(detector))
+
+
+@cache
+def _denylist(detector: str) -> tuple[re.Pattern[str], ...]:
+    """The patterns of a detector; none in the fleet service, which has no detect-secrets and reads no stack file."""
+    module, _, name = detector.partition(".")
+    try:
+        found = import_module(f"detect_secrets.plugins.{module}")
+    except ModuleNotFoundError:
+        return ()
+    return tuple(getattr(found, name).denylist)

@@ -17,9 +17,9 @@ from infra.cli.call import Invocation
 from tests.synthetic_lab import the_lab
 
 SLOW = (
-    "cronsim", "google.auth", "googleapiclient", "grpc", "infra.engines.choose", "infra.engines.protocol",
-    "infra.local.guests.guests", "infra.model.plan", "jwt", "numpy", "pulumi", "pydantic", "rich", "secrets",
-    "starlette", "urllib3", "wcmatch", "yaml",
+    "cronsim", "detect_secrets", "google.auth", "googleapiclient", "grpc", "infra.engines.choose",
+    "infra.engines.protocol", "infra.local.guests.guests", "infra.model.plan", "jwt", "numpy", "pulumi", "pydantic",
+    "rich", "secrets", "starlette", "urllib3", "wcmatch", "yaml",
 )  # fmt: skip
 """Packages and modules that take long to load."""
 READING = {"cronsim", "pydantic", "secrets", "yaml"}

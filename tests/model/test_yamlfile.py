@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from infra.model import yamlfile
 from infra.model.errors import ConfigError, Problem
+from infra.model.secret_values import _DETECTORS, _denylist
 
 
 def refused(text: str) -> tuple[Problem, ...]:
@@ -194,6 +197,41 @@ def test_a_secret_in_clear_is_refused_wherever_it_stands_and_never_repeated(text
     assert problem.subject.startswith("f.yaml:1")
     assert TOKEN[4:] not in str(problem)
     assert "revoke it" in problem.fix
+
+
+LETTERS = "aB3d" * 40
+TOKENS = {
+    "a GitLab token": ("gl" + "pat-" + LETTERS[:20], "gl" + "rt-" + LETTERS[:27], "glcbt-" + "64_" + LETTERS[:20]),
+    "an npm token": ("npm" + "_" + LETTERS[:36], "//registry.npmjs.org/:_auth" + "Token=" + "ab12" * 9),
+    "a PyPI token": ("pypi-" + "AgEIcHlwaS5vcmc" + LETTERS[:70], "pypi-" + "AgENdGVzdC5weXBpLm9yZw" + LETTERS[:80]),
+    "a Docker token": ("dckr" + "_pat_" + LETTERS[:27], "dckr" + "_oat_" + LETTERS[:32]),
+    "a Slack webhook": ("https://hooks.sl" + "ack.com/services/T" + "A1B2/B3C4/" + LETTERS[:24],),
+    "a DigitalOcean token": ("dop" + "_v1_" + "0a" * 32, "dor" + "_v1_" + "1b" * 32),
+    "a Stripe key": ("sk" + "_live_" + LETTERS[:24], "rk" + "_live_" + LETTERS[:24]),
+    "a SendGrid key": ("SG" + "." + LETTERS[:22] + "." + LETTERS[:43],),
+}
+"""In pieces, so that what scans this repository for secrets finds none."""
+
+
+@pytest.mark.parametrize(("kind", "token"), [(kind, token) for kind, each in TOKENS.items() for token in each])
+def test_a_token_of_another_service_is_refused_and_never_repeated(kind: str, token: str) -> None:
+    for text in (f"a: 1\nb: '{token}'\n", f"a: 1\nb: 2  # see {token}\n", f"a: 1\n'{token}': 2\n"):
+        problems = refused(text)
+        assert problems[0].subject.startswith("f.yaml:2")
+        assert kind in problems[0].value
+        assert token[8:] not in str(ConfigError(problems))
+    assert token[8:] not in str(ConfigError([Problem(f"f.yaml {token}", token, f"no {token}", token)]))
+
+
+@given(st.data())
+@settings(deadline=None, max_examples=30)
+def test_every_secret_that_a_detector_knows_has_the_detectors_mark(data: st.DataObject) -> None:
+    for detector, mark in _DETECTORS.values():
+        forms = _denylist(detector)
+        assert forms
+        for form in forms:
+            if "xox" not in form.pattern:  # of ours already
+                assert mark.search(data.draw(st.from_regex(form)))
 
 
 @pytest.mark.parametrize("levels", [200, 5_000, 100_000])
