@@ -14,10 +14,6 @@ publishes no rate; it is what a week of the simulation is held to (docs/proof.md
 
 _REPLACED: Final = 4
 """A pool's VMs may all be replaced within so many hours, however many they are."""
-_BATCHES: Final = 10
-"""VMs that live 24 hours at most (cloud.google.com/tpu/docs/preemptible, read 2026-11) are made in so many sweeps at
-least, so that they do not all end in one minute of the next day."""
-_AT_LEAST: Final = 2
 
 
 def replaced_an_hour(vms: int, setting: int) -> int:
@@ -25,16 +21,6 @@ def replaced_an_hour(vms: int, setting: int) -> int:
     return max(setting, math.ceil(vms / _REPLACED))
 
 
-def made_a_sweep(vms: int) -> int:
-    """How many VMs with a life of 24 hours may be made in one sweep for a pool of this size."""
-    return max(_AT_LEAST, math.ceil(vms / _BATCHES))
-
-
 def lost_an_hour(vms: int) -> float:
     """How many VMs of a pool of this size Google may take away within an hour."""
     return LOSS_AN_HOUR * vms
-
-
-def made_an_hour(vms: int, every_minutes: int) -> float:
-    """How many VMs with a life of 24 hours a controller makes in an hour that sweeps so often."""
-    return made_a_sweep(vms) * 60 / every_minutes

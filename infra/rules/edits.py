@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from infra.model import bounds, freezes, healing
-from infra.model.catalogue import CapacityKind
+from infra.model import bounds, freezes
 from infra.model.cost import stack_cost
 from infra.model.offers import image_places
 from infra.model.schema import Freeze
@@ -103,22 +102,6 @@ def _undeclared(edit: Edit) -> Iterator[Broken]:
         yield Broken("controller.image", said, fix)
 
 
-def _sinks(edit: Edit) -> Iterator[Broken]:
-    if edit.after.controller is None:
-        return
-    every = edit.after.controller.every_minutes
-    for pool in edit.after.pools:
-        if pool.capacity.kind is not CapacityKind.PREEMPTIBLE:
-            continue
-        lost, made = healing.lost_an_hour(pool.slices), healing.made_an_hour(pool.slices, every)
-        if made < lost:
-            said = (
-                f"its {pool.slices} preemptible VMs may lose {lost:.1f} an hour, and a sweep every {every} "
-                f"minutes makes {made:g} an hour again: it never has what it declares"
-            )
-            yield Broken(pool.name, said)
-
-
 RULES: Final = (
     EditRule(
         id="freeze",
@@ -154,12 +137,5 @@ RULES: Final = (
         reason="What keeps the fleet is built, recorded and kept as its other images are.",
         fix="an image in a repository of tidepool:registries",
         check=_undeclared,
-    ),
-    EditRule(
-        id="pool-sustained",
-        level=Level.WARN,
-        reason="A fleet that loses VMs faster than it may make them never has what it declares.",
-        fix="a smaller tidepool:controller.every_minutes, or capacity that Google does not take away",
-        check=_sinks,
     ),
 )

@@ -24,7 +24,6 @@ REGISTRIES = "regions: [us-central1, us-east1]\nrepositories: [{name: marin}, {n
 GITHUB = "repository: my-lab/tidepool\nenvironments: [apply]\n"
 SECRETS = "- {name: key, readers: []}\n- {name: other, readers: []}\n"
 QUOTA = "- {project: my-lab, zone: us-west4-a, generation: v5e, kind: preemptible, chips: 80}\n"
-SINKING = pool(name="tpu-ci", zones="{us-west4-a: 40}", capacity="preemptible")
 
 
 def of_cluster(**fields: object) -> StackConfig:
@@ -76,10 +75,6 @@ EDITS: dict[str, Edit | tuple[Edit, Sequence[ResourceView]]] = {
         registries="regions: [us-east1]\nrepositories: [{name: tests}]\n",
     ),
     "a service where nothing is declared": service(f"{HERE}/marin/service"),
-    "a pool that sinks": edit(config(pools=SINKING, controller="every_minutes: 60\ngrace_minutes: 60\n")),
-    "a pool that sinks after one that does not": edit(
-        config(pools=pool(name="spot") + SINKING, controller="every_minutes: 60\ngrace_minutes: 60\n")
-    ),
     "a swap in a quota that another stack declares": edit(config(), siblings=(sibling(quotas=QUOTA),)),
     "a stack whose file goes": edit(config(), before=config(), removed=True),
     "a stack that moves": edit(parse(text().replace("project: my-lab", "project: other-lab")), before=parse(text())),
@@ -144,9 +139,6 @@ RIGHT: dict[str, Edit] = {
     "a freeze that another edit took away": edit(config(), before=None),
     "a service from a repository of another stack": service(
         f"{HERE}/marin/service", siblings=(sibling(registries=REGISTRIES),)
-    ),
-    "a pool that is made again as fast as it is lost": edit(
-        config(pools=SINKING, controller="every_minutes: 30\ngrace_minutes: 60\n")
     ),
     "a cluster that may go": edit(config(), before=of_cluster(deletion_protection=False)),
     "a cluster that stays": edit(of_cluster(), before=of_cluster()),

@@ -197,21 +197,6 @@ def test_a_repository_of_another_stack_of_the_project_is_declared_too() -> None:
     assert judge(edit(after, siblings=(sibling(registries=SERVED["registries"]),))) == ()
 
 
-# Pools that Google takes VMs from
-
-
-@pytest.mark.parametrize(
-    ("capacity", "every", "sinks"), [("preemptible", 60, True), ("preemptible", 2, False), ("spot", 60, False)]
-)
-def test_a_pool_that_is_lost_faster_than_it_is_made_again_is_warned_of(capacity: str, every: int, sinks: bool) -> None:
-    pools = pool(name="tpu-ci", zones="{us-west4-a: 40}", capacity=capacity)
-    found = judge(edit(config(pools=pools, controller=f"every_minutes: {every}\ngrace_minutes: 60\n")))
-    assert [(each.rule, each.level) for each in found] == ([("pool-sustained", Level.WARN)] if sinks else [])
-    assert all(
-        "may lose 8.0 an hour, and a sweep every 60 minutes makes 4 an hour again" in each.reason for each in found
-    )
-
-
 # Exceptions
 
 DEFAULT = vm(serviceAccount=None)

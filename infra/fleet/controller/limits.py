@@ -15,20 +15,16 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from infra.fleet.controller.actions import (
-    Action,
-    Create,
     Delete,
     Drain,
     Held,
     Proposal,
-    Recreate,
     RemoveRunner,
     subject,
 )
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.memory import Fuse, Memory
 from infra.model import freezes, healing
-from infra.model.catalogue import CapacityKind
 
 HOUR: Final = timedelta(hours=1)
 FUSE_MINUTES: Final = 15
@@ -119,7 +115,6 @@ def limited(
     vms = Counter(slot.pool for slot in desired.slots)
     dealt: Counter[str] = Counter()
     done: Counter[type] = Counter()
-    made: Counter[str] = Counter()
     taken: dict[str, set[str]] = {}
     allowed, held = [], []
     for proposal in sorted(proposals, key=lambda each: _turn(each, memory)):
@@ -138,9 +133,6 @@ def limited(
         elif proposal.replaces and replaced[pool] >= healing.replaced_an_hour(vms[pool], desired.settings.replacements):
             why = f"pool {pool} has reached its limit of {replaced[pool]} replacements an hour"
             hold = _Hold(why=why, until=_next_replacement(memory.replacements.get(pool, ()), now))
-        elif _makes_for_a_day(proposal.action, desired) and made[pool] >= healing.made_a_sweep(vms[pool]):
-            why = f"pool {pool} makes {made[pool]} preemptible VMs a sweep, so that not all end at once a day later"
-            hold = _Hold(why=why)
         elif proposal.takes and _takes_the_last(proposal, serving, taken, now):
             patience = proposal.patience if not taken.get(pool) else None
             stands = proposal.patience is None and not taken.get(pool)
@@ -152,19 +144,9 @@ def limited(
         dealt[pool] += proposal.deletes
         done[kind] += 1
         replaced[pool] += proposal.replaces
-        made[pool] += _makes_for_a_day(proposal.action, desired)
         if proposal.takes:
             taken.setdefault(pool, set()).add(proposal.takes)
     return Limited(allowed=tuple(allowed), held=tuple(held))
-
-
-def _makes_for_a_day(action: Action, desired: Desired) -> bool:
-    """Whether it makes a VM whose life ends after 24 hours, which no window ends before."""
-    place = action.place if isinstance(action, Create | Recreate) else None
-    if place is None or place.capacity is not CapacityKind.PREEMPTIBLE:
-        return False
-    slot = desired.slot(subject(action))
-    return slot is None or not slot.in_window
 
 
 def _turn(proposal: Proposal, memory: Memory) -> tuple[int, int, str, str, bool]:

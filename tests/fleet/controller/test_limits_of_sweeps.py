@@ -75,11 +75,13 @@ def test_doubt_about_one_source_holds_nothing_that_does_not_depend_on_it(doubt: 
     assert len(doing(sweeps(desired, lost, 9)[-1])) == 1, "a blown fuse lets one go, since nothing runs on what failed"
 
 
-def test_a_fleet_whose_vms_live_a_day_is_not_made_again_in_one_minute() -> None:
-    desired = fleet(40)
-    dead = nodes(desired, **{f"s{index}": "PREEMPTED" for index in range(40)})
-    made = doing(first(desired, seen(desired, nodes=dead, runners=())))
-    assert len(made) == 4, "a tenth, so that ten sweeps bring all of it back, and tomorrow ten minutes take it"
+@pytest.mark.parametrize("kind", [CapacityKind.PREEMPTIBLE, CapacityKind.SPOT])
+@pytest.mark.parametrize("size", [9, 40, 400])
+def test_a_wave_of_any_size_is_made_again_in_one_sweep(kind: CapacityKind, size: int) -> None:
+    desired = of_kind(kind, size)
+    dead = nodes(desired, **{f"s{index}": "PREEMPTED" for index in range(size)})
+    decision = first(desired, seen(desired, nodes=dead, runners=()))
+    assert (len(doing(decision)), decision.held) == (size, ())
 
 
 @pytest.mark.parametrize(("size", "most"), [(6, 6), (40, 10), (1000, 250)])
@@ -89,9 +91,7 @@ def test_the_cap_of_replacements_grows_with_the_pool(size: int, most: int) -> No
 
 def test_a_third_of_the_fleet_is_replaced_at_once() -> None:
     desired = fleet(9)
-    assert len(doing(first(desired, seen(desired, nodes=nodes(desired, **LOST))))) == 2, "a tenth of it, two at least"
-    spot = of_kind(CapacityKind.SPOT, 9)
-    assert len(doing(first(spot, seen(spot, nodes=nodes(spot, **LOST))))) == 3
+    assert len(doing(first(desired, seen(desired, nodes=nodes(desired, **LOST))))) == 3
 
 
 def test_one_vm_of_two_never_blows_the_fuse() -> None:

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from infra.fleet.controller.actions import (
-    Create,
     Delete,
     Drain,
     Held,
@@ -128,24 +127,6 @@ def test_replacements_are_remembered_by_pool_for_an_hour() -> None:
     done = [recreate("a", replaces=True), recreate("b"), recreate("c", replaces=True)]
     assert replacements(before, done, START) == {POOL: (START - HOUR + SECOND, START, START), "other": (START,)}
     assert replacements({}, done[:1], START) == {POOL: (START,)}
-
-
-@pytest.mark.parametrize("kind", [Create, Recreate])
-def test_of_vms_that_live_a_day_a_sweep_makes_a_tenth(kind: type) -> None:
-    def made(capacity: CapacityKind, count: int) -> Limited:
-        at = place(HOME, capacity)
-        new = [Create(slot=f"vm-{index}", place=at, rule="r", reason="") for index in range(count)]
-        again = [recreate(each.slot, place=at) for each in new]
-        return limits(
-            *([Proposal(action=each, pool=POOL) for each in new] if kind is Create else again), desired=fleet(30)
-        )
-
-    many = made(CapacityKind.PREEMPTIBLE, 5)
-    why = f"pool {POOL} makes 3 preemptible VMs a sweep, so that not all end at once a day later"
-    assert allowed(many) == ["vm-0", "vm-1", "vm-2"]
-    assert held(many) == [("vm-3", why, None, False), ("vm-4", why, None, False)]
-    assert len(made(CapacityKind.SPOT, 5).allowed) == 5
-    assert allowed(limits(recreate("later", place=None), desired=fleet(30))) == ["later"], "it makes none here"
 
 
 @pytest.mark.parametrize("kind", [Delete, RemoveRunner])

@@ -32,6 +32,7 @@ from infra.fleet.records import Records, encode
 from infra.local.cloud import daemon
 from infra.local.cloud.github.control import GitHubControl
 from infra.model import bucket_names
+from infra.model.catalogue import CapacityKind
 from infra.model.manifest import manifest
 from tests.fleet.declared_records import end_up
 from tests.model.given import parse, pool, stack_text
@@ -73,13 +74,13 @@ def put(url: str, vms: int) -> None:
         hub.add_runner(REPOSITORY, f"{slot['name']}-{number:06x}", status="online")
 
 
-def declared(vms: int) -> dict[str, Any]:
+def declared(vms: int, capacity: CapacityKind = CapacityKind.PREEMPTIBLE) -> dict[str, Any]:
     zones = ZONES[: SIZES.get(vms, 3)]
     counts = {zone: vms // len(zones) + (index < vms % len(zones)) for index, zone in enumerate(zones)}
     given = pool(
         name="tpu-ci",
         zones="{" + ", ".join(f"{zone}: {count}" for zone, count in counts.items()) + "}",
-        capacity="preemptible",
+        capacity=capacity.value,
         serves=f"[{REPOSITORY}]",
         unlisted_zone="{us-east1-b: a sixth zone}" if len(zones) == len(ZONES) else None,
     )

@@ -23,7 +23,6 @@ from infra.fleet.controller.placing import Room
 from infra.fleet.controller.rules import rule
 from infra.fleet.controller.vm_records import order
 from infra.fleet.records import Records
-from infra.model import healing
 from infra.model.run_labels import RunVm
 from tests.fleet.simulation import fleet_life
 from tests.fleet.simulation.fleet_faults import Fault
@@ -125,7 +124,6 @@ BREACHES: Final = {
         [
             replaces_what_serves,
             lambda: patch.object(limits, "fuse", lambda *_: None),
-            lambda: patch.object(healing, "made_a_sweep", lambda vms: vms),
         ],
         "was the last serving VM of tpu-ci, and was deleted",
     ),

@@ -52,7 +52,7 @@ class MarketTpus(SimulatedTpus):
     def delete(self, name: str) -> dict[str, Any]:
         node = self.nodes[name]
         hangs = self.market.draw("hangs", name, node.body["createTime"])
-        if self.market.troubled and hangs < 0.01:
+        if self.market.troubled and self.market.flaps and hangs < 0.01:
             self.hangs[node.name] = self.market.now + HOUR * (1 + 200 * hangs)
             self.market.outs.append((node.name, self.market.now, self.hangs[node.name]))
         return super().delete(name)
@@ -75,7 +75,10 @@ class Market(World):
     troubled: whether VMs are taken.
     held_up, making: seconds of all VMs from a loss to the create that made it again, without those in which Google gave
     none, and from there until it served. idle: seconds in which they were READY and did not serve.
+    flaps: whether VMs are lost one by one, and deletes hang now and then.
     """
+
+    flaps = True
 
     def __init__(self, seed: int, manifest: Mapping[str, Any]) -> None:
         super().__init__(seed, manifest)
@@ -104,7 +107,8 @@ class Market(World):
             if vm in self.away:
                 self.away[vm].ready = self.now
             self.plan(self.dice.uniform(*BOOTS), lambda: self._serves(node))
-            self.plan(self.dice.expovariate(healing.LOSS_AN_HOUR) * HOUR, lambda: self._taken(node, "PREEMPTED"))
+            if self.flaps:
+                self.plan(self.dice.expovariate(healing.LOSS_AN_HOUR) * HOUR, lambda: self._taken(node, "PREEMPTED"))
             self.plan(DAY, lambda: self._taken(node, "TERMINATED"))
             return
         for each in self.github.registrations.values():
