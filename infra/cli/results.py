@@ -20,6 +20,7 @@ from infra.operations.stacks import comment
 from infra.operations.workspace import RESULTS
 from infra.preview.toned import columns
 from infra.results import lines as result_lines
+from infra.results.store import ResultStore
 
 _FILES = click.Path(exists=True, dir_okay=False, path_type=Path)
 _suite = click.argument("suite", metavar="SUITE")
@@ -53,6 +54,14 @@ def command() -> None:
 def _place(call: Invocation, store: str) -> operation.ResultsPlace:
     """Open until the command ends."""
     return click.get_current_context().with_resource(operation.open_results(store, call.cloud, call.teller))
+
+
+def _unread(store: ResultStore) -> dict[str, list[str]]:
+    return {"unread": sorted(store.unread.values())}
+
+
+def _unread_lines(store: ResultStore) -> list[str]:
+    return [f"skipped: {why}" for why in sorted(store.unread.values())]
 
 
 def _told(
@@ -138,7 +147,7 @@ def report(
         [done] = suites.post(comment.posting_place(repository, api), [operation.text_of([told], main=main)])
         body["posted"] = done.to_json()
         said += [f"  posted: {name} {what}" for name, what in done.to_json().items() if what]
-    return call.end(body, *said, failed=told.failed)
+    return call.end({**body, **_unread(place.store)}, *said, *_unread_lines(place.store), failed=told.failed)
 
 
 @command.command(name="open")
@@ -149,19 +158,21 @@ def report(
 @called
 def open_command(call: Invocation, *, out: Path | None, no_browser: bool, main: str, store: str) -> int:
     """Write all results as one page that loads nothing, and open it."""
-    path = operation.write_page(_place(call, store), out, main=main)
+    place = _place(call, store)
+    path = operation.write_page(place, out, main=main)
     if not no_browser:
         webbrowser.open(path.as_uri())
-    return call.end({"page": str(path)}, f"wrote {path}")
+    return call.end({"page": str(path), **_unread(place.store)}, f"wrote {path}", *_unread_lines(place.store))
 
 
 @command.command()
 @_store
 @called
 def rebuild(call: Invocation, *, store: str) -> int:
-    """Make the index anew from the objects."""
-    count = _place(call, store).store.rebuild()
-    return call.end({"runs": count}, f"{count} runs in the index")
+    """Make the index anew from the objects. Objects that cannot be read are skipped and listed."""
+    kept = _place(call, store).store
+    count = kept.rebuild()
+    return call.end({"runs": count, **_unread(kept)}, f"{count} runs in the index", *_unread_lines(kept))
 
 
 @command.command()

@@ -78,7 +78,7 @@ def _is_plain(path: Path) -> bool:
     return path.is_file() and not path.is_symlink()
 
 
-def _in_words(error: Exception) -> str:
+def _in_words(error: Exception | str) -> str:
     return " ".join(visible(str(error)).split())
 
 
@@ -127,6 +127,8 @@ def keep(told: Mapping[str, str], say: Say) -> int:
                 (report / f"{name}.json").write_bytes(_TEXT.dump_json(text, indent=2))
                 said.append(suites.fitting(text))
         _put_out(told, "budget", _budget(job))
+        for why in job.place.store.unread.values():
+            say(f"::warning::{_in_words(why)}")
     (report / "report.md").write_text("\n\n".join(said), encoding="utf-8")
     return int(lost)
 
@@ -204,6 +206,9 @@ def _judged(job: _Job, legs: Sequence[KeptSuite], report: Path) -> SuiteText | N
         return None
     runs = store.beside(name, newest, main=main)
     known = {each.run: each for each in runs}
+    if unread := [each for each in newest if each not in known]:
+        job.say(f"::error::{name}: run {', '.join(unread)} cannot be read, so nothing is reported")
+        return None
     found = [results.judged(job.place, known[each], runs, main=main) for each in newest]
     summary = Path(job.told["GITHUB_STEP_SUMMARY"]) if job.told.get("GITHUB_STEP_SUMMARY") else None
     on_main = run.pull is None and run.branch == main

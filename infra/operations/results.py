@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -158,7 +158,10 @@ def report(place: ResultsPlace, suite: str, run: str = "", *, main: str = "main"
     found = [each for each in runs if run in ("", each.run)]
     if not found:
         known = ", ".join(place.store.suites()) or "none yet"
-        raise Refusal(f"{place.store.objects.said} has no run {run or 'at all'} of suite {suite!r}; suites: {known}")
+        unread = "".join(f"; {why}" for why in place.store.unread.values())
+        raise Refusal(
+            f"{place.store.objects.said} has no run {run or 'at all'} of suite {suite!r}; suites: {known}{unread}"
+        )
     return judged(place, found[-1], runs, main=main)
 
 
@@ -291,7 +294,8 @@ def vm_time(path: Path) -> dict[str, Any]:
 def read_board(place: ResultsPlace, *, main: str = "main") -> Board:
     """What is known of every suite."""
     runs = {suite: place.store.runs(suite, main=main) for suite in place.store.suites()}
-    return board(runs, place.quarantine, place.now, main=main)
+    found = board(runs, place.quarantine, place.now, main=main)
+    return replace(found, unread=tuple(sorted(place.store.unread.items())))
 
 
 def write_page(place: ResultsPlace, out: Path | None, *, main: str = "main") -> Path:

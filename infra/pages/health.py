@@ -32,12 +32,14 @@ def results_page(board: Board) -> str:
 
 def outline(board: Board, *, linked: bool = True) -> tuple[Block, ...]:
     """The suites at a glance, and how their days ended. linked: whether the page has a section for each."""
+    head = ("Object", "Why")
+    unread = (Table(caption="Results that cannot be read", head=head, rows=board.unread),) if board.unread else ()
     if not board.suites:
-        return (Lack(_NOTHING),)
+        return Lack(_NOTHING), *unread
     cards = tuple(_card(each, linked=linked) for each in board.suites)
     told = f"The worst end of each day on the main branch. {_told_health(board)}"
     drawing = Drawing(title="Health by suite and day", told=told, key="health", draw=charts.health(board))
-    return Cards(label="Suites", cards=cards), drawing
+    return Cards(label="Suites", cards=cards), drawing, *unread
 
 
 def outlined(board: Board) -> tuple[Block, ...]:

@@ -112,8 +112,11 @@ class SuiteBoard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Board:
+    """unread: objects that cannot be read, each with the reason."""
+
     made: datetime
     suites: tuple[SuiteBoard, ...]
+    unread: tuple[tuple[str, str], ...] = ()
 
 
 def board(

@@ -13,7 +13,7 @@ import json
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Final, Protocol
@@ -33,8 +33,8 @@ _TOLD: Final = (
 )  # fmt: skip
 
 
-class _OldIndexError(Exception):
-    """An index of an older version, whose lines say less."""
+class _UnusableIndexError(Exception):
+    """An index that is missing, of another version, or no index."""
 
 
 class ResultObjects(Protocol):
@@ -109,9 +109,10 @@ class Folder:
 
 @dataclass(frozen=True, slots=True)
 class ResultStore:
-    """Runs in a place."""
+    """Runs in a place. unread: why an object that was met cannot be read, by its name; it is skipped."""
 
     objects: ResultObjects
+    unread: dict[str, str] = field(default_factory=dict)
 
     def keep(self, run: SuiteRun) -> bool:
         """Write a run and its line of the index; False where the same run is kept already.
@@ -133,7 +134,7 @@ class ResultStore:
         self.objects.update(run.object_name, once)
         try:
             self.objects.update(INDEX, lambda standing: _written([*_without(_lines(standing), run), _line(run)]))
-        except _OldIndexError:
+        except _UnusableIndexError:
             self.rebuild()
         return not known
 
@@ -155,12 +156,15 @@ class ResultStore:
         return self._read(chosen.beside(self.told(suite), runs, main))
 
     def by_inputs(self, suite: str, inputs: str, hardware: str, pull: int | None = None) -> list[SuiteRun]:
-        """What ran of a suite where its declared files were exactly these, on that hardware, oldest first. pull: whose
-        runs count beside those of no pull request."""
+        """What ran of a suite where its declared files were exactly these, on that hardware, oldest first.
+
+        None where one of them cannot be read, as it may have failed. pull: whose runs count beside those of no pull
+        request.
+        """
         wanted = {"suite": suite, "inputs": inputs, "hardware": hardware, "reused": ""}
-        return self._read(
-            [each for each in self._index() if wanted.items() <= each.items() and each["pull"] in (None, pull)]
-        )
+        lines = [each for each in self._index() if wanted.items() <= each.items() and each["pull"] in (None, pull)]
+        found = self._read(lines)
+        return [] if any(each["object"] in self.unread for each in lines) else found
 
     def told(self, suite: str) -> list[Line]:
         """What the index says of each run of a suite, oldest first."""
@@ -168,44 +172,48 @@ class ResultStore:
 
     def _read(self, lines: Sequence[Line]) -> list[SuiteRun]:
         """Those that are there: a bucket forgets runs after a time."""
-        names = [each["object"] for each in lines]
-        found = zip(names, self.objects.read_all(names), strict=True)
-        return [read_run(content, name) for name, content in found if content is not None]
+        return self._readable([each["object"] for each in lines])
+
+    def _readable(self, names: Sequence[str]) -> list[SuiteRun]:
+        """The runs of objects that are there and can be read."""
+        found: list[SuiteRun] = []
+        for name, content in zip(names, self.objects.read_all(names), strict=True):
+            try:
+                if content is not None:
+                    found.append(_run_at(name, content))
+            except ResultsError as wrong:
+                self.unread[name] = str(wrong)
+        return found
 
     def rebuild(self) -> int:
-        """Make the index of the objects alone; how many there are. Raises ResultsError for an object that is no run."""
-        lines, names = [], sorted(self.objects.names(RUNS))
-        for name, content in zip(names, self.objects.read_all(names), strict=True):
-            if content is not None:
-                run = read_run(content, name)
-                if run.object_name != name:
-                    raise ResultsError(f"{name} holds the run of {run.object_name}; move it there and rebuild again")
-                lines.append(_line(run))
-        self.objects.replace(INDEX, _written(lines))
-        return len(lines)
+        """Make the index of the objects alone; how many of them can be read."""
+        runs = self._readable(sorted(self.objects.names(RUNS)))
+        self.objects.replace(INDEX, _written(map(_line, runs)))
+        return len(runs)
 
     def _index(self) -> list[Line]:
-        content = self.objects.read(INDEX)
         try:
-            return _lines(content) if content is not None else self._rebuilt()
-        except _OldIndexError:
-            return self._rebuilt()
+            return _lines(self.objects.read(INDEX))
+        except _UnusableIndexError:
+            self.rebuild()
+            return _lines(self.objects.read(INDEX))
 
-    def _rebuilt(self) -> list[Line]:
-        self.rebuild()
-        return _lines(self.objects.read(INDEX))
+
+def _run_at(name: str, content: bytes) -> SuiteRun:
+    run = read_run(content, name)
+    if run.object_name != name:
+        raise ResultsError(f"{name}: it holds the run of {run.object_name}. Fix: move it there")
+    return run
 
 
 def _lines(content: bytes | None) -> list[Line]:
-    if content is None:
-        return []
     try:
-        said = json.loads(content)
-        if said["version"] < _VERSION:
-            raise _OldIndexError
+        said = json.loads(content or b"")
+        if said["version"] != _VERSION:
+            raise _UnusableIndexError
         return [{name: each[name] for name in ("object", *_TOLD)} for each in said["runs"]]
-    except (ValueError, KeyError, TypeError):
-        raise ResultsError(f"{INDEX} cannot be read; make it anew with `./tidepool results rebuild`") from None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise _UnusableIndexError from None
 
 
 def _without(lines: Sequence[Line], run: SuiteRun) -> Iterator[Line]:

@@ -18,8 +18,13 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from infra.model.errors import OutsideError
 
 LARGEST: Final = 16 << 20
-"""Bytes of a document: 100,000 tests with names of 150 characters."""
+"""Bytes of a run that a reader accepts."""
+LARGEST_WRITTEN: Final = 12 << 20
+"""Bytes of a run that a writer keeps: 50,000 tests with names of 150 characters. It is less than a reader accepts, so
+that a later form of the same run can still be read."""
 MOST_TESTS: Final = 100_000
+"""Tests of a run that a reader accepts."""
+MOST_TESTS_WRITTEN: Final = 50_000
 LONGEST_NAME: Final = 300
 LONGEST_MESSAGE: Final = 600
 
@@ -125,8 +130,14 @@ class SuiteRun(_Shape):
         return f"runs/{self.suite}/{self.at:%Y/%m/%d}/{self.run}.json"
 
     def content(self) -> bytes:
-        """The document; equal runs give equal bytes."""
-        return document(self.model_dump(mode="json"))
+        """The document; equal runs give equal bytes. ResultsError for one that is larger than a writer keeps."""
+        content = document(self.model_dump(mode="json"))
+        if len(content) > LARGEST_WRITTEN:
+            raise ResultsError(
+                f"run {self.run} of {self.suite}: {len(content):,} bytes, and at most {LARGEST_WRITTEN:,} are kept. "
+                "Fix: split the suite"
+            )
+        return content
 
 
 def document(body: Mapping[str, Any]) -> bytes:

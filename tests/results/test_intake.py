@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from typing import NoReturn
 
 import pytest
 
 from infra.results.intake import MOST_DEPTH, read_coverage, read_junit, read_timing, vm_seconds
-from infra.results.suite_run import LONGEST_MESSAGE, LONGEST_NAME, Outcome, ResultsError
+from infra.results.suite_run import LONGEST_MESSAGE, LONGEST_NAME, MOST_TESTS_WRITTEN, Outcome, ResultsError
 from tests.synthetic_lab import ROOT
 
 JUNIT = b"""<?xml version="1.0"?>
@@ -36,6 +37,8 @@ def test_a_document_that_is_one_suite_and_nested_suites_are_read() -> None:
         b'<testsuite><testsuite name="inner"><testcase name="a" time="1"/></testsuite><testcase name="b"/></testsuite>'
     )
     assert [test.name for test in read_junit(one, "x")] == ["a", "b"]
+    deep = b"<testsuite>" * 30 + b'<testcase name="a" time="1"/>' + b"</testsuite>" * 30
+    assert [test.seconds for test in read_junit(deep, "x")] == [1], "each test once, however deep its suite is"
 
 
 @pytest.mark.parametrize(
@@ -64,6 +67,21 @@ def test_large_files_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("infra.results.intake.MOST_ELEMENTS", 3)
     with pytest.raises(ResultsError, match="more than 3 elements"):
         read_junit(b"<testsuites>" + b"<testcase/>" * 4 + b"</testsuites>", "j.xml")
+
+
+def test_a_file_with_too_many_tests_is_refused_before_any_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    many = MOST_TESTS_WRITTEN + 1
+
+    def made(*_: object, **__: object) -> NoReturn:
+        pytest.fail("work was done for a file that is refused")
+
+    monkeypatch.setattr("infra.results.intake.ET.fromstring", made)
+    monkeypatch.setattr("infra.results.intake.Test", made)
+    with pytest.raises(ResultsError, match=r"j\.xml: more than 50,000 tests"):
+        read_junit(b"<testsuite>" + b"<testcase/>" * many + b"</testsuite>", "j.xml")
+    tests = {str(at): {"seconds": 1, "outcome": "passed"} for at in range(many)}
+    with pytest.raises(ResultsError, match=r"t\.json: more than 50,000 tests"):
+        read_timing(json.dumps({"ok": True, "seconds": 1, "tests": tests}).encode(), "t.json")
 
 
 def test_texts_of_strangers_are_cut_and_have_no_control_characters() -> None:

@@ -306,6 +306,31 @@ def test_a_result_that_cannot_be_read_breaks_its_suite_whose_vm_is_paid_all_the_
     assert run.missing == ("tpu: tpu.json is not the timing JSON that the test runner writes (docs/results.md)",)
 
 
+def test_a_result_of_a_fork_that_is_too_large_to_keep_stops_neither_the_page_nor_mains_next_night(desk: Desk) -> None:
+    name = "n" * 200
+    large = {f"{at} {name}": {"outcome": "passed", "seconds": 1} for at in range(45_000)}
+    desk.left("tpu.json", result(run="9-1", tests=large))
+    assert desk.do("keep", FORKS, TPU | {"vm": None}) == 0, desk.log
+    (run,) = desk.kept()
+    assert (run.ended, run.pull, run.tests) == ("failed", 3, ())
+    assert "Fix: split the suite" in run.missing[0]
+    desk.left("tpu.json", result())
+    assert desk.do("keep", NIGHT) == 0, desk.log
+    assert [each.run for each in desk.kept()] == ["9-1", "7-1"]
+
+
+def test_a_kept_object_that_cannot_be_read_is_named_and_stops_no_night(desk: Desk) -> None:
+    desk.left("tpu.json", result())
+    assert desk.do("keep", NIGHT) == 0, desk.log
+    (run,) = desk.kept()
+    with clients("my-lab", desk.cloud.url) as google:
+        ResultBucket(Records(google=google, bucket=BUCKET)).replace(run.object_name, b"[" * (17 << 20))
+    desk.left("tpu.json", result(run="8-1"))
+    assert desk.do("keep", NIGHT | {"id": 8}) == 0, desk.log
+    assert [each.run for each in desk.kept()] == ["8-1"]
+    assert [line for line in desk.log if line.startswith(f"::warning::{run.object_name} has 17,")]
+
+
 def test_a_result_that_cannot_be_kept_keeps_no_other_suite_from_it(desk: Desk) -> None:
     first = TPU | {"name": "first", "files": ["first.json"], "inputs": ["nowhere/**"]}
     desk.left("first.json", result())

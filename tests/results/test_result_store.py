@@ -12,8 +12,8 @@ import pytest
 from infra.results import chosen
 from infra.results.chosen import Line
 from infra.results.store import INDEX, Folder, ResultStore
-from infra.results.suite_run import ResultsError, read_run
-from tests.results.result_runs import made, nights
+from infra.results.suite_run import LARGEST, LARGEST_WRITTEN, Outcome, ResultsError, read_run
+from tests.results.result_runs import ended, made, nights
 
 
 @pytest.fixture
@@ -44,11 +44,10 @@ def test_the_index_is_rebuilt_from_the_objects_byte_for_byte(store: ResultStore,
     (tmp_path / INDEX).unlink()
     assert [each.seconds for each in store.runs("tpu")] == [1, 2, 3]
     assert (tmp_path / INDEX).read_bytes() == index
-    (tmp_path / INDEX).write_bytes(b"{")
-    with pytest.raises(ResultsError, match="make it anew"):
-        store.suites()
-    assert store.rebuild() == 3
-    assert (tmp_path / INDEX).read_bytes() == index
+    for asked in (store.suites, lambda: store.keep(made(2, 3)), store.rebuild):
+        (tmp_path / INDEX).write_bytes(b"{")
+        asked()
+        assert (tmp_path / INDEX).read_bytes() == index
 
 
 def test_an_object_in_the_wrong_place_or_of_another_shape_is_named(store: ResultStore, tmp_path: Path) -> None:
@@ -56,12 +55,40 @@ def test_an_object_in_the_wrong_place_or_of_another_shape_is_named(store: Result
     wrong = tmp_path / "runs/tpu/2026/10/09/7.json"
     wrong.parent.mkdir(parents=True)
     wrong.write_bytes(made(7).content())
-    with pytest.raises(ResultsError, match="2026/10/08/7"):
-        store.rebuild()
+    assert store.rebuild() == 1
+    assert "2026/10/08/7" in store.unread["runs/tpu/2026/10/09/7.json"]
     wrong.write_text('{"suite": "SECRET"}')
-    with pytest.raises(ResultsError, match="not a run") as refusal:
-        store.rebuild()
-    assert "SECRET" not in str(refusal.value)
+    assert store.rebuild() == 1
+    assert "not a run" in store.unread["runs/tpu/2026/10/09/7.json"]
+    assert "SECRET" not in str(store.unread)
+
+
+def test_an_object_that_cannot_be_read_is_skipped_and_named_and_stands_for_no_pass(
+    store: ResultStore, tmp_path: Path
+) -> None:
+    runs = nights([1, 2, 3], inputs="f" * 64)
+    for run in runs:
+        store.keep(run)
+    assert len(store.by_inputs("tpu", "f" * 64, "v6e-1")) == 3
+    name = runs[1].object_name
+    for content in (b" " * (LARGEST + 1), b"{", b"\xff", b"[" * 100_000):
+        (tmp_path / name).write_bytes(content)
+        store.unread.clear()
+        assert store.runs("tpu") == store.beside("tpu") == [runs[0], runs[2]]
+        assert list(store.unread) == [name]
+        assert store.by_inputs("tpu", "f" * 64, "v6e-1") == [], "it may have failed"
+    assert store.rebuild() == 2
+    assert store.suites() == ("tpu",)
+
+
+def test_what_a_reader_would_refuse_is_never_written(store: ResultStore, tmp_path: Path) -> None:
+    assert LARGEST_WRITTEN < LARGEST
+    tests = tuple(ended(f"{at:06}{'n' * 250}", Outcome.PASSED) for at in range(40_000))
+    with pytest.raises(ResultsError, match="Fix: split the suite"):
+        store.keep(made(1, tests=tests))
+    assert list(tmp_path.iterdir()) == []
+    assert store.keep(made(1, tests=tests[:30_000]))
+    assert len(store.runs("tpu")[0].tests) == 30_000
 
 
 def test_only_the_newest_runs_are_read_and_an_object_that_is_gone_is_left_out(
