@@ -95,7 +95,7 @@ class Resources(JsonShape):
         try:
             known = AcceleratorType.parse(accelerator)
         except UnknownNameError as error:
-            fix = f"one of {', '.join(error.nearest)}" if error.nearest else "a type such as v4-8 or v5litepod-16"
+            fix = error.near or "a type such as v4-8 or v5litepod-16"
             raise ConfigError(
                 [Problem("TPU type", accelerator, "not an accelerator type of the catalogue", fix)]
             ) from None

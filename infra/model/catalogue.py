@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from enum import StrEnum
 from functools import cache
 from math import prod
 from typing import Any
 
+from infra.model.errors import nearest
 from infra.model.facts import facts
 
 # Digits that a size may have and still be compared with others.
@@ -23,13 +23,12 @@ _MAX_DIGITS = 9
 
 
 class UnknownNameError(ValueError):
-    """A name that the catalogue does not have; `nearest` are valid names that look like it, best first."""
+    """A name that the catalogue does not have. near: the valid one that it most likely means, empty for none."""
 
-    def __init__(self, what: str, name: str, nearest: tuple[str, ...]) -> None:
+    def __init__(self, what: str, name: str, near: str) -> None:
         self.name = name
-        self.nearest = nearest
-        hint = f"; nearest: {', '.join(nearest)}" if nearest else ""
-        super().__init__(f"{name!r} is not a known {what}{hint}")
+        self.near = near
+        super().__init__(f"{name!r} is not a known {what}{f'; the nearest is {near}' if near else ''}")
 
 
 class CapacityKind(StrEnum):
@@ -116,7 +115,7 @@ class Generation:
     def parse(cls, name: str) -> Generation:
         """The generation of that name (`v5e`); UnknownNameError otherwise."""
         if name not in _generations():
-            raise UnknownNameError("TPU generation", name, _nearest_names(name, _generations()))
+            raise UnknownNameError("TPU generation", name, nearest(name, _generations()))
         return _generations()[name]
 
     def __str__(self) -> str:
@@ -147,7 +146,7 @@ class AcceleratorType:
     def parse(cls, name: str) -> AcceleratorType:
         """The accelerator type of that name; UnknownNameError otherwise."""
         if name not in accelerator_types():
-            raise UnknownNameError("accelerator type", name, _nearest_types(name))
+            raise UnknownNameError("accelerator type", name, _nearest_type(name))
         return accelerator_types()[name]
 
     @property
@@ -241,20 +240,15 @@ def price(generation: Generation, zone: str, kind: CapacityKind) -> Price | None
     return None
 
 
-def _nearest_names(name: str, valid: Mapping[str, object] | tuple[str, ...]) -> tuple[str, ...]:
-    """Up to three valid names that look like `name`, best first."""
-    return tuple(get_close_matches(name.lower(), valid, n=3, cutoff=0.5))
-
-
-def _nearest_types(name: str) -> tuple[str, ...]:
-    """Sizes near the one that was asked for where the generation is clear (also v5e-4), else names that look alike."""
+def _nearest_type(name: str) -> str:
+    """The size near the one that was asked for where the generation is clear (also v5e-4), else a similar name."""
     head, hyphen, number = name.lower().partition("-")
     number = number if hyphen else "1"  # a generation alone: its smallest sizes
     meant = [each for each in generations() if head in (each.name, each.prefix)]
     if not meant or not number.isdecimal() or len(number) > _MAX_DIGITS:
-        return _nearest_names(name, accelerator_types())
+        return nearest(name, accelerator_types())
     sizes = [each for each in accelerator_types() if each.rpartition("-")[0] == meant[0].prefix]
-    return tuple(sorted(sizes, key=lambda size: abs(int(size.rpartition("-")[2]) - int(number)))[:3])
+    return min(sizes, key=lambda size: abs(int(size.rpartition("-")[2]) - int(number)))
 
 
 def _tables() -> Mapping[str, Mapping[str, Any]]:

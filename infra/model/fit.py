@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Final
 
 from infra.model.demand import Code, Demand, Demands, ImageUse
+from infra.model.errors import nearest
 from infra.model.fields.fleet import is_github_own_label
 from infra.model.offers import RUNNERS_OWN, Offer, Offers, absent_labels, owners
 from infra.model.run_labels import HOSTED
@@ -116,16 +116,12 @@ def _unmet(case: _Case, demand: Demand) -> Misfit:
         said = " and ".join(missing)
         ours = "" if any(is_github_own_label(label) for label in missing) else ", and GitHub has no such runner"
         reason = f"runs on {_said(demand)}, and no pool has the label {said}{ours}: it waits a day and fails"
-        near = _near(missing[0], {label for each in serving for label in each.labels} - RUNNERS_OWN | HOSTED)
+        near = nearest(missing[0], sorted({label for each in serving for label in each.labels} - RUNNERS_OWN | HOSTED))
         fix = f"a pool with the label {said} that serves {demand.repository}"
         fix = f"{near}, or {fix}" if near else fix
     fix = f"{fix}, or {demand.without}"
     stacks = {each.stack for each in serving} or set(case.stacks)
     return Misfit(MisfitKind.RUNNER, demand.subject, reason, fix, stacks=tuple(sorted(stacks)))
-
-
-def _near(label: str, known: set[str] | frozenset[str]) -> str:
-    return " or ".join(get_close_matches(label.lower(), sorted(known), n=2, cutoff=0.7))
 
 
 def _untrusted(demand: Demand, taking: Sequence[Offer]) -> Iterator[Misfit]:
@@ -155,7 +151,7 @@ def _vms(case: _Case) -> Iterator[Misfit]:
         if pool is not None:
             yield from _untrusted_vm(demand, pool)
         elif demand.vm is not None and case.offers.whole:
-            near = _near(demand.vm, {each.pool for each in case.offers.pools})
+            near = nearest(demand.vm, (each.pool for each in case.offers.pools))
             reason = f"makes a VM as pool {demand.vm} says, and no stack has a pool of that name"
             fix = f"{near}, or a pool {demand.vm}" if near else f"a pool {demand.vm}"
             fix = f"{fix}, or {demand.without}"

@@ -162,8 +162,7 @@ def _accelerator(name: str) -> AcceleratorType:
     try:
         return AcceleratorType.parse(name)
     except UnknownNameError as error:
-        nearest = f"; did you mean {', '.join(error.nearest)}?" if error.nearest else ""
-        raise Refusal(f"{name!r} is not an accelerator type of the catalogue{nearest}") from None
+        raise Refusal(str(error)) from None
 
 
 def packed(tree: Path) -> bytes:

@@ -7,7 +7,6 @@ impossible accelerator passes here and fails in the create, as it does there.
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from infra.local.engine.provider import UNKNOWN, CheckFailure
 from infra.local.provider.codec import DEFAULTS
 from infra.local.provider.differ import under
 from infra.local.provider.fields import Field, Relation, Shape
+from infra.model.errors import meant
 
 _SUFFIX_LENGTH = 7
 
@@ -68,9 +68,8 @@ def check_fields(
 
 def _unknown_property(name: str, fields: Mapping[str, Field]) -> str:
     inputs = [known for known, field in fields.items() if not field.computed]
-    near = difflib.get_close_matches(name, inputs, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(sorted(inputs))}"
-    return f"the embedded provider knows no input {name!r}; {hint}"
+    hint = meant(name, inputs) or f" It takes {', '.join(sorted(inputs))}"
+    return f"the embedded provider knows no input {name!r}.{hint}"
 
 
 def _check_value(findings: Findings, path: str, known: Field, value: Any) -> Any:

@@ -35,8 +35,7 @@ def _accelerator(value: object) -> AcceleratorType:
     try:
         return AcceleratorType.parse(value)
     except UnknownNameError as error:
-        near = next(iter(error.nearest), value)
-        refuse("not an accelerator type of the catalogue", suggestion(near, accelerator_types(), SCHEMA))
+        refuse("not an accelerator type of the catalogue", suggestion(error.near, accelerator_types(), SCHEMA))
 
 
 def _generation(value: object) -> Generation:

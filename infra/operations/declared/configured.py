@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from difflib import get_close_matches
 from typing import Any
 
 from infra.model import property_paths, yamlfile
-from infra.model.errors import ConfigError, Problem
+from infra.model.errors import ConfigError, Problem, nearest
 from infra.model.stack_text import pulumi_values, require_stack
 from infra.operations.workspace import workspace
 
@@ -35,12 +34,12 @@ def _missing(source: str, place: property_paths.Place, there: Any) -> Problem:
     keys = list(there) if isinstance(there, dict) else []
     asked = str(place[-1])
     # The package that most keys begin with makes none of them like another.
-    near = [key for key in keys if get_close_matches(asked.rpartition(":")[2], [key.rpartition(":")[2]])]
+    named = {key.rpartition(":")[2]: key for key in keys}
+    near = named.get(nearest(asked.rpartition(":")[2], named))
     if len(place) == 1 and not near:
         fix = f"a path that is there, or {asked} into {source} first: docs/stack-file.md says what it has"
         return Problem(source, asked, "the stack file leaves it out", fix)
-    near = get_close_matches(asked, near, n=1) or near or keys
-    offered = " or ".join(property_paths.render((*place[:-1], key)) for key in near)
+    offered = " or ".join(property_paths.render((*place[:-1], key)) for key in ([near] if near else keys))
     below = f"{len(there)} entries" if isinstance(there, list) else "nothing below it"
     fix = offered or f"{property_paths.render(place[:-1])}, which has {below}"
     return Problem(source, property_paths.render(place), "the stack file has nothing there", fix)

@@ -39,7 +39,7 @@ def test_every_mistake_is_reported_at_once_with_its_path() -> None:
         "networkConfig.queueCount",
         "runtimeVersion",
     }
-    assert "did you mean 'acceleratorType'?" in wrong["acceleratorTyp"]
+    assert "Did you mean 'acceleratorType'?" in wrong["acceleratorTyp"]
     assert "READ_WRITE, READ_ONLY" in wrong["dataDisks[0].mode"]
 
 
