@@ -179,10 +179,6 @@ def test_a_wrong_value_in_the_head_is_refused(old: str, new: str, path: str) -> 
 # Keys
 
 
-def test_an_unknown_key_is_answered_with_the_one_that_was_meant() -> None:
-    assert the_refusal(stack_text(reservation="[]\n")).fix.startswith("tidepool:reservations")
-
-
 def test_a_key_without_a_namespace_is_refused_with_its_full_name() -> None:
     assert the_refusal(HEAD + "  pools: []\n").fix == "tidepool:pools"
 
@@ -611,9 +607,3 @@ def test_a_file_that_is_not_utf8_is_refused(tmp_path) -> None:
     (tmp_path / "stacks" / "Pulumi.ci.yaml").write_bytes(b"# ci\nconfig: \xff\n")
     with pytest.raises(ConfigError, match=r"(?s)ci.yaml:2: byte 0xff.*UTF-8"):
         load_stack(tmp_path, "ci")
-
-
-def test_a_wrong_zone_of_a_v4_pool_is_answered_with_zones_that_have_v4() -> None:
-    problem = the_refusal(stack_text(pools=pool(accelerator="v4-8", zones="{us-central2-z: 1}")))
-    assert problem.rule == "not a zone of the catalogue that has v4"
-    assert problem.fix == "us-central2-b"
