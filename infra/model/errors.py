@@ -16,6 +16,8 @@ from operator import itemgetter
 from infra.model.secret_values import without_secrets
 
 _MAX_SHOWN = 80
+_MAX_TEXT = 2000
+_LONG_WORD = re.compile(r"([^\s.]{80})[^\s.]{80,}")
 _MOST_NAMED = 8
 """Names beside the nearest that a message lists."""
 _ALIKE = 0.6
@@ -105,7 +107,13 @@ def meant(name: str, known: Iterable[str]) -> str:
 
 
 def _masked(problem: Problem) -> Problem:
-    return Problem(*map(without_secrets, astuple(problem)))
+    return Problem(*(_brief(without_secrets(part)) for part in astuple(problem)))
+
+
+def _brief(text: str) -> str:
+    """The text without the rest of what is too long to be read, such as a key of 5,000 digits."""
+    text = _LONG_WORD.sub(r"\1...", text)
+    return text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]}..."
 
 
 def _reading_order(problem: Problem) -> tuple[object, ...]:

@@ -26,6 +26,7 @@ from infra.model.yamlfile import YamlPath
 
 # Namespaces of settings that are read by Pulumi or its Google provider and not by this model.
 _FOREIGN_NAMESPACES = frozenset(("gcp", "pulumi"))
+_LONGEST_NUMBER = 100
 _TEXT_KEYS = frozenset(("owner", "registry_stack"))
 _KEYS = tuple(key for key in StackConfig.model_fields if key not in ("stack", "project"))
 
@@ -181,11 +182,16 @@ def _structure(text: str) -> tuple[Any, list[str]]:
         return dict(pairs)
 
     try:
-        value = json.loads(text, object_pairs_hook=once, parse_constant=_no_number)
+        value = json.loads(text, object_pairs_hook=once, parse_int=_whole, parse_constant=_no_number)
         json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         return text, []
     return value, twice
+
+
+def _whole(digits: str) -> int | str:
+    """A whole number; text where it is longer than any, which takes Python too long to read."""
+    return int(digits) if len(digits) <= _LONGEST_NUMBER else digits
 
 
 def _no_number(name: str) -> Any:

@@ -17,16 +17,18 @@ from typing import Any
 import yaml
 from yaml.reader import ReaderError
 
-from infra.model.errors import ConfigError, Problem
+from infra.model.errors import ConfigError, Problem, shown
 from infra.model.secret_values import secrets_in
 from infra.model.visible import hidden
-from infra.model.yaml_scalars import AMBIGUOUS, CORE_TAGS, RESOLVER, plain, resolved, scalar, untagged
+from infra.model.yaml_scalars import AMBIGUOUS, RESOLVER, is_out_of_range, plain, resolved, scalar
 
 YamlPath = tuple[str | int, ...]
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DEEPEST = 100
 """Levels of a file, far above what any has: the C composer calls itself for each, until the stack is used up."""
+_LONGEST_KEY = 1024
+"""Characters, by the specification of YAML: a longer one is no key to a parser."""
 # Truth, or an order to merge, to readers of YAML 1.1, and text to those of 1.2.
 _WORDS_OF_1_1 = re.compile(r"yes|Yes|YES|no|No|NO|on|On|ON|off|Off|OFF|<<|=")
 # A key whose colon no space follows: text to YAML, and never what was meant. No URL and no time of day looks so.
@@ -70,7 +72,8 @@ def read(text: str, source: str, form: Form = STACK_FILE) -> Document:
         raise ConfigError([*problems, *unseen])  # the layout is unknown, and with it what belongs to what
     untabbed = text.replace("\t", " ")
     try:
-        if _is_deeper(untabbed, _DEEPEST):
+        tags = _tags(untabbed, _DEEPEST)
+        if tags is None:
             rule, fix = f"{form.kind} is never that deep", f"the keys of {form.page}"
             raise ConfigError([Problem(source, "nested too deeply", rule, fix)])
         root = yaml.compose(untabbed, Loader=_LOADER)
@@ -79,7 +82,7 @@ def read(text: str, source: str, form: Form = STACK_FILE) -> Document:
     if root is None:
         rule, fix = f"{form.kind} has {form.content}", f"{form.first} (see {form.page})"
         raise ConfigError([Problem(source, "empty", rule, fix)])
-    reader = _Reader(source)
+    reader = _Reader(source, tags)
     data = reader.value(root, ())
     said = {(problem.subject, problem.value) for problem in problems}
     problems += (each for each in reader.problems if (each.subject.partition(" ")[0], each.value) not in said)
@@ -99,14 +102,19 @@ def decoded(content: bytes, source: str) -> str:
         raise ConfigError([Problem(f"{source}:{line}", value, rule, "save it as UTF-8")]) from error
 
 
-def _is_deeper(text: str, levels: int) -> bool:
-    """Whether a text nests beyond so many levels, read no further than that. Raises YAMLError up to there."""
-    depth = 0
+def _tags(text: str, levels: int) -> dict[tuple[int, bool], str] | None:
+    """The written tags by where their nodes start, which nodes do not keep, and whether these are scalars.
+
+    None where a text nests beyond `levels`. Reads no further than that. Raises YAMLError up to there.
+    """
+    depth, tags = 0, {}
     for event in yaml.parse(text, Loader=_LOADER):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > levels:
-            return True
-    return False
+            return None
+        if (tag := getattr(event, "tag", None)) is not None:
+            tags[event.start_mark.index, isinstance(event, yaml.ScalarEvent)] = tag.replace("tag:yaml.org,2002:", "!!")
+    return tags
 
 
 def _tabs(text: str, source: str) -> Iterator[Problem]:
@@ -140,6 +148,8 @@ def _syntax_problem(error: yaml.YAMLError, text: str, source: str) -> Problem:
     said = getattr(error, "problem", None) or str(error)
     if mark and said in _MISLED and (glued := _glued_before(mark.line, text)):
         return _glued_problem(f"{source}:{glued[0]}", glued[1])
+    if mark and said in _MISLED and len(text.split("\n")[mark.line]) > _LONGEST_KEY:
+        return Problem(subject, said, f"a key has more than {_LONGEST_KEY:,} characters", "a shorter key")
     return Problem(subject, said, rule, "mend this line")
 
 
@@ -161,10 +171,11 @@ def _glued_problem(subject: str, found: re.Match[str]) -> Problem:
 class _Reader:
     """Turns composed nodes into plain data, noting lines and problems on the way."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, tags: Mapping[tuple[int, bool], str]) -> None:
         self.lines: dict[YamlPath, int] = {}
         self.problems: list[Problem] = []
         self._source = source
+        self._tags = tags
         self._seen: set[int] = set()
 
     def value(self, node: yaml.Node, path: YamlPath) -> Any:
@@ -175,8 +186,7 @@ class _Reader:
             return None
         self._seen.add(id(node))
         line = self.lines.setdefault(path, node.start_mark.line + 1)
-        if node.tag != untagged(node):
-            tag = node.tag.replace(CORE_TAGS, "!!")
+        if tag := self._tags.get((node.start_mark.index, isinstance(node, yaml.ScalarNode))):
             self._refuse(line, path, tag, "a tag, and values carry none", "the plain value")
         elif isinstance(node, yaml.ScalarNode):
             self._refuse_ambiguous(node, line, path)
@@ -188,7 +198,10 @@ class _Reader:
 
     def _refuse_ambiguous(self, node: yaml.ScalarNode, line: int, path: YamlPath) -> None:
         """Plain text that YAML readers take differently, and secrets that only their escapes hid."""
-        if not node.style and AMBIGUOUS.fullmatch(node.value):
+        if not node.style and is_out_of_range(node.value):
+            rule = "YAML readers differ on a number of this size"
+            self._refuse(line, path, shown(node.value), rule, "a smaller number, or quotes where text is meant")
+        elif not node.style and AMBIGUOUS.fullmatch(node.value):
             rule = "YAML readers differ on this number"
             self._refuse(line, path, node.value, rule, f'{plain(node.value)}, or "{node.value}" where text is meant')
         if not node.style and _WORDS_OF_1_1.fullmatch(node.value):
@@ -232,8 +245,7 @@ class _Reader:
             if not key_node.style and resolved(key_node) != RESOLVER.DEFAULT_SCALAR_TAG:
                 rule = "YAML readers differ on keys that are not text"
                 self._refuse(line, (*path, key_node.value), "a key that is not text", rule, f'"{key_node.value}"')
-            elif key_node.tag != untagged(key_node):
-                tag = key_node.tag.replace(CORE_TAGS, "!!")
+            elif tag := self._tags.get((key_node.start_mark.index, True)):
                 self._refuse(line, (*path, key_node.value), tag, "a tag on a key, and keys carry none", "the plain key")
             key = key_node.value
             here = (*path, key)

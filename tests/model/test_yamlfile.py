@@ -65,7 +65,9 @@ def test_an_alias_is_refused_where_it_stands_and_not_where_its_anchor_does() -> 
     assert [problem.subject for problem in problems] == ["f.yaml:3 b.c", "f.yaml:4 d[1]"]
 
 
-@pytest.mark.parametrize("text", ["!secret x", "!!str 2", '!!int "2"', "!!str yes", "!!set {a: }"])
+@pytest.mark.parametrize(
+    "text", ["!secret x", "!!str 2", '!!int "2"', "!!str yes", "!!set {a: }", '!!str "x"', "! x", "!!map {a: b}"]
+)
 def test_a_tag_is_refused(text: str) -> None:
     (problem,) = refused(f"a: {text}\n")
     assert problem.subject == "f.yaml:1 a"
@@ -118,8 +120,8 @@ def test_a_key_that_is_no_text_is_refused() -> None:
         ("'true'", "true"),
         ("'no'", "no"),
         ("y", "y"),
-        ("9" * 5000, "9" * 5000),
-        ("0b4c08a80a5cf8cd", "0b4c08a80a5cf8cd"),
+        ("9" * 18, 10**18 - 1),
+        ("0b4c08a80a5cf8cdad1682a1c6654efddd631309", "0b4c08a80a5cf8cdad1682a1c6654efddd631309"),
         ("0o89", "0o89"),
     ],
 )
@@ -134,6 +136,32 @@ def test_a_number_that_readers_of_yaml_take_differently_is_refused(text: str) ->
     assert problem.subject == "f.yaml:2 a.b"
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["9" * 19, "9" * 5000, "-" + "9" * 5000, "0" * 5000, "0x" + "f" * 5000, "1_" * 2500, "0." + "3" * 5000, "1e999"],
+)
+def test_a_number_that_no_reader_of_yaml_keeps_is_refused_and_not_repeated(text: str) -> None:
+    (problem,) = ConfigError(refused(f"a:\n  b: {text}\n")).problems
+    assert (problem.subject, problem.fix) == (
+        "f.yaml:2 a.b", "a smaller number, or quotes where text is meant"
+    )  # fmt: skip
+    assert len(str(problem)) < 400
+    assert yamlfile.read(f"a: '{text}'\n", "f.yaml").data == {"a": text}
+
+
+def test_a_long_key_is_named_by_its_beginning() -> None:
+    key = "7" * 1000
+    (problem,) = ConfigError(refused(f"a: 1\n'{key}': 1\n'{key}': 2\n")).problems
+    assert problem.subject == f"f.yaml:3 {key[:80]}..."
+    assert problem.rule == "line 2 has this key already"
+    (problem,) = ConfigError(refused(f"a: 1\n'{key * 5}': 1\n")).problems
+    assert problem.rule == "a key has more than 1,024 characters"
+
+
+def test_a_tag_on_the_first_key_is_no_tag_of_the_mapping() -> None:
+    assert [problem.rule for problem in refused("!x a: 1\n")] == ["a tag on a key, and keys carry none"]
+
+
 @pytest.mark.parametrize("word", ["yes", "No", "ON", "off", "=", "<<"])
 def test_a_word_that_readers_of_yaml_take_differently_is_refused_unless_quoted(word: str) -> None:
     (problem,) = refused(f"a:\n  b: {word}\n")
@@ -141,7 +169,9 @@ def test_a_word_that_readers_of_yaml_take_differently_is_refused_unless_quoted(w
     assert yamlfile.read(f"a:\n  b: '{word}'\n", "f.yaml").data == {"a": {"b": word}}
 
 
-@pytest.mark.parametrize("key", ["yes", "true", "~", "7", "1.5", "<<", "2026-01-01", "!!str a"])
+@pytest.mark.parametrize(
+    "key", ["yes", "true", "~", "7", "1.5", "<<", "2026-01-01", "!!str b", '!!str "b"', "! b", "!x b"]
+)
 def test_a_key_that_readers_of_yaml_take_differently_is_refused(key: str) -> None:
     (problem,) = refused(f"a: 1\n{key}: b\n")
     assert problem.subject.startswith("f.yaml:2")
