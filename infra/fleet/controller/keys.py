@@ -17,6 +17,7 @@ class OwnRule(StrEnum):
 
     CREATE_QUOTA = "create-quota"
     CREATE_REFUSED = "create-refused"
+    DRAIN_FORGOTTEN = "drain-forgotten"
     DRAIN_LATE = "drain-late"
     DRAIN_OVER = "drain-over"
     DRAIN_REQUESTED = "drain-wished"

@@ -7,6 +7,8 @@ limits (`limits`).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Final
 
 from infra.fleet.controller import limits, rollout
 from infra.fleet.controller.actions import Drain, FleetFinding, Proposal, Urgency, Waiting
@@ -16,6 +18,9 @@ from infra.fleet.controller.keys import BackoffKey, OwnRule
 from infra.fleet.controller.rules import Verdict
 from infra.fleet.versions import Rollout
 from infra.model import freezes
+
+_FORGOTTEN: Final = timedelta(days=1)
+"""After so long a drain without a job is a finding: nobody may remember it."""
 
 
 def steer(judge: Judge) -> Steered:
@@ -66,6 +71,9 @@ class Steered:
                     self.waiting.append(
                         Waiting(subject=slot.name, rule=OwnRule.DRAIN_REQUESTED, reason="its job is waited for")
                     )
+            elif request is not None and drained is not None and judge.now - drained >= _FORGOTTEN:
+                reason = f"{request.by} drained {request.subject} on {drained:%Y-%m-%d %H:%M}, and no job runs on it"
+                self._finds(slot.name, OwnRule.DRAIN_FORGOTTEN, reason)
 
     def _order(self, slot: DesiredSlot, rule: OwnRule, reason: str, *, on: bool) -> None:
         action = Drain(vm=slot.name, on=on, rule=rule, reason=reason)

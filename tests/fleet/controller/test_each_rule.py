@@ -125,10 +125,9 @@ CASES: dict[str, Case] = {
     "slot-unfit": Case(observed=lost(reports={VM: unfit()}), done="Recreate"),
     "slot-unfit-unproved": Case(observed=lost(reports={VM: unfit(proved="")}), done="Restart"),
     "slot-at-work": Case(observed=at_work(VM, 120), at=(0, 120), done="Restart"),
-    "slot-maintenance": Case(
-        observed=lost(nodes=(node(VM, health="UNHEALTHY_MAINTENANCE"), *READY_SICK)), at=(0, 240), done="Recreate"
+    "slot-unhealthy": Case(
+        observed=lost(nodes=(node(VM, health="UNHEALTHY_MAINTENANCE"), *READY_SICK)), at=(0, 20), done="Recreate"
     ),
-    "slot-unhealthy": Case(observed=lost(nodes=(node(VM, health="TIMEOUT"), *READY_SICK)), at=(0, 20), done="Recreate"),
     "slot-imageless": Case(observed=IMAGELESS, desired=ONE, at=(0, 2), done="Report", about="tpu-ci"),
     "slot-unserved": Case(observed=lost(), at=(0, 20), done="Restart"),
     "slot-restarted": Case(observed=lost(), at=(0, 20, 40), done="Recreate"),

@@ -71,6 +71,9 @@ def test_a_drain_that_people_request_begins_and_ends_with_their_request() -> Non
     busy = replace(requested, runners=(runner(desired.slots[0].name, busy=True),))
     late = decide(desired, busy, memory, START + minutes(30))
     assert [each.rule for each in late.findings] == ["drain-late"]
+    for hours, idle in ((23.9, set()), (24, {(each.name, "drain-forgotten") for each in desired.slots})):
+        after = decide(desired, requested, memory, START + timedelta(hours=hours))
+        assert {(each.subject, each.rule) for each in after.findings} == idle
     blind = replace(seen(desired), requests_source=unknown("503"))
     assert doing(decide(desired, blind, memory, START + minutes(40))) == [], "nobody knows whether it is over"
     over = decide(desired, seen(desired), memory, START + minutes(40))
