@@ -16,7 +16,7 @@ from infra.engines.protocol import EngineRequest
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.model import fleet, urns
 from infra.model.errors import EngineError
-from infra.model.fleet import OWNERSHIP, Slot
+from infra.model.fleet import OWNERSHIP, Slot, owns
 from infra.model.names import PULUMI_PROJECT
 from infra.model.plan import Diagnostic, Op, Plan
 from infra.model.planned_capacity import POOL_TYPE, VM_TYPE
@@ -57,7 +57,7 @@ def unadopted(
     Only zones that have a slot outside `known` are asked. What a zone does not answer is told and left out.
     waits: for an apply: nodes that are being made or deleted are waited for. A preview takes them as they are.
     insists: a zone that does not answer is an error, and no warning.
-    Raises EngineError where a VM with other labels has the name of a slot and is not claimed: nobody touches it.
+    Raises EngineError where a VM of others (`infra.model.fleet.owns`) has the name of a slot and is not claimed.
     """
     config = load_stack(request.root, request.stack)
     wanted = {vm_id(config.project, slot.zone, slot.name): slot for slot in fleet.slots(config)}
@@ -68,7 +68,9 @@ def unadopted(
     standing = [StandingVm(id=id_, slot=wanted[id_], node=found[id_]) for id_ in sorted(found)]
     claims = urns.Patterns(request.claims)
     if foreign := [
-        each for each in standing if not (_is_ours(each) or vm_urn(request.stack, each.slot.name) in claims)
+        each
+        for each in standing
+        if not (owns(request.stack, each.labels) or vm_urn(request.stack, each.slot.name) in claims)
     ]:
         raise EngineError(_in_the_way(foreign))
     return tuple(standing)
@@ -92,22 +94,18 @@ def foreign_vms(request: EngineRequest, creates: Iterable[Mapping[str, Any]]) ->
 
     Its labels say so. A VM of which nothing can be learned is not among them: it cannot be adopted either.
     """
-    wanted = {
-        vm_id(inputs["project"], inputs["zone"], inputs["name"]): inputs.get("labels") or {}
-        for inputs in creates
-        if inputs.keys() >= _NAMED
-    }
+    wanted = {vm_id(inputs["project"], inputs["zone"], inputs["name"]) for inputs in creates if inputs.keys() >= _NAMED}
     if not wanted:
         return frozenset()
     found = set()
     with clients(next(iter(wanted)).split("/")[1], request.cloud_url) as google:
         api = google.api(Api.TPU).projects().locations().nodes()
-        for id_, declared in wanted.items():
+        for id_ in sorted(wanted):
             try:
                 labels = execute(api.get(name=id_), f"looking up {id_}").get("labels") or {}
             except GoogleError:
                 continue
-            if any(labels.get(key) != declared.get(key) for key in OWNERSHIP):
+            if not owns(request.stack, labels):
                 found.add(id_)
     return frozenset(found)
 
@@ -183,10 +181,6 @@ class _Look:
         self._say(Diagnostic(severity=severity, message=message))
 
 
-def _is_ours(standing: StandingVm) -> bool:
-    return all(standing.labels.get(key) == standing.slot.labels[key] for key in OWNERSHIP)
-
-
 def _in_the_way(foreign: Sequence[StandingVm]) -> str:
     lines = []
     for each in foreign:
@@ -194,10 +188,9 @@ def _in_the_way(foreign: Sequence[StandingVm]) -> str:
         has = ", ".join(f"{key}={each.labels.get(key, '(none)')}" for key in OWNERSHIP)
         needs = ", ".join(f"{key}={slot.labels[key]}" for key in OWNERSHIP)
         lines.append(
-            f"{slot.name} in {slot.zone} exists with the labels {has}; a VM of this stack has {needs}. Where "
-            "tidepool:owner was edited, take that back, run `./tidepool adopt` and edit it again; else rename pool "
-            f"{slot.pool.name}, have the VM's owner delete it, or take it over: `./tidepool adopt "
-            f"{slot.labels['tidepool-stack']} {slot.name}`"
+            f"{slot.name} in {slot.zone} exists with the labels {has}; a VM of this stack has {needs}. Fix: "
+            f"rename pool {slot.pool.name}, have the VM's owner delete it, or run `./tidepool adopt "
+            f"{slot.labels['tidepool-stack']} {slot.name}`, which takes it over"
         )
     return "VMs that are not this stack's have the names of declared ones; nothing was changed:\n" + "\n".join(lines)
 

@@ -15,9 +15,8 @@ from typing import Any, Final, Literal
 from infra.engines.protocol import EngineRequest, Listener
 from infra.engines.standing import PATIENCE, nodes_in, pause, vm_urn
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
-from infra.fleet.records import Records
-from infra.model import bucket_names
 from infra.model.errors import ConfigError
+from infra.model.fleet import owns
 from infra.model.plan import Diagnostic, Op, Status, Step, StepEnded, StepStarted
 from infra.model.planned_capacity import VM_TYPE
 from infra.model.schema import StackConfig
@@ -132,14 +131,10 @@ def _stateless(stack: str, found: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 class OwnVms:
-    """The VMs with one stack's labels, wherever they stand, but for those whose ids are known.
-
-    They have the owner that was applied last, which an edit of the stack file may have changed since.
-    """
+    """The VMs that belong to one stack by their labels, in any zone, but for those whose ids are known."""
 
     def __init__(self, google: Clients, config: StackConfig, known: frozenset[str], pause_: float) -> None:
         self._nodes = google.api(Api.TPU).projects().locations().nodes()
-        self._owners = {config.owner, _applied_owner(google, config)}
         self._config = config
         self._known = known
         self._pause = pause_
@@ -147,11 +142,8 @@ class OwnVms:
     def standing(self) -> dict[str, Mapping[str, Any]]:
         """Those that are listed now, by id. Raises GoogleError where any zone does not answer."""
         listed = nodes_in(self._nodes, f"projects/{self._config.project}/locations/{EVERYWHERE}")
-        return {node["name"]: node for node in listed if self._is_own(node) and node["name"] not in self._known}
-
-    def _is_own(self, node: Node) -> bool:
-        labels = node.get("labels") or {}
-        return labels.get("tidepool-stack") == self._config.stack and labels.get("tidepool-owner") in self._owners
+        ours = (node for node in listed if owns(self._config.stack, node.get("labels") or {}))
+        return {node["name"]: node for node in ours if node["name"] not in self._known}
 
     def delete(self, found: Mapping[str, Mapping[str, Any]]) -> Iterator[Step]:
         """Ask for each delete, wait for all of them, and say how each ended."""
@@ -187,17 +179,6 @@ class OwnVms:
             return {id_: node for id_, node in self.standing().items() if id_ in left}
         except GoogleError:
             return dict(left)
-
-
-def _applied_owner(google: Clients, config: StackConfig) -> str:
-    """The owner that the published manifest names; that of the stack file where none is published."""
-    try:
-        found = Records(google=google, bucket=config.bucket.name).read(bucket_names.manifest_object(config.stack))
-    except GoogleError as error:
-        if error.status == _GONE:
-            return config.owner
-        raise
-    return str(found.body.get("owner", config.owner)) if found else config.owner
 
 
 def _step(config: StackConfig, id_: str, node: Mapping[str, Any]) -> Step:

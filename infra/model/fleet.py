@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
 from infra.model import names
 from infra.model.capacity import Capacity
@@ -136,8 +137,17 @@ def capacity(config: StackConfig) -> tuple[CapacityRow, ...]:
     )
 
 
-OWNERSHIP = ("tidepool-owner", "tidepool-stack", "tidepool-pool")
-"""Labels that say whose a VM is: one with other values is no VM of a slot, whatever its name."""
+OWNERSHIP: Final = ("tidepool-managed", "tidepool-stack")
+"""The labels by which a VM belongs to a stack."""
+
+
+def owns(stack: str, labels: Mapping[str, str]) -> bool:
+    """Whether a VM with these labels belongs to a stack, which may then adopt, change and delete it.
+
+    All other labels may be edited, `tidepool-owner` and `tidepool-pool` too. A VM without one of the two labels belongs
+    to no stack, whatever its name.
+    """
+    return (labels.get("tidepool-managed"), labels.get("tidepool-stack")) == ("true", stack)
 
 
 def vm_labels(config: StackConfig, pool: Pool) -> dict[str, str]:

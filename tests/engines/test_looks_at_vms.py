@@ -158,29 +158,26 @@ def test_google_is_asked_every_ten_seconds_and_the_local_cloud_at_once(request_:
 def test_vms_of_others_are_refused_with_whose_they_are_and_what_to_do(google: Cloud, look: Look) -> None:
     google.nodes = {
         id_of(FIRST): own() | {"labels": {"tidepool-owner": "others", "tidepool-pool": "x"}},
-        id_of(SECOND): own() | {"labels": {**OWN, "tidepool-pool": "b"}},
+        id_of(SECOND): own() | {"labels": {**OWN, "tidepool-stack": "far"}},
         id_of(OTHER, AWAY): own(OTHER),
     }
     with pytest.raises(EngineError) as caught:
         look.names()
-    needs = "tidepool-owner=team, tidepool-stack=lone, tidepool-pool=a"
-    advice = (
-        "Where tidepool:owner was edited, take that back, run `./tidepool adopt` and edit it again; else rename pool a,"
-        " have the VM's owner delete it, or take it over: `./tidepool adopt lone "
-    )
+    needs = "tidepool-managed=true, tidepool-stack=lone"
+    advice = "Fix: rename pool a, have the VM's owner delete it, or run `./tidepool adopt lone "
     assert str(caught.value) == (
         "VMs that are not this stack's have the names of declared ones; nothing was changed:\n"
-        f"{FIRST} in {HOME} exists with the labels tidepool-owner=others, tidepool-stack=(none), tidepool-pool=x;"
-        f" a VM of this stack has {needs}. {advice}{FIRST}`\n"
-        f"{SECOND} in {HOME} exists with the labels tidepool-owner=team, tidepool-stack=lone, tidepool-pool=b;"
-        f" a VM of this stack has {needs}. {advice}{SECOND}`"
+        f"{FIRST} in {HOME} exists with the labels tidepool-managed=(none), tidepool-stack=(none);"
+        f" a VM of this stack has {needs}. {advice}{FIRST}`, which takes it over\n"
+        f"{SECOND} in {HOME} exists with the labels tidepool-managed=true, tidepool-stack=far;"
+        f" a VM of this stack has {needs}. {advice}{SECOND}`, which takes it over"
     )
 
 
 def test_a_vm_of_others_that_a_person_claims_is_found_as_any(google: Cloud, request_: EngineRequest) -> None:
     google.nodes[id_of(FIRST)] = {"state": "READY"}
     assert Look(replace(request_, claims=(vm_urn("lone", FIRST),))).names() == [FIRST]
-    with pytest.raises(EngineError, match=r"tidepool-owner=\(none\)"):
+    with pytest.raises(EngineError, match=r"tidepool-managed=\(none\)"):
         Look(replace(request_, claims=(vm_urn("lone", SECOND),))).names()
 
 
@@ -212,7 +209,7 @@ def test_of_creates_in_flight_those_are_anothers_whose_labels_say_so(google: Clo
     google.nodes = {
         id_of("mine"): {"labels": {**OWN, "colour": "blue"}},
         id_of("theirs"): {"labels": THEIRS},
-        id_of("half"): {"labels": {**OWN, "tidepool-pool": "b"}},
+        id_of("half"): {"labels": {"tidepool-stack": "lone"}},
         id_of("bare"): {"state": "READY"},
         id_of("secret"): {"labels": THEIRS},
         id_of("unlabelled"): {"state": "READY"},
@@ -222,7 +219,7 @@ def test_of_creates_in_flight_those_are_anothers_whose_labels_say_so(google: Clo
     creates = [inputs(each) for each in ("absent", "secret", "mine", "theirs", "half", "bare")]
     creates += [inputs("unlabelled", labels=None), {"project": "my-lab", "zone": HOME}]
     creates += [{"project": "my-lab", "zone": HOME, "name": "named-alone"}]
-    foreign = {id_of(each) for each in ("theirs", "half", "bare", "named-alone")}
+    foreign = {id_of(each) for each in ("theirs", "half", "bare", "unlabelled", "named-alone")}
     assert foreign_vms(request_, creates) == foreign
 
 

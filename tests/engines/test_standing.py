@@ -65,10 +65,10 @@ def test_what_differs_from_its_declaration_is_updated_or_replaced_in_the_same_ru
 
 def test_a_vm_with_other_labels_is_refused_by_name_and_touched_by_nobody(world: StandingWorld) -> None:
     world.declare(3)
-    world.make(2, {"tidepool-owner": "others", "tidepool-stack": "lone", "tidepool-pool": "tpu-ci"})
+    world.make(2, {"tidepool-managed": "true", "tidepool-stack": "other", "tidepool-pool": "tpu-ci"})
     before = world.vms()
     for operation in (world.engine.preview, world.engine.up, world.engine.adopt):
-        with pytest.raises(EngineError, match=rf"{THIRD} in {ZONE} .*tidepool-owner=others.*rename pool tpu-ci"):
+        with pytest.raises(EngineError, match=rf"{THIRD} in {ZONE} .*tidepool-stack=other;.*rename pool tpu-ci"):
             operation()
     assert world.vms() == before
     assert THIRD not in world.state()
@@ -139,7 +139,7 @@ def test_destroy_deletes_vms_that_the_state_lacks(world: StandingWorld) -> None:
     assert {FIRST, SECOND, THIRD, fourth} <= {step.name for step in run.steps if step.op is Op.DELETE}
 
 
-def test_destroy_leaves_vms_of_other_stacks_and_owners(world: StandingWorld) -> None:
+def test_destroy_leaves_vms_of_other_stacks(world: StandingWorld) -> None:
     world.declare(3)
     other = world.make(2, {"tidepool-owner": "team", "tidepool-stack": "other", "tidepool-pool": "tpu-ci"})
     world.unprotect()

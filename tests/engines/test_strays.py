@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from infra.engines import strays
 from infra.engines.away import Fallbacks, vms_away
 from infra.engines.protocol import EngineRequest
 from infra.engines.standing import vm_urn
 from infra.engines.strays import OwnVms, Recorded, delete_strays, for_engine, plan_strays, targets_of_destroy
-from infra.fleet.google import GoogleError
 from infra.model.plan import Diagnostic, Event, Op, Status, Step, StepEnded, StepStarted
 from infra.model.stack import load_stack
 from tests.engines.vm_world import (
@@ -45,37 +42,11 @@ def test_a_stacks_own_vms_are_those_with_its_labels_that_are_not_known(google: C
     stands(google, FIRST, SECOND)
     stands(google, FIRST, zone=AWAY)
     google.nodes |= {
-        id_of("theirs"): {"labels": {**OWN, "tidepool-owner": "others"}},
         id_of("far"): {"labels": {**OWN, "tidepool-stack": "far"}},
         id_of("bare"): {"state": "READY"},
     }
     found = own_vms(google, request_, id_of(SECOND)).standing()
     assert found == {id_: {"name": id_, **google.nodes[id_]} for id_ in (id_of(FIRST), id_of(FIRST, AWAY))}
-
-
-@pytest.mark.parametrize(
-    ("manifest", "owners"),
-    [(None, ["team"]), ({"owner": "former"}, ["team", "former"]), ({"pools": []}, ["team"])],
-)
-def test_a_vm_has_the_declared_owner_or_the_one_applied_last(
-    google: Cloud, request_: EngineRequest, manifest: Any, owners: list[str]
-) -> None:
-    google.manifest = manifest
-    google.nodes = {id_of(each): {"labels": {**OWN, "tidepool-owner": each}} for each in ("team", "former", "others")}
-    assert [*own_vms(google, request_).standing()] == [id_of(each) for each in owners]
-    assert google.calls("object") == ["manifests/lone.json"]
-
-
-def test_without_a_bucket_the_declared_owner_counts_and_a_closed_one_is_an_error(
-    google: Cloud, request_: EngineRequest
-) -> None:
-    stands(google, FIRST)
-    google.refusing["bucket lab-records"] = 404
-    assert own_vms(google, request_).standing().keys() == {id_of(FIRST)}
-    assert "bucket lab-records" in google.asked
-    google.refusing["bucket lab-records"] = 403
-    with pytest.raises(GoogleError, match="403"):
-        own_vms(google, request_)
 
 
 def deleted(google: Cloud, request: EngineRequest, **how: float) -> dict[str, tuple[Status, float | None, str | None]]:

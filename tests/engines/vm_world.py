@@ -38,8 +38,8 @@ config:
     - {name: b, accelerator: v5litepod-4, zones: {us-west1-c: 1}, capacity: spot, trust: member}
 """
 BROKEN = "config: {tidepool:pools: 7}\n"
-OWN = {"tidepool-owner": "team", "tidepool-stack": "lone", "tidepool-pool": "a"}
-THEIRS = {"tidepool-owner": "others", "tidepool-stack": "far", "tidepool-pool": "x"}
+OWN = {"tidepool-managed": "true", "tidepool-owner": "team", "tidepool-stack": "lone", "tidepool-pool": "a"}
+THEIRS = {"tidepool-managed": "true", "tidepool-owner": "others", "tidepool-stack": "far", "tidepool-pool": "x"}
 BEGIN = 500.0
 
 

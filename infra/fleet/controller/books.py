@@ -15,10 +15,11 @@ from typing import Final
 
 from infra.fleet.controller.memory import Memory
 from infra.fleet.controller.observed import NodeSeen, Observed
-from infra.fleet.controller.sorting import MANAGED, STACK, is_ours, pool_of
+from infra.fleet.controller.sorting import MANAGED, STACK, pool_of
 from infra.fleet.google import GoogleError
 from infra.fleet.records import Body, Records, UnreadableRecordError
 from infra.model import bucket_names, run_labels
+from infra.model.fleet import owns
 from infra.model.run_records import RunVmRecord, changed, day_body, day_records, ended
 from infra.model.stood import ReadyVm, StoodDay, noted, read_day
 
@@ -52,7 +53,7 @@ class Books:
                 capacity=node.capacity,
             )
             for node in observed.nodes
-            if node.state == _READY and is_ours(node, self.stack)
+            if node.state == _READY and owns(self.stack, node.labels)
         ]  # fmt: skip
         silent = [zone for zone, source in observed.zones.items() if not source.known]
 

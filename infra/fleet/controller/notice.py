@@ -20,8 +20,9 @@ from infra.fleet.controller.keys import NodeKey, RunnerKey, SuspectKey
 from infra.fleet.controller.memory import LAG, Memory, NodeMemory, ScopeMemory, Suspect, VmMemory, ZoneListing
 from infra.fleet.controller.observed import NodeSeen, Observed
 from infra.fleet.controller.rules import DEAD
-from infra.fleet.controller.sorting import FleetNodes, is_ours, pool_of
+from infra.fleet.controller.sorting import FleetNodes, pool_of
 from infra.fleet.reports import Phase
+from infra.model.fleet import owns
 
 BRIEF: Final = timedelta(minutes=5)
 """For how long GitHub may be unknown without an outage: registrations outlast that."""
@@ -95,7 +96,7 @@ def _node(memory: Memory, node: NodeSeen, desired: Desired, observed: Observed, 
         created=node.created,
         accelerator=node.accelerator,
         capacity=node.capacity,
-        ours=is_ours(node, desired.stack),
+        ours=owns(desired.stack, node.labels),
         first_seen=known.first_seen if known else now,
         since=known.since if known and steady else now,
         seen=now,

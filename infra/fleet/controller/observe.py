@@ -24,7 +24,7 @@ from infra.fleet.controller.github import NO_WAY, GitHub, GitHubError
 from infra.fleet.controller.memory import Creating, Memory
 from infra.fleet.controller.observed import KNOWN, CreateEnded, NodeSeen, Observed, RunnerSeen, Source, unknown
 from infra.fleet.controller.rules import DEAD
-from infra.fleet.controller.sorting import is_ours, pool_of
+from infra.fleet.controller.sorting import pool_of
 from infra.fleet.controller.tpu_api import ShapeError
 from infra.fleet.controller.vm_records import WantedReport, told
 from infra.fleet.google import Clients, GoogleError, clients
@@ -34,6 +34,7 @@ from infra.fleet.records import Body, Records
 from infra.fleet.reports import ReportSeen
 from infra.fleet.versions import AssignedVersion, PoolVersion
 from infra.model import bucket_names
+from infra.model.fleet import owns
 
 DEADLINE: Final = 40.0
 """Seconds for every source with all its pages; reports, which are asked for last, have as many of their own."""
@@ -212,7 +213,7 @@ def pointed(pointer: Body | None, desired: Desired) -> dict[str, PoolVersion]:
 def _nothing_to_ask(desired: Desired, memory: Memory, nodes: Iterable[NodeSeen]) -> Source:
     """Where no runner is looked for, whether there can be none: a VM of ours may have one that nobody knows where."""
     known = memory.scopes.keys() | set(desired.pools)
-    ours = (node for node in nodes if is_ours(node, desired.stack) and node.state not in DEAD)
+    ours = (node for node in nodes if owns(desired.stack, node.labels) and node.state not in DEAD)
     strange = sorted({pool_of(node) or "(none)" for node in ours if pool_of(node) not in known})
     if not strange:
         return KNOWN

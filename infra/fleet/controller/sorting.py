@@ -15,6 +15,7 @@ from infra.fleet.controller.memory import Memory
 from infra.fleet.controller.observed import NodeSeen, Observed
 from infra.fleet.controller.rules import DEAD
 from infra.model import run_labels
+from infra.model.fleet import owns
 
 MANAGED: Final = "tidepool-managed"
 STACK: Final = "tidepool-stack"
@@ -49,7 +50,7 @@ def sort(desired: Desired, observed: Observed) -> FleetNodes:
     for node in sorted(observed.nodes, key=lambda node: node.key):
         slot = wanted.get(node.name)
         at_its_place = slot is not None and slot.place_in(node.zone) is not None
-        if is_ours(node, desired.stack):
+        if owns(desired.stack, node.labels):
             (candidates[node.name] if at_its_place else orphans).append(node)
             continue
         if at_its_place:
@@ -73,11 +74,6 @@ def sort(desired: Desired, observed: Observed) -> FleetNodes:
         strangers=tuple(strangers),
         taken=taken,
     )
-
-
-def is_ours(node: NodeSeen, stack: str) -> bool:
-    """Whether a node has our label and is not another stack's; one that names no stack is every stack's orphan."""
-    return node.labels.get(MANAGED) == "true" and node.labels.get(STACK, stack) == stack
 
 
 def pool_of(node: NodeSeen) -> str:

@@ -15,13 +15,14 @@ from infra.fleet.controller.keys import NodeKey
 from infra.fleet.controller.memory import Memory
 from infra.fleet.controller.observed import NodeSeen
 from infra.fleet.controller.rules import GIVEN_BACK
-from infra.fleet.controller.sorting import is_ours, pool_of
+from infra.fleet.controller.sorting import pool_of
 from infra.fleet.google import GoogleError
 from infra.fleet.proofs import Proofs, proved_report
 from infra.fleet.records import Body, Records, UnreadableRecordError
 from infra.fleet.reports import ReportSeen
 from infra.fleet.versions import AssignedVersion
 from infra.model import bucket_names
+from infra.model.fleet import owns
 
 EMPTY: Final[Body] = {
     "version": 1,
@@ -68,7 +69,7 @@ def to_be_asked(
     made: dict[str, dict[str, str]] = {}
     proving, unproved, standing = set(), set(), set()
     for node in nodes:
-        if is_ours(node, desired.stack) and pool_of(node):
+        if owns(desired.stack, node.labels) and pool_of(node):
             pools[node.name] = pool_of(node)
             made.setdefault(node.name, {})[node.zone] = node.created
             if node.state not in _RUNS_NOTHING:

@@ -35,7 +35,7 @@ from infra.fleet.controller.keys import (
 from infra.fleet.controller.memory import EMPTY, LAG, SILENT, Backoff, Creating, Memory, NodeMemory, Suspect, VmMemory
 from infra.fleet.controller.observed import CreateEnded, Trouble, unknown
 from infra.fleet.controller.rules import fallbacks
-from infra.fleet.controller.sorting import is_ours, sort
+from infra.fleet.controller.sorting import sort
 from infra.fleet.operator_requests import DrainRequest, OperatorRequests
 from infra.model.catalogue import CapacityKind
 from tests.fleet.controller.given_fleet import (
@@ -345,14 +345,6 @@ def test_of_two_nodes_of_one_slot_the_living_the_ready_the_one_at_home_and_the_e
 
     assert stays("READY", "READY") == stays("CREATING", "CREATING") == stays("READY", "CREATING") == HOME
     assert stays("CREATING", "READY") == stays("PREEMPTED", "CREATING") == AWAY
-
-
-def test_a_node_is_ours_by_its_label_unless_it_names_another_stack() -> None:
-    mine = {"tidepool-managed": "true"}
-    assert is_ours(node("a", labels=mine), "ci")
-    assert is_ours(node("a", labels=mine | {"tidepool-stack": "ci"}), "ci")
-    assert not is_ours(node("a", labels=mine | {"tidepool-stack": "nightly"}), "ci")
-    assert not is_ours(node("a", labels={"tidepool-stack": "ci"}), "ci")
 
 
 def entry(**given: Any) -> Backoff:
