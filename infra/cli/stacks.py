@@ -118,12 +118,12 @@ def refresh_command(call: Invocation) -> int:
 @options.each(options.place_options, options.yes_option, options.json_option)
 @called
 def adopt_command(call: Invocation) -> int:
-    """Take into the state every VM that stands under a declared slot's name with this stack's labels and that the state
-    lacks: one that the controller made after a stockout, or that an apply made and was killed before it wrote that
-    down. Nothing in the cloud is changed.
+    """Import the existing cloud resources that the stack file declares, that belong to this stack and that the state
+    lacks: a VM that the controller created after a stockout, what `forget` removed from the state, or what an apply
+    created before it was killed. Nothing in the cloud is changed. With the pulumi CLI this imports VMs; name others.
 
-    `up` and `preview` do this by themselves. This is for a plain `pulumi up`, which fails with 409 on such a VM. A VM
-    with other labels is named and left alone, and the exit code is 1.
+    `up` and `preview` do this by themselves. Run it before a plain `pulumi up`, which fails with 409 on such a
+    resource. A VM with other labels is named and left alone, and the exit code is 1.
 
     NAME is taken over whoever made it, if the stack file declares it: a VM with other labels, or a registry such as
     us-central1/images. What differs from its declaration is an update or a replacement of the next plan.

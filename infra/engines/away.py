@@ -27,6 +27,7 @@ from infra.model.stack import load_stack
 
 _LEAVING: Final = frozenset((Op.CREATE, Op.REPLACE, Op.DELETE))
 """What a plan does to a slot whose VM at a fallback then has no place any more."""
+_CHANGING: Final = frozenset((Op.UPDATE, Op.REPLACE, Op.DELETE))
 _CHANGEABLE: Final = ("description", "labels", "metadata", "tags")
 """What the Cloud TPU API changes of a node in place, but for its disks, which are those of its zone."""
 
@@ -81,6 +82,7 @@ class Fallbacks:
 
     leaving: those whose slot a plan changes. changing: those that it changes in place. strays: those without a slot.
     home: what the Cloud TPU API says of those at home, by name; a state that has just adopted one may know less of it.
+    missing: names by URN of VMs that the plan changes or deletes and that exist nowhere.
     """
 
     def __init__(
@@ -89,10 +91,12 @@ class Fallbacks:
         vms: Sequence[AwayVm] = (),
         plan: Plan | None = None,
         home: Mapping[str, Mapping[str, Any]] | None = None,
+        missing: Mapping[str, str] | None = None,
     ) -> None:
         self._request = request
         self.vms = tuple(vms)
         self.home = home or {}
+        self.missing = missing or {}
         ops = {step.name: step.op for step in plan.steps if step.type == VM_TYPE} if plan else {}
         self.leaving = tuple(vm for vm in self.vms if ops.get(vm.name) in _LEAVING)
         self.changing = tuple(vm for vm in self.vms if vm.alone and ops.get(vm.name) is Op.UPDATE)
@@ -171,4 +175,6 @@ def vms_away(request: EngineRequest, plan: Plan, say: Callable[[Diagnostic], Non
         if id_ not in (at_home := homes.get(id_.rpartition("/")[2], frozenset()))
     ]
     home = {name: standing[id_] for name, ids in homes.items() for id_ in ids & standing.keys()}
-    return Fallbacks(request, away, plan, home)
+    names = {id_.rpartition("/")[2] for id_ in standing}
+    missing = {step.urn: step.name for step in steps if step.op in _CHANGING and step.name not in names}
+    return Fallbacks(request, away, plan, home, missing)

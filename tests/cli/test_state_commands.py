@@ -103,10 +103,11 @@ def test_forget_asks_about_what_is_protected_and_leaves_the_cloud_alone(fleet: C
     with clients(PROJECT, url(fleet)) as google:
         repositories = google.api(Api.ARTIFACTS).projects().locations().repositories()
         assert repositories.get(name=f"projects/{PROJECT}/locations/us-central1/repositories/marin").execute()
-    assert changed(fleet.json("preview", "ci")) == {("create", name) for _, name in gone}
+    planned = changed(fleet.json("preview", "ci"))
+    assert planned == {("adopt" if name == IMAGES else "create", name) for _, name in gone}, "up takes it back"
 
 
-def test_up_cannot_make_a_registry_that_exists_and_adopt_takes_it_in_by_name(fleet: Checkout) -> None:
+def test_a_registry_is_taken_in_by_name(fleet: Checkout) -> None:
     said = fleet.ok("adopt", "ci", IMAGES).stdout
     assert f"< adopted {IMAGES} (artifactregistry.Repository)" in said
     assert "next: ./tidepool preview ci says what differs from its declaration\n" in said
@@ -193,7 +194,7 @@ def test_a_vm_of_others_is_taken_over_only_where_a_person_names_it(fleet: Checko
     fleet.ok("cloud", "node", "add", VM, "--zone", "us-west4-a")
     refused = fleet.run("adopt", "ci")
     assert refused.exit_code == 1
-    assert f"take it over: `./tidepool adopt ci {VM}`" in refused.stderr
+    assert f"run `./tidepool adopt ci {VM}`, which takes it over" in refused.stderr
     assert f"< adopted {VM} (tpu.V2Vm)" in fleet.ok("adopt", "ci", VM).stdout
     assert ("replace", VM) in changed(fleet.json("preview", "ci")), "it is not as declared, and the plan says so"
     fleet.ok("up", "ci", "--no-drain")
@@ -273,3 +274,18 @@ def test_a_first_up_off_a_terminal_is_a_line_a_kind(fleet: Checkout) -> None:
     assert 10 < len(made) < 25
     assert sum("tpu.V2Vm" in line for line in made) == 6, "one a pool and zone"
     assert any(re.fullmatch(r"\+ created projects: 13 Service  \(\d+/\d+ done, 0:0\d\)", line) for line in made)
+
+
+def test_a_vm_that_was_deleted_by_hand_is_created_again_where_an_edit_would_change_it(fleet: Checkout) -> None:
+    with clients(PROJECT, url(fleet)) as google:
+        nodes = google.api(Api.TPU).projects().locations().nodes()
+        nodes.delete(name=f"{NODES}/{VM}").execute()
+    fleet.ok("cloud", "clock", "--advance", "10m")
+    fleet.edit("ci", "  tidepool:owner: marin\n", "  tidepool:owner: others\n")
+    shown = fleet.run("preview", "ci", "--json")
+    assert f"1 VM ({VM}) in the state, but deleted in the cloud" in shown.stderr
+    assert {op for op, name in changed(json.loads(shown.stdout)) if name == VM} == {"create"}
+    run = fleet.json("up", "ci")
+    assert run["exit"] == 0
+    assert ("create", VM) in changed(run)
+    assert changed(fleet.json("preview", "ci")) == set()

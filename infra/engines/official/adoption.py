@@ -11,8 +11,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from infra.engines.import_ids import IMPORT_IDS, import_id
 from infra.engines.official import values
-from infra.engines.official.import_ids import IMPORT_IDS, import_id
 from infra.engines.standing import StandingVm, pool_urn, vm_urn
 from infra.engines.strays import Recorded
 from infra.model import urns
@@ -104,6 +104,11 @@ def recorded(deployment: Mapping[str, Any]) -> Recorded:
         ),
         urns=frozenset(resource["urn"] for resource in _resources(deployment)),
     )
+
+
+def half_replaced(deployment: Mapping[str, Any]) -> frozenset[str]:
+    """URNs of resources that an earlier run deleted in order to replace them, and did not create again."""
+    return frozenset(each["urn"] for each in _resources(deployment) if each.get("pendingReplacement"))
 
 
 def creating(deployment: Mapping[str, Any], token: str) -> list[Mapping[str, Any]]:

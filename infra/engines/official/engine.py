@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from pulumi import automation
 
-from infra.engines.official.adoption import Claim, claims, creating, recorded, unsettled
+from infra.engines.official.adoption import Claim, claims, creating, half_replaced, recorded, unsettled
 from infra.engines.official.calls import Calls
 from infra.engines.official.recorder import Recorder
 from infra.engines.official.steps import protected_steps
@@ -67,6 +67,7 @@ class OfficialEngine:
         if not recorder.makes_anything:
             return None
         exported = work.exported(self._request.stack)
+        recorder.create_again(half_replaced(exported["deployment"]))
         standing = self._standing(exported, recorder.say, waits=False)
         return exported if unsettled(self._request.stack, exported["deployment"], standing) else None
 
@@ -76,7 +77,9 @@ class OfficialEngine:
         kept = None if exported is _NO_STATE else exported
         with self._calls.copy_of(kept) as work:
             standing = self._standing(exported, recorder.say, waits=False)
-            recorder.adopt(self._settled(work, recorder, work.exported(self._request.stack), standing))
+            adopted = self._settled(work, recorder, work.exported(self._request.stack), standing)
+            recorder.adopt(adopted)
+            recorder.create_again(half_replaced(exported["deployment"]) - adopted)
             self._preview(work, recorder)
         return recorder
 
@@ -136,6 +139,7 @@ class OfficialEngine:
         insist_planned(standing, planned)
         adopted = self._settled(work, recorder, exported, standing, claimed)
         recorder.adopt(adopted)
+        recorder.create_again(half_replaced(exported["deployment"]) - adopted)
         return adopted
 
     def _settled(

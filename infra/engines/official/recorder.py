@@ -57,6 +57,7 @@ class Recorder:
         self._errors: dict[str, str] = {}
         self._adopted: set[str] = set()
         self._said: dict[Diagnostic, None] = {}
+        self._deleted: set[str] = set()
         self._program_output: list[str] = []
         self._succeeded = False
 
@@ -87,6 +88,10 @@ class Recorder:
     def adopt(self, urns: Collection[str]) -> None:
         """Tell of these resources, which were taken into the state just before, as adopted where nothing differs."""
         self._adopted |= set(urns)
+
+    def create_again(self, urns: Collection[str]) -> None:
+        """Tell of these, whose old resource an earlier run deleted already, as created: nothing is lost any more."""
+        self._deleted |= set(urns)
 
     def done(self, steps: Iterable[Step]) -> None:
         """Record steps that were done without the CLI, and told already."""
@@ -121,7 +126,7 @@ class Recorder:
             found = (*self._ended.values(), *(step.step for step in begun))
         else:
             found = (*self._ended.values(), *(_cut_short(step, succeeded=self._succeeded) for step in begun))
-        return (*(self._blamed(step) for step in found), *self._never_begun(found))
+        return (*(self._as_left(self._blamed(step)) for step in found), *self._never_begun(found))
 
     def _blamed(self, step: Step) -> Step:
         """A step of which an error was told has failed, however the CLI counts it."""
@@ -144,6 +149,12 @@ class Recorder:
         step = step_of_event(metadata)
         if step is not None and step.op is Op.SAME and step.urn in self._adopted:
             return replace(step, op=Op.ADOPT)
+        return step if step is None else self._as_left(step)
+
+    def _as_left(self, step: Step) -> Step:
+        """A replacement whose old resource is deleted already is a creation."""
+        if step.op is Op.REPLACE and step.urn in self._deleted:
+            return replace(step, op=Op.CREATE, old_inputs=None, diff={}, replace_reasons=())
         return step
 
     def _begin(self, metadata: events.StepEventMetadata) -> None:
@@ -169,7 +180,7 @@ class Recorder:
         if metadata.op.value in _HALVES or metadata.op.value == "replace":
             begun.step = _richer(begun.step, step)
             begun.halves.add(metadata.op.value)
-            if not begun.halves >= _HALVES:
+            if not begun.halves >= (_HALVES if begun.step.op is Op.REPLACE else {"create-replacement"}):
                 return
             step = begun.step
         del self._open[metadata.urn]

@@ -122,10 +122,17 @@ class Engine:
         options = replace(options, adopting=True)
         with held(self._files) as lock, self._working(options, listener, lock, "resource-import") as parts:
             self._settle(parts)
-            if options.standing or options.claims:
+            if options.standing or options.claims or self._finds(options):
                 self._execute(parts)
         plan = self._plan(parts.run)
         return replace(plan, steps=tuple(step for step in plan.steps if step.op in (Op.ADOPT, Op.CREATE) or step.error))
+
+    def _finds(self, options: Options) -> bool:
+        """Whether a look finds anything to adopt; nothing is written."""
+        parts = self._parts(self._load(), options, None, None)
+        self._settle(parts)
+        self._execute(parts)
+        return bool(parts.run.adopted) or self._plan(parts.run).failed
 
     def forget(self, steps: Iterable[Step], listener: Listener | None = None) -> Plan:
         """Let the state go of the resources of these steps; no cloud is asked."""

@@ -62,15 +62,15 @@ class Existing:
         return ProgramAnswer(goal.urn, found.id, was.outputs)
 
     def stands(self, goal: Goal, old: ResourceState | None, provider: Provider) -> bool:
-        """Whether it is in the cloud as this stack's own, while the state has nothing of it or half a replacement.
+        """Whether the cloud may have it as this stack's own, while the state has nothing of it or half a replacement.
 
-        Of what is claimed that is for the look which follows.
+        `adopt` looks at what is claimed and at what can be imported.
         """
-        standing, claimed = self._run.options.standing, goal.urn in self._run.claims
-        if not (standing or claimed) or (old is not None and not old.pending_replacement):
+        options, looks = self._run.options, goal.urn in self._run.claims or goal.type in self._run.options.importable
+        if not (options.standing or looks) or (old is not None and not old.pending_replacement):
             return False
         where = provider.locate(goal.type, reveal(goal.inputs))
-        return where in standing or (claimed and where is not None)
+        return where in options.standing or (looks and where is not None)
 
     def adopt(self, goal: Goal, old: ResourceState | None, provider: Provider, reference: str) -> ResourceState | None:
         """Take what stands in the cloud into the state; `old` where it is gone by now."""
@@ -78,10 +78,20 @@ class Existing:
         inputs = planner.checked_inputs(goal, provider, None)
         where = provider.locate(goal.type, reveal(inputs))
         assert where is not None, "it was located before"
-        with run.slot():
-            found = provider.read(goal.type, where, reveal(inputs))
+        insists = goal.urn in run.claims or where in run.options.standing
+        try:
+            with run.slot():
+                found = provider.read(goal.type, where, reveal(inputs))
+        except ProviderError:
+            if insists:
+                raise
+            return old
         if found is None:
             return old
+        if not insists and run.options.is_anothers(reveal(inputs), reveal(found.outputs)):
+            stack = urns.stack_of(goal.urn)
+            hint = f"run `./tidepool adopt {stack} {goal.name}` to take it over, or rename it"
+            raise EngineError(f"{found.id} exists and its labels do not name the stack {stack}. Fix: {hint}")
         state = planner.goal_state(goal, found.inputs, reference, None)
         state = state.showing(
             found.outputs,

@@ -8,11 +8,11 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from infra.model.plan import Diagnostic, Event, Plan, Status, Step, StepEnded, StepStarted
 from infra.model.urns import Patterns, Targets
@@ -41,6 +41,8 @@ class Options:
     standing: ids that exist in the cloud and are this stack's; what is registered under one that the state lacks is
         adopted, and then planned as any other.
     claims: URNs, wildcards allowed, of what is adopted where the cloud has it, whoever made it.
+    importable: types of resources that are looked for where the state lacks them, and adopted.
+    is_anothers: whether such a resource belongs to others, by declared inputs and the outputs that were found.
     foreign: ids that exist and are another's: a create that was in flight under one is forgotten.
     adopting: adopt, and change nothing else.
     first: called before a destroy deletes anything, once it is known that nothing protected would go.
@@ -56,6 +58,8 @@ class Options:
     previewed: bool = False
     standing: frozenset[str] = frozenset()
     claims: tuple[str, ...] = ()
+    importable: frozenset[str] = frozenset()
+    is_anothers: Callable[[Mapping[str, Any], Mapping[str, Any]], bool] = lambda _inputs, _outputs: False
     foreign: frozenset[str] = frozenset()
     adopting: bool = False
     first: Callable[[], object] | None = None

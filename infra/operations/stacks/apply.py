@@ -6,7 +6,7 @@ no VM, from which the controller deletes the fleet, and an engine finds it uncha
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import nullcontext
 from typing import Final
 
@@ -39,11 +39,16 @@ def records_read_again(session: Session, wanted: Declared, plan: Plan) -> bool:
     if plan.failed or manifest not in standing or _is_as_declared(session, wanted, manifest):
         return False
     session.say(f"{manifest} was changed by others: the state takes over the fleet's records as they are now")
-    run = session.engine(targets=tuple(sorted(standing.values()))).refresh()
+    _read(session, standing.values(), manifest)
+    return True
+
+
+def _read(session: Session, urns: Collection[str], what: str) -> None:
+    """Take over into the state what the cloud has of these. Raises Failure where that could not be read."""
+    run = session.engine(targets=tuple(sorted(urns))).refresh()
     if run.failed:
         whys = [step.error or "" for step in run.steps] + [said.message for said in run.diagnostics]
-        raise Failure(f"nothing was changed: {manifest} could not be read: {'; '.join(filter(None, whys))}")
-    return True
+        raise Failure(f"nothing was changed: {what} could not be read: {'; '.join(filter(None, whys))}")
 
 
 def _is_as_declared(session: Session, wanted: Declared, name: str) -> bool:
@@ -82,7 +87,12 @@ def plan_apply(session: Session, wanted: Declared, *, drains: bool = True) -> Pl
     plan, targeted = session.engine().preview(), bool(session.request.targets)
     if not targeted and records_read_again(session, wanted, plan):
         plan = session.engine().preview()
-    return judged_where_it_stands(session, plan, wanted, at_once=not drains or targeted)
+
+    def read_again(urns: Collection[str]) -> Plan:
+        _read(session, urns, "VMs that are missing")
+        return session.engine().preview()
+
+    return judged_where_it_stands(session, plan, wanted, read_again, at_once=not drains or targeted)
 
 
 def _insist_on_running_cluster(session: Session, config: StackConfig) -> None:

@@ -5,9 +5,14 @@ Owns the JSON objects of plans and runs, described in docs/json.md, whose keys a
 
 from __future__ import annotations
 
+<<<<<<< HEAD
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import datetime
+=======
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import asdict, dataclass, replace
+>>>>>>> f9f45dda (engines: import every type that the state lacks)
 from typing import Any
 
 from infra.engines.away import Fallbacks, vms_away
@@ -15,7 +20,7 @@ from infra.engines.passes import phases_of
 from infra.model.fleet import CapacityRow
 from infra.model.fleet import capacity as declared_capacity
 from infra.model.phases import Phases
-from infra.model.plan import Plan
+from infra.model.plan import Diagnostic, Plan
 from infra.model.planned_capacity import capacity
 from infra.model.planned_records import record_changes
 from infra.operations.declared.stack_file import Declared
@@ -23,6 +28,7 @@ from infra.operations.declared.targets import insist_found
 from infra.operations.ports import Tone
 from infra.operations.session import Session
 from infra.operations.stacks.findings import findings_of
+from infra.preview.words import vms as in_words
 from infra.rules.book import stops
 from infra.rules.finding import Finding
 
@@ -68,16 +74,45 @@ class Planned:
 
 def preview(session: Session, wanted: Declared) -> Planned:
     """Ask the engine what `up` would do. Raises EngineError where it cannot begin."""
-    return judged_where_it_stands(session, session.engine().preview(), wanted)
+
+    def read_again(_: Collection[str]) -> Plan:
+        return replace(session, request=replace(session.request, refresh=True)).engine().preview()
+
+    return judged_where_it_stands(session, session.engine().preview(), wanted, read_again)
 
 
-def judged_where_it_stands(session: Session, plan: Plan, wanted: Declared, *, at_once: bool = False) -> Planned:
-    """A plan as `judged` says, with the VMs that stand at fallbacks. Refusal for a target that is nowhere."""
+def judged_where_it_stands(
+    session: Session,
+    plan: Plan,
+    wanted: Declared,
+    read_again: Callable[[Collection[str]], Plan],
+    *,
+    at_once: bool = False,
+) -> Planned:
+    """A plan as `judged` says, with the VMs that stand at fallbacks. Refusal for a target that is nowhere.
+
+    read_again: plans from what the cloud has of these URNs; it is asked where VMs that the plan changes are missing.
+    """
     insist_found(session.place.root, plan, session.request.targets)
     whole, away = not session.request.targets, _NOWHERE
+
+    def tell(said: Diagnostic) -> None:
+        session.say(said.message, Tone.WARNING)
+
     if whole and not plan.failed:
+<<<<<<< HEAD
         away = vms_away(session.request, plan, lambda said: session.say(said.message, Tone.WARNING))
     return judged(plan, wanted, session.clock(), whole=whole, away=away, at_once=at_once)
+=======
+        away = vms_away(session.request, plan, tell)
+        if away.missing:
+            session.say(
+                f"{in_words(sorted(away.missing.values()))} in the state, but deleted in the cloud", Tone.WARNING
+            )
+            plan = read_again(away.missing)
+            away = _NOWHERE if plan.failed else vms_away(session.request, plan, tell)
+    return judged(plan, wanted, whole=whole, away=away, at_once=at_once)
+>>>>>>> f9f45dda (engines: import every type that the state lacks)
 
 
 def judged(

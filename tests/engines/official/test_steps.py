@@ -243,6 +243,21 @@ def test_a_run_that_ends_anywhere_leaves_every_step_it_began_accounted_for(cut: 
     assert set(found.values()) <= {Status.DONE, Status.SKIPPED, Status.FAILED}
 
 
+def test_a_replacement_whose_old_resource_is_deleted_already_is_a_creation() -> None:
+    planned, run = Recorder(None, planning=True), Recorder(None, planning=False, clock=Ticks())
+    for recorder, name in ((planned, "preview-replace"), (run, "up-replace")):
+        recorder.create_again({f"{VM}0"})
+        for event in engine_events(name):
+            ended = event.res_outputs_event or event.resource_pre_event
+            half = ended and ended.metadata.urn == f"{VM}0" and ended.metadata.op.value == "delete-replaced"
+            if not half:
+                recorder.take(event)
+        found = {step.urn: step for step in recorder.steps()}
+        assert (found[f"{VM}0"].op, found[f"{VM}0"].old_inputs) == (Op.CREATE, None)
+        assert found[f"{VM}0"].status is (Status.PLANNED if recorder is planned else Status.DONE)
+        assert sum(step.op is Op.REPLACE for step in found.values()) == 2
+
+
 def test_half_a_replacement_is_a_failure_that_says_which_half_was_done() -> None:
     recorder = Recorder(None, planning=False, clock=Ticks())
     for event in engine_events("up-replace"):

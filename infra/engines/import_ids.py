@@ -1,4 +1,8 @@
-"""The ids under which the official Google provider imports what a killed run may have made."""
+"""The ids under which existing resources are imported, by type, and the types that need no import.
+
+Owns the table for every type that the program declares. Both engines adopt the types of the table that the state lacks
+and the cloud has.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +17,18 @@ IMPORT_IDS: Final[Mapping[str, str]] = {
     "gcp:cloudbuild/trigger:Trigger": "projects/{project}/locations/{location}/triggers/{name}",
     "gcp:cloudbuildv2/connection:Connection": "projects/{project}/locations/{location}/connections/{name}",
     "gcp:cloudbuildv2/repository:Repository": "{parentConnection}/repositories/{name}",
+    "gcp:cloudrunv2/job:Job": "projects/{project}/locations/{location}/jobs/{name}",
+    "gcp:cloudrunv2/service:Service": "projects/{project}/locations/{location}/services/{name}",
     "gcp:cloudscheduler/job:Job": "projects/{project}/locations/{region}/jobs/{name}",
     "gcp:compute/firewall:Firewall": "projects/{project}/global/firewalls/{name}",
     "gcp:compute/network:Network": "projects/{project}/global/networks/{name}",
+    "gcp:compute/resourcePolicy:ResourcePolicy": "projects/{project}/regions/{region}/resourcePolicies/{name}",
     "gcp:compute/router:Router": "projects/{project}/regions/{region}/routers/{name}",
     "gcp:compute/routerNat:RouterNat": "projects/{project}/regions/{region}/routers/{router}/{name}",
     "gcp:compute/subnetwork:Subnetwork": "projects/{project}/regions/{region}/subnetworks/{name}",
+    "gcp:container/cluster:Cluster": "projects/{project}/locations/{location}/clusters/{name}",
+    "gcp:container/nodePool:NodePool": "{project}/{location}/{cluster}/{name}",
+    "gcp:firestore/database:Database": "projects/{project}/databases/{name}",
     "gcp:iam/workloadIdentityPool:WorkloadIdentityPool": (
         "projects/{project}/locations/global/workloadIdentityPools/{workloadIdentityPoolId}"
     ),
@@ -26,7 +36,9 @@ IMPORT_IDS: Final[Mapping[str, str]] = {
         "projects/{project}/locations/global/workloadIdentityPools/{workloadIdentityPoolId}/providers/"
         "{workloadIdentityPoolProviderId}"
     ),
+    "gcp:logging/metric:Metric": "{project} {name}",
     "gcp:pubsub/topic:Topic": "projects/{project}/topics/{name}",
+    "gcp:redis/instance:Instance": "projects/{project}/locations/{region}/instances/{name}",
     "gcp:secretmanager/secret:Secret": "projects/{project}/secrets/{secretId}",
     "gcp:serviceaccount/account:Account": (
         "projects/{project}/serviceAccounts/{accountId}@{project}.iam.gserviceaccount.com"
@@ -41,6 +53,8 @@ REPEATABLE: Final = frozenset(
     {
         "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember",
         "gcp:cloudbuildv2/connectionIAMMember:ConnectionIAMMember",
+        "gcp:cloudrunv2/jobIamMember:JobIamMember",
+        "gcp:cloudrunv2/serviceIamMember:ServiceIamMember",
         "gcp:projects/iAMMember:IAMMember",
         "gcp:projects/service:Service",
         "gcp:pubsub/topicIAMMember:TopicIAMMember",
@@ -52,7 +66,22 @@ REPEATABLE: Final = frozenset(
 )
 """Types whose creation does no harm and fails with nothing when it is done twice: the next `up` simply creates them."""
 
-_LAST_PART_ONLY: Final = frozenset({"region", "router", "network"})
+_LAST_PART_ONLY: Final = frozenset({"cluster", "region", "router", "network"})
+
+_LABELS: Final = ("labels", "resourceLabels")
+
+
+def is_anothers(declared: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
+    """Whether a resource of a declared name belongs to another stack or to nobody, by the label `tidepool-stack`.
+
+    declared: its inputs. found: its properties in the cloud. A type without labels is told by its name alone.
+    """
+    for key in _LABELS:
+        wanted = (declared.get(key) or {}).get("tidepool-stack")
+        if wanted is not None:
+            has = found.get("effectiveLabels") or found.get(key) or {}
+            return has.get("tidepool-stack") != wanted
+    return False
 
 
 def import_id(kind: str, name: str, inputs: Mapping[str, Any]) -> str:
