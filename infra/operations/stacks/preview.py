@@ -5,14 +5,9 @@ Owns the JSON objects of plans and runs, described in docs/json.md, whose keys a
 
 from __future__ import annotations
 
-<<<<<<< HEAD
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
-from datetime import datetime
-=======
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import asdict, dataclass, replace
->>>>>>> f9f45dda (engines: import every type that the state lacks)
+from datetime import datetime
 from typing import Any
 
 from infra.engines.away import Fallbacks, vms_away
@@ -100,10 +95,6 @@ def judged_where_it_stands(
         session.say(said.message, Tone.WARNING)
 
     if whole and not plan.failed:
-<<<<<<< HEAD
-        away = vms_away(session.request, plan, lambda said: session.say(said.message, Tone.WARNING))
-    return judged(plan, wanted, session.clock(), whole=whole, away=away, at_once=at_once)
-=======
         away = vms_away(session.request, plan, tell)
         if away.missing:
             session.say(
@@ -111,8 +102,7 @@ def judged_where_it_stands(
             )
             plan = read_again(away.missing)
             away = _NOWHERE if plan.failed else vms_away(session.request, plan, tell)
-    return judged(plan, wanted, whole=whole, away=away, at_once=at_once)
->>>>>>> f9f45dda (engines: import every type that the state lacks)
+    return judged(plan, wanted, session.clock(), whole=whole, away=away, at_once=at_once)
 
 
 def judged(
