@@ -13,12 +13,12 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from infra.fleet.controller.desired import Desired
+from infra.fleet.controller.desired import Desired, SlotPlace
 from infra.fleet.controller.events import LENGTH, EventKind, FleetEvent
 from infra.fleet.controller.keys import BackoffKey, NodeKey
 from infra.fleet.controller.memory import LAG, Backoff, Creating, Memory, VmMemory
 from infra.fleet.controller.observed import Observed, Trouble
-from infra.fleet.controller.rules import DEAD, fallbacks
+from infra.fleet.controller.rules import DEAD, GIVEN_BACK, fallbacks
 from infra.fleet.controller.sorting import FleetNodes
 
 FLOOR: Final = timedelta(minutes=2)
@@ -26,6 +26,7 @@ FIRST: Final = timedelta(minutes=2)
 LONGEST: Final = {
     Trouble.STOCKOUT: timedelta(minutes=30),
     Trouble.OUTAGE: timedelta(minutes=15),
+    Trouble.UNSERVED: timedelta(hours=2),
     Trouble.QUOTA: timedelta(hours=2),
     Trouble.REFUSED: timedelta(hours=2),
 }
@@ -33,6 +34,8 @@ LONGEST: Final = {
 
 ENDED_BY_PEOPLE: Final = frozenset({Trouble.QUOTA, Trouble.REFUSED})
 _MAX_DOUBLINGS: Final = 16
+_NEVER_CAME: Final = f"the create was taken, and {LAG // timedelta(minutes=1)} minutes later no list shows its VM"
+_WENT: Final = "the VM went before it was READY"
 
 
 def with_ended(memory: Memory, desired: Desired, observed: Observed, now: datetime) -> Memory:
@@ -42,7 +45,30 @@ def with_ended(memory: Memory, desired: Desired, observed: Observed, now: dateti
         if asked is None or asked.zone != ended.zone or ended.trouble is None:
             continue
         memory = refused(memory, desired, ended.slot, asked, ended.trouble, ended.text, now)
+    listed = {node.key: node for node in observed.nodes}
+    for slot, asked in memory.creating.items():
+        never_came = now - asked.at >= LAG and NodeKey(asked.zone, slot) not in listed
+        if never_came and observed.zone_known(asked.zone):
+            memory = refused(memory, desired, slot, asked, Trouble.UNSERVED, _NEVER_CAME, now)
+    for key, known in memory.nodes.items():
+        node = listed.get(key)
+        went = observed.zone_known(key.zone) if node is None else node.state in GIVEN_BACK
+        if known.ours and known.state == "CREATING" and went and not known.missing:
+            place = SlotPlace(zone=key.zone, capacity=known.capacity, node={})
+            memory = fruitless(memory, desired, key.name, place, known.asked or known.first_seen, _WENT, now)
     return memory
+
+
+def fruitless(
+    memory: Memory, desired: Desired, slot: str, place: SlotPlace, asked: datetime, text: str, now: datetime
+) -> Memory:
+    """The memory after a create whose VM never came to serve. It counts once, however often it is seen."""
+    wanted = desired.slot(slot)
+    key = BackoffKey(place.zone, wanted.accelerator.name if wanted else "", place.capacity)
+    before = memory.backoff.get(key)
+    if wanted is None or (before is not None and asked <= before.last):
+        return memory
+    return _failed(memory, key, slot, asked, Trouble.UNSERVED, text, now)
 
 
 def refused(
@@ -54,13 +80,17 @@ def refused(
     if wanted is None:
         return memory
     key = BackoffKey(asked.zone, wanted.accelerator.name, asked.capacity)
-    entry = failed(memory.backoff.get(key), key, trouble, text, asked.at, now)
     if trouble is Trouble.STOCKOUT:
         known = unasked(memory.vm(slot, now), asked)
         memory = memory.with_vm(slot, replace(known, refused={**known.refused, asked.zone: now}))
-    told = FleetEvent(
-        at=now, subject=slot, what=text[:LENGTH], kind=EventKind.NOT_MADE, zone=asked.zone, trouble=trouble
-    )
+    return _failed(memory, key, slot, asked.at, trouble, text, now)
+
+
+def _failed(
+    memory: Memory, key: BackoffKey, slot: str, asked: datetime, trouble: Trouble, text: str, now: datetime
+) -> Memory:
+    entry = failed(memory.backoff.get(key), key, trouble, text, asked, now)
+    told = FleetEvent(at=now, subject=slot, what=text[:LENGTH], kind=EventKind.NOT_MADE, zone=key.zone, trouble=trouble)
     return replace(memory, backoff={**memory.backoff, key: entry}).with_event(told)
 
 
@@ -87,23 +117,30 @@ def is_there(slot: str, asked: Creating, memory: Memory, observed: Observed, now
     )
 
 
-def backoff_left(memory: Memory, desired: Desired, fleet: FleetNodes) -> dict[BackoffKey, Backoff]:
-    """Without the waits of places where a VM has just become READY."""
+def backoff_left(memory: Memory, desired: Desired, observed: Observed, fleet: FleetNodes) -> dict[BackoffKey, Backoff]:
+    """Without the waits of places where a VM has just become READY, or serves where VMs never came to serve."""
     left = dict(memory.backoff)
     for slot in desired.slots:
         node = fleet.slots[slot.name]
         if node is None or node.state != "READY":
             continue
-        before = memory.nodes.get(node.key)
-        if before is None or before.state != "READY" or before.created != node.created:
-            left.pop(BackoffKey(node.zone, slot.accelerator.name, node.capacity), None)
+        key, before = BackoffKey(node.zone, slot.accelerator.name, node.capacity), memory.nodes.get(node.key)
+        entry = left.get(key)
+        if entry is not None and entry.trouble is Trouble.UNSERVED and slot.has_runner:
+            known = memory.vms.get(slot.name)
+            came = known is not None and known.attempts and any(each.serves for each in observed.runners_of(slot.name))
+        else:
+            came = before is None or before.state != "READY" or before.created != node.created
+        if came:
+            left.pop(key, None)
     return left
 
 
 def wait(key: BackoffKey, failures: int, trouble: Trouble) -> timedelta:
     """How long after failure number `failures` (from 1)."""
     longest = LONGEST[trouble]
-    if trouble in ENDED_BY_PEOPLE:
+    # A try at a place whose VMs never serve costs an hour, so that what follows goes elsewhere meanwhile.
+    if trouble in ENDED_BY_PEOPLE or (trouble is Trouble.UNSERVED and failures >= fallbacks()[trouble].failures):
         return longest / 2 + _fraction(key, failures) * longest / 2
     bound = min(longest, FIRST * 2 ** min(failures, _MAX_DOUBLINGS))
     return FLOOR + _fraction(key, failures) * (bound - FLOOR)

@@ -46,6 +46,8 @@ def decide(desired: Desired, observed: Observed, memory: Memory, now: datetime) 
     judge = Judge(desired=desired, observed=observed, fleet=fleet, memory=memory, now=now)
     proposed = Proposals(judge=judge)
     proposed.judge_everything()
+    judge = proposed.judge
+    memory = judge.memory
     losses = limits.Losses(
         dead=proposed.dead, slots=len(desired.slots), orphans=proposed.to_delete, listed=len(fleet.ours)
     )

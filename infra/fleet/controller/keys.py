@@ -15,6 +15,7 @@ from infra.model.catalogue import CapacityKind
 class OwnRule(StrEnum):
     """Rules that are no rows of the table (`rules.yaml`)."""
 
+    CREATE_FRUITLESS = "create-fruitless"
     CREATE_QUOTA = "create-quota"
     CREATE_REFUSED = "create-refused"
     DRAIN_FORGOTTEN = "drain-forgotten"

@@ -52,7 +52,7 @@ def noticed(memory: Memory, desired: Desired, observed: Observed, fleet: FleetNo
         creating={
             slot: each for slot, each in memory.creating.items() if not is_there(slot, each, memory, observed, now)
         },
-        backoff=backoff_left(memory, desired, fleet),
+        backoff=backoff_left(memory, desired, observed, fleet),
         suspects=_suspects(memory, observed, fleet, now),
         zones={**memory.zones, **dict.fromkeys(desired.zones | desired.run_zones, now), **ours},
         pools={**memory.pools, **dict.fromkeys(desired.pools, now)},

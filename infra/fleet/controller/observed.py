@@ -111,6 +111,8 @@ class Trouble(StrEnum):
     """The project may have no more."""
     OUTAGE = "outage"
     """The service did not work."""
+    UNSERVED = "unserved"
+    """It was taken, and in its time no VM of it came to serve."""
     REFUSED = "refused"
     """The service does not take this request, and will not the next time either."""
 

@@ -6,7 +6,7 @@ versions ask for (`steering`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
@@ -23,9 +23,11 @@ from infra.fleet.controller.actions import (
     Urgency,
     Waiting,
 )
+from infra.fleet.controller.creates import exhausted, fruitless
 from infra.fleet.controller.desired import DesiredSlot, SlotPlace
 from infra.fleet.controller.judge import Judge
 from infra.fleet.controller.keys import BackoffKey, OwnRule
+from infra.fleet.controller.memory import Backoff, Memory
 from infra.fleet.controller.observed import NodeSeen, Trouble
 from infra.fleet.controller.placing import NoPlace, Placing, Room
 from infra.fleet.controller.rules import DEAD, GIVEN_BACK, Judgement, Situation, Subject, Verdict, remakes
@@ -36,7 +38,11 @@ from infra.fleet.versions import Rollout
 _BY_SILENCE: Final = frozenset({"slot-unserved", "slot-restarted", "orphan-idle", "window-idle"})
 """Rules that fit a VM which says nothing that is against it."""
 
-_FOR_PEOPLE: Final = {Trouble.QUOTA: OwnRule.CREATE_QUOTA, Trouble.REFUSED: OwnRule.CREATE_REFUSED}
+_FOR_PEOPLE: Final = {
+    Trouble.QUOTA: OwnRule.CREATE_QUOTA,
+    Trouble.REFUSED: OwnRule.CREATE_REFUSED,
+    Trouble.UNSERVED: OwnRule.CREATE_FRUITLESS,
+}
 _SERVES: Final = frozenset({Situation.SERVING, Situation.SERVING_AWAY})
 
 
@@ -61,6 +67,7 @@ class Proposals:
     def judge_everything(self) -> None:
         judge, fleet = self.judge, self.judge.fleet
         judged = [(slot, judge.slot(slot)) for slot in judge.desired.slots]
+        self.judge = judge = replace(judge, memory=self._with_fruitless(judged))
         self._slots(judged)
         for node in fleet.orphans:
             self._orphan(node, judge.orphan(node))
@@ -75,6 +82,23 @@ class Proposals:
         self.findings += steered.findings
         self.rollouts = steered.rollouts
         self._troubles()
+
+    def _with_fruitless(self, judged: list[tuple[DesiredSlot, Judgement]]) -> Memory:
+        """What is remembered, with the creates whose VMs never came to serve in their time.
+
+        A VM that calls itself unfit is none of them: its place let it boot and report.
+        """
+        desired, memory, now = self.judge.desired, self.judge.memory, self.judge.now
+        for slot, each in judged:
+            node, known = self.judge.fleet.slots[slot.name], memory.vms[slot.name]
+            if node is None or each.verdict is not Verdict.RECREATE or each.rule.when is Situation.UNFIT:
+                continue
+            place, asked = slot.place_in(node.zone), known.tried.get(node.zone)
+            if slot.has_runner and known.attempts and place and asked and node.state not in GIVEN_BACK:
+                memory = fruitless(
+                    memory, desired, slot.name, place, asked, f"no VM served in time: {each.reason}", now
+                )
+        return memory
 
     def _slots(self, judged: list[tuple[DesiredSlot, Judgement]]) -> None:
         judge = self.judge
@@ -123,6 +147,9 @@ class Proposals:
         if self._waits_for_requests(judged):
             return
         place = placing.place(slot, only_zone=node.zone)
+        if node.state == "READY" and isinstance(place, NoPlace) and place.until:
+            self._waits(judged, f"{judged.reason}; {place.why}", place.until, stands=place.stands)
+            return
         action = Recreate(
             slot=slot.name,
             node=node,
@@ -268,11 +295,15 @@ class Proposals:
             BackoffKey(place.zone, slot.accelerator.name, place.capacity) for slot in slots for place in slot.places
         }
         for key, entry in self.judge.memory.backoff.items():
-            if key in declared and entry.trouble in _FOR_PEOPLE:
+            if key in declared and entry.trouble in _FOR_PEOPLE and self._is_told(entry):
                 self._finds(str(key), _FOR_PEOPLE[entry.trouble], entry.text)
         for name, source in self.judge.observed.sources.items():
             if not source.known:
                 self._finds(str(name), OwnRule.UNKNOWN, source.reason)
+
+    def _is_told(self, entry: Backoff) -> bool:
+        """Creates that came to nothing are told once a fallback would be taken for them: one alone is no news."""
+        return entry.trouble is not Trouble.UNSERVED or exhausted(entry, self.judge.now)
 
     def _finds(self, about: str, rule: str, reason: str) -> None:
         self.findings.append(FleetFinding(subject=about, rule=rule, reason=reason, since=self.judge.now))

@@ -135,7 +135,11 @@ def test_a_create_whose_node_no_list_shows_is_believed_for_ten_minutes() -> None
     absent = seen(desired, nodes=nodes(desired, s0=""))
     memory = remembered(first(desired, absent), desired, START)
     assert doing(decide(desired, absent, memory, START + LAG - minutes(1))) == []
-    assert doing(decide(desired, absent, memory, START + LAG)) == [("Create", desired.slots[0].name)]
+    late = decide(desired, absent, memory, START + LAG)
+    assert doing(late) == []
+    (entry,) = late.memory.backoff.values()
+    assert (entry.trouble, entry.failures) == (Trouble.UNSERVED, 1)
+    assert doing(decide(desired, absent, late.memory, entry.until)) == [("Create", desired.slots[0].name)]
 
 
 def test_an_operation_that_failed_ends_its_create_and_begins_a_wait() -> None:

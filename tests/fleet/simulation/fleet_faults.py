@@ -68,6 +68,7 @@ def drawn(seed: int, days: float, slots: int, others: float = 10.0, lasting: flo
 
 LASTING: Final[dict[str, tuple[float, float]]] = {
     "stockout": (30, 360),
+    "ghost-creates": (30, 360),
     "github-outage": (5, 120),
     "zone-outage": (5, 60),
     "zone-outage-of-a-day": (360, 1440),

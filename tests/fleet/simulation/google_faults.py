@@ -81,6 +81,12 @@ def _stockout(life: Life, fault: Fault) -> None:
     preempt(life, fault)
 
 
+def _ghosts(life: Life, fault: Fault) -> None:
+    """Creates of a zone are taken, and nothing comes of them."""
+    life.world.tpus.ghosts[life.zone_of(fault)] = life.world.now + fault.minutes * 60
+    preempt(life, fault)
+
+
 def down(life: Life, fault: Fault, what: str) -> None:
     life.world.down[what] = life.world.now + fault.minutes * 60
 
@@ -128,6 +134,7 @@ OF_GOOGLE: Final[dict[str, Callable[[Life, Fault], None]]] = {
     "repaired": _repaired,
     "vanishes": _vanishes,
     "stockout": _stockout,
+    "ghost-creates": _ghosts,
     "zone-outage": lambda life, fault: down(life, fault, life.zone_of(fault)),
     "zone-outage-of-a-day": lambda life, fault: down(life, fault, life.zone_of(fault)),
     "zone-given-up": _given_up,

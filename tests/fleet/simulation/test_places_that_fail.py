@@ -1,0 +1,63 @@
+"""Places at which creates, deletes or VMs come to nothing without an error: the slot moves, and people are told."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from tests.fleet.simulation.fleet_life import EVERY, Life, grow_up, in_process, newborn
+
+HOME, AWAY = "us-west4-a", "us-central1-a"
+HOUR = 3600.0
+
+
+def hours(life: Life, count: float) -> Counter[str]:
+    """Sweeps of so many hours. Returns in how many of them each rule found something."""
+    found: Counter[str] = Counter()
+    until = life.world.now + count * HOUR
+    while life.world.now < until:
+        life.world.pass_until(life.world.now + EVERY)
+        swept = life.tick()
+        found.update({each.rule for each in swept.decision.findings} if swept else ())
+    return found
+
+
+def lose(life: Life, zone: str) -> int:
+    """Google takes every VM of a zone. Returns how many."""
+    lost = [node for node in life.world.tpus.nodes.values() if node.zone == zone and node.name[-1].isdigit()]
+    lost = [node for node in lost if life.world.desired.slot(node.name) is not None]
+    for node in lost:
+        life.world.tpus.becomes(node, "PREEMPTED")
+    return len(lost)
+
+
+def zones_of_slots(life: Life) -> Counter[str]:
+    slots = {slot.name for slot in life.world.desired.slots}
+    return Counter(node.zone for node in life.world.tpus.nodes.values() if node.name in slots)
+
+
+def test_creates_that_are_taken_and_come_to_nothing_lead_to_the_fallback() -> None:
+    life = newborn(0)
+    with in_process():
+        grow_up(life)
+        life.world.tpus.created.clear()
+        life.world.tpus.ghosts[HOME] = life.world.now + 12 * HOUR
+        lost = lose(life, HOME)
+        found = hours(life, 12)
+        assert not life.world.promises.missing()
+    assert zones_of_slots(life)[AWAY] >= lost
+    assert Counter(life.world.tpus.created)[HOME] <= 3 * lost, "after three in a row the fallback is taken"
+    assert found["create-fruitless"] > 10 * HOUR / EVERY
+
+
+def test_a_zone_whose_vms_never_register_leads_to_the_fallback() -> None:
+    life = newborn(0)
+    with in_process():
+        grow_up(life)
+        life.world.tpus.created.clear()
+        life.world.tpus.mute.add(HOME)
+        lost = lose(life, HOME)
+        found = hours(life, 10)
+        assert not life.world.promises.missing()
+    assert zones_of_slots(life)[AWAY] >= lost
+    assert Counter(life.world.tpus.created)[HOME] <= 3 * lost, "after three in a row the fallback is taken"
+    assert found["create-fruitless"] > 6 * HOUR / EVERY
