@@ -51,14 +51,14 @@ class VmStanding:
 
 def begin(records: Records, stack: str, drains: Sequence[DrainRequest], vms: Iterable[str]) -> None:
     """Ask for these drains and order them. Raises GoogleError."""
-    records.update(bucket_names.requests_object(stack), lambda body: operator_requests.with_drains(body, drains))
+    operator_requests.update(records, stack, lambda body: operator_requests.with_drains(body, drains))
     for vm in vms:
         order(records, vm, drain=True)
 
 
 def end(records: Records, stack: str, subjects: Collection[str], vms: Iterable[str]) -> None:
     """Withdraw them, and let these VMs take jobs. Raises GoogleError."""
-    records.update(bucket_names.requests_object(stack), lambda body: operator_requests.without_drains(body, subjects))
+    operator_requests.update(records, stack, lambda body: operator_requests.without_drains(body, subjects))
     for vm in vms:
         order(records, vm, drain=False)
 
@@ -67,7 +67,7 @@ def end_own(
     records: Records, stack: str, own: Sequence[DrainRequest], pool_of: Mapping[str, str], now: datetime
 ) -> None:
     """End these drains alone, and let those VMs take jobs that nobody else drains. Raises GoogleError."""
-    records.update(bucket_names.requests_object(stack), lambda body: operator_requests.without_these(body, own))
+    operator_requests.update(records, stack, lambda body: operator_requests.without_these(body, own))
     others = {request.subject for request in operator_requests.requested(records, stack).at(now).drains}
     for vm in (request.subject for request in own):
         if not others & {vm, pool_of.get(vm, "")}:

@@ -6,12 +6,12 @@ document to the next.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 
-from infra.fleet.records import Body, Records
+from infra.fleet.records import Body, Newest, Records, UnreadableRecordError
 from infra.fleet.versions import TakenBack, VersionPart, names_one_of, taken_back
 from infra.model import bucket_names
 from infra.model.json_shape import JsonShape
@@ -67,9 +67,24 @@ class OperatorRequests:
         return replace(self, drains=tuple(each for each in self.drains if each.until is None or now < each.until))
 
 
+def newest(records: Records, stack: str) -> Newest[OperatorRequests]:
+    """What was asked for last that can be read; nothing, where nothing ever was. Raises GoogleError."""
+    found = records.newest(bucket_names.requests_object(stack), read_requests)
+    return found if found.value or found.unreadable else replace(found, value=OperatorRequests())
+
+
 def requested(records: Records, stack: str) -> OperatorRequests:
-    """What is asked for now. Raises GoogleError, and ValueError where the record is none."""
-    return read_requests(records.body(bucket_names.requests_object(stack)) or {})
+    """What is asked for now. Raises GoogleError, also where the record cannot be read."""
+    found = newest(records, stack)
+    if found.unreadable:
+        raise UnreadableRecordError(f"reading gs://{records.bucket}/{bucket_names.requests_object(stack)}", found.why)
+    return found.value or OperatorRequests()
+
+
+def update(records: Records, stack: str, change: Callable[[Body | None], Body]) -> None:
+    """Change the requests. Raises GoogleError, also where the record cannot be read: a person decides what holds."""
+    requested(records, stack)
+    records.update(bucket_names.requests_object(stack), change)
 
 
 def read_requests(body: Body) -> OperatorRequests:

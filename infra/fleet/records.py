@@ -1,8 +1,9 @@
 """JSON records and bundles in the fleet bucket, each write conditional on what was read.
 
-Owns the optimistic concurrency: a write carries the generation it builds on, and one that lost a race
-reads again and decides again. Leaves what a record means to its writer, and object names
-to `infra.model.bucket_names`. The bucket itself is the program's.
+Owns the optimistic concurrency: a write carries the generation it builds on, and one that lost a race reads again and
+decides again. Owns too what stands in for a record that its reader does not understand: the newest version that can be
+read (`Records.newest`), while the other is kept (`Records.set_aside`). Leaves what a record means to its writer, and
+object names to `infra.model.bucket_names`. The bucket itself is the program's.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from googleapiclient.http import MediaInMemoryUpload
 
 from infra.fleet.google import Api, Clients, GoogleError, answers, execute
+from infra.model import bucket_names
 
 ATTEMPTS: Final = 8
 """Rounds of read, decide, write before giving up; each lost round means that another writer got through."""
@@ -26,7 +28,11 @@ ABSENT: Final = 0
 _GONE: Final = 404
 _RACE_LOST: Final = 412
 
+JSON: Final = "application/json"
+"""The type of a record's content."""
+
 Body: TypeAlias = Mapping[str, Any]
+T = TypeVar("T")
 
 
 class UnreadableRecordError(GoogleError):
@@ -41,6 +47,27 @@ class Record:
     generation: int
     updated: datetime
     content: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Newest(Generic[T]):
+    """The newest version of a record that its reader understands.
+
+    value: None where no version can be read, or none exists. generation: of the object as it is now, which the next
+    write replaces. content: of that generation. unreadable: why that one cannot be read, empty where it can; fix: the
+    command that ends this.
+    """
+
+    value: T | None = None
+    generation: int = ABSENT
+    content: bytes = field(default=b"", repr=False)
+    unreadable: str = ""
+    fix: str = ""
+
+    @property
+    def why(self) -> str:
+        """Why it cannot be read and how that ends."""
+        return f"{self.unreadable}. Fix: {self.fix}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,18 +90,38 @@ class Records:
 
         most: the largest in bytes that is read, for one whose writer is not trusted.
         """
-        for _ in range(ATTEMPTS):
-            found = self._look_up(name)
-            if found is None:
-                return None
-            if most is not None and int(found.get("size", 0)) > most:
-                raise UnreadableRecordError(f"reading {self._url(name)}", f"it has more than {most} bytes")
-            generation = int(found["generation"])
-            content = self._content(name, generation)
-            if content is not None:
-                updated = datetime.fromisoformat(found["updated"])
-                return Record(body=self._body(name, content), generation=generation, updated=updated, content=content)
-        raise self._crowded(name)
+        found = self._live(name, most)
+        if found is None:
+            return None
+        generation, updated, content = found
+        return Record(body=self._body(name, content), generation=generation, updated=updated, content=content)
+
+    def newest(self, name: str, parse: Callable[[Body], T], *, older: bool = True) -> Newest[T]:
+        """The newest version of a record that `parse` reads, which raises ValueError for others.
+
+        older: whether one before the present one may stand in for it. Who uses it may list the bucket.
+        """
+        found = self._live(name)
+        if found is None:
+            return Newest()
+        generation, _, content = found
+        try:
+            return Newest(value=parse(self._body(name, content)), generation=generation, content=content)
+        except (UnreadableRecordError, ValueError) as error:
+            why = error.reason if isinstance(error, UnreadableRecordError) else str(error)
+        value, fix = None, f"gcloud storage rm {self._url(name)}"
+        for before in self._generations(name, generation) if older else ():
+            try:
+                value = parse(self._body(name, self._content(name, before) or b""))
+            except (UnreadableRecordError, ValueError):
+                continue
+            fix = f"gcloud storage cp '{self._url(name)}#{before}' {self._url(name)}"
+            break
+        return Newest(value=value, generation=generation, content=content, unreadable=why, fix=fix)
+
+    def set_aside(self, name: str, found: Newest[Any]) -> None:
+        """Keep what cannot be read under another name, before its object is written over. Raises GoogleError."""
+        self.put_once(bucket_names.unreadable_object(name, found.generation), found.content, "application/octet-stream")
 
     def body(self, name: str) -> Body | None:
         """What the record says, None where there is none."""
@@ -112,18 +159,21 @@ class Records:
         found = self._look_up(name)
         return ABSENT if found is None else int(found["generation"])
 
-    def update(self, name: str, decide: Callable[[Body | None], Body]) -> WriteResult:
+    def update(self, name: str, decide: Callable[[Body | None], Body], *, mends: bool = False) -> WriteResult:
         """Replace the record by what `decide` makes of the present one; a record that stays as it is is not written.
 
-        `decide` is called again with the newer record when another writer came first.
+        `decide` is called again with the newer record when another writer came first. mends: whether one that cannot be
+        read is set aside and replaced by what `decide` makes of the newest one before it that can.
         """
         for _ in range(ATTEMPTS):
-            current = self.read(name)
-            wanted = decide(current.body if current else None)
-            content = encode(wanted)
-            if current is not None and (content == current.content or content == encode(current.body)):
+            current = self.newest(name, dict) if mends else self._present(name)
+            if current.unreadable:
+                self.set_aside(name, current)
+            content = encode(decide(current.value))
+            same = current.value is not None and content in (current.content, encode(current.value))
+            if same and not current.unreadable:
                 return WriteResult(generation=current.generation, changed=False)
-            generation = self._insert(name, content, "application/json", current.generation if current else ABSENT)
+            generation = self._insert(name, content, JSON, current.generation)
             if generation is not None:
                 return WriteResult(generation=generation, changed=True)
         raise self._crowded(name)
@@ -145,7 +195,7 @@ class Records:
 
     def replace(self, name: str, body: Body, *, generation: int) -> int | None:
         """Write where that generation still stands; the new one, None where another writer came first or it is gone."""
-        return self._insert(name, encode(body), "application/json", generation)
+        return self._insert(name, encode(body), JSON, generation)
 
     def put_once(self, name: str, content: bytes, content_type: str) -> WriteResult:
         """Write an object that is not there; one that is there is left alone.
@@ -157,6 +207,38 @@ class Records:
         if made is not None:
             return WriteResult(generation=made, changed=True)
         return WriteResult(generation=self.generation(name), changed=False)
+
+    def _present(self, name: str) -> Newest[dict[str, Any]]:
+        record = self.read(name)
+        if record is None:
+            return Newest()
+        return Newest(value=record.body, generation=record.generation, content=record.content)
+
+    def _live(self, name: str, most: int | None = None) -> tuple[int, datetime, bytes] | None:
+        """Generation, time of writing and content of an object, which belong together; None where there is none."""
+        for _ in range(ATTEMPTS):
+            found = self._look_up(name)
+            if found is None:
+                return None
+            if most is not None and int(found.get("size", 0)) > most:
+                raise UnreadableRecordError(f"reading {self._url(name)}", f"it has more than {most} bytes")
+            generation = int(found["generation"])
+            content = self._content(name, generation)
+            if content is not None:
+                return generation, datetime.fromisoformat(found["updated"]), content
+        raise self._crowded(name)
+
+    def _generations(self, name: str, before: int) -> list[int]:
+        """The generations of an object that were replaced before this one and are kept, the newest first."""
+        objects = self.google.api(Api.STORAGE).objects()
+        fields = "items(name,generation),nextPageToken"
+        request = objects.list(bucket=self.bucket, prefix=name, versions=True, fields=fields)
+        found: list[int] = []
+        while request is not None:
+            answer = execute(request, f"listing versions of {self._url(name)}")
+            found += [int(each["generation"]) for each in answer.get("items", ()) if each["name"] == name]
+            request = objects.list_next(request, answer)
+        return sorted((each for each in found if each < before), reverse=True)
 
     def _look_up(self, name: str) -> dict[str, Any] | None:
         fields = "generation,size,updated"

@@ -13,6 +13,7 @@ ORDERS_PREFIX = f"{RUNNER_PREFIX}orders/"
 IMAGES_PREFIX = "images/"
 BROKER_PREFIX = "broker/"
 CONTROL_PREFIX = "control/"
+UNREADABLE_PREFIX = f"{CONTROL_PREFIX}.unreadable/"
 REPORTS_PREFIX = "reports/"
 HISTORY_PREFIX = "history/"
 RUNS_PREFIX = "runs/"
@@ -104,6 +105,11 @@ def lease_object(stack: str) -> str:
 def memory_object(stack: str) -> str:
     """The object in which a stack's controller remembers."""
     return f"{CONTROL_PREFIX}{stack}/memory.json"
+
+
+def unreadable_object(name: str, generation: int) -> str:
+    """The copy of an object that its reader did not understand, kept until a person deletes it."""
+    return f"{UNREADABLE_PREFIX}{name}/{generation}"
 
 
 def stood_days_prefix(stack: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
-from infra.fleet.records import ATTEMPTS, Body, Records
+from infra.fleet.records import ATTEMPTS, Body, Newest, Records, UnreadableRecordError, encode
 
 if TYPE_CHECKING:
     from infra.local.cloud.testing import TestCloud
@@ -29,7 +29,7 @@ def records(google: Clients) -> Records:
     return Records(google=google, bucket=BUCKET)
 
 
-def constant(body: Mapping[str, Any]) -> Any:
+def constant(body: Mapping[str, Any] | bytes) -> Any:
     return lambda _: body
 
 
@@ -41,6 +41,29 @@ def test_a_missing_bucket_is_an_error_and_not_a_missing_record(google: Clients) 
     with pytest.raises(GoogleError, match="no-such-bucket") as raised:
         Records(google=google, bucket="no-such-bucket").read("manifests/ci.json")
     assert raised.value.status == 404
+
+
+def test_the_newest_version_that_can_be_read_stands_in_and_the_other_is_kept(google: Clients) -> None:
+    body = {"name": "versioned", "location": "us", "versioning": {"enabled": True}}
+    execute(google.api(Api.STORAGE).buckets().insert(project="a-lab", body=body), "making a bucket")
+    records, name = Records(google=google, bucket="versioned"), "control/ci/lease.json"
+    assert records.newest(name, dict) == Newest()
+    one, two = (records.update(name, constant({"turn": turn})).generation for turn in (1, 2))
+    assert records.newest(name, dict) == Newest(value={"turn": 2}, generation=two, content=encode({"turn": 2}))
+    for damage in (b"{", b"[]"):
+        damaged = records.update_content(name, constant(damage), "application/json").generation
+    found = records.newest(name, dict)
+    assert (found.value, found.generation, found.unreadable) == ({"turn": 2}, damaged, "it is not a JSON object")
+    assert found.fix == f"gcloud storage cp 'gs://versioned/{name}#{two}' gs://versioned/{name}"
+    first = records.newest(name, lambda body: body if body["turn"] == 1 else int("of another shape"))
+    assert first.fix == f"gcloud storage cp 'gs://versioned/{name}#{one}' gs://versioned/{name}"
+    alone = records.newest(name, dict, older=False)
+    assert (alone.value, alone.fix) == (None, f"gcloud storage rm gs://versioned/{name}")
+    with pytest.raises(UnreadableRecordError, match="it is not a JSON object"):
+        records.update(name, constant({"turn": 3}))
+    records.update(name, lambda body: {"turn": (body or {})["turn"] + 1}, mends=True)
+    assert records.body(name) == {"turn": 3}
+    assert records.content(f"control/.unreadable/{name}/{damaged}") == b"[]"
 
 
 def test_the_names_below_a_prefix_are_listed(records: Records) -> None:

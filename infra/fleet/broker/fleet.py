@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from infra.fleet import operator_requests
 from infra.fleet.broker.decide import Claims, DeclaredFleet, NodeLife, ObservedNode, Slot
 from infra.fleet.broker.refusals import Reason, Refused, answered_by_google
 from infra.fleet.google import Api, Clients, GoogleError, execute
-from infra.fleet.operator_requests import read_requests
+from infra.fleet.operator_requests import OperatorRequests
 from infra.fleet.records import Records
 from infra.model import bucket_names
 from infra.model.manifest import possible_slots
@@ -52,14 +53,14 @@ class FleetReader:
     def _read(self, records: Records) -> DeclaredFleet:
         with answered_by_google():
             manifest = records.read(bucket_names.manifest_object(self.stack))
-            requests = records.read(bucket_names.requests_object(self.stack))
+            requests = operator_requests.newest(records, self.stack).value or OperatorRequests()
         if manifest is None:
             raise Refused(Reason.NO_MANIFEST, "there is none")
-        return fleet_of(manifest.body, requests.body if requests else {}, self.groups, self.clock())
+        return fleet_of(manifest.body, requests, self.groups, self.clock())
 
 
 def fleet_of(
-    manifest: Mapping[str, Any], requests: Mapping[str, Any], groups: Mapping[str, str], now: datetime
+    manifest: Mapping[str, Any], requests: OperatorRequests, groups: Mapping[str, str], now: datetime
 ) -> DeclaredFleet:
     """The fleet of a manifest's document. Raises Refused where it is not one that is known."""
     if manifest.get("version") != _MANIFEST_VERSION:
@@ -68,7 +69,7 @@ def fleet_of(
         return DeclaredFleet(
             stack=manifest["stack"],
             slots={slot["name"]: _slot(slot, groups) for slot in possible_slots(manifest)},
-            drained=frozenset(each.subject for each in read_requests(requests).at(now).drains),
+            drained=frozenset(each.subject for each in requests.at(now).drains),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise Refused(Reason.NO_MANIFEST, f"{type(error).__name__}: {error}") from None

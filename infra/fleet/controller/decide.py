@@ -173,6 +173,7 @@ def _bounded(memory: Memory, slots: frozenset[str], now: datetime) -> Memory:
         listed={zone: each for zone, each in memory.listed.items() if zone in memory.zones},
         pools=pools,
         scopes=_scopes(memory.scopes, pools, now),
+        forgot=memory.forgot if memory.forgot and now - memory.forgot < _FORGET else None,
         starts={pool: each for pool, each in memory.starts.items() if pool in pools},
         rollouts={pool: rollout for pool, rollout in memory.rollouts.items() if pool in pools},
         reported=_newest(memory.reported, memory.reported),

@@ -92,7 +92,7 @@ class Judge:
             situations.add(Situation.SERVING)
         if works:
             situations.add(Situation.AT_WORK)
-        if not online and self._says_it_works(node) and pool_of(node) not in self.memory.scopes:
+        if not online and self._says_it_works(node) and self._may_be_elsewhere(node):
             situations.add(Situation.OWN_WORD)
         if (online or works) and suspect.drained is None:
             situations.add(Situation.UNDRAINED)
@@ -239,6 +239,8 @@ class Judge:
             situations.add(Situation.RESTARTED)
         elif not online and self._says_it_works(node):
             situations.add(Situation.AT_WORK)
+        if not online and self._says_it_works(node) and self._may_be_elsewhere(node):
+            situations.add(Situation.OWN_WORD)
         return frozenset(situations)
 
     def _successor(self, slot: DesiredSlot) -> Creating | None:
@@ -269,6 +271,11 @@ class Judge:
         """Its runner may be registered where nobody looks any more, as with a repository that is served no longer."""
         report = self._own_report(node)
         return report is not None and report.phase is Phase.BUSY and abs(self.now - report.at) < HEARD
+
+    def _may_be_elsewhere(self, node: NodeSeen) -> bool:
+        """Whether its runner may be registered where nobody looks: that was forgotten, and it was made before."""
+        made, forgot = node.made or self.memory.nodes[node.key].first_seen, self.memory.forgot
+        return pool_of(node) not in self.memory.scopes or (forgot is not None and made <= forgot)
 
     def _may_work_unseen(self, node: NodeSeen) -> bool:
         """Whether nobody knows where its runner would be registered, and it does not say itself that it rests."""

@@ -28,6 +28,7 @@ class OwnRule(StrEnum):
     SLOT_REMADE = "slot-remade"
     UNKNOWN = "unknown"
     """A source does not answer."""
+    UNREADABLE = "record-unreadable"
 
 
 class NodeKey(NamedTuple):

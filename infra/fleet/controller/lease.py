@@ -2,8 +2,8 @@
 
 Owns taking, renewing and giving back, and which manifest an `up` has ended with: of a newer one nobody can say whether
 a plain `pulumi up` still makes what it declares. A holder that died is succeeded once its time is over, or at once by
-who knows that it ended. Each change carries the generation that was read, so that of two takers one is told that it
-lost.
+who knows that it ended. Where the record cannot be read, the version before says who holds it. Each change carries the
+generation that was read, so that of two takers one is told that it lost.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Lease:
     def take(self) -> None:
         """Take or renew it. Raises LeaseTakenError while another holds it, GoogleError where the bucket fails."""
         began = self.clock()
-        self.records.update(bucket_names.lease_object(self.stack), self._taken)
+        self.records.update(bucket_names.lease_object(self.stack), self._taken, mends=True)
         self.last = began
 
     def is_older_than(self, time: timedelta) -> bool:
@@ -87,7 +87,7 @@ class Lease:
             # A look-up that fails must not leave the lease held: the controller then only waits a while longer.
             with suppress(GoogleError):
                 self.applied = self.records.generation(bucket_names.manifest_object(self.stack)) or self.applied
-        self.records.update(bucket_names.lease_object(self.stack), self._given_back)
+        self.records.update(bucket_names.lease_object(self.stack), self._given_back, mends=True)
 
     def _taken(self, current: Body | None) -> Body:
         now = self.clock()

@@ -1,8 +1,8 @@
 """What the controller remembers between sweeps: one JSON document, version 1, of bounded size (`decide`).
 
-Owns its shape and its round trip. Everything in it can be lost: a controller with an empty memory waits longer, and
-goes by the word of VMs whose pool left, since it knows no more where their runners are. Does not own where it is kept
-(`remembered`) nor what is concluded from it.
+Owns its shape and its round trip. Everything in it can be lost, the whole or any entry: a controller that forgot waits
+longer, and goes by the word of VMs where it knows no more where their runners are. So an entry with a value of a later
+controller counts as forgotten. Does not own where it is kept (`remembered`) nor what is concluded from it.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any, Final, Literal
+from typing import Any, Final
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import AwareDatetime, TypeAdapter, ValidationError
 
 from infra.fleet.controller.events import FleetEvent
 from infra.fleet.controller.keys import (
@@ -28,6 +28,9 @@ from infra.fleet.controller.observed import Observed, Trouble
 from infra.fleet.versions import KeptVersion, Rollout
 from infra.model.catalogue import CapacityKind
 
+VERSION: Final = 1
+"""A later version adds only what the one before may ignore: each reads what the one before and after it wrote."""
+ANY_POOL: Final = "*"
 LAG: Final = timedelta(minutes=10)
 """For how long a create that was asked for is believed while no list shows it."""
 SILENT: Final = timedelta(minutes=10)
@@ -54,13 +57,13 @@ class NodeMemory:
     accelerator: str
     capacity: CapacityKind
     ours: bool
-    first_seen: datetime
-    since: datetime
-    seen: datetime
+    first_seen: AwareDatetime
+    since: AwareDatetime
+    seen: AwareDatetime
     missing: int = 0
-    asked: datetime | None = None
-    unserved: datetime | None = None
-    restarted: datetime | None = None
+    asked: AwareDatetime | None = None
+    unserved: AwareDatetime | None = None
+    restarted: AwareDatetime | None = None
     proved: bool = False
 
 
@@ -80,17 +83,17 @@ class VmMemory:
     restart: int = 0
     attempts: int = 0
     remade: int = 0
-    remade_at: datetime | None = None
-    remade_before: datetime | None = None
-    tried: Mapping[str, datetime] = field(default_factory=dict)
-    refused: Mapping[str, datetime] = field(default_factory=dict)
-    lacked: Mapping[str, datetime] = field(default_factory=dict)
+    remade_at: AwareDatetime | None = None
+    remade_before: AwareDatetime | None = None
+    tried: Mapping[str, AwareDatetime] = field(default_factory=dict)
+    refused: Mapping[str, AwareDatetime] = field(default_factory=dict)
+    lacked: Mapping[str, AwareDatetime] = field(default_factory=dict)
     assigned: KeptVersion | None = None
     region: str = ""
-    assigned_at: datetime | None = None
-    drained: datetime | None = None
+    assigned_at: AwareDatetime | None = None
+    drained: AwareDatetime | None = None
     unsure: int = 0
-    seen: datetime
+    seen: AwareDatetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,9 +105,9 @@ class Creating:
 
     zone: str
     capacity: CapacityKind
-    at: datetime
+    at: AwareDatetime
     operation: str = ""
-    before: datetime | None = None
+    before: AwareDatetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,19 +117,19 @@ class ZoneListing:
     failed, silent: how many lists failed since, and when the first of them did.
     """
 
-    at: datetime
+    at: AwareDatetime
     epoch: str = ""
     failed: int = 0
-    silent: datetime | None = None
+    silent: AwareDatetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suspect:
     """Something without an owner: since when, and in how many sweeps in a row. drained: since when, if it was asked."""
 
-    since: datetime
+    since: AwareDatetime
     sweeps: int = 1
-    drained: datetime | None = None
+    drained: AwareDatetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,9 +141,9 @@ class Backoff:
 
     failures: int
     trouble: Trouble
-    last: datetime
-    until: datetime
-    since: datetime | None = None
+    last: AwareDatetime
+    until: AwareDatetime
+    since: AwareDatetime | None = None
     text: str = ""
 
 
@@ -148,7 +151,7 @@ class Backoff:
 class Fuse:
     """Blown since when, and for how many sweeps in a row."""
 
-    since: datetime
+    since: AwareDatetime
     sweeps: int = 1
 
 
@@ -159,7 +162,7 @@ class ScopeMemory:
     declared: whether it was, by the manifest of the last sweep.
     """
 
-    until: datetime
+    until: AwareDatetime
     declared: bool = False
 
 
@@ -169,28 +172,30 @@ class Memory:
 
     zones: zones that were ours once, with the sweep's time at which they last had to be watched. pools: names of pools
     that were declared once. listed: how each zone was listed last. scopes: by pool what its runners are or were
-    registered with at GitHub; of a pool that it lacks, nobody knows. reported: findings that were told already, with
+    registered with at GitHub; of a pool that it lacks, nobody knows. ANY_POOL has what the broker knew when that was
+    forgotten. reported: findings that were told already, with
     since when they stand. unheard: since when a scope that is declared cannot be asked. starts: by pool, the minutes
-    that its last VMs took from their create to a runner online.
+    that its last VMs took from their create to a runner online. forgot: when all or a part was forgotten,
+    or nothing was known yet: runners of VMs made before may be where nobody looks.
     """
 
-    version: Literal[1] = 1
     sweeps: int = 0
-    last: datetime | None = None
+    last: AwareDatetime | None = None
     nodes: Mapping[KeptNodeKey, NodeMemory] = field(default_factory=dict)
     vms: Mapping[str, VmMemory] = field(default_factory=dict)
     creating: Mapping[str, Creating] = field(default_factory=dict)
     suspects: Mapping[KeptSuspectKey, Suspect] = field(default_factory=dict)
-    replacements: Mapping[str, tuple[datetime, ...]] = field(default_factory=dict)
+    replacements: Mapping[str, tuple[AwareDatetime, ...]] = field(default_factory=dict)
     backoff: Mapping[KeptBackoffKey, Backoff] = field(default_factory=dict)
     rollouts: Mapping[str, Rollout] = field(default_factory=dict)
-    zones: Mapping[str, datetime] = field(default_factory=dict)
-    pools: Mapping[str, datetime] = field(default_factory=dict)
+    zones: Mapping[str, AwareDatetime] = field(default_factory=dict)
+    pools: Mapping[str, AwareDatetime] = field(default_factory=dict)
     listed: Mapping[str, ZoneListing] = field(default_factory=dict)
     scopes: Mapping[str, Mapping[str, ScopeMemory]] = field(default_factory=dict)
-    reported: Mapping[KeptFindingKey, datetime] = field(default_factory=dict)
-    unheard: Mapping[str, datetime] = field(default_factory=dict)
+    reported: Mapping[KeptFindingKey, AwareDatetime] = field(default_factory=dict)
+    unheard: Mapping[str, AwareDatetime] = field(default_factory=dict)
     starts: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    forgot: AwareDatetime | None = None
     fuse: Fuse | None = None
     events: tuple[FleetEvent, ...] = ()
 
@@ -217,7 +222,7 @@ class Memory:
         return zone in observed.requests.lost and not observed.zone_known(zone) and now - silent >= SILENT
 
     def to_json(self) -> dict[str, Any]:
-        return _STORED.dump_python(self, mode="json", exclude_defaults=True) | {"version": self.version}
+        return _STORED.dump_python(self, mode="json", exclude_defaults=True) | {"version": VERSION}
 
 
 EMPTY: Final = Memory()
@@ -225,12 +230,44 @@ _STORED: Final = TypeAdapter(Memory)
 
 
 def read(document: Mapping[str, Any] | None) -> Memory:
-    """The memory of a document, empty where there is none. UnreadableMemoryError for another version, or damage."""
+    """The memory of a document, empty where there is none. UnreadableMemoryError for a version that is not read."""
+    return salvaged(document)[0]
+
+
+def salvaged(document: Mapping[str, Any] | None) -> tuple[Memory, tuple[str, ...]]:
+    """As `read`, with the places of entries that could not be read, which count as forgotten."""
     if document is None:
-        return EMPTY
-    try:
-        return _STORED.validate_python(document)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise UnreadableMemoryError(f"the controller's memory cannot be read at {where}: {first['msg']}") from None
+        return EMPTY, ()
+    version = document.get("version", VERSION)
+    if version not in (VERSION - 1, VERSION, VERSION + 1):
+        raise UnreadableMemoryError(
+            f"it has version {version!r}, and this controller reads {VERSION} and {VERSION + 1}"
+        )
+    memory, skipped = _read_leniently(document)
+    # What is not in it may have been: of a memory that never swept, nothing follows from what it lacks.
+    return replace(memory, sweeps=0) if skipped else memory, skipped
+
+
+def _read_leniently(document: Mapping[str, Any]) -> tuple[Memory, tuple[str, ...]]:
+    """What a document says without the entries that its reader does not understand, and the places of those.
+
+    An entry is one of a map or list of the document, else a key of it: it counts as if it had never been written. So
+    every key of the document has a default, and an entry that is missing must never allow more than one that is there.
+    """
+    left = {key: each.copy() if isinstance(each, dict | list) else each for key, each in document.items()}
+    skipped: list[str] = []
+    while True:
+        try:
+            return _STORED.validate_python(left), tuple(skipped)
+        except ValidationError as error:
+            wrong = {each["loc"][:2]: each for each in error.errors(include_url=False)}
+        # Of a list the last first: what comes before keeps its place.
+        for loc in sorted(
+            wrong, key=lambda loc: (str(loc[0]), loc[1] if isinstance(loc[-1], int) else 0), reverse=True
+        ):
+            key, within = str(loc[0]), left.get(str(loc[0]))
+            if len(loc) > 1 and (isinstance(within, list) or (isinstance(within, dict) and loc[1] in within)):
+                del within[loc[1]]
+            else:
+                left.pop(key, None)
+            skipped.append(f"{'.'.join(map(str, wrong[loc]['loc']))}: {wrong[loc]['msg']}")

@@ -17,7 +17,7 @@ from infra.fleet.controller.creates import backoff_left, is_there, with_ended
 from infra.fleet.controller.desired import Desired, DesiredSlot
 from infra.fleet.controller.events import EventKind, FleetEvent
 from infra.fleet.controller.keys import NodeKey, RunnerKey, SuspectKey
-from infra.fleet.controller.memory import LAG, Memory, NodeMemory, ScopeMemory, Suspect, VmMemory, ZoneListing
+from infra.fleet.controller.memory import ANY_POOL, LAG, Memory, NodeMemory, ScopeMemory, Suspect, VmMemory, ZoneListing
 from infra.fleet.controller.observed import NodeSeen, Observed
 from infra.fleet.controller.rules import DEAD
 from infra.fleet.controller.sorting import FleetNodes, pool_of
@@ -58,6 +58,7 @@ def noticed(memory: Memory, desired: Desired, observed: Observed, fleet: FleetNo
         pools={**memory.pools, **dict.fromkeys(desired.pools, now)},
         listed=_listed(memory, observed, now),
         scopes=_scopes(memory, desired, observed, now),
+        forgot=memory.forgot if memory.sweeps else now,
         starts=_starts(memory, desired, observed, fleet, now),
         events=(*memory.events, *_changes(memory, fleet, now), *_silences(memory, nodes, desired, observed, now)),
     )
@@ -228,11 +229,14 @@ def _suspects(memory: Memory, observed: Observed, fleet: FleetNodes, now: dateti
 def _scopes(memory: Memory, desired: Desired, observed: Observed, now: datetime) -> dict[str, dict[str, ScopeMemory]]:
     """A scope that left the manifest since the last sweep may have got a runner until now."""
     live = {runner.scope for runner in observed.runners if runner.online and runner.vm is not None}
+    remembered = dict(memory.scopes)
+    if observed.registered:
+        remembered[ANY_POOL] = dict.fromkeys(observed.registered, ScopeMemory(until=now))
     found = {}
-    for pool in memory.scopes.keys() | set(desired.pools):
+    for pool in remembered.keys() | set(desired.pools):
         kept = {
             scope: ScopeMemory(until=now if each.declared or scope in live else each.until)
-            for scope, each in memory.scopes.get(pool, {}).items()
+            for scope, each in remembered.get(pool, {}).items()
         }
         found[pool] = {**kept, **dict.fromkeys(desired.scopes_of(pool), ScopeMemory(until=now, declared=True))}
     return found

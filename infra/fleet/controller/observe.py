@@ -9,6 +9,7 @@ of creates: one that fails hides no VM.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from typing import Any, Final, TypeVar
 
 import urllib3
 
+from infra.fleet import operator_requests
 from infra.fleet.broker.identity import GOOGLE_KEYS, LOCAL_KEYS, GoogleKeys, fetcher
 from infra.fleet.controller import tpu_api, vm_records
 from infra.fleet.controller.desired import Desired
@@ -28,9 +30,9 @@ from infra.fleet.controller.sorting import pool_of
 from infra.fleet.controller.tpu_api import ShapeError
 from infra.fleet.controller.vm_records import WantedReport, told
 from infra.fleet.google import Clients, GoogleError, clients
-from infra.fleet.operator_requests import OperatorRequests, requested
+from infra.fleet.operator_requests import OperatorRequests
 from infra.fleet.proofs import Proofs
-from infra.fleet.records import Body, Records
+from infra.fleet.records import Body, Newest, Records
 from infra.fleet.reports import ReportSeen
 from infra.fleet.versions import AssignedVersion, PoolVersion
 from infra.model import bucket_names
@@ -73,8 +75,10 @@ class Observer:
             for zone in zones
         }
         asked_of = self.github.sources(desired.scopes) if self.github else {each: (each,) for each in desired.scopes}
-        left = {scope for scopes in memory.scopes.values() for scope in scopes} - set(desired.scopes)
-        threads = 2 * len(zones) + len(asked_of) + 3 + _READERS
+        registered = None if memory.sweeps else self._registered(desired.stack)
+        remembered = {scope for scopes in memory.scopes.values() for scope in scopes}
+        left = (remembered | (registered or frozenset())) - set(desired.scopes)
+        threads = 2 * len(zones) + len(asked_of) + 4 + _READERS
         pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="observe")
         # One after another, however many there are: a broker answers few requests at once, and refuses the others.
         one = ThreadPoolExecutor(max_workers=1, thread_name_prefix="observe-left")
@@ -86,6 +90,7 @@ class Observer:
             leaving = {scope: one.submit(self._left, scope) for scope in sorted(left)}
             requests = pool.submit(self._requests, desired.stack)
             targets = pool.submit(self._targets, desired)
+            copies = pool.submit(self._set_aside)
             orders = pool.submit(self._told, desired, memory)
             found = {zone: self._result(future, until) for zone, future in looked.items()}
             ended = {zone: self._result(future, until) for zone, future in operations.items()}
@@ -101,7 +106,8 @@ class Observer:
                 for each in answer or ()
             ]
             requested, pointed = self._result(requests, until), self._result(targets, until)
-            ordered = self._result(orders, until)
+            kept = requested[1]
+            ordered, (_, unreadable) = self._result(orders, until), self._result(copies, until)
             online = {each.vm for each in seen if each.online}
             nodes = [node for _, answer in found.values() for node in answer or ()]
             unlisted = {zone for zone, (source, _) in found.items() if not source.known}
@@ -131,8 +137,10 @@ class Observer:
             runners=tuple(seen),
             reports={vm: report for _, answer in said if answer for vm, report in answer[0].items()},
             reports_source=next((source for source in map(_of_reports, said) if not source.known), KNOWN),
-            requests=requested[1] or OperatorRequests(),
-            requests_source=requested[0],
+            requests=kept.value if kept and kept.value else OperatorRequests(),
+            requests_source=unknown(kept.why) if kept and kept.value is None else requested[0],
+            unreadable=(unreadable or {}) | (_unreadable_requests(desired.stack, kept) if kept else {}),
+            registered=registered,
             targets=pointed[1],
             targets_source=pointed[0],
             told=ordered[1] or {},
@@ -177,9 +185,32 @@ class Observer:
         with self._google() as google:
             return vm_records.read(Records(google=google, bucket=self.bucket), asked, proofs) if asked else ({}, "")
 
-    def _requests(self, stack: str) -> OperatorRequests:
+    def _requests(self, stack: str) -> Newest[OperatorRequests]:
         with self._google() as google:
-            return requested(Records(google=google, bucket=self.bucket), stack)
+            return operator_requests.newest(Records(google=google, bucket=self.bucket), stack)
+
+    def _set_aside(self) -> dict[str, str]:
+        """Records that could not be read and were begun anew, whose copies nobody has deleted yet."""
+        with self._google() as google:
+            copies = Counter(
+                copy.removeprefix(bucket_names.UNREADABLE_PREFIX).rpartition("/")[0]
+                for copy in Records(google=google, bucket=self.bucket).below(bucket_names.UNREADABLE_PREFIX)
+            )
+        kept = f"gs://{self.bucket}/{bucket_names.UNREADABLE_PREFIX}"
+        return {
+            name: f"it could not be read and was begun anew; copies of it: {count}. "
+            f"Fix: look at them, then gcloud storage rm -r {kept}{name}"
+            for name, count in copies.items()
+        }
+
+    def _registered(self, stack: str) -> frozenset[str] | None:
+        """Where the broker ever registered runners of a stack; None where nobody says."""
+        try:
+            with self._google() as google:
+                body = Records(google=google, bucket=self.bucket).body(bucket_names.scopes_object(stack))
+            return None if body is None else frozenset(map(str, body["scopes"]))
+        except (*_UNKNOWN, *_OTHER_SHAPE):
+            return None
 
     def _targets(self, desired: Desired) -> dict[str, PoolVersion]:
         with self._google() as google:
@@ -208,6 +239,11 @@ def pointed(pointer: Body | None, desired: Desired) -> dict[str, PoolVersion]:
         pool: PoolVersion(images={str(k): str(v) for k, v in images.get(pool, {}).items()}, bundle=desired.bundle)
         for pool in desired.pools
     }
+
+
+def _unreadable_requests(stack: str, found: Newest[OperatorRequests]) -> dict[str, str]:
+    holds = "the last requests that can be read hold" if found.value else "no requests can be read"
+    return {bucket_names.requests_object(stack): f"{holds}: {found.why}"} if found.unreadable else {}
 
 
 def _nothing_to_ask(desired: Desired, memory: Memory, nodes: Iterable[NodeSeen]) -> Source:

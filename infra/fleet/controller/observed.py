@@ -135,6 +135,9 @@ class Observed:
     operations: a source for every zone whose operations were asked for.
     github: of every way to it; unknown where no scope answered. scopes: of each that is declared. left: of each that
     was declared once.
+    requests: the last that can be read. unreadable: by name, records that cannot be read or that were set aside, and
+    what ends that. registered: where the broker ever registered runners, asked for where memory forgot it; None where
+    nobody says.
     told: by VM what its orders say, of some VMs of each pool of which no rollout is remembered.
     targets: what each pool shall run; None where that could not be read. engine: which command is at work on this
     stack, empty where none is, as in every sweep: a sweep holds the lease that commands hold. declared: when the
@@ -158,6 +161,8 @@ class Observed:
     targets_source: Source = KNOWN
     requests: OperatorRequests = field(default_factory=OperatorRequests)
     requests_source: Source = KNOWN
+    unreadable: Mapping[str, str] = field(default_factory=dict)
+    registered: frozenset[str] | None = None
     engine: str = ""
     declared: datetime | None = None
     epoch: str = ""

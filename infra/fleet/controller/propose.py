@@ -34,6 +34,7 @@ from infra.fleet.controller.rules import DEAD, GIVEN_BACK, Judgement, Situation,
 from infra.fleet.controller.sorting import pool_of
 from infra.fleet.controller.steering import home_is_short, steer
 from infra.fleet.versions import Rollout
+from infra.model import bucket_names
 
 _BY_SILENCE: Final = frozenset({"slot-unserved", "slot-restarted", "orphan-idle", "window-idle"})
 """Rules that fit a VM which says nothing that is against it."""
@@ -193,8 +194,13 @@ class Proposals:
         return waits
 
     def _waits_for_requests(self, judged: Judgement) -> bool:
-        """Whether nobody can say which zones people gave up: what is made may be made in one of them."""
-        unread = not self.judge.observed.requests_source.known
+        """Whether nobody can say yet which zones people gave up: what is made may be made in one of them.
+
+        Of a record that cannot be read nobody ever will, and a zone that is given up does not answer anyway.
+        """
+        observed = self.judge.observed
+        damaged = bucket_names.requests_object(self.judge.desired.stack) in observed.unreadable
+        unread = not observed.requests_source.known and not damaged
         if unread:
             self._wait(judged, "operator requests cannot be read, such as that a zone is given up")
         return unread
@@ -300,6 +306,8 @@ class Proposals:
         for name, source in self.judge.observed.sources.items():
             if not source.known:
                 self._finds(str(name), OwnRule.UNKNOWN, source.reason)
+        for name, reason in self.judge.observed.unreadable.items():
+            self._finds(name, OwnRule.UNREADABLE, reason)
 
     def _is_told(self, entry: Backoff) -> bool:
         """Creates that came to nothing are told once a fallback would be taken for them: one alone is no news."""

@@ -15,10 +15,11 @@ from typing import Final, Self
 
 from infra.fleet.controller import memory as memories
 from infra.fleet.controller.desired import Desired
-from infra.fleet.controller.memory import Memory
+from infra.fleet.controller.events import LENGTH, FleetEvent
+from infra.fleet.controller.memory import EMPTY, Memory
 from infra.fleet.controller.outcomes import ActionOutcome, learned
 from infra.fleet.google import GoogleError
-from infra.fleet.records import ABSENT, Body, Records
+from infra.fleet.records import Body, Records
 from infra.model import bucket_names
 from infra.model.errors import OutsideError
 
@@ -47,20 +48,19 @@ class Remembered:
     unanswered: Body | None = None
 
     @classmethod
-    def read(cls, records: Records, stack: str, holder: str) -> Self:
-        """The memory of a stack, for a holder of its lease.
+    def read(cls, records: Records, stack: str, holder: str, now: datetime) -> Self:
+        """The memory of a stack, for a holder of its lease. What of it cannot be read is set aside, and forgotten.
 
-        SweepError where it cannot be read, GoogleError where the bucket fails.
+        An older version does not stand in for it: what it lacks may have been made since. Raises GoogleError.
         """
         name = bucket_names.memory_object(stack)
-        record = records.read(name)
-        try:
-            memory = memories.read(record.body if record else None)
-        except memories.UnreadableMemoryError as error:
-            lost = "waits begin anew, and nobody knows any more where runners of pools that left are registered"
-            raise SweepError(f"{error}; delete gs://{records.bucket}/{name} to begin anew: {lost}") from None
-        generation = record.generation if record else ABSENT
-        return cls(records=records, name=name, holder=holder, memory=memory, generation=generation)
+        found = records.newest(name, memories.salvaged, older=False)
+        memory, skipped = found.value or (EMPTY, (found.unreadable,) if found.unreadable else ())
+        if skipped:
+            records.set_aside(name, found)
+            forgot = f"{len(skipped)} parts of it cannot be read and are forgotten, the first at {skipped[0]}"
+            memory = memory.with_event(FleetEvent(at=now, subject=name, what=forgot[:LENGTH]))
+        return cls(records=records, name=name, holder=holder, memory=memory, generation=found.generation)
 
     def write(self, memory: Memory, *, acts: bool = False) -> None:
         """Raises SweepError where somebody else wrote it meanwhile, who holds the lease by now; GoogleError.

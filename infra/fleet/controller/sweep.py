@@ -24,7 +24,7 @@ from infra.fleet.controller.observed import Observed
 from infra.fleet.controller.outcomes import ActionOutcome
 from infra.fleet.controller.remembered import Lessons, Remembered, SweepError
 from infra.fleet.google import GoogleError
-from infra.fleet.records import Record, Records
+from infra.fleet.records import JSON, Record, Records, encode
 from infra.model import bucket_names
 
 VERSION: Final = 1
@@ -138,7 +138,7 @@ class Sweeper:
     def _swept(self, *, retry: bool) -> Swept:
         with held(self.records, self.stack, LeaseKind.CONTROLLER, self.clock, SWEEP_TIME) as lease:
             desired, record = self._desired()
-            remembered = Remembered.read(self.records, self.stack, lease.holder)
+            remembered = Remembered.read(self.records, self.stack, lease.holder, self.clock())
             memory = remembered.memory
             now = self.clock()
             desired = by_hour.at(desired, now, memory)
@@ -154,7 +154,9 @@ class Sweeper:
             actor = replace(self.actor(left), seen=observed, memory=decision.memory)
             outcomes = self._act(actor, decision, lease, remembered)
             swept = Swept(at=now, desired=desired, observed=observed, decision=decision, outcomes=outcomes)
-            self.records.update(bucket_names.sweep_object(self.stack), lambda _: swept.to_json())
+            # Whatever stands there: nothing is decided by it.
+            content = encode(swept.to_json())
+            self.records.update_content(bucket_names.sweep_object(self.stack), lambda _: content, JSON)
             return swept
 
     def _desired(self) -> tuple[Desired, Record]:

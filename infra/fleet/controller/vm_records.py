@@ -129,7 +129,7 @@ def read(records: Records, asked: Sequence[WantedReport], proofs: Proofs) -> tup
 
 def order(records: Records, vm: str, **changes: Any) -> None:
     """Change parts of a VM's orders. Raises GoogleError where the bucket refuses or does not answer."""
-    records.update(bucket_names.orders_object(vm), lambda current: {**EMPTY, **(current or {}), **changes})
+    records.update(bucket_names.orders_object(vm), lambda current: {**EMPTY, **(current or {}), **changes}, mends=True)
 
 
 def told(records: Records, vm: str) -> AssignedVersion | None:
@@ -159,7 +159,7 @@ def restart(records: Records, vm: str, number: int) -> None:
 
     def ordered(current: Body | None) -> Body:
         orders = {**EMPTY, **(current or {})}
-        last = int(orders["restart"])
-        return {**orders, "restart": number if number >= last else last + 1}
+        last = orders["restart"]
+        return {**orders, "restart": last + 1 if isinstance(last, int) and number < last else number}
 
-    records.update(bucket_names.orders_object(vm), ordered)
+    records.update(bucket_names.orders_object(vm), ordered, mends=True)

@@ -29,7 +29,7 @@ def request(fleet: Fleet, change: Callable[[Body | None], Body]) -> None:
             leased(fleet.config, fleet.session, LeaseKind.DRAIN),
             fleet.place.records() as records,
         ):
-            records.update(bucket_names.requests_object(fleet.stack), change)
+            operator_requests.update(records, fleet.stack, change)
     except GoogleError as error:
         raise Failure(f"nothing was changed: {error}") from None
 

@@ -234,7 +234,7 @@ def a_world(host: Host) -> Generator[World]:
             keys_url=f"{cloud.url}/oauth2/v3/certs",
         )
         world = World(cloud=cloud, hub=hub, google=google, settings=settings, app=app, host=host)
-        body = {"name": BUCKET, "location": "us"}
+        body = {"name": BUCKET, "location": "us", "versioning": {"enabled": True}}
         execute(google.api(Api.STORAGE).buckets().insert(project=PROJECT, body=body), "making a bucket")
         secrets = google.api(Api.SECRETS).projects().secrets()
         body = {"replication": {"automatic": {}}}

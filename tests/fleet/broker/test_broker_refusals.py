@@ -158,6 +158,15 @@ def test_what_is_drained_gets_no_more_jobs(world: World, subject: str) -> None:
     assert reply.headers["retry-after"] == "60"
 
 
+@pytest.mark.parametrize("damage", [b"{", b'{"drains": "all"}'], ids=["no JSON", "another shape"])
+def test_the_last_requests_that_can_be_read_hold(world: World, damage: bytes) -> None:
+    request = DrainRequest(subject=VM, by="ada", since=datetime(2026, 11, 21, tzinfo=UTC), minutes=60)
+    name = bucket_names.requests_object(STACK)
+    world.write(name, with_drains(None, [request]))
+    world.records.update_content(name, lambda _: damage, "application/json")
+    refused(world, world.ask(), Reason.DRAINING)
+
+
 def test_a_trust_without_a_group_never_falls_into_everybodys(world: World) -> None:
     world.hub.add_organization("lab", groups=["tpu-member"])
     world.start(groups={"protected": "tpu-member"})

@@ -36,7 +36,7 @@ class Lab:
         self.github = GitHubControl(cloud.url)
         self.github.add_repository(REPOSITORY)
         self.github.add_token("of-the-controller", "controller")
-        body = {"name": config.bucket.name, "location": "us"}
+        body = {"name": config.bucket.name, "location": "us", "versioning": {"enabled": True}}
         execute(google.api(Api.STORAGE).buckets().insert(project=config.project, body=body), "making a bucket")
         self.records = Records(google=google, bucket=config.bucket.name)
         self.records.update(bucket_names.manifest_object(config.stack), lambda _: plain_manifest(config))

@@ -125,7 +125,8 @@ class Orders:
     def __init__(self, **bodies: Any) -> None:
         self.bodies = bodies
 
-    def update(self, name: str, decide: Callable[[Any], Any]) -> None:
+    def update(self, name: str, decide: Callable[[Any], Any], *, mends: bool) -> None:
+        assert mends, "orders that cannot be read keep nobody from new ones"
         self.bodies[name] = decide(self.bodies.get(name))
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -63,18 +64,41 @@ def test_no_memory_is_an_empty_one() -> None:
     assert memories.read(EMPTY.to_json()) == EMPTY
 
 
+AT = "2026-11-21T12:00:00Z"
+EVENT = {"at": AT, "subject": "vm", "what": ""}
+ROLLOUT = {"stable": {}, "target": {}, "since": AT}
+WAIT = {"failures": 1, "last": AT, "until": AT}
+
+
 @pytest.mark.parametrize(
-    ("document", "place"),
+    ("kept", "places"),
     [
-        ({"version": 2}, "version"),
-        ({"version": 1, "nodes": []}, "nodes"),
-        ({"version": 1, "sweeps": "many"}, "sweeps"),
-        ({"version": 1, "vms": {"vm": {"seen": "once"}}}, "vms.vm.seen"),
+        ({"nodes": []}, ["nodes"]),
+        ({"sweeps": "many", "last": "2026-11-21T12:00:00"}, ["last", "sweeps"]),
+        ({"vms": {"vm": {"seen": "once"}, "vm-1": {"seen": AT}}}, ["vms.vm.seen"]),
+        ({"fuse": {"since": "once"}}, ["fuse.since", "fuse.since"]),
+        ({"events": [{**EVENT, "kind": "of-tomorrow"}, EVENT, {**EVENT, "verb": "of-tomorrow"}]},
+         ["events.0.kind", "events.2.verb"]),
+        ({"rollouts": {"tpu-ci": {**ROLLOUT, "stage": "of-tomorrow"}, "tpu-v4": ROLLOUT}}, ["rollouts.tpu-ci.stage"]),
+        ({"backoff": {"z/a/spot": {**WAIT, "trouble": "of-tomorrow"}}}, ["backoff.z/a/spot.trouble"]),
+        ({"scopes": {"ci": {"orgs/a": {"until": AT}, "orgs/b": {"until": "once"}}}}, ["scopes.ci.orgs/b.until"]),
     ],
-)
-def test_what_cannot_be_read_is_refused_with_its_place(document: dict[str, object], place: str) -> None:
-    with pytest.raises(UnreadableMemoryError, match=f"^the controller's memory cannot be read at {place}: [A-Z]"):
-        memories.read(document)
+)  # fmt: skip
+def test_entries_of_a_later_controller_are_forgotten_and_the_others_kept(kept: Any, places: list[str]) -> None:
+    memory, skipped = memories.salvaged({"version": 2, "sweeps": 9, "pools": {"tpu-ci": AT}, **kept})
+    assert sorted(place.partition(": ")[0] for place in skipped) == places
+    assert memory.sweeps == 0, "what it lacks may have been: as of a new one, nothing follows from that"
+    assert memory.pools == {"tpu-ci": START}
+    left = {"vms": {"vm-1"}, "rollouts": {"tpu-v4"}, "scopes": set()}
+    assert {key: set(getattr(memory, key)) for key in left if key in kept} == {k: left[k] for k in left if k in kept}
+    assert [event.subject for event in memory.events] == (["vm"] if "events" in kept else [])
+
+
+@pytest.mark.parametrize("version", [3, 7, "1", None, []])
+def test_a_memory_of_a_version_further_away_is_refused(version: Any) -> None:
+    with pytest.raises(UnreadableMemoryError, match=r"^it has version .*, and this controller reads 1 and 2$"):
+        memories.read({"version": version})
+    assert memories.read({"version": 2}) == memories.read({"version": 1}) == EMPTY
 
 
 def test_keys_are_read_as_they_are_written() -> None:

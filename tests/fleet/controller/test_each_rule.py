@@ -12,7 +12,7 @@ from infra.fleet.controller import rules
 from infra.fleet.controller.actions import Decision, subject
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import ControllerSettings, Desired
-from infra.fleet.controller.memory import EMPTY
+from infra.fleet.controller.memory import EMPTY, Memory
 from infra.fleet.controller.observed import KNOWN, NodeSeen, Observed, RunnerSeen, unknown
 from infra.fleet.operator_requests import DrainRequest, OperatorRequests
 from infra.fleet.reports import Phase, ReportSeen
@@ -40,6 +40,8 @@ from tests.fleet.controller.given_fleet import (
 
 VM = f"tpu-ci-{HOME}-0"
 FLEET = fleet(6)
+WHOLE = replace(EMPTY, sweeps=9)
+"""A memory that forgot nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +51,7 @@ class Case:
     observed: Observed
     at: tuple[float, ...] = (0,)
     desired: Desired = FLEET
+    memory: Memory = EMPTY
     done: str = ""
     about: str = VM
 
@@ -97,8 +100,9 @@ CLOSED = node(f"tpu-ci-{HOME}-6")
 
 def over(vm: NodeSeen, *at: float, done: str = "", runners: tuple[RunnerSeen, ...] = (), **given: Any) -> Case:
     """A VM of a window that is over, beside a fleet that serves."""
+    memory = given.pop("memory", EMPTY)
     observed = beside(vm, runners=(*served(FLEET), *runners), **given)
-    return Case(observed=observed, at=at, desired=WINDOWED, done=done, about=vm.name)
+    return Case(observed=observed, at=at, desired=WINDOWED, memory=memory, done=done, about=vm.name)
 
 
 CASES: dict[str, Case] = {
@@ -124,7 +128,8 @@ CASES: dict[str, Case] = {
     ),
     "slot-unfit": Case(observed=lost(reports={VM: unfit()}), done="Recreate"),
     "slot-unfit-unproved": Case(observed=lost(reports={VM: unfit(proved="")}), done="Restart"),
-    "slot-at-work": Case(observed=at_work(VM, 120), at=(0, 120), done="Restart"),
+    "slot-own-word": Case(observed=at_work(VM, 120), at=(0, 120), done="Report"),
+    "slot-at-work": Case(observed=at_work(VM, 120), at=(0, 120), memory=WHOLE, done="Restart"),
     "slot-unhealthy": Case(
         observed=lost(nodes=(node(VM, health="UNHEALTHY_MAINTENANCE"), *READY_SICK)), at=(0, 20), done="Recreate"
     ),
@@ -161,6 +166,7 @@ CASES: dict[str, Case] = {
     "orphan-at-work": Case(
         observed=replace(at_work(ORPHAN.name, 15), nodes=(*nodes(FLEET), ORPHAN), runners=served(FLEET)),
         desired=fleet(6, settings=ControllerSettings(job=20)),
+        memory=WHOLE,
         at=(0, 10, 20),
         done="Delete",
         about=AT_ORPHAN,
@@ -184,7 +190,8 @@ CASES: dict[str, Case] = {
     "window-hidden": over(replace(CLOSED, state="HIDDEN"), 0, done="Report"),
     "window-unheard": over(CLOSED, 0, 60, github=unknown("502")),
     "window-undrained": over(CLOSED, 0, done="Drain", runners=(runner(CLOSED.name),)),
-    "window-at-work": over(CLOSED, 0, 20, done="Delete", reports=at_work(CLOSED.name, 10).reports),
+    "window-own-word": over(CLOSED, 0, 20, done="Report", reports=at_work(CLOSED.name, 10).reports),
+    "window-at-work": over(CLOSED, 0, 20, done="Delete", memory=WHOLE, reports=at_work(CLOSED.name, 10).reports),
     "window-busy": over(CLOSED, 0, 20, done="Report", runners=(runner(CLOSED.name, busy=True),)),
     "window-draining": over(CLOSED, 0, 10, done="Delete", runners=(runner(CLOSED.name),)),
     "window-idle": over(CLOSED, 0, done="Delete"),
@@ -231,7 +238,7 @@ OWN_TEST = {"slot-missed"}
 
 
 def lived(case: Case) -> Decision:
-    memory = EMPTY
+    memory = case.memory
     for at in case.at:
         now = START + timedelta(minutes=at)
         decision = decide(case.desired, case.observed, memory, now)

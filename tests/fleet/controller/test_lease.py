@@ -38,7 +38,7 @@ class Shelf:
     generations: dict[str, int] = field(default_factory=dict)
     broken: bool = False
 
-    def update(self, name: str, change: Callable[[Body | None], Body]) -> None:
+    def update(self, name: str, change: Callable[[Body | None], Body], *, mends: bool) -> None:
         self.bodies[name] = change(self.bodies.get(name))
 
     def generation(self, name: str) -> int:

@@ -16,6 +16,7 @@ from infra.fleet.controller.observe import Observer, pointed
 from infra.fleet.controller.observed import KNOWN, CreateEnded, Observed, unknown
 from infra.fleet.google import GoogleError
 from infra.fleet.operator_requests import OperatorRequests
+from infra.fleet.records import Newest
 from infra.fleet.reports import Phase, ReportSeen
 from infra.fleet.versions import AssignedVersion, PoolVersion
 from infra.model.catalogue import CapacityKind
@@ -63,7 +64,13 @@ class Looking(Observer):
 
     def _requests(self, stack: str) -> Any:
         assert stack == "ci"
-        return self._say("requests", REQUESTS)
+        return self._say("requests", Newest(value=REQUESTS))
+
+    def _set_aside(self) -> Any:
+        return self._say("copies", {})
+
+    def _registered(self, stack: str) -> Any:
+        return self._say("registered", None)
 
     def _targets(self, desired: Any) -> Any:
         assert desired is FLEET
@@ -125,6 +132,23 @@ DARK = unknown("asking failed: no")
 )
 def test_a_source_that_fails_is_unknown_and_changes_nothing_else(what: str, changed: dict[str, Any]) -> None:
     assert replace(look(**{what: NO}), reports={}) == replace(WHOLE, **changed)
+
+
+def test_the_last_requests_that_can_be_read_hold_and_what_cannot_be_is_told() -> None:
+    damaged = Newest(value=REQUESTS, generation=2, unreadable="it is not JSON", fix="cp it")
+    found = look(requests=damaged, copies={"control/ci/memory.json": "look at them"})
+    assert (found.requests, found.requests_source) == (REQUESTS, KNOWN)
+    assert found.unreadable == {
+        "control/ci/memory.json": "look at them",
+        "control/ci/wishes.json": "the last requests that can be read hold: it is not JSON. Fix: cp it",
+    }
+    none = look(requests=replace(damaged, value=None))
+    assert (none.requests, none.requests_source) == (OperatorRequests(), unknown("it is not JSON. Fix: cp it"))
+
+
+def test_where_memory_forgot_it_runners_are_looked_for_wherever_the_broker_registered_them() -> None:
+    found = look(registered=frozenset({SCOPE, "orgs/before"}))
+    assert found.left == {"orgs/old": KNOWN, "orgs/before": KNOWN}
 
 
 def test_a_scope_that_fails_is_unknown_and_github_where_no_other_answers() -> None:

@@ -14,6 +14,7 @@ from infra.fleet.controller.remembered import Remembered, SweepError
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.fleet.records import Body, Records
 from infra.model import bucket_names
+from tests.fleet.controller.given_fleet import START
 
 if TYPE_CHECKING:
     from infra.local.cloud.testing import TestCloud
@@ -48,18 +49,18 @@ class Lossy(Records):
 
 
 def kept(google: Clients) -> Memory:
-    return Remembered.read(Records(google=google, bucket=BUCKET), "ci", "c").memory
+    return Remembered.read(Records(google=google, bucket=BUCKET), "ci", "c", START).memory
 
 
 def test_each_write_goes_over_the_one_before(google: Clients) -> None:
-    remembered = Remembered.read(Records(google=google, bucket=BUCKET), "ci", "a")
+    remembered = Remembered.read(Records(google=google, bucket=BUCKET), "ci", "a", START)
     for memory in (ONE, TWO, TWO, THREE):
         remembered.write(memory)
         assert kept(google) == memory
 
 
 def test_a_write_whose_answer_was_lost_is_the_same_sweeps(google: Clients) -> None:
-    remembered = Remembered.read(Lossy(google=google, bucket=BUCKET, lost=[ONE]), "ci", "a")
+    remembered = Remembered.read(Lossy(google=google, bucket=BUCKET, lost=[ONE]), "ci", "a", START)
     with pytest.raises(GoogleError):
         remembered.write(ONE)
     remembered.write(TWO)
@@ -67,7 +68,7 @@ def test_a_write_whose_answer_was_lost_is_the_same_sweeps(google: Clients) -> No
 
 
 def test_a_write_that_was_sent_twice_is_refused_and_done(google: Clients) -> None:
-    remembered = Remembered.read(Lossy(google=google, bucket=BUCKET, lost=[ONE], again=True), "ci", "a")
+    remembered = Remembered.read(Lossy(google=google, bucket=BUCKET, lost=[ONE], again=True), "ci", "a", START)
     remembered.write(ONE)
     remembered.write(TWO)
     assert kept(google) == TWO
@@ -75,35 +76,35 @@ def test_a_write_that_was_sent_twice_is_refused_and_done(google: Clients) -> Non
 
 @pytest.mark.parametrize("mine", [ONE, TWO], ids=["as-it-was", "changed"])
 def test_what_another_wrote_meanwhile_stands(google: Clients, mine: Memory) -> None:
-    remembered = Remembered.read(Records(google=google, bucket=BUCKET), "ci", "a")
+    remembered = Remembered.read(Records(google=google, bucket=BUCKET), "ci", "a", START)
     remembered.write(ONE)
-    Remembered.read(Records(google=google, bucket=BUCKET), "ci", "b").write(THREE)
+    Remembered.read(Records(google=google, bucket=BUCKET), "ci", "b", START).write(THREE)
     with pytest.raises(SweepError, match="another sweep wrote the memory"):
         remembered.write(mine)
     assert kept(google) == THREE
 
 
 def test_what_another_wrote_after_a_lost_answer_stands(google: Clients) -> None:
-    remembered = Remembered.read(Lossy(google=google, bucket=BUCKET, lost=[ONE]), "ci", "a")
+    remembered = Remembered.read(Lossy(google=google, bucket=BUCKET, lost=[ONE]), "ci", "a", START)
     with pytest.raises(GoogleError):
         remembered.write(ONE)
-    Remembered.read(Records(google=google, bucket=BUCKET), "ci", "b").write(THREE)
+    Remembered.read(Records(google=google, bucket=BUCKET), "ci", "b", START).write(THREE)
     with pytest.raises(SweepError, match="another sweep wrote the memory"):
         remembered.write(TWO)
     assert kept(google) == THREE
 
 
 def test_what_another_wrote_in_the_same_words_is_its_own(google: Clients) -> None:
-    first, second = (Remembered.read(Records(google=google, bucket=BUCKET), "ci", holder) for holder in "ab")
+    first, second = (Remembered.read(Records(google=google, bucket=BUCKET), "ci", holder, START) for holder in "ab")
     second.write(ONE)
     with pytest.raises(SweepError, match="another sweep wrote the memory"):
         first.write(ONE)
 
 
 def test_a_sweep_that_acts_by_what_stands_leaves_the_one_before_it_nothing_to_write(google: Clients) -> None:
-    first = Remembered.read(Records(google=google, bucket=BUCKET), "ci", "a")
+    first = Remembered.read(Records(google=google, bucket=BUCKET), "ci", "a", START)
     first.write(ONE)
-    Remembered.read(Records(google=google, bucket=BUCKET), "ci", "b").write(ONE, acts=True)
+    Remembered.read(Records(google=google, bucket=BUCKET), "ci", "b", START).write(ONE, acts=True)
     with pytest.raises(SweepError, match="another sweep wrote the memory"):
         first.write(TWO)
     assert kept(google) == ONE

@@ -141,8 +141,8 @@ def test_a_renewal_that_takes_longer_than_the_lease_lasts_lets_nothing_be_done(l
     now, slow = [CloudClock(lab.cloud.control)()], [False]
 
     class Slow(Records):
-        def update(self, name: str, decide: Callable[[Body | None], Body]) -> WriteResult:
-            written = super().update(name, decide)
+        def update(self, name: str, decide: Callable[[Body | None], Body], *, mends: bool = False) -> WriteResult:
+            written = super().update(name, decide, mends=mends)
             if slow[0] and name == bucket_names.lease_object("ci"):
                 now[0] += SWEEP_TIME
             return written

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -271,10 +272,47 @@ def test_list_calls_grow_with_zones_and_not_with_vms(lab: Lab) -> None:
     ], "three VMs of one zone and one repository are two lists"
 
 
-def test_a_memory_that_cannot_be_read_stops_the_sweep_and_says_what_to_do(lab: Lab) -> None:
-    lab.records.update(bucket_names.memory_object("ci"), lambda _: {"version": 7})
-    with pytest.raises(SweepError, match="delete gs://"):
-        lab.sweep()
+OF_ANOTHER_VERSION = b'{"version": 7, "drains": "all", "until": 5}'
+
+
+@pytest.mark.parametrize("damage", [b"", b"[]", OF_ANOTHER_VERSION], ids=["empty", "list", "version"])
+@pytest.mark.parametrize("name", [bucket_names.requests_object, bucket_names.memory_object, bucket_names.lease_object])
+def test_a_record_that_cannot_be_read_keeps_no_vm_from_being_healed_and_is_kept(
+    lab: Lab, name: Callable[[str], str], damage: bytes
+) -> None:
+    request = DrainRequest(subject=VMS[1], by="ada", since=datetime(2026, 11, 21, tzinfo=UTC), minutes=5)
+    lab.records.update(bucket_names.requests_object("ci"), lambda body: with_drains(body, [request]))
+    lab.sweep()
+    lab.records.update_content(name("ci"), lambda _: damage, "application/json")
+    generation = lab.records.generation(name("ci"))
+    lab.records.update_content(bucket_names.sweep_object("ci"), lambda _: damage, "application/json")
+    lab.cloud.control.preempt(lab.path(VMS[0]))
+    swept = lab.sweep()
+    assert ("recreate", VMS[0], "done") in did(swept)
+    assert lab.record(bucket_names.orders_object(VMS[1]))["drain"], "nobody ended its drain"
+    assert lab.record(bucket_names.sweep_object("ci"))["at"] == swept.at.isoformat()
+    damaged = name is bucket_names.requests_object or (damage, name) != (OF_ANOTHER_VERSION, bucket_names.lease_object)
+    found = {each.subject: each.reason for each in lab.sweep().decision.findings if each.rule == "record-unreadable"}
+    assert found.keys() == ({name("ci")} if damaged else set())
+    if name is bucket_names.requests_object:
+        assert "the last requests that can be read hold" in found[name("ci")]
+        assert f"gcloud storage cp 'gs://{lab.records.bucket}/{name('ci')}#" in found[name("ci")]
+        assert lab.records.content(name("ci")) == damage, "a person decides what is asked for"
+    elif damaged:
+        assert f"gcloud storage rm -r gs://{lab.records.bucket}/control/.unreadable/{name('ci')}" in found[name("ci")]
+        assert lab.records.content(bucket_names.unreadable_object(name("ci"), generation)) == damage
+
+
+def test_orders_that_cannot_be_read_are_set_aside_and_written_anew(lab: Lab) -> None:
+    lab.sweep()
+    name = bucket_names.orders_object(VMS[0])
+    restart(lab.records, VMS[0], 3)
+    lab.records.update_content(name, lambda _: b"[", "application/json")
+    order(lab.records, VMS[0], drain=True)
+    assert (lab.record(name)["restart"], lab.record(name)["drain"]) == (3, True)
+    lab.records.update(name, lambda _: {"restart": "soon"})
+    restart(lab.records, VMS[0], 4)
+    assert lab.record(name)["restart"] == 4
 
 
 def test_a_sweep_touches_its_own_parts_of_the_bucket_alone(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -282,7 +320,7 @@ def test_a_sweep_touches_its_own_parts_of_the_bucket_alone(lab: Lab, monkeypatch
         lab.sweep()
     assert written <= {"control", "runner/orders"}
     assert "runner/orders" in written
-    assert read <= {"manifests", "runner", "runner/orders", "reports", "control"}
+    assert read <= {"manifests", "runner", "runner/orders", "reports", "control", "broker"}
 
 
 def test_a_restart_is_a_new_order_though_the_memory_of_earlier_ones_was_lost(lab: Lab) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from infra.fleet import operator_requests
 from infra.fleet.operator_requests import DrainRequest
+from infra.model import bucket_names
 from tests.fleet.simulation.google_faults import OF_GOOGLE, down, preempt, zone_preempted
 from tests.fleet.simulation.google_in_process import Process
 from tests.fleet.simulation.promises import SKEW
@@ -21,6 +22,18 @@ if TYPE_CHECKING:
     from tests.fleet.simulation.fleet_life import Life
 
 DAY: Final = 86400.0
+RECORDS: Final[tuple[Callable[[str, str], str], ...]] = (
+    lambda stack, _: bucket_names.requests_object(stack),
+    lambda stack, _: bucket_names.memory_object(stack),
+    lambda stack, _: bucket_names.lease_object(stack),
+    lambda stack, _: bucket_names.sweep_object(stack),
+    lambda _, vm: bucket_names.orders_object(vm),
+)
+"""What the controller reads again: each may become unreadable."""
+_OF_LATER: Final = (
+    b'{"version": 7, "drains": "all"}',
+    b'{"version": 2, "until": 5, "sweeps": 9, "events": [{"kind": "of-tomorrow"}], "drains": [{}], "restart": "soon"}',
+)
 PREEMPTIONS: Final = 2.0
 """Of a VM and day. A preemptible TPU VM lives 24 hours at most (cloud.google.com/tpu/docs/preemptible, read 2026-11),
 so there is one a day at least; no rate is published, and this is twice that."""
@@ -84,6 +97,7 @@ LASTING: Final[dict[str, tuple[float, float]]] = {
     "late-runners": (2, 8),
     "drained": (5, 90),
     "shrinks": (20, 240),
+    "memory-lost": (20, 240),
 }
 """Minutes that a fault lasts, from and to; what is not here happens at once."""
 
@@ -169,6 +183,38 @@ def _promotes(life: Life, fault: Fault, *, bad: bool) -> None:
         world.promote(image=new)
 
 
+DAMAGES: Final = 3 + len(_OF_LATER)
+"""Ways in which a record becomes unreadable."""
+
+
+def _unreadable(life: Life, fault: Fault) -> None:
+    """A record is damaged, or one that a later version wrote, and VMs are lost besides."""
+    world, stack = life.world, life.world.desired.stack
+    name = RECORDS[int(fault.roll * 1e3) % len(RECORDS)](stack, life.slot(fault))
+    whole = (world.versions(name) or [(0, b"{}")])[0][1]
+    damages = (b"", b"[]", whole[: len(whole) // 2], *_OF_LATER)
+    damage = damages[int(fault.roll * 1e6) % len(damages)]
+    world.tell(f"{name} becomes {damage[:80]!r}")
+    world.write(name, damage)
+    zone_preempted(life, fault)
+
+
+def _memory_lost(life: Life, fault: Fault) -> None:
+    """The memory is deleted, or the broker's record of where runners are as well, while `serves` changes.
+
+    Jobs outlast for how long a drain waits.
+    """
+    world, stack = life.world, life.world.desired.stack
+    world.objects.pop(bucket_names.memory_object(stack), None)
+    if fault.roll < 0.3:
+        world.objects.pop(bucket_names.scopes_object(stack), None)
+    world.tell("memory is lost, and others are served")
+    others = [{**slot, "serves": ["a-lab/other"]} for slot in world.manifest["slots"]]
+    hasty = {**world.manifest["controller"], "job_minutes": 10}
+    world.declare({**world.manifest, "slots": others, "controller": hasty})
+    world.plan(fault.minutes * 60, lambda: world.declare(world.manifest))
+
+
 def _crash(life: Life, fault: Fault) -> None:
     """The next controller has something to do, and ends at one of its changing calls."""
     preempt(life, fault)
@@ -220,6 +266,8 @@ KINDS: Final[dict[str, Callable[[Life, Fault], None]]] = {
     "ghost": _ghost,
     "bad-version": lambda life, fault: _promotes(life, fault, bad=True),
     "good-version": lambda life, fault: _promotes(life, fault, bad=False),
+    "unreadable-record": _unreadable,
+    "memory-lost": _memory_lost,
     "crash": _crash,
     "killed": _killed,
     "two-controllers": _twin,

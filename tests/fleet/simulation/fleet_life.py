@@ -41,6 +41,7 @@ EVERY = 120.0
 BOUND = 5 * 3600.0
 """Seconds after the end of the last fault within which the fleet is as declared."""
 _JOBS_EVERY = 360.0
+_BODY = Records._body
 
 
 SLOTS = 6
@@ -266,7 +267,7 @@ def in_process() -> Generator[None]:
     observe = "infra.fleet.controller.observe"
     desired, slot = _Once(manifests.read), _Once(fleet._slot)
     with (
-        patch.object(Records, "_body", lambda records, name, content: records.google.world.parsed(name, content)),
+        patch.object(Records, "_body", _body),
         patch.object(manifests, "read", lambda document: desired("manifest", document)),
         patch.object(fleet, "_slot", lambda declared, groups: slot(declared["name"], declared, groups)),
         patch(f"{observe}.clients", lambda *_, **__: _GOOGLE.get()),
@@ -288,6 +289,11 @@ class _Once:
         if self._known.get(name, (None,))[0] is not of:
             self._known[name] = of, self._do(of, *more)
         return self._known[name][1]
+
+
+def _body(records: Any, name: str, content: bytes) -> dict[str, Any]:
+    found = records.google.world.parsed(name, content)
+    return _BODY(records, name, content) if found is None else found
 
 
 def _compact(body: Any) -> bytes:

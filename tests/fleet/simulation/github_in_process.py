@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from tests.fleet.simulation.google_in_process import Process
     from tests.fleet.simulation.simulated_world import World
 
+SERVED = "repos/a-lab/code"
+"""The scope that simulated fleets serve at first."""
 NOTICES = 60.0
 """Seconds until GitHub shows as offline a runner whose program is gone."""
 
@@ -36,6 +38,7 @@ class Registration:
 
     id: int
     name: str
+    scope: str
     connected: bool = False
     offline_from: float | None = None
     job_seconds: float = 0.0
@@ -48,13 +51,13 @@ class GitHubInProcess:
         self.queued = 0
         self._number = 0
         self._late_until = 0.0
-        self._then: tuple[GitHubRunner, ...] = ()
+        self._then: tuple[tuple[str, GitHubRunner], ...] = ()
 
     # As the broker's app asks it.
 
     def find(self, scope: str, name: str, *, deadline: float) -> GitHubRunner | None:
         self._answers()
-        return next((self._shown(each) for each in self.registrations.values() if each.name == name), None)
+        return next((runner for of, runner in self._all() if of == scope and runner.name == name), None)
 
     def runner(self, scope: str, number: int, *, deadline: float) -> GitHubRunner | None:
         self._answers()
@@ -63,7 +66,8 @@ class GitHubInProcess:
 
     def runners(self, scope: str, *, deadline: float) -> tuple[GitHubRunner, ...]:
         self._answers()
-        return self._then if self._late_until > self._world.now else self._all()
+        listed = self._then if self._late_until > self._world.now else self._all()
+        return tuple(runner for of, runner in listed if of == scope)
 
     def remove(self, scope: str, runner: GitHubRunner, *, deadline: float) -> None:
         self._answers()
@@ -75,12 +79,12 @@ class GitHubInProcess:
         self, scope: str, name: str, *, labels: tuple[str, ...], group: str | None, deadline: float
     ) -> Registered:
         self._answers()
-        made = self.add(name)
+        made = self.add(name, scope)
         return Registered(id=made.id, jit=str(made.id), expires=self._world.moment() + timedelta(hours=1))
 
-    def add(self, name: str) -> Registration:
+    def add(self, name: str, scope: str = SERVED) -> Registration:
         self._number += 1
-        self.registrations[self._number] = Registration(self._number, name)
+        self.registrations[self._number] = Registration(self._number, name, scope)
         return self.registrations[self._number]
 
     # As a runner's program does.
@@ -140,8 +144,9 @@ class GitHubInProcess:
             del self.registrations[number]
         return bool(lost)
 
-    def _all(self) -> tuple[GitHubRunner, ...]:
-        return tuple(self._shown(each) for each in self.registrations.values())
+    def _all(self) -> tuple[tuple[str, GitHubRunner], ...]:
+        """Every runner, with the scope that it is registered with."""
+        return tuple((each.scope, self._shown(each)) for each in self.registrations.values())
 
     def _shown(self, each: Registration) -> GitHubRunner:
         online = each.connected and (each.offline_from is None or each.offline_from > self._world.now)

@@ -132,12 +132,24 @@ class _Objects:
     def get_media(self, *, bucket: str, object: str, generation: str) -> _Call:  # noqa: A002 - the API's own name
         def run() -> bytes:
             self._answers()
-            found = self.world.objects.get(object)
-            if found is None or str(found[0]) != generation:
+            found = next((each for each in self.world.versions(object) if str(each[0]) == generation), None)
+            if found is None:
                 raise refusal(_ABSENT, f"No such object: {object}#{generation}")
             return found[1]
 
         return _Call(run)
+
+    def list(self, *, bucket: str, prefix: str, fields: str, versions: bool = False) -> _Call:
+        def run() -> dict[str, Any]:
+            self._answers()
+            names = [name for name in self.world.objects if name.startswith(prefix)]
+            found = [(name, each[0]) for name in names for each in self.world.versions(name)[: None if versions else 1]]
+            return {"items": [{"name": name, "generation": str(number)} for name, number in found]}
+
+        return _Call(run)
+
+    def list_next(self, request: _Call, answer: dict[str, Any]) -> None:
+        return None
 
     def insert(self, *, bucket: str, name: str, ifGenerationMatch: str, media_body: Any) -> _Call:  # noqa: N803 - theirs
         def do() -> dict[str, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 import json
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -32,6 +32,8 @@ from tests.fleet.simulation.promises import FOREIGN, NEIGHBOUR, STRANGER, Promis
 from tests.fleet.simulation.simulated_tpus import Node, SimulatedTpus
 
 BEGAN = datetime(2026, 11, 2, tzinfo=UTC).timestamp()
+VERSIONS = 50
+"""Versions of an object that are kept after they were replaced, as the fleet bucket does."""
 GOOD = f"sha256:{'f' * 64}"
 
 
@@ -50,6 +52,7 @@ class World:
         self.desired = manifests.read(manifest)
         self.objects: dict[str, tuple[int, bytes]] = {}
         self.written: dict[str, datetime] = {}
+        self._before: dict[str, deque[tuple[int, bytes]]] = defaultdict(lambda: deque(maxlen=VERSIONS))
         self.down: dict[str, float] = {}
         self.struck: dict[tuple[str, str], int] = defaultdict(int)
         self.clocks: dict[str, float] = {}
@@ -61,7 +64,7 @@ class World:
         self._image, self._bundle = GOOD, "ab" * 32
         self._numbers = 0
         self._events: list[tuple[float, int, Callable[[], None]]] = []
-        self._parsed: dict[str, tuple[bytes, dict[str, Any]]] = {}
+        self._parsed: dict[str, tuple[bytes, dict[str, Any] | None]] = {}
         self._lost: dict[str, float] = {}
         self.promises = Promises(self)
         self.tpus = SimulatedTpus(self)
@@ -148,24 +151,33 @@ class World:
 
     # The bucket
 
+    def versions(self, name: str) -> list[tuple[int, bytes]]:
+        """Generation and content of an object and of those before it that are kept, the newest first."""
+        return [self.objects[name], *self._before[name]] if name in self.objects else []
+
     def write(self, name: str, content: bytes) -> int:
+        if name in self.objects:
+            self._before[name].appendleft(self.objects[name])
         self.objects[name], self.written[name] = (self.number(), content), self.moment()
         return self.objects[name][0]
 
     def document(self, name: str) -> dict[str, Any] | None:
         if self.is_down("bucket"):
             raise UnreadableError(f"reading {name} was answered with 503")
+        found = self.objects.get(name)
+        if found is not None and self.parsed(name, found[1]) is None:
+            raise UnreadableError(f"{name} is not JSON")
         return self.kept(name)
 
     def kept(self, name: str) -> dict[str, Any] | None:
-        """What a record says, whether or not the bucket answers."""
-        found = self.objects.get(name)
-        return None if found is None else self.parsed(name, found[1])
+        """What a record says in its newest version that is JSON, whether or not the bucket answers."""
+        found = (self.parsed(name, content) for _, content in self.versions(name))
+        return next((each for each in found if each is not None), None)
 
-    def parsed(self, name: str, content: bytes) -> dict[str, Any]:
-        """A record's content as JSON, parsed once however many read it."""
-        if self._parsed.get(name, (b"",))[0] is not content:
-            self._parsed[name] = (content, json.loads(content))
+    def parsed(self, name: str, content: bytes) -> dict[str, Any] | None:
+        """A record's content as a JSON object, None where it is none; parsed once however many read it."""
+        if self._parsed.get(name, (None,))[0] is not content:
+            self._parsed[name] = (content, _parsed(content))
         return self._parsed[name][1]
 
     def request(self, change: Callable[[Mapping[str, Any] | None], Mapping[str, Any]]) -> None:
@@ -230,3 +242,11 @@ class World:
     def lose_registration(self, vm: str) -> bool:
         self.loses(vm)
         return self.github.forget(vm)
+
+
+def _parsed(content: bytes) -> dict[str, Any] | None:
+    try:
+        found = json.loads(content)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None

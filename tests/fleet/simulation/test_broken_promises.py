@@ -10,6 +10,7 @@ from unittest.mock import patch
 
 import pytest
 
+from infra.fleet import operator_requests
 from infra.fleet.controller import decide, judge, limits, notice, sorting
 from infra.fleet.controller.absence import Absence
 from infra.fleet.controller.act import Actor
@@ -17,17 +18,19 @@ from infra.fleet.controller.actions import Create, Recreate
 from infra.fleet.controller.desired import SlotPlace
 from infra.fleet.controller.events import Result
 from infra.fleet.controller.lease import Lease
+from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.observed import RunnerSeen
 from infra.fleet.controller.outcomes import ActionOutcome
 from infra.fleet.controller.placing import Room
 from infra.fleet.controller.rules import rule
 from infra.fleet.controller.vm_records import order
-from infra.fleet.records import Records
+from infra.fleet.records import Newest, Records
+from infra.model import bucket_names
 from infra.model.run_labels import RunVm
 from tests.fleet.simulation import fleet_life
-from tests.fleet.simulation.fleet_faults import Fault
+from tests.fleet.simulation.fleet_faults import RECORDS, Fault
 from tests.fleet.simulation.fleet_life import grow_up, in_process, live, newborn
-from tests.fleet.simulation.github_in_process import ByKeeper
+from tests.fleet.simulation.github_in_process import SERVED, ByKeeper
 from tests.fleet.simulation.google_in_process import GoogleInProcess, Process
 from tests.fleet.simulation.promises import FOREIGN, STRANGER, BrokenPromiseError
 from tests.fleet.simulation.shortest_life import lives_well
@@ -79,8 +82,20 @@ def takes_any_lease() -> Sabotage:
     return patch.object(Lease, "_taken", lambda lease, _: lease._body(lease.clock() + lease.time))
 
 
+def believes_only_what_stands(records: Records, stack: str) -> Newest[operator_requests.OperatorRequests]:
+    found = operator_requests.read_requests(records.body(bucket_names.requests_object(stack)) or {})
+    return Newest(value=found)
+
+
 def at(hours: float, kind: str, slot: int, *, minutes: float = 0, roll: float = 0.5) -> Fault:
     return Fault(hours * 3600, kind, slot, minutes, roll)
+
+
+def damaged(record: Callable[[str], str], how: int) -> Fault:
+    """A record that becomes unreadable, in a way of several, with VMs lost besides."""
+    which = next(turn for turn, each in enumerate(RECORDS) if each("ci", "vm") == record("ci"))
+    roll = next(roll / 1e6 for roll in range(10**6) if roll // 1000 % len(RECORDS) == which and roll % 5 == how)
+    return at(1, "unreadable-record", 2, roll=roll)
 
 
 FAR: Final = at(4, "good-version", 0)
@@ -146,6 +161,22 @@ BREACHES: Final = {
         "tpu-ci-us-west4-a-0 is made, and nobody would remember",
         [at(1, "preempt", 2)],
     ),
+    "jobs of VMs of which memory says nothing": Breach(
+        [
+            lambda: patch.object(Observer, "_registered", lambda *_: None),
+            lambda: patch.object(judge.Judge, "_may_be_elsewhere", lambda *_: False),
+        ],
+        "was stopped in the middle of a job",
+        [at(1, "memory-lost", 2, minutes=180)],
+    ),
+    "healing without operator requests": Breach(
+        [
+            lambda: patch.object(operator_requests, "newest", believes_only_what_stands),
+            lambda: patch.object(fleet_life, "BOUND", 3600.0),
+        ],
+        "1 h after the last fault: .* does not serve",
+        [damaged(bucket_names.requests_object, 0)],
+    ),
     "the region of an image": Breach(
         [lambda: patch.object(judge.Judge, "zone", lambda _, slot: slot.home.zone)],
         "tpu-ci-us-west4-a-0 runs an image of another region",
@@ -179,13 +210,13 @@ def test_orders_to_strangers_and_removals_of_runners_that_are_foreign_or_online_
     life = newborn(0)
     with in_process():
         grow_up(life)
-    world, shown = life.world, life.world.github.runners("orgs/a-lab", deadline=0)
+    world, shown = life.world, life.world.github.runners(SERVED, deadline=0)
     (foreign,) = (runner for runner in shown if runner.name == FOREIGN)
     online = next(runner for runner in shown if runner.online)
     with pytest.raises(BrokenPromiseError, match="is not ours, and was removed"):
-        world.github.remove("orgs/a-lab", foreign, deadline=0)
+        world.github.remove(SERVED, foreign, deadline=0)
     with pytest.raises(BrokenPromiseError, match="was removed while it was online"):
-        world.github.remove("orgs/a-lab", online, deadline=0)
+        world.github.remove(SERVED, online, deadline=0)
     records = Records(google=GoogleInProcess(world, Process()), bucket="fleet")  # ty: ignore[invalid-argument-type]
     with pytest.raises(BrokenPromiseError, match="is not ours, and was given orders"):
         order(records, STRANGER, drain=True)
