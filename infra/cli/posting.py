@@ -21,15 +21,22 @@ def _repository(_: click.Context, __: click.Parameter, value: str | None) -> str
     return value
 
 
+def repository_name_option(
+    *, required: bool, what: str = "Where"
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Which repository."""
+    return click.option(
+        "--repository", metavar="OWNER/NAME", envvar="GITHUB_REPOSITORY", required=required, callback=_repository,
+        help=f"{what}; GITHUB_REPOSITORY is heard.",
+    )  # fmt: skip
+
+
+api_option = click.option(
+    "--api", envvar="GITHUB_API_URL", default=GITHUB, show_default=True,
+    help="GitHub's REST API, or a server's; GITHUB_API_URL is heard.",
+)  # fmt: skip
+
+
 def repository_option(*, required: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Which repository at which API."""
-    return options.each(
-        click.option(
-            "--repository", metavar="OWNER/NAME", envvar="GITHUB_REPOSITORY", required=required, callback=_repository,
-            help="Where; GITHUB_REPOSITORY is heard.",
-        ),
-        click.option(
-            "--api", envvar="GITHUB_API_URL", default=GITHUB, show_default=True,
-            help="GitHub's REST API, or a server's; GITHUB_API_URL is heard.",
-        ),
-    )  # fmt: skip
+    return options.each(repository_name_option(required=required), api_option)

@@ -12,7 +12,7 @@ import click
 
 from infra.cli import options
 from infra.cli.call import Invocation, called
-from infra.cli.posting import repository_option
+from infra.cli.posting import api_option, repository_name_option
 from infra.github import suites
 from infra.operations import results as operation
 from infra.operations.errors import Refusal
@@ -30,6 +30,7 @@ _store = options.each(
         "--store", default="", envvar=RESULTS, metavar="PLACE",
         help=f"gs://BUCKET or a folder; {RESULTS} is heard. Without it what tidepool:results says, else a folder here.",
     ),
+    repository_name_option(required=False, what="Whose results, in a bucket; and where --post posts"),
     options.cloud_option,
     options.json_option,
 )  # fmt: skip
@@ -51,9 +52,10 @@ def command() -> None:
     """Keep what test runs left behind, report on them, and show them as a page."""
 
 
-def _place(call: Invocation, store: str) -> operation.ResultsPlace:
+def _place(call: Invocation, store: str, repository: str | None) -> operation.ResultsPlace:
     """Open until the command ends."""
-    return click.get_current_context().with_resource(operation.open_results(store, call.cloud, call.teller))
+    opened = operation.open_results(store, call.cloud, call.teller, repository or "")
+    return click.get_current_context().with_resource(opened)
 
 
 def _unread(store: ResultStore) -> dict[str, list[str]]:
@@ -86,7 +88,8 @@ def _told(
 @called
 def publish(
     call: Invocation, *, suite: str, junit: tuple[Path, ...], coverage: Path | None, timing: tuple[Path, ...],
-    run: str, hardware: str, commit: str, at: datetime | None, store: str, vm: Path | None, **more: Any,
+    run: str, hardware: str, commit: str, at: datetime | None, store: str, repository: str | None, vm: Path | None,
+    **more: Any,
 ) -> int:  # fmt: skip
     """Keep one run of SUITE: one object, and a line of the index.
 
@@ -94,7 +97,7 @@ def publish(
     """
     more |= {"vm": operation.vm_time(vm)} if vm else {}
     files = operation.RunFiles(junit=junit, coverage=coverage, timing=timing)
-    place = _place(call, store)
+    place = _place(call, store, repository)
     kept = operation.publish(place, _told(suite, run, hardware, commit, at, more), files)
     said = f"{kept.suite}: {kept.ended}, {result_lines.tests_of(kept)}; kept in {place.store.objects.said}"
     return call.end({"object": kept.object_name, "ended": kept.ended, "tests": len(kept.tests)}, said)
@@ -106,13 +109,14 @@ def publish(
 @_store
 @called
 def reuse(
-    call: Invocation, *, suite: str, run: str, hardware: str, commit: str, at: datetime | None, store: str, **more: Any
-) -> int:
+    call: Invocation, *, suite: str, run: str, hardware: str, commit: str, at: datetime | None, store: str,
+    repository: str | None, **more: Any,
+) -> int:  # fmt: skip
     """Let an earlier pass stand for this run, where the declared inputs of SUITE are the same.
 
     Exit code 0 where it does, 1 where the suite must run. A failure or a flaky pass is never reused.
     """
-    found = operation.reuse(_place(call, store), _told(suite, run, hardware, commit, at, more))
+    found = operation.reuse(_place(call, store, repository), _told(suite, run, hardware, commit, at, more))
     if found is None:
         return call.end({"reused": None}, f"{suite}: no earlier pass has these inputs; run it", failed=True)
     return call.end({"reused": found.reused}, f"{suite}: nothing to run; the inputs are those of run {found.reused}")
@@ -125,7 +129,7 @@ def reuse(
 @click.option("--badges", type=click.Path(file_okay=False, path_type=Path), help="Write badges (SVG) to this folder.")
 @click.option("--post", is_flag=True, help="Post to GitHub: the issue of the main branch, or comment and status.")
 @_main
-@repository_option(required=False)
+@api_option
 @_store
 @called
 def report(
@@ -136,7 +140,7 @@ def report(
 
     Exit code 1 for findings other than flaky tests. The token of --post is GITHUB_TOKEN.
     """
-    place = _place(call, store)
+    place = _place(call, store, repository)
     told = operation.report(place, suite, run, main=main)
     operation.write_outputs([told], summary, badges)
     body, said = told.to_json(), result_lines.lines(told)
@@ -156,9 +160,11 @@ def report(
 @_main
 @_store
 @called
-def open_command(call: Invocation, *, out: Path | None, no_browser: bool, main: str, store: str) -> int:
+def open_command(
+    call: Invocation, *, out: Path | None, no_browser: bool, main: str, store: str, repository: str | None
+) -> int:
     """Write all results as one page that loads nothing, and open it."""
-    place = _place(call, store)
+    place = _place(call, store, repository)
     path = operation.write_page(place, out, main=main)
     if not no_browser:
         webbrowser.open(path.as_uri())
@@ -168,9 +174,9 @@ def open_command(call: Invocation, *, out: Path | None, no_browser: bool, main: 
 @command.command()
 @_store
 @called
-def rebuild(call: Invocation, *, store: str) -> int:
+def rebuild(call: Invocation, *, store: str, repository: str | None) -> int:
     """Make the index anew from the objects. Objects that cannot be read are skipped and listed."""
-    kept = _place(call, store).store
+    kept = _place(call, store, repository).store
     count = kept.rebuild()
     return call.end({"runs": count, **_unread(kept)}, f"{count} runs in the index", *_unread_lines(kept))
 

@@ -14,22 +14,33 @@ import pulumi
 import pulumi_gcp as gcp
 
 from infra.components.private_bucket import deletes, grant, private_bucket
-from infra.model.bucket_access import LISTER, WRITER
+from infra.model.bucket_access import on_results
+from infra.model.bucket_names import RESULT_RUNS, results_prefix
 
 OLD_VERSIONS_DAYS: Final = 30
 """A run is written once; versions are of the index, and of what somebody deleted by mistake."""
+_LONGEST_TITLE: Final = 100
+"""Characters of a condition's title (cloud.google.com/iam/docs/conditions-overview, read 2026-11)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepositoryWriter:
+    """Who keeps the results of one repository, `owner/name`: an IAM member."""
+
+    repository: str
+    member: pulumi.Input[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestResultsArgs:
-    """bucket: its globally unique name. kept_days: after these a run goes. writers: IAM members by key."""
+    """bucket: its globally unique name. kept_days: after these a run goes. writers: by key, sorted."""
 
     project: str
     bucket: str
     location: str
     labels: dict[str, str]
     kept_days: int
-    writers: Mapping[str, pulumi.Input[str]]
+    writers: Mapping[str, RepositoryWriter]
 
 
 class TestResults(pulumi.ComponentResource):
@@ -39,6 +50,8 @@ class TestResults(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: TestResultsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("tidepool:results:TestResults", name, None, opts)
+        repositories = sorted({each.repository for each in args.writers.values()})
+        runs = [RESULT_RUNS, *(results_prefix(each) + RESULT_RUNS for each in repositories)]
         bucket = private_bucket(
             self,
             args.bucket,
@@ -47,7 +60,7 @@ class TestResults(pulumi.ComponentResource):
             labels=args.labels,
             versioned=True,
             rules=[
-                deletes(gcp.storage.BucketLifecycleRuleConditionArgs(age=args.kept_days, matches_prefixes=["runs/"])),
+                deletes(gcp.storage.BucketLifecycleRuleConditionArgs(age=args.kept_days, matches_prefixes=runs)),
                 deletes(
                     gcp.storage.BucketLifecycleRuleConditionArgs(
                         days_since_noncurrent_time=OLD_VERSIONS_DAYS, with_state="ARCHIVED"
@@ -55,11 +68,17 @@ class TestResults(pulumi.ComponentResource):
                 ),
             ],
         )
-        for key, member in args.writers.items():
-            for role in (WRITER, LISTER):
-                grant(bucket, self, f"{key}-{role.rpartition('.')[2]}-{args.bucket}", role, member)
+        for key, writer in args.writers.items():
+            for role, expression in on_results(args.bucket, writer.repository):
+                name = f"{key}-{role.rpartition('.')[2]}-{args.bucket}"
+                grant(bucket, self, name, role, writer.member, _only_where(expression, writer.repository))
         self.bucket = bucket.name
         self.register_outputs({"bucket": self.bucket})
+
+
+def _only_where(expression: str, repository: str) -> gcp.storage.BucketIAMMemberConditionArgs | None:
+    title = f"results of {repository}"[:_LONGEST_TITLE]
+    return gcp.storage.BucketIAMMemberConditionArgs(title=title, expression=expression) if expression else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,7 +33,6 @@ class _Run(BaseModel):
     head_branch: str | None
     head_repository: _Repository | None
     run_started_at: datetime
-    html_url: str
 
 
 class _RunStep(BaseModel):
@@ -87,7 +86,6 @@ class RunOfTests:
     branch: str
     pull: int | None
     at: datetime
-    link: str
 
     @property
     def merged(self) -> bool:
@@ -161,7 +159,6 @@ def run_facts(place: PostingPlace, number: str, workflows: Collection[str] = ())
         branch=run.head_branch or "",
         pull=pull,
         at=run.run_started_at,
-        link=run.html_url,
     )
 
 

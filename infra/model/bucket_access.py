@@ -67,6 +67,24 @@ def parts(config: StackConfig, siblings: Sequence[StackConfig] = ()) -> Iterator
             yield Part(maker.key, bucket_names.RUNS_PREFIX, writes=True)
 
 
+def former_results(bucket: str) -> str:
+    """The condition of a grant on the results of every repository in one place, as the version before kept them."""
+    return " || ".join(only_below(bucket, name) for name in (bucket_names.RESULT_RUNS, bucket_names.RESULT_INDEX))
+
+
+def on_results(bucket: str, repository: str) -> tuple[tuple[str, str], ...]:
+    """What a repository's result writer has on the bucket of results: roles, each with its condition.
+
+    It writes below the prefix of its repository alone. It sees the names of all objects, since listing is a right on
+    the bucket itself.
+    """
+    return (
+        (WRITER, only_below(bucket, bucket_names.results_prefix(repository))),
+        (READER, former_results(bucket)),
+        (LISTER, ""),
+    )
+
+
 def only_below(bucket: str, prefix: str) -> str:
     """The condition of a grant on objects below a prefix.
 

@@ -1,4 +1,4 @@
-"""Names of the fleet bucket's objects, and the prefixes by which they are granted.
+"""Names of objects in the fleet bucket and the bucket of results, and the prefixes by which they are granted.
 
 What VMs read stands apart from what they may not: grants go by prefix.
 """
@@ -20,8 +20,18 @@ RUNS_PREFIX = "runs/"
 RUN_DAYS_PREFIX = f"{RUNS_PREFIX}days/"
 RUN_WORK_PREFIX = f"{RUNS_PREFIX}work/"
 
+RESULT_RUNS = "runs/"
+"""In the bucket of results, below a repository's prefix: one object a run."""
+RESULT_INDEX = "index.json"
+"""Beside them: one line for each run."""
+
 NO_IMAGE = "none"
 """In a VM's orders, in the place of an image: run none, whatever the pointer says."""
+
+
+def results_prefix(repository: str) -> str:
+    """Below it, in the bucket of results, is all that one repository of GitHub (`owner/name`) keeps."""
+    return f"repositories/{repository.lower()}/"
 
 
 def manifest_object(stack: str) -> str:

@@ -184,8 +184,9 @@ def _on_bucket(bucket: str, config: StackConfig, stacks: Sequence[StackConfig]) 
             yield from ((bucket_access.WRITER, maker.key, below) for maker in makers)
         if owner.results and owner.results.bucket.name == bucket:
             writers = [each for each in federation.result_writers(config) if each.project == owner.project]
-            for role in (bucket_access.WRITER, bucket_access.LISTER):
-                yield from ((role, writer.key, "") for writer in writers)
+            for writer in writers:
+                for role, condition in bucket_access.on_results(bucket, writer.declared.repository):
+                    yield role, writer.key, condition
     if team := _checkpoints(config).get(bucket):
         yield bucket_access.WRITER, f"team/{team}", ""
     if bucket == config.bucket.name:

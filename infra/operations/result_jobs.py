@@ -33,13 +33,12 @@ from infra.model.result_request import KeptSuite, ResultRequest, read_result_req
 from infra.model.visible import visible
 from infra.operations import results
 from infra.operations.errors import Failure
-from infra.operations.result_place import ResultBucket, ResultsPlace
+from infra.operations.result_place import BUCKET, ResultsPlace, bucket_store
 from infra.operations.results import RunFacts, RunFiles
 from infra.results.board import time_cost
 from infra.results.chosen import Line
 from infra.results.flaky import Quarantined
 from infra.results.intake import MOST_BYTES, run_named, vm_place, vm_seconds
-from infra.results.store import ResultStore
 from infra.results.suite_run import LONGEST_NAME, ResultsError
 from workflows.scripts.branch import branch_commits
 
@@ -64,7 +63,7 @@ class _Job:
     place: ResultsPlace
 
     def facts(self, suite: KeptSuite, run: RunOfTests, **more: Any) -> RunFacts:
-        known = {"branch": run.branch, "pull": run.pull, "link": run.link, "versions": dict(suite.versions), **more}
+        known = {"branch": run.branch, "pull": run.pull, "versions": dict(suite.versions), **more}
         name = f"{run.run}-{suite.leg}" if suite.leg else run.run
         return RunFacts(suite=suite.name, run=name, hardware=suite.hardware, commit=run.commit, at=run.at, more=known)
 
@@ -215,7 +214,9 @@ def _judged(job: _Job, legs: Sequence[KeptSuite], report: Path) -> SuiteText | N
     results.write_outputs(found, summary, report if on_main else None)
     alone = len(legs) == 1
     for written in results.keep_badges(job.place, found, main, alone=alone):
-        job.say(f"badge: https://storage.cloud.google.com/{job.request.bucket}/{written}")
+        job.say(
+            f"badge: https://storage.cloud.google.com/{job.place.store.objects.said.removeprefix(BUCKET)}/{written}"
+        )
     return results.text_of(found, alone=alone, main=main, labels=legs[0].labels)
 
 
@@ -247,7 +248,7 @@ def _of_files(suite: KeptSuite, run: RunOfTests, files: tuple[Path, ...]) -> dic
 
 
 def _budget(job: _Job) -> str:
-    """Of every suite that is kept, whoever's: they share one budget."""
+    """Of every suite of the repository: they share one budget."""
     if job.request.usd_per_month is None:
         return "success"
     vms = job.place.store.vms_since(job.place.now - MONTH)
@@ -289,7 +290,7 @@ def _job(told: Mapping[str, str], say: Say) -> Generator[_Job]:
     merged = run is not None and run.merged
     with clients(request.project, told.get("GOOGLE_ENDPOINT") or None) as google:
         place = ResultsPlace(
-            store=ResultStore(ResultBucket(Records(google=google, bucket=request.bucket))),
+            store=bucket_store(Records(google=google, bucket=request.bucket), repository=told["GITHUB_REPOSITORY"]),
             now=machine_clock(),
             inputs={} if merged else {each.name: each.inputs for each in request.suites if each.inputs},
             quarantine=tuple(Quarantined(**dict(each)) for each in request.quarantine),

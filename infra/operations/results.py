@@ -20,11 +20,12 @@ from pydantic import ValidationError
 from infra.fleet.google import clients
 from infra.fleet.records import Records
 from infra.github.suites import SuiteText
+from infra.model import federation
 from infra.model.schema import StackConfig
 from infra.operations.declared.stack_file import known_stacks, stack_file
 from infra.operations.errors import Refusal
 from infra.operations.ports import SILENT, CloudName, Teller
-from infra.operations.result_place import BUCKET, ResultBucket, ResultsPlace
+from infra.operations.result_place import BUCKET, ResultsPlace, bucket_store
 from infra.operations.session import clock_without_cloud, open_cloud
 from infra.operations.workspace import workspace
 from infra.pages.badge import Tone, badge, told_at
@@ -39,10 +40,13 @@ from infra.results.suite_run import Outcome, ResultsError, SuiteRun, Test, mista
 
 
 @contextmanager
-def open_results(where: str, cloud: CloudName | None = None, teller: Teller = SILENT) -> Generator[ResultsPlace]:
+def open_results(
+    where: str, cloud: CloudName | None = None, teller: Teller = SILENT, repository: str = ""
+) -> Generator[ResultsPlace]:
     """Results at `gs://BUCKET` or in a folder; where nothing is said, in the bucket of the stack that declares one.
 
-    Where no stack does, in `results` below the home.
+    Where no stack does, in `results` below the home. repository: `owner/name`, whose results in a bucket these are; a
+    folder has no parts.
     """
     config = _declaring(where)
     found = where or (f"{BUCKET}{config.results.bucket.name}" if config and config.results else "")
@@ -53,7 +57,10 @@ def open_results(where: str, cloud: CloudName | None = None, teller: Teller = SI
     session = open_cloud(cloud, teller)
     with clients(config.project if config else "", session.endpoint) as google:
         records = Records(google=google, bucket=found.removeprefix(BUCKET))
-        yield _place(ResultStore(ResultBucket(records, config.stack if config else "")), config, session.clock())
+        stack, named = config.stack if config else "", repository.lower()
+        others = ["", *(each for each in _kept_repositories(config) if each != named)]
+        place = _place(bucket_store(records, stack, repository), config, session.clock())
+        yield replace(place, others=[bucket_store(records, stack, each) for each in others if named or each])
 
 
 def _place(store: ResultStore, config: StackConfig | None, now: datetime) -> ResultsPlace:
@@ -64,6 +71,15 @@ def _place(store: ResultStore, config: StackConfig | None, now: datetime) -> Res
         inputs={each.name: each.inputs for each in declared.suites} if declared else {},
         quarantine=tuple(Quarantined(**dict(each)) for each in declared.quarantine) if declared else (),
     )
+
+
+def _kept_repositories(config: StackConfig | None) -> list[str]:
+    """The repositories whose workflows keep results in the bucket of a stack, by the stacks of its project."""
+    if config is None:
+        return []
+    stacks = (stack_file(name).config for name in known_stacks())
+    writers = (each for stack in stacks if stack.project == config.project for each in federation.result_writers(stack))
+    return sorted({each.declared.repository.lower() for each in writers})
 
 
 def _declaring(where: str) -> StackConfig | None:
@@ -158,7 +174,11 @@ def report(place: ResultsPlace, suite: str, run: str = "", *, main: str = "main"
     found = [each for each in runs if run in ("", each.run)]
     if not found:
         known = ", ".join(place.store.suites()) or "none yet"
-        unread = "".join(f"; {why}" for why in place.store.unread.values())
+        more = [
+            *place.store.unread.values(),
+            *(f"Fix: add --repository {each.repository}" for each in place.others if suite in each.suites()),
+        ]
+        unread = "".join(f"; {why}" for why in more)
         raise Refusal(
             f"{place.store.objects.said} has no run {run or 'at all'} of suite {suite!r}; suites: {known}{unread}"
         )
@@ -292,10 +312,27 @@ def vm_time(path: Path) -> dict[str, Any]:
 
 
 def read_board(place: ResultsPlace, *, main: str = "main") -> Board:
-    """What is known of every suite."""
-    runs = {suite: place.store.runs(suite, main=main) for suite in place.store.suites()}
-    found = board(runs, place.quarantine, place.now, main=main)
-    return replace(found, unread=tuple(sorted(place.store.unread.items())))
+    """What is known of every suite of every repository; a suite bears its repository's name where several have some."""
+    # A run that a repository's store read from the former place is in the shared store too: it is shown once.
+    stores = sorted((place.store, *place.others), key=lambda each: (not each.repository, each.repository))
+    met, boards = set[tuple[str, str, datetime]](), dict[str, Board]()
+    for store in stores:
+        runs = {
+            suite: [
+                run for run in store.runs(suite, main=main) if store.repository or (suite, run.run, run.at) not in met
+            ]
+            for suite in store.suites()
+        }
+        met |= {(run.suite, run.run, run.at) for found in runs.values() for run in found}
+        boards[store.repository] = board(runs, place.quarantine, place.now, main=main)
+    several = sum(bool(each.suites) for each in boards.values()) > 1
+    suites = tuple(
+        replace(suite, suite=f"{repository} {suite.suite}".lstrip() if several else suite.suite)
+        for repository, each in boards.items()
+        for suite in each.suites
+    )
+    unread = sorted((f"{each.objects.said}/{name}", why) for each in stores for name, why in each.unread.items())
+    return Board(made=place.now, suites=suites, unread=tuple(unread))
 
 
 def write_page(place: ResultsPlace, out: Path | None, *, main: str = "main") -> Path:

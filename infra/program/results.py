@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pulumi
 
-from infra.components.results import StackBudget, StackBudgetArgs, TestResults, TestResultsArgs
+from infra.components.results import RepositoryWriter, StackBudget, StackBudgetArgs, TestResults, TestResultsArgs
 from infra.model import federation
 from infra.model.schema import Results, StackConfig
 from infra.program.shared import grantee, labels
@@ -19,12 +19,12 @@ def declare_results(
     accounts: Mapping[str, pulumi.Input[str]],
     ready: pulumi.ResourceOptions,
 ) -> TestResults:
-    """The bucket. Result writers of the project write there: those that this stack lets in, and those of others.
+    """The bucket. Result writers of the project, of this stack and of others, write below their repository's prefix.
 
     accounts: of workflows, by key; those writers among them.
     """
     writers = {
-        writer.key: accounts[writer.key]
+        grantee(writer.key): RepositoryWriter(repository=writer.declared.repository, member=accounts[writer.key])
         for each in (config, *siblings)
         for writer in federation.result_writers(each)
         if writer.project == config.project
@@ -35,7 +35,7 @@ def declare_results(
         location=results.bucket.location,
         labels=labels(config),
         kept_days=results.kept_days,
-        writers={grantee(key): member for key, member in sorted(writers.items())},
+        writers=dict(sorted(writers.items())),
     )
     return TestResults("results", args, ready)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -18,15 +19,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final, Protocol
 
+from infra.model.bucket_names import RESULT_INDEX, RESULT_RUNS
 from infra.results import chosen
 from infra.results.chosen import Line
 from infra.results.suite_run import ResultsError, SuiteRun, VmTime, document, read_run
 
-INDEX: Final = "index.json"
-RUNS: Final = "runs/"
 MOST_LINES: Final = 2000
 """Of a suite, in the index, which each run reads and writes whole; older runs are found by their names alone."""
 _VERSION: Final = 2
+_GITHUB: Final = "https://github.com/"
+_GITHUB_RUN: Final = re.compile(r"(\d+)-(\d+)(?:-|$)")
+"""How the id of a run begins that a workflow keeps: GitHub's number and attempt."""
 _TOLD: Final = (
     "suite", "run", "at", "branch", "pull", "commit", "tree", "hardware", "versions", "ended", "seconds", "inputs",
     "reused", "vm", "other_vms",
@@ -109,9 +112,16 @@ class Folder:
 
 @dataclass(frozen=True, slots=True)
 class ResultStore:
-    """Runs in a place. unread: why an object that was met cannot be read, by its name; it is skipped."""
+    """Runs in a place. unread: why an object that was met cannot be read, by its name; it is skipped.
+
+    repository: whose alone they are, `owner/name` at GitHub; empty of a place that nobody shares. Its runs link to
+    that repository whatever an object says. former: where the version before kept runs of every repository; those of
+    this one are read and nothing is written.
+    """
 
     objects: ResultObjects
+    repository: str = ""
+    former: ResultObjects | None = None
     unread: dict[str, str] = field(default_factory=dict)
 
     def keep(self, run: SuiteRun) -> bool:
@@ -133,7 +143,7 @@ class ResultStore:
 
         self.objects.update(run.object_name, once)
         try:
-            self.objects.update(INDEX, lambda standing: _written([*_without(_lines(standing), run), _line(run)]))
+            self.objects.update(RESULT_INDEX, lambda standing: _written([*_without(_lines(standing), run), _line(run)]))
         except _UnusableIndexError:
             self.rebuild()
         return not known
@@ -172,12 +182,18 @@ class ResultStore:
 
     def _read(self, lines: Sequence[Line]) -> list[SuiteRun]:
         """Those that are there: a bucket forgets runs after a time."""
-        return self._readable([each["object"] for each in lines])
+        own = [each["object"] for each in lines if not each.get("former")]
+        runs = {run.object_name: self._linked(run) for run in self._readable(self.objects, own)}
+        if self.former is not None:
+            earlier = [each["object"] for each in lines if each.get("former")]
+            found = self._readable(self.former, earlier)
+            runs |= {run.object_name: self._linked(run) for run in found if _is_of(run, self.repository)}
+        return [runs[each["object"]] for each in lines if each["object"] in runs]
 
-    def _readable(self, names: Sequence[str]) -> list[SuiteRun]:
+    def _readable(self, objects: ResultObjects, names: Sequence[str]) -> list[SuiteRun]:
         """The runs of objects that are there and can be read."""
         found: list[SuiteRun] = []
-        for name, content in zip(names, self.objects.read_all(names), strict=True):
+        for name, content in zip(names, objects.read_all(names), strict=True):
             try:
                 if content is not None:
                     found.append(_run_at(name, content))
@@ -185,18 +201,38 @@ class ResultStore:
                 self.unread[name] = str(wrong)
         return found
 
+    def _linked(self, run: SuiteRun) -> SuiteRun:
+        if not self.repository:
+            return run
+        number = _GITHUB_RUN.match(run.run)
+        link = f"{_GITHUB}{self.repository}/actions/runs/{number[1]}/attempts/{number[2]}" if number else ""
+        return run.model_copy(update={"link": link})
+
     def rebuild(self) -> int:
         """Make the index of the objects alone; how many of them can be read."""
-        runs = self._readable(sorted(self.objects.names(RUNS)))
-        self.objects.replace(INDEX, _written(map(_line, runs)))
+        runs = self._readable(self.objects, sorted(self.objects.names(RESULT_RUNS)))
+        self.objects.replace(RESULT_INDEX, _written(map(_line, runs)))
         return len(runs)
 
     def _index(self) -> list[Line]:
+        """Lines of runs that the version before kept are marked `former`; a run that is kept here too has one."""
         try:
-            return _lines(self.objects.read(INDEX))
+            lines = _lines(self.objects.read(RESULT_INDEX))
         except _UnusableIndexError:
             self.rebuild()
-            return _lines(self.objects.read(INDEX))
+            lines = _lines(self.objects.read(RESULT_INDEX))
+        if self.former is None:
+            return lines
+        known = {each["object"] for each in lines}
+        earlier = [{**each, "former": True} for each in self._former_lines() if each["object"] not in known]
+        return sorted((*earlier, *lines), key=_order)
+
+    def _former_lines(self) -> list[Line]:
+        """None where there is no index any more: nobody rebuilds that of another place."""
+        try:
+            return _lines(self.former.read(RESULT_INDEX)) if self.former else []
+        except _UnusableIndexError:
+            return []
 
 
 def _run_at(name: str, content: bytes) -> SuiteRun:
@@ -216,12 +252,20 @@ def _lines(content: bytes | None) -> list[Line]:
         raise _UnusableIndexError from None
 
 
+def _is_of(run: SuiteRun, repository: str) -> bool:
+    return run.link.lower().startswith(f"{_GITHUB}{repository}/".lower())
+
+
+def _order(line: Line) -> tuple[str, str]:
+    return line["at"], line["object"]
+
+
 def _without(lines: Sequence[Line], run: SuiteRun) -> Iterator[Line]:
     return (each for each in lines if each["object"] != run.object_name)
 
 
 def _written(lines: Iterable[Line]) -> bytes:
-    ordered = sorted(lines, key=lambda each: (each["at"], each["object"]))
+    ordered = sorted(lines, key=_order)
     of_suites = Counter(each["suite"] for each in ordered)
     newest = []
     for each in ordered:

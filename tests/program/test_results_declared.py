@@ -17,6 +17,8 @@ RESULTS = """
     bucket: {name: lab-results, location: us-central1}
     kept_days: 90
 """
+PREFIX = "repositories/"
+REPOSITORIES = sorted(each.declared.repository.lower() for each in result_writers(load_stack(the_lab(), "ci")))
 BUDGET = """
   tidepool:budget:
     usd_per_month: 12.5
@@ -38,7 +40,10 @@ def test_results_have_a_bucket_that_forgets_and_that_nobody_deletes() -> None:
     assert bucket.inputs["publicAccessPrevention"] == "enforced"
     assert bucket.inputs["versioning"] == {"enabled": True}
     runs, versions = (rule["condition"] for rule in bucket.inputs["lifecycleRules"])
-    assert (runs["age"], runs["matchesPrefixes"]) == (90, ["runs/"])
+    assert (runs["age"], runs["matchesPrefixes"]) == (
+        90,
+        ["runs/", *(f"{PREFIX}{name}/runs/" for name in REPOSITORIES)],
+    )
     assert (versions["daysSinceNoncurrentTime"], versions["withState"]) == (30, "ARCHIVED")
     assert bucket.protect
 
@@ -46,7 +51,9 @@ def test_results_have_a_bucket_that_forgets_and_that_nobody_deletes() -> None:
 def test_who_keeps_results_writes_them_and_no_maker_of_vms_and_such_a_grant_is_no_strangers() -> None:
     declared = built("nightly", nightly(RESULTS))
     grants = [each.inputs for each in declared.of("BucketIAMMember") if each.inputs["bucket"] == "lab-results"]
-    assert {each["role"] for each in grants} == {"roles/storage.objectUser", "roles/storage.legacyBucketReader"}
+    assert {each["role"] for each in grants} == {
+        "roles/storage.objectUser", "roles/storage.objectViewer", "roles/storage.legacyBucketReader",
+    }  # fmt: skip
     ci = load_stack(the_lab(), "ci")
     writers = result_writers(ci)
     assert {each["member"] for each in grants} == {f"serviceAccount:{each.email}" for each in writers}
@@ -54,10 +61,31 @@ def test_who_keeps_results_writes_them_and_no_maker_of_vms_and_such_a_grant_is_n
     config = stack_from_pulumi(pulumi_values(nightly(RESULTS)), project="tidepool", stack="nightly", siblings=[ci])
     thing = Guarded("bucket", "lab-results")
     assert thing in guarded(config)
-    bindings = [{"role": each["role"], "members": [each["member"]]} for each in grants]
+    bindings = [
+        {"role": each["role"], "members": [each["member"]], "condition": each.get("condition")} for each in grants
+    ]
     assert list(strange(thing, {"bindings": bindings}, [ci, config])) == []
     other = {"bindings": [{"role": "roles/storage.objectUser", "members": ["user:eve@lab.org"]}]}
     assert len(list(strange(thing, other, [ci, config]))) == 1
+    whole = {"bindings": [{"role": each["role"], "members": each["members"]} for each in bindings if each["condition"]]}
+    assert len(list(strange(thing, whole, [ci, config]))) == 4, "a grant on the whole bucket is by hand"
+
+
+def test_a_result_writer_writes_below_the_prefix_of_its_repository_alone() -> None:
+    declared = built("nightly", nightly(RESULTS))
+    grants = [each.inputs for each in declared.of("BucketIAMMember") if each.inputs["bucket"] == "lab-results"]
+    objects = 'resource.name.startsWith("projects/_/buckets/lab-results/objects/{}")'
+    for writer in result_writers(load_stack(the_lab(), "ci")):
+        has = {
+            each["role"].rpartition(".")[2]: each.get("condition", {}).get("expression")
+            for each in grants
+            if each["member"] == f"serviceAccount:{writer.email}"
+        }
+        assert has == {
+            "objectUser": objects.format(f"{PREFIX}{writer.declared.repository.lower()}/"),
+            "objectViewer": f"{objects.format('runs/')} || {objects.format('index.json')}",
+            "legacyBucketReader": None,
+        }
 
 
 def test_a_budget_watches_what_carries_the_stacks_label_and_tells_its_channels() -> None:

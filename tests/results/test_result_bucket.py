@@ -16,8 +16,9 @@ from googleapiclient.http import HttpRequest, MediaInMemoryUpload
 from infra.cli.app import cli
 from infra.fleet.google import AT_ONCE, Api, Clients, GoogleError, clients, execute
 from infra.fleet.records import Records
-from infra.operations.results import ResultBucket
-from infra.results.store import INDEX, Folder, ResultStore
+from infra.model.bucket_names import RESULT_INDEX as INDEX
+from infra.operations.result_place import ResultBucket, bucket_store
+from infra.results.store import Folder, ResultStore
 from infra.results.suite_run import ResultsError
 from tests.results.result_runs import made, nights
 from tests.results.test_result_commands import desk as desk
@@ -123,6 +124,50 @@ def test_the_commands_keep_report_and_show_runs_of_a_bucket(
     kept = Records(google=google, bucket=BUCKET).body(INDEX)
     assert kept is not None
     assert [each["run"] for each in kept["runs"]] == ["1", "2"]
+
+
+def test_repositories_share_a_bucket_and_neither_names_nor_an_index(store: ResultStore, google: Clients) -> None:
+    records = Records(google=google, bucket=BUCKET)
+    mine, theirs = (bucket_store(records, repository=name) for name in ("Lab/Engine", "eve/engine"))
+    shared = "https://github.com/lab/engine/actions/runs/1"
+    before = [
+        made(1, run="1-1", link=shared),
+        made(2, run="2-1", link="https://github.com/lab/engine-2/actions/runs/2"),
+    ]
+    for each in before:
+        store.keep(each)
+    stands = {name: records.content(name) for name in records.below("")}
+    assert mine.keep(made(3, run="3-1", link="https://eve.example/"))
+    assert theirs.keep(made(3, 7, run="3-1"))
+    assert [(each.run, each.seconds, each.link) for each in mine.runs("tpu")] == [
+        ("1-1", 100, "https://github.com/Lab/Engine/actions/runs/1/attempts/1"),
+        ("3-1", 100, "https://github.com/Lab/Engine/actions/runs/3/attempts/1"),
+    ], "what the version before kept of this repository is read, and links are derived"
+    assert [(each.run, each.seconds) for each in theirs.runs("tpu")] == [("3-1", 7)]
+    now = set(records.below(""))
+    assert {name: records.content(name) for name in stands} == stands, "and nothing is written there"
+    assert {name.rpartition("/runs/")[0] for name in now - stands.keys() if "/runs/" in name} == {
+        "repositories/lab/engine", "repositories/eve/engine",
+    }  # fmt: skip
+    assert mine.rebuild() == theirs.rebuild() == 1
+    assert store.rebuild() == 2
+
+
+def test_the_page_has_the_suites_of_every_repository(
+    desk: Path, cloud: TestCloud, google: Clients, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("infra.operations.session.reached", lambda *_: cloud.url)
+    monkeypatch.setenv("TIDEPOOL_RESULTS", f"gs://{BUCKET}")
+    monkeypatch.setattr("infra.operations.results._kept_repositories", lambda _: ["eve/engine", "lab/engine"])
+    for name in ("lab/engine", "eve/engine"):
+        monkeypatch.setenv("GITHUB_REPOSITORY", name)
+        publish(desk, 1)
+    monkeypatch.delenv("GITHUB_REPOSITORY")
+    page = Path(run("open", "--no-browser", "--out", str(desk.parent / "page.html"))["page"]).read_text()
+    assert "lab/engine tpu" in page
+    assert "eve/engine tpu" in page
+    done = CliRunner().invoke(cli, ["results", "report", "tpu", "--json"])
+    assert "Fix: add --repository eve/engine" in json.loads(done.stdout)["error"]
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,7 @@ from infra.fleet.google import Api, clients, execute
 from infra.fleet.records import Records
 from infra.model.catalogue import CapacityKind, Generation, price
 from infra.operations.result_jobs import main
-from infra.operations.result_place import ResultBucket
-from infra.results.store import ResultStore
+from infra.operations.result_place import bucket_store
 from infra.results.suite_run import SuiteRun
 from tests.github.conftest import lab as lab
 from tests.github.lab_repository import REPO as REPO_OF_LAB
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 BUCKET, REPO = "lab-results", "lab/engine"
+PREFIX = f"repositories/{REPO}/"
 COMMIT, HEAD, TREE = "a" * 40, "b" * 40, "c" * 40
 NIGHT: dict[str, Any] = {
     "id": 7, "run_attempt": 1, "path": ".github/workflows/tpu-nightly.yaml", "event": "schedule", "head_sha": COMMIT,
@@ -95,15 +95,15 @@ class Desk:
 
     def kept(self, suite: str = "tpu") -> list[SuiteRun]:
         with clients("my-lab", self.cloud.url) as google:
-            return ResultStore(ResultBucket(Records(google=google, bucket=BUCKET))).runs(suite)
+            return bucket_store(Records(google=google, bucket=BUCKET), repository=REPO).runs(suite)
 
     def badges(self) -> list[str]:
         with clients("my-lab", self.cloud.url) as google:
-            return sorted(Records(google=google, bucket=BUCKET).below("badges/"))
+            return sorted(Records(google=google, bucket=BUCKET).below(f"{PREFIX}badges/"))
 
     def badge(self, name: str) -> bytes:
         with clients("my-lab", self.cloud.url) as google:
-            return Records(google=google, bucket=BUCKET).content(name) or b""
+            return Records(google=google, bucket=BUCKET).content(PREFIX + name) or b""
 
     def output(self) -> str:
         return (self.folder / "output").read_text()
@@ -141,7 +141,11 @@ def test_a_night_that_fails_is_kept_with_its_vm_and_has_one_issue_with_its_label
     (run,) = desk.kept()
     assert (run.commit, run.tree, run.branch, run.pull, run.ended) == (COMMIT, TREE, "main", None, "failed")
     assert run.vm is not None
-    assert (run.vm.seconds, run.vm.zone, run.link) == (600, "us-central1-b", NIGHT["html_url"])
+    assert (run.vm.seconds, run.vm.zone, run.link) == (
+        600,
+        "us-central1-b",
+        f"https://github.com/{REPO}/actions/runs/7/attempts/1",
+    )
     assert "t.a" in (desk.folder / "summary").read_text()
     assert not [each for each in desk.hub.asked if not each.startswith("GET ")], "it has no right to write"
     assert desk.do("tell", NIGHT, **at(lab)) == 0, desk.log
@@ -324,7 +328,8 @@ def test_a_kept_object_that_cannot_be_read_is_named_and_stops_no_night(desk: Des
     assert desk.do("keep", NIGHT) == 0, desk.log
     (run,) = desk.kept()
     with clients("my-lab", desk.cloud.url) as google:
-        ResultBucket(Records(google=google, bucket=BUCKET)).replace(run.object_name, b"[" * (17 << 20))
+        place = bucket_store(Records(google=google, bucket=BUCKET), repository=REPO).objects
+        place.replace(run.object_name, b"[" * (17 << 20))
     desk.left("tpu.json", result(run="8-1"))
     assert desk.do("keep", NIGHT | {"id": 8}) == 0, desk.log
     assert [each.run for each in desk.kept()] == ["8-1"]
@@ -452,14 +457,14 @@ def test_a_vm_is_paid_where_it_was_obtained_and_not_where_it_was_asked_for_first
 def test_badges_of_the_main_branch_have_names_in_the_bucket_that_never_change(desk: Desk) -> None:
     desk.left("tpu.json", result("failed"))
     assert desk.do("keep", NIGHT | {"id": 8}) == 0, desk.log
-    assert f"badge: https://storage.cloud.google.com/{BUCKET}/badges/tpu/v6e-1.svg" in desk.log
+    assert f"badge: https://storage.cloud.google.com/{BUCKET}/{PREFIX}badges/tpu/v6e-1.svg" in desk.log
     desk.left("tpu.json", result())
     late = f"{datetime.now(UTC) - timedelta(hours=1):%Y-%m-%dT%H:%M:%SZ}"
     assert desk.do("keep", NIGHT | {"run_started_at": late}) == 0, desk.log
     assert desk.do("keep", NIGHT | {"id": 9, "event": "workflow_dispatch"}, COMMIT=HEAD, PULL="3") == 0, desk.log
     with clients("my-lab", desk.cloud.url) as google:
         objects = google.api(Api.STORAGE).objects()
-        named = {name: f"badges/tpu/{name}" for name in ("v6e-1.svg", "v6e-1-coverage.svg")}
+        named = {name: f"{PREFIX}badges/tpu/{name}" for name in ("v6e-1.svg", "v6e-1-coverage.svg")}
         facts = {name: objects.get(bucket=BUCKET, object=each).execute() for name, each in named.items()}
         texts = {name: objects.get_media(bucket=BUCKET, object=each).execute() for name, each in named.items()}
     assert {each["contentType"] for each in facts.values()} == {"image/svg+xml"}

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from infra.model.bucket_names import RESULT_INDEX as INDEX
 from infra.results import chosen
 from infra.results.chosen import Line
-from infra.results.store import INDEX, Folder, ResultStore
+from infra.results.store import Folder, ResultStore
 from infra.results.suite_run import LARGEST, LARGEST_WRITTEN, Outcome, ResultsError, read_run
 from tests.results.result_runs import ended, made, nights
 
