@@ -142,7 +142,9 @@ CASES: dict[str, Case] = {
     "slot-taken": Case(observed=seen(FLEET, nodes=(node(VM, labels={}), *READY_SICK)), done="Report"),
     "slot-declared": Case(observed=replace(state(""), declared=START), at=(0, 28, 30), done="Create"),
     "slot-absent": Case(observed=state(""), done="Create"),
-    "orphan-deleting": Case(observed=beside(replace(ORPHAN, state="DELETING")), at=(0, 60), about=AT_ORPHAN),
+    "orphan-deleting": Case(
+        observed=beside(replace(ORPHAN, state="DELETING")), at=(0, 30), done="Report", about=AT_ORPHAN
+    ),
     "orphan-engine": Case(observed=beside(ORPHAN, engine="an update"), at=(0, 60), about=AT_ORPHAN),
     "orphan-new": Case(observed=beside(ORPHAN), at=(0, 8), about=AT_ORPHAN),
     "orphan-dead": Case(
@@ -184,7 +186,7 @@ CASES: dict[str, Case] = {
         about=AT_ORPHAN,
     ),
     "orphan-idle": Case(observed=beside(ORPHAN), at=(0, 10), done="Delete", about=AT_ORPHAN),
-    "window-deleting": over(replace(CLOSED, state="DELETING"), 0, 60),
+    "window-deleting": over(replace(CLOSED, state="DELETING"), 0, 30, done="Report"),
     "window-engine": over(CLOSED, 0, 60, engine="an update"),
     "window-dead": over(replace(CLOSED, state="PREEMPTED"), 0, done="Delete"),
     "window-hidden": over(replace(CLOSED, state="HIDDEN"), 0, done="Report"),
