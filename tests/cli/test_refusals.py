@@ -27,8 +27,8 @@ BAD_EDITS = {
     "a zone without that generation": (COUNT, "        us-central2-b: 2\n", "us-central2-b"),
     "a zone that is only seen": (
         "      unlisted_zone:\n        us-east1-c:",
-        "      x:\n        us-east1-c:",
-        "unlisted",
+        "      unlisted_zone:\n        europe-west4-b:",
+        "us-east1-c is not on Google's list",
     ),
     "a negative count": (COUNT, COUNT.replace("2", "-1"), "a whole number from 0"),
     "a fractional count": (COUNT, COUNT.replace("2", "1.5"), "a whole number from 0"),
@@ -71,7 +71,7 @@ BAD_EDITS = {
     "a chip over a quota": (
         POOLS,
         f"  tidepool:quotas: [{{kind: preemptible, {LIMIT}}}]\n{POOLS}",
-        "together 20 of 3 chips",
+        "together 52 of 3 chips",
     ),
     "a mirror that keeps the newest": (
         "      upstream: docker-hub\n      locations: [us, europe]\n      cleanup:\n",
