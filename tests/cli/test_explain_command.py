@@ -85,7 +85,7 @@ def test_a_reference_is_read_and_not_checked_out(checkout: Path) -> None:
 
 
 def test_siblings_are_those_of_the_same_version(checkout: Path) -> None:
-    quota = "  tidepool:quotas:\n    - {project: hai-gcp-models, zone: us-central2-b, generation: v4, chips: 64, "
+    quota = "  tidepool:quotas:\n    - {project: hai-gcp-models, zone: us-central2-b, generation: v4, chips: 96, "
     (checkout / FILE).write_text(f"{CI}\n{quota}kind: preemptible}}\n")
     commit(checkout, "second")
     training = checkout / "stacks" / "Pulumi.training.yaml"
@@ -93,7 +93,7 @@ def test_siblings_are_those_of_the_same_version(checkout: Path) -> None:
     commit(checkout, "third")
     (checkout / FILE).write_text((checkout / FILE).read_text().replace("us-central2-b: 1", "us-central2-b: 3"))
     result = explain("ci", "--base", "second", "--all")
-    assert "us-central2-b v4 preemptible quota      20     60        64  4 remain" in result.output
+    assert "us-central2-b v4 preemptible quota      52     92        96  4 remain" in result.output
 
 
 def test_a_new_stack_and_a_removed_one_are_told(checkout: Path) -> None:
