@@ -139,7 +139,7 @@ def pytest_check(*, unit: bool, heavy: bool, live: bool, core: bool, extra: Sequ
     # Replacing a worker that crashed, xdist waits for ever for a module of tests that the dead one had begun. Sorted by
     # how many tests they have, modules of few long ones would come last, when the other workers have nothing left; so
     # the order is that of tests/conftest.py.
-    spread = ("--dist", "loadscope", "--no-loadscope-reorder", "--max-worker-restart", "0")
+    spread = ("--dist", "loadgroup" if core else "loadscope", "--no-loadscope-reorder", "--max-worker-restart", "0")
     # One worker more than cores: tests wait for disks and processes, and for limits that pass.
     workers = () if extra else ("-n", str(CORES + 1), *spread)
     # Google's plugin asks again for twenty minutes where a reservation has no room.

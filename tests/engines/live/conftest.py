@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 
 import pytest
 
 from infra.engines.choose import observe
-from tests.engines.live.live_stacks import CLUSTER, COMMITTED, SMALL, write_cluster, write_small, write_synthetic
+from tests.engines.live.live_stacks import CLUSTER, SMALL, write_cluster, write_small, write_synthetic
 from tests.engines.live.live_worlds import Yard
 from tests.engines.live.rows import Base
 from tests.lacking import lacking
@@ -34,15 +35,6 @@ def official(tool: Callable[[str], str]) -> None:
 
 @pytest.fixture(scope="module")
 def brought_up(yard: Yard) -> Callable[[str], Base]:
-    """The worlds in which a stack stands: the committed ones share theirs, since two of them read the third's state."""
-    made: dict[str, Base] = {}
-
-    alone = {SMALL: write_small, CLUSTER: write_cluster}
-
-    def base(stack: str) -> Base:
-        name = stack if stack in alone else "committed"
-        if name not in made:
-            made[name] = Base(yard, (stack,), alone[stack]) if name in alone else Base(yard, COMMITTED, write_synthetic)
-        return made[name]
-
-    return base
+    """The worlds in which a stack stands."""
+    files = {SMALL: write_small, CLUSTER: write_cluster}
+    return cache(lambda stack: Base(yard, stack, files.get(stack, write_synthetic)))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from infra.engines import EngineName
+from infra.model.stack import load_stack
 from tests.engines.live import acts
 from tests.engines.live.live_worlds import Pair, World, Yard, stopped
 from tests.engines.live.table import ROWS, Row
@@ -18,40 +20,55 @@ _SHOWN = 40
 
 
 class Base:
-    """Worlds in which stacks were brought up, and what each engine told of that, act by act."""
+    """Worlds in which a stack was brought up, and what each engine told of that, act by act.
 
-    def __init__(self, yard: Yard, stacks: tuple[str, ...], files: Callable[[Path], None]) -> None:
+    The registries that the stack reads come from the embedded engine, in seconds.
+    """
+
+    def __init__(self, yard: Yard, stack: str, files: Callable[[Path], None]) -> None:
         self._yard = yard
-        self._pair = yard.pair(stacks[0], files)
-        self.told = {stack: [_from_nothing(replace(world, stack=stack)) for world in self._pair] for stack in stacks}
+        self._pair = yard.pair(stack, files)
+        for world in self._pair:
+            if load_stack(world.root, stack).registry_stack:
+                acts.up(replace(world, stack="ci", engine=EngineName.LOCAL))
+        self.told = [_from_nothing(world) for world in self._pair]
         for world in self._pair:
             stopped(world)
 
-    def copy(self, stack: str) -> Pair:
-        return self._yard.copy(self._pair, stack)
+    def copy(self) -> Pair:
+        return self._yard.copy(self._pair, self._pair[0].stack)
 
 
-def of(stacks: Iterable[str]) -> list[Any]:
+def of(stacks: tuple[str, ...]) -> list[Any]:
     """Parameters `row` and `stack` of the rows of these stacks."""
-    wanted = set(stacks)
     return [
-        pytest.param(row, stack, id=f"{row.name}-{stack}", marks=[pytest.mark.core] if row.core else [])
+        pytest.param(row, stack, id=f"{row.name}-{stack}", marks=_marks(stack, core=row.core))
         for row in ROWS
         for stack in row.stacks
-        if stack in wanted
+        if stack in stacks
     ]
 
 
-def came_up_alike(base: Base, stack: str) -> None:
-    theirs, ours = base.told[stack]
+def from_nothing(*stacks: str) -> list[Any]:
+    """Parameter `stack`."""
+    return [pytest.param(stack, marks=_marks(stack, core=True)) for stack in stacks]
+
+
+def _marks(stack: str, *, core: bool) -> list[pytest.MarkDecorator]:
+    """The core runs each stack on one worker, which brings it up once."""
+    return [pytest.mark.core, pytest.mark.xdist_group(stack)] if core else []
+
+
+def came_up_alike(base: Base) -> None:
+    theirs, ours = base.told
     for act, seen in theirs.items():
         assert_same(ours[act], seen, act)
         assert not seen["failed"], act
     assert theirs["second preview"]["steps"] == theirs["refresh"]["steps"] == {}
 
 
-def run(row: Row, base: Base, stack: str) -> None:
-    theirs, ours = base.copy(stack)
+def run(row: Row, base: Base) -> None:
+    theirs, ours = base.copy()
     try:
         for number, act in enumerate(row.acts):
             assert_same(act(ours), act(theirs), f"act {number} of {row.name!r}")

@@ -18,9 +18,9 @@ pytestmark = [pytest.mark.live, pytest.mark.usefixtures("official")]
 
 
 def test_every_kind_of_slices_is_made_from_nothing(brought_up: Callable[[str], rows.Base]) -> None:
-    rows.came_up_alike(brought_up(CLUSTER), CLUSTER)
+    rows.came_up_alike(brought_up(CLUSTER))
 
 
 @pytest.mark.parametrize(("row", "stack"), rows.of((CLUSTER,)))
 def test_both_engines_do_the_same(brought_up: Callable[[str], rows.Base], row: Row, stack: str) -> None:
-    rows.run(row, brought_up(stack), stack)
+    rows.run(row, brought_up(stack))

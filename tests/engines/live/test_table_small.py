@@ -17,12 +17,11 @@ from tests.engines.live.table import Row
 pytestmark = [pytest.mark.live, pytest.mark.usefixtures("official")]
 
 
-@pytest.mark.core
-@pytest.mark.parametrize("stack", [SMALL])
+@pytest.mark.parametrize("stack", rows.from_nothing(SMALL))
 def test_from_nothing(brought_up: Callable[[str], rows.Base], stack: str) -> None:
-    rows.came_up_alike(brought_up(stack), stack)
+    rows.came_up_alike(brought_up(stack))
 
 
 @pytest.mark.parametrize(("row", "stack"), rows.of((SMALL,)))
 def test_both_engines_do_the_same(brought_up: Callable[[str], rows.Base], row: Row, stack: str) -> None:
-    rows.run(row, brought_up(stack), stack)
+    rows.run(row, brought_up(stack))
