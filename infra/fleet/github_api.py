@@ -29,6 +29,8 @@ LIMIT_PAUSE: Final = 60.0
 _LONGEST_LIMIT: Final = 3600.0
 """GitHub counts by the hour, so that no limit lasts longer."""
 _REFUSING: Final = frozenset({403, 429})
+_CONNECTIONS: Final = 8
+"""As many as parts of a long list are read at a time (`infra.fleet.github_lists.READERS`)."""
 _FEW: Final = 0.2
 """Of the calls that GitHub gives within an hour."""
 _LONGEST_TEXT: Final = 200
@@ -212,11 +214,11 @@ def _pool(api: str) -> urllib3.PoolManager:
     address = urlsplit(api)
     host, proxy = address.hostname or "", getproxies().get(address.scheme)
     if not proxy or host in _LOOPBACK or proxy_bypass(host):
-        return urllib3.PoolManager(num_pools=2, maxsize=4)
+        return urllib3.PoolManager(num_pools=2, maxsize=_CONNECTIONS)
     proxy = proxy if "://" in proxy else f"http://{proxy}"  # As curl reads a bare HOST:PORT.
     user = urllib3.util.parse_url(proxy).auth
     headers = urllib3.make_headers(proxy_basic_auth=unquote(user)) if user else None
-    return urllib3.ProxyManager(proxy, num_pools=2, maxsize=4, proxy_headers=headers)
+    return urllib3.ProxyManager(proxy, num_pools=2, maxsize=_CONNECTIONS, proxy_headers=headers)
 
 
 def _message(body: Any) -> str:

@@ -7,13 +7,20 @@ read 2026-11.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from typing import Any, Final, TypeAlias
 
 PAGE: Final = 100
-MOST_PAGES: Final = 100
+MOST_PAGES: Final = 500
+READERS: Final = 8
+"""Parts of one long list that are read at a time; GitHub asks for fewer than 100 requests at once
+(docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api, read 2026-11)."""
+_PART: Final = 4
+"""Pages that one reader reads at least."""
 MOST_RUNS: Final = 30
 """Runs of one repository whose jobs are asked for, one call each: those that have waited longest."""
 _STATUSES: Final = ("queued", "in_progress")
@@ -72,20 +79,33 @@ def pages(ask: Ask, path: str, key: str) -> Iterator[Any]:
 def whole(ask: Ask, path: str, key: str) -> list[Any]:
     """Every element of a list, by its `id`, where what it lacks would be taken for gone.
 
+    ask: called from several threads where a list is long.
+
     Pages are read from the last to the first. Runners end while a list is read, and each that does moves those after it
-    towards the front: read from the front, one of them would slip from a page to come onto a page that was read. What
-    is added meanwhile may be missed. Raises ListError for a page that has less than its own count says, and what `ask`
-    raises.
+    towards the front: read from the front, one of them would slip from a page to come onto a page that was read. A long
+    list is read in parts at once, each from its last page to its first. Then the last page of each part is read again:
+    it has what left the next part before that was read, unless a whole page of runners ended meanwhile. What is added
+    meanwhile may be missed. Raises ListError for a page that has less than its own count says, for a list that loses a
+    page while it is read, and what `ask` raises.
     """
-    found = {}
-    items, total = _full_page(ask, path, key, 1)
+    first, total = _full_page(ask, path, key, 1)
     last = -(-total // PAGE)
     if last > MOST_PAGES:
         raise ListError(f"listing {path.partition('?')[0]}: it has {total} elements, more than are read")
-    for page in range(last, 0, -1) if last > 1 else ():
-        found |= {each["id"]: each for each in items}
-        items, _ = _full_page(ask, path, key, page)
-    return list((found | {each["id"]: each for each in items}).values())
+    size = max(_PART, -(-last // READERS))
+    parts = (
+        [range(min(start + size - 1, last), start - 1, -1) for start in range(1, last + 1, size)] if last > 1 else []
+    )
+
+    def read(pages: Iterable[int]) -> list[tuple[list[Any], int]]:
+        return [_full_page(ask, path, key, page) for page in pages]
+
+    with ThreadPoolExecutor(max_workers=max(1, len(parts)), thread_name_prefix="pages") as readers:
+        found = [(first, total), *chain.from_iterable(readers.map(read, parts))]
+        found += chain.from_iterable(readers.map(read, ([part[0]] for part in parts[:-1])))
+    if total - min(count for _, count in found) >= PAGE:
+        raise ListError(f"listing {path.partition('?')[0]}: {PAGE} elements or more went while it was read")
+    return list({each["id"]: each for items, _ in found for each in items}.values())
 
 
 def _full_page(ask: Ask, path: str, key: str, page: int) -> tuple[list[Any], int]:

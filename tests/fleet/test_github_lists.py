@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
+from threading import Lock
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from infra.fleet.controller.github import GitHubError, RunnerApi
-from infra.fleet.github_lists import MOST_PAGES, MOST_RUNS, PAGE, ListError, jobs, pages, whole
+from infra.fleet.github_lists import MOST_PAGES, MOST_RUNS, PAGE, READERS, ListError, jobs, pages, whole
 from infra.local.cloud.github.control import GitHubControl
 from infra.local.cloud.testing import TestCloud
 
@@ -67,6 +69,35 @@ def test_runners_that_end_while_a_list_is_read_hide_no_other(comes: bool) -> Non
 
     found = {each["id"] for each in whole(ask, "x", "runners")}
     assert {each for each in there if each < 350} <= found, "who is there from the first page to the last is seen"
+
+
+@pytest.mark.parametrize("comes", [True, False], ids=["and another comes", "and none comes"])
+def test_no_runner_of_a_long_list_is_hidden_by_those_that_end_while_its_parts_are_read(comes: bool) -> None:
+    """Of 10,050 runners, one more than a group of GitHub's has, one in three answers ends one near the front."""
+    there, turn, calls = list(range(10_050)), Lock(), Counter[str]()
+
+    def ask(path: str) -> Any:
+        with turn:
+            calls[path] += 1
+            answer = listed("runners", runners(*there))(path)
+            if calls.total() % 3 == 0:
+                del there[calls.total()]
+                there.extend([max(there) + 1000] if comes else [])
+            return answer
+
+    found = {each["id"] for each in whole(ask, "x", "runners")}
+    assert {each for each in there if each < 10_050} <= found
+    assert calls.total() <= 101 + READERS, "each page once, and the first and the last of each part twice"
+
+
+def test_a_list_that_loses_a_page_while_it_is_read_is_no_list() -> None:
+    totals = iter([1000, *[890] * 20])
+
+    def ask(path: str) -> Any:
+        return listed("runners", runners(*range(1000)), total=next(totals))(path)
+
+    with pytest.raises(ListError, match="100 elements or more went"):
+        whole(ask, "x", "runners")
 
 
 def test_what_was_read_last_of_a_runner_counts() -> None:

@@ -25,7 +25,8 @@ from infra.fleet.controller.sorting import sort
 
 MAX_EVENTS: Final = 1000
 MAX_ENTRIES: Final = 5000
-"""Of one kind; a fleet has fewer VMs, and a flood of strange names must not grow the document without end."""
+"""Of one kind, or of a fleet that declares more VMs than this three times as many as those: a flood of strange names
+must not grow the document without end."""
 
 _FORGET: Final = timedelta(days=7)
 """A job runs for five days at most, so that this long after the last registration a scope has no runner of ours.
@@ -162,13 +163,14 @@ def _bounded(memory: Memory, slots: frozenset[str], now: datetime) -> Memory:
     backoff = {key: each for key, each in memory.backoff.items() if now - each.until < _BACKOFF_FORGET}
     recent = {pool: tuple(at for at in times if now - at < limits.HOUR) for pool, times in memory.replacements.items()}
     nodes = {key: node for key, node in memory.nodes.items() if node.missing < 2}
+    most = MAX_ENTRIES if len(slots) <= MAX_ENTRIES else 3 * len(slots)
     return replace(
         memory,
-        nodes=_newest(nodes, {key: node.seen for key, node in nodes.items()}),
-        vms=_newest(vms, {vm: each.seen for vm, each in vms.items()}),
-        suspects=_newest(memory.suspects, {key: each.since for key, each in memory.suspects.items()}),
+        nodes=_newest(nodes, {key: node.seen for key, node in nodes.items()}, most),
+        vms=_newest(vms, {vm: each.seen for vm, each in vms.items()}, most),
+        suspects=_newest(memory.suspects, {key: each.since for key, each in memory.suspects.items()}, most),
         replacements={pool: times for pool, times in recent.items() if times},
-        backoff=_newest(backoff, {key: each.until for key, each in backoff.items()}),
+        backoff=_newest(backoff, {key: each.until for key, each in backoff.items()}, most),
         zones={zone: at for zone, at in memory.zones.items() if now - at < _FORGET},
         listed={zone: each for zone, each in memory.listed.items() if zone in memory.zones},
         pools=pools,
@@ -176,7 +178,7 @@ def _bounded(memory: Memory, slots: frozenset[str], now: datetime) -> Memory:
         forgot=memory.forgot if memory.forgot and now - memory.forgot < _FORGET else None,
         starts={pool: each for pool, each in memory.starts.items() if pool in pools},
         rollouts={pool: rollout for pool, rollout in memory.rollouts.items() if pool in pools},
-        reported=_newest(memory.reported, memory.reported),
+        reported=_newest(memory.reported, memory.reported, most),
         events=memory.events[-MAX_EVENTS:],
     )
 
@@ -191,7 +193,7 @@ def _scopes(
     return {pool: of for pool, of in kept.items() if of or pool in pools}
 
 
-def _newest(entries: Mapping[K, V], at: Mapping[K, datetime]) -> Mapping[K, V]:
-    if len(entries) <= MAX_ENTRIES:
+def _newest(entries: Mapping[K, V], at: Mapping[K, datetime], most: int) -> Mapping[K, V]:
+    if len(entries) <= most:
         return entries
-    return {key: entries[key] for key in sorted(entries, key=lambda key: at[key])[-MAX_ENTRIES:]}
+    return {key: entries[key] for key in sorted(entries, key=lambda key: at[key])[-most:]}

@@ -165,7 +165,11 @@ class Desired:
         return replace(self, slots=tuple(slots))
 
     def slot(self, name: str) -> DesiredSlot | None:
-        return next((slot for slot in self.slots if slot.name == name), None)
+        return self._by_name.get(name)
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, DesiredSlot]:
+        return {slot.name: slot for slot in self.slots}
 
     def of_pool(self, pool: str) -> tuple[DesiredSlot, ...]:
         return tuple(slot for slot in self.slots if slot.pool == pool)

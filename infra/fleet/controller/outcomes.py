@@ -49,29 +49,31 @@ def intended(memory: Memory, actions: Iterable[Action], now: datetime) -> Memory
     """The memory of a decision with these actions, of which none is done yet."""
     actions = tuple(actions)
     anew = {each.vm for each in actions if isinstance(each, Assign) and each.first}
+    vms, creating = dict(memory.vms), dict(memory.creating)
     for vm, orders in Counter(each.vm for each in actions if isinstance(each, Assign | Drain)).items():
         known = memory.vm(vm, now)
         # All that its orders say is written anew, which ends every older doubt.
-        memory = memory.with_vm(vm, replace(known, unsure=orders if vm in anew else known.unsure + orders))
+        vms[vm] = replace(known, unsure=orders if vm in anew else known.unsure + orders)
     for action in actions:
         if isinstance(action, Create | Recreate):
-            memory = _tried(memory, action, now)
+            known = _tried(vms.get(action.slot) or memory.vm(action.slot, now), action, now)
+            if action.place:
+                known, creating[action.slot] = _asked(known, action.place, now)
+            vms[action.slot] = known
     told = tuple(
         _event(action, EventKind.DECIDED, action.reason, now)
         for action in actions
         # With a first order nothing changes on the VM, and a large fleet's would push every other event out.
         if not (isinstance(action, Assign) and action.first)
     )
-    return replace(memory, events=(*memory.events, *told))
+    return replace(memory, vms=vms, creating=creating, events=(*memory.events, *told))
 
 
-def _tried(memory: Memory, action: Create | Recreate, now: datetime) -> Memory:
-    known = memory.vm(action.slot, now)
+def _tried(known: VmMemory, action: Create | Recreate, now: datetime) -> VmMemory:
     known = replace(known, attempts=known.attempts + 1)
     if isinstance(action, Recreate) and _is_remade(action):
         known = replace(known, remade=known.remade + 1, remade_at=now, remade_before=known.remade_at)
-    memory = memory.with_vm(action.slot, known)
-    return _creating(memory, action.slot, action.place, now) if action.place else memory
+    return known
 
 
 def _is_remade(action: Recreate) -> bool:
@@ -79,12 +81,11 @@ def _is_remade(action: Recreate) -> bool:
     return rule(action.rule).verdict is Verdict.RECREATE and action.node.state not in GIVEN_BACK
 
 
-def _creating(memory: Memory, slot: str, place: SlotPlace, now: datetime) -> Memory:
-    known = memory.vms[slot]
+def _asked(known: VmMemory, place: SlotPlace, now: datetime) -> tuple[VmMemory, Creating]:
+    """A VM whose create was asked for, and that create."""
     asked = Creating(zone=place.zone, capacity=place.capacity, at=now, before=known.tried.get(place.zone))
     lacked = {zone: since for zone, since in known.lacked.items() if zone != place.zone}
-    memory = memory.with_vm(slot, replace(known, tried={**known.tried, place.zone: now}, lacked=lacked))
-    return replace(memory, creating={**memory.creating, slot: asked})
+    return replace(known, tried={**known.tried, place.zone: now}, lacked=lacked), asked
 
 
 def learned(memory: Memory, desired: Desired, outcomes: Iterable[ActionOutcome], now: datetime) -> Memory:

@@ -44,6 +44,7 @@ class Room:
         self._caps = desired.caps
         self._wanted = {slot.name: slot for slot in desired.slots}
         self._ours: dict[int, dict[NodeKey, int]] = defaultdict(dict)
+        self._sums: dict[int, int] = defaultdict(int)
         self._siblings: dict[int, int] = defaultdict(int)
         self._others: dict[int, int] = defaultdict(int)
         siblings = {node.key for node in fleet.siblings}
@@ -54,7 +55,7 @@ class Room:
             for index in self._drawn(key.zone, node.accelerator, node.capacity):
                 chips = _chips(node.accelerator)
                 if node.ours:
-                    self._ours[index][key] = chips
+                    self._add(index, key, chips)
                 elif key in siblings:
                     self._siblings[index] += chips
                 else:
@@ -82,11 +83,16 @@ class Room:
 
     def _draw(self, slot: DesiredSlot, zone: str, capacity: CapacityKind) -> None:
         for index in self._drawn(zone, slot.accelerator.name, capacity):
-            self._ours[index][NodeKey(zone, slot.name)] = slot.chips
+            self._add(index, NodeKey(zone, slot.name), slot.chips)
+
+    def _add(self, index: int, key: NodeKey, chips: int) -> None:
+        """Count a VM once, however often it is added."""
+        self._sums[index] += chips - self._ours[index].get(key, 0)
+        self._ours[index][key] = chips
 
     def _used(self, index: int, *, but: NodeKey | None = None) -> int:
         cap = self._caps[index]
-        ours = sum(chips for key, chips in self._ours[index].items() if key != but)
+        ours = self._sums[index] - (self._ours[index].get(but, 0) if but else 0)
         return ours + max(cap.siblings, self._siblings[index]) + max(cap.held_elsewhere, self._others[index])
 
     def _drawn(self, zone: str, accelerator: str, capacity: CapacityKind) -> list[int]:

@@ -197,6 +197,19 @@ def test_of_more_vms_than_are_remembered_those_last_seen_stay() -> None:
     assert f"flood-{MAX_ENTRIES - 2}" in kept
 
 
+def test_of_a_large_fleet_every_declared_vm_is_remembered_and_the_fleet_settles(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("infra.fleet.controller.decide.MAX_ENTRIES", 50)
+    desired = fleet(60)
+    memory = Memory()
+    for turn in range(3):
+        decision = decide(desired, seen(desired), memory, START + minutes(2 * turn))
+        memory = decision.memory
+    assert decision.settled
+    assert (len(memory.nodes), len(memory.vms)) == (len(desired.slots), len(desired.slots))
+
+
 def test_of_more_suspects_than_are_remembered_the_youngest_stay() -> None:
     ages = {RunnerKey("orgs/a-lab", number): minutes(number) for number in range(MAX_ENTRIES + 1)}
     suspects: dict[OrphanKey | RunnerKey, Suspect] = {key: Suspect(since=START - ago) for key, ago in ages.items()}

@@ -40,8 +40,13 @@ from tests.model.given import parse, pool, stack_text
 NAME: Final = "tests.fleet.simulation.sweep_figures"
 PROJECT, BUCKET, STACK, REPOSITORY = "my-lab", "my-lab-ci", "ci", "a-lab/code"
 TOKEN: Final = "a-token-of-the-local-github"
-ZONES: Final = ("us-west4-a", "us-central1-a", "europe-west4-b", "us-west1-c", "us-south1-a", "us-east1-b")
-SIZES: Final = {6: 3, 100: 3, 1000: 6}
+V5E: Final = ("us-west4-a", "us-central1-a", "europe-west4-b", "us-west1-c", "us-south1-a", "us-east1-b")
+V6E: Final = (
+    *("us-central1-b", "us-east1-d", "us-east5-a", "us-east5-b", "europe-west4-a", "asia-northeast1-b"),
+    *("southamerica-west1-a", "us-central1-a", "us-central1-c", "us-west1-c", "us-east5-c", "us-south1-a"),
+)
+UNLISTED: Final = {"v5litepod-4": V5E[5:], "v6e-4": V6E[7:]}
+SIZES: Final = {6: 3, 100: 3, 1000: 6, 10_000: 12}
 """Zones by VMs."""
 SWEEPS: Final = 9
 
@@ -75,14 +80,17 @@ def put(url: str, vms: int) -> None:
 
 
 def declared(vms: int, capacity: CapacityKind = CapacityKind.PREEMPTIBLE) -> dict[str, Any]:
-    zones = ZONES[: SIZES.get(vms, 3)]
+    number = SIZES.get(vms, 3)
+    accelerator, zones = ("v5litepod-4", V5E[:number]) if number <= len(V5E) else ("v6e-4", V6E)
+    unlisted = ", ".join(f"{zone}: for these figures" for zone in zones if zone in UNLISTED[accelerator])
     counts = {zone: vms // len(zones) + (index < vms % len(zones)) for index, zone in enumerate(zones)}
     given = pool(
         name="tpu-ci",
         zones="{" + ", ".join(f"{zone}: {count}" for zone, count in counts.items()) + "}",
         capacity=capacity.value,
         serves=f"[{REPOSITORY}]",
-        unlisted_zone="{us-east1-b: a sixth zone}" if len(zones) == len(ZONES) else None,
+        accelerator=accelerator,
+        unlisted_zone=f"{{{unlisted}}}" if unlisted else None,
     )
     return manifest(parse(stack_text(pools=given)), bundle="ab", startup_script="#!/bin/sh")
 

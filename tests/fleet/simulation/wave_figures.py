@@ -21,6 +21,8 @@ from tests.fleet.simulation.week_figures import DAY, HOUR, Away, Market, Week
 WAVES: Final = 5
 """Waves that are averaged, each at another time between two sweeps."""
 AFTERWARDS: Final = 2 * DAY
+FOLLOWED: Final = 100
+"""VMs of the largest pool that is followed afterwards."""
 
 
 class Sea(Market):
@@ -72,7 +74,7 @@ def told(vms: int, capacity: CapacityKind) -> None:
             waves.each.append(median(sea.took))
             week.lives(1 / 48)
         text = f"last VM after {median(waves.last):.1f} min, half of them after {median(waves.each):.1f} min"
-        if capacity is CapacityKind.PREEMPTIBLE:
+        if capacity is CapacityKind.PREEMPTIBLE and vms <= FOLLOWED:
             sea.unserved = sea.dark = 0.0
             sea.losses = 0
             week.lives(AFTERWARDS / DAY)
