@@ -18,7 +18,7 @@ from infra.results.suite_run import Outcome
 from tests.github.conftest import lab as lab
 from tests.github.lab_repository import SHA, Lab
 from tests.results.result_runs import NOW, ended, made
-from tests.results.test_result_jobs import COMMIT, FORKS, HEAD, NIGHT, Desk, at
+from tests.results.test_result_jobs import COMMIT, FORKS, HEAD, NIGHT, PREFIX, Desk, at
 from tests.results.test_result_jobs import desk as desk
 
 FILE = ".github/workflows/levanter-tests.yaml"
@@ -164,7 +164,7 @@ def test_a_suite_of_several_legs_is_one_subject_however_many_of_them_a_run_has(d
     left(desk, "0.8.0", xml("test_b"))
     assert do(desk, PUSH, job("0.8.0", "failure")) == 0, desk.log
     assert told(desk)["hardware"] == ""
-    assert desk.badges() == [f"badges/{SUITE}.svg"]
+    assert desk.badges() == [f"{PREFIX}badges/{SUITE}.svg"]
 
 
 def test_the_badge_of_several_legs_says_the_worst_of_them(desk: Desk) -> None:
