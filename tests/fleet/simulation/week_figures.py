@@ -17,9 +17,9 @@ from functools import partial
 from random import Random
 from typing import Any, Final
 
-from infra.model import healing
 from infra.model.catalogue import AcceleratorType, CapacityKind, price
 from tests.fleet.simulation.fleet_life import BOUND, EVERY, Life, in_process
+from tests.fleet.simulation.google_faults import LOSS_AN_HOUR
 from tests.fleet.simulation.google_in_process import Process
 from tests.fleet.simulation.promises import SKEW
 from tests.fleet.simulation.simulated_tpus import Lie, Node, SimulatedTpus
@@ -108,7 +108,7 @@ class Market(World):
                 self.away[vm].ready = self.now
             self.plan(self.dice.uniform(*BOOTS), lambda: self._serves(node))
             if self.flaps:
-                self.plan(self.dice.expovariate(healing.LOSS_AN_HOUR) * HOUR, lambda: self._taken(node, "PREEMPTED"))
+                self.plan(self.dice.expovariate(LOSS_AN_HOUR) * HOUR, lambda: self._taken(node, "PREEMPTED"))
             self.plan(DAY, lambda: self._taken(node, "TERMINATED"))
             return
         for each in self.github.registrations.values():
