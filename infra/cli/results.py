@@ -20,7 +20,6 @@ from infra.operations.stacks import comment
 from infra.operations.workspace import RESULTS
 from infra.preview.toned import columns
 from infra.results import lines as result_lines
-from infra.results.store import ResultStore
 
 _FILES = click.Path(exists=True, dir_okay=False, path_type=Path)
 _suite = click.argument("suite", metavar="SUITE")
@@ -58,12 +57,12 @@ def _place(call: Invocation, store: str, repository: str | None) -> operation.Re
     return click.get_current_context().with_resource(opened)
 
 
-def _unread(store: ResultStore) -> dict[str, list[str]]:
-    return {"unread": sorted(store.unread.values())}
+def _unread(place: operation.ResultsPlace) -> dict[str, list[str]]:
+    return {"unread": sorted(place.store.unread.values())}
 
 
-def _unread_lines(store: ResultStore) -> list[str]:
-    return [f"skipped: {why}" for why in sorted(store.unread.values())]
+def _unread_lines(place: operation.ResultsPlace) -> list[str]:
+    return [f"skipped: {why}" for why in sorted(place.store.unread.values())]
 
 
 def _told(
@@ -151,7 +150,7 @@ def report(
         [done] = suites.post(comment.posting_place(repository, api), [operation.text_of([told], main=main)])
         body["posted"] = done.to_json()
         said += [f"  posted: {name} {what}" for name, what in done.to_json().items() if what]
-    return call.end({**body, **_unread(place.store)}, *said, *_unread_lines(place.store), failed=told.failed)
+    return call.end({**body, **_unread(place)}, *said, *_unread_lines(place), failed=told.failed)
 
 
 @command.command(name="open")
@@ -168,7 +167,7 @@ def open_command(
     path = operation.write_page(place, out, main=main)
     if not no_browser:
         webbrowser.open(path.as_uri())
-    return call.end({"page": str(path), **_unread(place.store)}, f"wrote {path}", *_unread_lines(place.store))
+    return call.end({"page": str(path), **_unread(place)}, f"wrote {path}", *_unread_lines(place))
 
 
 @command.command()
@@ -176,9 +175,9 @@ def open_command(
 @called
 def rebuild(call: Invocation, *, store: str, repository: str | None) -> int:
     """Make the index anew from the objects. Objects that cannot be read are skipped and listed."""
-    kept = _place(call, store, repository).store
-    count = kept.rebuild()
-    return call.end({"runs": count, **_unread(kept)}, f"{count} runs in the index", *_unread_lines(kept))
+    place = _place(call, store, repository)
+    count = place.store.rebuild()
+    return call.end({"runs": count, **_unread(place)}, f"{count} runs in the index", *_unread_lines(place))
 
 
 @command.command()
