@@ -78,33 +78,51 @@ def exceeded(stack: Stack, others: Sequence[Stack]) -> Iterator[tuple[str, ...]]
                 yield limit
 
 
-def dollars(stack: Stack) -> tuple[Decimal, set[str]]:
-    """A month of all pools to the cent, and the pools that have no price somewhere."""
+def dollars(stack: Stack, *, worst: bool = False) -> tuple[Decimal, set[str]]:
+    """A month of all pools to the cent, and the pools that have no price somewhere.
+
+    worst: every VM at the dearest of its own place and its pool's fallbacks.
+    """
     total, unpriced = Decimal(0), set()
     for pool in stack["pools"]:
         for zone, count in pool["zones"].items():
-            if kind(pool["capacity"]) == "reserved" or not count:
-                continue
-            prices = PRICES[GENERATION[pool["accelerator"]], zone]
-            price = prices[0] if kind(pool["capacity"]) == "on-demand" else prices[1]
-            if price is None:
+            places = [(zone, pool["capacity"])]
+            places += [(each["zone"], each["capacity"]) for each in pool["fallback"]] if worst else []
+            months = [_month(pool["accelerator"], *place, count) for place in places]
+            if None in months:
                 unpriced.add(pool["name"])
-            else:
-                month = Decimal(price) * count * CHIPS[pool["accelerator"]] * 730
-                total += month.quantize(Decimal("0.01"), ROUND_HALF_UP)
+            total += max((month for month in months if month is not None), default=Decimal(0))
     return total, unpriced
 
 
+def _month(accelerator: str, zone: str, capacity: object, count: int) -> Decimal | None:
+    """A month of so many VMs to the cent; None where they have no price."""
+    if kind(capacity) == "reserved" or not count:
+        return Decimal(0)
+    on_demand, spot = PRICES[GENERATION[accelerator], zone]
+    price = on_demand if kind(capacity) == "on-demand" else spot
+    if price is None:
+        return None
+    return (Decimal(price) * count * CHIPS[accelerator] * 730).quantize(Decimal("0.01"), ROUND_HALF_UP)
+
+
 def over_budget(before: Stack, after: Stack) -> bool:
-    """Whether an edit is stopped for its cost; one that makes the fleet cheaper never is."""
-    cost, budget = dollars(after)[0], after.get("budget")
-    return budget is not None and cost > Decimal(budget["usd_per_month"]) and dollars(before)[0] <= cost
+    """Whether an edit is stopped for its cost in the worst case; one that makes the fleet cheaper never is."""
+    cost, unpriced = dollars(after, worst=True)
+    budget, cheaper = after.get("budget"), dollars(before, worst=True)[0] > cost and not unpriced
+    return budget is not None and cost > Decimal(budget["usd_per_month"]) and not cheaper
 
 
 def grown(before: Stack, after: Stack) -> bool:
-    """Whether an edit adds over 256 chips, or over 64 and more than three times those before (docs/rules.md)."""
-    was, becomes = chips(before).total(), chips(after).total()
-    return becomes - was > 256 or (was > 0 and becomes > 4 * was and becomes - was > 64)
+    """Whether an edit adds over 256 chips or $100,000 a month in the worst case, or makes either more than four times
+    what it was and over 64 chips or $25,000 more (docs/rules.md)."""
+    return _much(chips(before).total(), chips(after).total(), 256, 64) or _much(
+        dollars(before, worst=True)[0], dollars(after, worst=True)[0], 100_000, 25_000
+    )
+
+
+def _much(was: Decimal | int, becomes: Decimal | int, much: int, small: int) -> bool:
+    return becomes - was > much or (was > 0 and becomes > 4 * was and becomes - was > small)
 
 
 def frozen(before: Stack, after: Stack, today: date) -> bool:
