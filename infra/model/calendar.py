@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, date, datetime, timedelta
+from functools import cache
+from pathlib import Path
 from typing import Final, TypeVar
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import tzdata
 
 D = TypeVar("D", date, datetime)
 
@@ -21,11 +24,11 @@ YEARS = range(2000, 3000)
 
 MAX_LENGTH: Final = timedelta(days=7)
 """Of a window: what stands longer is a count of its own."""
-_UNITS: Final = {"m": "minutes", "h": "hours", "d": "days"}
+_UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 def length_of(text: str) -> timedelta:
-    """The time that `90m`, `2h` or `1d` names, on a stopwatch and not on the wall clock."""
+    """The time that `90s`, `90m`, `2h` or `1d` names, on a stopwatch and not on the wall clock."""
     return timedelta(**{_UNITS[text[-1]]: int(text[:-1])})
 
 
@@ -49,13 +52,14 @@ def in_our_time(day: D) -> D:
     return day
 
 
-def is_time_zone(name: str) -> bool:
-    """Whether the time zone database has that name."""
-    try:
-        ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        return False
-    return True
+@cache
+def time_zones() -> frozenset[str]:
+    """The names of the time zone database, links included.
+
+    A machine's own database has more, such as `localtime` and `posixrules`, which mean another zone on each machine.
+    """
+    listed = Path(tzdata.__file__).with_name("zones").read_text(encoding="utf-8").split()
+    return frozenset(listed) - {"Factory"}
 
 
 def midnight() -> datetime:

@@ -123,7 +123,7 @@ def test_slices_and_pools_of_tpu_vms_are_told_apart() -> None:
     [
         ({"name": "Train"}, ".name", "such as train"),
         ({"name": "t" * 41}, ".name", "such as train"),
-        ({"region": "us-central2-b"}, ".region", "such as us-central2"),
+        ({"region": "us-central2-b"}, ".region", "schema"),
         ({"zones": "[]"}, ".zones", "such as"),
         ({"zones": "[us-central2-b, us-central2-b]"}, ".zones[1]", "remove one"),
         ({"zones": "[us-central1-a]"}, ".zones[0]", "a zone of us-central2"),

@@ -36,6 +36,16 @@ def subnet_cidr(region: str) -> str:
     return f"10.{order.index(region)}.0.0/16"
 
 
+def regions() -> tuple[str, ...]:
+    """Every region of Google Cloud."""
+    return tuple(facts("regions")["regions"])
+
+
+def bucket_locations() -> tuple[str, ...]:
+    """Where a bucket may be: multi-regions, dual-regions and regions."""
+    return (*facts("regions")["bucket_areas"], *regions())
+
+
 def repository_regions() -> tuple[str, ...]:
     """Where image repositories may be."""
     return tuple(facts("regions")["repository_regions"])

@@ -18,10 +18,18 @@ from pydantic_core import CoreSchema
 
 from infra.model import calendar, names
 from infra.model.errors import suggestion
+from infra.model.facts import bucket_locations
 from infra.model.refusals import refuse
 
 SCHEMA = "one that `./tidepool schema` lists"
+MAX_ID = 2**53 - 1
+"""The largest number of GitHub's that every reader of JSON keeps exactly."""
+MAX_DAYS = 3650
 _MAX_DOLLARS = 10**12
+_MOST_CHARACTERS = 1000
+"""Of any text that has no limit of its own."""
+_N = r"[0-9]{1,2}"
+_DAY_NAME, _MONTH_NAME = "SUN|MON|TUE|WED|THU|FRI|SAT", "JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|DEC"
 HOUR = 60  # minutes
 DAY = 24 * HOUR
 _YEARS = f"from {calendar.YEARS[0]} to {calendar.YEARS[-1]}"
@@ -57,15 +65,24 @@ class _Plain(PlainValidator):
     __get_pydantic_json_schema__ = Written.__get_pydantic_json_schema__
 
 
-def matching(pattern: str, what: str, fix: str) -> AfterValidator:
+def matching(pattern: str, what: str, fix: str, most: int = _MOST_CHARACTERS) -> AfterValidator:
     compiled = re.compile(pattern)
-    return passing(lambda text: compiled.fullmatch(text) is not None, what, fix, pattern)
+    return passing(lambda text: compiled.fullmatch(text) is not None, what, fix, pattern, most)
 
 
-def passing(test: Callable[[str], bool], what: str, fix: str, pattern: str = "") -> AfterValidator:
-    """what: a valid value is, as a noun. pattern: what all valid values match, for editors."""
-    schema = {"description": f"{what}; {fix}"} | ({"pattern": f"^(?:{pattern})$"} if pattern else {})
-    return _Checked(lambda text: text if test(text) else refuse(f"not {what}", fix), schema=lambda: schema)
+def passing(
+    test: Callable[[str], bool], what: str, fix: str, pattern: str = "", most: int = _MOST_CHARACTERS
+) -> AfterValidator:
+    """what: a valid value is, as a noun. pattern: what all valid values match, for editors. most: characters."""
+
+    def checked(text: str) -> str:
+        if len(text) > most:
+            refuse(f"more than {most:,} characters, the most for {what}", fix)
+        return text if test(text) else refuse(f"not {what}", fix)
+
+    schema = {"description": f"{what}; {fix}", "minLength": 1, "maxLength": most}
+    schema |= {"pattern": f"^(?:{pattern})$"} if pattern else {}
+    return _Checked(checked, schema=lambda: schema)
 
 
 def refusing(test: Callable[[str], bool], wrong: str, fix: str) -> AfterValidator:
@@ -93,10 +110,10 @@ def whole_number(value: object, least: int, what: str, fix: str) -> int:
     return value
 
 
-def numbered(least: int, what: str, fix: str) -> PlainValidator:
-    """A whole number from `least` on."""
-    schema = {"type": "integer", "minimum": least, "description": what}
-    return _Plain(lambda value: whole_number(value, least, what, fix), schema=lambda: schema)
+def some(rule: str, fix: str) -> AfterValidator:
+    """Of a list or mapping that means nothing while it is empty; rule: what is wrong then."""
+    schema = {"minItems": 1, "minProperties": 1}
+    return _Checked(lambda values: values or refuse(rule, fix), schema=lambda: schema)
 
 
 def between(least: int, most: int, what: str, fix: str) -> PlainValidator:
@@ -128,9 +145,19 @@ def _dollars(value: object) -> Decimal:
     return Decimal(str(value))
 
 
+def _cron_field(value: str) -> str:
+    """`*`, values, ranges and lists of them, with steps after `*` and ranges."""
+    each = rf"(?:\*(?:/{_N})?|(?:{value})(?:-(?:{value})(?:/{_N})?)?)"
+    return f"{each}(?:,{each})*"
+
+
+_CRON = r"\s+".join(map(_cron_field, (_N, _N, _N, f"{_N}|{_MONTH_NAME}", f"[0-7]|{_DAY_NAME}")))
+"""What cron, Cloud Scheduler and GitHub all read alike. cronsim also reads seconds, `@daily`, `L`, `W` and `#`."""
+
+
 def _cron(text: str) -> str:
     rule = "not a cron of five fields: minute, hour, day of the month, month, day of the week"
-    if len(text.split()) != 5:  # cronsim would take a sixth field, seconds, which Cloud Scheduler and GitHub refuse
+    if not re.fullmatch(_CRON, text.strip()):
         refuse(rule, 'such as "0 3 * * *"')
     try:
         next(CronSim(text, datetime(2026, 1, 1, tzinfo=UTC)))
@@ -161,7 +188,11 @@ LabelValue = Annotated[
 ]
 Owner = Annotated[LabelValue, refusing(bool, "the owner of the fleet is empty", "such as my-team")]
 Reason = Annotated[StrictStr, matching(r"[\s\S]*\S[\s\S]*", "a reason in words", "why this is so, in a sentence")]
-Age = Annotated[StrictStr, matching(r"[1-9][0-9]*[smhd]", "a length of time in s, m, h or d", "such as 30d")]
+Age = Annotated[
+    StrictStr,
+    matching(r"[1-9][0-9]{0,8}[smhd]", "a length of time in s, m, h or d", "such as 30d"),
+    refusing(lambda text: calendar.length_of(text).days <= MAX_DAYS, f"more than {MAX_DAYS} days", "such as 30d"),
+]
 StackReferenceName = Annotated[
     StrictStr,
     matching(
@@ -182,14 +213,19 @@ Cron = Annotated[
     AfterValidator(_cron),
     Written(
         lambda: {
-            "pattern": r"^\s*(\S+\s+){4}\S+\s*$",
+            "pattern": rf"^\s*{_CRON}\s*$",
+            "maxLength": 200,
             "description": "a cron: minute, hour, day of the month, month, day of the week",
         }
     ),
 ]
 TimeZone = Annotated[
     StrictStr,
-    passing(calendar.is_time_zone, "a name of the time zone database", "such as Europe/Berlin, America/New_York, UTC"),
+    passing(
+        lambda text: text in calendar.time_zones(),
+        "a name of the time zone database",
+        "such as Europe/Berlin, America/New_York, UTC",
+    ),
 ]
 Dollars = Annotated[
     Decimal,
@@ -207,5 +243,5 @@ BucketName = Annotated[
     passing(names.is_bucket_name, f"a bucket's name: {names.BUCKET_RULE}", "such as my-lab-tidepool-ci", names.BUCKET),
 ]
 BucketLocation = Annotated[
-    StrictStr, matching(r"[a-z]+(-[a-z]+[0-9]+)?", "a region or multi-region", "such as us-central1 or us")
+    StrictStr, one_of(bucket_locations, "a location of buckets: a region, dual-region or multi-region")
 ]

@@ -21,7 +21,7 @@ from infra.model.catalogue import (
     zones,
 )
 from infra.model.errors import suggestion
-from infra.model.fields.common import SCHEMA, Cron, Written, matching, numbered, passing
+from infra.model.fields.common import SCHEMA, Cron, Written, between, matching, passing
 from infra.model.refusals import refuse
 
 MAX_COUNT = 10_000
@@ -126,7 +126,7 @@ Zone = Annotated[
     StrictStr, AfterValidator(_zone), Written(lambda: {"enum": list(zones()), "description": "a zone that has TPUs"})
 ]
 Count = Annotated[int, PlainValidator(_count), Written(_count_written)]
-Chips = Annotated[int, numbered(0, "a count of chips", "a number such as 64")]
+Chips = Annotated[int, between(0, 1_000_000, "a count of chips", "a number such as 64")]
 CapacityChoice = Annotated[
     Capacity,
     PlainValidator(_capacity),

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, PlainValidator, StrictStr
 
 from infra.model import names
 from infra.model.capacity import FlexStart, OnDemand, Reserved, SliceCapacity, Spot
+from infra.model.facts import regions
 from infra.model.fields.common import DAY, HOUR, Written, between, matching, one_of, passing
 from infra.model.fields.fleet import capacities_written
 from infra.model.plain_machines import sizes
@@ -88,9 +89,15 @@ ClusterName = Annotated[
         names.RESOURCE_NAME,
     ),
 ]
-Region = Annotated[StrictStr, matching(r"[a-z]+(-[a-z]+)+[0-9]+", "a region of Google Cloud", "such as us-central2")]
+Region = Annotated[StrictStr, one_of(regions, "a region of Google Cloud")]
 NodeZone = Annotated[
-    StrictStr, matching(r"[a-z]+(-[a-z]+)+[0-9]+-[a-z0-9]+", "a zone of Google Cloud", "such as us-central2-b")
+    StrictStr,
+    passing(
+        lambda text: any(re.fullmatch(f"{each}-[a-z0-9]{{1,3}}", text) for each in regions()),
+        "a zone of Google Cloud",
+        "such as us-central2-b",
+        r"[a-z]+(-[a-z]+)+[0-9]+-[a-z0-9]{1,3}",
+    ),
 ]
 ReleaseChannel = Annotated[StrictStr, one_of(lambda: RELEASE_CHANNELS, "a release channel of GKE")]
 GkeVersion = Annotated[

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import AfterValidator, PlainValidator, StrictStr
 
 from infra.model.facts import mirror_locations, repository_regions
-from infra.model.fields.common import Written, matching, numbered, one_of, whole_number
+from infra.model.fields.common import MAX_DAYS, MAX_ID, Written, between, matching, one_of
 from infra.model.refusals import refuse
 
 MAX_BUILD_SECONDS = 24 * 3600
@@ -33,15 +33,9 @@ def _build_timeout(value: object) -> int:
     return seconds if 0 < seconds <= MAX_BUILD_SECONDS else refuse(rule, "such as 4h")
 
 
-def _disk_gb(value: object) -> int:
-    size = whole_number(value, 1, "a build's disk in gigabytes", "a number such as 200")
-    most = f"more than {_MAX_BUILD_DISK_GB}, where Cloud Build's disks end"
-    return size if size <= _MAX_BUILD_DISK_GB else refuse(most, "less")
-
-
 KeepCount = Annotated[
     int,
-    numbered(1, "how many of the newest to keep", "a number such as 16"),
+    between(1, 10_000, "how many of the newest to keep", "a number such as 16"),
 ]
 TagPrefix = Annotated[StrictStr, matching(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}", "the start of a tag", "such as v")]
 RepositoryRegion = Annotated[StrictStr, one_of(repository_regions, "one of the six regions of image repositories")]
@@ -64,15 +58,11 @@ BuildTimeout = Annotated[
         lambda: {"type": "string", "pattern": "^[1-9][0-9]{0,4}[smh]$", "description": "up to 24h, such as 90m or 4h"}
     ),
 ]
-DiskGb = Annotated[
-    int,
-    PlainValidator(_disk_gb),
-    Written(lambda: {"type": "integer", "minimum": 1, "maximum": _MAX_BUILD_DISK_GB, "description": "gigabytes"}),
-]
+DiskGb = Annotated[int, between(1, _MAX_BUILD_DISK_GB, "a build's disk in gigabytes", "a number such as 200")]
 Severity = Annotated[StrictStr, one_of(lambda: SEVERITIES, "a severity of a scan's findings")]
 LogDays = Annotated[
     int,
-    numbered(1, "how many days build logs are kept", "a number such as 90"),
+    between(1, MAX_DAYS, "how many days build logs are kept", "a number such as 90"),
 ]
 IsPrivate = Annotated[
     bool,
@@ -83,12 +73,12 @@ IsPrivate = Annotated[
 ]
 InstallationId = Annotated[
     int,
-    numbered(1, "GitHub's number of an app's installation", "a number such as 1234567"),
+    between(1, MAX_ID, "GitHub's number of an app's installation", "a number such as 1234567"),
 ]
 SecretVersion = Annotated[
     StrictStr,
     matching(
-        r"[A-Za-z0-9_-]{1,255}/versions/[1-9][0-9]*",
+        r"[A-Za-z0-9_-]{1,255}/versions/[1-9][0-9]{0,9}",
         "one version of a secret of this project, never its value and never latest",
         "NAME/versions/NUMBER",
     ),

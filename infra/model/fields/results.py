@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import PlainValidator, StrictStr
 
-from infra.model.fields.common import Written, between, matching
+from infra.model.fields.common import MAX_DAYS, Written, between, matching
 from infra.model.refusals import refuse
 
 SuiteName = Annotated[
@@ -25,7 +25,7 @@ InputGlob = Annotated[
         "such as src/**",
     ),
 ]
-KeptDays = Annotated[int, between(1, 3650, "days for which results are kept", "a number such as 400")]
+KeptDays = Annotated[int, between(1, MAX_DAYS, "days for which results are kept", "a number such as 400")]
 BillingAccount = Annotated[
     StrictStr,
     matching(r"[0-9A-F]{6}-[0-9A-F]{6}-[0-9A-F]{6}", "a billing account", "such as 012345-6789AB-CDEF01"),

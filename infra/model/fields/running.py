@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import PlainValidator, StrictStr
 
 from infra.model.facts import service_regions
-from infra.model.fields.common import DAY, HOUR, Written, between, matching, numbered, one_of, whole_number
+from infra.model.fields.common import DAY, HOUR, MAX_ID, Written, between, matching, one_of, whole_number
 from infra.model.refusals import refuse
 
 
@@ -43,7 +43,7 @@ EnvironmentName = Annotated[
 ]
 AppId = Annotated[
     int,
-    numbered(1, "GitHub's number of an app", "a number such as 123456"),
+    between(1, MAX_ID, "GitHub's number of an app", "a number such as 123456"),
 ]
 RunnerGroup = Annotated[
     StrictStr, matching(r"\S(.{0,62}\S)?", "the name of a runner group at GitHub", "such as tpu-member")

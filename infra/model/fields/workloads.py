@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import PlainValidator, StrictStr
 
 from infra.model import names
-from infra.model.fields.common import Written, between, matching, passing
+from infra.model.fields.common import Written, between, matching, passing, some
 from infra.model.refusals import refuse
 
 TASKS_IN_FLIGHT = 1000
@@ -60,4 +60,5 @@ LeastWorkers = Annotated[int, between(0, TASKS_IN_FLIGHT, "workers that a class 
 MostWorkers = Annotated[int, between(1, TASKS_IN_FLIGHT, "workers that a class may have", "a number such as 100")]
 SliceCount = Annotated[int, between(1, 1000, "slices of a role", "a number such as 4")]
 Port = Annotated[int, between(1024, 65535, "a port", "a number from 1024 to 65535, such as 8815")]
-Program = Annotated[StrictStr, matching(r"[\s\S]+", "a word of a command", "such as python")]
+Program = Annotated[StrictStr, matching(r"[\s\S]+", "a word of a command", "such as python", 8000)]
+COMMAND = some("the command is empty", "the program and its arguments, a word an item")

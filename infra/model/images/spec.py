@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, StrictStr
 
 from infra.model.document import DocumentPart
-from infra.model.fields.common import WRITTEN, Age, Cron, Day, ResourceName, TimeZone
+from infra.model.fields.common import WRITTEN, Age, Cron, Day, ResourceName, TimeZone, some
 from infra.model.fields.fleet import GitHubRepository
 from infra.model.fields.images import KeepCount, RepositoryRegion
 from infra.model.images.globs import is_path_filter
@@ -65,8 +65,7 @@ def _tag(text: str) -> str:
     return text
 
 
-def _some(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    return values or refuse("the list is empty", "one item a line, each after a hyphen")
+_SOME = some("the list is empty", "one item a line, each after a hyphen")
 
 
 def _version(value: object) -> object:
@@ -132,7 +131,7 @@ class Context(DocumentPart):
     """What a build reads: a repository, and the files of it that count."""
 
     repository: GitHubRepository
-    paths: Annotated[tuple[PathFilter, ...], AfterValidator(_some)]
+    paths: Annotated[tuple[PathFilter, ...], _SOME]
 
 
 class ArtifactRegistry(DocumentPart):
@@ -198,7 +197,7 @@ class Image(DocumentPart):
     parents: tuple[ParentName, ...] = ()
     bases: Mapping[BuildArg, PinName] = {}
     downloads: tuple[PinName, ...] = ()
-    platforms: Annotated[tuple[Platform, ...], AfterValidator(_some)]
+    platforms: Annotated[tuple[Platform, ...], _SOME]
     push: ImagePush
     when: When
     tags: tuple[Tag, ...] = ()

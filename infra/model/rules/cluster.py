@@ -113,8 +113,6 @@ def _slice_names(slices: Items[Slices], pools: Items[Pool], subject: Subject) ->
 def _cluster_zones(cluster: Cluster, subject: Subject) -> Iterator[Problem]:
     for path, zones, machine in _node_zones(cluster):
         at: YamlPath = ("cluster", *path)
-        if not zones:
-            yield Problem(subject((*at, "zones")), "[]", "no zone is named", "such as [us-central2-b]")
         yield from repeats(enumerate(zones), subject, (*at, "zones"), "the zone is listed twice")
         for number, zone in enumerate(zones):
             if region_of(zone) != cluster.region:

@@ -32,15 +32,12 @@ def _pool(runs: Runs, pools: tuple[Pool, ...], subject: Subject) -> Iterator[Pro
 
 
 def _zones(runs: Runs, subject: Subject) -> Iterator[Problem]:
-    for key, noun in (("accelerators", "accelerator type"), ("zones", "zone")):
-        if not getattr(runs, key):
-            yield Problem(subject(("runs", key)), "[]", f"no {noun} is named, so no VM can be made", "name one")
     given = enumerate(each.name for each in runs.accelerators)
     yield from repeats(given, subject, ("runs", "accelerators"), "the type is listed twice")
     yield from repeats(enumerate(runs.zones), subject, ("runs", "zones"), "the zone is listed twice")
     generations = {each.generation for each in runs.accelerators}
     for index, zone in enumerate(runs.zones):
-        if generations and not any(zone in generation.zones for generation in generations):
+        if not any(zone in generation.zones for generation in generations):
             generation = min(generations, key=lambda each: each.name)
             yield zone_without(generation, zone, subject(("runs", "zones", index)))
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from infra.model import federation, names
 from infra.model.errors import Problem, shown, suggestion
-from infra.model.facts import mirror_locations
 from infra.model.freezes import begins, ends, is_skipped
 from infra.model.partial import UnsureStack
 from infra.model.refusals import Subject
@@ -63,9 +62,6 @@ def _mirrors(mirrors: Items[Mirror], subject: Subject) -> Iterator[Problem]:
     for index, mirror in mirrors:
         path = ("mirrors", index, "locations")
         yield from repeats(enumerate(mirror.locations), subject, path, "the location is listed twice")
-        if not mirror.locations:
-            fix = f"one or more of {', '.join(mirror_locations())}"
-            yield Problem(subject(path), "[]", "the mirror has no location", fix)
 
 
 def _unique_names(
@@ -194,8 +190,6 @@ def _environments(github: GitHub, subject: Subject) -> Iterator[Problem]:
     path = ("github", "environments")
     given = enumerate(github.environments)
     yield from repeats(given, subject, path, "the environment is listed twice", any_case=True)
-    if not github.environments:
-        yield Problem(subject(path), "[]", "no environment may apply", "the environment of the apply workflow")
 
 
 def _run_makers(github: GitHub, subject: Subject) -> Iterator[Problem]:
@@ -235,8 +229,6 @@ def _result_writers(github: GitHub, subject: Subject) -> Iterator[Problem]:
 
 def _workflows(entry: RunMakers | ResultWriters, subject: Subject, at: YamlPath) -> Iterator[Problem]:
     yield from repeats(enumerate(entry.workflows), subject, at, "the workflow is listed twice")
-    if not entry.workflows:
-        yield Problem(subject(at), "[]", "no workflow is named", "the files of workflows")
 
 
 def _same_maker(one: RunMakers, other: RunMakers) -> bool:

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from infra.model.calendar import length_of
 from infra.model.catalogue import CapacityKind
-from infra.model.fields.common import BY_KEY, WRITTEN, Day, ProjectId, Reason, ResourceName, TimeZone
+from infra.model.fields.common import BY_KEY, WRITTEN, Day, ProjectId, Reason, ResourceName, TimeZone, some
 from infra.model.fields.fleet import (
     Accelerator,
     CapacityChoice,
@@ -89,7 +89,7 @@ class Window(Section):
     start: WindowStart
     duration: WindowLength
     time_zone: TimeZone
-    adds: Annotated[Mapping[Zone, Count], BY_KEY]
+    adds: Annotated[Mapping[Zone, Count], some("the window adds nothing", "zone: VMs"), BY_KEY]
     days_off: tuple[Day, ...] = ()
     until: Annotated[Day | None, WRITTEN] = None
 

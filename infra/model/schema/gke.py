@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field, PlainValidator
 
 from infra.model.catalogue import region_of
-from infra.model.fields.common import WRITTEN, Reason, ResourceName, Written
+from infra.model.fields.common import WRITTEN, Reason, ResourceName, Written, some
 from infra.model.fields.fleet import Accelerator, Count, Zone
 from infra.model.fields.gke import (
     ClusterName,
@@ -51,7 +51,7 @@ class CpuPool(Section):
 
     name: ClusterName
     machine_type: NodeMachine
-    zones: tuple[NodeZone, ...]
+    zones: Annotated[tuple[NodeZone, ...], some("no zone is named", "such as us-central2-b")]
     minimum: NodeCount = 0
     maximum: NodeCount
     spot: Flag = False
@@ -75,7 +75,7 @@ class Exclusion(Span):
 class Maintenance(Section):
     """When GKE may maintain the cluster: on those days, from `start` in UTC, for so many hours."""
 
-    days: tuple[Weekday, ...]
+    days: Annotated[tuple[Weekday, ...], some("no day is named", "one or more of MO to SU")]
     start: WallClock
     hours: WindowHours
     exclusions: tuple[Exclusion, ...] = ()
@@ -89,7 +89,7 @@ class Cluster(Section):
 
     name: ClusterName
     region: Region
-    zones: tuple[NodeZone, ...]
+    zones: Annotated[tuple[NodeZone, ...], some("no zone is named", "such as us-central2-b")]
     release_channel: ReleaseChannel = "regular"
     minimum_version: Annotated[GkeVersion | None, WRITTEN] = None
     maintenance: Maintenance

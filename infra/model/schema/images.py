@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import StrictStr
 
-from infra.model.fields.common import WRITTEN, Age, ResourceName
+from infra.model.fields.common import WRITTEN, Age, ResourceName, some
 from infra.model.fields.fleet import GitHubRepository
 from infra.model.fields.images import (
     BuildMachine,
@@ -60,7 +60,7 @@ class Mirror(Section):
 
     name: ResourceName
     upstream: Upstream
-    locations: tuple[MirrorLocation, ...]
+    locations: Annotated[tuple[MirrorLocation, ...], some("the mirror has no location", "one or more of us, europe")]
     cleanup: Annotated[MirrorCleanup | None, WRITTEN] = None
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from infra.model.fields.common import WRITTEN
+from infra.model.fields.common import WRITTEN, some
 from infra.model.fields.fleet import Accelerator
 from infra.model.fields.gke import Flag
 from infra.model.fields.queues import (
@@ -44,7 +44,7 @@ class Queues(Section):
     lately, weighted; else by priority and age alone.
     """
 
-    teams: tuple[Team, ...]
+    teams: Annotated[tuple[Team, ...], some("no team is named", "one or more teams")]
     priorities: Annotated[Mapping[PriorityName, PriorityValue], PRIORITIES] = Field(
         default_factory=lambda: {"low": 250, "medium": 500, "high": 750}
     )

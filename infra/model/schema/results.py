@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from infra.model.fields.common import BucketLocation, BucketName, Day, Reason
+from typing import Annotated
+
+from infra.model.fields.common import BucketLocation, BucketName, Day, Reason, some
 from infra.model.fields.results import InputGlob, KeptDays, Person, SuiteName, TestName
 from infra.model.schema.base import Section
 
@@ -18,7 +20,9 @@ class Suite(Section):
     """One suite of tests. inputs: paths of the repository, with * and **, that decide how it ends; all of them."""
 
     name: SuiteName
-    inputs: tuple[InputGlob, ...]
+    inputs: Annotated[
+        tuple[InputGlob, ...], some("no inputs: one result would stand for every tree", "name what the tests read")
+    ]
 
 
 class QuarantineEntry(Section):

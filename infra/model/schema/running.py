@@ -18,6 +18,7 @@ from infra.model.fields.common import (
     SecretName,
     Subject,
     TimeZone,
+    some,
 )
 from infra.model.fields.fleet import Accelerator, GitHubRepository, Zone
 from infra.model.fields.images import InstallationId
@@ -62,7 +63,7 @@ class RunMakers(Section):
     repository: GitHubRepository
     repository_id: Annotated[RepositoryId | None, WRITTEN] = None
     pool: ResourceName
-    workflows: tuple[WorkflowFile, ...]
+    workflows: Annotated[tuple[WorkflowFile, ...], some("no workflow is named", "the files of workflows")]
 
 
 class ResultWriters(Section):
@@ -70,7 +71,7 @@ class ResultWriters(Section):
 
     repository: GitHubRepository
     repository_id: Annotated[RepositoryId | None, WRITTEN] = None
-    workflows: tuple[WorkflowFile, ...]
+    workflows: Annotated[tuple[WorkflowFile, ...], some("no workflow is named", "the files of workflows")]
 
 
 class Runs(Section):
@@ -82,8 +83,10 @@ class Runs(Section):
     """
 
     pool: ResourceName
-    accelerators: tuple[Accelerator, ...]
-    zones: tuple[Zone, ...]
+    accelerators: Annotated[
+        tuple[Accelerator, ...], some("no accelerator type is named, so no VM can be made", "name one")
+    ]
+    zones: Annotated[tuple[Zone, ...], some("no zone is named, so no VM can be made", "name one")]
     per_day: RunsADay
     at_once: RunsAtOnce
     time_to_live_minutes: RunMinutes
@@ -100,7 +103,9 @@ class GitHub(Section):
 
     repository: GitHubRepository
     repository_id: Annotated[RepositoryId | None, WRITTEN] = None
-    environments: tuple[EnvironmentName, ...]
+    environments: Annotated[
+        tuple[EnvironmentName, ...], some("no environment may apply", "the environment of the apply workflow")
+    ]
     run_makers: tuple[RunMakers, ...] = ()
     result_writers: tuple[ResultWriters, ...] = ()
 

@@ -13,6 +13,7 @@ from infra.model.fields.gke import ClusterName
 from infra.model.fields.queues import PriorityName, TeamName
 from infra.model.fields.running import ServiceImage
 from infra.model.fields.workloads import (
+    COMMAND,
     Cpus,
     LeastWorkers,
     Memory,
@@ -49,7 +50,7 @@ class TrainRole(Section):
     """The one slice that learns. port: where it serves weights, by Arrow Flight, on its first host."""
 
     accelerator: Accelerator
-    command: tuple[Program, ...]
+    command: Annotated[tuple[Program, ...], COMMAND]
     port: Port = 8815
 
 
@@ -58,14 +59,14 @@ class RolloutRole(Section):
 
     accelerator: Accelerator
     slices: SliceCount = 1
-    command: tuple[Program, ...]
+    command: Annotated[tuple[Program, ...], COMMAND]
 
 
 class CurriculumRole(Section):
     """The one service that says what is tried next, on a CPU pool. port: where it answers."""
 
     pool: ClusterName
-    command: tuple[Program, ...]
+    command: Annotated[tuple[Program, ...], COMMAND]
     memory: Memory = 8000
     cpus: Cpus = 2000
     port: Port = 50051
