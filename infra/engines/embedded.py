@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from infra.engines.import_ids import IMPORT_IDS, is_anothers
+from infra.engines.import_ids import is_anothers, is_looked_for
 from infra.engines.protocol import EngineName, EngineRequest, Listener, passphrase
 from infra.engines.standing import foreign_vms, insist_planned, unadopted
 from infra.engines.strays import Recorded, Strays, delete_strays, for_engine, plan_strays, targets_of_destroy
@@ -172,7 +172,7 @@ class EmbeddedEngine:
             claims=request.claims,
             continue_on_error=request.continue_on_error,
             refresh=request.refresh,
-            importable=frozenset(IMPORT_IDS) - {VM_TYPE},
+            importable=is_looked_for,
             is_anothers=is_anothers,
             exclude_protected=request.exclude_protected,
             previewed=previewed,

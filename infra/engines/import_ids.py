@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from infra.model.errors import EngineError
+from infra.model.planned_capacity import VM_TYPE
 
 IMPORT_IDS: Final[Mapping[str, str]] = {
     "gcp:artifactregistry/repository:Repository": "projects/{project}/locations/{location}/repositories/{repositoryId}",
@@ -69,6 +70,15 @@ REPEATABLE: Final = frozenset(
 _LAST_PART_ONLY: Final = frozenset({"cluster", "region", "router", "network"})
 
 _LABELS: Final = ("labels", "resourceLabels")
+
+
+def is_looked_for(kind: str, inputs: Mapping[str, Any]) -> bool:
+    """Whether a declared resource that the state lacks is looked for in the cloud, to import it.
+
+    VMs are looked for by zone (`infra.engines.standing`). What several stacks declare (`createIgnoreAlreadyExists`) is
+    created again by each of them.
+    """
+    return kind in IMPORT_IDS and kind != VM_TYPE and not inputs.get("createIgnoreAlreadyExists")
 
 
 def is_anothers(declared: Mapping[str, Any], found: Mapping[str, Any]) -> bool:

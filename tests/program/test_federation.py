@@ -228,7 +228,7 @@ def test_the_named_workflows_on_main_keep_results_as_an_account_that_reaches_the
         if grant.inputs.get("member") == member
     }
     bucket = "hai-gcp-models-tidepool-results"
-    assert held == {("nightly", bucket, "objectUser"), ("nightly", bucket, "legacyBucketReader")}
+    assert held == {("nightly", bucket, role) for role in ("objectUser", "objectViewer", "legacyBucketReader")}
 
 
 def test_a_repositorys_workflows_may_act_as_no_other_repositorys_account() -> None:

@@ -29,11 +29,12 @@ _AHEAD: Final = timedelta(days=60)
 
 
 class Cause(StrEnum):
-    """Why a declared VM does not serve. The first four are what a create came to."""
+    """Why a declared VM does not serve. The first five are what a create came to (`Trouble`)."""
 
     STOCKOUT = "stockout"
     QUOTA = "quota"
     OUTAGE = "outage"
+    UNSERVED = "unserved"
     REFUSED = "refused"
     MAKING = "making"
     """It is being made, or the next sweep makes it."""

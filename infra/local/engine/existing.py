@@ -66,7 +66,8 @@ class Existing:
 
         `adopt` looks at what is claimed and at what can be imported.
         """
-        options, looks = self._run.options, goal.urn in self._run.claims or goal.type in self._run.options.importable
+        options = self._run.options
+        looks = goal.urn in self._run.claims or options.importable(goal.type, reveal(goal.inputs))
         if not (options.standing or looks) or (old is not None and not old.pending_replacement):
             return False
         where = provider.locate(goal.type, reveal(goal.inputs))

@@ -41,7 +41,7 @@ class Options:
     standing: ids that exist in the cloud and are this stack's; what is registered under one that the state lacks is
         adopted, and then planned as any other.
     claims: URNs, wildcards allowed, of what is adopted where the cloud has it, whoever made it.
-    importable: types of resources that are looked for where the state lacks them, and adopted.
+    importable: whether a resource of a type, with these inputs, is looked for where the state lacks it, and adopted.
     is_anothers: whether such a resource belongs to others, by declared inputs and the outputs that were found.
     foreign: ids that exist and are another's: a create that was in flight under one is forgotten.
     adopting: adopt, and change nothing else.
@@ -58,7 +58,7 @@ class Options:
     previewed: bool = False
     standing: frozenset[str] = frozenset()
     claims: tuple[str, ...] = ()
-    importable: frozenset[str] = frozenset()
+    importable: Callable[[str, Mapping[str, Any]], bool] = lambda _type, _inputs: False
     is_anothers: Callable[[Mapping[str, Any], Mapping[str, Any]], bool] = lambda _inputs, _outputs: False
     foreign: frozenset[str] = frozenset()
     adopting: bool = False

@@ -27,6 +27,7 @@ _TONES: Final = dict.fromkeys((Cause.DRAIN, Cause.ROLLOUT, Cause.WINDOW, Cause.M
 _NEXT: Final = {Cause.WINDOW: "opens", Cause.BOOTING: "unhealthy"}
 _TOLD: Final = {
     Cause.WINDOW: "window closed",
+    Cause.UNSERVED: "created, never served",
     Cause.STATE: "not READY",
     Cause.RUNNER: "no runner",
     Cause.UNKNOWN: "not known",

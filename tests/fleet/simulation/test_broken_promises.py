@@ -74,7 +74,7 @@ def makes_nothing() -> Sabotage:
 def takes_everything_for_ours() -> Sabotage:
     stack = ExitStack()
     for module in (sorting, notice):
-        stack.enter_context(patch.object(module, "is_ours", lambda *_: True))
+        stack.enter_context(patch.object(module, "owns", lambda *_: True))
     return stack
 
 

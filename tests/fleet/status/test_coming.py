@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from infra.fleet.controller.memory import EMPTY
+from infra.fleet.records import Newest
 from infra.fleet.status.derive import coming
 from infra.fleet.versions import PartKind, PoolVersion, Rollout, Stage, VersionPart
 from infra.model import bucket_names
@@ -25,6 +27,9 @@ class Bucket(dict[str, Any]):
 
     def body(self, name: str) -> Any:
         return self.get(name)
+
+    def newest(self, name: str, parse: Callable[[Any], Any], **_: Any) -> Newest[Any]:
+        return Newest(value=parse(self[name])) if name in self else Newest()
 
 
 def said(bundle: str, rollout: Rollout | None, images: dict[str, str], **requests: Any) -> list[str]:

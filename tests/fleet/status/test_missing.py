@@ -108,7 +108,7 @@ def test_one_that_is_made_next_or_held_by_a_limit_says_so() -> None:
     made = judged(desired, lacking(desired), memory=replace(memory, creating={}), at=START + minutes(2))
     assert (the_one(made).cause, the_one(made).says) == (Cause.MAKING, "the next sweep makes it")
     full = fleet(2, caps=(quota(4),))
-    held = the_one(judged(full, lacking(full), memory=memory, at=START + minutes(30)))
+    held = the_one(judged(full, lacking(full), memory=replace(memory, creating={}), at=START + minutes(30)))
     assert held.cause is Cause.HELD
     assert "4 of 4 chips are in use" in held.says
 

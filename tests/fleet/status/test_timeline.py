@@ -158,7 +158,7 @@ def test_what_nobody_can_say_is_said_to_be_unknown() -> None:
 def test_a_vm_that_is_not_declared_and_not_there_has_no_timeline() -> None:
     told = timeline(f"tpu-ci-{HOME}-9", scene(memory=EMPTY), None, None)
     assert told.lines == ()
-    assert told.now[:2] == ("not declared", "no VM of this name is there. Did you mean 'tpu-ci-us-west4-a-2'?")
+    assert told.now[:2] == ("not declared", "no VM of this name is there. Did you mean 'tpu-ci-us-west4-a-0'?")
 
 
 _JUNK = st.recursive(
