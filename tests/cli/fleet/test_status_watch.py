@@ -81,7 +81,8 @@ def test_what_does_not_fit_is_counted_and_what_is_worst_stays(rows: int, columns
     desired = fleet(40)
     gone = {f"s{index}": "PREEMPTED" for index in range(30)}
     lost = seen(desired, nodes=nodes(desired, **gone), runners=served(desired, but=(desired.slots[0].name,)))
-    found = status(scene(desired, lost, memory=sweeps(desired, lost, 2)[-1].memory))
+    served_once = sweeps(desired, seen(desired), 1)[-1].memory
+    found = status(scene(desired, lost, memory=served_once))
     lines = [
         str(line) for line in watched([found, replace(found, stack="nightly")], columns=columns, rows=rows, every=15)
     ]

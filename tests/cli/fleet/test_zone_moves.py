@@ -66,7 +66,7 @@ def test_a_preview_and_explain_say_the_order(fleet: Checkout) -> None:
     assert "  2. retire: once what is new serves and their jobs are done, deletes 2 VMs" in shown
     (fleet.root / "before.yaml").write_text(fleet.text("ci").replace("us-central1-a: 2", "us-east1-c: 2"))
     explained = " ".join(fleet.run("explain", "ci", "--base", str(fleet.root / "before.yaml")).stdout.split())
-    assert "does it in 2 phases, what goes stands until what is new serves" in explained
+    assert "in 2 phases (what goes stands until what is new serves): creates 2 VMs, deletes 2 VMs" in explained
 
 
 def test_a_job_that_runs_on_leaves_old_and_new_standing_and_declared(
