@@ -198,7 +198,7 @@ TIDEPOOL = "      - repository: marin-community/tidepool\n"
         (BUILDS, "  tidepool:builds:\n    region: us-west1\n", "six regions"),
         ("    timeout: 4h\n", "    timeout: 25h\n", "up to 24h"),
         ("    timeout: 4h\n", "    timeout: 4\n", "up to 24h"),
-        ("    disk_gb: 200\n", "    disk_gb: 5000\n", "more than 4000, where Cloud Build's disks end"),
+        ("    disk_gb: 200\n", "    disk_gb: 5000\n", "more than 4000, the most for a build's disk"),
         ("    machine_type: E2_HIGHCPU_32\n", "    machine_type: e2-highcpu-32\n", "default pool"),
         ("    severity: critical\n", "    severity: bad\n", "a severity of a scan's findings"),
         ("    keep_logs_days: 90\n", "    keep_logs_days: 0\n", "how many days"),
