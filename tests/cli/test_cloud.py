@@ -118,11 +118,13 @@ def test_an_unknown_vm_is_told(clouded: Checkout) -> None:
 
 
 def test_the_log_shows_requests_and_refusals(clouded: Checkout) -> None:
+    before = clouded.json("cloud", "log", "--failed")["entries"]
     assert clouded.run("manifest", "show", "ci").exit_code == 1
     found = clouded.json("cloud", "log")["entries"]
     assert {"storage.objects.get", "storage.buckets.get"} <= {each["method"] for each in found if each["status"] == 404}
     failed = clouded.json("cloud", "log", "--failed")["entries"]
-    assert {each["method"] for each in failed} == {"storage.buckets.get"}, "a record that is not there is no failure"
+    its_own = {each["method"] for each in failed if each not in before}
+    assert its_own == {"storage.buckets.get"}, "a record that is not there is no failure"
     assert "404 GET    /storage/v1/b/" in clouded.ok("cloud", "log", "--failed").stdout
 
 
