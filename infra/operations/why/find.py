@@ -77,6 +77,8 @@ class Asked:
             except (ConfigError, GoogleError) as error:
                 self.silent.append(f"{stack}: {error}")
                 continue
+            if scene.observed is None:
+                self.silent.extend(f"{stack}: {problem}" for problem in scene.problems)
             self.silent.extend(f"{repository}: {why}" for repository, why in scene.jobs.unknown.items())
             found.append((fleet, scene))
         return tuple(found)

@@ -110,7 +110,7 @@ def test_a_mistake_in_one_file_hides_no_stack(lab: Checkout) -> None:
         lab.edit("ci", COUNT.replace("2", "two"), COUNT)
     assert "ci" in stacks
     assert 'us-west4-a: "two"' in why.output
-    assert "gs://hai-gcp-models-tidepool-ci" in why.output, "it went on, and asked the fleet bucket"
+    assert "ci: not deployed. Run `./tidepool up ci`" in why.output, "it went on, and asked the fleet bucket"
 
 
 @pytest.mark.parametrize("named", [("ci",), ()])
