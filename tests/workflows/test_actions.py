@@ -105,7 +105,7 @@ own:
     greet:
       version: 2026-11-22
       commit: {"c" * 40}
-      tree: {"7" * 40}
+      tree: {"7d" * 20}
 """
 
 
