@@ -177,7 +177,9 @@ def _stale(meaning: Meaning) -> Iterator[str]:
     if meaning.stale:
         unmade = [what for what in meaning.stale if sentences.UNMADE in what]
         yield from unmade
-        if not unmade:
+        if unmade:
+            yield "correct that first, then run `./tidepool workflows --write` and commit."
+        else:
             files = sentences.plural(len(meaning.stale), "file")
             yield f"run `./tidepool workflows --write` and commit; {files} out of date."
 

@@ -45,7 +45,8 @@ def test_an_edit_names_the_files_that_it_leaves_behind_until_they_are_made_anew(
     (checkout / STACK).write_text(FEWER)
     stale = meaning()["stale"]
     assert any(each.startswith(f"{TESTS}: jobs.tpu-tests.") for each in stale)
-    assert "./tidepool workflows --write mends" in CliRunner().invoke(cli, ["explain", "ci"]).output
+    said = CliRunner().invoke(cli, ["explain", "ci"]).output
+    assert "Generated files: run `./tidepool workflows --write` and commit; 2 files out of" in said
     regenerate(checkout)
     assert meaning()["stale"] == []
 
@@ -86,13 +87,9 @@ def test_a_label_that_goes_is_told_with_the_workflows_that_use_it(checkout: Path
 def test_a_pool_whose_new_name_the_images_do_not_know_is_told_with_the_line_to_mend_first(checkout: Path) -> None:
     (checkout / STACK).write_text(CI.replace("    - name: tpu-ci\n", "    - name: tpu-new\n"))
     said = " ".join(CliRunner().invoke(cli, ["explain", "ci"]).output.split())
-    first = (
-        r"Order first mend images/images\.yaml:\d+ images\[0\]\.used_by\.pools\[0\]: \"tpu-ci\": stack ci has no such"
-    )
-    assert re.search(first, said)
-    assert "; until then `preview` and `up` of stacks that build images refuse" in said
-    assert "./tidepool workflows --write refuses until that is mended" in said
-    assert "mends what is generated" not in said
+    first = r"images/images\.yaml:\d+ images\[0\]\.used_by\.pools\[0\]: \"tpu-ci\": stack ci has no such pool"
+    assert re.search(f"cannot be generated: {first} correct that first, then run `./tidepool workflows --write`", said)
+    assert "out of date" not in said, "nothing can be generated yet"
 
 
 def test_a_wait_that_the_edit_changes_is_told_with_what_it_was(checkout: Path) -> None:
