@@ -123,7 +123,7 @@ def test_seconds_of_a_time_to_come_are_a_minute() -> None:
 class Interrupted:
     """A fleet bucket at which Ctrl-C is pressed."""
 
-    def update(self, *_: object) -> NoReturn:
+    def update(self, *_: object, **__: object) -> NoReturn:
         raise KeyboardInterrupt
 
     read = update
