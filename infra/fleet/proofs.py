@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from infra.fleet.broker.decide import Instance, NodeLife
+from infra.fleet.broker.decide import Claims, NodeLife
 from infra.fleet.broker.identity import GoogleKeys, Verifier
 from infra.fleet.broker.refusals import Reason, Refused
 from infra.fleet.google import GoogleError
@@ -72,7 +72,7 @@ class Proofs:
         text, token = parted(record.content)
         if not token:
             return ""
-        instance = self._signer(token, audience(text), record.updated)
+        instance = signer(self.keys, token, text, record.updated).instance
         if instance is None:
             return ""
         if instance.zone not in made and instance.zone not in unlisted:
@@ -87,17 +87,21 @@ class Proofs:
             raise ForgedReportError(f"machine {instance.id} wrote it, which is {owner or 'another'}")
         return instance.zone
 
-    def _signer(self, token: str, audience: str, written: datetime) -> Instance | None:
-        """The machine for which Google signed it, as it was when the bucket got it."""
-        try:
-            claims = Verifier(audience=audience, keys=self.keys).verify(token, written)
-        except Refused as refused:
-            if refused.reason is Reason.GOOGLE_DOWN:
-                raise GoogleError("reading Google's keys", refused.detail) from None
-            raise ForgedReportError(f"its proof is {refused.reason.word}") from None
-        if written - claims.issued > WRITTEN_WITHIN:
-            raise ForgedReportError("it is a copy of an older one")
-        return claims.instance
+
+def signer(keys: GoogleKeys, token: str, text: bytes, written: datetime) -> Claims:
+    """For whom Google signed a report. written: when the bucket got it.
+
+    Raises ForgedReportError where the token is no proof of this text, and GoogleError where there are no keys.
+    """
+    try:
+        claims = Verifier(audience=audience(text), keys=keys).verify(token, written)
+    except Refused as refused:
+        if refused.reason is Reason.GOOGLE_DOWN:
+            raise GoogleError("reading Google's keys", refused.detail) from None
+        raise ForgedReportError(f"its proof is {refused.reason.word}") from None
+    if written - claims.issued > WRITTEN_WITHIN:
+        raise ForgedReportError("it is a copy of an older one")
+    return claims
 
 
 def proved_report(

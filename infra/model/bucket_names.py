@@ -94,17 +94,21 @@ def run_work_prefix(pool: str) -> str:
     return f"{RUN_WORK_PREFIX}{pool}/"
 
 
-def run_vm_prefix(pool: str, vm: str) -> str:
-    """Below it is what one attempt of a run sends, and what its VMs say and bring back."""
-    return f"{run_work_prefix(pool)}{vm}/"
+def run_vm_prefix(pool: str, vm: str, key: str) -> str:
+    """Below it is what one attempt of a run sends, and what its VMs say and bring back.
+
+    key: nobody can guess it. The pool's account can read and write objects there by name, and cannot list names, so
+    that other VMs of the pool do not find them.
+    """
+    return f"{run_work_prefix(pool)}{vm}/{key}/"
 
 
-def run_work_of(pool: str, vm: str, zone: str) -> str:
+def run_work_of(pool: str, vm: str, key: str, zone: str) -> str:
     """Below it is what the VM for a run in one zone says and brings back.
 
     A create whose answer was lost may leave a second one in another zone: each has its own.
     """
-    return f"{run_vm_prefix(pool, vm)}{zone}/"
+    return f"{run_vm_prefix(pool, vm, key)}{zone}/"
 
 
 def lease_object(stack: str) -> str:

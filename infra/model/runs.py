@@ -13,7 +13,6 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from infra.model import bucket_names
 from infra.model.capacity import Capacity, OnDemand, Preemptible, Spot
 from infra.model.catalogue import AcceleratorType, CapacityKind, region_of
 from infra.model.errors import ConfigError, Problem
@@ -102,16 +101,16 @@ class RunRequest(_Part):
         node = next(place.node for place in self.places if place.zone == zone)
         return [each["sourceDisk"].rpartition("/")[2] for each in node.get("dataDisks", ())]
 
-    def told(self, vm: str, run: str, *, zone: str, tree: str, carried: Mapping[str, str]) -> dict[str, Any]:
-        """What the VM in a zone is told. run: number and attempt. tree: the object that its client sends, empty for
-        none. carried: texts by name."""
+    def told(self, prefix: str, run: str, *, zone: str, tree: str, carried: Mapping[str, str]) -> dict[str, Any]:
+        """What the VM in a zone is told. prefix: of its objects. run: number and attempt. tree: the object that its
+        client sends, empty for none. carried: texts by name."""
 
         def meant(text: str) -> str:
             return text.replace(RUN, run).replace(COMMIT, self.commit)
 
         return {
             "version": self.version,
-            "prefix": bucket_names.run_work_of(self.pool, vm, zone),
+            "prefix": prefix,
             "bucket": self.bucket,
             "project": self.project,
             "hosts": self.hosts,

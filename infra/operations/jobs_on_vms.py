@@ -26,6 +26,7 @@ _OUTCOMES: Final[Mapping[str, Outcome]] = {
     Reason.NOT_INSTALLED: Outcome.ERROR,
     Reason.NOT_STARTED: Outcome.ERROR,
     Reason.NOT_READY: Outcome.FAILED,
+    Reason.UNPROVED: Outcome.FAILED,
     Reason.TAKEN_BACK: Outcome.PREEMPTED,
     Reason.CANCELLED: Outcome.CANCELLED,
 }

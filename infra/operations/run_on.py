@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from infra.fleet.broker.identity import google_keys
 from infra.fleet.google import clients
 from infra.fleet.records import Records
 from infra.fleet.runs.cloud import BucketLedger, BucketObjects, GoogleTpuVms
@@ -92,6 +93,7 @@ def run_on(
             vms=GoogleTpuVms(google),
             objects=BucketObjects(google, request.bucket),
             ledger=BucketLedger(Records(google=google, bucket=request.bucket), request.stack),
+            keys=google_keys(session.endpoint, session.clock),
             clock=lambda: session.clock().timestamp(),
             sleep=_sleep(session),
             tell=lambda line: teller.say(line, Tone.QUIET),

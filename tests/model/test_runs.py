@@ -227,7 +227,7 @@ def test_a_run_is_told_of_the_disks_that_it_may_read_in_its_zone_and_of_no_other
         zones=("us-central1-b", "us-east5-a"), contained=True, command=("true",),
         times=RunTimes(create=60, ready=60, limit=60),
     )  # fmt: skip
-    told = {zone: request.told("vm", "1", zone=zone, tree="", carried={}) for zone in request.zones}
+    told = {zone: request.told("p/", "1", zone=zone, tree="", carried={}) for zone in request.zones}
     assert {zone: each["disks"] for zone, each in told.items()} == {"us-central1-b": ["weights"], "us-east5-a": []}
 
 

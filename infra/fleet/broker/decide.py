@@ -36,10 +36,14 @@ class RegistrationRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
-    """The machine that a token names. id: Compute Engine's number, another one for each machine that is made."""
+    """The machine that a token names. id: Compute Engine's number, another one for each machine that is made.
+
+    made: when it was made, None where the token does not say it.
+    """
 
     id: str
     zone: str
+    made: datetime | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

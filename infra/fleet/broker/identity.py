@@ -107,6 +107,12 @@ def fetcher(url: str, http: urllib3.PoolManager) -> Callable[[], KeySet]:
     return fetch
 
 
+def google_keys(endpoint: str | None, clock: Callable[[], datetime]) -> GoogleKeys:
+    """Google's keys; of what stands in its place at `endpoint`, where that is given."""
+    url = GOOGLE_KEYS if endpoint is None else f"{endpoint.rstrip('/')}{LOCAL_KEYS}"
+    return GoogleKeys(fetcher(url, urllib3.PoolManager(num_pools=1)), clock)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verifier:
     """Checks identity tokens for one audience."""
@@ -187,7 +193,8 @@ def _instance(claims: Mapping[str, Any]) -> Instance | None:
     number, zone = found.get("instance_id"), found.get("zone")
     if not isinstance(number, str) or not _INSTANCE.fullmatch(number) or not isinstance(zone, str):
         raise Refused(Reason.BAD_TOKEN, "its instance has no number or no zone")
-    return Instance(id=number, zone=zone)
+    made = found.get("instance_creation_timestamp")
+    return Instance(id=number, zone=zone, made=_moment(made) if isinstance(made, int) else None)
 
 
 def _keys(document: Any) -> Keys:

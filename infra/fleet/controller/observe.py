@@ -16,10 +16,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
-import urllib3
-
 from infra.fleet import operator_requests
-from infra.fleet.broker.identity import GOOGLE_KEYS, LOCAL_KEYS, GoogleKeys, fetcher
+from infra.fleet.broker.identity import google_keys
 from infra.fleet.controller import tpu_api, vm_records
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.github import NO_WAY, GitHub, GitHubError
@@ -177,9 +175,7 @@ class Observer:
 
     def _proofs(self, stack: str) -> Proofs:
         """Google's keys are asked for when a report has a proof, once a sweep."""
-        url = GOOGLE_KEYS if self.endpoint is None else f"{self.endpoint.rstrip('/')}{LOCAL_KEYS}"
-        keys = GoogleKeys(fetcher(url, urllib3.PoolManager(num_pools=1)), lambda: _ONE_MOMENT)
-        return Proofs(stack=stack, keys=keys)
+        return Proofs(stack=stack, keys=google_keys(self.endpoint, lambda: _ONE_MOMENT))
 
     def _reports(self, asked: Sequence[WantedReport], proofs: Proofs) -> tuple[dict[str, ReportSeen], str]:
         with self._google() as google:

@@ -17,6 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+from infra.fleet.broker.identity import google_keys
 from infra.fleet.broker.settings import GOOGLE_ENDPOINT, is_safe
 from infra.fleet.google import Clients, GoogleError, clients
 from infra.fleet.records import Records
@@ -82,6 +83,7 @@ def _ports(
         vms=GoogleTpuVms(google),
         objects=BucketObjects(google, bucket),
         ledger=BucketLedger(Records(google=google, bucket=bucket), stack),
+        keys=google_keys(google.endpoint, machine_clock),
         clock=_clock,
         sleep=time.sleep,
         tell=lambda line: say(visible(line)),

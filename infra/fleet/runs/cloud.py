@@ -15,7 +15,8 @@ from googleapiclient.http import MediaInMemoryUpload
 from infra.fleet.controller import tpu_api
 from infra.fleet.controller.observed import Trouble
 from infra.fleet.google import Api, Clients, GoogleError, execute
-from infra.fleet.records import ABSENT, ATTEMPTS, Records
+from infra.fleet.records import ABSENT, ATTEMPTS, Record, Records, UnreadableRecordError
+from infra.fleet.reports import MOST_BYTES
 from infra.fleet.runs.decide import Obstacle
 from infra.fleet.runs.left_vms import VmSeen
 from infra.fleet.runs.ports import EndedError, NoVmError, RunError, TakenError
@@ -120,19 +121,33 @@ class BucketObjects:
     def get(self, name: str) -> bytes | None:
         request = self.google.api(Api.STORAGE).objects().get_media(bucket=self.bucket, object=name)
         try:
-            return execute(request, f"reading gs://{self.bucket}/{name}")
+            return execute(request, f"reading {self._shown(name)}")
         except GoogleError as error:
             if error.status in _GONE:
                 return None
             raise RunError(str(error)) from None
 
+    def report(self, name: str) -> Record | None:
+        try:
+            return Records(google=self.google, bucket=self.bucket).read(name, most=MOST_BYTES)
+        except (UnreadableRecordError, RecursionError):
+            return None
+        except GoogleError as error:
+            if error.status in _GONE:
+                return None
+            raise RunError(f"reading {self._shown(name)} failed: {error.reason}") from None
+
     def put(self, name: str, content: bytes) -> None:
         media = MediaInMemoryUpload(content, mimetype="application/octet-stream")
         request = self.google.api(Api.STORAGE).objects().insert(bucket=self.bucket, name=name, media_body=media)
         try:
-            execute(request, f"writing gs://{self.bucket}/{name}")
+            execute(request, f"writing {self._shown(name)}")
         except GoogleError as error:
             raise RunError(str(error)) from None
+
+    def _shown(self, name: str) -> str:
+        """An object without the prefix that nobody may guess: a job's log is for everybody."""
+        return f"{name.rpartition('/')[2]} of the run in gs://{self.bucket}"
 
 
 @dataclass(frozen=True, slots=True)

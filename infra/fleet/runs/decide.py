@@ -51,6 +51,7 @@ class Reason(StrEnum):
     NOT_INSTALLED = "not-installed"
     NOT_STARTED = "not-started"
     NOT_READY = "not-ready"
+    UNPROVED = "unproved"
     TAKEN_BACK = "taken-back"
     STOCKOUT = "stockout"
     QUOTA = "quota"
@@ -165,11 +166,16 @@ def _counted(count: int, noun: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class HostStatus:
-    """What a host says of itself. code: of the command, None before it has ended."""
+    """What a host says of itself. code: of the command, None before it has ended.
+
+    log, results: the SHA-256 of all that it printed and of what comes back, once it has ended.
+    """
 
     phase: str
     code: int | None = None
     why: str = ""
+    log: str = ""
+    results: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,12 +229,19 @@ def gone(state: str | None) -> bool:
 
 
 def ended(
-    state: str | None, hosts: Sequence[HostStatus | None], *, now: float, ready_by: float, over_by: float
+    state: str | None,
+    hosts: Sequence[HostStatus | None],
+    *,
+    now: float,
+    ready_by: float,
+    over_by: float,
+    doubts: str = "",
 ) -> Ended | None:
     """How the run ended, None while it goes on.
 
-    state: of the VM, None where it is not there. hosts: what each says, None while it says nothing. ready_by: when
-    all must run the command. over_by: when it must have ended.
+    state: of the VM, None where it is not there. hosts: what each says, None while it says nothing that is believed.
+    ready_by: when all must run the command. over_by: when it must have ended. doubts: why the last report of a host is
+    not believed, empty where each is.
     """
     said = [each for each in hosts if each is not None]
     if failed := next((each for each in said if each.phase in _PHASES or each.code), None):
@@ -238,6 +251,8 @@ def ended(
     if gone(state):
         return Ended(Reason.TAKEN_BACK, f"Google took the VM back ({state or 'it is gone'}), so there is no result")
     running = sum(each.phase in ("running", "ended") for each in said)
+    if doubts and now >= (over_by if running == len(hosts) else ready_by):
+        return Ended(Reason.UNPROVED, f"what the VM says has no proof that it is the VM's: {doubts}")
     if running < len(hosts) and now >= ready_by:
         return Ended(Reason.NOT_READY, f"{running} of {_counted(len(hosts), 'host')} ran the command in time")
     if now >= over_by:
@@ -246,6 +261,8 @@ def ended(
 
 
 _PHASES: Final = {"not-begun": Reason.NOT_STARTED, "not-installed": Reason.NOT_INSTALLED}
+ENDS: Final = ("ended", *_PHASES)
+"""Phases after which a host says nothing more."""
 
 
 def _failed(host: HostStatus) -> Ended:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import hashlib
 import json
 import os
 import shutil
@@ -43,14 +44,8 @@ LONGEST_LABEL = 16
 """Letters of the label of a file system of ext4: the disk's name, as far as it goes."""
 EVERY = 0.2 if SIMULATED else 3.0
 MOST_LOG, MOST_CHUNK, MOST_RESULTS = 64 << 20, 1 << 20, 256 << 20
-BRIDGE = (
-    "docker",
-    "network",
-    "create",
-    "--subnet=172.30.0.0/24",
-    "--opt=com.docker.network.bridge.name=tidepool0",
-    "tidepool",
-)
+BRIDGE = ("docker", "network", "create", "--subnet=172.30.0.0/24",
+          "--opt=com.docker.network.bridge.name=tidepool0", "tidepool")  # fmt: skip
 
 
 class NotBegunError(Exception):
@@ -92,6 +87,18 @@ def metadata(path: str) -> str:
     return "" if found is None else found.decode()
 
 
+def identity(audience: str, worker: int) -> str:
+    """A token by which Google says which machine this is, to that audience; empty where there is none."""
+    with contextlib.suppress(NotBegunError):
+        if SIMULATED:
+            body = json.dumps({"node": metadata("node"), "worker": worker, "audience": audience}).encode()
+            asked_of, headers = f"{SIMULATED}/_tidepool/identity/token", {"Content-Type": "application/json"}
+            return json.loads(asked(asked_of, headers=headers, body=body, method="POST") or b"{}").get("token", "")
+        query = urllib.parse.urlencode({"audience": audience, "format": "full"})
+        return metadata(f"instance/service-accounts/default/identity?{query}").strip()
+    return ""
+
+
 def token() -> str:
     if SIMULATED:
         return "local"
@@ -105,8 +112,8 @@ class HostRun:
         self.told = told
         self.worker = int(metadata("instance/attributes/agent-worker-number") or 0)
         self.prefix = told["prefix"]
-        self.sent, self.chunks = 0, 0
-        self.sending = threading.Lock()
+        self.sent, self.chunks, self.results = 0, 0, ""
+        self.sending, self.log = threading.Lock(), hashlib.sha256()
         endpoints = metadata("instance/attributes/worker-network-endpoints")
         self.hosts = [each.rpartition(":")[2] for each in endpoints.split(",") if each]
 
@@ -127,8 +134,14 @@ class HostRun:
             raise NotBegunError(f"this VM may not write {name}")
 
     def say(self, phase: str, code: int | None = None, why: str = "") -> None:
-        said = {"version": 1, "phase": phase, "code": code, "why": why, "at": int(time.time())}
-        self.put(self.object("status.json"), json.dumps(said).encode(), "application/json")
+        """With its proof as the last key, as `infra.fleet.proofs` parts the two: VMs of other runs write as the same
+        account."""
+        name = self.object("status.json")
+        said = {"version": 1, "object": name, "phase": phase, "code": code, "why": why, "at": int(time.time()),
+                "log": self.log.hexdigest(), "results": self.results}  # fmt: skip
+        text = json.dumps(said, separators=(",", ":"))
+        proof = identity(f"tidepool-report:{hashlib.sha256(text.encode()).hexdigest()}", self.worker)
+        self.put(name, f'{text[:-1]},"proof":"{proof}"}}'.encode(), "application/json")
 
     def send_log(self) -> None:
         """What is new of the log, an object a piece; of a log without end the first part alone."""
@@ -136,6 +149,7 @@ class HostRun:
             log.seek(self.sent)
             while self.sent < MOST_LOG and (piece := log.read(MOST_CHUNK)):
                 self.put(self.object(f"log/{self.chunks:06d}"), piece)
+                self.log.update(piece)
                 self.sent, self.chunks = self.sent + len(piece), self.chunks + 1
 
     def keep_sending(self, ended: threading.Event) -> None:
@@ -270,21 +284,14 @@ class HostRun:
         paths = sorted(path for path in found if path.resolve().is_relative_to(work))
         if not paths:
             return
-        packing = [
-            *nobody(),
-            "tar",
-            "-C",
-            str(WORK),
-            "-czf",
-            "-",
-            "--",
-            *(str(path.relative_to(WORK)) for path in paths),
-        ]
+        names = (str(path.relative_to(WORK)) for path in paths)
+        packing = [*nobody(), "tar", "-C", str(WORK), "-czf", "-", "--", *names]
         made = subprocess.run(packing, capture_output=True, check=False)
         if made.returncode or len(made.stdout) > MOST_RESULTS:
             why = made.stderr.decode(errors="replace")[-500:] if made.returncode else f"over {MOST_RESULTS} bytes"
             raise NotBegunError(f"the results could not be packed: {why}")
         self.put(self.object("results.tar.gz"), made.stdout)
+        self.results = hashlib.sha256(made.stdout).hexdigest()
 
     def whole(self) -> int:
         """Everything, and the exit code."""

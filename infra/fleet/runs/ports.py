@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from infra.fleet.broker.identity import GoogleKeys
+from infra.fleet.records import Record
 from infra.fleet.runs.decide import Obstacle
 from infra.fleet.runs.left_vms import VmSeen
 from infra.model.run_records import RunVmRecord
@@ -67,6 +69,10 @@ class Objects(Protocol):
         """None for one that is not there. Raises RunError."""
         ...
 
+    def report(self, name: str) -> Record | None:
+        """What a host says of itself; None where there is nothing that can be read as a report. Raises RunError."""
+        ...
+
     def put(self, name: str, content: bytes) -> None:
         """Raises RunError."""
         ...
@@ -101,12 +107,14 @@ class Ledger(Protocol):
 class RunPorts:
     """Everything that a run reaches. clock: UNIX seconds of the cloud. sleep: waits so many seconds of it.
 
+    keys: Google's, by which reports of VMs are proved.
     tell: a line for people about the run. log: a piece of what its command prints, with the number of its host.
     """
 
     vms: TpuVms
     objects: Objects
     ledger: Ledger
+    keys: GoogleKeys
     clock: Callable[[], float]
     sleep: Callable[[float], None]
     tell: Callable[[str], None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import tarfile
 import zlib
@@ -17,12 +18,15 @@ class ResultsError(Exception):
     """Results that cannot be brought back; the text says why."""
 
 
-def unpacked(packed: bytes, target: Path, *, below: Path) -> list[str]:
+def unpacked(packed: bytes, target: Path, *, below: Path, sha256: str) -> list[str]:
     """Files of a stranger's archive in a folder, by their paths below another; links and devices are left out.
 
-    Paths of the tree lose the folder that the VM has it in. ResultsError for an archive that is damaged or too large,
-    and where a link that is there already would lead a file out of the folder.
+    sha256: of the archive that the VM wrote. Paths of the tree lose the folder that the VM has it in. ResultsError for
+    another archive, one that is damaged or too large, and where a link that is there already would lead a file out of
+    the folder.
     """
+    if hashlib.sha256(packed).hexdigest() != sha256:
+        raise ResultsError("the VM wrote others")
     try:
         return sorted(_files(packed, target, below))
     except (tarfile.TarError, OSError, EOFError, zlib.error, ValueError) as error:

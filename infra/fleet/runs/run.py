@@ -9,18 +9,20 @@ is `decide`, every call is a port.
 from __future__ import annotations
 
 import contextlib
-import json
-from collections.abc import Callable
+import hashlib
+import secrets
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from infra.fleet.runs import decide
 from infra.fleet.runs.counted import Counted
-from infra.fleet.runs.decide import Ended, GiveUp, HostStatus, Obstacle, Reason, RunEnd, Tried
+from infra.fleet.runs.decide import ENDS, Ended, GiveUp, HostStatus, Obstacle, Reason, RunEnd, Tried
 from infra.fleet.runs.delete import delete_all
 from infra.fleet.runs.left_vms import left_of
 from infra.fleet.runs.ports import CancelledError, EndedError, NoVmError, RunError, RunPorts
+from infra.fleet.runs.reports import HostReports
 from infra.fleet.runs.results import ResultsError, unpacked
 from infra.fleet.runs.vm import node_body, told
 from infra.model import bucket_names, names
@@ -39,7 +41,7 @@ T = TypeVar("T")
 class Run:
     """One run. run: its number, letters and digits; attempt: of its maker, from 1. tree: what its client sends, packed.
 
-    into: the folder for results, None where none shall come back.
+    into: the folder for results, None where none shall come back. key: of its objects, which nobody can guess.
     """
 
     request: RunRequest
@@ -48,14 +50,19 @@ class Run:
     ports: RunPorts
     tree: bytes | None = None
     into: Path | None = None
+    key: str = field(default_factory=lambda: secrets.token_hex(16), repr=False)
     vm: str = field(init=False)
     _counted: Counted = field(init=False)
     _running: bool = field(init=False, default=False)
+    _reports: HostReports = field(init=False)
+    _vm_seen: Mapping[str, Any] = field(init=False, default_factory=dict)
+    _logs: dict[int, Any] = field(init=False, default_factory=dict)
     _read: dict[int, int] = field(init=False, default_factory=dict)
     _results: list[str] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
         self.vm = names.run_vm_name(self.request.pool, self.run, self.attempt)
+        self._reports = HostReports(ports=self.ports)
         self._counted = Counted(request=self.request, run=self.run, vm=self.vm, ports=self.ports)
 
     def whole(self) -> RunEnd:
@@ -161,6 +168,7 @@ class Run:
     def _state(self, zone: str) -> str | None:
         """Of the VM there, None where it is not. Raises RunError where nobody can say."""
         node = self.ports.vms.node(zone, self.vm)
+        self._vm_seen = node or self._vm_seen
         state = None if node is None else str(node.get("state", ""))
         if not decide.gone(state):
             self._counted.seen = int(self.ports.clock())
@@ -168,7 +176,8 @@ class Run:
 
     def _told(self, place: RunPlace) -> str:
         tree = self._tree_object if self.tree is not None else ""
-        return told(self.request, place.zone, self.vm, f"{self.run}-{self.attempt}", tree)
+        prefix = bucket_names.run_work_of(self.request.pool, self.vm, self.key, place.zone)
+        return told(self.request, place.zone, prefix, f"{self.run}-{self.attempt}", tree)
 
     def _node(self, place: RunPlace) -> dict[str, Any]:
         labels = RunVm(run=self.run, expires=self._counted.record.expires).labels()
@@ -187,9 +196,10 @@ class Run:
                     self._running, over_by = True, self.ports.clock() + times.limit + _LATE
                     self.ports.tell("the command runs")
                 state, now = self._state(self._counted.record.zone), self.ports.clock()
-                if found := decide.ended(state, hosts, now=now, ready_by=ready_by, over_by=over_by):
+                doubts = "; ".join(self._reports.doubts.values())
+                if found := decide.ended(state, hosts, now=now, ready_by=ready_by, over_by=over_by, doubts=doubts):
                     self._show_logs()
-                    self._bring_back()
+                    self._bring_back(hosts)
                     if found.reason is Reason.TAKEN_BACK:
                         self._counted.keep()  # who says that it is over has deleted the VM, and not Google
                     return found
@@ -202,8 +212,12 @@ class Run:
             self.ports.sleep(self.ports.poll)
 
     def _hosts(self) -> list[HostStatus | None]:
-        """What each says of itself, once it is shown what it printed until then."""
-        said = [self._status(host) for host in range(self.request.hosts)]
+        """What each says of itself and is believed, once it is shown what it printed until then."""
+        zone = self._counted.record.zone
+        said = [
+            self._reports.read(host, self._object(host, "status.json"), self._vm_seen, zone)
+            for host in range(self.request.hosts)
+        ]
         self._show_logs()
         return said
 
@@ -211,38 +225,38 @@ class Run:
         for host in range(self.request.hosts):
             self._show_log(host)
 
-    def _status(self, host: int) -> HostStatus | None:
-        """A VM's root writes it; what cannot be read says nothing."""
-        content = self.ports.objects.get(self._object(host, "status.json"))
-        with contextlib.suppress(ValueError, TypeError, AttributeError):
-            said = json.loads(content or b"null")
-            code = said.get("code")
-            return HostStatus(str(said.get("phase", "")), None if code is None else int(code), str(said.get("why", "")))
-        return None
-
     def _show_log(self, host: int) -> None:
+        digest = self._logs.setdefault(host, hashlib.sha256())
         while (piece := self.ports.objects.get(self._object(host, f"log/{self._read.get(host, 0):06d}"))) is not None:
             self._read[host] = self._read.get(host, 0) + 1
+            digest.update(piece)
             self.ports.log(host, piece)
 
-    def _bring_back(self) -> None:
+    def _bring_back(self, hosts: Sequence[HostStatus | None]) -> None:
+        """What hosts that have ended signed for."""
         found: list[str] = []
-        for host in range(self.request.hosts if self.into is not None else 0):
+        for host, said in enumerate(hosts):
+            if said is None or said.phase not in ENDS:
+                continue
+            if said.log != self._logs[host].hexdigest():
+                self.ports.tell(f"the log of host {host} is not the one that its VM wrote")
+            if self.into is None or not said.results:
+                continue
+            target = self.into / f"host-{host}" if self.request.hosts > 1 else self.into
             packed = self.ports.objects.get(self._object(host, _RESULTS))
-            if packed is not None and self.into is not None:
-                target = self.into / f"host-{host}" if self.request.hosts > 1 else self.into
-                try:
-                    found += unpacked(packed, target, below=self.into)
-                except ResultsError as error:
-                    self.ports.tell(f"the results of host {host} are left out: {error}")
+            try:
+                found += unpacked(packed or b"", target, below=self.into, sha256=said.results)
+            except ResultsError as error:
+                self.ports.tell(f"the results of host {host} are left out: {error}")
         self._results = found
 
     @property
     def _tree_object(self) -> str:
-        return f"{bucket_names.run_vm_prefix(self.request.pool, self.vm)}tree.tar.gz"
+        return f"{bucket_names.run_vm_prefix(self.request.pool, self.vm, self.key)}tree.tar.gz"
 
     def _object(self, host: int, name: str) -> str:
-        return f"{bucket_names.run_work_of(self.request.pool, self.vm, self._counted.record.zone)}{host}/{name}"
+        prefix = bucket_names.run_work_of(self.request.pool, self.vm, self.key, self._counted.record.zone)
+        return f"{prefix}{host}/{name}"
 
     # Deleted
 

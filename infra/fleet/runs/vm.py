@@ -16,10 +16,10 @@ _HERE: Final = Path(__file__).parent
 _ROOT: Final = _HERE.parents[2]
 
 
-def told(request: RunRequest, zone: str, vm: str, run: str, tree: str) -> str:
-    """What the VM in a zone is told, as its metadata has it. run: number and attempt. tree: the object with it."""
+def told(request: RunRequest, zone: str, prefix: str, run: str, tree: str) -> str:
+    """What the VM in a zone is told, as its metadata has it. prefix, run, tree: as `RunRequest.told` takes them."""
     carried = {Path(each).name: (_ROOT / each).read_text(encoding="utf-8") for each in request.carried}
-    return json.dumps(request.told(vm, run, zone=zone, tree=tree, carried=carried))
+    return json.dumps(request.told(prefix, run, zone=zone, tree=tree, carried=carried))
 
 
 def node_body(place: RunPlace, labels: Mapping[str, str], about: str, told: str) -> dict[str, Any]:

@@ -46,7 +46,7 @@ class RunGuests:
             there.add(home)
             if not home.exists():
                 for host in range(told["hosts"]):
-                    self._boot(home / str(host), metadata, host, told["hosts"])
+                    self._boot(home / str(host), {**metadata, "node": node["name"]}, host, told["hosts"])
         for home in set(self._folder.glob("*")) - there:
             end(home)
             shutil.rmtree(home, ignore_errors=True)

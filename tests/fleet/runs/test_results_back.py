@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import tarfile
 from pathlib import Path
@@ -9,8 +10,19 @@ from pathlib import Path
 import pytest
 
 from infra.fleet.runs import results
-from infra.fleet.runs.results import ResultsError, unpacked
+from infra.fleet.runs.results import ResultsError
 from tests.fleet.runs.archives import packed
+
+
+def unpacked(content: bytes, target: Path, *, below: Path) -> list[str]:
+    """Of an archive that is the VM's own."""
+    return results.unpacked(content, target, below=below, sha256=hashlib.sha256(content).hexdigest())
+
+
+def test_an_archive_that_the_vm_did_not_write_is_left_alone(tmp_path: Path) -> None:
+    with pytest.raises(ResultsError, match="the VM wrote others"):
+        results.unpacked(packed(a="1"), tmp_path, below=tmp_path, sha256=hashlib.sha256(packed(a="2")).hexdigest())
+    assert not list(tmp_path.iterdir())
 
 
 def test_no_name_of_an_archive_leads_out_of_the_folder(tmp_path: Path) -> None:

@@ -104,12 +104,23 @@ def test_obstacles_are_told_apart_by_what_google_says(trouble: Trouble, text: st
 RUNNING, DONE = HostStatus("running"), HostStatus("ended", 0)
 
 
-def ended(*hosts: HostStatus | None, state: str | None = "READY", now: float = 0.0) -> Ended | None:
-    return decide.ended(state, hosts, now=now, ready_by=100.0, over_by=200.0)
+def ended(*hosts: HostStatus | None, state: str | None = "READY", now: float = 0.0, doubts: str = "") -> Ended | None:
+    return decide.ended(state, hosts, now=now, ready_by=100.0, over_by=200.0, doubts=doubts)
+
+
+def test_time_that_is_over_while_a_report_is_in_doubt_is_no_end_of_the_command() -> None:
+    for hosts, now in (((None,), 100.0), ((RUNNING,), 200.0), ((RUNNING, None), 100.0)):
+        found = ended(*hosts, now=now, doubts="host 0: it has no proof")
+        assert found == Ended(
+            Reason.UNPROVED, "what the VM says has no proof that it is the VM's: host 0: it has no proof"
+        )
+    assert not Reason.UNPROVED.of_the_command
 
 
 def test_a_run_goes_on_while_its_hosts_do() -> None:
     assert ended(RUNNING, None, now=99.0) is None
+    assert ended(RUNNING, None, now=99.0, doubts="host 1") is None
+    assert ended(RUNNING, now=199.0, doubts="host 0") is None, "it ran, and what came after is in doubt"
     assert ended(RUNNING, DONE, now=199.0) is None
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from infra.fleet.broker.identity import google_keys
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.fleet.records import Records
 from infra.fleet.runs.cloud import BucketLedger, BucketObjects, GoogleTpuVms
@@ -98,6 +99,7 @@ class Lab:
             vms=GoogleTpuVms(self.google),
             objects=BucketObjects(self.google, request.bucket),
             ledger=BucketLedger(Records(google=self.google, bucket=request.bucket), request.stack),
+            keys=google_keys(self.cloud.url, clock),
             clock=lambda: clock().timestamp(),
             sleep=self.sleep,
             tell=self.said.append,

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime
 
+from infra.fleet.broker.identity import google_keys
 from infra.fleet.google import Clients, clients
 from infra.fleet.records import Records
 from infra.fleet.runs.cloud import BucketLedger, BucketObjects, GoogleTpuVms
@@ -24,6 +26,7 @@ def ports(request: RunRequest, google: Clients, clock: Callable[[], float], slee
         vms=GoogleTpuVms(google),
         objects=BucketObjects(google, request.bucket),
         ledger=BucketLedger(Records(google=google, bucket=request.bucket), request.stack),
+        keys=google_keys(google.endpoint, lambda: datetime.fromtimestamp(clock(), UTC)),
         clock=clock,
         sleep=sleep,
         tell=lambda _: None,

@@ -5,11 +5,14 @@ They are objects below the run's prefix, as `infra.fleet.runs.guest` writes them
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from random import Random
 
+from infra.fleet.runner.supervisor.report import audience, sealed
 from infra.fleet.runs.cloud import BucketObjects
 from tests.fleet.runs.archives import packed
 
@@ -52,9 +55,10 @@ class Planned:
 
 @dataclass
 class PlayedVm:
-    """A VM from READY on. prefix: of its objects. ends: when its tests do."""
+    """A VM from READY on. token: of its identity, for an audience. prefix: of its objects. ends: when its tests do."""
 
     objects: BucketObjects
+    token: Callable[[str], str]
     prefix: str
     planned: Planned
     began: float
@@ -68,9 +72,12 @@ class PlayedVm:
         """Do what there was time for."""
         if not self.done and now >= self.ends:
             self.done = True
-            self.objects.put(f"{self.prefix}0/results.tar.gz", self.planned.results())
-            self._say("ended", 0, now)
+            results = self.planned.results()
+            self.objects.put(f"{self.prefix}0/results.tar.gz", results)
+            self._say("ended", 0, now, hashlib.sha256(results).hexdigest())
 
-    def _say(self, phase: str, code: int | None, now: float) -> None:
-        said = {"version": 1, "phase": phase, "code": code, "why": "", "at": int(now)}
-        self.objects.put(f"{self.prefix}0/status.json", json.dumps(said).encode())
+    def _say(self, phase: str, code: int | None, now: float, results: str = "") -> None:
+        name = f"{self.prefix}0/status.json"
+        said = {"version": 1, "object": name, "phase": phase, "code": code, "why": "", "at": int(now)}
+        text = json.dumps({**said, "log": hashlib.sha256().hexdigest(), "results": results}, separators=(",", ":"))
+        self.objects.put(name, sealed(text, self.token(audience(text))).encode())

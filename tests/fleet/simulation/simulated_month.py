@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -152,14 +153,15 @@ class Month:
         stood.last = self.now
         if node["state"] == "READY":
             stood.ready, stood.until = stood.ready or self.now, self.now
-            self._played(name, zone).live(self.now)
+            self._played(name, zone, node).live(self.now)
 
-    def _played(self, name: str, zone: str) -> PlayedVm:
+    def _played(self, name: str, zone: str, node: Mapping[str, Any]) -> PlayedVm:
         key = f"{name} {zone}"
         if key not in self._guests:
             assert self.planned is not None
-            prefix = bucket_names.run_work_of("nightly-v6e", name, zone)
-            self._guests[key] = PlayedVm(self.objects, prefix, self.planned, self.now)
+            prefix = json.loads(node["metadata"]["tidepool-run"])["prefix"]
+            token = partial(self.cloud.control.identity_token, node["name"])
+            self._guests[key] = PlayedVm(self.objects, token, prefix, self.planned, self.now)
         return self._guests[key]
 
     # Runs
