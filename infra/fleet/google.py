@@ -3,8 +3,7 @@
 Owns which versions of which APIs the fleet speaks, how they are pointed at another root (the local cloud), which
 credentials they carry, and how a failed call is said. Leaves what is called to its callers.
 
-A client holds one connection and is not safe to share between threads (httplib2): make one `Clients` a thread. Many
-reads of one kind are sent side by side by `answers`, which gives each of its threads a connection.
+`Clients` are safe to share between threads: each thread has a connection of its own, since httplib2 shares none safely.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from __future__ import annotations
 import http.client
 import json
 import threading
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from enum import Enum
@@ -71,7 +70,7 @@ class GoogleError(OutsideError):
 
 @dataclass(kw_only=True)
 class Clients:
-    """Google's APIs for one project. Close it, or use it in a `with`, to close its connections.
+    """Google's APIs for one project, for any number of threads. Close it, or use it in a `with`, when they are done.
 
     endpoint: the root URL that takes the place of every API's own, None for Google itself.
     hurried: for a service whose callers wait: calls are cut off after `seconds` and tried again once.
@@ -83,15 +82,21 @@ class Clients:
     hurried: bool = False
     seconds: float = HURRIED_SECONDS
     _built: dict[Api, Any] = field(default_factory=dict, repr=False)
+    _connections: list[_Connections] = field(default_factory=list, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def api(self, api: Api) -> Any:
         """The client of one API, made on first use. Its methods are those of the discovery document."""
-        if api not in self._built:
-            document = _document(api, self.endpoint)
-            request = _HurriedRequest if self.hurried else HttpRequest
-            made = discovery.build_from_document(document, http=self.connection(), requestBuilder=request)
-            self._built[api] = _Collections(made)
-        return self._built[api]
+        with self._lock:
+            if api not in self._built:
+                document = _document(api, self.endpoint)
+                request = _HurriedRequest if self.hurried else HttpRequest
+                http = _Connections(self.connection)
+                self._connections.append(http)
+                self._built[api] = _Collections(
+                    discovery.build_from_document(document, http=http, requestBuilder=request)
+                )
+            return self._built[api]
 
     def token(self) -> str:
         """A token of whoever runs, for what takes Google's and is no API of its own. Raises GoogleError.
@@ -120,8 +125,9 @@ class Clients:
         return google_auth_httplib2.AuthorizedHttp(self.credentials, http=plain)
 
     def close(self) -> None:
-        for client in self._built.values():
-            client.close()
+        for each in self._connections:
+            each.close_all()
+        self._connections.clear()
         self._built.clear()
 
     def __enter__(self) -> Self:
@@ -129,6 +135,36 @@ class Clients:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class _Connections:
+    """The HTTP of one API's client, with a connection for each thread. connect: opens one."""
+
+    def __init__(self, connect: Callable[[], Any]) -> None:
+        self._connect = connect
+        self._opened: dict[threading.Thread, Any] = {}
+
+    def request(self, *given: Any, **more: Any) -> Any:
+        """As httplib2's."""
+        return self.own().request(*given, **more)
+
+    def own(self) -> Any:
+        """The connection of the thread that asks. Those of threads that have ended are closed."""
+        mine = threading.current_thread()
+        if mine not in self._opened:
+            self.close_all(lambda thread: not thread.is_alive())
+            self._opened[mine] = self._connect()
+        return self._opened[mine]
+
+    def close(self) -> None:
+        """Close the connection of the thread that asks; its next request opens another."""
+        self.own().close()
+
+    def close_all(self, of: Callable[[threading.Thread], bool] = lambda _: True) -> None:
+        """Close the connections of these threads, which must not be in use."""
+        for thread in list(self._opened):
+            if of(thread) and (http := self._opened.pop(thread, None)):
+                http.close()
 
 
 class _Collections:
@@ -198,23 +234,17 @@ def execute(request: Any, doing: str, *, retries: int = RETRIES) -> Any:
 
 
 def answers(
-    google: Clients, requests: Iterable[tuple[Any, str]], *, missing: Collection[int] = (), at_once: int = AT_ONCE
+    requests: Iterable[tuple[Any, str]], *, missing: Collection[int] = (), at_once: int = AT_ONCE
 ) -> Iterator[Any]:
     """The answers of many requests, in their order, `at_once` of them under way at a time.
 
-    requests: of clients of `google`, each with what it is for. missing: statuses for which the answer is None. Raises
+    requests: each with what it is for. missing: statuses for which the answer is None. Raises
     GoogleError for any other refusal; requests that have not begun by then are not sent.
     """
-    own, opened = threading.local(), list[Any]()
 
     def ask(asked: tuple[Any, str]) -> Any:
-        request, doing = asked
-        if not hasattr(own, "http"):
-            own.http = google.connection()
-            opened.append(own.http)
-        request.http = own.http
         try:
-            return execute(request, doing)
+            return execute(*asked)
         except GoogleError as error:
             if error.status in missing:
                 return None
@@ -225,8 +255,6 @@ def answers(
         yield from pool.map(ask, requests)
     finally:
         pool.shutdown(cancel_futures=True)
-        for each in opened:
-            each.close()
 
 
 def _document(api: Api, endpoint: str | None) -> dict[str, Any]:

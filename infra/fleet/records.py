@@ -143,7 +143,7 @@ class Records:
         """That of many objects of a bucket that is there, in their order and several at a time."""
         objects = self.google.api(Api.STORAGE).objects()
         asked = [(objects.get_media(bucket=self.bucket, object=name), f"reading {self._url(name)}") for name in names]
-        yield from answers(self.google, asked, missing=(_GONE,))
+        yield from answers(asked, missing=(_GONE,))
 
     def below(self, prefix: str) -> Iterator[str]:
         """The names of the objects below a prefix, for who may list the bucket."""

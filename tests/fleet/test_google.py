@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from typing import Any
 
 import google.auth
@@ -13,7 +15,16 @@ from google_auth_httplib2 import AuthorizedHttp
 from googleapiclient.errors import HttpError
 from googleapiclient.http import HttpMockSequence
 
-from infra.fleet.google import HURRIED_RETRIES, HURRIED_SECONDS, Api, Clients, GoogleError, clients, execute
+from infra.fleet.google import (
+    HURRIED_RETRIES,
+    HURRIED_SECONDS,
+    Api,
+    Clients,
+    GoogleError,
+    _Connections,
+    clients,
+    execute,
+)
 from infra.local.cloud.testing import TestCloud
 
 LOCAL = "http://127.0.0.1:9"
@@ -69,11 +80,39 @@ def test_no_answer_is_said_in_one_line_with_what_was_being_done() -> None:
 def test_a_hurried_client_carries_credentials_and_a_time_limit() -> None:
     credentials = Credentials(token="short-lived")
     with Clients(project="a-lab", endpoint=f"{LOCAL}/", credentials=credentials, hurried=True) as made:
-        http = made.api(Api.TPU)._http
+        http = made.connection()
         assert isinstance(http, AuthorizedHttp)
         assert (http.credentials, http.http.timeout) == (credentials, HURRIED_SECONDS)
     with clients("a-lab", LOCAL, hurried=True) as anonymous:
-        assert anonymous.api(Api.TPU)._http.timeout == HURRIED_SECONDS
+        assert anonymous.connection().timeout == HURRIED_SECONDS
+
+
+def test_each_thread_has_a_connection_of_its_own_which_ends_with_it() -> None:
+    closed: list[object] = []
+
+    class Connection:
+        def close(self) -> None:
+            closed.append(self)
+
+    def asked() -> set[int]:
+        with ThreadPoolExecutor(2) as pool:
+            together = Barrier(2)
+
+            def ask(_: int) -> int:
+                together.wait(10)
+                first = connections.own()
+                assert connections.own() is first
+                return id(first)
+
+            return set(pool.map(ask, range(2)))
+
+    connections = _Connections(Connection)
+    assert len(asked()) == 2
+    assert closed == []
+    connections.own()
+    assert len(closed) == 2
+    connections.close_all()
+    assert len(closed) == 3
 
 
 def test_a_hurried_request_is_tried_again_once() -> None:
