@@ -9,8 +9,11 @@ own deciding. Every action may be repeated.
 
 from __future__ import annotations
 
+import itertools
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
@@ -36,7 +39,7 @@ from infra.fleet.controller.observed import NodeSeen, Observed, Trouble
 from infra.fleet.controller.outcomes import ActionOutcome
 from infra.fleet.controller.rules import DEAD, GIVEN_BACK
 from infra.fleet.controller.vm_records import order, restart
-from infra.fleet.google import Api, Clients, GoogleError, execute
+from infra.fleet.google import AT_ONCE, Api, Clients, GoogleError
 from infra.fleet.records import Records
 from infra.model import bucket_names, run_labels
 
@@ -79,8 +82,38 @@ class Actor:
     troubles: dict[BackoffKey | str, str] = field(default_factory=dict)
     _listed: ListedRunners = field(default_factory=ListedRunners, repr=False)
 
+    def all(self, actions: Iterable[Action], lost: Callable[[], str]) -> Iterator[ActionOutcome]:
+        """Do all of these, several at once where no source but Google is asked; the outcome of each as it comes.
+
+        Deletes are sent before any of them is waited for. lost: why nothing more may be done, empty while it may; it is
+        called by one thread at a time.
+        """
+        lock = threading.Lock()
+
+        def may_not() -> str:
+            with lock:
+                return lost()
+
+        def do(action: Action) -> ActionOutcome:
+            why = may_not()
+            return ActionOutcome(action=action, result=Result.FAILED, text=why) if why else self.do(action)
+
+        abreast, others, deleted = [], [], []
+        for action in actions:
+            (abreast if _asks_google_alone(action) else others).append(action)
+        pool = ThreadPoolExecutor(max_workers=AT_ONCE, thread_name_prefix="act")
+        try:
+            for outcome in itertools.chain(_first_of_each_place_first(pool, do, abreast), map(do, others)):
+                if isinstance(outcome.action, Recreate) and outcome.result is Result.DEFERRED:
+                    deleted.append(outcome.action)
+                else:
+                    yield outcome
+            yield from self._made_again(deleted, may_not, pool)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
     def do(self, action: Action) -> ActionOutcome:
-        """Do one action; of a Recreate that has a place the first half, so that it is DEFERRED (`made_again`).
+        """Do one action; of a Recreate that has a place the first half, so that it is DEFERRED.
 
         A failure is an outcome, and keeps nothing from being done but what goes to the same place.
         """
@@ -88,17 +121,21 @@ class Actor:
             return ActionOutcome(action=action, result=Result.LEFT, text=why)
         return self._tried(action, self._do)
 
-    def made_again(self, deleted: Iterable[Recreate], lost: Callable[[], str]) -> Iterator[ActionOutcome]:
+    def _made_again(
+        self, deleted: Iterable[Recreate], lost: Callable[[], str], pool: ThreadPoolExecutor
+    ) -> Iterator[ActionOutcome]:
         """The second half of replacements whose deletes were sent: each is made once its VM is gone.
 
         Where it is not asked for, a later sweep does it: its VM went, so it counts as begun all the same.
-        lost: why nothing more may be done, empty while it may.
         """
+
+        def make(action: Recreate) -> tuple[Recreate, ActionOutcome | None]:
+            return action, self._deferred(action, lost()) or self._tried(action, self._once_gone)
+
         left, pause = list(deleted), _PAUSE
         until = min(self.clock() + DELETE_SECONDS, self.began + ACTING_SECONDS)
         while left:
-            for action in list(left):
-                outcome = self._deferred(action, lost()) or self._tried(action, self._once_gone)
+            for action, outcome in _first_of_each_place_first(pool, make, self._without_those_that_go(left)):
                 if outcome is not None:
                     left.remove(action)
                     yield replace(outcome, result=Result.DEFERRED) if outcome.was_not_begun else outcome
@@ -109,6 +146,16 @@ class Actor:
             if left:
                 self.sleep(min(pause, until - self.clock()))
                 pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _without_those_that_go(self, deleted: Iterable[Recreate]) -> list[Recreate]:
+        """Those whose VM no list shows on its way out: one list a zone. Each is asked for by name before it is made."""
+        deleted = list(deleted)
+        going = set[NodeKey]()
+        for zone in sorted({each.node.zone for each in deleted}):
+            with suppress(GoogleError, tpu_api.ShapeError):
+                listed = tpu_api.nodes(self.google, self.desired.project, zone)
+                going |= {node.key for node in listed if node.state == "DELETING"}
+        return [each for each in deleted if each.node.key not in going]
 
     def _tried(self, action: A, do: Callable[[A], Came]) -> Came | ActionOutcome:
         try:
@@ -224,8 +271,7 @@ class Actor:
         parent = f"projects/{self.desired.project}/locations/{place.zone}"
         request = self._nodes().create(parent=parent, nodeId=name, body=dict(place.node))
         try:
-            doing, until = f"creating {name} in {place.zone}", self.began + ACTING_SECONDS
-            operation = tpu_api.taken(request, doing, sleep=self.sleep, clock=self.clock, until=until)
+            operation = self._taken(request, f"creating {name} in {place.zone}")
         except GoogleError as error:
             if error.status == _EXISTS:
                 return ActionOutcome(action=action, result=Result.DONE, text="it exists already")
@@ -278,17 +324,39 @@ class Actor:
     def _asked(self, zone: str, request: Any, doing: str) -> Mapping[str, Any]:
         """What a zone answers. One that does not is in trouble for the rest of the sweep."""
         try:
-            return execute(request, doing)
+            return self._taken(request, doing)
         except GoogleError as error:
             if error.status is None or error.status >= _SERVER:
                 self.troubles.setdefault(zone, str(error))
             raise
+
+    def _taken(self, request: Any, doing: str) -> Mapping[str, Any]:
+        until = self.began + ACTING_SECONDS
+        return tpu_api.taken(request, doing, sleep=self.sleep, clock=self.clock, until=until)
 
     def _nodes(self) -> Any:
         return self.google.api(Api.TPU).projects().locations().nodes()
 
     def _path(self, zone: str, name: str) -> str:
         return f"projects/{self.desired.project}/locations/{zone}/nodes/{name}"
+
+
+def _asks_google_alone(action: Action) -> bool:
+    """Whether it makes a VM, or makes one again that no job can run on."""
+    return isinstance(action, Create) or (isinstance(action, Recreate) and action.node.state in DEAD)
+
+
+def _first_of_each_place_first(
+    pool: ThreadPoolExecutor, do: Callable[[A], Came], actions: Iterable[A]
+) -> Iterator[Came]:
+    """Do them, several at once; one of each place before the others, which are left alone where that one fails."""
+    firsts, others = dict[str, A](), []
+    for action in actions:
+        where = action.place.zone if isinstance(action, Create) else _zone(action)
+        if firsts.setdefault(where, action) is not action:
+            others.append(action)
+    yield from pool.map(do, firsts.values())
+    yield from pool.map(do, others)
 
 
 def _zone(action: Action) -> str:

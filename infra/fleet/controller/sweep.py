@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from infra.fleet.controller import by_hour, manifests
 from infra.fleet.controller.act import Actor
-from infra.fleet.controller.actions import Decision, FleetFinding, Recreate, Waiting, described, verb
+from infra.fleet.controller.actions import Decision, FleetFinding, Waiting, described, verb
 from infra.fleet.controller.books import Books
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Desired
@@ -172,9 +172,8 @@ class Sweeper:
     def _act(self, actor: Actor, decision: Decision, lease: Lease, remembered: Remembered) -> tuple[ActionOutcome, ...]:
         """Do it all, renewing the lease on the way; what is left when it cannot be renewed is not done.
 
-        Deletes are sent before any of them is waited for. What is learned is remembered on the way.
+        What is learned is remembered on the way.
         """
-        holding = _Holding(lease)
         lessons = Lessons(
             desired=actor.desired,
             memory=decision.memory,
@@ -182,15 +181,7 @@ class Sweeper:
             clock=self.clock,
             last=self.clock(),
         )
-        deleted = []
-        for action in decision.actions:
-            lost = holding.lost()
-            outcome = ActionOutcome(action=action, result=Result.FAILED, text=lost) if lost else actor.do(action)
-            if isinstance(action, Recreate) and outcome.result is Result.DEFERRED:
-                deleted.append(action)
-            else:
-                lessons.hear(outcome)
-        for outcome in actor.made_again(deleted, holding.lost):
+        for outcome in actor.all(decision.actions, _Holding(lease).lost):
             lessons.hear(outcome)
         lessons.close()
         turns = {id(action): turn for turn, action in enumerate(decision.actions)}

@@ -140,7 +140,7 @@ def is_request_limit(text: str) -> bool:
 def taken(
     request: Any, doing: str, *, sleep: Callable[[float], None], clock: Callable[[], float], until: float
 ) -> Mapping[str, Any]:
-    """A create's operation. One more than Google takes in a minute is sent again until one such minute is over.
+    """The answer to a request. One more than Google takes in a minute is sent again until one such minute is over.
 
     until: when a sweep has no more time, by the clock. Raises GoogleError.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
@@ -66,6 +67,9 @@ class Tpus:
     def delete(self, *, name: str) -> Any:
         return self._request("delete", self._key(name), dict)
 
+    def list_next(self, request: Any, answer: Any) -> None:
+        """A list has one page."""
+
     def create(self, *, parent: str, nodeId: str, body: Any) -> Any:  # noqa: N803
         sent = (parent.rpartition("/")[2], nodeId)
         assert parent == f"projects/a-lab/locations/{sent[0]}"
@@ -93,9 +97,14 @@ class Tpus:
         self.slept.append(seconds)
         self.now += seconds
 
-    def sent(self) -> list[tuple[str, ...]]:
+    def sent(self) -> Any:
         """The calls that change something."""
-        return [each for each in self.calls if each[0] != "get"]
+        return [each for each in self.calls if each[0] not in ("get", "list")]
+
+    def list(self, *, parent: str, pageSize: int) -> Any:  # noqa: N803
+        zone = parent.rpartition("/")[2]
+        there = [{**each, "name": name} for (where, name), each in self.nodes.items() if where == zone]
+        return self._request("list", (zone, ""), lambda: {"nodes": there})
 
 
 def body(of: NodeSeen) -> dict[str, Any]:
@@ -297,22 +306,21 @@ def again(name: str = VM) -> Recreate:
 
 def test_a_replacement_is_made_once_its_vm_is_gone_and_is_asked_for_less_and_less() -> None:
     tpus = Tpus(DEAD)
-    acting = actor(tpus)
-    assert came(acting.do(again())) == (Result.DEFERRED, "")
+    assert came(actor(tpus).do(again())) == (Result.DEFERRED, "")
     tpus.sleep = lambda seconds: (Tpus.sleep(tpus, seconds), tpus.nodes.clear() if len(tpus.slept) == 5 else None)[0]
-    outcomes = list(actor(tpus).made_again([again()], lambda: ""))
+    outcomes = list(actor(tpus).all([again()], lambda: ""))
     assert [(each.result, each.operation) for each in outcomes] == [(Result.DONE, "operation-1")]
     assert tpus.slept == [1, 2, 4, 5, 5]
 
 
 def test_a_delete_that_takes_long_leaves_the_create_to_a_later_sweep() -> None:
     tpus = Tpus(DEAD)
-    (outcome,) = actor(tpus).made_again([again()], lambda: "")
+    (outcome,) = actor(tpus).all([again()], lambda: "")
     assert came(outcome) == (Result.DEFERRED, "its delete takes long; it is made later")
     assert tpus.now == DELETE_SECONDS
     late = Tpus(DEAD)
     late.now = ACTING_SECONDS - 2.5
-    assert [each.result for each in actor(late).made_again([again()], lambda: "")] == [Result.DEFERRED]
+    assert [each.result for each in actor(late).all([again()], lambda: "")] == [Result.DEFERRED]
     assert late.slept == [1, 1.5]
 
 
@@ -329,7 +337,8 @@ def test_a_replacement_that_is_not_asked_for_is_left_to_a_later_sweep(
     standing: tuple[NodeSeen, ...], answers: Any, lost: str, text: str
 ) -> None:
     tpus = Tpus(*standing, **answers)
-    (outcome,) = actor(tpus).made_again([again()], lambda: lost)
+    with ThreadPoolExecutor(1) as pool:
+        (outcome,) = actor(tpus)._made_again([again()], lambda: lost, pool)
     assert came(outcome) == (Result.DEFERRED, text)
     assert tpus.sent() == []
 

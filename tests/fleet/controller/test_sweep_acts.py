@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from threading import Barrier
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from infra.components.controller import SWEEP_SECONDS
 from infra.fleet.controller.act import ACTING_SECONDS, CALL_SECONDS, DELETE_SECONDS, Actor
-from infra.fleet.controller.actions import Action, Create
-from infra.fleet.controller.desired import Desired
+from infra.fleet.controller.actions import Action, Create, Recreate
+from infra.fleet.controller.desired import Desired, SlotPlace
 from infra.fleet.controller.events import Result
 from infra.fleet.controller.observe import DEADLINE
 from infra.fleet.controller.outcomes import ActionOutcome
@@ -131,6 +132,24 @@ def test_deletes_are_sent_together_and_then_waited_for(lab: Lab) -> None:
         lab.cloud.control.preempt(lab.path(vm))
     changing = [each for each in calls(lab, lab.sweep) if each in ("nodes.delete", "nodes.create")]
     assert changing[:2] == ["nodes.delete"] * 2
+
+
+def test_after_the_first_of_a_place_several_are_asked_for_at_once(lab: Lab) -> None:
+    together = Barrier(2)
+
+    class Meeting(Actor):
+        """Whose second and third create wait for each other."""
+
+        def _create(self, action: Create | Recreate, place: SlotPlace) -> ActionOutcome:
+            if action.slot != VMS[0]:
+                together.wait(30)
+            return super()._create(action, place)
+
+    for vm in VMS:
+        lab.cloud.control.remove_node(lab.path(vm))
+    actor = partial(Meeting, google=lab.google, records=lab.records, github=lab.api)
+    swept = replace(lab.sweeper(), actor=lambda desired: actor(desired=desired)).sweep()
+    assert did(swept) == [("create", vm, "done") for vm in VMS]
 
 
 def test_a_sweep_that_is_killed_has_learned_what_a_place_refused(lab: Lab) -> None:
