@@ -39,7 +39,7 @@ from infra.preview.toned import Tone
     type=click.FloatRange(1),
     default=SWEEP_SECONDS,
     show_default=True,
-    help="Seconds between two sweeps.",
+    help="Seconds between two sweeps; a VM that is lost, or gone at last, begins one at once.",
 )
 @options.each(options.yes_option, options.json_option)
 @click.option(

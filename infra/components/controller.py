@@ -18,7 +18,8 @@ from infra.model.grants import ACTS_AS
 
 INVOKER: Final = "roles/run.invoker"
 SWEEP_SECONDS: Final = 600
-"""A sweep asks every source with a deadline of its own; one that takes longer than this is stuck."""
+"""A sweep asks every source with a deadline of its own; one that takes longer than this is stuck. A job looks for lost
+VMs until the next one starts, and may begin another sweep until then."""
 
 LIMITS: Final = {"cpu": "1", "memory": "1Gi"}
 
@@ -103,7 +104,7 @@ class Controller(pulumi.ComponentResource):
     def _task(self, args: ControllerArgs) -> gcp.cloudrunv2.JobTemplateTemplateArgs:
         return gcp.cloudrunv2.JobTemplateTemplateArgs(
             service_account=args.account.email,
-            timeout=f"{SWEEP_SECONDS}s",
+            timeout=f"{SWEEP_SECONDS + 60 * args.every_minutes}s",
             max_retries=0,
             containers=[
                 gcp.cloudrunv2.JobTemplateTemplateContainerArgs(

@@ -1,4 +1,4 @@
-"""The fleet service, which the controller image runs: one sweep of a stack's controller, or its token broker.
+"""The fleet service, which the controller image runs: a sweep of a stack's controller, or its token broker.
 
     python -m infra.fleet.service controller STACK
     python -m infra.fleet.service broker STACK --host 0.0.0.0
@@ -46,9 +46,9 @@ def main(arguments: Sequence[str], environ: Mapping[str, str]) -> int:
 
 def _sweep(stack: str, environ: Mapping[str, str]) -> int:
     # Each role imports its own: Cloud Run starts a process for every sweep, and a broker while a VM waits.
-    from infra.fleet.sweep_log import logged_sweep
+    from infra.fleet.sweep_log import logged_sweeps
 
-    return FAILED if logged_sweep(stack, environ, _say).failed else DONE
+    return DONE if logged_sweeps(stack, environ, _say) else FAILED
 
 
 def _serve(stack: str, environ: Mapping[str, str], *, host: str, port: int) -> int:
@@ -65,7 +65,10 @@ def parsed(arguments: Sequence[str], environ: Mapping[str, str]) -> argparse.Nam
     """The role, its stack and, of a broker, where it listens. SystemExit, with what is wrong said, where it is not."""
     parser = argparse.ArgumentParser(prog="python -m infra.fleet.service", allow_abbrev=False)
     roles = parser.add_subparsers(dest="role", required=True)
-    controller = roles.add_parser("controller", help="Bring the fleet of a stack to its manifest: one sweep.")
+    controller = roles.add_parser(
+        "controller",
+        help="Bring the fleet of a stack to its manifest: one sweep, in a job of Cloud Run until the next job.",
+    )
     broker = roles.add_parser("broker", help="Serve the token broker of a stack until SIGTERM.")
     for role in (controller, broker):
         role.add_argument("stack", metavar="STACK")

@@ -9,15 +9,17 @@ whole document of a sweep (`Swept.to_json`), which is a record and too large for
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from infra.fleet.broker.settings import BUCKET, KEY_SECRET, PROJECT
 from infra.fleet.controller.act import CALL_SECONDS
 from infra.fleet.controller.actions import described, verb
 from infra.fleet.controller.events import Result
+from infra.fleet.controller.lookout import Lookout
 from infra.fleet.controller.sweep import NO_SWEEP, Swept, summary
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.fleet.images.attempts import standing
@@ -29,6 +31,11 @@ from infra.model import alerts
 from infra.model.errors import ConfigError, Problem
 
 Line = Mapping[str, Any]
+
+JOB: Final = "CLOUD_RUN_JOB"
+"""Set where a job of Cloud Run runs (cloud.google.com/run/docs/container-contract, read 2026-11)."""
+_STARTS: Final = 30.0
+"""Seconds by which looks end before the schedule starts the next job."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,11 +83,20 @@ class SweepLog:
         self.write(json.dumps(line, separators=(",", ":")))
 
 
-def logged_sweep(stack: str, environ: Mapping[str, str], write: Callable[[str], None]) -> Swept:
-    """One sweep at the place that the environment names, told in lines.
+def logged_sweeps(
+    stack: str,
+    environ: Mapping[str, str],
+    write: Callable[[str], None],
+    pause: Callable[[float], None] = time.sleep,
+) -> bool:
+    """One sweep at the place that the environment names, told in lines; whether it did all that it decided.
+
+    In a job of Cloud Run, also what follows until its schedule starts the next one: a look at VMs now and then, and
+    another sweep where one of them is dead or gone. pause: waits so many seconds.
 
     Raises ConfigError where it names none, GoogleError without credentials, and as `Sweeper.sweep` does.
     """
+    began = time.monotonic()
     place = told_place(stack, environ, stand_in=True)
     if place is None:
         missing = [name for name in (PROJECT, BUCKET) if not environ.get(name)]
@@ -90,13 +106,19 @@ def logged_sweep(stack: str, environ: Mapping[str, str], write: Callable[[str], 
         )
     with clients(place.project, place.endpoint, hurried=True, seconds=CALL_SECONDS) as google:
         log = SweepLog.told(stack, place, google, environ, write)
-        try:
-            swept = place.sweeper(stack, google).sweep()
-        except NO_SWEEP as error:
-            log.unswept(str(error))
-            raise
-        log.swept(swept)
-        return swept
+        sweeper = place.sweeper(stack, google, pause=pause)
+        failed, again = False, True
+        while again:
+            try:
+                swept = sweeper.sweep()
+            except NO_SWEEP as error:
+                log.unswept(str(error))
+                raise
+            log.swept(swept)
+            failed |= swept.failed
+            left = swept.desired.settings.every * 60 - _STARTS - (time.monotonic() - began)
+            again = bool(environ.get(JOB)) and Lookout(google=google, swept=swept).waits(left, pause)
+    return not failed
 
 
 def swept_lines(swept: Swept, jobs: JobsSeen) -> Iterator[Line]:

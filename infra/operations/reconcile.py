@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from infra.fleet.controller.act import CALL_SECONDS
+from infra.fleet.controller.lookout import Lookout
 from infra.fleet.controller.sweep import NO_SWEEP, Sweeper, Swept
 from infra.fleet.google import clients
 from infra.fleet.place import FleetPlace
@@ -69,6 +70,7 @@ def reconcile(
 ) -> Iterator[Swept | Unswept]:
     """The sweeps over a stack at its place, each as it ends. The other keywords are those of `sweeps`.
 
+    every: seconds between two sweeps, unless a look between them sees that a VM is dead or a delete has ended.
     guests: on a local cloud, whose clock is moved where `until_settled` waits. log: gets each line of the sweeps' log.
     environ: says which version the app's key is, of which the log tells.
 
@@ -78,9 +80,12 @@ def reconcile(
     with clients(place.project, place.endpoint, hurried=True, seconds=CALL_SECONDS) as google:
         lines = SweepLog.told(stack, place, google, environ, log) if log else None
         sweeper = place.sweeper(stack, google, pause=pause)
-        for each in sweeps(
-            sweeper, watch=watch, until_settled=until_settled, retry=retry, every=every, guests=guests, pause=pause
-        ):
+
+        def rest(swept: Swept | None) -> None:
+            # Where the clock is moved, nobody waits for anything.
+            Lookout(google=google, swept=swept if pause is time.sleep else None).waits(every, pause)
+
+        for each in sweeps(sweeper, watch=watch, until_settled=until_settled, retry=retry, guests=guests, rest=rest):
             if lines:
                 if isinstance(each, Unswept):
                     lines.unswept(each.reason)
@@ -95,15 +100,15 @@ def sweeps(
     watch: bool = False,
     until_settled: bool = False,
     retry: bool = False,
-    every: float = SWEEP_SECONDS,
     guests: Guests | None = None,
-    pause: Callable[[float], None] = time.sleep,
+    rest: Callable[[Swept | None], None] = lambda _: None,
 ) -> Iterator[Swept | Unswept]:
-    """One sweep, or sweeps `every` so many seconds.
+    """One sweep, or one after another.
 
     watch: sweep until interrupted; a sweep that cannot begin ends nothing then, and else it raises its error after it
     was yielded. until_settled: sweep until nothing is left to do. retry: the first sweep that can begin makes again
-    what could not be made, though it has to wait. pause: waits so many seconds.
+    what could not be made, though it has to wait. rest: waits between two, having the one before, None where that could
+    not begin.
 
     Raises UnsettledError, and as `Sweeper.sweep` does.
     """
@@ -126,7 +131,7 @@ def sweeps(
             return
         if until_settled:
             _check_that_sweeps_help(swept, number if guests else 0)
-        pause(every)
+        rest(swept)
 
 
 def _check_that_sweeps_help(swept: Swept | None, number: int) -> None:

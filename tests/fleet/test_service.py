@@ -23,10 +23,12 @@ from typing import Any
 import pytest
 
 from infra.fleet.broker import settings
+from infra.fleet.controller.lookout import LOOK_SECONDS
 from infra.fleet.google import Api, clients, execute
 from infra.fleet.place import BROKER, TOKEN
 from infra.fleet.records import Records
 from infra.fleet.service import main
+from infra.fleet.sweep_log import JOB, logged_sweeps
 from infra.local.cloud.github.control import GitHubControl
 from infra.local.cloud.testing import TestCloud
 from infra.local.cloud.tokens import new_key, signed
@@ -138,6 +140,25 @@ def test_the_controller_sweeps_once_by_the_manifest_and_says_so_in_lines(
         assert len(ordered) == 2
         assert all(records.read(bucket_names.orders_object(vm)) for vm in ordered)
         assert records.read(bucket_names.sweep_object("ci"))
+
+
+def test_in_a_job_of_cloud_run_it_looks_until_the_next_one_and_sweeps_where_a_vm_is_lost(
+    fleet: dict[str, str], cloud: TestCloud
+) -> None:
+    lines: list[dict[str, Any]] = []
+    waited: list[float] = []
+
+    def pause(seconds: float) -> None:
+        waited.append(seconds)
+        cloud.control.advance(seconds)
+        if len(waited) == 3:
+            cloud.control.preempt(cloud.control.nodes()[0]["name"])
+
+    environ = {**fleet, JOB: "tidepool-ci-controller"}
+    logged_sweeps("ci", environ, lambda line: lines.append(json.loads(line)), pause)
+    assert [line["event"] for line in lines].count("sweep") >= 2
+    assert "recreate" in [line["do"] for line in lines if line["event"] == "action"]
+    assert waited[:3] == [LOOK_SECONDS] * 3
 
 
 class MetadataAndBroker(Metadata):

@@ -56,7 +56,7 @@ class Guests:
 
 
 def run(sweeper: Sweeps, **options: Any) -> Iterator[Swept | Unswept]:
-    return sweeps(cast(Sweeper, sweeper), pause=lambda _: None, **options)
+    return sweeps(cast(Sweeper, sweeper), **options)
 
 
 def test_one_sweep_is_one_sweep() -> None:

@@ -7,7 +7,7 @@ bindings and removals, the guests of the local cloud. Not real: HTTP, signatures
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -22,9 +22,10 @@ from infra.fleet.controller.act import Actor
 from infra.fleet.controller.actions import Assign, Report, subject
 from infra.fleet.controller.github import GitHubError
 from infra.fleet.controller.lease import LeaseTakenError
+from infra.fleet.controller.lookout import Lookout
 from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.sweep import Sweeper, SweepError, Swept
-from infra.fleet.google import GoogleError
+from infra.fleet.google import AT_ONCE, GoogleError
 from infra.fleet.proofs import Proofs
 from infra.fleet.records import Records
 from infra.model.manifest import manifest
@@ -139,6 +140,17 @@ class Life:
         self.world.promises.stand()
         return self.swept
 
+    def rests_until(self, end: float) -> None:
+        """Let time pass, in which looks between two sweeps may begin another one."""
+        while not self.quiet and self.lookout().waits(end - self.world.now, self._passes):
+            self.tick()
+        self.world.pass_until(max(end, self.world.now))
+
+    def lookout(self, process: Process | None = None) -> Lookout:
+        """What looks after the last sweep."""
+        google = GoogleInProcess(self.world, process or Process())
+        return Lookout(google=google, swept=self.swept)  # ty: ignore[invalid-argument-type]
+
     def _passes(self, seconds: float) -> None:
         self.world.pass_until(self.world.now + seconds)
 
@@ -211,10 +223,10 @@ def _live(life: Life, faults: Sequence[Fault]) -> None:
             tick = max(tick, began + due[0].at + EVERY * due[0].roll)
         while due and began + due[0].at <= tick:
             fault = due.pop(0)
-            world.pass_until(max(world.now, began + fault.at))
+            life.rests_until(began + fault.at)
             world.log.append(f"- {fault}")
             KINDS[fault.kind](life, fault)
-        world.pass_until(max(tick, world.now))
+        life.rests_until(tick)
         life.tick()
         if due:
             continue
@@ -243,6 +255,15 @@ class _AtOnce:
     def __init__(self, **_: Any) -> None:
         pass
 
+    def map(self, do: Callable[[Any], Any], items: Iterable[Any]) -> Iterable[Any]:
+        for item in items:
+            side_by_side = ABREAST.set(AT_ONCE)
+            try:
+                done = do(item)
+            finally:
+                ABREAST.reset(side_by_side)
+            yield done
+
     def submit(self, do: Callable[..., Any], *args: Any) -> Future[Any]:
         future: Future[Any] = Future()
         try:
@@ -255,6 +276,7 @@ class _AtOnce:
         pass
 
 
+ABREAST: ContextVar[int] = ContextVar("calls that are under way at a time", default=1)
 _GOOGLE: ContextVar[GoogleInProcess] = ContextVar("clients of the controller whose turn it is")
 
 
@@ -272,6 +294,7 @@ def in_process() -> Generator[None]:
         patch.object(fleet, "_slot", lambda declared, groups: slot(declared["name"], declared, groups)),
         patch(f"{observe}.clients", lambda *_, **__: _GOOGLE.get()),
         patch(f"{observe}.ThreadPoolExecutor", _AtOnce),
+        patch("infra.fleet.controller.act.ThreadPoolExecutor", _AtOnce),
         patch.object(Proofs, "_signer", guests_in_process.signer),
         patch("infra.fleet.records.encode", _compact),
     ):

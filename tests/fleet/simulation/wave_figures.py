@@ -67,7 +67,7 @@ def told(vms: int, capacity: CapacityKind) -> None:
             sea.pass_until(due - EVERY * (turn + 0.5) / WAVES)
             sea.took = []
             sea._wave(sea.desired.zones)
-            sea.pass_until(due)
+            week.rests_until(due)
             while sea.away and sea.now < due + BOUND:
                 week._sweeps(1.0)
             waves.last.append(max(sea.took))

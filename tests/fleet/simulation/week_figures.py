@@ -18,7 +18,7 @@ from random import Random
 from typing import Any, Final
 
 from infra.model.catalogue import AcceleratorType, CapacityKind, price
-from tests.fleet.simulation.fleet_life import BOUND, EVERY, Life, in_process
+from tests.fleet.simulation.fleet_life import ABREAST, BOUND, EVERY, Life, in_process
 from tests.fleet.simulation.google_faults import LOSS_AN_HOUR
 from tests.fleet.simulation.google_in_process import Process
 from tests.fleet.simulation.promises import SKEW
@@ -191,12 +191,13 @@ class Market(World):
 
 @dataclass(slots=True)
 class Week:
-    """calls: of each sweep that ended. died: sweeps that did not. worst: fewest VMs that served after a sweep."""
+    """calls: of each sweep that ended. died: sweeps that did not. looks: calls between sweeps."""
 
     market: Market
     life: Life
     calls: list[int] = field(default_factory=list)
     died: int = 0
+    looks: int = 0
 
     def lives(self, days: float) -> None:
         end = self.market.now + days * DAY
@@ -212,19 +213,37 @@ class Week:
         return (self.market.now - began) / 60
 
     def _sweeps(self, roll: float) -> None:
-        market, due = self.market, self.market.now + EVERY
+        """What is due every two minutes: a sweep, and looks after it, which may begin others."""
+        due = self.market.now + EVERY
+        self._sweep(roll)
+        self.rests_until(due)
+
+    def rests_until(self, end: float) -> None:
+        market = self.market
+        process = Process(before_each=self._answers)
+        while self.life.lookout(process).waits(
+            end - market.now, lambda seconds: market.pass_until(market.now + seconds)
+        ):
+            self._sweep(1.0)
+        self.looks += process.calls
+        market.pass_until(max(end, market.now))
+
+    def _answers(self, _: int) -> None:
+        self.market.pass_until(self.market.now + CALL / ABREAST.get())
+
+    def _sweep(self, roll: float) -> None:
+        market = self.market
         dies = int(roll * 4000) if roll < 0.03 else 0
-        skew = (2 * market.dice.random() - 1) * SKEW if roll > 0.98 and market.troubled else 0.0
+        skew = (2 * market.dice.random() - 1) * SKEW if 0.98 < roll < 1.0 and market.troubled else 0.0
         market.clocks_agree = not skew
-        process = Process(dies_before=dies, before_each=lambda _: market.pass_until(market.now + CALL))
-        swept = self.life.sweep(process, skew)
+        process = Process(dies_before=dies, before_each=self._answers)
+        swept = self.life.swept = self.life.sweep(process, skew)
         market.log.clear()
         market.promises.stand()
         if swept is None:
             self.died += 1
         else:
             self.calls.append(process.calls)
-        market.pass_until(max(due, market.now))
 
 
 def told(vms: int, days: float) -> None:
