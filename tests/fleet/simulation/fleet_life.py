@@ -26,7 +26,6 @@ from infra.fleet.controller.lookout import Lookout
 from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.sweep import Sweeper, SweepError, Swept
 from infra.fleet.google import AT_ONCE, GoogleError
-from infra.fleet.proofs import Proofs
 from infra.fleet.records import Records
 from infra.model.manifest import manifest
 from tests.fleet.simulation import guests_in_process
@@ -295,7 +294,7 @@ def in_process() -> Generator[None]:
         patch(f"{observe}.clients", lambda *_, **__: _GOOGLE.get()),
         patch(f"{observe}.ThreadPoolExecutor", _AtOnce),
         patch("infra.fleet.controller.act.ThreadPoolExecutor", _AtOnce),
-        patch.object(Proofs, "_signer", guests_in_process.signer),
+        patch("infra.fleet.proofs.signer", guests_in_process.signer),
         patch("infra.fleet.records.encode", _compact),
     ):
         yield

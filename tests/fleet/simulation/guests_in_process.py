@@ -11,9 +11,10 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from infra.fleet.broker.audit import AuditedRequest
-from infra.fleet.broker.decide import Instance, RegistrationRequest
+from infra.fleet.broker.decide import Claims, Instance, RegistrationRequest
+from infra.fleet.broker.identity import GoogleKeys
 from infra.fleet.broker.refusals import Refused
-from infra.fleet.proofs import ForgedReportError, Proofs
+from infra.fleet.proofs import ForgedReportError, audience
 from infra.fleet.runner.supervisor import report
 from infra.fleet.runner.supervisor.effects import Answer
 from infra.local.guests.disk import Disk
@@ -99,12 +100,13 @@ def signed(vm: Vm, audience: str) -> str:
     return f"{vm.name}|{vm.machine}|{audience}".encode().hex()
 
 
-def signer(_: Proofs, token: str, audience: str, _written: datetime) -> Instance:
-    """As `Proofs` finds the machine that a report's token is for."""
+def signer(_: GoogleKeys, token: str, text: bytes, written: datetime) -> Claims:
+    """As `infra.fleet.proofs.signer` finds the machine that a report's token is for."""
     name, machine, signed_for = bytes.fromhex(token).decode().split("|")
-    if signed_for != audience:
+    if signed_for != audience(text):
         raise ForgedReportError("its proof is of another report")
-    return Instance(id=machine, zone=name.split("/")[3])
+    instance = Instance(id=machine, zone=name.split("/")[3])
+    return Claims(email="", fingerprint=token, issued=written, expires=written, instance=instance)
 
 
 class _Control:
