@@ -173,10 +173,10 @@ class OwnActions:
     pins: Mapping[str, OwnPin]
 
     def to_text(self) -> str:
-        """As the table has it."""
+        """As the table has it. Values are quoted, because YAML takes a hash of digits alone for a number."""
         lines = ["own:", f"  repository: {self.repository}", "  pins:"]
         for name, pin in sorted(self.pins.items()):
-            lines += [f"    {name}:", *(f"      {each.name}: {getattr(pin, each.name)}" for each in fields(pin))]
+            lines += [f"    {name}:", *(f'      {each.name}: "{getattr(pin, each.name)}"' for each in fields(pin))]
         return "".join(f"{line}\n" for line in lines)
 
 

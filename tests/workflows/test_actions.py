@@ -103,19 +103,19 @@ own:
   repository: lab/tidepool
   pins:
     greet:
-      version: 2026-11-22
-      commit: {"c" * 40}
-      tree: {"7d" * 20}
+      version: "2026-11-22"
+      commit: "{"c" * 40}"
+      tree: "{"7" * 40}"
 """
 
 
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ("version: 2026-11-22", "version: v1"),
+        ('version: "2026-11-22"', "version: v1"),
         ("lab/tidepool", "lab"),
         ("  tree: ", "  tre: "),
-        ("commit: c", "commit: "),
+        ('commit: "c', 'commit: "'),
         ("  pins:", "  pin:"),
     ],
 )
