@@ -6,7 +6,10 @@ An `up` of a whole stack takes Google's plugin minutes, since it waits after eac
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -79,6 +82,13 @@ class World:
 
     def nodes(self) -> dict[str, dict[str, Any]]:
         return {node["name"].rpartition("/")[2]: node for node in self.control.nodes()}
+
+
+def tidepool(world: World, *words: str) -> subprocess.CompletedProcess[str]:
+    """A command of the tool on a world's checkout and home."""
+    environ = {**os.environ, "TIDEPOOL_ROOT": str(world.root), "TIDEPOOL_HOME": str(world.home), "COLUMNS": "300"}
+    command = [sys.executable, "-m", "infra.cli", *words]
+    return subprocess.run(command, cwd=ROOT, env=environ, text=True, capture_output=True, check=False)
 
 
 Files = Callable[[Path], None]

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +10,7 @@ import pytest
 
 from infra.engines import EngineName
 from tests.engines.live.live_stacks import SMALL, write_small
-from tests.engines.live.live_worlds import ROOT, World, begun, stopped
+from tests.engines.live.live_worlds import World, begun, stopped, tidepool
 
 pytestmark = [pytest.mark.live, pytest.mark.usefixtures("official")]
 
@@ -39,13 +36,6 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         program.write(REFUSED)
     yield made
     stopped(made)
-
-
-def tidepool(world: World, *words: str) -> subprocess.CompletedProcess[str]:
-    environ = {**os.environ, "TIDEPOOL_ROOT": str(world.root), "TIDEPOOL_HOME": str(world.home), "COLUMNS": "300"}
-    return subprocess.run(
-        [sys.executable, "-m", "infra.cli", *words], cwd=ROOT, env=environ, text=True, capture_output=True, check=False
-    )
 
 
 @pytest.mark.parametrize("verb", ["preview", "up"])

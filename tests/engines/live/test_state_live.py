@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +10,7 @@ import pytest
 
 from infra.engines import EngineName
 from tests.engines.live.live_stacks import SMALL, write_small
-from tests.engines.live.live_worlds import ROOT, World, begun, stopped
+from tests.engines.live.live_worlds import World, begun, stopped, tidepool
 
 pytestmark = [pytest.mark.live, pytest.mark.usefixtures("official")]
 ENGINES = (EngineName.PULUMI, EngineName.LOCAL)
@@ -32,9 +29,7 @@ def asked(world: World, engine: EngineName, verb: str, *words: str) -> dict[str,
 
 
 def said(world: World, *words: str) -> dict[str, Any]:
-    environ = {**os.environ, "TIDEPOOL_ROOT": str(world.root), "TIDEPOOL_HOME": str(world.home)}
-    command = [sys.executable, "-m", "infra.cli", *words, "--cloud", "local", "--json"]
-    done = subprocess.run(command, cwd=ROOT, env=environ, text=True, capture_output=True, check=False)
+    done = tidepool(world, *words, "--cloud", "local", "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads(done.stdout)
 
