@@ -3,7 +3,8 @@
 Owns what is known of a slot in a zone that cannot be asked. Only three things prove that it has no VM there: Google had
 taken that VM away when the zone was last listed; a create of it there was answered with a stockout; or complete lists
 lacked it for long. Each counts only while no create was asked for since, by the controller or by a command, and while
-neither a runner nor a report of the VM is heard. Does not own what follows (`judge`, `placing`).
+neither a runner nor a report of the VM is heard. Owns too which VMs of a slot are stuck in states that no call ends.
+Does not own what follows (`judge`, `placing`).
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from infra.fleet.controller.desired import Desired, DesiredSlot
 from infra.fleet.controller.keys import NodeKey
 from infra.fleet.controller.memory import Memory, ZoneListing
 from infra.fleet.controller.notice import HEARD
-from infra.fleet.controller.observed import Observed
-from infra.fleet.controller.rules import GIVEN_BACK, Situation, rule, silence
+from infra.fleet.controller.observed import NodeSeen, Observed
+from infra.fleet.controller.rules import GIVEN_BACK, Situation, rule, silence, stuck_row
 from infra.fleet.controller.sorting import FleetNodes
 
 SWEEPS: Final = 2
@@ -35,9 +36,9 @@ class Absence:
     now: datetime
 
     def situations(self, slot: DesiredSlot) -> frozenset[Situation]:
-        """In which situations a slot is whose VM no list shows."""
+        """In which situations a slot is that no list shows a VM of, but such as are stuck."""
         found = set()
-        passed = self.passed(slot)
+        passed = self.passed(slot) | self.stuck_zones(slot)
         may_be = {slot.home.zone, *self.memory.vms[slot.name].tried}
         if self.observed.engine:
             found.add(Situation.ENGINE)
@@ -63,6 +64,19 @@ class Absence:
             and self._is_long_silent(listing)
             and self._is_surely_without(slot, zone, listing)
         )
+
+    def stuck(self, slot: DesiredSlot) -> tuple[NodeSeen, ...]:
+        """The VMs of a slot that have been for too long in a state that no call of ours ends."""
+        return tuple(node for node in self.observed.nodes_of(slot.name) if self._is_stuck(node))
+
+    def stuck_zones(self, slot: DesiredSlot) -> frozenset[str]:
+        """Where a slot's VM cannot be made, because a stuck one has its name there."""
+        return frozenset(node.zone for node in self.stuck(slot))
+
+    def _is_stuck(self, node: NodeSeen) -> bool:
+        row, known = stuck_row(node.state), self.memory.nodes[node.key]
+        limit = row.limit(self.desired.settings) if row else None
+        return limit is not None and known.ours and self.now - known.since >= limit
 
     def _is_long_silent(self, listing: ZoneListing) -> bool:
         row = silence()

@@ -2,9 +2,9 @@
 
 Owns the calls and what is asked once more before them, since lists lie and lag: a node is deleted only while it is
 still the one that was seen, in the state that was seen, and no job runs on it; a VM is made only where its slot has
-none at any of its other places; a zone that cannot be asked is passed over where nothing says that the slot had one
-there. After the first trouble of a place, and once a sweep's time is over, the rest is left to a later sweep. Does not
-own deciding. Every action may be repeated.
+none at any of its other places, but one that is stuck; a zone that cannot be asked is passed over where nothing says
+that the slot had one there. After the first trouble of a place, and once a sweep's time is over, the rest is left to a
+later sweep. Does not own deciding. Every action may be repeated.
 """
 
 from __future__ import annotations
@@ -245,7 +245,7 @@ class Actor:
         node = self._node(seen.zone, seen.name)
         if node is None:
             return ActionOutcome(action=action, result=Result.DONE, text="it was gone already")
-        if str(node.get("createTime", "")) != seen.created or node.get("state") != seen.state:
+        if not _is_as_seen(node, seen):
             now = f"made {node.get('createTime')}, {node.get('state')}"
             return ActionOutcome(action=action, result=Result.CHANGED, text=f"it is not as it was listed: {now}")
         if (node.get("labels") or {}) != seen.labels:
@@ -263,7 +263,8 @@ class Actor:
     def _create(self, action: Create | Recreate, place: SlotPlace) -> ActionOutcome:
         name = action.slot
         for zone in self._asked_first(name, place):
-            if zone not in action.passed and self._node(zone, name) is not None:
+            node = None if zone in action.passed else self._node(zone, name)
+            if node is not None and not any(each.zone == zone and _is_as_seen(node, each) for each in action.stuck):
                 return ActionOutcome(action=action, result=Result.CHANGED, text=f"it stands in {zone}")
         for zone in sorted(action.passed):
             if self._stands_after_all(zone, name):
@@ -357,6 +358,11 @@ def _first_of_each_place_first(
             others.append(action)
     yield from pool.map(do, firsts.values())
     yield from pool.map(do, others)
+
+
+def _is_as_seen(node: Mapping[str, Any], seen: NodeSeen) -> bool:
+    """Whether a node is still the one that was seen, in the state that was seen."""
+    return str(node.get("createTime", "")) == seen.created and node.get("state") == seen.state
 
 
 def _zone(action: Action) -> str:

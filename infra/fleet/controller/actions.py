@@ -27,24 +27,29 @@ class _Action:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Create(_Action):
-    """Make a slot's VM at a place. passed: silent zones that surely have none of it, so that no answer will do."""
+    """Make a slot's VM at a place. passed: silent zones that surely have none of it, so that no answer will do.
+
+    stuck: VMs of its name at other places, which may stand there as they were seen.
+    """
 
     slot: str
     place: SlotPlace
     passed: frozenset[str] = frozenset()
+    stuck: tuple[NodeSeen, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recreate(_Action):
     """Delete a slot's VM, if it still is as it was seen, and once it is gone make it again at `place`.
 
-    place: in the zone of the node; None where a later sweep has to find one. passed: as of `Create`.
+    place: in the zone of the node; None where a later sweep has to find one. passed, stuck: as of `Create`.
     """
 
     slot: str
     node: NodeSeen
     place: SlotPlace | None
     passed: frozenset[str] = frozenset()
+    stuck: tuple[NodeSeen, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,12 +196,16 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class FleetFinding:
-    """Something that people should know for as long as it stands."""
+    """Something that people should know for as long as it stands.
+
+    costs: whether a declared VM is missing from its place meanwhile, or nobody can say whether it is there.
+    """
 
     subject: str
     rule: str
     reason: str
     since: datetime
+    costs: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

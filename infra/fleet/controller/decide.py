@@ -55,7 +55,8 @@ def decide(desired: Desired, observed: Observed, memory: Memory, now: datetime) 
     blown = limits.fuse(memory.fuse, losses, now)
     if blown:
         held = f"deletions are held: {losses}"
-        proposed.findings.append(FleetFinding(subject=desired.stack, rule=OwnRule.FUSE, reason=held, since=now))
+        finding = FleetFinding(subject=desired.stack, rule=OwnRule.FUSE, reason=held, since=now, costs=losses.costs)
+        proposed.findings.append(finding)
     limited = limits.limited(
         proposed.proposals,
         desired=desired,

@@ -16,7 +16,7 @@ from infra.fleet.controller.limits import HOUR
 from infra.fleet.controller.memory import Creating, Memory, NodeMemory
 from infra.fleet.controller.notice import HEARD, waits_for_an_image
 from infra.fleet.controller.observed import NodeSeen, Observed, RunnerSeen
-from infra.fleet.controller.rules import ABSENT, Judgement, Situation, Subject, find
+from infra.fleet.controller.rules import ABSENT, Judgement, Situation, Subject, Verdict, find
 from infra.fleet.controller.sorting import FleetNodes, VmNames, pool_of
 from infra.fleet.reports import Phase, ReportSeen
 from infra.model import run_labels
@@ -41,11 +41,8 @@ class Judge:
         """A declared VM, there or not."""
         node = self.fleet.slots[slot.name]
         if node is None:
-            clocks = {"declared": self.observed.declared}
-            return self._ruled(
-                slot.name, Subject.SLOT, ABSENT, "", self.absence.situations(slot), clocks, self.observed.engine
-            )
-        if self._successor(slot) is not None:
+            return self._absent(slot)
+        if self._successor(slot) is not None and not self.absence.stuck(slot):
             return self._ruled(slot.name, Subject.SLOT, ABSENT, "", frozenset({Situation.ASKED_FOR}))
         known = self.memory.nodes[node.key]
         clocks = {
@@ -60,6 +57,19 @@ class Judge:
         ):
             detail = report.reason
         return self._ruled(slot.name, Subject.SLOT, node.state, node.health, situations, clocks, detail)
+
+    def stays(self, slot: DesiredSlot, node: NodeSeen) -> str:
+        """Why a slot whose VM is stuck gets no other one yet, empty where it may: nobody works on the stuck one."""
+        if not self.heard(node, slot.pool):
+            return "GitHub does not say whether it runs a job"
+        if any(runner.online for runner in self.observed.runners_of(slot.name)):
+            return "a runner of it is online"
+        if not self.observed.reports_source.known and slot.name not in self.observed.reports:
+            return "its report cannot be read"
+        if self._says_it_works(node):
+            return "it says that it runs a job"
+        absent = self._absent(slot).rule
+        return "" if absent.verdict is Verdict.CREATE else absent.why
 
     def boots(self, slot: DesiredSlot, judged: Judgement) -> bool:
         """Whether a declared VM does not serve yet, and still has time to: nothing is wrong with it."""
@@ -78,8 +88,11 @@ class Judge:
 
     def orphan(self, node: NodeSeen) -> Judgement:
         """A VM with our label that is not declared, is a slot's second, or is of a window that is over."""
-        suspect = self.memory.suspects[node.orphan_key]
-        situations = set()
+        suspect, slot = self.memory.suspects[node.orphan_key], self.desired.slot(node.name)
+        situations, detail = set(), ""
+        if slot is not None and node in self.absence.stuck(slot):
+            situations.add(Situation.STUCK)
+            detail = f"{node.state} in {node.zone}"
         if suspect.sweeps < SWEEPS or self.now - suspect.since < self.grace:
             situations.add(Situation.UNPROVED)
         if self.observed.engine:
@@ -98,9 +111,9 @@ class Judge:
             situations.add(Situation.UNDRAINED)
         if any(runner.busy for runner in online):
             situations.add(Situation.BUSY)
-        clocks = {"suspect": suspect.since, "drained": suspect.drained}
+        clocks = {"state": self.memory.nodes[node.key].since, "suspect": suspect.since, "drained": suspect.drained}
         about = Subject.WINDOW if self.desired.is_closed(node.name, node.zone) else Subject.ORPHAN
-        return self._ruled(node.name, about, node.state, node.health, frozenset(situations), clocks)
+        return self._ruled(node.name, about, node.state, node.health, frozenset(situations), clocks, detail)
 
     def run_vm(self, node: NodeSeen) -> Judgement:
         """A VM that a workflow made for one run."""
@@ -108,7 +121,8 @@ class Judge:
         expired = labels is not None and labels.has_expired(int(self.now.timestamp()))
         situations = frozenset({Situation.EXPIRED} if expired else set())
         detail = f"run {labels.run}" if labels else ""
-        return self._ruled(node.name, Subject.RUN_VM, node.state, node.health, situations, detail=detail)
+        clocks = {"state": self.memory.nodes[node.key].since}
+        return self._ruled(node.name, Subject.RUN_VM, node.state, node.health, situations, clocks, detail)
 
     def stranger(self, node: NodeSeen) -> Judgement:
         """A VM that is nobody's here."""
@@ -210,6 +224,11 @@ class Judge:
         """Whether what cannot be asked could not be an hour ago: that is no outage that one waits for."""
         silent = [self.now - since for key, since in self.memory.reported.items() if key.rule == OwnRule.UNKNOWN]
         return bool(silent) and min(silent) > HOUR
+
+    def _absent(self, slot: DesiredSlot) -> Judgement:
+        """A declared VM that no list shows, or that is stuck."""
+        clocks, situations = {"declared": self.observed.declared}, self.absence.situations(slot)
+        return self._ruled(slot.name, Subject.SLOT, ABSENT, "", situations, clocks, self.observed.engine)
 
     def _there(self, slot: DesiredSlot, node: NodeSeen, known: NodeMemory) -> frozenset[Situation]:
         situations = set()

@@ -50,7 +50,12 @@ class Losses:
     @property
     def blow(self) -> bool:
         """More than a third, and more than one: one of two VMs is a loss that happens."""
-        return _too_many(self.dead, self.slots) or _too_many(self.orphans, self.listed)
+        return self.costs or _too_many(self.orphans, self.listed)
+
+    @property
+    def costs(self) -> bool:
+        """Whether it is the declared fleet of which too much looks lost."""
+        return _too_many(self.dead, self.slots)
 
     def __str__(self) -> str:
         return (

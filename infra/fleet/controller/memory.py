@@ -74,8 +74,8 @@ class VmMemory:
     restart: the last number of a restart order. tried, refused: by zone, when a create was last asked for, and when one
     was last answered by a stockout. lacked: by zone, since when its lists lack it, each of them, where it may be.
     assigned: what its orders say. region: where it stood for them. drained: since when its orders say to
-    take no job. unsure: changes of its orders that a sweep was about to write, and did not say that it had. attempts:
-    creates and replacements since a runner of it was last online.
+    take no job. own_drain: whether no person asked for that. unsure: changes of its orders that a sweep was about to
+    write, and did not say that it had. attempts: creates and replacements since a runner of it was last online.
     remade, remade_at, remade_before: how often in a row it was replaced though Google had not taken it, when last, and
     when the time before.
     """
@@ -92,6 +92,7 @@ class VmMemory:
     region: str = ""
     assigned_at: AwareDatetime | None = None
     drained: AwareDatetime | None = None
+    own_drain: bool = False
     unsure: int = 0
     seen: AwareDatetime
 

@@ -17,7 +17,7 @@ from infra.fleet.controller.actions import Action, Assign, Create, Drain, Recrea
 from infra.fleet.controller.creates import refused, unasked
 from infra.fleet.controller.desired import Desired, SlotPlace
 from infra.fleet.controller.events import LENGTH, EventKind, FleetEvent, Result
-from infra.fleet.controller.keys import OrphanKey
+from infra.fleet.controller.keys import OrphanKey, OwnRule
 from infra.fleet.controller.memory import Creating, Memory, VmMemory
 from infra.fleet.controller.observed import Trouble
 from infra.fleet.controller.rules import GIVEN_BACK, Verdict, rule
@@ -112,7 +112,7 @@ def _learned(memory: Memory, desired: Desired, outcome: ActionOutcome, now: date
                 action.vm, replace(known, assigned=action.version, region=action.region, assigned_at=now)
             )
         case Drain() if done:
-            return _drained(memory, action.vm, now if action.on else None, now)
+            return _drained(memory, action, now)
         case Restart() if done:
             return _restarted(memory, action, now)
         case _:
@@ -156,13 +156,16 @@ def _untried(memory: Memory, vm: str) -> Memory:
     return memory.with_vm(vm, replace(known, attempts=max(0, known.attempts - 1))) if known else memory
 
 
-def _drained(memory: Memory, vm: str, since: datetime | None, now: datetime) -> Memory:
+def _drained(memory: Memory, action: Drain, now: datetime) -> Memory:
     """Its orders say since when it takes no job. A node without owner that bears the name obeys the same orders."""
+    vm, known = action.vm, _surer(memory, action.vm, now)
+    since = now if action.on else None
     suspects = {
         key: replace(suspect, drained=since) if isinstance(key, OrphanKey) and key.node.name == vm else suspect
         for key, suspect in memory.suspects.items()
     }
-    return replace(memory, suspects=suspects).with_vm(vm, replace(_surer(memory, vm, now), drained=since))
+    own = action.on and action.rule != OwnRule.DRAIN_REQUESTED
+    return replace(memory, suspects=suspects).with_vm(vm, replace(known, drained=since, own_drain=own))
 
 
 def _surer(memory: Memory, vm: str, now: datetime) -> VmMemory:

@@ -4,13 +4,13 @@ Owns the choice, the waits that stand before it, and whether one more VM fits be
 counting what is there and what is being made. Chips of others never count twice: of what is declared as held and what
 is seen, the larger counts. A node that is missing from one list is still counted; it must be missing twice. A fallback
 is taken once every place before it has failed as `fallbacks` in `rules.yaml` says, and only for a slot that surely has
-no VM at any of them.
+no VM at any of them. Where a stuck VM stands nothing is made.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -105,8 +105,8 @@ class Placing:
     """The places that one sweep gives away.
 
     unknown: zones that did not answer: what stands there is not known, so nothing is made there. probing: places after
-    a failure that a VM tries already. lost: zones that somebody gave up, and who. passed: of a slot, silent zones that
-    surely have no VM of it.
+    a failure that a VM tries already. lost: zones that somebody gave up, and who. absence: in which zones a slot
+    surely has no VM, or a stuck one.
     """
 
     memory: Memory
@@ -115,7 +115,7 @@ class Placing:
     unknown: frozenset[str] = frozenset()
     probing: set[BackoffKey] = field(default_factory=set)
     lost: Mapping[str, str]
-    passed: Callable[[DesiredSlot], frozenset[str]]
+    absence: Absence
 
     @classmethod
     def of(cls, room: Room, absence: Absence) -> Placing:
@@ -134,17 +134,19 @@ class Placing:
             unknown=frozenset(zone for zone in desired.zones if not observed.zone_known(zone)),
             probing=asked & memory.backoff.keys(),
             lost=observed.requests.lost,
-            passed=absence.passed,
+            absence=absence,
         )
 
     def place(self, slot: DesiredSlot, only_zone: str | None = None) -> SlotPlace | NoPlace:
         """A place for a slot's VM, counted as given away. only_zone: no other zone will do."""
-        passed = self.passed(slot) if self.unknown else frozenset()
-        for place in slot.places:
-            if place.zone in passed and place is not slot.places[-1]:
+        passed = self.absence.passed(slot) if self.unknown else frozenset()
+        stuck = self.absence.stuck_zones(slot)
+        places = [place for place in slot.places if place.zone not in stuck]
+        for place in places:
+            if place.zone in passed and place is not places[-1]:
                 continue
             if place.zone in self.lost:
-                if place is not slot.places[-1]:
+                if place is not places[-1]:
                     continue
                 return NoPlace(why=f"{self.lost[place.zone]} declared {place.zone} lost", stands=True)
             key = BackoffKey(place.zone, slot.accelerator.name, place.capacity)
@@ -152,7 +154,7 @@ class Placing:
             waits = self._wait(slot, place, key, entry)
             if waits is not None:
                 goes_on = exhausted(entry, self.now) and self._is_surely_not_at(slot, place)
-                if goes_on and place is not slot.places[-1]:
+                if goes_on and place is not places[-1]:
                     continue
                 return waits
             if only_zone is not None and place.zone != only_zone:
@@ -165,7 +167,7 @@ class Placing:
             if entry is not None:
                 self.probing.add(key)
             return place
-        raise AssertionError("a slot has a place")
+        return NoPlace(why=f"{', '.join(sorted(stuck))} has a stuck VM of its name", stands=True)
 
     def _wait(self, slot: DesiredSlot, place: SlotPlace, key: BackoffKey, entry: Backoff | None) -> NoPlace | None:
         if entry is None:

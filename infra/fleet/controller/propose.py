@@ -26,7 +26,7 @@ from infra.fleet.controller.actions import (
 from infra.fleet.controller.creates import exhausted, fruitless
 from infra.fleet.controller.desired import DesiredSlot, SlotPlace
 from infra.fleet.controller.judge import Judge
-from infra.fleet.controller.keys import BackoffKey, OwnRule
+from infra.fleet.controller.keys import BackoffKey, OwnRule, SourceKind, SourceName
 from infra.fleet.controller.memory import Backoff, Memory
 from infra.fleet.controller.observed import NodeSeen, Trouble
 from infra.fleet.controller.placing import NoPlace, Placing, Room
@@ -115,6 +115,8 @@ class Proposals:
                     self._recreate(slot, each, placing)
                 case Verdict.CREATE:
                     self._create(slot, each, placing)
+                case Verdict.MOVE:
+                    self._move(slot, each, placing)
                 case Verdict.RESTART:
                     number = judge.memory.vms[slot.name].restart + 1
                     action = Restart(vm=slot.name, number=number, rule=each.rule.id, reason=each.reason)
@@ -156,6 +158,7 @@ class Proposals:
             node=node,
             place=place if isinstance(place, SlotPlace) else None,
             passed=self.judge.absence.passed(slot),
+            stuck=self.judge.absence.stuck(slot),
             rule=judged.rule.id,
             reason=judged.reason,
         )
@@ -177,7 +180,7 @@ class Proposals:
             return False
         again = f"replaced {known.remade} times, and it never served for an hour"
         if known.remade >= remakes().told_after:
-            self._finds(slot.name, OwnRule.SLOT_REMADE, f"{judged.reason}; {again}")
+            self._finds(slot.name, OwnRule.SLOT_REMADE, f"{judged.reason}; {again}", costs=True)
         until = known.remade_at + remakes().wait(known.remade)
         if self.judge.now >= until:
             return False
@@ -213,9 +216,27 @@ class Proposals:
             reason = f"{judged.reason}; {place.why}"
             self._waits(judged, reason, place.until, stands=place.stands)
             return
-        passed = self.judge.absence.passed(slot)
-        action = Create(slot=slot.name, place=place, passed=passed, rule=judged.rule.id, reason=judged.reason)
+        absence = self.judge.absence
+        action = Create(
+            slot=slot.name,
+            place=place,
+            passed=absence.passed(slot),
+            stuck=absence.stuck(slot),
+            rule=judged.rule.id,
+            reason=judged.reason,
+        )
         self.proposals.append(Proposal(action=action, pool=slot.pool, urgency=Urgency.MAKE, freeze=judged.rule.freeze))
+
+    def _move(self, slot: DesiredSlot, judged: Judgement, placing: Placing) -> None:
+        """People are told until the VM is gone; its slot does not wait for that where it has another place."""
+        self._told(judged)
+        judge = self.judge
+        if {place.zone for place in slot.places} <= judge.absence.stuck_zones(slot):
+            return
+        if why := judge.stays(slot, self._node(slot)):
+            self._wait(judged, why)
+        else:
+            self._create(slot, replace(judged, detail="it moves on"), placing)
 
     def _return_home(self, slot: DesiredSlot, judged: Judgement) -> None:
         """First it takes no more jobs; once it has none, it is made again at home."""
@@ -282,6 +303,8 @@ class Proposals:
             self.proposals.append(Proposal(action=action, deletes=True))
         elif judged.verdict is Verdict.WAIT:
             self._wait(judged)
+        elif judged.verdict is Verdict.REPORT:
+            self._told(judged)
 
     def _runners(self) -> None:
         for runner in self.judge.observed.runners:
@@ -302,10 +325,10 @@ class Proposals:
         }
         for key, entry in self.judge.memory.backoff.items():
             if key in declared and entry.trouble in _FOR_PEOPLE and self._is_told(entry):
-                self._finds(str(key), _FOR_PEOPLE[entry.trouble], entry.text)
+                self._finds(str(key), _FOR_PEOPLE[entry.trouble], entry.text, costs=self._is_missed(key))
         for name, source in self.judge.observed.sources.items():
             if not source.known:
-                self._finds(str(name), OwnRule.UNKNOWN, source.reason)
+                self._finds(str(name), OwnRule.UNKNOWN, source.reason, costs=self._is_needed(name))
         for name, reason in self.judge.observed.unreadable.items():
             self._finds(name, OwnRule.UNREADABLE, reason)
 
@@ -313,11 +336,36 @@ class Proposals:
         """Creates that came to nothing are told once a fallback would be taken for them: one alone is no news."""
         return entry.trouble is not Trouble.UNSERVED or exhausted(entry, self.judge.now)
 
-    def _finds(self, about: str, rule: str, reason: str) -> None:
-        self.findings.append(FleetFinding(subject=about, rule=rule, reason=reason, since=self.judge.now))
+    def _is_missed(self, key: BackoffKey) -> bool:
+        """Whether a declared VM would be at a place that fails: it is not there, nor at one that comes before."""
+        for slot in self.judge.desired.slots:
+            places = [BackoffKey(place.zone, slot.accelerator.name, place.capacity) for place in slot.places]
+            if key in places:
+                node = self.judge.fleet.slots[slot.name]
+                ready = node is not None and node.state == "READY"
+                at = BackoffKey(node.zone, slot.accelerator.name, node.capacity) if node and ready else None
+                if at not in places[: places.index(key) + 1]:
+                    return True
+        return False
+
+    def _is_needed(self, name: SourceName) -> bool:
+        """Whether, without a source, nobody can say what of the declared fleet serves, or what is lost stays lost."""
+        desired, observed = self.judge.desired, self.judge.observed
+        match name.kind:
+            case SourceKind.ZONE:
+                return name.of in desired.zones and name.of not in observed.requests.lost
+            case SourceKind.GITHUB:
+                return name.of in desired.scopes or (not name.of and bool(desired.scopes))
+            case _:
+                return name.kind in (SourceKind.REPORTS, SourceKind.REQUESTS)
+
+    def _finds(self, about: str, rule: str, reason: str, *, costs: bool = False) -> None:
+        finding = FleetFinding(subject=about, rule=rule, reason=reason, since=self.judge.now, costs=costs)
+        self.findings.append(finding)
 
     def _told(self, judged: Judgement) -> None:
-        self._finds(judged.subject, judged.rule.id, judged.reason)
+        costs = judged.rule.subject is Subject.SLOT or judged.rule.when is Situation.STUCK
+        self._finds(judged.subject, judged.rule.id, judged.reason, costs=costs)
 
     def _wait(self, judged: Judgement, but: str = "") -> None:
         """but: why what its verdict asks for is not done."""

@@ -45,6 +45,7 @@ class Verdict(StrEnum):
     WAIT = "wait"
     CREATE = "create"
     RECREATE = "recreate"
+    MOVE = "move"
     RETURN_HOME = "return-home"
     RESTART = "restart"
     DRAIN = "drain"
@@ -72,6 +73,7 @@ class Situation(StrEnum):
     TAKEN = "taken"
     JUST_DECLARED = "just-declared"
     MISSED_ONCE = "missed-once"
+    STUCK = "stuck"
     UNPROVED = "unproved"
     PROVED = "proved"
     UNDRAINED = "undrained"
@@ -226,6 +228,12 @@ def rules() -> tuple[RuleRow, ...]:
 def find(subject: Subject, state: str, health: str, situations: frozenset[Situation]) -> RuleRow:
     """The first row that fits."""
     return next(rule for rule in rules() if rule.fits(subject, state, health, situations))
+
+
+def stuck_row(state: str) -> RuleRow | None:
+    """The row of a state that no call of ours ends, so that a slot moves on after its wait; None for other states."""
+    found = find(Subject.SLOT, state, "", frozenset())
+    return found if found.verdict is Verdict.MOVE else None
 
 
 @cache

@@ -13,7 +13,7 @@ from typing import Final
 from infra.fleet.controller.desired import Desired, DesiredSlot
 from infra.fleet.controller.memory import Memory
 from infra.fleet.controller.observed import NodeSeen, Observed
-from infra.fleet.controller.rules import DEAD
+from infra.fleet.controller.rules import DEAD, stuck_row
 from infra.model import run_labels
 from infra.model.fleet import owns
 
@@ -42,7 +42,10 @@ class FleetNodes:
 
 
 def sort(desired: Desired, observed: Observed) -> FleetNodes:
-    """Sort what was seen. Of two nodes of one slot one that lives stays, then a READY one, then the one at home."""
+    """Sort what was seen. Of two nodes of one slot one that lives stays, then a READY one, then the one at home.
+
+    Last comes one in a state that no call of ours ends: what can be replaced is replaced.
+    """
     wanted = {slot.name: slot for slot in desired.slots}
     candidates: dict[str, list[NodeSeen]] = {name: [] for name in wanted}
     taken: dict[str, NodeSeen] = {}
@@ -80,10 +83,11 @@ def pool_of(node: NodeSeen) -> str:
     return node.labels.get(POOL, "")
 
 
-def _standing(slot: DesiredSlot, node: NodeSeen) -> tuple[bool, bool, int, str]:
+def _standing(slot: DesiredSlot, node: NodeSeen) -> tuple[bool, bool, bool, int, str]:
     """Smaller is better. Which of two nodes of one name its runner and its report are of, nobody says."""
     zones = [place.zone for place in slot.places]
-    return node.state in DEAD, node.state != "READY", zones.index(node.zone), node.created
+    stuck = stuck_row(node.state) is not None
+    return stuck, node.state in DEAD, node.state != "READY", zones.index(node.zone), node.created
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from infra.fleet.controller.actions import Drain, FleetFinding, Proposal, Urgenc
 from infra.fleet.controller.desired import DesiredSlot
 from infra.fleet.controller.judge import Judge
 from infra.fleet.controller.keys import BackoffKey, OwnRule
+from infra.fleet.controller.rollout_orders import ordered
 from infra.fleet.controller.rules import Verdict
 from infra.fleet.versions import Rollout
 from infra.model import freezes
@@ -32,8 +33,10 @@ def steer(judge: Judge) -> Steered:
 
 
 def home_is_short(judge: Judge, slot: DesiredSlot) -> bool:
-    """Whether a slot's VM could not be made at home now, or nobody could see whether it was."""
-    zone = slot.home.zone
+    """Whether a slot's VM could not be made at home now, as where a stuck one stands, or nobody could see it there."""
+    zone, own = slot.home.zone, judge.fleet.slots[slot.name]
+    if any(node.zone == zone and node is not own for node in judge.observed.nodes_of(slot.name)):
+        return True
     home = BackoffKey(zone, slot.accelerator.name, slot.home.capacity)
     return home in judge.memory.backoff or zone in judge.observed.requests.lost or not judge.observed.zone_known(zone)
 
@@ -49,16 +52,21 @@ class Steered:
     rollouts: dict[str, Rollout] = field(default_factory=dict)
 
     def drains(self) -> None:
-        """Orders follow what people ask for; what nobody asks for any more ends, unless the VM is on its way home."""
+        """Orders follow what people ask for; what nobody asks for any more ends, unless the VM is on its way home.
+
+        Where nobody can say what people ask for, only a drain ends that no person asked for.
+        """
         judge = self.judge
-        if not judge.observed.requests_source.known:
-            return
+        known = judge.observed.requests_source.known
         for slot in judge.desired.slots:
-            drained = judge.memory.vms[slot.name].drained
+            vm = judge.memory.vms[slot.name]
+            drained = vm.drained
+            if not known and not vm.own_drain:
+                continue
             request = next(
                 (each for each in judge.observed.requests.drains if each.subject in (slot.name, slot.pool)), None
             )
-            if request is not None and drained is None:
+            if request is not None and (drained is None or vm.own_drain):
                 self._order(slot, OwnRule.DRAIN_REQUESTED, f"{request.by} drains {request.subject}", on=True)
             elif request is None and drained is not None and not self._leaves(slot):
                 self._order(slot, OwnRule.DRAIN_OVER, "its drain has ended", on=False)
@@ -73,14 +81,15 @@ class Steered:
                     )
             elif request is not None and drained is not None and judge.now - drained >= _FORGOTTEN:
                 reason = f"{request.by} drained {request.subject} on {drained:%Y-%m-%d %H:%M}, and no job runs on it"
-                self._finds(slot.name, OwnRule.DRAIN_FORGOTTEN, reason)
+                self._finds(slot.name, OwnRule.DRAIN_FORGOTTEN, reason, costs=True)
 
     def _order(self, slot: DesiredSlot, rule: OwnRule, reason: str, *, on: bool) -> None:
         action = Drain(vm=slot.name, on=on, rule=rule, reason=reason)
         self.proposals.append(Proposal(action=action, pool=slot.pool, urgency=Urgency.CHANGE))
 
-    def _finds(self, about: str, rule: OwnRule, reason: str) -> None:
-        self.findings.append(FleetFinding(subject=about, rule=rule, reason=reason, since=self.judge.now))
+    def _finds(self, about: str, rule: OwnRule, reason: str, *, costs: bool = False) -> None:
+        finding = FleetFinding(subject=about, rule=rule, reason=reason, since=self.judge.now, costs=costs)
+        self.findings.append(finding)
 
     def _leaves(self, slot: DesiredSlot) -> bool:
         """Whether a VM was drained because it, or another of its name, is about to go."""
@@ -96,7 +105,10 @@ class Steered:
         """One step of every pool's rollout."""
         judge = self.judge
         self.rollouts = dict(judge.memory.rollouts)
-        if judge.observed.targets is None or not judge.observed.requests_source.known:
+        if not judge.observed.requests_source.known:
+            self._rest()
+            return
+        if judge.observed.targets is None:
             return
         window = limits.frozen(judge.desired, judge.now)
         for pool in judge.desired.pools:
@@ -114,6 +126,14 @@ class Steered:
                 self._finds(pool, OwnRule.ROLLOUT_FAILED, rolled.problem)
             if rolled.rollout.stage.is_under_way or rolled.rollout.returning:
                 self.waiting.append(self._rolling(pool, rolled.rollout, window, paused=paused))
+
+    def _rest(self) -> None:
+        """Nobody can say what people paused: no rollout goes on, and a VM that moved gets the image of its region."""
+        judge = self.judge
+        for pool in self.rollouts.keys() & set(judge.desired.pools):
+            self.rollouts[pool], assigns = ordered(self.rollouts[pool], judge.desired.of_pool(pool), judge)
+            orders = [each for each in assigns if not each.first]
+            self.proposals += [Proposal(action=each, pool=pool, urgency=Urgency.CHANGE) for each in orders]
 
     def _rolling(self, pool: str, rollout: Rollout, window: str, *, paused: bool) -> Waiting:
         """A rollout that is paused or frozen stands once no VM is waited for: until then it may still go back."""

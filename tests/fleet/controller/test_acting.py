@@ -262,6 +262,19 @@ def test_a_vm_that_stands_at_another_of_its_places_is_not_made() -> None:
 
 
 @pytest.mark.parametrize(
+    ("now", "made"),
+    [({}, True), ({"state": "READY"}, False), ({"created": "later"}, False)],
+    ids=["as seen", "alive again", "made again"],
+)
+def test_beside_a_stuck_vm_another_is_made_while_that_is_as_it_was_seen(now: dict[str, str], made: bool) -> None:
+    stuck = node(VM, "DELETING", zone=AWAY)
+    tpus = Tpus(node(VM, zone=AWAY, **{"state": "DELETING", **now}))
+    outcome = actor(tpus).do(create(stuck=(stuck,)))
+    assert came(outcome) == ((Result.DONE, "") if made else (Result.CHANGED, f"it stands in {AWAY}"))
+    assert bool(tpus.sent()) is made
+
+
+@pytest.mark.parametrize(
     ("asked", "tried", "listed"), [(False, False, False), (True, True, False), (True, False, True)]
 )
 def test_a_silent_zone_is_asked_first_only_where_the_vm_may_be_there(asked: bool, tried: bool, listed: bool) -> None:

@@ -142,6 +142,12 @@ CASES: dict[str, Case] = {
     "slot-taken": Case(observed=seen(FLEET, nodes=(node(VM, labels={}), *READY_SICK)), done="Report"),
     "slot-declared": Case(observed=replace(state(""), declared=START), at=(0, 28, 30), done="Create"),
     "slot-absent": Case(observed=state(""), done="Create"),
+    "orphan-stuck": Case(
+        observed=seen(AWAY_FLEET, nodes=(AWAY_NODE, *nodes(AWAY_FLEET, s0="HIDDEN"))),
+        desired=AWAY_FLEET,
+        at=(0, 60),
+        done="Report",
+    ),
     "orphan-deleting": Case(
         observed=beside(replace(ORPHAN, state="DELETING")), at=(0, 30), done="Report", about=AT_ORPHAN
     ),
@@ -197,7 +203,9 @@ CASES: dict[str, Case] = {
     "window-busy": over(CLOSED, 0, 20, done="Report", runners=(runner(CLOSED.name, busy=True),)),
     "window-draining": over(CLOSED, 0, 10, done="Delete", runners=(runner(CLOSED.name),)),
     "window-idle": over(CLOSED, 0, done="Delete"),
-    "run-deleting": Case(observed=beside(node("run-1", "DELETING", labels=RUN)), at=(0, 90), about="run-1"),
+    "run-deleting": Case(
+        observed=beside(node("run-1", "DELETING", labels=RUN)), at=(0, 30), done="Report", about="run-1"
+    ),
     "run-expired": Case(observed=beside(node("run-1", labels=RUN)), at=(60,), done="Delete", about="run-1"),
     "run-current": Case(observed=beside(node("run-1", labels=RUN)), at=(59,), about="run-1"),
     "stranger-reservation": Case(

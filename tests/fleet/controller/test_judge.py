@@ -168,15 +168,12 @@ def test_a_vm_that_may_be_made_elsewhere_must_be_missed_by_two_lists_and_one_tha
 
 def test_a_vm_of_a_run_is_told_by_its_run_and_goes_when_its_time_is_over() -> None:
     now = int(START.timestamp())
-    found = {
-        expires: judge(sight()).run_vm(node("r", labels={"tidepool-run": "77-1", "tidepool-expires": str(expires)}))
-        for expires in (now, now + 1)
-    }
-    assert [(each.rule.id, each.detail) for each in found.values()] == [
-        ("run-expired", "run 77-1"),
-        ("run-current", "run 77-1"),
-    ]
-    assert judge(sight()).run_vm(node("r", labels={"tidepool-run": "77-1"})).detail == ""
+    for expires, told in {
+        f"{now}": ("run-expired", "run 77-1"), f"{now + 1}": ("run-current", "run 77-1"), "": ("run-current", ""),
+    }.items():  # fmt: skip
+        vm = node("r", labels={"tidepool-run": "77-1", "tidepool-expires": expires})
+        found = judge(sight(vm)).run_vm(vm)
+        assert (found.rule.id, found.detail) == told
 
 
 def stranger(reserved: str, zone: str = HOME, capacity: CapacityKind = CapacityKind.RESERVED) -> str:

@@ -42,7 +42,7 @@ def test_every_state_of_every_subject_leads_to_a_verdict(subject: Subject, state
 
 
 def test_a_state_that_the_table_does_not_have_is_told_and_never_deleted() -> None:
-    assert rules.find(Subject.SLOT, "A_STATE_OF_TOMORROW", "", frozenset()).verdict == "report"
+    assert rules.find(Subject.SLOT, "A_STATE_OF_TOMORROW", "", frozenset()).verdict == "move"
 
 
 def test_dead_states_are_those_that_are_replaced_without_a_wait() -> None:

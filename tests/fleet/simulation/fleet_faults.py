@@ -89,6 +89,7 @@ LASTING: Final[dict[str, tuple[float, float]]] = {
     "flapping": (60, 360),
     "request-limit": (10, 120),
     "hanging-delete": (60, 180),
+    "stuck": (30, 600),
     "bucket-outage": (1, 15),
     "late-list": (2, 15),
     "empty-list": (2, 10),

@@ -100,7 +100,7 @@ class GitHubInProcess:
     def disconnect(self, jit: str) -> None:
         found = self._of(jit)
         if found.job_seconds and found.offline_from is None:
-            self._world.promises.before_cut(found.name)
+            self._world.promises.before_cut(found.name, jit)
         if found.offline_from is None:
             found.offline_from = self._world.now + (NOTICES if found.connected else 0)
 

@@ -118,6 +118,31 @@ def _hangs(life: Life, fault: Fault) -> None:
     preempt(life, fault)
 
 
+_STUCK: Final = ("DELETING", "HIDDEN", "STATE_UNSPECIFIED", "A_STATE_OF_TOMORROW")
+
+
+def _stuck(life: Life, fault: Fault) -> None:
+    """A VM is in a state that no call ends, until it is gone or lives again."""
+    world, node = life.world, life.world.tpus.of_slot(fault.slot)
+    if node is None or node.state != "READY":
+        return
+    state = _STUCK[int(fault.roll * 1e3) % len(_STUCK)]
+    node.stuck = True
+    _becomes(life, fault, state)
+
+    def ends() -> None:
+        if world.tpus.nodes.get(node.body["name"]) is not node or node.state != state:
+            return
+        if state == "DELETING" or fault.roll < 0.5:
+            world.tell(f"{node.name} in {node.zone} is gone")
+            del world.tpus.nodes[node.body["name"]]
+        else:
+            world.tell(f"{node.name} in {node.zone} lives again")
+            world.tpus.becomes(node, "READY")
+
+    world.plan(fault.minutes * 60, ends)
+
+
 def _lies(life: Life, fault: Fault, kind: str) -> None:
     """What nobody declares is found by lists alone: while it holds chips, they are true. See `_displaced`."""
     world, zone = life.world, life.zone_of(fault)
@@ -143,6 +168,7 @@ OF_GOOGLE: Final[dict[str, Callable[[Life, Fault], None]]] = {
     "zone-given-up": _given_up,
     "request-limit": _limited,
     "hanging-delete": _hangs,
+    "stuck": _stuck,
     "late-list": lambda life, fault: _lies(life, fault, "late"),
     "empty-list": lambda life, fault: _lies(life, fault, "empty"),
     "partial-list": lambda life, fault: _lies(life, fault, "partial"),

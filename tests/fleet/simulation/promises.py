@@ -44,12 +44,17 @@ class Promises:
         self._replaced: dict[str, deque[float]] = defaultdict(deque)
 
     def stand(self) -> None:
-        """Asked after every create and every sweep: one VM a slot, and no more chips than a limit has."""
+        """Asked after every create and every sweep: one VM a slot, and no more chips than a limit has.
+
+        One that was stuck counts no more, whatever becomes of it: then one of both goes.
+        """
         desired, nodes = self._world.desired, self._world.tpus.nodes.values()
         alive: dict[str, list[str]] = defaultdict(list)
         for node in nodes:
-            if node.state not in DEAD and not node.freed:
+            if node.state not in DEAD and not node.freed and not node.stuck:
                 alive[node.name].append(node.zone)
+        for node in nodes:
+            node.stuck = node.stuck and (node.state != "READY" or bool(alive[node.name]))
         for slot in desired.slots:
             if len(alive[slot.name]) > 1:
                 raise BrokenPromiseError(f"{slot.name} has VMs in {', '.join(alive[slot.name])}")
@@ -97,10 +102,10 @@ class Promises:
         if vm in (STRANGER, NEIGHBOUR):
             raise BrokenPromiseError(f"{vm} is not ours, and was given orders")
 
-    def before_cut(self, runner: str) -> None:
+    def before_cut(self, runner: str, jit: str) -> None:
         """Of the program of a runner that stops because its supervisor was told so."""
-        vm = vm_of(runner)
-        if any(node.name == vm and node.state == "READY" for node in self._world.tpus.nodes.values()):
+        disks = (node.disk for node in self._world.tpus.nodes.values() if node.state == "READY")
+        if any(disk is not None and disk.jit == jit for disk in disks):
             raise BrokenPromiseError(f"{runner} was stopped in the middle of a job")
 
     def missing(self) -> list[str]:
@@ -113,6 +118,9 @@ class Promises:
         said += [
             f"{node.name} runs an image of another region" for node in nodes if node.name in slots and _strays(node)
         ]
+        twice = {node.name for node in nodes if node.name in slots and node.state not in DEAD and node.stuck}
+        twice &= {node.name for node in nodes if node.state not in DEAD and not node.stuck}
+        said += [f"{name} has two VMs" for name in sorted(twice)]
         kept = slots | {STRANGER, NEIGHBOUR}
         said += [f"{node.name} is left" for node in nodes if node.name not in kept]
         names_left = [each.name for each in world.github.registrations.values() if each.name != FOREIGN]

@@ -25,13 +25,15 @@ _KEPT_OPERATIONS = 40
 class Node:
     """A TPU VM, its body as the API shows it, since when it is in its state, and its guest's disk.
 
-    freed: whether Google took its chips back. name, zone, accelerator: what its body says, which never changes.
+    freed: whether Google took its chips back. stuck: whether it was in a state that no call ends, so that its slot may
+    have another VM. name, zone, accelerator: what its body says, which never changes.
     """
 
     body: dict[str, Any]
     since: float
     disk: Disk | None = None
     freed: bool = False
+    stuck: bool = False
     name: str = field(init=False)
     zone: str = field(init=False)
     accelerator: AcceleratorType = field(init=False)
@@ -82,10 +84,12 @@ class SimulatedTpus:
         return f"projects/{self._world.project}/locations/{zone}/nodes/{name}"
 
     def of_slot(self, index: int) -> Node | None:
-        """The VM of a declared slot, wherever it is."""
+        """The VM of a declared slot, wherever it is; of two the one that is not stuck."""
         slots = self._world.desired.slots
         name = slots[index % len(slots)].name
-        return next((node for node in self.nodes.values() if node.name == name), None)
+        return min(
+            (node for node in self.nodes.values() if node.name == name), key=lambda node: node.stuck, default=None
+        )
 
     # As the API
 

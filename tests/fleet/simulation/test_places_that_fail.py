@@ -61,3 +61,24 @@ def test_a_zone_whose_vms_never_register_leads_to_the_fallback() -> None:
     assert zones_of_slots(life)[AWAY] >= lost
     assert Counter(life.world.tpus.created)[HOME] <= 3 * lost, "after three in a row the fallback is taken"
     assert found["create-fruitless"] > 6 * HOUR / EVERY
+
+
+def test_vms_that_are_stuck_for_days_lead_to_the_fallback_and_are_found_until_they_are_gone() -> None:
+    life = newborn(0)
+    with in_process():
+        grow_up(life)
+        world = life.world
+        stuck = [node for node in map(world.tpus.of_slot, range(5)) if node is not None]
+        for node in stuck:
+            node.stuck = True
+            world.tpus.becomes(node, "DELETING")
+        found = hours(life, 48)
+        assert not [each for each in world.promises.missing() if not each.endswith("has two VMs")]
+        assert zones_of_slots(life)[AWAY] == 5
+        assert found["orphan-stuck"] > 46 * HOUR / EVERY
+        assert len(world.tpus.created) == 6 + 5, "nothing is made for nothing"
+        for node in stuck:
+            del world.tpus.nodes[node.body["name"]]
+        hours(life, 14)
+        assert not world.promises.missing()
+    assert not zones_of_slots(life)[AWAY], "all are home again"
