@@ -12,7 +12,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final, Self
 
 from infra.fleet.broker.settings import BUCKET, KEY_SECRET, PROJECT
@@ -31,6 +31,7 @@ from infra.model import alerts
 from infra.model.errors import ConfigError, Problem
 
 Line = Mapping[str, Any]
+_MINUTE: Final = timedelta(minutes=1)
 
 JOB: Final = "CLOUD_RUN_JOB"
 """Set where a job of Cloud Run runs (cloud.google.com/run/docs/container-contract, read 2026-11)."""
@@ -264,4 +265,5 @@ def _findings(swept: Swept) -> Iterator[Line]:
             "rule": finding.rule,
             "reason": finding.reason,
             "since": finding.since.isoformat(),
+            **({"capacity_minutes": int((swept.at - finding.since) / _MINUTE)} if finding.costs else {}),
         }

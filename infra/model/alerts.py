@@ -22,6 +22,8 @@ SWEEP, UNSWEPT, POOL, ACTION, FINDING, KEY, IMAGE = "sweep", "unswept", "pool", 
 """Events of the controller's lines."""
 
 QUEUE_MINUTES: Final = 30
+CAPACITY_MINUTES: Final = 60
+"""Longer than the controller needs to heal, or to take a fallback, where it can."""
 KEY_DAYS: Final = 330
 """A GitHub App's key has no end of its own; it is to be replaced once a year, and this leaves a month."""
 
@@ -173,6 +175,14 @@ def alerts(config: StackConfig) -> tuple[Alert, ...]:
             lasting=max(_SWEEP_MISSING - window, 1),
             missing=True,
             chart="Sweeps",
+        ),
+        swept(
+            key="capacity-lost",
+            look="status {stack}",
+            title=f"Declared VMs are missing, or not to be seen, for {CAPACITY_MINUTES} minutes",
+            severity=Severity.ERROR,
+            match=Match(event=FINDING, least={"capacity_minutes": CAPACITY_MINUTES}),
+            by="rule",
         ),
         Alert(
             key="heal-rate-high",

@@ -269,6 +269,22 @@ def test_a_sweep_that_cannot_begin_says_why_and_is_missed(fleet: Fleet) -> None:
     assert not fleet.open("sweep-missing")
 
 
+def test_what_costs_capacity_for_an_hour_is_told_until_it_is_over(fleet: Fleet) -> None:
+    fleet.ok("cloud", "fail", "error", "--code", "403", "--method", "tpu.projects.locations.nodes.list")
+    zones = {line["subject"] for line in fleet.sweep() if line.get("rule") == "unknown"}
+    assert "zone us-west4-a" in zones
+    fleet.later(59)
+    fleet.sweep()
+    assert not fleet.open("capacity-lost")
+    fleet.later(1)
+    fleet.sweep()
+    assert fleet.open("capacity-lost") == {"unknown"}, "one for all zones"
+    fleet.ok("cloud", "fail", "--mend-all")
+    fleet.follow("capacity-lost")
+    assert not counted("capacity-lost", fleet.sweep())
+    assert not fleet.open("capacity-lost", in_minutes=ALERTS["capacity-lost"].window)
+
+
 def test_a_pool_that_is_made_again_and_again_is_told(fleet: Fleet, google: Clients) -> None:
     nodes = google.api(Api.TPU).projects().locations().nodes()
     declared = fleet.checkout.json("manifest", "show", "ci")["manifest"]["slots"]
@@ -453,7 +469,7 @@ def test_lines_have_the_keys_that_the_documentation_names(fleet: Fleet) -> None:
     common = {"stack", "message", "event"}
     told = [each["jsonPayload"] for _, each in fleet.watch.entries if each["resource"]["type"] == "cloud_run_job"]
     actions = {"do", "subject", "rule", "reason", "result", "text", "pool"}
-    findings = {"subject", "rule", "reason", "since"}
+    findings = {"subject", "rule", "reason", "since", "capacity_minutes"}
     documented = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", section, flags=re.MULTILINE))
     del documented["event"]
     assert {line["event"] for line in told} == documented.keys()

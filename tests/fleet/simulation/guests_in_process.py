@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from infra.fleet.broker.audit import AuditedRequest
+from infra.fleet.broker.audit import AuditedRequest, entry
 from infra.fleet.broker.decide import Claims, Instance, RegistrationRequest
 from infra.fleet.broker.identity import GoogleKeys
 from infra.fleet.broker.refusals import Refused
@@ -87,10 +87,11 @@ class _Around:
 
     def register(self, vm: Vm) -> Answer:
         request = RegistrationRequest(stack=vm.stack, vm=vm.id, pool=vm.pool)
-        token = f"{vm.name}|{self.world.number():x}"
+        token, audited = f"{vm.name}|{self.world.number():x}", AuditedRequest(registration=request)
         try:
-            granted = self.world.broker.register(token, request, AuditedRequest(registration=request))
+            granted = self.world.broker.register(token, request, audited)
         except Refused as refused:
+            self.world.refusals.append(entry(audited, refused, at=self.world.moment(), milliseconds=0.0))
             return Answer(refused.reason.status, again=refused.again, reason=f"{refused.reason.word}: {refused}")
         return Answer(200, jit=granted.jit, runner=granted.runner)
 

@@ -43,7 +43,7 @@ class World:
     down: until when what does not answer. struck: what befalls the next guest of a slot. clocks: by how many seconds
         those of VMs are ahead. clocks_agree: whether those of controllers do.
     bad: images, whose runner ends at once, and bundles, which do not start.
-    outages: seconds from each loss of a serving VM until its slot served again.
+    outages: seconds from each loss of a serving VM until its slot served again. refusals: lines of the broker.
     """
 
     def __init__(self, seed: int, manifest: Mapping[str, Any]) -> None:
@@ -59,6 +59,7 @@ class World:
         self.clocks_agree = True
         self.bad: set[str] = set()
         self.outages: list[float] = []
+        self.refusals: list[dict[str, Any]] = []
         self.log: list[str] = []
         self._seed = seed
         self._image, self._bundle = GOOD, "ab" * 32
