@@ -205,8 +205,8 @@ def _request(run: VmRun) -> RunRequest:
     stack, pool = run.shape.stack, run.shape.pool
     runs, times = stack.runs, run.times
     where = f"stacks/Pulumi.{stack.stack}.yaml tidepool:runs"
-    if runs is None or runs.pool != pool.name:
-        problem = f"its runs make VMs as pool {runs.pool}" if runs else "it declares no runs"
+    if runs is None or pool.name not in runs.pools:
+        problem = f"its runs make VMs as pool {' or '.join(runs.pools)}" if runs else "it declares no runs"
         allowed = f"tidepool:runs with pool: {pool.name}, or another pool"
         raise ConfigError([Problem(where, pool.name, problem, allowed)])
     if too_long := over_lifetime(stack, times):
@@ -219,7 +219,7 @@ def _request(run: VmRun) -> RunRequest:
         pool=pool.name,
         accelerator=run.accelerator.name,
         hosts=run.accelerator.hosts,
-        places=run_places(stack, run.accelerator),
+        places=run_places(stack, run.accelerator, made=pool),
         zones=runs.zones,
         rounds=run.attempts,
         command=run.command,

@@ -62,9 +62,10 @@ def parts(config: StackConfig, siblings: Sequence[StackConfig] = ()) -> Iterator
         yield Part(maker.key, bucket_names.IMAGES_PREFIX, writes=False)
     if config.runs is not None:
         yield Part("controller", bucket_names.RUN_DAYS_PREFIX, writes=True)
-        yield Part(f"pool/{config.runs.pool}", bucket_names.run_work_prefix(config.runs.pool), writes=True)
-        for maker in federation.makers_as(config.runs.pool, config.project, (config, *siblings)):
-            yield Part(maker.key, bucket_names.RUNS_PREFIX, writes=True)
+        for pool in config.runs.pools:
+            yield Part(f"pool/{pool}", bucket_names.run_work_prefix(pool), writes=True)
+            for maker in federation.makers_as(pool, config.project, (config, *siblings)):
+                yield Part(maker.key, bucket_names.RUNS_PREFIX, writes=True)
 
 
 def former_results(bucket: str) -> str:

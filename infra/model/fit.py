@@ -144,6 +144,18 @@ def _untrusted_vm(demand: Demand, pool: Offer) -> Iterator[Misfit]:
             yield _of_job(MisfitKind.RUNNER, demand, reason, f"a pool with {fix}", [pool])
 
 
+def _shared_vms(case: _Case) -> Iterator[Misfit]:
+    """Runs of a pool share its account, and one that breaks out can write what another leaves."""
+    for pool in case.offers.pools:
+        made = [each for each in case.demands.demands if each.vm == pool.pool]
+        others = sorted({each.subject for each in made if each.vm_code is not Code.FORK})
+        for demand in made if others else ():
+            if demand.vm_code is Code.FORK:
+                reason = f"runs the code of anybody's fork on a VM made as pool {pool.pool}, as which {others[0]} runs"
+                fix = f"a pool of its own with trust: fork, as fork_pool of tidepool:runs in stack {pool.stack}"
+                yield _of_job(MisfitKind.RUNNER, demand, f"{reason} the lab's", fix, [pool])
+
+
 def _vms(case: _Case) -> Iterator[Misfit]:
     """VMs that jobs make for their run, as a pool says."""
     for demand in case.demands.demands:
@@ -287,6 +299,7 @@ _TRUSTED: Final[tuple[tuple[Code, tuple[Trust, ...], str], ...]] = (
 _FINDERS: Final[tuple[Callable[[_Case], Iterator[Misfit]], ...]] = (
     _runners,
     _vms,
+    _shared_vms,
     _images,
     _limits,
     _waits,

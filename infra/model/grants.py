@@ -180,8 +180,9 @@ def _on_bucket(bucket: str, config: StackConfig, stacks: Sequence[StackConfig]) 
     for owner in stacks:
         if owner.runs and owner.bucket.name == bucket:
             below = bucket_access.only_below(bucket, bucket_names.RUNS_PREFIX)
-            makers = federation.makers_as(owner.runs.pool, owner.project, [config])
-            yield from ((bucket_access.WRITER, maker.key, below) for maker in makers)
+            for pool in owner.runs.pools:
+                makers = federation.makers_as(pool, owner.project, [config])
+                yield from ((bucket_access.WRITER, maker.key, below) for maker in makers)
         if owner.results and owner.results.bucket.name == bucket:
             writers = [each for each in federation.result_writers(config) if each.project == owner.project]
             for writer in writers:

@@ -1,7 +1,8 @@
 """The VMs that runs of a stack may have at most, as limits, prices and `run-on` see them (`tidepool:runs`).
 
-Owns in which ways a run may obtain its VM: each type and zone that `tidepool:runs` lists, with the capacity of its pool
-or of a fallback of that pool. Spot and preemptible VMs have one price and one quota, so either may stand for the other.
+Owns in which ways a run may obtain its VM: each type and zone that `tidepool:runs` lists, with the capacity of one of
+its pools or of a fallback of that pool. Spot and preemptible VMs have one price and one quota, so either may stand for
+the other.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def run_choices(config: StackConfig) -> tuple[RunChoice, ...]:
 
 def _choices(config: StackConfig, runs: Runs) -> Iterator[RunChoice]:
     for pool in config.pools:
-        if pool.name != runs.pool:
+        if pool.name not in runs.pools:
             continue
         for accelerator in runs.accelerators:
             for zone in runs.zones:

@@ -160,14 +160,20 @@ def made_as(config: StackConfig) -> Pool:
 
 
 def run_places(
-    config: StackConfig, accelerator: AcceleratorType, zones: Sequence[str] = (), kinds: Sequence[str] = ()
+    config: StackConfig,
+    accelerator: AcceleratorType,
+    zones: Sequence[str] = (),
+    kinds: Sequence[str] = (),
+    *,
+    made: Pool | None = None,
 ) -> tuple[RunPlace, ...]:
     """Every place in the order in which it is tried: a kind of capacity in all zones, then the next kind.
 
-    zones: the stack's where none is given. kinds: the pool's own where none is given. ConfigError for what the stack
-    does not let runs have.
+    zones: the stack's where none is given. kinds: the pool's own where none is given. made: one of the pools of
+    `tidepool:runs`, the one for all but strangers' where none is given. ConfigError for what the stack does not let
+    runs have.
     """
-    pool, runs = made_as(config), config.runs
+    pool, runs = made or made_as(config), config.runs
     if runs is None:
         raise ValueError("made_as says so")
     if problems := list(_not_allowed(config, accelerator, zones, kinds)):

@@ -16,7 +16,7 @@ def network_args(config: StackConfig) -> NetworkArgs:
     if config.runs is not None:
         run_regions = {region_of(zone) for zone in config.runs.zones}
         pool_regions |= run_regions
-        inward |= set() if config.pool(config.runs.pool).external_ip else run_regions
+        inward |= set() if all(config.pool(pool).external_ip for pool in config.runs.pools) else run_regions
     registry_regions = set(config.registries.regions) if config.registries else set()
     return NetworkArgs(
         project=config.project,

@@ -172,6 +172,18 @@ def test_a_vm_for_a_run_is_of_a_pool_that_trusts_the_code(trust: str, code: Code
         assert misfit.stops
 
 
+def test_runs_of_forks_and_of_main_are_made_as_pools_of_their_own() -> None:
+    """They would share an account, by which one could write what another leaves."""
+    stacks = (fleet(member(name="forks", trust="fork") + member(name="nights", trust="fork")),)
+    night = demand("ubuntu-24.04", job="night", vm="nights")
+    asked = demand("ubuntu-24.04", job="asked", vm="nights", vm_code=Code.FORK)
+    assert found(demand(), night, asked.model_copy(update={"vm": "forks"}), stacks=stacks) == ()
+    misfit = one(tuple(each for each in found(demand(), night, asked, stacks=stacks) if each.stops))
+    assert misfit.subject == asked.subject
+    assert f"on a VM made as pool nights, as which {night.subject} runs the lab's" in misfit.reason
+    assert misfit.fix == "a pool of its own with trust: fork, as fork_pool of tidepool:runs in stack ci"
+
+
 def test_a_vm_for_a_run_is_made_as_a_pool_that_exists() -> None:
     run = demand("ubuntu-24.04", job="train", vm="train-v4", image=None, cache_folder=None)
     stacks = (fleet(), sibling(stack="training", pools=pool(name="train-v4", zones="{us-west4-a: 0}")))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.model import names
+from infra.model import bucket_access, names
 from infra.model.catalogue import AcceleratorType, CapacityKind
 from infra.model.errors import ConfigError
 from infra.model.manifest import manifest
@@ -125,6 +125,33 @@ def test_every_mistake_in_runs_is_told_at_once() -> None:
     assert found == {
         "the stack declares no pool of this name", "us-west4-a has no v6e", "more at once than the 4 of a day",
     }  # fmt: skip
+
+
+FORKS = pool(name="forks", accelerator="v6e-1", zones="{us-central1-b: 0}", capacity="preemptible", trust="fork")
+
+
+@pytest.mark.parametrize(
+    ("forks", "rule"),
+    [
+        ("nights", "runs of strangers' pull requests would share the account of all others"),
+        ("open", "runs of strangers' pull requests would be made as a pool whose trust is member"),
+        ("lost", "the stack declares no pool of this name"),
+    ],
+)
+def test_runs_of_strangers_are_made_as_a_pool_of_their_own_that_trusts_nobody(forks: str, rule: str) -> None:
+    pools = POOL + FORKS + pool(name="open", zones="{us-west4-a: 0}", trust="member")
+    found = refusals(stack_text(pools=pools, runs=f"{RUNS}fork_pool: {forks}\n"))
+    assert [(each.subject.rpartition(" ")[2], each.rule) for each in found] == [("tidepool:runs.fork_pool", rule)]
+
+
+def test_runs_of_strangers_and_of_main_share_neither_an_account_nor_a_place() -> None:
+    config = parse(stack_text(pools=POOL + FORKS, runs=f"{RUNS}fork_pool: forks\n"))
+    writing = {part.key: part.prefix for part in bucket_access.parts(config) if part.prefix.startswith("runs/work/")}
+    assert writing == {"pool/nights": "runs/work/nights/", "pool/forks": "runs/work/forks/"}
+    accounts = {
+        place.node["serviceAccount"]["email"] for made in config.pools for place in run_places(config, V6E, made=made)
+    }
+    assert len(accounts) == len(config.pools)
 
 
 def test_a_stranger_gets_no_slice_of_several_hosts() -> None:

@@ -189,7 +189,11 @@ def test_the_named_workflows_on_main_make_vms_each_as_the_account_of_its_reposit
         (repository, pool): {
             f"/attribute.workflow/{repository}/.github/workflows/{file}@refs/heads/main" for file in files
         }
-        for repository, pool, files in ((MONOREPO, "train-v4", MAKERS), (SERVING[0], "nightly-v6e", SERVING[1]))
+        for repository, pool, files in (
+            (MONOREPO, "train-v4", MAKERS),
+            (SERVING[0], "nightly-v6e", SERVING[1][:1]),
+            (SERVING[0], "labelled-v6e", SERVING[1][1:]),
+        )
     }
     claims = IMAGES | {
         "event_name": "workflow_dispatch",
@@ -252,7 +256,7 @@ def test_what_makes_vms_gives_them_its_own_pools_account_and_no_other() -> None:
         (f"serviceAccount:{each.email}", names.pool_account_id(pools[each.declared.pool][0], each.declared.pool))
         for each in makers()
     }
-    assert len(lent) == len({member for member, _ in lent}) == 2
+    assert len(lent) == len({member for member, _ in lent}) == 3
 
 
 def test_what_makes_vms_reads_which_images_there_are_and_has_no_other_grant_on_data() -> None:
@@ -362,8 +366,8 @@ def test_a_stack_without_it_lets_nobody_in() -> None:
             "the repository is listed twice for one pool",
         ),
         (
-            "      - repository: sgl-project/sglang-jax\n        pool",
-            f"      - {TWICE}\n      - repository: {SERVING[0]}\n        pool",
+            "      - repository: sgl-project/sglang-jax\n        pool: nightly",
+            f"      - {TWICE}\n      - repository: {SERVING[0]}\n        pool: nightly",
             "this workflow makes VMs as train-v4 already",
         ),
         (

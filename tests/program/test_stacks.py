@@ -219,7 +219,7 @@ def test_each_identity_has_its_part_of_the_fleet_records_and_no_other(stack: str
                 assert grant.inputs["condition"]["expression"] == f'resource.name.startsWith("{below}")'
     for pool in config.pools:
         parts = found[f"pool/{pool.name}"]
-        own = {("writes", f"runs/work/{pool.name}/")} if config.runs and config.runs.pool == pool.name else set()
+        own = {("writes", f"runs/work/{pool.name}/")} if config.runs and pool.name in config.runs.pools else set()
         wanted = {("reads", "runner/"), ("writes", f"reports/{pool.name}/")} | own
         assert parts == wanted, "no manifest, no others' reports, and no count of runs"
     assert found["broker"] == {("lists", ""), ("reads", "manifests/"), ("reads", "control/"), ("writes", "broker/")}

@@ -64,12 +64,17 @@ class Parts:
     @classmethod
     def of(cls, spec: Spec, tiers: Tiers, world: World) -> Parts:
         """ConfigError where a VM cannot be made as the specification wants it."""
-        suites = tuple(_suite(spec, world, place, tests) for place, tests in enumerate(tiers.on_tpu))
+        suites = tuple(_suite(spec, world, place, tests, tests.tiers[0]) for place, tests in enumerate(tiers.on_tpu))
         priced = cost(spec, tiers, [(each.tests, each.shape, each.accelerator) for each in suites])
         return cls(spec=spec, tiers=tiers, world=world, suites=suites, cost=priced)
 
     def of_tier(self, tier: TpuTier) -> tuple[TpuSuite, ...]:
-        return tuple(each for each in self.suites if tier in each.tests.tiers)
+        """With the pool as which the VMs of that tier are made."""
+        return tuple(
+            _suite(self.spec, self.world, each.place, each.tests, tier)
+            for each in self.suites
+            if tier in each.tests.tiers
+        )
 
     def reuses(self, suite: TpuSuite, tier: TpuTier) -> bool:
         """Whether a pass with the same files stands for a run in that tier."""
@@ -86,11 +91,13 @@ class Parts:
         )
 
 
-def _suite(spec: Spec, world: World, place: int, tests: OnTpu) -> TpuSuite:
-    shape, line = world.pool(tests.vm), str(spec.line("tiers", "on_tpu", place, "vm"))
+def _suite(spec: Spec, world: World, place: int, tests: OnTpu, tier: TpuTier) -> TpuSuite:
+    name = tests.pool(tier)
+    key = "vm" if name == tests.vm else "asked_vm"
+    shape, line = world.pool(name), str(spec.line("tiers", "on_tpu", place, key))
     if shape is None:
         there = ", ".join(each.pool.name for each in world.pools())
-        raise ConfigError([Problem(line, tests.vm, "no stack declares the pool", f"one of {there}")])
+        raise ConfigError([Problem(line, name, "no stack declares the pool", f"one of {there}")])
     accelerator = tests.accelerator or shape.pool.accelerator
     if accelerator.multi_host:
         rule = "it has several hosts, and these tests run on one"

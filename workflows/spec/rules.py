@@ -156,7 +156,7 @@ def runs_may_make_their_vms(judged: SpecInWorld) -> Iterator[Problem]:
         for suite in tiers.on_tpu:
             for tier in suite.tiers:
                 part, key = files[tier]
-                making.append((("tiers", part, key), suite.vm, getattr(getattr(tiers, part), key)))
+                making.append((("tiers", part, key), suite.pool(tier), getattr(getattr(tiers, part), key)))
     for path, pool, file in making:
         if judged.world.pool(pool) is not None and (pool, file) not in named:
             rule = f"the stack lets this workflow make VMs as {pool} alone"

@@ -101,14 +101,16 @@ class TpuTier(StrEnum):
 class OnTpu(Model):
     """One suite of the second and the third tier, each of whose shards runs on a VM of its own.
 
-    vm: the pool as which it is made; accelerator: what it has, the pool's own where nothing is said. tiers: in which it
-    runs; reuse: in which a pass with the same files stands for a run, where the stack says which those are. Nights
-    find what changes around a tree. install: in the container of `image`, before the time of the tests begins.
+    vm: the pool as which it is made; asked_vm: the same where a label asks, which is for strangers' commits, `vm` where
+    nothing is said. accelerator: what it has, the pool's own where nothing is said. tiers: in which it runs; reuse: in
+    which a pass with the same files stands for a run, where the stack says which those are. Nights find what changes
+    around a tree. install: in the container of `image`, before the time of the tests begins.
     timeout_minutes: of the tests; job_minutes: of everything from making the VM to having deleted it.
     """
 
     suite: SuiteName
     vm: ResourceName
+    asked_vm: Annotated[ResourceName | None, WRITTEN] = None
     accelerator: Annotated[Accelerator | None, WRITTEN] = None
     tiers: Annotated[tuple[TpuTier, ...], AfterValidator(_some)] = (TpuTier.NIGHTLY, TpuTier.ASKED)
     reuse: tuple[TpuTier, ...] = (TpuTier.ASKED,)
@@ -120,6 +122,10 @@ class OnTpu(Model):
     env: Mapping[VariableName, EnvValue] = {}
     timeout_minutes: Minutes
     job_minutes: Minutes
+
+    def pool(self, tier: TpuTier) -> str:
+        """As which the VMs of a tier are made."""
+        return self.asked_vm or self.vm if tier is TpuTier.ASKED else self.vm
 
 
 class Nightly(Model):

@@ -15,12 +15,25 @@ _LABEL: Final = 16
 
 
 def _pool(runs: Runs, pools: tuple[Pool, ...], subject: Subject) -> Iterator[Problem]:
+    """A run of a stranger's pull request shares no account with runs of others: it could read them and write how they
+    ended, were it to break out of its container."""
     named = {pool.name: pool for pool in pools}
-    if runs.pool not in named:
-        fix = suggestion(runs.pool, named, "declare the pool")
-        yield Problem(subject(("runs", "pool")), shown(runs.pool), "the stack declares no pool of this name", fix)
-        return
-    pool = named[runs.pool]
+    for key, name in (("pool", runs.pool), ("fork_pool", runs.fork_pool)):
+        if name is not None and name not in named:
+            fix = suggestion(name, named, "declare the pool")
+            yield Problem(subject(("runs", key)), shown(name), "the stack declares no pool of this name", fix)
+    where, forks = subject(("runs", "fork_pool")), named.get(runs.fork_pool or "")
+    if runs.fork_pool == runs.pool:
+        rule = "runs of strangers' pull requests would share the account of all others"
+        yield Problem(where, shown(runs.pool), rule, "a pool of their own, with trust: fork")
+    elif forks is not None and forks.trust is not Trust.FORK:
+        rule = f"runs of strangers' pull requests would be made as a pool whose trust is {forks.trust}"
+        yield Problem(where, shown(forks.name), rule, "a pool with trust: fork")
+    for pool in (named[name] for name in dict.fromkeys(runs.pools) if name in named):
+        yield from _of_one_host(runs, pool, subject)
+
+
+def _of_one_host(runs: Runs, pool: Pool, subject: Subject) -> Iterator[Problem]:
     for index, each in enumerate(runs.accelerators):
         where = subject(("runs", "accelerators", index))
         if each.multi_host and pool.trust is not Trust.PROTECTED:
@@ -51,7 +64,7 @@ def _ceilings(runs: Runs, subject: Subject) -> Iterator[Problem]:
 def _disks(runs: Runs, pools: Items[Pool], subject: Subject) -> Iterator[Problem]:
     """Runs find a disk by the label of its file system, which holds no more of the name (`infra.fleet.runs.guest`)."""
     for index, pool in pools:
-        if pool.name != runs.pool:
+        if pool.name not in runs.pools:
             continue
         first: dict[str, str] = {}
         for at, disk in enumerate(pool.data_disks):

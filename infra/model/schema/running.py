@@ -78,11 +78,13 @@ class Runs(Section):
     """TPU VMs that are made for one run each and deleted after it: as which pool, of which types, where, how many.
 
     pool: of this stack; it says their trust, account, network and runtime, and how they are obtained where nobody says
-        it. per_day, at_once: the most that may be made in a day (UTC), and stand at one time. time_to_live_minutes: the
-        longest that one may stand, from when it is asked for.
+        it. fork_pool: the same of runs of strangers' pull requests, which share no account with others. per_day,
+        at_once: the most that may be made in a day (UTC), and stand at one time. time_to_live_minutes: the longest that
+        one may stand, from when it is asked for.
     """
 
     pool: ResourceName
+    fork_pool: Annotated[ResourceName | None, WRITTEN] = None
     accelerators: Annotated[
         tuple[Accelerator, ...], some("no accelerator type is named, so no VM can be made", "name one")
     ]
@@ -90,6 +92,11 @@ class Runs(Section):
     per_day: RunsADay
     at_once: RunsAtOnce
     time_to_live_minutes: RunMinutes
+
+    @property
+    def pools(self) -> tuple[str, ...]:
+        """Every pool as which runs make VMs."""
+        return (self.pool,) if self.fork_pool is None else (self.pool, self.fork_pool)
 
 
 class GitHub(Section):
