@@ -173,11 +173,13 @@ class Store:
             raise not_found(name)
         return row[0] or b""
 
-    def each(self, kind: str, prefix: str = "") -> Iterator[Resource]:
-        """Resources whose full name starts with `prefix`, in the order of their names."""
+    def each(self, kind: str, prefix: str = "", part: slice = slice(0, None)) -> Iterator[Resource]:
+        """Resources whose full name starts with `prefix`, in the order of their names. part: which of these."""
+        most = -1 if part.stop is None else part.stop - part.start
         rows = self.connection.execute(
-            f"SELECT {_COLUMNS} FROM resources WHERE kind = ? AND name >= ? AND name < ? ORDER BY name",  # noqa: S608
-            (kind, prefix, prefix_end(prefix)),
+            f"SELECT {_COLUMNS} FROM resources WHERE kind = ? AND name >= ? AND name < ? ORDER BY name "  # noqa: S608
+            "LIMIT ? OFFSET ?",
+            (kind, prefix, prefix_end(prefix), most, part.start),
         )
         return map(_resource, rows)
 

@@ -10,6 +10,9 @@ from __future__ import annotations
 import base64
 import json
 import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.errors import JsonObject
@@ -38,14 +41,31 @@ _SHOWN = ("id", "name", "os", "status", "busy", "labels", "runner_group_id")
 _OF_REPO, _OF_ORG = "administration", "organization_self_hosted_runners"
 
 
+@dataclass(frozen=True, slots=True)
+class _Runners(Sequence[JsonObject]):
+    """Those of a repository or an organisation, of which a page costs what it has, however many there are."""
+
+    cloud: Cloud
+    where: str
+
+    def __len__(self) -> int:
+        return self.cloud.store.count(records.RUNNER, records.key(self.where))
+
+    def __getitem__(self, part: Any) -> Any:
+        found = self.cloud.store.each(records.RUNNER, records.key(self.where), part)
+        return [shown(each.body) for each in found]
+
+
 @serves("GET", _REPO + "/runners")
 @serves("GET", _ORG + "/runners")
 def list_runners(ask: Ask) -> GitHubAnswer:
     """Needs administration, which no token of a workflow run has."""
     where = _reading(ask)
     name = ask.query.get("name")
-    runners = [shown(found.body) for found in records.each(ask.cloud, records.RUNNER, where)]
-    return Paged([runner for runner in runners if name in (None, runner["name"])], key="runners")
+    if name is None:
+        return Paged(_Runners(ask.cloud, where), key="runners")
+    runners = (shown(found.body) for found in records.each(ask.cloud, records.RUNNER, where))
+    return Paged([runner for runner in runners if runner["name"] == name], key="runners")
 
 
 @serves("GET", _REPO + "/runners/{id}")
