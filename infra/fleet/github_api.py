@@ -22,7 +22,7 @@ import urllib3
 
 from infra.model.clock import machine_clock  # noqa: TID251 - GitHub says in this time when a rate limit ends
 from infra.model.errors import OutsideError
-from infra.model.visible import visible, visible_answer
+from infra.model.visible import visible, visible_json
 
 LIMIT_PAUSE: Final = 60.0
 """Seconds to wait for a rate limit that does not say how long."""
@@ -176,7 +176,8 @@ class GitHubClient:
 
     def _read(self, response: urllib3.BaseHTTPResponse, doing: str, takes: frozenset[int]) -> Answered:
         try:
-            body = json.loads(response.data) if response.data else None
+            read = json.loads if self._verbatim else visible_json
+            body = read(response.data) if response.data else None
         except ValueError:
             body = None
         status = response.status
@@ -184,7 +185,7 @@ class GitHubClient:
         message = _message(body)
         wait = self._limit(response.headers, status, message) if status in _REFUSING else None
         if wait is None and (200 <= status < 300 or status in takes):
-            return Answered(status, body if self._verbatim else visible_answer(body))
+            return Answered(status, body)
         if wait is not None:
             with self._lock:
                 self._resume = self._clock() + timedelta(seconds=wait)

@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
+from functools import reduce
 from itertools import chain
-from typing import Any, Final, TypeAlias
+from operator import or_
+from typing import Any, Final, TypeAlias, TypeVar
 
 PAGE: Final = 100
 MOST_PAGES: Final = 500
@@ -26,6 +28,7 @@ MOST_RUNS: Final = 30
 _STATUSES: Final = ("queued", "in_progress")
 """A run is in progress once any of its jobs has begun, so that others of it may wait."""
 
+T = TypeVar("T")
 Ask: TypeAlias = Callable[[str], Any]
 """The body of the answer to a GET of a path below the API's root."""
 
@@ -76,10 +79,10 @@ def pages(ask: Ask, path: str, key: str) -> Iterator[Any]:
             return
 
 
-def whole(ask: Ask, path: str, key: str) -> list[Any]:
+def whole(ask: Ask, path: str, key: str, shape: Callable[[Any], T]) -> list[T]:
     """Every element of a list, by its `id`, where what it lacks would be taken for gone.
 
-    ask: called from several threads where a list is long.
+    ask, shape: called from several threads where a list is long. shape: makes of an element what is kept of it.
 
     Pages are read from the last to the first. Runners end while a list is read, and each that does moves those after it
     towards the front: read from the front, one of them would slip from a page to come onto a page that was read. A long
@@ -88,7 +91,7 @@ def whole(ask: Ask, path: str, key: str) -> list[Any]:
     meanwhile may be missed. Raises ListError for a page that has less than its own count says, for a list that loses a
     page while it is read, and what `ask` raises.
     """
-    first, total = _full_page(ask, path, key, 1)
+    first, total = _full_page(ask, path, key, shape, 1)
     last = -(-total // PAGE)
     if last > MOST_PAGES:
         raise ListError(f"listing {path.partition('?')[0]}: it has {total} elements, more than are read")
@@ -97,23 +100,23 @@ def whole(ask: Ask, path: str, key: str) -> list[Any]:
         [range(min(start + size - 1, last), start - 1, -1) for start in range(1, last + 1, size)] if last > 1 else []
     )
 
-    def read(pages: Iterable[int]) -> list[tuple[list[Any], int]]:
-        return [_full_page(ask, path, key, page) for page in pages]
+    def read(pages: Iterable[int]) -> list[tuple[dict[Any, T], int]]:
+        return [_full_page(ask, path, key, shape, page) for page in pages]
 
     with ThreadPoolExecutor(max_workers=max(1, len(parts)), thread_name_prefix="pages") as readers:
         found = [(first, total), *chain.from_iterable(readers.map(read, parts))]
         found += chain.from_iterable(readers.map(read, ([part[0]] for part in parts[:-1])))
     if total - min(count for _, count in found) >= PAGE:
         raise ListError(f"listing {path.partition('?')[0]}: {PAGE} elements or more went while it was read")
-    return list({each["id"]: each for items, _ in found for each in items}.values())
+    return list(reduce(or_, (items for items, _ in found)).values())
 
 
-def _full_page(ask: Ask, path: str, key: str, page: int) -> tuple[list[Any], int]:
+def _full_page(ask: Ask, path: str, key: str, shape: Callable[[Any], T], page: int) -> tuple[dict[Any, T], int]:
     items, total = _page(ask, path, key, page)
     before = PAGE * (page - 1)
     if len(items) < min(PAGE, total - before):
         raise ListError(f"listing {path.partition('?')[0]}: it ended at {before + len(items)} of {total}")
-    return items, total
+    return {each["id"]: shape(each) for each in items}, total
 
 
 def _page(ask: Ask, path: str, key: str, page: int) -> tuple[list[Any], int]:

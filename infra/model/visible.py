@@ -7,6 +7,7 @@ terminal, or characters that turn a line around. Does not own markup of a page (
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -17,6 +18,8 @@ from infra.model.errors import Problem
 _HIDING: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 """Controls, among them what begins an escape sequence; formats, surrogates, private and unassigned; line ends."""
 _UNPLAIN: Final = re.compile(r"[^ -~]")
+_MAY_HIDE: Final = re.compile(rb"[^\t\n\r -~]|\\")
+"""In JSON that is not decoded yet: an escape, or a byte of what is not plain."""
 
 
 def visible(text: str, kept: str = "") -> str:
@@ -43,6 +46,15 @@ def visible_answer(body: Any) -> Any:
     if isinstance(body, dict):
         return {visible(str(key)): visible_answer(each) for key, each in body.items()}
     return body
+
+
+def visible_json(data: bytes) -> Any:
+    """What an API answered in JSON, as `visible_answer` has it. ValueError where it is no JSON.
+
+    An answer in which nothing can hide is not copied: a list of runners has megabytes.
+    """
+    body = json.loads(data)
+    return visible_answer(body) if _MAY_HIDE.search(data) else body
 
 
 _LINE_ENDS: Final = {

@@ -35,19 +35,19 @@ def runners(*numbers: int) -> list[dict[str, int]]:
 @pytest.mark.parametrize("count", [0, 1, 99, 100, 101, 200, 250])
 def test_a_list_is_read_page_by_page(count: int) -> None:
     assert list(pages(listed("jobs", range(count)), "x", "jobs")) == list(range(count))
-    found = whole(listed("runners", runners(*range(count))), "x", "runners")
+    found = whole(listed("runners", runners(*range(count))), "x", "runners", dict[str, Any])
     assert sorted(each["id"] for each in found) == list(range(count))
 
 
 @pytest.mark.parametrize("total", [121, 201, 1000])
 def test_a_list_that_ends_before_its_own_count_is_no_list(total: int) -> None:
     with pytest.raises(ListError, match=f"of {total}"):
-        whole(listed("runners", runners(*range(120)), total=total), "x", "runners")
+        whole(listed("runners", runners(*range(120)), total=total), "x", "runners", dict[str, Any])
 
 
 def test_a_list_of_more_pages_than_are_read_is_no_list() -> None:
     with pytest.raises(ListError, match="more than are read"):
-        whole(listed("runners", runners(*range(100)), total=PAGE * MOST_PAGES + 1), "x", "runners")
+        whole(listed("runners", runners(*range(100)), total=PAGE * MOST_PAGES + 1), "x", "runners", dict[str, Any])
 
 
 def test_a_list_that_shrinks_while_it_is_read_may_end_early() -> None:
@@ -67,7 +67,7 @@ def test_runners_that_end_while_a_list_is_read_hide_no_other(comes: bool) -> Non
             there.extend([max(there) + 1000] if comes else [])
         return answer
 
-    found = {each["id"] for each in whole(ask, "x", "runners")}
+    found = {each["id"] for each in whole(ask, "x", "runners", dict[str, Any])}
     assert {each for each in there if each < 350} <= found, "who is there from the first page to the last is seen"
 
 
@@ -85,7 +85,7 @@ def test_no_runner_of_a_long_list_is_hidden_by_those_that_end_while_its_parts_ar
                 there.extend([max(there) + 1000] if comes else [])
             return answer
 
-    found = {each["id"] for each in whole(ask, "x", "runners")}
+    found = {each["id"] for each in whole(ask, "x", "runners", dict[str, Any])}
     assert {each for each in there if each < 10_050} <= found
     assert calls.total() <= 101 + READERS, "each page once, and the first and the last of each part twice"
 
@@ -97,7 +97,7 @@ def test_a_list_that_loses_a_page_while_it_is_read_is_no_list() -> None:
         return listed("runners", runners(*range(1000)), total=next(totals))(path)
 
     with pytest.raises(ListError, match="100 elements or more went"):
-        whole(ask, "x", "runners")
+        whole(ask, "x", "runners", dict[str, Any])
 
 
 def test_what_was_read_last_of_a_runner_counts() -> None:
@@ -107,7 +107,7 @@ def test_what_was_read_last_of_a_runner_counts() -> None:
         busy = next(answers) if "page=1" in path.partition("per_page=100&")[2] else None
         return listed("runners", [{"id": each, "busy": busy} for each in range(150)])(path)
 
-    assert {each["busy"] for each in whole(ask, "x", "runners") if each["id"] < 100} == {True}
+    assert {each["busy"] for each in whole(ask, "x", "runners", dict[str, Any]) if each["id"] < 100} == {True}
 
 
 @pytest.mark.parametrize("body", [None, [], {}, {"total_count": 1}, {"jobs": [], "total_count": "many"}, {"jobs": 7}])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.model.visible import visible, visible_answer
+from infra.model.visible import visible, visible_answer, visible_json
 
 STEERS = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 ANY = st.text(st.characters(exclude_categories=()))
@@ -47,6 +47,15 @@ def test_what_would_act_shows_its_number(text: str, shown: str) -> None:
 
 def test_lines_stay_where_a_text_has_lines() -> None:
     assert visible("one\ntwo\x07", "\n") == "one\ntwo\\u0007"
+
+
+@given(ANSWERS, st.booleans(), st.sampled_from(["utf-8", "utf-16", "utf-32"]))
+def test_an_answer_that_is_read_shows_what_steers_however_it_is_encoded(
+    answer: object, escaped: bool, encoding: str
+) -> None:
+    text = json.dumps(answer, ensure_ascii=escaped)
+    data = text.encode(encoding, "surrogatepass")
+    assert visible_json(data) == visible_answer(json.loads(data))
 
 
 @given(ANSWERS)

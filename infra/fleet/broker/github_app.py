@@ -50,7 +50,6 @@ class GitHubRunner:
     name: str
     online: bool
     busy: bool
-    labels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +98,8 @@ class GitHubApp:
     def runners(self, scope: str, *, deadline: float) -> tuple[GitHubRunner, ...]:
         """All of them; a list that is not whole is refused, since what it lacks would look gone."""
         try:
-            listed = whole(lambda path: self._ask("GET", scope, path, deadline).body, "actions/runners", "runners")
-            return tuple(_runner(each) for each in listed)
+            ask = lambda path: self._ask("GET", scope, path, deadline).body  # noqa: E731
+            return tuple(whole(ask, "actions/runners", "runners", _runner))
         except ListError as error:
             raise Refused(Reason.GITHUB_DOWN, f"{scope}: {error}") from None
         except (KeyError, TypeError):
@@ -262,7 +261,6 @@ def _runner(body: Any) -> GitHubRunner:
         name=str(body["name"]),
         online=body["status"] == "online",
         busy=bool(body["busy"]),
-        labels=tuple(str(label["name"]) for label in body.get("labels", ())),
     )
 
 

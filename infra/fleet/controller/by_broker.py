@@ -5,7 +5,6 @@ Owns the calls and what is believed of their answers. What the broker allows is 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -19,7 +18,7 @@ from infra.fleet.controller.github import GitHubError
 from infra.fleet.controller.observed import RunnerSeen
 from infra.fleet.github_lists import QueuedJob, RunningJob
 from infra.fleet.google import GoogleError
-from infra.model.visible import visible_answer
+from infra.model.visible import visible_json
 
 SOURCE: Final = "broker"
 T = TypeVar("T")
@@ -107,7 +106,7 @@ class BrokerApi:
             response = self.http.request(
                 verb, where, headers=headers, redirect=False, retries=False, timeout=urllib3.Timeout(total=_ONE_CALL)
             )
-            body = visible_answer(json.loads(response.data))
+            body = visible_json(response.data)
         except urllib3.exceptions.HTTPError as error:
             raise GitHubError(f"{doing}: no answer ({type(error).__name__})") from None
         except ValueError:
@@ -127,7 +126,6 @@ def _seen(scope: str, runner: Mapping[str, Any]) -> RunnerSeen:
         scope=scope,
         online=bool(runner["online"]),
         busy=bool(runner["busy"]),
-        labels=frozenset(str(label) for label in runner["labels"]),
     )
 
 

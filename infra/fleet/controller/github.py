@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final, Protocol
 from urllib.parse import quote
 
@@ -134,8 +134,8 @@ class RunnerApi:
         """Every runner of a scope. A list that ends before its own count is an error: it must not look like absence."""
         scope = source
         try:
-            listed = whole(lambda path: self.ask("GET", path, scope), f"{scope}/actions/runners", "runners")
-            return tuple(_seen(scope, runner) for runner in listed)
+            ask, shape = partial(self.ask, "GET", scope=scope), partial(_seen, scope)
+            return tuple(whole(ask, f"{scope}/actions/runners", "runners", shape))
         except ListError as error:
             raise GitHubError(str(error)) from None
         except (KeyError, TypeError, ValueError):
@@ -194,5 +194,4 @@ def _seen(scope: str, runner: dict[str, Any]) -> RunnerSeen:
         scope=scope,
         online=runner["status"] == "online",
         busy=bool(runner["busy"]),
-        labels=frozenset(str(label["name"]) for label in runner.get("labels", ())),
     )

@@ -84,7 +84,6 @@ class RunnerSeen:
     scope: str
     online: bool
     busy: bool
-    labels: frozenset[str] = frozenset()
     left: bool = False
 
     @property
