@@ -101,7 +101,7 @@ class Tpus:
         """The calls that change something."""
         return [each for each in self.calls if each[0] not in ("get", "list")]
 
-    def list(self, *, parent: str, pageSize: int) -> Any:  # noqa: N803
+    def list(self, *, parent: str, **_: Any) -> Any:
         zone = parent.rpartition("/")[2]
         there = [{**each, "name": name} for (where, name), each in self.nodes.items() if where == zone]
         return self._request("list", (zone, ""), lambda: {"nodes": there})
