@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from googleapiclient.http import MediaInMemoryUpload
+from pydantic_core import from_json
 
 from infra.fleet.google import Api, Clients, GoogleError, answers, execute
 from infra.model import bucket_names
@@ -90,18 +91,18 @@ class Records:
 
         most: the largest in bytes that is read, for one whose writer is not trusted.
         """
-        found = self._live(name, most)
+        found = self.live(name, most)
         if found is None:
             return None
         generation, updated, content = found
         return Record(body=self._body(name, content), generation=generation, updated=updated, content=content)
 
-    def newest(self, name: str, parse: Callable[[Body], T], *, older: bool = True) -> Newest[T]:
+    def newest(self, name: str, parse: Callable[[Body], T]) -> Newest[T]:
         """The newest version of a record that `parse` reads, which raises ValueError for others.
 
-        older: whether one before the present one may stand in for it. Who uses it may list the bucket.
+        Who uses it may list the bucket.
         """
-        found = self._live(name)
+        found = self.live(name)
         if found is None:
             return Newest()
         generation, _, content = found
@@ -110,7 +111,7 @@ class Records:
         except (UnreadableRecordError, ValueError) as error:
             why = error.reason if isinstance(error, UnreadableRecordError) else str(error)
         value, fix = None, f"gcloud storage rm {self._url(name)}"
-        for before in self._generations(name, generation) if older else ():
+        for before in self._generations(name, generation):
             try:
                 value = parse(self._body(name, self._content(name, before) or b""))
             except (UnreadableRecordError, ValueError):
@@ -119,9 +120,9 @@ class Records:
             break
         return Newest(value=value, generation=generation, content=content, unreadable=why, fix=fix)
 
-    def set_aside(self, name: str, found: Newest[Any]) -> None:
+    def set_aside(self, name: str, generation: int, content: bytes) -> None:
         """Keep what cannot be read under another name, before its object is written over. Raises GoogleError."""
-        self.put_once(bucket_names.unreadable_object(name, found.generation), found.content, "application/octet-stream")
+        self.put_once(bucket_names.unreadable_object(name, generation), content, "application/octet-stream")
 
     def body(self, name: str) -> Body | None:
         """What the record says, None where there is none."""
@@ -168,12 +169,13 @@ class Records:
         for _ in range(ATTEMPTS):
             current = self.newest(name, dict) if mends else self._present(name)
             if current.unreadable:
-                self.set_aside(name, current)
-            content = encode(decide(current.value))
-            same = current.value is not None and content in (current.content, encode(current.value))
-            if same and not current.unreadable:
+                self.set_aside(name, current.generation, current.content)
+            body = decide(current.value)
+            same = body == current.value and not current.unreadable
+            content = current.content if same else encode(body)
+            if content == current.content:
                 return WriteResult(generation=current.generation, changed=False)
-            generation = self._insert(name, content, JSON, current.generation)
+            generation = self.replace_content(name, content, JSON, generation=current.generation)
             if generation is not None:
                 return WriteResult(generation=generation, changed=True)
         raise self._crowded(name)
@@ -188,14 +190,14 @@ class Records:
             wanted = decide(current)
             if wanted == current:
                 return WriteResult(generation=generation, changed=False)
-            made = self._insert(name, wanted, content_type, generation)
+            made = self.replace_content(name, wanted, content_type, generation=generation)
             if made is not None:
                 return WriteResult(generation=made, changed=True)
         raise self._crowded(name)
 
     def replace(self, name: str, body: Body, *, generation: int) -> int | None:
         """Write where that generation still stands; the new one, None where another writer came first or it is gone."""
-        return self._insert(name, encode(body), JSON, generation)
+        return self.replace_content(name, encode(body), JSON, generation=generation)
 
     def put_once(self, name: str, content: bytes, content_type: str) -> WriteResult:
         """Write an object that is not there; one that is there is left alone.
@@ -203,7 +205,7 @@ class Records:
         Nothing is looked up first: who may write below a prefix and not list the bucket is told 403, and not 404, of an
         object that is not there.
         """
-        made = self._insert(name, content, content_type, ABSENT)
+        made = self.replace_content(name, content, content_type, generation=ABSENT)
         if made is not None:
             return WriteResult(generation=made, changed=True)
         return WriteResult(generation=self.generation(name), changed=False)
@@ -214,7 +216,7 @@ class Records:
             return Newest()
         return Newest(value=record.body, generation=record.generation, content=record.content)
 
-    def _live(self, name: str, most: int | None = None) -> tuple[int, datetime, bytes] | None:
+    def live(self, name: str, most: int | None = None) -> tuple[int, datetime, bytes] | None:
         """Generation, time of writing and content of an object, which belong together; None where there is none."""
         for _ in range(ATTEMPTS):
             found = self._look_up(name)
@@ -269,22 +271,23 @@ class Records:
 
     def _body(self, name: str, content: bytes) -> dict[str, Any]:
         try:
-            body = json.loads(content)
-        except (ValueError, RecursionError) as error:
+            # Of the manifest of a large fleet json.loads makes a copy first, and texts anew that stand in it often.
+            body = from_json(content)
+        except ValueError as error:
             raise UnreadableRecordError(f"reading {self._url(name)}", f"it is not JSON: {error}") from None
         if not isinstance(body, dict):
             raise UnreadableRecordError(f"reading {self._url(name)}", "it is not a JSON object")
         return body
 
-    def _insert(self, name: str, content: bytes, content_type: str, expected: int) -> int | None:
-        """Write if the object is still at `expected`; its new generation, or None where another writer came first."""
+    def replace_content(self, name: str, content: bytes, content_type: str, *, generation: int) -> int | None:
+        """As `replace`, for an object of any shape."""
         request = (
             self.google.api(Api.STORAGE)
             .objects()
             .insert(
                 bucket=self.bucket,
                 name=name,
-                ifGenerationMatch=str(expected),
+                ifGenerationMatch=str(generation),
                 media_body=MediaInMemoryUpload(content, mimetype=content_type),
             )
         )

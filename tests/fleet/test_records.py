@@ -57,7 +57,7 @@ def test_the_newest_version_that_can_be_read_stands_in_and_the_other_is_kept(goo
     assert found.fix == f"gcloud storage cp 'gs://versioned/{name}#{two}' gs://versioned/{name}"
     first = records.newest(name, lambda body: body if body["turn"] == 1 else int("of another shape"))
     assert first.fix == f"gcloud storage cp 'gs://versioned/{name}#{one}' gs://versioned/{name}"
-    alone = records.newest(name, dict, older=False)
+    alone = records.newest(name, lambda _: int("of another shape"))
     assert (alone.value, alone.fix) == (None, f"gcloud storage rm gs://versioned/{name}")
     with pytest.raises(UnreadableRecordError, match="it is not a JSON object"):
         records.update(name, constant({"turn": 3}))

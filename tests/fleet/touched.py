@@ -17,15 +17,15 @@ def touched(monkeypatch: pytest.MonkeyPatch) -> Generator[tuple[set[str], set[st
     read: set[str] = set()
     written: set[str] = set()
     with monkeypatch.context() as patch:
-        for method, parts in (("_look_up", read), ("_body", read), ("_insert", written)):
+        for method, parts in (("_look_up", read), ("_body", read), ("replace_content", written)):
             patch.setattr(Records, method, _noting(getattr(Records, method), parts))
         yield read, written
 
 
 def _noting(method: Callable[..., Any], parts: set[str]) -> Callable[..., Any]:
-    def noted(self: Records, name: str, *rest: Any) -> Any:
+    def noted(self: Records, name: str, *rest: Any, **more: Any) -> Any:
         folder = name.rpartition("/")[0]
         parts.add(folder if folder == "runner/orders" else folder.partition("/")[0])
-        return method(self, name, *rest)
+        return method(self, name, *rest, **more)
 
     return noted

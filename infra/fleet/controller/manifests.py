@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from pydantic import ValidationError
 
@@ -18,6 +18,8 @@ from infra.model.manifest import declared_slots, possible_slots
 from infra.model.schema import Freeze, Window
 
 VERSION: Final = 1
+
+_Bodies: TypeAlias = dict[tuple[str, CapacityKind], Mapping[str, Any]]
 
 
 class ManifestError(ValueError):
@@ -44,7 +46,8 @@ def read(document: Mapping[str, Any]) -> Desired:
         )
     try:
         standing = len(declared_slots(document))
-        slots = _distinct(_slot(each) for each in possible_slots(document))
+        alike: _Bodies = {}
+        slots = _distinct(_slot(each, alike) for each in possible_slots(document))
         return Desired(
             stack=_text(document, "stack"),
             project=_text(document, "project"),
@@ -90,25 +93,31 @@ def _distinct(slots: Iterable[DesiredSlot]) -> tuple[DesiredSlot, ...]:
     return found
 
 
-def _slot(slot: Mapping[str, Any]) -> DesiredSlot:
+def _slot(slot: Mapping[str, Any], alike: _Bodies) -> DesiredSlot:
     name, accelerator = _text(slot, "name"), AcceleratorType.parse(slot["accelerator"])
     return DesiredSlot(
         name=name,
         pool=_text(slot, "pool"),
         accelerator=accelerator,
-        places=tuple(_place(each, name, accelerator) for each in (slot, *_list(slot, "fallbacks"))),
+        places=tuple(_place(each, name, accelerator, alike) for each in (slot, *_list(slot, "fallbacks"))),
         serves=_texts(slot, "serves"),
         labels=frozenset(_texts(slot, "runner_labels")),
     )
 
 
-def _place(place: Mapping[str, Any], name: str, accelerator: AcceleratorType) -> SlotPlace:
-    """Chips are counted by the slot's accelerator, so what would be made must be of that."""
+def _place(place: Mapping[str, Any], name: str, accelerator: AcceleratorType, alike: _Bodies) -> SlotPlace:
+    """Chips are counted by the slot's accelerator, so what would be made must be of that.
+
+    alike: what the last VM of each zone and kind of capacity is made of. Equal ones are one, since a large fleet's are
+    most of its memory.
+    """
     zone, node = _text(place, "zone"), place["node"]
     if not isinstance(node, Mapping) or node.get("acceleratorType") != accelerator.name:
         raise ManifestError(f"the manifest's {name} has no node of {accelerator.name} in {zone}")
     kind, reservation = CapacityKind(place["capacity"]), place.get("reservation")
-    return SlotPlace(zone=zone, capacity=kind, reservation=reservation, node=node)
+    if alike.get((zone, kind)) != node:
+        alike[zone, kind] = node
+    return SlotPlace(zone=zone, capacity=kind, reservation=reservation, node=alike[zone, kind])
 
 
 def _cap(limit: Mapping[str, Any]) -> Cap:

@@ -7,7 +7,9 @@ controller counts as forgotten. Does not own where it is kept (`remembered`) nor
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -30,6 +32,8 @@ from infra.model.catalogue import CapacityKind
 
 VERSION: Final = 1
 """A later version adds only what the one before may ignore: each reads what the one before and after it wrote."""
+_BEGINS: Final = f'{{"version":{VERSION},"written_by":'.encode()
+"""How a record of this version begins. It is read in one pass, and entry by entry where that fails."""
 ANY_POOL: Final = "*"
 LAG: Final = timedelta(minutes=10)
 """For how long a create that was asked for is believed while no list shows it."""
@@ -222,23 +226,34 @@ class Memory:
         silent = self.reported.get(FindingKey.unknown(SourceName(SourceKind.ZONE, zone)), now)
         return zone in observed.requests.lost and not observed.zone_known(zone) and now - silent >= SILENT
 
-    def to_json(self) -> dict[str, Any]:
-        return _STORED.dump_python(self, mode="json", exclude_defaults=True) | {"version": VERSION}
+    def encoded(self, written_by: str) -> bytes:
+        """The record's content. written_by: the holder of the lease that writes it."""
+        kept = _STORED.dump_json(self, exclude_defaults=True).removeprefix(b"{")
+        return _BEGINS + json.dumps(written_by).encode() + (kept if self == EMPTY else b"," + kept)
 
 
 EMPTY: Final = Memory()
 _STORED: Final = TypeAdapter(Memory)
 
 
-def read(document: Mapping[str, Any] | None) -> Memory:
-    """The memory of a document, empty where there is none. UnreadableMemoryError for a version that is not read."""
-    return salvaged(document)[0]
+def read(content: bytes | None) -> Memory:
+    """The memory that a record's content says, empty where there is none. UnreadableMemoryError where it says none."""
+    return salvaged(content)[0]
 
 
-def salvaged(document: Mapping[str, Any] | None) -> tuple[Memory, tuple[str, ...]]:
+def salvaged(content: bytes | None) -> tuple[Memory, tuple[str, ...]]:
     """As `read`, with the places of entries that could not be read, which count as forgotten."""
-    if document is None:
+    if content is None:
         return EMPTY, ()
+    if content.startswith(_BEGINS):
+        with suppress(ValidationError):
+            return _STORED.validate_json(content), ()
+    try:
+        document = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise UnreadableMemoryError(f"it is not JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise UnreadableMemoryError("it is not a JSON object")
     version = document.get("version", VERSION)
     if version not in (VERSION - 1, VERSION, VERSION + 1):
         raise UnreadableMemoryError(

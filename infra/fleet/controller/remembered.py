@@ -19,7 +19,7 @@ from infra.fleet.controller.events import LENGTH, FleetEvent
 from infra.fleet.controller.memory import EMPTY, Memory
 from infra.fleet.controller.outcomes import ActionOutcome, learned
 from infra.fleet.google import GoogleError
-from infra.fleet.records import Body, Records
+from infra.fleet.records import ABSENT, JSON, Records
 from infra.model import bucket_names
 from infra.model.errors import OutsideError
 
@@ -45,7 +45,7 @@ class Remembered:
     holder: str
     memory: Memory
     generation: int
-    unanswered: Body | None = None
+    unanswered: bytes | None = None
 
     @classmethod
     def read(cls, records: Records, stack: str, holder: str, now: datetime) -> Self:
@@ -54,13 +54,16 @@ class Remembered:
         An older version does not stand in for it: what it lacks may have been made since. Raises GoogleError.
         """
         name = bucket_names.memory_object(stack)
-        found = records.newest(name, memories.salvaged, older=False)
-        memory, skipped = found.value or (EMPTY, (found.unreadable,) if found.unreadable else ())
-        if skipped:
-            records.set_aside(name, found)
+        generation, _, content = records.live(name) or (ABSENT, now, None)
+        try:
+            memory, skipped = memories.salvaged(content)
+        except memories.UnreadableMemoryError as error:
+            memory, skipped = EMPTY, (str(error),)
+        if content is not None and skipped:
+            records.set_aside(name, generation, content)
             forgot = f"{len(skipped)} parts of it cannot be read and are forgotten, the first at {skipped[0]}"
             memory = memory.with_event(FleetEvent(at=now, subject=name, what=forgot[:LENGTH]))
-        return cls(records=records, name=name, holder=holder, memory=memory, generation=found.generation)
+        return cls(records=records, name=name, holder=holder, memory=memory, generation=generation)
 
     def write(self, memory: Memory, *, acts: bool = False) -> None:
         """Raises SweepError where somebody else wrote it meanwhile, who holds the lease by now; GoogleError.
@@ -73,21 +76,21 @@ class Remembered:
             if self.records.generation(self.name) != self.generation:
                 raise _overtaken()
             return
-        body = memory.to_json() | {"written_by": self.holder}
-        before, self.unanswered = self.unanswered, body
-        generation = self.records.replace(self.name, body, generation=self.generation)
-        self.generation = self._own(body, before) if generation is None else generation
+        content = memory.encoded(self.holder)
+        before, self.unanswered = self.unanswered, content
+        generation = self.records.replace_content(self.name, content, JSON, generation=self.generation)
+        self.generation = self._own(content, before) if generation is None else generation
         self.memory, self.unanswered = memory, None
 
-    def _own(self, body: Body, before: Body | None) -> int:
+    def _own(self, content: bytes, before: bytes | None) -> int:
         """The generation of what this sweep wrote itself, the answer to which was lost."""
-        found = self.records.read(self.name)
-        if found is not None and found.body == body:
-            return found.generation
-        if found is not None and found.body == before:
-            generation = self.records.replace(self.name, body, generation=found.generation)
-            if generation is not None:
-                return generation
+        generation, _, found = self.records.live(self.name) or (ABSENT, None, None)
+        if found == content:
+            return generation
+        if found is not None and found == before:
+            written = self.records.replace_content(self.name, content, JSON, generation=generation)
+            if written is not None:
+                return written
         raise _overtaken()
 
 

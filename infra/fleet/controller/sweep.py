@@ -24,7 +24,7 @@ from infra.fleet.controller.observed import Observed
 from infra.fleet.controller.outcomes import ActionOutcome
 from infra.fleet.controller.remembered import Lessons, Remembered, SweepError
 from infra.fleet.google import GoogleError
-from infra.fleet.records import JSON, Record, Records, encode
+from infra.fleet.records import JSON, Records, encode
 from infra.model import bucket_names
 
 VERSION: Final = 1
@@ -137,15 +137,15 @@ class Sweeper:
 
     def _swept(self, *, retry: bool) -> Swept:
         with held(self.records, self.stack, LeaseKind.CONTROLLER, self.clock, SWEEP_TIME) as lease:
-            desired, record = self._desired()
+            desired, generation, updated = self._desired()
             remembered = Remembered.read(self.records, self.stack, lease.holder, self.clock())
             memory = remembered.memory
             now = self.clock()
             desired = by_hour.at(desired, now, memory)
             observed = self.observer.observe(desired, memory)
-            observed = replace(observed, epoch=epoch(record.generation, lease.commanded))
-            if record.generation != lease.applied:
-                observed = replace(observed, declared=record.updated)
+            observed = replace(observed, epoch=epoch(generation, lease.commanded))
+            if generation != lease.applied:
+                observed = replace(observed, declared=updated)
             decision = decide(desired, observed, memory.without_waits() if retry else memory, now)
             books = Books(records=self.records, stack=self.stack, last=memory.last)
             remembered.write(decision.memory, acts=bool(decision.actions))
@@ -159,15 +159,17 @@ class Sweeper:
             self.records.update_content(bucket_names.sweep_object(self.stack), lambda _: content, JSON)
             return swept
 
-    def _desired(self) -> tuple[Desired, Record]:
+    def _desired(self) -> tuple[Desired, int, datetime]:
+        """The fleet of the manifest, its generation, and when it was written. Raises SweepError."""
         name = bucket_names.manifest_object(self.stack)
         record = self.records.read(name)
         if record is None:
             raise SweepError(f"gs://{self.records.bucket}/{name} does not exist; `./tidepool up {self.stack}` makes it")
         try:
-            return manifests.read_for(self.stack, self.observer.project, record.body), record
+            desired = manifests.read_for(self.stack, self.observer.project, record.body)
         except manifests.ManifestError as error:
             raise SweepError(f"gs://{self.records.bucket}/{name}: {error}; nothing was done") from None
+        return desired, record.generation, record.updated
 
     def _act(self, actor: Actor, decision: Decision, lease: Lease, remembered: Remembered) -> tuple[ActionOutcome, ...]:
         """Do it all, renewing the lease on the way; what is left when it cannot be renewed is not done.

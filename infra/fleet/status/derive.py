@@ -290,7 +290,7 @@ def coming(records: Records, stack: str) -> tuple[RolloutStatus, ...]:
 
     Raises GoogleError where the bucket does not answer, ValueError where a record cannot be read.
     """
-    memory = memories.read(records.body(bucket_names.memory_object(stack)))
+    memory = memories.read(records.content(bucket_names.memory_object(stack)))
     if not memory.rollouts:
         return ()
     desired = manifests.read(records.body(bucket_names.manifest_object(stack)) or {})

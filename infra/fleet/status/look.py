@@ -111,8 +111,7 @@ def _manifest(records: Records, stack: str) -> Record | None:
 def _memory(records: Records, stack: str, problems: list[str]) -> Memory:
     """What the controller remembers; without it nothing is known of the past, and nothing else is lost."""
     try:
-        record = records.read(bucket_names.memory_object(stack))
-        return memories.read(record.body if record else None)
+        return memories.read(records.content(bucket_names.memory_object(stack)))
     except (GoogleError, memories.UnreadableMemoryError) as error:
         problems.append(str(error))
         return EMPTY

@@ -70,7 +70,7 @@ def _remembered(fleet: Fleet) -> set[str]:
     """Zones that the controller watches, or that were given up, though nothing is declared there any more."""
     try:
         with fleet.place.records() as records:
-            memory = memories.read(records.body(bucket_names.memory_object(fleet.stack)))
+            memory = memories.read(records.content(bucket_names.memory_object(fleet.stack)))
             return {*memory.zones, *operator_requests.requested(records, fleet.stack).lost}
     except (GoogleError, memories.UnreadableMemoryError) as error:
         raise Failure(f"nothing was changed: {error}") from None

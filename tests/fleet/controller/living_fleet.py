@@ -157,7 +157,7 @@ class World:
         lost = self.dice.random() if self.faults else 1.0
         observed = self.observe()
         decision = decide(self.desired, observed, self.memory, self.now)
-        written = memories.read(decision.memory.to_json())
+        written = memories.read(decision.memory.encoded("a"))
         assert written == decision.memory, "what is remembered survives its own document"
         if lost < 0.02:
             self._tell("the controller dies before it writes")

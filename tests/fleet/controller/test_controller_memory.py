@@ -41,15 +41,15 @@ def test_a_memory_that_lived_survives_its_document() -> None:
     world.populate()
     for _ in range(60):
         world.sweep()
-    again = memories.read(json.loads(json.dumps(world.memory.to_json())))
+    again = memories.read(world.memory.encoded("a"))
     assert again == world.memory
 
 
 def test_a_memory_that_an_older_controller_wrote_is_read_by_what_it_names_and_written_as_it_was() -> None:
-    document = json.loads(Path(__file__).with_name("memory_of_before.json").read_text(encoding="utf-8"))
-    memory = memories.read(document)
+    content = Path(__file__).with_name("memory_of_before.json").read_bytes()
+    document, memory = json.loads(content), memories.read(content)
     rollout, vm = memory.rollouts["tpu-ci"], "tpu-ci-us-west4-a-0"
-    assert memory.to_json() == document
+    assert json.loads(memory.encoded("a")) == document | {"written_by": "a"}
     assert memory.nodes.keys() == {NodeKey("us-central1-a", vm)}
     assert {OrphanKey(NodeKey("us-west4-a", "stray"), "2026-11-02T01:00:00Z")} < memory.suspects.keys()
     assert FindingKey.unknown(SourceName(SourceKind.ZONE, "us-central1-a")) in memory.reported
@@ -61,7 +61,11 @@ def test_a_memory_that_an_older_controller_wrote_is_read_by_what_it_names_and_wr
 
 def test_no_memory_is_an_empty_one() -> None:
     assert memories.read(None) == EMPTY
-    assert memories.read(EMPTY.to_json()) == EMPTY
+    assert memories.read(EMPTY.encoded("a")) == EMPTY
+
+
+def content(document: Any) -> bytes:
+    return json.dumps(document).encode()
 
 
 AT = "2026-11-21T12:00:00Z"
@@ -85,7 +89,7 @@ WAIT = {"failures": 1, "last": AT, "until": AT}
     ],
 )  # fmt: skip
 def test_entries_of_a_later_controller_are_forgotten_and_the_others_kept(kept: Any, places: list[str]) -> None:
-    memory, skipped = memories.salvaged({"version": 2, "sweeps": 9, "pools": {"tpu-ci": AT}, **kept})
+    memory, skipped = memories.salvaged(content({"version": 2, "sweeps": 9, "pools": {"tpu-ci": AT}, **kept}))
     assert sorted(place.partition(": ")[0] for place in skipped) == places
     assert memory.sweeps == 0, "what it lacks may have been: as of a new one, nothing follows from that"
     assert memory.pools == {"tpu-ci": START}
@@ -97,8 +101,8 @@ def test_entries_of_a_later_controller_are_forgotten_and_the_others_kept(kept: A
 @pytest.mark.parametrize("version", [3, 7, "1", None, []])
 def test_a_memory_of_a_version_further_away_is_refused(version: Any) -> None:
     with pytest.raises(UnreadableMemoryError, match=r"^it has version .*, and this controller reads 1 and 2$"):
-        memories.read({"version": version})
-    assert memories.read({"version": 2}) == memories.read({"version": 1}) == EMPTY
+        memories.read(content({"version": version}))
+    assert memories.read(content({"version": 2})) == memories.read(content({"version": 1})) == EMPTY
 
 
 def test_keys_are_read_as_they_are_written() -> None:
@@ -149,7 +153,7 @@ def test_a_zone_is_given_up_by_a_word_of_people_and_its_silence(
 
 
 def test_keys_of_a_later_controller_are_read_over() -> None:
-    assert memories.read({"version": 1, "of_tomorrow": True}) == EMPTY
+    assert memories.read(content({"version": 1, "of_tomorrow": True})) == EMPTY
 
 
 def test_a_flood_of_strange_names_does_not_make_it_grow_without_end() -> None:
@@ -166,7 +170,7 @@ def test_a_flood_of_strange_names_does_not_make_it_grow_without_end() -> None:
     assert len(memory.events) <= MAX_EVENTS
     assert len(memory.nodes) <= 2 + 2 * 20
     assert len(memory.suspects) <= 20
-    assert len(json.dumps(memory.to_json())) < 250_000
+    assert len(memory.encoded("a")) < 250_000
 
 
 def test_first_orders_of_a_large_fleet_push_no_timeline_out() -> None:

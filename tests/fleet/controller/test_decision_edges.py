@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from infra.fleet.controller import memory as memories
 from infra.fleet.controller.actions import Decision, PoolFigures, Report
 from infra.fleet.controller.creates import (
     FIRST,
@@ -49,6 +50,7 @@ from tests.fleet.controller.given_fleet import (
     node,
     nodes,
     place,
+    remembered,
     runner,
     seen,
     served,
@@ -197,17 +199,32 @@ def test_of_more_vms_than_are_remembered_those_last_seen_stay() -> None:
     assert f"flood-{MAX_ENTRIES - 2}" in kept
 
 
-def test_of_a_large_fleet_every_declared_vm_is_remembered_and_the_fleet_settles(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(("vms", "bound"), [(60, 50), pytest.param(10_000, MAX_ENTRIES, marks=pytest.mark.heavy)])
+def test_a_fleet_larger_than_the_bound_is_remembered_whole_and_settles_after_a_wave(
+    vms: int, bound: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("infra.fleet.controller.decide.MAX_ENTRIES", 50)
-    desired = fleet(60)
-    memory = Memory()
-    for turn in range(3):
-        decision = decide(desired, seen(desired), memory, START + minutes(2 * turn))
-        memory = decision.memory
-    assert decision.settled
-    assert (len(memory.nodes), len(memory.vms)) == (len(desired.slots), len(desired.slots))
+    monkeypatch.setattr("infra.fleet.controller.decide.MAX_ENTRIES", bound)
+    desired = fleet(vms)
+    lost = {slot.name: f"s{10 * turn}" for turn, slot in enumerate(desired.slots[::10])}
+    dead = nodes(desired, **dict.fromkeys(lost.values(), "PREEMPTED"))
+    anew = tuple(
+        replace(each, created="2026-11-21T12:05:00Z") if each.name in lost else each for each in nodes(desired)
+    )
+    sights = {
+        "before": seen(desired),
+        "still": seen(desired),
+        "wave": seen(desired, nodes=dead, runners=served(desired, but=tuple(lost))),
+        "after": seen(desired, nodes=anew),
+        "at last": seen(desired, nodes=anew),
+    }
+    memory, acted = Memory(), {}
+    for turn, (when, sight) in enumerate(sights.items()):
+        now = START + minutes(2 * turn)
+        decision = decide(desired, sight, memory, now)
+        memory = memories.read(remembered(decision, desired, now).encoded("a"))
+        acted[when] = None if decision.settled else len(doing(decision))
+        assert (len(memory.nodes), len(memory.vms)) == (vms, vms)
+    assert (acted["still"], acted["wave"], acted["at last"]) == (None, len(lost), None)
 
 
 def test_of_more_suspects_than_are_remembered_the_youngest_stay() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -238,13 +239,13 @@ def test_the_last_serving_vm_of_a_pool_that_is_declared_no_more_is_spared_for_a_
 
 def test_a_memory_of_a_time_without_scopes_is_read_and_learns_them() -> None:
     desired = fleet(3)
-    written = first(desired, seen(desired)).memory.to_json()
+    written = json.loads(first(desired, seen(desired)).memory.encoded("a"))
     del written["scopes"]
-    memory = memories.read(written)
+    memory = memories.read(json.dumps(written).encode())
     assert memory.scopes == {}
     learned = decide(desired, seen(desired), memory, START + minutes(2)).memory
     assert learned.scopes == {"tpu-ci": {"repos/a-lab/code": ScopeMemory(until=START + minutes(2), declared=True)}}
-    assert memories.read(learned.to_json()) == learned
+    assert memories.read(learned.encoded("a")) == learned
 
 
 def test_with_groups_a_pools_runners_are_the_organisations_alone() -> None:
@@ -280,7 +281,7 @@ def test_fifty_vms_that_go_are_one_list_of_runners_and_each_of_theirs_by_name(la
         lab.add_runner(vm, busy=vm == many[7])
     github: Any = Counted(lab)
     sweeper = lab.sweeper(github)
-    desired, _ = sweeper._desired()
+    desired, *_ = sweeper._desired()
     nodes = {each.name: each for each in sweeper.observer.observe(desired, EMPTY).nodes}
     github.lists.clear()
     actor = sweeper.actor(desired)

@@ -12,7 +12,7 @@ from infra.fleet.controller.memory import EMPTY, Memory
 from infra.fleet.controller.memory import read as memory_of
 from infra.fleet.controller.remembered import Remembered, SweepError
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
-from infra.fleet.records import Body, Records
+from infra.fleet.records import Records
 from infra.model import bucket_names
 from tests.fleet.controller.given_fleet import START
 
@@ -38,11 +38,11 @@ class Lossy(Records):
     lost: list[Memory]
     again: bool = False
 
-    def replace(self, name: str, body: Body, *, generation: int) -> int | None:
-        written = super(Lossy, self).replace(name, body, generation=generation)
-        if memory_of(body) not in self.lost:
+    def replace_content(self, name: str, content: bytes, content_type: str, *, generation: int) -> int | None:
+        written = super(Lossy, self).replace_content(name, content, content_type, generation=generation)
+        if memory_of(content) not in self.lost:
             return written
-        self.lost.remove(memory_of(body))
+        self.lost.remove(memory_of(content))
         if self.again:
             return None
         raise GoogleError("writing", "no answer from the service")

@@ -59,7 +59,7 @@ class Course:
         decision = decide(self.desired, observed, self.memory, self.now)
         self.did = [each for each in decision.actions if isinstance(each, Create | Recreate)]
         results = [ActionOutcome(action=each, result=result, trouble=trouble) for each in decision.actions]
-        self.memory = read(learned(decision.memory, self.desired, results, self.now).to_json())
+        self.memory = read(learned(decision.memory, self.desired, results, self.now).encoded("a"))
         return doing(decision)
 
     def sweeps(self, observed: Observed, time: timedelta) -> list[tuple[str, str]]:

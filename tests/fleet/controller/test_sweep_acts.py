@@ -29,7 +29,7 @@ from tests.fleet.controller.swept_lab import VMS, ZONE, Lab, did
 def test_a_vm_that_is_there_already_was_made(lab: Lab) -> None:
     """A create whose answer was lost is asked for again."""
     sweeper = lab.sweeper()
-    desired, _ = sweeper._desired()
+    desired, *_ = sweeper._desired()
     outcome = sweeper.actor(desired).do(Create(slot=VMS[0], place=desired.slots[0].home, rule="slot-absent", reason=""))
     assert (outcome.result, outcome.text) == (Result.DONE, "it exists already")
 

@@ -190,7 +190,7 @@ def test_a_vm_is_not_made_a_second_time_where_a_list_leaves_it_out(lab: Lab) -> 
     slots = lab.record(bucket_names.manifest_object("ci"))["slots"]
     slots[0]["fallbacks"] = [away]
     lab.records.update(bucket_names.manifest_object("ci"), lambda body: {**(body or {}), "slots": slots})
-    desired, _ = lab.sweeper()._desired()
+    desired, *_ = lab.sweeper()._desired()
     elsewhere = f"projects/{lab.config.project}/locations/us-central1-a/nodes/{VMS[0]}"
     lab.cloud.control.remove_node(lab.path(VMS[0]))
     lab.cloud.control.add_node(elsewhere, {"acceleratorType": "v5litepod-4", "runtimeVersion": "v2-alpha-tpuv5-lite"})

@@ -6,6 +6,7 @@ people did there is a way back, and one on. What `undo` and `redo` take is asked
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -143,7 +144,8 @@ class RolloutLife:
         return PoolVersion(images=pointer.get("images", {}).get(pool, {}), bundle=world.desired.bundle)
 
     def _memory(self) -> memories.Memory:
-        return memories.read(self.life.world.kept(bucket_names.memory_object(self.life.world.desired.stack)))
+        kept = self.life.world.kept(bucket_names.memory_object(self.life.world.desired.stack))
+        return memories.read(None if kept is None else json.dumps(kept).encode())
 
     def of_a_pool(self, roll: float) -> tuple[str, memories.Rollout | None]:
         pools = self.life.world.desired.pools

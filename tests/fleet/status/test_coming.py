@@ -28,6 +28,8 @@ class Bucket(dict[str, Any]):
     def body(self, name: str) -> Any:
         return self.get(name)
 
+    content = body
+
     def newest(self, name: str, parse: Callable[[Any], Any], **_: Any) -> Newest[Any]:
         return Newest(value=parse(self[name])) if name in self else Newest()
 
@@ -36,7 +38,7 @@ def said(bundle: str, rollout: Rollout | None, images: dict[str, str], **request
     config = parse(stack_text(pools=POOL))
     memory = replace(EMPTY, rollouts={"tpu-ci": rollout} if rollout else {})
     bucket = Bucket({bucket_names.manifest_object("ci"): manifest(config, bundle=bundle, startup_script="#!/bin/sh")})
-    bucket[bucket_names.memory_object("ci")] = memory.to_json()
+    bucket[bucket_names.memory_object("ci")] = memory.encoded("a")
     bucket[bucket_names.pointer_object()] = {"version": 1, "images": {"tpu-ci": images}}
     bucket[bucket_names.requests_object("ci")] = {"version": 1, "rollout": requests}
     return [coming_line(each) for each in coming(bucket, "ci")]  # ty: ignore[invalid-argument-type]
