@@ -1,43 +1,33 @@
 """What a sweep of a healthy fleet costs: `python -m tests.fleet.simulation.sweep_figures [VMS...]`. Judges nothing.
 
-The local cloud with its GitHub is one process, the controller another. It sweeps a fleet that another one swept before,
-as a job of Cloud Run's does. VMs and runners are put there; nothing has a guest.
+The local cloud with its GitHub is one process, the controller another (`measured_sweep`). It sweeps a fleet that
+another one swept before, as a job of Cloud Run's does. VMs and runners are put there; nothing has a guest.
 """
 
 from __future__ import annotations
 
-import resource
+import itertools
+import json
 import subprocess
 import sys
 import tempfile
-import time
-from collections import Counter
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
-from unittest.mock import patch
 
-import httplib2
-import urllib3
-
-from infra.fleet.controller import sweep as sweeping
-from infra.fleet.controller.act import Actor
-from infra.fleet.controller.github import RunnerApi
-from infra.fleet.controller.observe import Observer
-from infra.fleet.controller.sweep import Sweeper
+from infra.fleet.bundle import STUB
 from infra.fleet.google import Api, clients, execute
-from infra.fleet.records import Records, encode
+from infra.fleet.records import Records
 from infra.local.cloud import daemon
 from infra.local.cloud.github.control import GitHubControl
 from infra.model import bucket_names
 from infra.model.catalogue import CapacityKind
 from infra.model.manifest import manifest
+from infra.model.runner_names import runner_name
 from tests.fleet.declared_records import end_up
 from tests.model.given import parse, pool, stack_text
 
-NAME: Final = "tests.fleet.simulation.sweep_figures"
 PROJECT, BUCKET, STACK, REPOSITORY = "my-lab", "my-lab-ci", "ci", "a-lab/code"
 TOKEN: Final = "a-token-of-the-local-github"
 V5E: Final = ("us-west4-a", "us-central1-a", "europe-west4-b", "us-west1-c", "us-south1-a", "us-east1-b")
@@ -49,19 +39,30 @@ UNLISTED: Final = {"v5litepod-4": V5E[5:], "v6e-4": V6E[7:]}
 SIZES: Final = {6: 3, 100: 3, 1000: 6, 10_000: 12}
 """Zones by VMs."""
 SWEEPS: Final = 9
+MOST_SWEEPS: Final = 30
 
 
 def main(vms: int) -> None:
-    """A fleet, a process that gives its VMs their first orders, and the one that is measured."""
+    """A fleet, processes that give its VMs their first orders, the one that is measured, and a wave."""
     with tempfile.TemporaryDirectory() as folder:
         url = daemon.ensure_running(Path(folder)).url
         try:
             put(url, vms)
-            swept = [sys.executable, "-m", NAME, "--controller", url, str(vms)]
-            subprocess.run(swept, check=True, stdout=subprocess.DEVNULL)
-            subprocess.run(swept, check=True)
+            while not swept(url, 1)["settled"]:
+                pass
+            found = swept(url, SWEEPS)
+            told(vms, found)
+            back(url, vms, lambda: swept(url, 1))
         finally:
             daemon.stop(Path(folder))
+
+
+def swept(url: str, sweeps: int) -> Any:
+    """What sweeps of another process cost."""
+    given = {"url": url, "ahead": GitHubControl(url).clock()["offset"], "sweeps": sweeps, "token": TOKEN}
+    given |= {"project": PROJECT, "bucket": BUCKET, "stack": STACK}
+    command = [sys.executable, "-m", "tests.fleet.simulation.measured_sweep", json.dumps(given)]
+    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
 
 
 def put(url: str, vms: int) -> None:
@@ -76,7 +77,11 @@ def put(url: str, vms: int) -> None:
         end_up(records, STACK)
     for number, slot in enumerate(fleet["slots"]):
         hub.add_node(f"projects/{PROJECT}/locations/{slot['zone']}/nodes/{slot['name']}", slot["node"])
-        hub.add_runner(REPOSITORY, f"{slot['name']}-{number:06x}", status="online")
+        hub.add_runner(REPOSITORY, runner(slot["name"], number), status="online")
+
+
+def runner(vm: str, number: int) -> str:
+    return runner_name(vm, f"{number:06x}")
 
 
 def declared(vms: int, capacity: CapacityKind = CapacityKind.PREEMPTIBLE) -> dict[str, Any]:
@@ -92,94 +97,53 @@ def declared(vms: int, capacity: CapacityKind = CapacityKind.PREEMPTIBLE) -> dic
         accelerator=accelerator,
         unlisted_zone=f"{{{unlisted}}}" if unlisted else None,
     )
-    return manifest(parse(stack_text(pools=given)), bundle="ab", startup_script="#!/bin/sh")
+    return manifest(parse(stack_text(pools=given)), bundle="ab", startup_script=STUB.read_text(encoding="utf-8"))
 
 
-@dataclass(slots=True)
-class Meter:
-    """What one sweep came to. asked: calls by what they are."""
+def back(url: str, vms: int, measure: Callable[[], Any]) -> None:
+    """Google takes every tenth VM at once; a sweep every two minutes, until one has nothing to do.
 
-    asked: Counter[str] = field(default_factory=Counter)
-    seconds: list[float] = field(default_factory=list)
-    processor: list[float] = field(default_factory=list)
-    deciding: list[float] = field(default_factory=list)
-
-    def wrapped(self, method: Any, url_at: int) -> Any:
-        def request(*given: Any, **more: Any) -> Any:
-            self.asked[kind(str(given[url_at]))] += 1
-            return method(*given, **more)
-
-        return request
-
-    def timed(self, decide: Any) -> Any:
-        def timed(*given: Any) -> Any:
-            began = time.process_time()
-            decision = decide(*given)
-            self.deciding.append(time.process_time() - began)
-            return decision
-
-        return timed
-
-
-def kind(url: str) -> str:
-    path = url.partition("?")[0]
-    if path.endswith("/actions/runners"):
-        return "runners"
-    return "nodes" if path.endswith("/nodes") else "others"
-
-
-def controller(url: str, vms: int) -> None:
-    """Sweep after sweep, as the command does."""
-    meter, before = Meter(), peak()
-    github = RunnerApi(api=GitHubControl(url).api, token=lambda _: TOKEN)
-    swept = None
-    with (
-        clients(PROJECT, url) as google,
-        patch.object(sweeping, "decide", meter.timed(sweeping.decide)),
-        patch.object(httplib2.Http, "request", meter.wrapped(httplib2.Http.request, 1)),
-        patch.object(urllib3.PoolManager, "request", meter.wrapped(urllib3.PoolManager.request, 2)),
-    ):
-        records = Records(google=google, bucket=BUCKET)
-        sweeper = Sweeper(
-            stack=STACK,
-            records=records,
-            observer=Observer(project=PROJECT, bucket=BUCKET, endpoint=url, github=github),
-            actor=lambda desired: Actor(google=google, records=records, github=github, desired=desired),
-            clock=lambda: datetime.now(UTC),
-        )
-        for _ in range(SWEEPS):
-            meter.asked.clear()
-            began, worked = time.perf_counter(), time.process_time()
-            swept = sweeper.sweep()
-            meter.seconds.append(time.perf_counter() - began)
-            meter.processor.append(time.process_time() - worked)
-        memory = records.read(bucket_names.memory_object(STACK))
-    assert swept is not None
-    assert swept.settled, swept.to_json()
-    assert memory is not None
-    size = len(encode(memory.body))
-    asked, zones = meter.asked, len(swept.desired.zones)
-    lists = f"of them {asked['nodes']} lists of nodes and {asked['runners']} of runners"
+    A runner of each VM that was made again comes online within those minutes.
+    """
+    hub, turns = GitHubControl(url), []
+    numbers = itertools.count(vms)
+    runners = {slot["name"]: runner(slot["name"], number) for number, slot in enumerate(declared(vms)["slots"])}
+    lost = {node["name"] for node in hub.nodes()[::10]}
+    for name in lost:
+        hub.edit_node(name, {"state": "PREEMPTED"})
+        hub.lose_runner(REPOSITORY, runners[name.rpartition("/")[2]])
+    while True:
+        turns.append(measure())
+        if turns[-1]["settled"] or len(turns) > MOST_SWEEPS:
+            break
+        hub.advance(120)
+        for node in hub.nodes():
+            if node["name"] in lost and node["state"] == "READY":
+                lost.remove(node["name"])
+                hub.add_runner(REPOSITORY, runner(node["name"].rpartition("/")[2], next(numbers)), status="online")
+    worst, most = max(turns, key=lambda turn: sum(turn["seconds"])), max(turn["peak"] for turn in turns)
+    took, worked = sum(worst["seconds"]), sum(worst["processor"])
     print(  # noqa: T201
-        f"{vms} VMs in {zones} zones: {asked.total()} calls, {lists}; memory.json {size / 1000:.0f} kB; "
-        f"peak memory {peak()} MB, {before} MB before the first sweep"
+        f"  after a wave of one in ten: settled after {len(turns)} sweeps; the longest took {took:.1f} s, "
+        f"{worked:.1f} s of processor time; peak memory {most} MB"
+    )
+    for turn in turns:
+        print(f"    {sum(turn['seconds']):.1f} s: {turn['summary']}")  # noqa: T201
+
+
+def told(vms: int, found: Mapping[str, Any]) -> None:
+    asked = found["asked"]
+    print(  # noqa: T201
+        f"{vms} VMs in {SIZES.get(vms, 3)} zones: {sum(asked.values())} calls, of them {asked['nodes']} lists of nodes "
+        f"and {asked['runners']} of runners; peak memory {found['peak']} MB, {found['before']} MB of it imports"
     )
     for when, kept in (("the first sweep of a process", slice(1)), ("later ones", slice(1, None))):
-        took, worked, decided = (median(each[kept]) for each in (meter.seconds, meter.processor, meter.deciding))
+        took, worked, decided = (median(found[each][kept]) for each in ("seconds", "processor", "deciding"))
         print(  # noqa: T201
             f"  {when}: {took:.2f} s, {worked:.2f} s of processor time, {1000 * decided:.1f} ms of it deciding"
         )
 
 
-def peak() -> int:
-    """Largest resident megabytes so far; Linux counts in kilobytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 // 1_000_000
-
-
 if __name__ == "__main__":
-    match sys.argv[1:]:
-        case ["--controller", at, fleet_size]:
-            controller(at, int(fleet_size))
-        case sizes:
-            for each in map(int, sizes or SIZES):
-                main(each)
+    for each in map(int, sys.argv[1:] or SIZES):
+        main(each)
