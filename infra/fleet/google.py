@@ -1,7 +1,8 @@
 """Clients of Google's REST APIs, built from the discovery documents that google-api-python-client ships.
 
 Owns which versions of which APIs the fleet speaks, how they are pointed at another root (the local cloud), which
-credentials they carry, and how a failed call is said. Leaves what is called to its callers.
+credentials they carry, how a failed call is said, and what time the services say it is. Leaves what is called to its
+callers.
 
 `Clients` are safe to share between threads: each thread has a connection of its own, since httplib2 shares none safely.
 """
@@ -11,9 +12,12 @@ from __future__ import annotations
 import http.client
 import json
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from email.utils import parsedate_to_datetime
 from enum import Enum
 from typing import Any, Final, Self
 
@@ -26,6 +30,7 @@ from googleapiclient import discovery, discovery_cache
 from googleapiclient.errors import HttpError
 from googleapiclient.http import DEFAULT_HTTP_TIMEOUT_SEC, HttpRequest
 
+from infra.model.clock import machine_clock  # noqa: TID251 - what the Date of an answer is compared with
 from infra.model.errors import OutsideError
 
 CLOUD_PLATFORM: Final = "https://www.googleapis.com/auth/cloud-platform"
@@ -36,6 +41,8 @@ AT_ONCE: Final = 8
 HURRIED_RETRIES: Final = 1
 HURRIED_SECONDS: Final = 5.0
 """Time limit of one call where somebody waits for its answer."""
+AGREES: Final = timedelta(seconds=30)
+"""By how much a right clock may differ from an answer's Date, which is told to the second and took its way."""
 
 
 class Api(Enum):
@@ -74,6 +81,7 @@ class Clients:
 
     endpoint: the root URL that takes the place of every API's own, None for Google itself.
     hurried: for a service whose callers wait: calls are cut off after `seconds` and tried again once.
+    ahead: by how much this machine's clock was ahead of the services' own when the last answer came.
     """
 
     project: str
@@ -81,6 +89,7 @@ class Clients:
     credentials: Credentials
     hurried: bool = False
     seconds: float = HURRIED_SECONDS
+    ahead: timedelta = timedelta()
     _built: dict[Api, Any] = field(default_factory=dict, repr=False)
     _connections: list[_Connections] = field(default_factory=list, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
@@ -90,13 +99,29 @@ class Clients:
         with self._lock:
             if api not in self._built:
                 document = _document(api, self.endpoint)
-                request = _HurriedRequest if self.hurried else HttpRequest
                 http = _Connections(self.connection)
                 self._connections.append(http)
                 self._built[api] = _Collections(
-                    discovery.build_from_document(document, http=http, requestBuilder=request)
+                    discovery.build_from_document(document, http=http, requestBuilder=self._request)
                 )
             return self._built[api]
+
+    def present(self) -> datetime:
+        """The services' time: by this machine's clock, put right where the last answer shows that it is wrong.
+
+        What is deleted after some time, such as a VM of a run, must not go early because one machine's clock is fast.
+        """
+        now = machine_clock()
+        return now - self.ahead if abs(self.ahead) > AGREES else now
+
+    def _request(self, *given: Any, **more: Any) -> HttpRequest:
+        request = (_HurriedRequest if self.hurried else HttpRequest)(*given, **more)
+        request.add_response_callback(self._hear)
+        return request
+
+    def _hear(self, answer: Mapping[str, str]) -> None:
+        with suppress(ValueError):  # No Date, or none that can be read.
+            self.ahead = machine_clock() - parsedate_to_datetime(answer.get("date", ""))
 
     def token(self) -> str:
         """A token of whoever runs, for what takes Google's and is no API of its own. Raises GoogleError.

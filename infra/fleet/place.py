@@ -64,13 +64,17 @@ class FleetPlace:
             yield Records(google=google, bucket=self.bucket)
 
     def sweeper(self, stack: str, google: Clients, *, pause: Callable[[float], None] = time.sleep) -> Sweeper:
-        """Sweeps over a stack here. google: clients of this place. pause: waits so many seconds."""
+        """Sweeps over a stack here. google: clients of this place. pause: waits so many seconds.
+
+        Where the cloud's time is this machine's, its clock is put right by the Date of the services' answers.
+        """
         records = Records(google=google, bucket=self.bucket)
 
         def actor(desired: Desired) -> Actor:
             return Actor(google=google, records=records, github=self.github, desired=desired, sleep=pause)
 
-        return Sweeper(stack=stack, records=records, observer=self.observer, actor=actor, clock=self.clock)
+        clock = google.present if self.clock is machine_clock else self.clock
+        return Sweeper(stack=stack, records=records, observer=self.observer, actor=actor, clock=clock)
 
 
 def told_place(stack: str, environ: Mapping[str, str], *, stand_in: bool = False) -> FleetPlace | None:

@@ -223,7 +223,8 @@ def test_a_sweep_that_sigterm_ends_says_so_and_gives_its_lease_back(
         said, complained = process.communicate(timeout=60)
     assert (process.returncode, said) == (130, "")
     assert complained.startswith("Interrupted in a sweep: what it had asked of Google and GitHub goes on there")
-    assert ran(image, "controller", "ci", environ=environ)[0] == 0
+    again = ran(image, "controller", "ci", environ=environ)
+    assert again[0] == 0, again
 
 
 def test_a_sweep_that_cannot_begin_is_a_line_and_exit_code_1(image: Path, fleet: dict[str, str]) -> None:

@@ -98,6 +98,8 @@ class Server(uvicorn.Server):
             log_config=None,
             access_log=False,
             server_header=False,
+            # The application dates its answers by the cloud's clock.
+            date_header=False,
             # Clients that pool connections would meet one that closes as they use it; Google keeps them for minutes.
             timeout_keep_alive=240,
             timeout_graceful_shutdown=2,

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable
+from email.utils import formatdate
 from functools import partial
 from typing import Any, Final
 
@@ -33,6 +34,7 @@ class Application:
     """`strict_answers`: see `Gateway`."""
 
     def __init__(self, cloud: Cloud, *, strict_answers: bool = False) -> None:
+        self._clock = cloud.clock
         self._wakes: set[asyncio.Event] = set()
         # The first beginning of a path that fits says who answers.
         self._answers: tuple[tuple[str, Callable[[HttpRequest], Reply]], ...] = (
@@ -53,7 +55,7 @@ class Application:
         if reply.delay:
             await asyncio.sleep(reply.delay)
         if reply.stream is None:
-            await _send(reply, send)
+            await _send(reply, self._headers(reply), send)
             for wake in self._wakes:
                 wake.set()
         else:
@@ -61,8 +63,7 @@ class Application:
 
     async def _stream(self, reply: Reply, stream: Stream, receive: Any, send: Any) -> None:
         """What comes of a stream until its time is over or the client has gone."""
-        headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in reply.headers.items()]
-        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+        await send({"type": "http.response.start", "status": reply.status, "headers": self._headers(reply)})
         loop, wake, gone = asyncio.get_running_loop(), asyncio.Event(), asyncio.ensure_future(receive())
         deadline = loop.time() + stream.seconds
         self._wakes.add(wake)
@@ -79,6 +80,11 @@ class Application:
             self._wakes.discard(wake)
             gone.cancel()
         await send({"type": "http.response.body", "body": b""})
+
+    def _headers(self, reply: Reply) -> list[tuple[bytes, bytes]]:
+        """Those of a reply, and when it was made, by the cloud's clock."""
+        dated = {"date": formatdate(self._clock.read(), usegmt=True), **reply.headers}
+        return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in dated.items()]
 
     def _reply(self, request: HttpRequest) -> Reply:
         """A defect of the control surface is told as the gateway and the hub tell theirs."""
@@ -131,8 +137,7 @@ async def _request(scope: Any, receive: Any) -> HttpRequest | None:
     )
 
 
-async def _send(reply: Reply, send: Any) -> None:
-    headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in reply.headers.items()]
+async def _send(reply: Reply, headers: list[tuple[bytes, bytes]], send: Any) -> None:
     headers.append((b"content-length", str(len(reply.data)).encode()))
     await send({"type": "http.response.start", "status": reply.status, "headers": headers})
     if reply.broken:

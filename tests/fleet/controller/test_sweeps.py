@@ -6,7 +6,7 @@ import json
 import threading
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,9 @@ from infra.fleet.controller.sweep import SweepError
 from infra.fleet.controller.vm_records import order, restart
 from infra.fleet.google import Api, GoogleError, clients, execute
 from infra.fleet.operator_requests import DrainRequest, with_drains
+from infra.fleet.place import FleetPlace
 from infra.model import bucket_names
+from infra.model.clock import machine_clock
 from infra.model.stood import read_day
 from tests.fleet.declared_records import end_up
 from tests.fleet.touched import touched
@@ -182,6 +184,25 @@ def test_a_vm_whose_labels_changed_since_the_look_is_left_alone(lab: Lab) -> Non
 
     assert ("delete", "run-1", "changed") in did(replace(sweeper, actor=actor).sweep())
     assert "run-1" in lab.nodes()
+
+
+@pytest.mark.parametrize("ahead", [-61, 0, 61])
+@pytest.mark.parametrize(("left", "goes"), [(60, False), (-1, True)])
+def test_a_vm_of_a_run_goes_by_the_services_clock_whatever_the_machine_believes(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, ahead: float, left: float, *, goes: bool
+) -> None:
+    """An hour of the cloud's clock is skipped, so that its answers are dated so."""
+    lab.cloud.control.advance(3600)
+    present = datetime.fromtimestamp(lab.cloud.control.clock()["seconds"], UTC)
+    lab.add_node("run-1", **{"tidepool-run": "77-1", "tidepool-expires": f"{present.timestamp() + 60 * left:.0f}"})
+    monkeypatch.setattr("infra.fleet.google.machine_clock", lambda: present + timedelta(minutes=ahead))
+    place = FleetPlace(
+        project=lab.config.project, bucket=lab.config.bucket.name, endpoint=lab.cloud.url, github=lab.api,
+        clock=machine_clock,
+    )  # fmt: skip
+    swept = place.sweeper("ci", lab.google).sweep()
+    assert (("delete", "run-1", "done") in did(swept)) is goes
+    assert abs(swept.at - present) < timedelta(minutes=1)
 
 
 def test_a_vm_is_not_made_a_second_time_where_a_list_leaves_it_out(lab: Lab) -> None:

@@ -95,6 +95,7 @@ LASTING: Final[dict[str, tuple[float, float]]] = {
     "empty-list": (2, 10),
     "partial-list": (2, 20),
     "skew": (5, 60),
+    "clock-off": (20, 120),
     "late-runners": (2, 8),
     "drained": (5, 90),
     "shrinks": (20, 240),
@@ -242,7 +243,15 @@ def _twin(life: Life, fault: Fault) -> None:
 
 
 def _skew(life: Life, fault: Fault) -> None:
-    life.skew = (2 * fault.roll - 1) * SKEW
+    """So little that the Date of an answer, which some proxy may lack, need not put it right."""
+    life.skew, life.dated = (2 * fault.roll - 1) * SKEW, False
+    life.skew_until = life.world.now + fault.minutes * 60
+
+
+def _clock_off(life: Life, fault: Fault) -> None:
+    """An hour or more, while a VM of a run has less than that left."""
+    _run(life, fault)
+    life.skew, life.dated = (1 if fault.roll < 0.7 else -1) * DAY / 24 * (1 + fault.roll), True
     life.skew_until = life.world.now + fault.minutes * 60
 
 
@@ -273,6 +282,7 @@ KINDS: Final[dict[str, Callable[[Life, Fault], None]]] = {
     "killed": _killed,
     "two-controllers": _twin,
     "skew": _skew,
+    "clock-off": _clock_off,
     "skewed-vm": _skewed_vm,
     "late-runners": lambda life, fault: life.world.github.lags(fault.minutes * 60),
 }

@@ -71,7 +71,8 @@ def _pool(**fields: str) -> str:
 
 @dataclass(slots=True)
 class Life:
-    """world: what lives. skew: by how many seconds the controller's clock is ahead, until `skew_until`.
+    """world: what lives. skew: by how many seconds the controller's clock is ahead, until `skew_until`. dated: whether
+        answers of Google's services tell it the time meanwhile.
 
     next_process, next_duet: what befalls the next sweep. back_after: seconds from the end of the last fault until the
         fleet was as declared. hurry: by what a sweep sleeps longer than it asks for.
@@ -82,6 +83,7 @@ class Life:
     next_duet: Duet | None = None
     skew: float = 0.0
     skew_until: float = 0.0
+    dated: bool = False
     sweeps: int = 0
     swept: Swept | None = None
     back_after: float = 0.0
@@ -105,7 +107,7 @@ class Life:
                 sleep=lambda seconds: world.pass_until(world.now + self.hurry * seconds),
                 began=world.now,
             ),
-            clock=lambda: world.moment(skew),
+            clock=lambda: world.moment(0.0 if self.dated and has_heard(process) else skew),
         )
         self.sweeps += 1
         _GOOGLE.set(google)
@@ -127,7 +129,7 @@ class Life:
         process, self.next_process = self.next_process or Process(), None
         duet, self.next_duet = self.next_duet, None
         skew = self.skew if self.world.now < self.skew_until else 0.0
-        self.world.clocks_agree = not skew and not (duet and duet.ahead)
+        self.world.clocks_agree = (not skew or self.dated) and not (duet and duet.ahead)
         if duet is None:
             self.swept = self.sweep(process, skew)
         else:
@@ -181,6 +183,11 @@ class Life:
             and not (self.next_process or self.next_duet)
             and self.world.now >= self.skew_until
         )
+
+
+def has_heard(process: Process) -> bool:
+    """Whether an answer told it the time."""
+    return process.calls > 0
 
 
 def newborn(seed: int) -> Life:

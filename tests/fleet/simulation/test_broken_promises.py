@@ -151,6 +151,11 @@ BREACHES: Final = {
     "VMs of runs": Breach(
         [lambda: patch.object(RunVm, "has_expired", lambda *_: True)], "is not ours, and was deleted", [at(1, "run", 0)]
     ),
+    "VMs of runs, where a clock is fast": Breach(
+        [lambda: patch.object(fleet_life, "has_heard", lambda _: False)],
+        "is not ours, and was deleted",
+        [at(1, "clock-off", 0, minutes=60)],
+    ),
     "one at a time": Breach(
         [takes_any_lease],
         "two controllers act at the same time",
