@@ -224,7 +224,7 @@ def test_a_sweep_that_sigterm_ends_says_so_and_gives_its_lease_back(
     assert (process.returncode, said) == (130, "")
     assert complained.startswith("Interrupted in a sweep: what it had asked of Google and GitHub goes on there")
     again = ran(image, "controller", "ci", environ=environ)
-    assert again[0] == 0, again
+    assert again[0] == 0, str(again)
 
 
 def test_a_sweep_that_cannot_begin_is_a_line_and_exit_code_1(image: Path, fleet: dict[str, str]) -> None:

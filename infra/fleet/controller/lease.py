@@ -73,9 +73,7 @@ class Lease:
 
     def take(self) -> None:
         """Take or renew it. Raises LeaseTakenError while another holds it, GoogleError where the bucket fails."""
-        began = self.clock()
         self.records.update(bucket_names.lease_object(self.stack), self._taken, mends=True)
-        self.last = began
 
     def is_older_than(self, time: timedelta) -> bool:
         """Whether it was taken or renewed so long ago."""
@@ -97,6 +95,7 @@ class Lease:
                 raise LeaseTakenError(self.stack, str(current.get("kind")), other, until)
         self.applied = _applied(current)
         self.commanded = self.holder if self.kind in MAKERS else last_command(current)
+        self.last = now
         return self._body(now + self.time)
 
     def _given_back(self, current: Body | None) -> Body:
@@ -105,7 +104,8 @@ class Lease:
         # Another of this holder may have taken it: what that one found is in the record alone.
         self.applied = _applied(current) if self.applied is None else self.applied
         self.commanded = last_command(current)
-        return self._body(self.clock())
+        # Whose clock is behind must not wait for what is over.
+        return self._body(self.clock() - _AHEAD)
 
     def _body(self, until: datetime) -> dict[str, Any]:
         return {

@@ -127,7 +127,7 @@ def test_what_an_up_gives_back_says_which_manifest_stands() -> None:
     assert shelf.bodies[LEASE]["applied"] == 3
     mine.clock = Clock(START + minutes(1))
     mine.give_back()
-    end = (START + minutes(1)).isoformat()
+    end = (START - minutes(14)).isoformat()
     assert shelf.bodies[LEASE] == body(holder="me", until=end, applied=7, commanded="me")
 
 
@@ -137,7 +137,7 @@ def test_where_the_manifest_is_unknown_or_another_makes_it_the_one_before_stands
     mine = lease(shelf, kind)
     mine.take()
     mine.give_back()
-    assert (shelf.bodies[LEASE]["applied"], shelf.bodies[LEASE]["until"]) == (3, START.isoformat())
+    assert (shelf.bodies[LEASE]["applied"], shelf.bodies[LEASE]["until"]) == (3, (START - minutes(15)).isoformat())
 
 
 def test_one_that_another_took_meanwhile_is_left_alone() -> None:
@@ -183,7 +183,7 @@ def test_a_lease_is_given_back_after_a_block_that_fails() -> None:
     assert [(each.last, each.kind, each.time, each.stack) for each in mine] == [
         (START, LeaseKind.DRAIN, minutes(5), "ci")
     ]
-    assert shelf.bodies[LEASE]["until"] == START.isoformat()
+    assert shelf.bodies[LEASE]["until"] == (START - minutes(15)).isoformat()
 
 
 def test_a_manifest_and_a_command_begin_another_epoch() -> None:
