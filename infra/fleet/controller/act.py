@@ -39,7 +39,7 @@ from infra.fleet.controller.observed import NodeSeen, Observed, Trouble
 from infra.fleet.controller.outcomes import ActionOutcome
 from infra.fleet.controller.rules import DEAD, GIVEN_BACK
 from infra.fleet.controller.vm_records import order, restart
-from infra.fleet.google import AT_ONCE, Api, Clients, GoogleError
+from infra.fleet.google import Api, Clients, GoogleError
 from infra.fleet.records import Records
 from infra.model import bucket_names, run_labels
 
@@ -48,6 +48,8 @@ DELETE_SECONDS: Final = 90.0
 ACTING_SECONDS: Final = 300.0
 """After so long a sweep begins nothing more: with looking, its last action and its records it stays below the limit of
 its job on Cloud Run (`infra.components.controller.SWEEP_SECONDS`)."""
+ABREAST: Final = 16
+"""Actions that are under way at a time, where they are many."""
 CALL_SECONDS: Final = 20.0
 """How long one call of a sweep that acts may take; one that failed is tried once more."""
 
@@ -101,7 +103,7 @@ class Actor:
         abreast, others, deleted = [], [], []
         for action in actions:
             (abreast if _asks_google_alone(action) else others).append(action)
-        pool = ThreadPoolExecutor(max_workers=AT_ONCE, thread_name_prefix="act")
+        pool = ThreadPoolExecutor(max_workers=ABREAST, thread_name_prefix="act")
         try:
             for outcome in itertools.chain(_first_of_each_place_first(pool, do, abreast), map(do, others)):
                 if isinstance(outcome.action, Recreate) and outcome.result is Result.DEFERRED:

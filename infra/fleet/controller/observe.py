@@ -41,8 +41,8 @@ DEADLINE: Final = 40.0
 CALL_SECONDS: Final = 15.0
 """How long one call may take; a page of 500 VMs is megabytes, and one that failed is asked for once more."""
 _ONE_MOMENT: Final = datetime.fromtimestamp(0, UTC)
-_READERS: Final = 4
-"""Threads that read reports; all of a large fleet's are asked for only where nobody of it is online."""
+_READERS: Final = 16
+"""Threads that read reports: those of all VMs that boot after a wave must come within the deadline."""
 _TELLING: Final = 8
 """Of how many VMs of a pool orders are read where no rollout of it is remembered: the canary alone has what is new."""
 

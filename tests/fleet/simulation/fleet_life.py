@@ -18,14 +18,14 @@ from unittest.mock import patch
 
 from infra.fleet.broker import fleet
 from infra.fleet.controller import manifests
-from infra.fleet.controller.act import Actor
+from infra.fleet.controller.act import ABREAST, Actor
 from infra.fleet.controller.actions import Assign, Report, subject
 from infra.fleet.controller.github import GitHubError
 from infra.fleet.controller.lease import LeaseTakenError
 from infra.fleet.controller.lookout import Lookout
 from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.sweep import Sweeper, SweepError, Swept
-from infra.fleet.google import AT_ONCE, GoogleError
+from infra.fleet.google import GoogleError
 from infra.fleet.records import Records
 from infra.model.manifest import manifest
 from tests.fleet.simulation import guests_in_process
@@ -258,31 +258,28 @@ def _jobs(world: World) -> None:
 class _AtOnce:
     """An executor without threads, so that every life goes the same way each time."""
 
-    def __init__(self, **_: Any) -> None:
-        pass
+    def __init__(self, *, max_workers: int, **_: Any) -> None:
+        self._workers = min(max_workers, ABREAST)
 
     def map(self, do: Callable[[Any], Any], items: Iterable[Any]) -> Iterable[Any]:
-        for item in items:
-            side_by_side = ABREAST.set(AT_ONCE)
-            try:
-                done = do(item)
-            finally:
-                ABREAST.reset(side_by_side)
-            yield done
+        return (self.submit(do, item).result() for item in items)
 
     def submit(self, do: Callable[..., Any], *args: Any) -> Future[Any]:
         future: Future[Any] = Future()
+        alone = SIDE_BY_SIDE.set(self._workers)
         try:
             future.set_result(do(*args))
         except Exception as error:  # noqa: BLE001 - whatever it is, its owner is told
             future.set_exception(error)
+        finally:
+            SIDE_BY_SIDE.reset(alone)
         return future
 
     def shutdown(self, **_: Any) -> None:
         pass
 
 
-ABREAST: ContextVar[int] = ContextVar("calls that are under way at a time", default=1)
+SIDE_BY_SIDE: ContextVar[int] = ContextVar("calls that are under way at a time", default=1)
 _GOOGLE: ContextVar[GoogleInProcess] = ContextVar("clients of the controller whose turn it is")
 
 

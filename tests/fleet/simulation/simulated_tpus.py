@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from tests.fleet.simulation.simulated_world import World
 
 _KEPT_OPERATIONS = 40
+SLOW_DELETES, SLOW_DELETE = 0.05, 400.0
+"""The part of deletes that take long, and for how many seconds."""
 
 
 @dataclass(slots=True)
@@ -142,16 +144,20 @@ class SimulatedTpus:
         world.promises.before_delete(node)
         self.becomes(node, "DELETING")
         gone = self._operation(node.zone)
-        slow = world.draw("slow delete", name, node.body["createTime"])
 
         def ends() -> None:
             gone["done"] = True
             if self.nodes.get(name) is node:
                 del self.nodes[name]
 
-        usual = 400 if slow < 0.05 else 5 + 60 * slow
-        world.plan(max(usual, self.hangs.get(node.name, 0.0) - world.now), ends)
+        world.plan(self.delete_takes(node), ends)
         return dict(gone)
+
+    def delete_takes(self, node: Node) -> float:
+        """Seconds until a VM is gone whose delete begins now."""
+        slow = self._world.draw("slow delete", node.body["name"], node.body["createTime"])
+        usual = SLOW_DELETE if slow < SLOW_DELETES else 5 + 60 * slow
+        return max(usual, self.hangs.get(node.name, 0.0) - self._world.now)
 
     def _count(self) -> None:
         now = self._world.now

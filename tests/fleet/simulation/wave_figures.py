@@ -15,6 +15,7 @@ from typing import Final
 
 from infra.model.catalogue import CapacityKind
 from tests.fleet.simulation.fleet_life import BOUND, EVERY, Life, in_process
+from tests.fleet.simulation.simulated_tpus import SLOW_DELETE
 from tests.fleet.simulation.sweep_figures import declared
 from tests.fleet.simulation.week_figures import DAY, HOUR, Away, Market, Week
 
@@ -30,11 +31,13 @@ class Sea(Market):
 
     flaps = False
     took: list[float]
+    ended: list[Away]
     _dark_since: float | None = None
     dark = 0.0
 
     def _told(self, vm: str, away: Away) -> None:
         super()._told(vm, away)
+        self.ended.append(away)
         self.took.append((self.now - away.since) / 60)
         if self._dark_since is not None and 2 * len(self.away) <= len(self.homes):
             self.dark, self._dark_since = self.dark + self.now - self._dark_since, None
@@ -47,15 +50,21 @@ class Sea(Market):
 
 @dataclass(slots=True)
 class Waves:
+    """Of each wave, in minutes until: the last VM, and half of them, serve again; the last one is READY, and the last
+    one whose delete took no longer than usual. own: the most seconds that the controller took beside a delete."""
+
     last: list[float] = field(default_factory=list)
     each: list[float] = field(default_factory=list)
+    ready: list[float] = field(default_factory=list)
+    usual: list[float] = field(default_factory=list)
+    own: list[float] = field(default_factory=list)
 
 
 def told(vms: int, capacity: CapacityKind) -> None:
     gc.set_threshold(100_000)
     began, waves = time.process_time(), Waves()
     sea = Sea(0, declared(vms, capacity))
-    sea.took = []
+    sea.took, sea.ended = [], []
     week = Week(sea, Life(sea, hurry=1.0))
     with in_process():
         sea.populate()
@@ -65,15 +74,24 @@ def told(vms: int, capacity: CapacityKind) -> None:
         for turn in range(WAVES):
             due = sea.now + EVERY
             sea.pass_until(due - EVERY * (turn + 0.5) / WAVES)
-            sea.took = []
+            sea.took, sea.ended = [], []
             sea._wave(sea.desired.zones)
             week.rests_until(due)
             while sea.away and sea.now < due + BOUND:
                 week._sweeps(1.0)
             waves.last.append(max(sea.took))
             waves.each.append(median(sea.took))
+            ready = {away.ready - away.since: away for away in sea.ended if away.ready and away.asked}
+            usual = {took: away for took, away in ready.items() if away.delete < SLOW_DELETE}
+            waves.ready.append(max(ready) / 60)
+            waves.usual.append(max(usual) / 60)
+            waves.own.append(max((away.asked or 0) - away.since - away.delete for away in ready.values()))
             week.lives(1 / 48)
-        text = f"last VM after {median(waves.last):.1f} min, half of them after {median(waves.each):.1f} min"
+        text = (
+            f"half serve after {median(waves.each):.1f} min, the last after {median(waves.last):.1f}; the last is "
+            f"READY after {median(waves.ready):.1f}, without slow deletes after {median(waves.usual):.1f}; the "
+            f"controller's own part is {median(waves.own):.0f} s at most"
+        )
         if capacity is CapacityKind.PREEMPTIBLE and vms <= FOLLOWED:
             sea.unserved = sea.dark = 0.0
             sea.losses = 0

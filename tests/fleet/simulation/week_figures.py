@@ -18,7 +18,7 @@ from random import Random
 from typing import Any, Final
 
 from infra.model.catalogue import AcceleratorType, CapacityKind, price
-from tests.fleet.simulation.fleet_life import ABREAST, BOUND, EVERY, Life, in_process
+from tests.fleet.simulation.fleet_life import BOUND, EVERY, SIDE_BY_SIDE, Life, in_process
 from tests.fleet.simulation.google_faults import LOSS_AN_HOUR
 from tests.fleet.simulation.google_in_process import Process
 from tests.fleet.simulation.promises import SKEW
@@ -51,6 +51,8 @@ class MarketTpus(SimulatedTpus):
 
     def delete(self, name: str) -> dict[str, Any]:
         node = self.nodes[name]
+        if node.name in self.market.away:
+            self.market.away[node.name].delete = self.delete_takes(node)
         hangs = self.market.draw("hangs", name, node.body["createTime"])
         if self.market.troubled and self.market.flaps and hangs < 0.01:
             self.hangs[node.name] = self.market.now + HOUR * (1 + 200 * hangs)
@@ -60,11 +62,15 @@ class MarketTpus(SimulatedTpus):
 
 @dataclass(slots=True)
 class Away:
-    """A declared VM that does not serve: since when, when the VM that serves again was asked for, and READY."""
+    """A declared VM that does not serve: since when, when the VM that serves again was asked for, and READY.
+
+    delete: seconds that the delete of the one before took.
+    """
 
     since: float
     asked: float | None = None
     ready: float | None = None
+    delete: float = 0.0
 
 
 class Market(World):
@@ -229,7 +235,7 @@ class Week:
         market.pass_until(max(end, market.now))
 
     def _answers(self, _: int) -> None:
-        self.market.pass_until(self.market.now + CALL / ABREAST.get())
+        self.market.pass_until(self.market.now + CALL / SIDE_BY_SIDE.get())
 
     def _sweep(self, roll: float) -> None:
         market = self.market
