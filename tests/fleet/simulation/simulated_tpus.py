@@ -65,9 +65,12 @@ class SimulatedTpus:
     ghosts: until when a zone takes creates of which nothing comes. mute: zones whose VMs never register. created: the
         zone of each create that was taken.
 
+    creates: seconds that a create takes, from and to.
     a_minute: creates within a minute that are taken, until `limited`; each further one is answered by 429. hangs: until
         when the deletes of a VM's name take, where they hang.
     """
+
+    creates = (40.0, 200.0)
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -135,7 +138,8 @@ class SimulatedTpus:
             else:
                 self.becomes(node, "READY")
 
-        world.plan(40 + 160 * world.draw("made", name, world.now), ends)
+        least, most = self.creates
+        world.plan(least + (most - least) * world.draw("made", name, world.now), ends)
         world.promises.stand()
         return dict(made)
 

@@ -81,10 +81,10 @@ class Market(World):
     troubled: whether VMs are taken.
     held_up, making: seconds of all VMs from a loss to the create that made it again, without those in which Google gave
     none, and from there until it served. idle: seconds in which they were READY and did not serve.
-    flaps: whether VMs are lost one by one, and deletes hang now and then.
+    flaps: whether VMs are lost one by one, and deletes hang now and then. boots: seconds of a boot, from and to.
     """
 
-    flaps = True
+    flaps, boots = True, BOOTS
 
     def __init__(self, seed: int, manifest: Mapping[str, Any]) -> None:
         super().__init__(seed, manifest)
@@ -112,7 +112,7 @@ class Market(World):
         if node.state == "READY":
             if vm in self.away:
                 self.away[vm].ready = self.now
-            self.plan(self.dice.uniform(*BOOTS), lambda: self._serves(node))
+            self.plan(self.dice.uniform(*self.boots), lambda: self._serves(node))
             if self.flaps:
                 self.plan(self.dice.expovariate(LOSS_AN_HOUR) * HOUR, lambda: self._taken(node, "PREEMPTED"))
             self.plan(DAY, lambda: self._taken(node, "TERMINATED"))
@@ -265,12 +265,13 @@ def told(vms: int, days: float) -> None:
         for name in ("losses", "creates", "unserved", "held_up", "making", "not_given", "idle"):
             setattr(market, name, 0)
         week.calls.clear()
-        week.died = 0
+        week.died = week.looks = 0
         week.lives(days)
         for vm, away in market.away.items():
             market._told(vm, away)
         whole = vms * days * DAY
         losses, creates, calls, died = market.losses, market.creates, sorted(week.calls), week.died
+        looks = week.looks / days / 24
         given = whole - market.not_given
         figures = {
             "declared": (whole - market.unserved) / whole,
@@ -287,8 +288,9 @@ def told(vms: int, days: float) -> None:
         f"serving: {figures['declared']:.2%} of what is declared, {figures['given']:.2%} of what the market gave, "
         f"{figures['without making']:.2%} without the time that making and boot take; "
         f"calls a sweep: median {calls[len(calls) // 2]}, p99 {calls[int(len(calls) * 0.99)]}, most {calls[-1]}; "
-        f"{died} of {died + len(calls)} sweeps died or could not begin; ${dollars:.0f} for VMs that stood and did not "
-        f"serve; as declared {back:.0f} min after the last fault, {len(market.away)} VMs left; "
+        f"looks: {looks:.0f} calls an hour; {died} of {died + len(calls)} sweeps died or could not begin; "
+        f"${dollars:.0f} for VMs that stood and did not serve; "
+        f"as declared {back:.0f} min after the last fault, {len(market.away)} VMs left; "
         f"{time.process_time() - began:.0f} s of processor time"
     )
 
