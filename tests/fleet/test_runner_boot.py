@@ -79,14 +79,14 @@ def test_a_first_boot_does_every_step_in_order_and_registers_last(vm: Sandbox, u
         log.write_text(boot.log)
         calls.write_text("\n".join(boot.calls) + "\n")
     assert boot.log == log.read_text()
-    assert list(boot.calls) == calls.read_text().splitlines()
+    assert sorted(boot.calls) == sorted(calls.read_text().splitlines()), "steps of a stage run side by side"
     assert boot.calls[-1] == "systemctl restart --no-block tidepool-supervisor.service"
 
 
 def test_a_boot_is_told_step_by_step_in_the_vms_report(vm: Sandbox) -> None:
     boot = vm.boot()
     told = vm.report
-    assert [step["step"] for step in told["boot"]] == re.findall(r"step \d of 9, (\S+): begins", boot.log)
+    assert [step["step"] for step in told["boot"]] == re.findall(r"step \d of 9, (\S+): done", boot.log)
     assert {step["outcome"] for step in told["boot"]} == {"done"}
     assert all(step["began"] <= step["ended"] for step in told["boot"])
     assert (told["version"], told["phase"], told["reason"], told["bundle"]) == (1, "booting", None, vm.bundle)
@@ -186,7 +186,7 @@ def test_an_image_that_is_no_digest_of_artifact_registry_is_refused(vm: Sandbox,
     assert boot.status == 1
     assert f"refused image {image.split('@')[0]}" in boot.log
     assert "this VM is not ready and takes no job" in boot.log
-    assert "step 6" not in boot.log
+    assert "warm-cache" not in boot.log
 
 
 def test_no_token_reaches_the_log_or_a_command_line(vm: Sandbox) -> None:

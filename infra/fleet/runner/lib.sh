@@ -16,10 +16,10 @@ export DOCKER_HOST=unix:///run/tidepool/docker.sock
 # To standard error: functions that say a value to their caller log too.
 log() { printf '%(%Y-%m-%dT%H:%M:%SZ)T tidepool: %s\n' -1 "$*" >&2; }
 
-# blame TEXT...: a log line that is also the reason, should this step fail.
+# blame TEXT...: a log line that is also the reason, should this step fail. Steps that run side by side have a file each.
 blame() {
   log "$*"
-  printf '%s' "$*" >"$state/blame"
+  printf '%s' "$*" >"${TIDEPOOL_BLAME-$state/blame}"
 }
 
 # fail TEXT...: the end of a step, and its reason.
@@ -36,7 +36,7 @@ retry() {
     if "$@"; then return 0; fi
     if ((attempt >= attempts)); then
       # Where it said itself why it failed, that is the reason.
-      if [[ -s $state/blame ]]; then log "gave up after $attempts attempts: $1"; else blame "gave up after $attempts attempts: $1 ${2-}"; fi
+      if [[ -s ${TIDEPOOL_BLAME-$state/blame} ]]; then log "gave up after $attempts attempts: $1"; else blame "gave up after $attempts attempts: $1 ${2-}"; fi
       return 1
     fi
     log "attempt $attempt of $attempts failed: $1 ${2-}; again in $delay s"

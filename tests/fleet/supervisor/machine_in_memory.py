@@ -160,6 +160,8 @@ class MachineInMemory:
         if name in world.fails:
             return e.Failed(f"{name} fails")
         match effect:
+            case e.RunSteps():
+                return tuple(e.Ended(0.0, self._answer(step)) for step in effect.steps)
             case e.WhoAmI():
                 return self.host
             case e.Read():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from infra.fleet.runner.supervisor import effects as e
 from infra.fleet.runner.supervisor import limits
-from infra.fleet.runner.supervisor.boot import MAY_FAIL, STEPS
+from infra.fleet.runner.supervisor.boot import MAY_FAIL, STAGES, STEPS
 from infra.fleet.runner.supervisor.state import LASTING, State
 from infra.fleet.runner.supervisor.supervise import Supervisor
 from tests.fleet.supervisor.machine_in_memory import (
@@ -304,7 +304,8 @@ def test_a_boot_stops_at_the_first_step_that_fails_but_for_the_cache(step: str) 
         each.event["step"] for each in machine.done if isinstance(each, e.Tell) and each.event["event"] == "step-began"
     ]
     halted = step != MAY_FAIL
-    assert begun == list(STEPS[: STEPS.index(step) + 1] if halted else STEPS)
+    (last,) = (number for number, stage in enumerate(STAGES) if step in stage)
+    assert begun == [each for stage in (STAGES[: last + 1] if halted else STAGES) for each in stage]
     assert (machine.kept.phase == "halted", machine.kept.refused == FIRST) == (halted, halted)
     assert (machine.running == FIRST) is not halted
 

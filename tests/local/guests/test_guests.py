@@ -37,7 +37,7 @@ def test_a_vm_boots_for_minutes_and_then_registers(lab: Lab) -> None:
 def test_worker_0_of_a_slice_registers_once_every_host_is_there(lab: Lab) -> None:
     lab.control.remove_node(VM)
     lab.make("v5litepod-256")
-    lab.guests.advance(190)
+    lab.guests.advance(111)
     while lab.disk.phase == "booting":
         lab.guests.advance(1)
     assert (lab.disk.phase, lab.runners) == ("registering", {})

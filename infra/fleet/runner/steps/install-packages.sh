@@ -6,7 +6,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
 declare -A packages=(['fuser']=psmisc ['ssh-keygen']=openssh-client)
 missing=()
-for tool in jq curl git iptables fuser ssh-keygen; do
+for tool in curl git iptables fuser ssh-keygen; do
   command -v "$tool" >/dev/null || missing+=("${packages[$tool]-$tool}")
 done
 
@@ -16,5 +16,5 @@ if ((${#missing[@]})); then
   retry 5 apt-get -o DPkg::Lock::Timeout=60 update -q
   retry 5 apt-get -o DPkg::Lock::Timeout=60 install -q -y --no-install-recommends "${missing[@]}"
 else
-  log "jq, curl, git, iptables, fuser and ssh-keygen are there"
+  log "curl, git, iptables, fuser and ssh-keygen are there"
 fi

@@ -13,7 +13,7 @@ fi
 login_and_pull() {
   local config ended=0
   config=$(mktemp -d)
-  { metadata service-accounts/default/token | jq -r .access_token |
+  { metadata service-accounts/default/token | sed 's/.*"access_token": *"\([^"]*\).*/\1/' |
     DOCKER_CONFIG=$config timeout 60 docker login -u oauth2accesstoken --password-stdin "https://${1%%/*}" >/dev/null &&
     DOCKER_CONFIG=$config timeout 1800 docker pull -q "$1" >&2; } || ended=1
   rm -rf "$config"

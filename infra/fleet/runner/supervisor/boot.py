@@ -1,4 +1,4 @@
-"""A boot: machine steps in their order, each told, and the supervisor as the last of them."""
+"""A boot: machine steps in stages, each told, and the supervisor as the last of them."""
 
 from __future__ import annotations
 
@@ -7,17 +7,23 @@ from typing import Final
 
 from . import limits
 from .core import Core
-from .effects import Log, Sleep, Steps
+from .effects import Ended, Failed, Log, RunStep, RunSteps, Sleep, Steps
 from .report import moment
 from .state import Waits
 
-STEPS: Final = (
-    "hold-upgrades", "install-packages", "install-docker", "isolate-jobs", "pull-image", "warm-cache", "allow-reset",
-    "install-runner", "start-supervisor",
-)  # fmt: skip
+STAGES: Final = (
+    ("hold-upgrades",),
+    ("install-packages",),
+    ("install-docker", "install-runner", "allow-reset"),
+    ("isolate-jobs",),
+    ("pull-image", "warm-cache"),
+    ("start-supervisor",),
+)
 """The order matters: nothing installs before upgrades hold still, no foreign code runs before the metadata server is
-out of its reach, nothing pulls before docker is there, and what registers comes last.
+out of its reach, nothing pulls before docker is there, and what registers comes last. Steps of one stage run side by
+side.
 """
+STEPS: Final = tuple(step for stage in STAGES for step in stage)
 MAY_FAIL: Final = "warm-cache"
 
 _ATTEMPTS: Final = 6
@@ -35,47 +41,67 @@ class Boot(Core):
         state.bundle, state.waits = bundle, Waits.HANDED_OVER
         yield Log(f"start-up begins, bundle {bundle}")
         yield from self.phase("booting")
-        for number, name in enumerate(STEPS, start=1):
-            if not (yield from self._step(f"step {number} of {len(STEPS)}, {name}", name)):
+        for stage in STAGES:
+            if not (yield from self._stage(stage)):
                 return False
             yield from self.report_within(limits.REPORT_APART)
         yield from self.report()
         yield Log("start-up ends here; the supervisor asks for jobs")
         return True
 
-    def _step(self, title: str, name: str) -> Steps[bool]:
-        began, began_at = self._ticks(), moment(self._clock())
+    def _stage(self, names: tuple[str, ...]) -> Steps[bool]:
+        """Whether nothing failed that may not. What fails is told last."""
+        began = self._clock()
         self.blame = ""
-        yield Log(f"{title}: begins")
-        yield from self.event("step-began", step=name)
-        done = yield from self._done(name)
-        seconds = int(self._ticks() - began)
-        outcome = "done" if done else "ignored" if name == MAY_FAIL else "failed"
-        reason = self.blame or "a command of it failed, see the log"
-        yield Log(f"{title}: {_TEXTS[outcome].format(seconds)}")
-        ended = moment(self._clock())
-        self.state.boot = [*self.state.boot, {"step": name, "began": began_at, "ended": ended, "outcome": outcome}]
-        why = {} if done else {"reason": reason}
+        ended: dict[str, Ended] = {}
+        wanted: dict[str, RunStep] = {}
+        for name in names:
+            yield Log(f"{_title(name)}: begins")
+            yield from self.event("step-began", step=name)
+            step = yield from self._wanted(name)
+            if isinstance(step, RunStep):
+                wanted[name] = step
+            else:
+                ended[name] = Ended(self._clock() - began, step)
+            if isinstance(step, Failed):
+                wanted = {}
+                break
+        if wanted:
+            answer = yield RunSteps(tuple(wanted.values()))
+            ended |= zip(wanted, answer, strict=True)
+        for name in sorted(ended, key=lambda name: ended[name].failed is not None and name != MAY_FAIL):
+            if not (yield from self._ended(name, began, ended[name])):
+                return False
+        return True
+
+    def _ended(self, name: str, began: float, ended: Ended) -> Steps[bool]:
+        outcome = "done" if ended.failed is None else "ignored" if name == MAY_FAIL else "failed"
+        seconds = int(ended.seconds)
+        yield Log(f"{_title(name)}: {_TEXTS[outcome].format(seconds)}")
+        told = {"step": name, "began": moment(began), "ended": moment(began + ended.seconds), "outcome": outcome}
+        self.state.boot = [*self.state.boot, told]
+        reason = ended.failed.reason or "a command of it failed, see the log" if ended.failed else ""
+        why = {"reason": reason} if reason else {}
         yield from self.event("step-ended", step=name, outcome=outcome, seconds=str(seconds), **why)
         if outcome == "failed":
             yield from self._halt(f"step {name}: {reason}")
         return outcome != "failed"
 
-    def _done(self, name: str) -> Steps[bool]:
+    def _wanted(self, name: str) -> Steps[RunStep | Failed | None]:
+        """What is to be run, None where there is nothing to do."""
         if name == "pull-image":
-            return (yield from self._has_image())
+            return (yield from self._image())
         # The step before this one has read the start-up record.
-        served = self.state.common.serves if name == "warm-cache" else ()
-        return (yield from self.step(f"steps/{name}", *served))
+        return RunStep(f"steps/{name}", self.state.common.serves if name == MAY_FAIL else ())
 
-    def _has_image(self) -> Steps[bool]:
+    def _image(self) -> Steps[RunStep | Failed | None]:
         """So that the first job does not wait for it."""
         if not (yield from self._again("read the orders", self.read_orders)):
-            return False
+            return Failed(self.blame)
         if not self.wanted_image:
             yield Log(f"{self.why_no_image}; pull skipped")
-            return True
-        return (yield from self.have_image(self.wanted_image))
+            return None
+        return (yield from self.pull(self.wanted_image)) or Failed(self.blame)
 
     def _halt(self, reason: str) -> Steps[None]:
         """Some attempts more than other reports get: this one is the last that is heard of the VM."""
@@ -95,6 +121,10 @@ class Boot(Core):
             yield Sleep(delay)
             delay = min(delay * 2, _SLOWEST)
         return (yield from attempt())
+
+
+def _title(name: str) -> str:
+    return f"step {STEPS.index(name) + 1} of {len(STEPS)}, {name}"
 
 
 _TEXTS: Final = {

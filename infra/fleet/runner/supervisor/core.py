@@ -140,9 +140,9 @@ class Core:
             return f"the orders name no image: none is proved for {self.me.pool}"
         return f"no image is promoted to {self.me.pool} in {self.me.region}"
 
-    def have_image(self, image: str) -> Steps[bool]:
-        """By digest alone, from Artifact Registry alone."""
-        if not orders.is_image(image):
-            yield from self.blames(f"refused image {image}: not a digest in Artifact Registry")
-            return False
-        return (yield from self.step("steps/pull-image", image))
+    def pull(self, image: str) -> Steps[RunStep | None]:
+        """The machine step that has an image, by digest alone, from Artifact Registry alone; None for any other."""
+        if orders.is_image(image):
+            return RunStep("steps/pull-image", (image,))
+        yield from self.blames(f"refused image {image}: not a digest in Artifact Registry")
+        return None

@@ -119,6 +119,21 @@ class RunStep(Effect):
 
 
 @dataclass(frozen=True)
+class RunSteps(Effect):
+    """Machine steps side by side, answered by an `Ended` for each, in their order."""
+
+    steps: tuple[RunStep, ...]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """seconds: that a machine step took. failed: why it failed, None where it was done."""
+
+    seconds: float
+    failed: Failed | None = None
+
+
+@dataclass(frozen=True)
 class FreeDisk(Effect):
     """Answered by the megabytes that are free."""
 

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from pathlib import Path
@@ -92,6 +93,9 @@ class Machine:
                 return self._register(effect.broker, effect.body)
             case e.RunStep():
                 return self._step(effect.name, *effect.arguments)
+            case e.RunSteps():
+                with ThreadPoolExecutor(len(effect.steps)) as pool:
+                    return tuple(pool.map(self._timed, effect.steps))
             case e.FreeDisk():
                 return self._free_mb()
             case e.KeepSpare():
@@ -196,14 +200,23 @@ class Machine:
 
     # The machine
 
+    def _timed(self, step: e.RunStep) -> e.Ended:
+        began = time.monotonic()
+        try:
+            failed = self._step(step.name, *step.arguments)
+        except OSError as error:
+            failed = e.Failed(str(error))
+        return e.Ended(time.monotonic() - began, failed)
+
     def _step(self, name: str, *arguments: str, printed: bool = False) -> Any:
         """A shell file's run: what it printed, or None where nobody asks; where it failed, why it says that it did."""
-        blame = self._disk.root / "blame"
+        blame = self._disk.root / f"blame-{Path(name).name}"
         blame.unlink(missing_ok=True)
         done = subprocess.run(
             ["bash", str(self._here / f"{name}.sh"), *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE if printed else None,
+            env=os.environ | {"TIDEPOOL_BLAME": str(blame)},
             check=False,
         )
         if done.returncode:

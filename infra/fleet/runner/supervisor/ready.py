@@ -101,7 +101,8 @@ class Ready(Rounds):
             return self._imageless
         if image != state.image:
             yield from self._toward("pulling")
-        if not (yield from self.have_image(image)):
+        step = yield from self.pull(image)
+        if step is None or (yield from self.fails(step)):
             return False
         state.image = image
         return True
