@@ -19,6 +19,7 @@ from infra.model.addons import Addon
 from infra.model.grants import FEDERATED
 from infra.model.group_objects import AFTER
 from infra.model.queue_objects import QUEUE_LABEL, TRAINER
+from infra.model.team_pods import POLICY
 
 REPLACING: Final = {
     "LocalQueue": ["spec.clusterQueue"],
@@ -201,10 +202,13 @@ def needs(body: Mapping[str, Any]) -> list[str]:
         found += [f"ResourceFlavor/{flavor['name']}" for group in groups for flavor in group["flavors"]]
     if kind == "LocalQueue":
         found.append(f"ClusterQueue/{body['spec']['clusterQueue']}")
+    if kind == "ValidatingAdmissionPolicyBinding":
+        found.append(f"ValidatingAdmissionPolicy/{body['spec']['policyName']}")
     if queue := told.get("labels", {}).get(QUEUE_LABEL):
-        # Pods come at once: their policy, name and account are there before them.
+        # Pods come at once: their policies, name and account are there before them.
         beside = ("NetworkPolicy", "Service") if kind != "DaskCluster" else ()
         found += [f"LocalQueue/{namespace}/{queue}", f"ServiceAccount/{namespace}/{TRAINER}"]
+        found += [f"ValidatingAdmissionPolicyBinding/{POLICY}-{namespace}"]
         found += [f"{each}/{namespace}/{told['name']}" for each in beside]
     if owner := GOING_ALONG.get(kind):
         found.append(f"{owner}/{namespace}/{told['name']}")

@@ -156,6 +156,9 @@ def pod_spec(request: JobRequest) -> dict[str, Any]:
     # The team's own account alone may read its secrets.
     if account := request.service_account or (TRAINER if request.secrets else ""):
         spec["serviceAccountName"] = account
+    # Who names an account that is no team's may want the rights that it has in the cluster.
+    if account in ("", TRAINER):
+        spec["automountServiceAccountToken"] = False
     if accelerator is not None:
         spec["nodeSelector"] = dict(shape_of(request, accelerator).node_labels)
         spec["tolerations"] = [{"key": TPU_RESOURCE, "operator": "Exists", "effect": "NoSchedule"}]

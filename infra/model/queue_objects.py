@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import yaml
 
-from infra.model import names, team_network
+from infra.model import names, team_network, team_pods
 from infra.model.gke_shapes import BATCH_TAINT, TPU_RESOURCE
 from infra.model.queues import SharedQueue, queues_of, secrets_of, shared_queues
 from infra.model.schema import Queues, StackConfig
@@ -33,6 +33,7 @@ STORE_VARIABLE: Final = "TIDEPOOL_STORE"
 SECRETS_STORE: Final = "secrets-store.csi.x-k8s.io/v1"
 SECRET_FILE: Final = "value"  # noqa: S105 - the name of a file
 """The file of a mounted secret."""
+_ADMISSION: Final = "admissionregistration.k8s.io/v1"
 _RBAC: Final = "rbac.authorization.k8s.io"
 _WITHIN_QUEUE: Final = {
     "never": "Never",
@@ -80,6 +81,7 @@ def _all(config: StackConfig, queues: Queues, shared: tuple[SharedQueue, ...]) -
     for queue in shared:
         yield cluster_queue(queue, queues)
     yield kube_object(f"{_RBAC}/v1", "ClusterRole", "tidepool-jobs", rules=_rules(_CLUSTER_RULES))
+    yield kube_object(_ADMISSION, "ValidatingAdmissionPolicy", team_pods.POLICY, spec=dict(team_pods.policy()))
     for team in queues.teams:
         yield from _of_team(team, config, queues, shared)
 
@@ -138,8 +140,11 @@ def _of_team(
     team: Team, config: StackConfig, queues: Queues, shared: tuple[SharedQueue, ...]
 ) -> Iterator[dict[str, Any]]:
     yield kube_object("v1", "Namespace", team.name, labels={TEAM_LABEL: team.name})
+    bound = f"{team_pods.POLICY}-{team.name}"
+    yield kube_object(_ADMISSION, "ValidatingAdmissionPolicyBinding", bound, spec=dict(team_pods.binding(team.name)))
     told = {"iam.gke.io/gcp-service-account": team.account} if team.account else {}
-    yield kube_object("v1", "ServiceAccount", TRAINER, team.name, annotations=told)
+    # Google's tokens come from the metadata server, and nothing of a team's asks the cluster's API.
+    yield kube_object("v1", "ServiceAccount", TRAINER, team.name, annotations=told, automountServiceAccountToken=False)
     for name in queues_of(shared, team.name):
         weight = {"fairSharing": {"weight": str(team.weight)}} if queues.fair_sharing else {}
         yield kube_object(KUEUE, "LocalQueue", name, team.name, spec={"clusterQueue": name, **weight})

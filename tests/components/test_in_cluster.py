@@ -57,6 +57,8 @@ def test_an_object_stands_after_those_that_it_names(made: Built) -> None:
     assert urn("ResourceFlavor/v4-32-spot") in queue.dependencies
     (local,) = [each for each in made.of("LocalQueue") if each.name == "LocalQueue/rl/v4-8"]
     assert {urn("Namespace/rl"), urn("ClusterQueue/v4-8")} <= local.dependencies
+    (bound,) = [each for each in made.of("ValidatingAdmissionPolicyBinding") if each.name.endswith("-rl")]
+    assert urn("ValidatingAdmissionPolicy/tidepool-team-pods") in bound.dependencies
 
 
 def test_what_cannot_be_changed_is_made_anew(made: Built) -> None:

@@ -28,11 +28,14 @@ from tests.model.queued import objects, stack
 TEAM = "pretraining"
 AT = f"{JOBSETS}/namespaces/{TEAM}/jobsets/llama"
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
+ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 WHERE = {
     "Namespace": "/api/v1/namespaces",
     "ServiceAccount": "/api/v1/namespaces/{}/serviceaccounts",
     "NetworkPolicy": "/apis/networking.k8s.io/v1/namespaces/{}/networkpolicies",
+    "ValidatingAdmissionPolicy": ADMISSION + "/validatingadmissionpolicies",
+    "ValidatingAdmissionPolicyBinding": ADMISSION + "/validatingadmissionpolicybindings",
     "Role": RBAC + "/namespaces/{}/roles",
     "RoleBinding": RBAC + "/namespaces/{}/rolebindings",
     "ClusterRole": RBAC + "/clusterroles",

@@ -193,6 +193,13 @@ def test_pods_are_neither_privileged_nor_on_the_hosts_network() -> None:
     assert security["allowPrivilegeEscalation"] is False
 
 
+def test_pods_have_no_token_of_the_cluster_but_for_an_account_of_their_own() -> None:
+    told = {account: pod_of(jobset(request(service_account=account))) for account in ("", "trainer", "operator")}
+    assert {account: pod.get("automountServiceAccountToken") for account, pod in told.items()} == {
+        "": False, "trainer": False, "operator": None,
+    }  # fmt: skip
+
+
 def test_pods_tolerate_the_taint_of_tpu_nodes() -> None:
     assert pod_of(jobset(request()))["tolerations"] == [
         {"key": "google.com/tpu", "operator": "Exists", "effect": "NoSchedule"}

@@ -262,3 +262,16 @@ def test_flex_start_slices_of_two_lengths_are_counted_together() -> None:
     assert config.queues is not None
     (queue,) = shared_queues(config, config.queues)
     assert [(quota.flavor, quota.chips) for quota in queue.quotas] == [("tpu7x-8-flex-start", 24)]
+
+
+def test_pods_of_each_team_and_of_nobody_else_are_kept_from_their_nodes() -> None:
+    """Which pods it refuses, a real API server tells (tests/local/kubernetes/test_team_pods_on_real_cluster.py)."""
+    config = stack()
+    ((name, policy),) = of(config, "ValidatingAdmissionPolicy").items()
+    assert policy["spec"]["failurePolicy"] == "Fail"
+    bound = [each["spec"] for each in of(config, "ValidatingAdmissionPolicyBinding").values()]
+    assert all((each["policyName"], each["validationActions"]) == (name, ["Deny"]) for each in bound)
+    selected = [each["matchResources"]["namespaceSelector"]["matchLabels"] for each in bound]
+    assert selected == [{"kubernetes.io/metadata.name": team} for team in of(config, "Namespace")]
+    accounts = of(config, "ServiceAccount").values()
+    assert [each["automountServiceAccountToken"] for each in accounts] == [False] * len(bound)
