@@ -79,7 +79,11 @@ def takes_everything_for_ours() -> Sabotage:
 
 
 def takes_any_lease() -> Sabotage:
-    return patch.object(Lease, "_taken", lambda lease, _: lease._body(lease.clock() + lease.time))
+    def taken(lease: Lease, _: object) -> Any:
+        lease.last = lease.clock()
+        return lease._body(lease.last + lease.time)
+
+    return patch.object(Lease, "_taken", taken)
 
 
 def believes_only_what_stands(records: Records, stack: str) -> Newest[operator_requests.OperatorRequests]:
