@@ -60,6 +60,8 @@ class Judge:
 
     def stays(self, slot: DesiredSlot, node: NodeSeen) -> str:
         """Why a slot whose VM is stuck gets no other one yet, empty where it may: nobody works on the stuck one."""
+        if not slot.has_runner and node.state != "DELETING":
+            return "nobody can say whether it works"
         if not self.heard(node, slot.pool):
             return "GitHub does not say whether it runs a job"
         if any(runner.online for runner in self.observed.runners_of(slot.name)):

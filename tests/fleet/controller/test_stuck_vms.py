@@ -34,6 +34,7 @@ from tests.fleet.controller.test_silent_zones import Course
 
 FALLBACK = place(AWAY, CapacityKind.SPOT)
 FLEET = fleet(3, fallbacks=(FALLBACK,))
+TRAINING = replace(FLEET, slots=tuple(replace(each, serves=()) for each in FLEET.slots))
 VM, OTHER = FLEET.slots[0].name, FLEET.slots[1].name
 WAITS = {"DELETING": 30, "HIDING": 60, "HIDDEN": 60, "UNHIDING": 60, "STATE_UNSPECIFIED": 10, "OF_TOMORROW": 10}
 STUCK = node(VM, "DELETING")
@@ -89,10 +90,12 @@ def says(phase: Phase, at: float) -> ReportSeen:
         ({}, fleet(3)),
         ({}, replace(FLEET, caps=(quota(0, AWAY),))),
         ({"beside": (node(VM, zone=AWAY, labels={}),)}, FLEET),
+        ({}, TRAINING),
     ],
     ids=["a runner is online", "a job runs", "it says that a job runs", "its report cannot be read",
          "GitHub does not answer", "a zone may be given up", "the fallback does not answer", "no fallback",
-         "no chips at the fallback", "its name is another's there"],
+         "no chips at the fallback", "its name is another's there",
+         "it has no runner that would say"],
 )  # fmt: skip
 def test_its_slot_stays_where_it_may_work_or_cannot_be_elsewhere_and_people_are_told(
     given: dict[str, Any], desired: Desired
@@ -101,6 +104,10 @@ def test_its_slot_stays_where_it_may_work_or_cannot_be_elsewhere_and_people_are_
     course = after(60, observed, desired)
     assert not course.did
     assert findings(course, observed) == ["slot-hidden"]
+
+
+def test_one_without_a_runner_moves_once_it_is_being_deleted() -> None:
+    assert after(30, stuck(TRAINING), TRAINING).places == {VM: AWAY}
 
 
 def test_it_counts_for_the_limit_of_its_zone_until_it_is_gone() -> None:
