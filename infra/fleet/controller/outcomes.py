@@ -127,12 +127,11 @@ def _after_create(
         return memory
     if outcome.trouble is not None:
         return refused(memory, desired, action.slot, asked, outcome.trouble, outcome.text, now)
-    if outcome.was_not_begun or outcome.result is Result.DEFERRED:
-        memory = memory.with_vm(action.slot, unasked(memory.vms[action.slot], asked))
-    creating = {slot: each for slot, each in memory.creating.items() if slot != action.slot}
     if outcome.result is Result.DONE:
-        creating[action.slot] = replace(asked, operation=outcome.operation)
-    return replace(memory, creating=creating)
+        begun = replace(asked, operation=outcome.operation)
+        return replace(memory, creating={**memory.creating, action.slot: begun})
+    memory = memory.with_vm(action.slot, unasked(memory.vms[action.slot], asked))
+    return replace(memory, creating={slot: each for slot, each in memory.creating.items() if slot != action.slot})
 
 
 def _given_back(memory: Memory, desired: Desired, action: Recreate) -> Memory:
