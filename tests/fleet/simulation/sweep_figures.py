@@ -67,6 +67,9 @@ def swept(url: str, sweeps: int) -> Any:
 
 def put(url: str, vms: int) -> None:
     hub, fleet = GitHubControl(url), declared(vms)
+    for slot in fleet["slots"]:
+        # The default ones, which need no making here.
+        del slot["node"]["networkConfig"], slot["node"]["serviceAccount"]
     hub.keep_repository(REPOSITORY)
     hub.add_token(TOKEN, "controller")
     with clients(PROJECT, url) as google:
