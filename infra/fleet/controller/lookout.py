@@ -6,7 +6,10 @@ looks at everything anew. What a sweep has seen already starts no other one.
 
 from __future__ import annotations
 
+import itertools
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
@@ -18,7 +21,7 @@ from infra.fleet.controller.keys import OrphanKey
 from infra.fleet.controller.observed import NodeSeen
 from infra.fleet.controller.rules import DEAD
 from infra.fleet.controller.sweep import Swept
-from infra.fleet.google import Clients, GoogleError
+from infra.fleet.google import AT_ONCE, Clients, GoogleError
 
 LOOK_SECONDS: Final = 15.0
 """Between two looks."""
@@ -30,11 +33,12 @@ class Lookout:
     """Looks for what happened since a sweep.
 
     swept: that sweep, None where it could not begin: then nothing is looked for. going: declared VMs that were deleted,
-    or will be. known: dead VMs that the sweep saw.
+    or will be. known: dead VMs that the sweep saw. clock: of real time, since looks at a large fleet take long.
     """
 
     google: Clients
     swept: Swept | None
+    clock: Callable[[], float] = time.monotonic
     going: set[str] = field(init=False, default_factory=set)
     known: frozenset[OrphanKey] = field(init=False, default=frozenset())
 
@@ -54,8 +58,11 @@ class Lookout:
         while seconds > 0:
             pause(min(seconds, LOOK_SECONDS))
             seconds -= LOOK_SECONDS
-            if seconds > 0 and self.sees_work():
-                return True
+            if seconds > 0 and self.swept is not None:
+                began = self.clock()
+                if self.sees_work():
+                    return True
+                seconds -= self.clock() - began
         return False
 
     def sees_work(self) -> bool:
@@ -63,13 +70,12 @@ class Lookout:
         if self.swept is None:
             return False
         desired = self.swept.desired
+        with ThreadPoolExecutor(max_workers=AT_ONCE, thread_name_prefix="look") as pool:
+            zones = dict(zip(sorted(desired.zones), pool.map(self._listed, sorted(desired.zones)), strict=True))
+        heard = {zone for zone, listed in zones.items() if listed is not None}
         nodes: dict[str, list[NodeSeen]] = {}
-        heard = set()
-        for zone in sorted(desired.zones):
-            with suppress(GoogleError, tpu_api.ShapeError):
-                for node in tpu_api.nodes(self.google, desired.project, zone):
-                    nodes.setdefault(node.name, []).append(node)
-                heard.add(zone)
+        for node in itertools.chain.from_iterable(listed or () for listed in zones.values()):
+            nodes.setdefault(node.name, []).append(node)
         works = False
         for slot in desired.slots:
             there = nodes.get(slot.name, [])
@@ -80,3 +86,9 @@ class Lookout:
             gone = slot.name in self.going and not there and heard.issuperset(each.zone for each in slot.places)
             works |= lost or gone
         return works
+
+    def _listed(self, zone: str) -> list[NodeSeen] | None:
+        """The VMs of a zone; None where it does not answer."""
+        with suppress(GoogleError, tpu_api.ShapeError):
+            return tpu_api.nodes(self.google, self.google.project, zone)
+        return None

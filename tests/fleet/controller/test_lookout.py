@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
@@ -34,7 +35,8 @@ def after(saw: NodeSeen | None, *did: tuple[Action, Result, str]) -> Lookout:
     outcomes = tuple(ActionOutcome(action=action, result=result, operation=name) for action, result, name in did)
     decision = decide(FLEET, observed, EMPTY, START)
     swept = Swept(at=START, desired=FLEET, observed=observed, decision=decision, outcomes=outcomes)
-    return Lookout(google=SimpleNamespace(), swept=swept)  # ty: ignore[invalid-argument-type]
+    google: Any = SimpleNamespace(project="a-lab")
+    return Lookout(google=google, swept=swept, clock=lambda: 0.0)
 
 
 @pytest.fixture
@@ -121,3 +123,10 @@ def test_it_waits_in_pieces_and_no_longer_than_until_there_is_work(
 
     assert after(ALIVE).waits(seconds, pause) is (waited != [] and len(pieces) == dies_at)
     assert pieces == waited
+
+
+def test_the_time_that_a_look_at_a_large_fleet_takes_counts(looks: Callable[..., None]) -> None:
+    looks(ALIVE)
+    pieces, times = list[float](), itertools.count(step=40)
+    assert not replace(after(ALIVE), clock=lambda: next(times)).waits(120.0, pieces.append)
+    assert pieces == [15.0, 15.0, 10.0]

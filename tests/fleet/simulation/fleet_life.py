@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Self
 from unittest.mock import patch
 
 from infra.fleet.broker import fleet
@@ -150,7 +150,7 @@ class Life:
     def lookout(self, process: Process | None = None) -> Lookout:
         """What looks after the last sweep."""
         google = GoogleInProcess(self.world, process or Process())
-        return Lookout(google=google, swept=self.swept)  # ty: ignore[invalid-argument-type]
+        return Lookout(google=google, swept=self.swept, clock=lambda: self.world.now)  # ty: ignore[invalid-argument-type]
 
     def _passes(self, seconds: float) -> None:
         self.world.pass_until(self.world.now + seconds)
@@ -261,6 +261,12 @@ class _AtOnce:
     def __init__(self, *, max_workers: int, **_: Any) -> None:
         self._workers = min(max_workers, ABREAST)
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
     def map(self, do: Callable[[Any], Any], items: Iterable[Any]) -> Iterable[Any]:
         return (self.submit(do, item).result() for item in items)
 
@@ -298,6 +304,7 @@ def in_process() -> Generator[None]:
         patch(f"{observe}.clients", lambda *_, **__: _GOOGLE.get()),
         patch(f"{observe}.ThreadPoolExecutor", _AtOnce),
         patch("infra.fleet.controller.act.ThreadPoolExecutor", _AtOnce),
+        patch("infra.fleet.controller.lookout.ThreadPoolExecutor", _AtOnce),
         patch("infra.fleet.proofs.signer", guests_in_process.signer),
         patch("infra.fleet.records.encode", _compact),
     ):
