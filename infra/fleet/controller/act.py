@@ -54,7 +54,7 @@ CALL_SECONDS: Final = 20.0
 """How long one call of a sweep that acts may take; one that failed is tried once more."""
 
 _PAUSE: Final = 1.0
-_LONGEST_PAUSE: Final = 5.0
+_LONGEST_PAUSE: Final = 2.0
 _SERVER: Final = 500
 _GONE, _EXISTS = 404, 409
 

@@ -23,7 +23,7 @@ from infra.fleet.controller.rules import DEAD
 from infra.fleet.controller.sweep import Swept
 from infra.fleet.google import AT_ONCE, Clients, GoogleError
 
-LOOK_SECONDS: Final = 15.0
+LOOK_SECONDS: Final = 10.0
 """Between two looks."""
 _GOES: Final = DEAD | {"DELETING"}
 

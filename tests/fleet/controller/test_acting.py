@@ -323,7 +323,7 @@ def test_a_replacement_is_made_once_its_vm_is_gone_and_is_asked_for_less_and_les
     tpus.sleep = lambda seconds: (Tpus.sleep(tpus, seconds), tpus.nodes.clear() if len(tpus.slept) == 5 else None)[0]
     outcomes = list(actor(tpus).all([again()], lambda: ""))
     assert [(each.result, each.operation) for each in outcomes] == [(Result.DONE, "operation-1")]
-    assert tpus.slept == [1, 2, 4, 5, 5]
+    assert tpus.slept == [1, 2, 2, 2, 2]
 
 
 def test_a_delete_that_takes_long_leaves_the_create_to_a_later_sweep() -> None:

@@ -110,7 +110,7 @@ def test_without_a_sweep_before_nothing_is_looked_for(looks: Callable[..., None]
 
 @pytest.mark.parametrize(
     ("seconds", "dies_at", "waited"),
-    [(0.0, 0, []), (-5.0, 0, []), (10.0, 0, [10.0]), (40.0, 99, [15.0, 15.0, 10.0]), (120.0, 2, [15.0, 15.0])],
+    [(0.0, 0, []), (-5.0, 0, []), (8.0, 0, [8.0]), (40.0, 99, [10.0, 10.0, 10.0, 10.0]), (120.0, 2, [10.0, 10.0])],
 )
 def test_it_waits_in_pieces_and_no_longer_than_until_there_is_work(
     looks: Callable[..., None], seconds: float, dies_at: int, waited: list[float]
