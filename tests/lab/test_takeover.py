@@ -7,6 +7,7 @@ training is in a real cluster, which no file holds.
 
 from __future__ import annotations
 
+import re
 import shutil
 import tarfile
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from typing import Any, Final
 import pytest
 
 from infra.local.cloud import daemon
+from infra.local.cloud.kubernetes.control import KubernetesControl
 from tests.cli.conftest import ROOT, Checkout
 
 RECORDED: Final = Path(__file__).with_name("recorded")
@@ -38,8 +40,20 @@ def taken_over(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Check
     for name in ("images", "infra", "LICENSE", "requirements-service.lock"):
         (tmp_path / name).symlink_to(ROOT / name)
     shutil.copy(ROOT / "Pulumi.yaml", tmp_path)
+    serve_clusters_where_they_were(tmp_path / ".tidepool")
     yield Checkout(tmp_path)
     daemon.stop(tmp_path / ".tidepool")
+
+
+def serve_clusters_where_they_were(home: Path) -> None:
+    """The port at which a cloud served clusters is anybody's by now: states get the one at which it serves them."""
+    for reached in KubernetesControl(daemon.ensure_running(home).url).clusters():
+        address, _, path = reached["host"].partition("/")
+        for state in (home / "state").rglob("*.json"):
+            text = state.read_text(encoding="utf-8")
+            state.write_text(
+                re.sub(rf"127\.0\.0\.1:\d+/{re.escape(path)}", f"{address}/{path}", text), encoding="utf-8"
+            )
 
 
 def changes(document: dict[str, Any]) -> list[tuple[str, str, str]]:

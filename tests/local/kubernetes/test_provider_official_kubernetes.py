@@ -36,7 +36,8 @@ pytestmark = pytest.mark.live
 KINDS: Final = (
     "ClusterQueue", "ClusterRole", "ClusterRoleBinding", "ConfigMap", "DaskAutoscaler", "DaskCluster", "Deployment",
     "LeaderWorkerSet", "LocalQueue", "Namespace", "NetworkPolicy", "PodDisruptionBudget", "ResourceFlavor", "Role",
-    "RoleBinding", "Service", "ServiceAccount", "StatefulSet", "WorkloadPriorityClass",
+    "RoleBinding", "Service", "ServiceAccount", "StatefulSet", "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding", "WorkloadPriorityClass",
 )  # fmt: skip
 EDITS: Final[tuple[tuple[str, tuple[str | int, ...], Any], ...]] = (
     ("ClusterQueue", ("spec", "resourceGroups", 0, "flavors", 0, "resources", 0, "nominalQuota"), 3),
@@ -56,6 +57,8 @@ EDITS: Final[tuple[tuple[str, tuple[str | int, ...], Any], ...]] = (
     ("StatefulSet", ("spec", "replicas"), 1),
     ("StatefulSet", ("spec", "serviceName"), "another"),
     ("StatefulSet", ("spec", "template", "spec", "terminationGracePeriodSeconds"), 7),
+    ("ValidatingAdmissionPolicy", ("spec", "validations", 0, "message"), "another"),
+    ("ValidatingAdmissionPolicyBinding", ("spec", "matchResources"), None),
     ("WorkloadPriorityClass", ("value",), 7),
 )
 """A kind, where of it something changes, and to what; None takes it away."""
