@@ -128,7 +128,8 @@ def _stuck(life: Life, fault: Fault) -> None:
         return
     state = _STUCK[int(fault.roll * 1e3) % len(_STUCK)]
     node.stuck = True
-    _becomes(life, fault, state)
+    world.tell(f"{node.name} in {node.zone} is {state}")
+    world.tpus.becomes(node, state)
 
     def ends() -> None:
         if world.tpus.nodes.get(node.body["name"]) is not node or node.state != state:
