@@ -129,4 +129,4 @@ def test_the_time_that_a_look_at_a_large_fleet_takes_counts(looks: Callable[...,
     looks(ALIVE)
     pieces, times = list[float](), itertools.count(step=40)
     assert not replace(after(ALIVE), clock=lambda: next(times)).waits(120.0, pieces.append)
-    assert pieces == [15.0, 15.0, 10.0]
+    assert pieces == [10.0, 10.0, 10.0]
