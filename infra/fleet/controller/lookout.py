@@ -21,10 +21,14 @@ from infra.fleet.controller.keys import OrphanKey
 from infra.fleet.controller.observed import NodeSeen
 from infra.fleet.controller.rules import DEAD
 from infra.fleet.controller.sweep import Swept
+from infra.fleet.github_lists import PAGE
 from infra.fleet.google import AT_ONCE, Clients, GoogleError
 
 LOOK_SECONDS: Final = 10.0
 """Between two looks."""
+_LIST_SECONDS: Final = 2.2
+"""Between two sweeps for each page of runners. A page is one of the 5,000 calls that GitHub gives within an hour, of
+which a third may go into lists (docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api, read 2026-11)."""
 _GOES: Final = DEAD | {"DELETING"}
 
 
@@ -55,9 +59,11 @@ class Lookout:
 
     def waits(self, seconds: float, pause: Callable[[float], None]) -> bool:
         """Wait, or until a sweep has something to do before that. Whether it has. pause: waits so many seconds."""
+        runners = len(self.swept.observed.runners) if self.swept else 0
+        rest = max(LOOK_SECONDS, _LIST_SECONDS * runners / PAGE)
         while seconds > 0:
-            pause(min(seconds, LOOK_SECONDS))
-            seconds -= LOOK_SECONDS
+            pause(min(seconds, rest))
+            seconds, rest = seconds - rest, LOOK_SECONDS
             if seconds > 0 and self.swept is not None:
                 began = self.clock()
                 if self.sees_work():

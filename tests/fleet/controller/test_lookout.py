@@ -20,7 +20,7 @@ from infra.fleet.controller.observed import NodeSeen
 from infra.fleet.controller.outcomes import ActionOutcome
 from infra.fleet.controller.sweep import Swept
 from infra.fleet.google import GoogleError
-from tests.fleet.controller.given_fleet import AWAY, HOME, START, fleet, node, place, seen, slot
+from tests.fleet.controller.given_fleet import AWAY, HOME, START, fleet, node, place, runner, seen, slot
 
 FLEET = fleet(slots=(slot(0, fallbacks=(place(AWAY),)), slot(1)))
 VM, OTHER = (each.name for each in FLEET.slots)
@@ -122,6 +122,20 @@ def test_it_waits_in_pieces_and_no_longer_than_until_there_is_work(
         looks(DEAD if len(pieces) >= dies_at else ALIVE)
 
     assert after(ALIVE).waits(seconds, pause) is (waited != [] and len(pieces) == dies_at)
+    assert pieces == waited
+
+
+@pytest.mark.parametrize(
+    ("runners", "waited"), [(400, [10.0, 10.0, 10.0, 10.0, 5.0]), (2000, [44.0, 1.0]), (10_000, [45.0])]
+)
+def test_no_sweep_begins_so_soon_that_lists_of_runners_use_up_the_calls_of_the_hour(
+    looks: Callable[..., None], runners: int, waited: list[float]
+) -> None:
+    looks(ALIVE)
+    swept, pieces = after(ALIVE).swept, list[float]()
+    assert swept is not None
+    many = replace(swept.observed, runners=tuple(runner(VM, number=number) for number in range(runners)))
+    assert not replace(after(ALIVE), swept=replace(swept, observed=many)).waits(45.0, pieces.append)
     assert pieces == waited
 
 
