@@ -17,6 +17,7 @@ from statistics import median
 from typing import Any, Final
 
 from infra.fleet.bundle import STUB
+from infra.fleet.controller.github import RunnerApi
 from infra.fleet.google import Api, clients, execute
 from infra.fleet.records import Records
 from infra.local.cloud import daemon
@@ -109,12 +110,13 @@ def back(url: str, vms: int, measure: Callable[[], Any]) -> None:
     A runner of each VM that was made again comes online within those minutes.
     """
     hub, turns = GitHubControl(url), []
-    numbers = itertools.count(vms)
-    runners = {slot["name"]: runner(slot["name"], number) for number, slot in enumerate(declared(vms)["slots"])}
+    github, numbers = RunnerApi(api=hub.api, token=lambda _: TOKEN), itertools.count(vms)
+    runners = {each.vm: each for each in github.runners(f"repos/{REPOSITORY}")}
     lost = {node["name"] for node in hub.nodes()[::10]}
     for name in lost:
         hub.edit_node(name, {"state": "PREEMPTED"})
-        hub.lose_runner(REPOSITORY, runners[name.rpartition("/")[2]])
+        gone = runners[name.rpartition("/")[2]]
+        github.remove(gone.scope, gone.id)
     while True:
         turns.append(measure())
         if turns[-1]["settled"] or len(turns) > MOST_SWEEPS:

@@ -91,7 +91,8 @@ def node_of(resource: Resource) -> TpuNode:
 
 def named(cloud: Cloud, name: str) -> TpuNode:
     """By full name, or by a node id that only one node has. Raises 404, or 400 with the full names."""
-    found = [node for node in each(cloud) if name in (node.name, node.id)]
+    exact = cloud.store.find(KIND, name)
+    found = [node_of(exact)] if exact else [node for node in each(cloud) if node.id == name]
     if not found:
         raise not_found(f"node {name}")
     if len(found) > 1:
