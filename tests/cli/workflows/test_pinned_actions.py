@@ -152,7 +152,7 @@ def test_moving_a_pin_leaves_every_other_line_as_it_was() -> None:
     )
     once, twice = repinned(table, first), repinned(repinned(table, first), second)
     assert set(once.splitlines()) ^ set(twice.splitlines()) == {
-        f"      {key}: {digit * 40}" for key in ("commit", "tree") for digit in "12"
+        f'      {key}: "{digit * 40}"' for key in ("commit", "tree") for digit in "12"
     }
     assert "actions:\n" in twice
     assert twice.count("own:\n") == 1
