@@ -108,7 +108,7 @@ def calendar(month: Month, runs: Sequence[Planned]) -> StackConfig:
         )
         for number, ((zone, hour, minutes), on) in enumerate(days.items())
     )  # fmt: skip
-    (pool,) = month.config.pools
+    pool = month.config.pool("nightly-v6e")
     return month.config.model_copy(
         update={"pools": (pool.model_copy(update={"zones": {A: 0, B: 0}, "windows": windows}),)}
     )
