@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ EVERY_START = ("requirements.lock", "requirements-bench.lock")
 """The locks that a laptop has, in turn."""
 
 FAKE_PYTHON = r"""#!/bin/sh
+[ "$2" != compileall ] || { : >"$RECORD.compiled"; exit; }  # runs beside what else is recorded
 echo "python $*" >>"$RECORD"
 here=$(dirname "$0")
 case "$*" in
@@ -98,6 +100,14 @@ def installed(record: list[str]) -> list[str]:
     """The locks that were installed, in turn."""
     words = [word for line in installs(record) for word in line.split()]
     return [word.rsplit("/", 1)[-1] for word in words if word.endswith(".lock")]
+
+
+def _await(path: Path) -> None:
+    """Return once a process in the background has written a file."""
+    deadline = time.monotonic() + 20
+    while not path.exists():
+        assert time.monotonic() < deadline, f"{path.name} was never written"
+        time.sleep(0.01)
 
 
 def installers(record: list[str]) -> list[str]:
@@ -186,12 +196,17 @@ def test_the_pinned_uv_is_installed_once_and_again_when_its_lock_changes(machine
 
 @pytest.mark.parametrize(("environment", "compiles"), [({}, False), ({"PYTHONDONTWRITEBYTECODE": "1"}, True)])
 @pytest.mark.parametrize("installer", ["uv", "pip"])
-def test_packages_are_compiled_at_the_setup_only_where_an_import_may_not_write_bytecode(
+def test_packages_but_the_largest_module_are_compiled_at_the_setup_only_where_an_import_may_not_write_bytecode(
     machine: Machine, installer: str, environment: dict[str, str], compiles: bool
 ) -> None:
     _, record, _ = machine.start(TIDEPOOL_INSTALLER=installer, **environment)
     (call,) = installs(record)
     assert (" --no-compile " not in call if installer == "pip" else " --compile-bytecode " in call) is compiles
+    largest = machine.record.with_name("record.compiled")
+    if compiles:
+        assert not largest.exists()
+    else:
+        _await(largest)
 
 
 @pytest.mark.parametrize("broken", [{"FAKE_PIP_TOO_OLD": "1"}, {}])
