@@ -46,6 +46,7 @@ def with_ended(memory: Memory, desired: Desired, observed: Observed, now: dateti
             continue
         memory = refused(memory, desired, ended.slot, asked, ended.trouble, ended.text, now)
     listed = {node.key: node for node in observed.nodes}
+    made = {ended.slot for ended in observed.ended}
     for slot, asked in memory.creating.items():
         never_came = now - asked.at >= LAG and NodeKey(asked.zone, slot) not in listed
         if never_came and observed.zone_known(asked.zone):
@@ -53,7 +54,8 @@ def with_ended(memory: Memory, desired: Desired, observed: Observed, now: dateti
     for key, known in memory.nodes.items():
         node = listed.get(key)
         went = observed.zone_known(key.zone) if node is None else node.state in GIVEN_BACK
-        if known.ours and known.state == "CREATING" and went and not known.missing:
+        unknown = key.name in memory.creating and key.name not in made
+        if known.ours and known.state == "CREATING" and went and not known.missing and not unknown:
             place = SlotPlace(zone=key.zone, capacity=known.capacity, node={})
             memory = fruitless(memory, desired, key.name, place, known.asked or known.first_seen, _WENT, now)
     return memory
@@ -111,9 +113,11 @@ def is_there(slot: str, asked: Creating, memory: Memory, observed: Observed, now
         return True
     before = memory.nodes.get(NodeKey(asked.zone, slot))
     return any(
-        (node.state not in DEAD and node.state != "DELETING") or (before is not None and before.created != node.created)
+        (node.state not in DEAD and node.state != "DELETING")
+        or (before is not None and (before.created != node.created or before.state == "CREATING"))
         for node in observed.nodes_of(slot)
-        if node.zone == asked.zone
+        # Whether one that is being made comes to anything is in its operation.
+        if node.zone == asked.zone and not (asked.operation and node.state == "CREATING")
     )
 
 

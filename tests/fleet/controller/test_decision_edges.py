@@ -342,6 +342,29 @@ def test_a_create_is_over_once_its_zone_lists_what_it_made_and_not_what_was_befo
     observed = seen(desired, nodes=(node(name, state, zone=zone, created=made),))
     assert is_there(name, ASKED, memory, observed, START) is there
     assert is_there(name, ASKED, memory, observed, ASKED.at + LAG), "then it is too long ago"
+    if state == "CREATING":
+        under_way = replace(ASKED, operation="operation-1")
+        assert not is_there(name, under_way, memory, observed, START), "its operation says what became of it"
+        seen_made = Memory(nodes={NodeKey(HOME, name): known(created=made, state="CREATING")})
+        taken = seen(desired, nodes=(node(name, "PREEMPTED", created=made),))
+        assert is_there(name, under_way, seen_made, taken, START)
+
+
+def test_a_stockout_that_comes_once_a_vm_was_listed_is_a_stockout() -> None:
+    desired = fleet(1)
+    name = desired.slots[0].name
+    memory = replace(
+        Memory(creating={name: replace(ASKED, operation="operation-1")}),
+        nodes={NodeKey(HOME, name): known(state="CREATING")},
+    )
+    gone = seen(desired, nodes=(), runners=())
+    assert with_ended(memory, desired, gone, START).backoff == {}, "nobody knows yet what became of it"
+    told = replace(gone, ended=(CreateEnded(slot=name, zone=HOME, trouble=Trouble.STOCKOUT, text=""),))
+    (entry,) = with_ended(memory, desired, told, START).backoff.values()
+    assert (entry.trouble, entry.failures) == (Trouble.STOCKOUT, 1)
+    fine = replace(gone, ended=(CreateEnded(slot=name, zone=HOME, trouble=None, text=""),))
+    (entry,) = with_ended(memory, desired, fine, START).backoff.values()
+    assert entry.trouble is Trouble.UNSERVED
 
 
 def test_a_vm_that_becomes_ready_ends_the_wait_of_its_place_and_one_that_was_ready_does_not() -> None:
