@@ -59,7 +59,7 @@ class _Run:
 
     def __init__(self, build: Mapping[str, Any], machine: BuildMachine, fault: Fault | None) -> None:
         self._build, self._machine, self._fault = build, machine, fault
-        self._workspace = machine.folder / "workspace"
+        self._workspace, self._scripts = machine.folder / "workspace", machine.folder / "scripts"
         self._steps = {step.get("id", str(number)): step for number, step in enumerate(build["steps"])}
         self._needs = _needs(self._steps)
         self._stop = threading.Event()
@@ -67,6 +67,7 @@ class _Run:
 
     def outcome(self) -> BuildOutcome:
         self._machine.clear(self._workspace)
+        self._write_scripts()
         self._deadline = time.monotonic() + _seconds(self._build.get("timeout"), BUILD_SECONDS)
         done: dict[str, StepOutcome] = {}
         running: dict[Future[StepOutcome], str] = {}
@@ -98,10 +99,25 @@ class _Run:
         if "WORKSPACE" in env:
             self._machine.bring(Path(env["WORKSPACE"]), step_id)
         return self._machine.run(
-            step_id, _command(step_id, step, workspace), cwd=workspace / step.get("dir", ""), env=env,
+            step_id, self._command(step_id), cwd=workspace / step.get("dir", ""), env=env,
             timeout=min(_seconds(step.get("timeout"), math.inf), self._deadline - time.monotonic()),
             fault=self._fault, stop=self._stop,
         )  # fmt: skip
+
+    def _write_scripts(self) -> None:
+        """Before any step runs: a process that starts meanwhile would hold a script open, and nobody could run it."""
+        self._scripts.mkdir(exist_ok=True)
+        for step_id, step in self._steps.items():
+            if "script" in step:
+                script = self._scripts / step_id
+                script.write_text(step["script"])
+                script.chmod(0o700)
+
+    def _command(self, step_id: str) -> list[str]:
+        step, script = self._steps[step_id], str(self._scripts / step_id)
+        if "script" in step:
+            return [script] if step["script"].startswith("#!") else ["sh", script]
+        return [step["entrypoint"], *(_local(argument, self._workspace) for argument in step.get("args", ()))]
 
 
 def _needs(steps: Mapping[str, Mapping[str, Any]]) -> dict[str, set[str]]:
@@ -119,15 +135,6 @@ def _status(steps: Iterable[StepOutcome]) -> StepStatus:
     if StepStatus.TIMEOUT in ends:
         return StepStatus.TIMEOUT
     return StepStatus.SUCCESS if ends <= {StepStatus.SUCCESS} else StepStatus.FAILURE
-
-
-def _command(step_id: str, step: Mapping[str, Any], workspace: Path) -> list[str]:
-    if "script" in step:
-        script = workspace / f".script-{step_id}"
-        script.write_text(step["script"])
-        script.chmod(0o700)
-        return [str(script)] if step["script"].startswith("#!") else ["sh", str(script)]
-    return [step["entrypoint"], *(_local(argument, workspace) for argument in step.get("args", ()))]
 
 
 def _environment(build: Mapping[str, Any], step: Mapping[str, Any], workspace: Path) -> dict[str, str]:
