@@ -70,6 +70,7 @@ _CI_POOL = """\
       labels: [tpu, self-hosted]
       serves: [marin-community/marin]
 """
+_NIGHTLY = "name: nightly-v6e\n      accelerator: "
 _SECRET = """\
     - name: wandb-api-key
       readers: [pool/train-v4]
@@ -88,7 +89,7 @@ EDITS: Final[Mapping[str, Mapping[str, tuple[tuple[str, str], ...]]]] = {
     "nightly": {
         "one more": (("us-central1-b: 2", "us-central1-b: 3"),),
         "one fewer": (("us-central1-b: 2", "us-central1-b: 1"),),
-        "another accelerator": (("accelerator: v6e-1", "accelerator: v6e-4"),),
+        "another accelerator": ((f"{_NIGHTLY}v6e-1", f"{_NIGHTLY}v6e-4"),),
         "what is protected goes": (
             ("name: hai-gcp-models-tidepool-nightly\n", "name: hai-gcp-models-tidepool-other\n"),
         ),
