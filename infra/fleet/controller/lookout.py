@@ -55,7 +55,10 @@ class Lookout:
         for each in outcomes:
             if isinstance(each.action, Create | Recreate):
                 deleted = isinstance(each.action, Recreate) and each.result in (Result.DONE, Result.DEFERRED)
-                (self.going.discard if each.is_begun or not deleted else self.going.add)(each.action.slot)
+                if deleted and not each.is_begun:
+                    self.going.add(each.action.slot)
+                else:
+                    self.going.discard(each.action.slot)
 
     def waits(self, seconds: float, pause: Callable[[float], None]) -> bool:
         """Wait, or until a sweep has something to do before that. Whether it has. pause: waits so many seconds."""
@@ -64,7 +67,7 @@ class Lookout:
         while seconds > 0:
             pause(min(seconds, rest))
             seconds, rest = seconds - rest, LOOK_SECONDS
-            if seconds > 0 and self.swept is not None:
+            if seconds > 0:
                 began = self.clock()
                 if self.sees_work():
                     return True
