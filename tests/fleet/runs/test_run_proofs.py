@@ -36,7 +36,7 @@ OBJECT = "runs/work/nights/nights-run-7-1/key/us-central1-b/0/status.json"
 # What a sibling finds.
 
 
-def told(lab: Lab) -> dict[str, Any]:
+def metadata(lab: Lab) -> dict[str, Any]:
     """What the VM of the run was told."""
     (node,) = (each for each in lab.cloud.control.nodes() if each["name"].endswith(MINE))
     return json.loads(node["metadata"]["tidepool-run"])
@@ -48,7 +48,7 @@ def test_what_a_run_sends_is_below_a_prefix_that_no_vm_of_its_pool_can_find(lab:
 
     def look(lab: Lab) -> None:
         if lab.log and not seen:
-            seen.append(told(lab))
+            seen.append(metadata(lab))
 
     lab.meanwhile = look
     ended = lab.run(lab.request("sh", "-c", "echo begun; sleep 0.3"), tree=packed(a="b"))
@@ -190,7 +190,7 @@ def test_a_sibling_that_knew_the_prefix_would_change_neither_end_nor_results(lab
     def forge(lab: Lab) -> None:
         if not lab.log or MINE not in lab.nodes:
             return
-        prefix = told(lab)["prefix"]
+        prefix = metadata(lab)["prefix"]
         objects = BucketObjects(lab.google, lab.config.bucket.name)
         if SIBLING not in lab.nodes:
             (mine,) = (each for each in lab.cloud.control.nodes() if each["name"].endswith(MINE))

@@ -141,7 +141,7 @@ class Pool:
             self._goes(vm, vm.life)
 
 
-def told(vms: int, days: float) -> Iterator[str]:
+def rows(vms: int, days: float) -> Iterator[str]:
     """A row of a table for each."""
     for name, load in LOADS.items():
         for losses in (0.0, 0.05):
@@ -166,6 +166,6 @@ def told(vms: int, days: float) -> Iterator[str]:
 if __name__ == "__main__":
     match sys.argv[1:]:
         case [size, length]:
-            print(*told(int(size), float(length)), sep="\n")  # noqa: T201
+            print(*rows(int(size), float(length)), sep="\n")  # noqa: T201
         case _:
             sys.exit(__doc__)
