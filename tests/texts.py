@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-ROOMS = ("infra", "workflows")
+ROOMS = ("bench", "infra", "workflows")
 _TWO_WORDS = re.compile(r"[A-Za-z][\w'`-]*[,;:.)]? +[(`'{]*[A-Za-z]|\} [a-z]|[a-z,;:] \{")
 _NO_TEXT = re.compile(r"^(SELECT|INSERT|UPDATE|DELETE|CREATE|PRAGMA|BEGIN|ALTER|DROP|WITH) |\(\?|\\[dswb]|^#!")
 _NODES = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module
@@ -39,6 +39,8 @@ def shown_texts(root: Path, below: tuple[str, ...] = ROOMS) -> Iterator[ShownTex
         place = root / name
         for path in [place] if place.is_file() else sorted(place.rglob("*")):
             source, file = path.suffix, path.relative_to(root).as_posix()
+            if "tests" in path.relative_to(root).parts[:-1]:
+                continue
             if source == ".py":
                 yield from sorted({ShownText(file, *found) for found in _of_python(path.read_text(encoding="utf-8"))})
             elif source == ".yaml":

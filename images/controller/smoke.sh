@@ -9,7 +9,7 @@ check "has the rules of the controller" test -s /opt/tidepool/infra/fleet/contro
 
 check "cannot write its own code" test ! -w /opt/tidepool/infra
 check "has no bytecode left to make" test -d /opt/tidepool/infra/__pycache__
-for path in .git .venv docs images infra/cli infra/local infra/program stacks tests workflows; do
+for path in .git .venv docs images infra/cli bench infra/program stacks tests workflows; do
   check "holds the fleet service and not $path" test ! -e "/opt/tidepool/$path"
 done
 for tool in gcc git pytest ruff ty uv; do

@@ -61,7 +61,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "drift": Entry("infra.cli.pulls", "Tell drift in an issue."),
     },
     "The clouds": {
-        "cloud": Entry("infra.laptop.cloud", "Drive the local Google Cloud: start, stop, preempt, fail, ..."),
+        "cloud": Entry("bench.commands.cloud", "Drive the local Google Cloud: start, stop, preempt, fail, ..."),
         "init": Entry("infra.cli.init", "Write the files of another lab, from a few questions."),
         "bootstrap": Entry("infra.cli.bootstrap", "Prepare a Google Cloud project for its first deploy."),
     },

@@ -29,7 +29,7 @@ class Entry:
     summary: str
 
 
-_COMMANDS: Final = ("infra.cli", "infra.laptop")
+_COMMANDS: Final = ("infra.cli", "bench.commands")
 _DRAWING: Final = "infra.cli.render"
 _ELSEWHERE: Final = {"apply": "up", "import": "adopt", "rm": "forget", "delete": "destroy"}
 """What terraform, kubectl and pulumi call a command of ours."""
@@ -43,7 +43,7 @@ class _AtFirstUse(PathFinder):
     def find_spec(
         cls, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        ours = fullname.partition(".")[0] in {"infra", "workflows"}
+        ours = fullname.partition(".")[0] in {"bench", "infra", "workflows"}
         if not ours or (fullname.startswith(_COMMANDS) and not fullname.startswith(_DRAWING)):
             return None
         spec = super().find_spec(fullname, path, target)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from infra.engines.bench import bench
 from infra.engines.protocol import CloudName, Engine, EngineName, EngineRequest
 
 CLI_PAGE = "https://www.pulumi.com/docs/install/"
@@ -230,6 +231,4 @@ def make_engine(name: EngineName, request: EngineRequest) -> Engine:
         from infra.engines.official import OfficialEngine
 
         return OfficialEngine(request)
-    from infra.engines.embedded import EmbeddedEngine
-
-    return EmbeddedEngine(request)
+    return bench().engine(request)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from infra.engines.bench import bench
 from infra.fleet.broker import settings
 from infra.fleet.broker.audit import GRANTED, line
 from infra.fleet.broker.serve import NotListeningError, serve
@@ -62,12 +63,9 @@ def broker(
 
 
 def _beside_local_cloud(stack: str, port: int, teller: Teller) -> Broker:
-    from infra.operations.local.broker import local_settings  # on Google Cloud nothing local is loaded
-    from infra.operations.local.cloud import cloud_clock
-
     url = reached(CloudName.LOCAL, teller) or ""
-    made_up = local_settings(stack, url, f"http://127.0.0.1:{port}")
-    return Broker(settings=settings.read(stack, made_up), cloud=CloudName.LOCAL, clock=cloud_clock(url))
+    made_up = bench().broker_settings(stack, url, f"http://127.0.0.1:{port}")
+    return Broker(settings=settings.read(stack, made_up), cloud=CloudName.LOCAL, clock=bench().clock(url))
 
 
 def said(facts: Mapping[str, Any]) -> str:

@@ -15,8 +15,9 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
+from infra.engines.bench import Guests
 from infra.fleet.controller.act import CALL_SECONDS
 from infra.fleet.controller.lookout import Lookout
 from infra.fleet.controller.sweep import NO_SWEEP, Sweeper, Swept
@@ -29,16 +30,6 @@ from infra.tools import collector
 
 MOST_SWEEPS: Final = 500
 """After so many on the local cloud, something never ends."""
-
-
-class Guests(Protocol):
-    """The simulated guests of a local cloud's VMs, which live only while somebody lets them."""
-
-    def settle(self) -> object:
-        """Let every guest do what it had time for."""
-
-    def advance(self, seconds: float) -> None:
-        """Move the cloud's clock, and let the guests live meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)

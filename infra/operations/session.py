@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from infra.engines.bench import bench
 from infra.engines.choose import Choice, ChoiceError, CloudChoice, choose, choose_cloud, make_engine, observe
 from infra.engines.protocol import CloudName, Engine, EngineName, EngineRequest
 from infra.model.clock import Clock, machine_clock  # noqa: TID251 - a session gives its cloud's clock
@@ -141,31 +142,26 @@ def clock_of(cloud: CloudName, endpoint: str | None) -> Clock:
     """The clock of a cloud. endpoint: root URL of the local one, None where it need not run."""
     if cloud is CloudName.GOOGLE:
         return machine_clock
-    from infra.operations.local.cloud import cloud_clock, home_clock  # on Google Cloud nothing local is loaded
-
-    return cloud_clock(endpoint) if endpoint else home_clock()
+    return bench().clock(endpoint)
 
 
 def reached(cloud: CloudName, teller: Teller) -> str | None:
     """Root URL of the local cloud of this home, started where it is not running; None on Google."""
-    if cloud is CloudName.GOOGLE:
-        return None
-    from infra.operations.local.cloud import local_cloud  # on Google Cloud nothing local is loaded
-
-    return local_cloud(workspace(), teller)
+    return None if cloud is CloudName.GOOGLE else bench().cloud_url(_saying(teller))
 
 
 def registry_beside(endpoint: str, teller: Teller) -> Reader:
     """The registry beside the local cloud, which stands for all that are not Artifact Registry."""
-    from infra.operations.local.registry import stand_in  # on Google Cloud nothing local is loaded
-
-    return stand_in(endpoint, teller)
+    return bench().registry(endpoint, _saying(teller))
 
 
 def give_clusters(session: Session, kube: Path) -> None:
     """Let the local cloud's clusters have the API server of a kubeconfig. Refusal on Google Cloud."""
     if session.endpoint is None:
         raise Refusal(f"--kube {kube} is for clusters of the local cloud: on Google Cloud, GKE has its own API servers")
-    from infra.operations.local.kubernetes import use  # on Google Cloud nothing local is loaded
+    session.say(f"the API server of every cluster is {bench().use_api_server(kube)}")
 
-    session.say(f"the API server of every cluster is {use(kube, '')}")
+
+def _saying(teller: Teller) -> Callable[[str, bool], None]:
+    """By which the bench says a line, and whether it warns."""
+    return lambda line, warns: teller.say(line, Tone.WARNING if warns else Tone.QUIET)

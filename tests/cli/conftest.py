@@ -21,8 +21,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from bench.cloud import daemon
 from infra.cli.app import cli
-from infra.local.cloud import daemon
 from tests.synthetic_lab import lend
 
 ROOT = Path(__file__).resolve().parents[2]

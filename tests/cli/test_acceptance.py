@@ -13,10 +13,10 @@ from datetime import timedelta
 
 import pytest
 
+from bench.cloud.control import CloudClock, Control
 from infra.fleet.controller.lease import LeaseKind, held
 from infra.fleet.google import clients
 from infra.fleet.records import Records
-from infra.local.cloud.control import CloudClock, Control
 from tests.cli.conftest import Checkout
 
 COUNT = "        us-west4-a: 2\n"

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner
 
+from bench.operations import broker as local_broker
 from infra.cli.app import cli
 from infra.fleet.broker import settings
 from infra.model.clock import machine_clock
 from infra.operations import broker
-from infra.operations.local import broker as local_broker
 
 if TYPE_CHECKING:
-    from infra.local.cloud.testing import TestCloud
+    from bench.cloud.testing import TestCloud
 
 ENVIRON = {
     settings.AUDIENCE: "https://broker.example.com",

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import urllib3
 
-from infra.local.cloud import daemon
+from bench.cloud import daemon
 from tests.cli.conftest import Checkout
 
 

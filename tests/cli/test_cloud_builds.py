@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from bench.cloud import daemon
 from infra.cli.app import cli
 from infra.fleet.google import clients
 from infra.fleet.images.attempts import standing
 from infra.fleet.images.oci import RegistryError
 from infra.fleet.records import Records
-from infra.local.cloud import daemon
 from infra.model.stack import load_stack
 from infra.operations.images import after_apply
 from infra.tools.install import ToolError, need

@@ -192,7 +192,7 @@ def test_equal_inputs_give_equal_bytes_whatever_the_process(checkout: Path, tmp_
 
 
 def test_explaining_loads_no_engine_no_cloud_and_no_pulumi(checkout: Path) -> None:
-    heavy = "('pulumi', 'pulumi_gcp', 'grpc', 'googleapiclient', 'github', 'infra.local', 'infra.components')"
+    heavy = "('pulumi', 'pulumi_gcp', 'grpc', 'googleapiclient', 'github', 'bench', 'infra.components')"
     program = (
         "import sys\nfrom infra.cli.app import cli\n"
         "cli(['explain', 'ci', '--format', 'markdown'], standalone_mode=False)\n"

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner, Result
 
+from bench.builds.builders import BuildError, Built
+from bench.operations import images
 from infra.cli.app import cli
-from infra.local.builds.builders import BuildError, Built
-from infra.operations.local import images
 from tests.cli.conftest import BARE
 from tests.synthetic_lab import the_lab
 
 if TYPE_CHECKING:
-    from infra.local.builds.builders import Listener, Order
+    from bench.builds.builders import Listener, Order
 
 
 @dataclass

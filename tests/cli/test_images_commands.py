@@ -16,12 +16,12 @@ import urllib3
 import yaml
 from click.testing import CliRunner, Result
 
+from bench.cloud import daemon
+from bench.cloud.control import Control
+from bench.registry import serve
 from infra.cli.app import cli
 from infra.fleet.google import Api, clients, execute
 from infra.fleet.records import Records
-from infra.local.cloud import daemon
-from infra.local.cloud.control import Control
-from infra.local.registry import serve
 from infra.model import bucket_names, names
 from infra.model.images.places import places
 from infra.model.images.stack_rules import CONNECT

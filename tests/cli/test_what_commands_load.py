@@ -18,7 +18,7 @@ from tests.synthetic_lab import the_lab
 
 SLOW = (
     "cronsim", "detect_secrets", "google.auth", "googleapiclient", "grpc", "infra.engines.choose",
-    "infra.engines.protocol", "infra.local.guests.guests", "infra.model.plan", "jwt", "numpy", "pulumi", "pydantic",
+    "infra.engines.protocol", "bench.guests.guests", "infra.model.plan", "jwt", "numpy", "pulumi", "pydantic",
     "rich", "secrets", "starlette", "urllib3", "wcmatch", "yaml",
 )  # fmt: skip
 """Packages and modules that take long to load."""

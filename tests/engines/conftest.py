@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from bench.cloud.testing import TestCloud, running_cloud
 from infra.engines import away, standing, strays
 from infra.engines.protocol import CloudName, EngineRequest
-from infra.local.cloud.testing import TestCloud, running_cloud
 from tests.engines.vm_world import STACK, Cloud
 
 

@@ -17,10 +17,10 @@ from typing import Any
 
 import pulumi_gcp as gcp
 
-from infra.engines import embedded
+from bench import embedded
+from bench.engine.engine import Engine
+from bench.providers.google.transport import RestApi
 from infra.engines.protocol import CloudName, EngineRequest
-from infra.local.engine.engine import Engine
-from infra.local.provider.transport import RestApi
 from infra.program.stack import run as program
 from tests.engines.dying_ups import DIED, ENVIRONMENT
 

@@ -15,15 +15,15 @@ import pulumi
 import pulumi_gcp as gcp
 import pytest
 
+from bench.cloud.limits import Limits, LimitScope
+from bench.cloud.testing import TestCloud
+from bench.engine.backend import Backend
+from bench.engine.engine import Engine
+from bench.engine.run import DEFAULT_PARALLEL, Options
+from bench.providers.google import GoogleProvider
 from infra.engines.passes import Hold, phases_of
 from infra.engines.phased import apply
 from infra.engines.protocol import EngineName, Listener
-from infra.local.cloud.limits import Limits, LimitScope
-from infra.local.cloud.testing import TestCloud
-from infra.local.engine.backend import Backend
-from infra.local.engine.engine import Engine
-from infra.local.engine.run import DEFAULT_PARALLEL, Options
-from infra.local.provider import GoogleProvider
 from infra.model.bounds import Bound
 from infra.model.phases import Phases
 from infra.model.plan import Op, Plan, Status, Step

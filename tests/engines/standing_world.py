@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from infra.engines.embedded import EmbeddedEngine
+from bench.cloud.testing import TestCloud
+from bench.embedded import EmbeddedEngine
 from infra.engines.protocol import CloudName, EngineRequest
 from infra.fleet.bundle import STUB
 from infra.fleet.google import Api, clients, execute
-from infra.local.cloud.testing import TestCloud
 from infra.model import fleet
 from infra.model.node import node_spec
 from infra.model.plan import Plan

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from bench.cloud.testing import TestCloud
 from infra.fleet.google import GoogleError
-from infra.local.cloud.testing import TestCloud
 from infra.model.plan import Op, Plan
 from tests.engines.dying_ups import DIED, DyingUps, dying_ups
 from tests.engines.interleavings import Move, moves, play

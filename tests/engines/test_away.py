@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
+from bench.cloud.testing import TestCloud
+from bench.embedded import EmbeddedEngine
 from infra.engines.away import Fallbacks, vms_away
-from infra.engines.embedded import EmbeddedEngine
 from infra.engines.passes import Hold, phases_of
 from infra.engines.phased import apply
 from infra.engines.standing import vm_urn
 from infra.fleet.bundle import STUB
 from infra.fleet.google import Api, clients, execute
-from infra.local.cloud.testing import TestCloud
 from infra.model import fleet
 from infra.model.bounds import limits
 from infra.model.node import node_spec

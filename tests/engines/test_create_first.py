@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from bench.cloud.testing import TestCloud
 from infra.engines.passes import HeldBackError, phases_of
-from infra.local.cloud.testing import TestCloud
 from infra.model.phases import Work
 from infra.model.plan import Op, Plan, Status
 from tests.engines.phase_world import Pool, Stack, bound, declare, declared, high_water, refusals, stack_at, vms

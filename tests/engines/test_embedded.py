@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from infra.engines.embedded import EmbeddedEngine
+from bench.cloud.testing import TestCloud
+from bench.embedded import EmbeddedEngine
 from infra.engines.protocol import CloudName, EngineRequest
 from infra.fleet.google import Api, clients
-from infra.local.cloud.testing import TestCloud
 from infra.model import federation
 from infra.model.errors import EngineError
 from infra.model.plan import Op

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from infra.local.cloud.testing import TestCloud
+from bench.cloud.testing import TestCloud
 from infra.model.bounds import Bound
 from infra.model.plan import Status
 from tests.engines.phase_world import (

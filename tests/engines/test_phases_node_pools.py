@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from bench.cloud.testing import TestCloud
+from bench.engine.run import Options
+from bench.tests.end_to_end.fleet_world import complaints
+from bench.tests.end_to_end.test_cluster import V4, Stack, changed
 from infra.engines.passes import phases_of
 from infra.engines.phased import apply
-from infra.local.cloud.testing import TestCloud
-from infra.local.engine.run import Options
 from infra.model.bounds import limits
 from infra.model.phases import Phases, Work
 from infra.model.plan import Op, Plan
 from infra.model.planned_capacity import NODE_POOL_TYPE, SLICES_TYPE
 from tests.engines.phase_world import OnePass, high_water
-from tests.local.end_to_end.fleet_world import complaints
-from tests.local.end_to_end.test_cluster import V4, Stack, changed
 from tests.model.given import parse, stack_text
 from tests.model.test_cluster_refusals import entry
 

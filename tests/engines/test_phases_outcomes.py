@@ -10,10 +10,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from bench.cloud.testing import TestCloud
+from bench.engine.run import DEFAULT_PARALLEL
 from infra.engines.phased import apply
 from infra.engines.protocol import Engine
-from infra.local.cloud.testing import TestCloud
-from infra.local.engine.run import DEFAULT_PARALLEL
 from infra.model.plan import Op, Plan, Status, Step
 from infra.model.planned_capacity import outcomes
 from tests.engines.phase_world import Pool, Stack, declared, nothing_runs, stack_at, vms

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from bench.cloud.testing import TestCloud
 from infra.engines.passes import phases_of
-from infra.local.cloud.testing import TestCloud
 from infra.model.phases import Work
 from infra.model.plan import Op, Plan, Status, Step
 from infra.model.planned_capacity import VM_TYPE

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.local.cloud.testing import TestCloud
+from bench.cloud.testing import TestCloud
 from infra.model import fleet
 from infra.model.errors import EngineError
 from infra.model.plan import Op, Status

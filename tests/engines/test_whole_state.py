@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from infra.engines.embedded import EmbeddedEngine
+from bench.cloud.testing import TestCloud
+from bench.embedded import EmbeddedEngine
 from infra.engines.import_ids import IMPORT_IDS, REPEATABLE
 from infra.engines.protocol import CloudName, EngineRequest
-from infra.local.cloud.testing import TestCloud
 from infra.model import urns
 from infra.model.plan import Op, Plan
 from tests.synthetic_lab import lend

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from bench.cloud.testing import TestCloud
 from infra.fleet.bootstrap import actions, grants, plan
 from infra.fleet.bootstrap_calls import BootstrapProject
 from infra.fleet.bootstrap_steps import AddGrants, BootstrapTarget, MakeAccount, MakeBucket, MakeKeyRing, Wanted
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
-from infra.local.cloud.testing import TestCloud
 
 WANTED = Wanted(
     project="lab-tpus",

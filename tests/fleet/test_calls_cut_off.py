@@ -13,7 +13,7 @@ from infra.fleet.runs.cloud import GoogleTpuVms
 from infra.fleet.runs.ports import CancelledError
 
 if TYPE_CHECKING:
-    from infra.local.cloud.testing import TestCloud
+    from bench.cloud.testing import TestCloud
 
 ZONE = "us-central1-b"
 PARENT = f"projects/my-lab/locations/{ZONE}"

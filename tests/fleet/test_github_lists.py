@@ -10,10 +10,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from bench.cloud.github.control import GitHubControl
+from bench.cloud.testing import TestCloud
 from infra.fleet.controller.github import GitHubError, RunnerApi
 from infra.fleet.github_lists import MOST_PAGES, MOST_RUNS, PAGE, READERS, ListError, jobs, pages, whole
-from infra.local.cloud.github.control import GitHubControl
-from infra.local.cloud.testing import TestCloud
 
 REPO = "lab/code"
 

@@ -15,6 +15,7 @@ from google_auth_httplib2 import AuthorizedHttp
 from googleapiclient.errors import HttpError
 from googleapiclient.http import HttpMockSequence
 
+from bench.cloud.testing import TestCloud
 from infra.fleet.google import (
     HURRIED_RETRIES,
     HURRIED_SECONDS,
@@ -25,7 +26,6 @@ from infra.fleet.google import (
     clients,
     execute,
 )
-from infra.local.cloud.testing import TestCloud
 
 LOCAL = "http://127.0.0.1:9"
 

@@ -12,9 +12,9 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from google.auth.compute_engine import _metadata
 
+from bench.cloud.tokens import new_key, signed
 from infra.fleet.google import GoogleError
 from infra.fleet.place import identity_token
-from infra.local.cloud.tokens import new_key, signed
 
 AUDIENCE = "https://broker.example.com"
 

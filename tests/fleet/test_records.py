@@ -11,7 +11,7 @@ from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.fleet.records import ATTEMPTS, Body, Newest, Records, UnreadableRecordError, encode
 
 if TYPE_CHECKING:
-    from infra.local.cloud.testing import TestCloud
+    from bench.cloud.testing import TestCloud
 
 BUCKET = "a-lab-tidepool-ci"
 

@@ -19,7 +19,7 @@ from infra.fleet.reports import AHEAD, MOST_BYTES, Phase, read_report, report_se
 from infra.model import bucket_names
 
 if TYPE_CHECKING:
-    from infra.local.cloud.testing import TestCloud
+    from bench.cloud.testing import TestCloud
 
 BUCKET = "a-lab-tidepool-ci"
 HONEST, HOSTILE = "tpu-ci-us-west4-a-0", "tpu-ci-us-west4-a-1"

@@ -22,6 +22,9 @@ from typing import Any
 
 import pytest
 
+from bench.cloud.github.control import GitHubControl
+from bench.cloud.testing import TestCloud
+from bench.cloud.tokens import new_key, signed
 from infra.fleet.broker import settings
 from infra.fleet.controller.lookout import LOOK_SECONDS
 from infra.fleet.google import Api, clients, execute
@@ -29,9 +32,6 @@ from infra.fleet.place import BROKER, TOKEN
 from infra.fleet.records import Records
 from infra.fleet.service import main
 from infra.fleet.sweep_log import JOB, logged_sweeps
-from infra.local.cloud.github.control import GitHubControl
-from infra.local.cloud.testing import TestCloud
-from infra.local.cloud.tokens import new_key, signed
 from infra.model import bucket_names
 from infra.model.fleet import slots
 from infra.model.node import node_spec

@@ -15,7 +15,7 @@ from infra.model.manifest import manifest, startup
 from tests.model.given import parse, pool, stack_text
 
 if TYPE_CHECKING:
-    from infra.local.cloud.testing import TestCloud
+    from bench.cloud.testing import TestCloud
 
 BEFORE = parse(stack_text(pools=pool(name="a", zones="{us-west4-a: 1}")))
 AFTER = parse(stack_text(pools=pool(name="a", zones="{us-west1-c: 1}")))

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from bench.cloud.github.control import GitHubControl
+from bench.cloud.testing import running_cloud
 from infra.github.client import WORKFLOW_LOGIN
-from infra.local.cloud.github.control import GitHubControl
-from infra.local.cloud.testing import running_cloud
 from tests.github.lab_repository import FORK, REPO, SHA, TOKEN, Lab
 
 

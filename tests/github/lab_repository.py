@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from github import Auth, Github
 from github.Repository import Repository
 
+from bench.cloud.github.control import GitHubControl
 from infra.github.client import PostingPlace, connect
-from infra.local.cloud.github.control import GitHubControl
 
 REPO, FORK, TOKEN, SHA = "lab/monorepo", "eve/monorepo", "workflow-token", "a" * 40
 

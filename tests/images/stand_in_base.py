@@ -10,7 +10,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from infra.local.builds.builders import Buildah, output
+from bench.builds.builders import Buildah, output
 
 STAND_IN = "localhost/tidepool/base:bookworm"
 PACKAGES = ("ca-certificates", "python3", "python3-pip", "python3-venv")

@@ -14,21 +14,21 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from bench.cloud.kubernetes.control import kubeconfig
+from bench.providers.kubernetes.reach import ClusterApi
+from bench.tests.kubernetes.operators import running_jobset, running_kueue
+from bench.tests.kubernetes.real_control_plane import real_control_plane
+from bench.tests.kubernetes.simulated_nodes import slice_nodes
 from infra.jobs.client import JobPhase
 from infra.jobs.evidence import condition, holds
 from infra.jobs.gke import GkeClient, GkeJob
 from infra.jobs.jobset import JOBSETS, jobset
 from infra.jobs.kube import Kube, place_of
 from infra.jobs.request import JobRequest, Resources
-from infra.local.cloud.kubernetes.control import kubeconfig
-from infra.local.kubernetes.reach import ClusterApi
 from infra.model.queue_objects import KUEUE as QUEUES
 from infra.model.schema import StackConfig
 from tests.jobs.recording import moment
 from tests.jobs.synthetic import request
-from tests.local.kubernetes.operators import running_jobset, running_kueue
-from tests.local.kubernetes.real_control_plane import real_control_plane
-from tests.local.kubernetes.simulated_nodes import slice_nodes
 from tests.model.queued import objects, stack
 
 TEAM: Final = "pretraining"

@@ -2,7 +2,7 @@
 
 `python -m tests.jobs.record_controllers [SCENARIO ...]` starts a control plane with simulated nodes and both
 controllers
-(`TIDEPOOL_KUEUE` and `TIDEPOOL_JOBSET`, see `tests/local/kubernetes/operators.py`), submits jobs with this project's
+(`TIDEPOOL_KUEUE` and `TIDEPOOL_JOBSET`, see `bench/tests/kubernetes/operators.py`), submits jobs with this project's
 own client, and writes one file a scenario. Without `TIDEPOOL_KUEUE` it records what JobSet answers by itself.
 """
 
@@ -17,6 +17,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Final
 
+from bench.tests.kubernetes.operators import KUEUE
 from infra.jobs.client import JobPhase
 from infra.jobs.evidence import condition, holds
 from infra.jobs.request import Retries
@@ -34,7 +35,6 @@ from tests.jobs.queued_plane import (
 )
 from tests.jobs.recording import FOLDER, written
 from tests.jobs.synthetic import xpk_jobset
-from tests.local.kubernetes.operators import KUEUE
 from tests.model.queued import stack
 
 

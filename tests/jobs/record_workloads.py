@@ -1,7 +1,7 @@
 """Records what the real controllers answer to Dask classes and groups, and to a job whose nodes do not come.
 
 `python -m tests.jobs.record_workloads [SCENARIO ...]` starts for each a control plane with simulated nodes and the
-controllers of Kueue, JobSet, LeaderWorkerSet and Dask (`tests/local/kubernetes/operators.py`), and writes a file.
+controllers of Kueue, JobSet, LeaderWorkerSet and Dask (`bench/tests/kubernetes/operators.py`), and writes a file.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, Final
 
+from bench.tests.kubernetes.operators import running_dask, running_lws
+from bench.tests.kubernetes.simulated_nodes import cpu_node, slice_nodes
 from infra.jobs.client import JobPhase
 from infra.jobs.evidence import holds
 from infra.jobs.gke import KUEUE
@@ -24,8 +26,6 @@ from infra.model.dask import dask_objects
 from infra.model.group_objects import CURRICULUM, ROLE_LABEL, ROLLOUT, TRAIN, group_objects
 from tests.jobs.queued_plane import TEAM, Lab, QueuedPlane, running_plane, spot_lab, until
 from tests.jobs.record_controllers import keep
-from tests.local.kubernetes.operators import running_dask, running_lws
-from tests.local.kubernetes.simulated_nodes import cpu_node, slice_nodes
 from tests.model.workloads import CLUSTER, MATH, TRANSFORM, stack
 
 _SLICES: Final = [

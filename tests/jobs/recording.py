@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
+from bench.providers.kubernetes.reach import ClusterApi
 from infra.jobs.jobset import JOBSETS
 from infra.jobs.kueue import KUEUE, VISIBILITY
-from infra.local.kubernetes.reach import ClusterApi
 from infra.model.gke_shapes import NODE_POOL_LABEL
 from tests.jobs.cluster import Cluster
 

@@ -15,12 +15,12 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from bench.cloud.kubernetes.control import KubernetesControl, kubeconfig
+from bench.cloud.testing import running_cloud
+from bench.providers.kubernetes.releases import definitions
 from infra.cli.app import cli
 from infra.jobs.jobset import JOBSETS, jobset
 from infra.jobs.kube import Kube, kubeconfig_place
-from infra.local.cloud.kubernetes.control import KubernetesControl, kubeconfig
-from infra.local.cloud.testing import running_cloud
-from infra.local.kubernetes.releases import definitions
 from infra.model.queue_objects import SECRETS_STORE
 from tests.jobs.synthetic import IMAGE, node, pod, request
 from tests.model.queued import objects, stack

@@ -19,9 +19,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from kubernetes.config.kube_config import KubeConfigMerger
 
+from bench.providers.kubernetes.reach import ClusterApi
 from infra.jobs.kube import Kube, KubeError, KubePlace, kubeconfig_place, place_of, pod_place
 from infra.jobs.kubeconfig import kubeconfig_files, merged
-from infra.local.kubernetes.reach import ClusterApi
 from infra.model.errors import ConfigError
 from tests.jobs.cluster import running_cluster
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from bench.tests.kubernetes.training_plane import everything_is_taken, training_plane
 from tests.lab.committed import shipped
-from tests.local.kubernetes.training_plane import everything_is_taken, training_plane
 
 pytestmark = pytest.mark.live
 

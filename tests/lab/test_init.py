@@ -13,8 +13,8 @@ from typing import Final
 import pytest
 from click.testing import CliRunner, Result
 
+from bench.cloud import daemon
 from infra.cli.app import cli
-from infra.local.cloud import daemon
 from infra.model.errors import ConfigError
 from infra.operations.errors import Refusal
 from infra.operations.setup.init import LabAnswers, plan_lab

@@ -13,8 +13,8 @@ from typing import Final
 import pytest
 from click.testing import CliRunner
 
+from bench.cloud import daemon
 from infra.cli.app import cli
-from infra.local.cloud import daemon
 from tests.cli.conftest import ROOT, Checkout
 
 PAGE: Final = (ROOT / "docs" / "next-lab.md").read_text(encoding="utf-8")

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from infra.local.builds.builders import Buildah, Builder, BuildError, Built, local_builder, order
-from infra.local.registry import serve
+from bench.builds.builders import Buildah, Builder, BuildError, Built, local_builder, order
+from bench.registry import serve
 from infra.model.images.pins import load_pins
 from infra.model.images.spec import ImageSpec
 from infra.tools.install import ToolError, need

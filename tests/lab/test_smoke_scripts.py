@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.local.builds.builders import smoke_text
+from bench.builds.builders import smoke_text
 
 pytestmark = pytest.mark.end_to_end
 
@@ -174,12 +174,12 @@ def test_a_missing_start_up_path_is_said(image: str, path: str, said: str, tmp_p
 
 def test_the_controller_fails_with_anything_beside_the_service(tmp_path: Path) -> None:
     box = sandbox(tmp_path, "controller")
-    (box.files / "opt/tidepool/infra/local").mkdir()
+    (box.files / "opt/tidepool/bench").mkdir()
     (box.files / "opt/tidepool/environment/lib/python3.11/site-packages/pulumi_gcp").mkdir(parents=True)
     box.command("pytest")
     assert box.run("controller") != 0
     assert [line.partition("failed: ")[2] for line in complaints(box)] == [
-        "holds the fleet service and not infra/local",
+        "holds the fleet service and not bench",
         "has no development tool: pytest",
         "has no package of the tool: pulumi_gcp",
     ]

@@ -16,8 +16,8 @@ from typing import Any, Final
 
 import pytest
 
-from infra.local.cloud import daemon
-from infra.local.cloud.kubernetes.control import KubernetesControl
+from bench.cloud import daemon
+from bench.cloud.kubernetes.control import KubernetesControl
 from tests.cli.conftest import ROOT, Checkout
 
 RECORDED: Final = Path(__file__).with_name("recorded")

@@ -7,7 +7,7 @@ from typing import Literal
 
 import pytest
 
-from tests import conftest
+from tests import plugin
 from tests.counted_prices import CATALOGUE, changed_prices
 
 
@@ -30,9 +30,9 @@ def test_a_price_that_was_edited_is_named_with_both_dates(tmp_path: Path) -> Non
 def test_a_test_that_fails_beside_an_edited_price_says_which(
     monkeypatch: pytest.MonkeyPatch, outcome: Literal["failed", "passed"], sections: list[tuple[str, str]]
 ) -> None:
-    monkeypatch.setattr(conftest, "changed_prices", lambda: ("v4: 0.93",))
+    monkeypatch.setattr(plugin, "changed_prices", lambda: ("v4: 0.93",))
     report = pytest.TestReport("a", ("a.py", 1, "a"), {}, outcome, None, "call")
-    reporting = conftest.pytest_runtest_makereport()
+    reporting = plugin.pytest_runtest_makereport()
     next(reporting)
     with pytest.raises(StopIteration) as ended:
         reporting.send(report)

@@ -265,7 +265,7 @@ def test_flex_start_slices_of_two_lengths_are_counted_together() -> None:
 
 
 def test_pods_of_each_team_and_of_nobody_else_are_kept_from_their_nodes() -> None:
-    """Which pods it refuses, a real API server tells (tests/local/kubernetes/test_team_pods_on_real_cluster.py)."""
+    """Which pods it refuses, a real API server tells (bench/tests/kubernetes/test_team_pods_on_real_cluster.py)."""
     config = stack()
     ((name, policy),) = of(config, "ValidatingAdmissionPolicy").items()
     assert policy["spec"]["failurePolicy"] == "Fail"

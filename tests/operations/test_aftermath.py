@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from bench.cloud.testing import TestCloud
 from infra.fleet.google import Api, clients, execute
 from infra.fleet.records import Records
-from infra.local.cloud.testing import TestCloud
 from infra.model import bucket_names
 from infra.model.plan import Op, Plan, Status, Step
 from infra.model.planned_records import OBJECT_TYPE

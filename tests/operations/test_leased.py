@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from bench.cloud.control import CloudClock
 from infra.fleet.controller.lease import LeaseKind, LeaseTakenError, held
 from infra.fleet.google import Api, clients, execute
 from infra.fleet.records import Records
-from infra.local.cloud.control import CloudClock
 from infra.model import bucket_names
 from infra.operations.errors import Failure
 from infra.operations.fleet.drained import begin
@@ -22,7 +22,7 @@ from infra.tools.processes import one_at_a_time
 from tests.model.given import parse, stack_text
 
 if TYPE_CHECKING:
-    from infra.local.cloud.testing import TestCloud
+    from bench.cloud.testing import TestCloud
 
 CONFIG = parse(stack_text())
 MINUTE = timedelta(minutes=1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from infra.operations.local.control import clock_line, fault_lines
+from bench.operations.control import clock_line, fault_lines
 
 
 def test_times_are_told_as_people_read_them() -> None:

@@ -7,9 +7,9 @@ from typing import Any, NoReturn, cast
 
 import pytest
 
+from bench.cloud.kubernetes.control import KubernetesControl
+from bench.cloud.testing import TestCloud
 from infra.engines import EngineName
-from infra.local.cloud.kubernetes.control import KubernetesControl
-from infra.local.cloud.testing import TestCloud
 from infra.model.stack import parse_stack
 from infra.operations.declared.stack_file import Declared
 from infra.operations.errors import Refusal

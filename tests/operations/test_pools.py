@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from bench.cloud.testing import TestCloud
 from infra.fleet.google import GoogleError
-from infra.local.cloud.testing import TestCloud
 from infra.model.catalogue import CapacityKind
 from infra.model.fleet import CapacityRow, capacity
 from infra.model.schema import StackConfig

@@ -31,7 +31,7 @@ try:
     preview(session, wanted)
 except EngineError as error:
     print(error)
-print(sorted(name for name in sys.modules if name.startswith("infra.local")))
+print(sorted(name for name in sys.modules if name.startswith("bench")))
 """
 
 

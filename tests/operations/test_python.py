@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from infra.local.cloud import daemon
+from bench.cloud import daemon
 from tests.synthetic_lab import lend
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "python.md").read_text()

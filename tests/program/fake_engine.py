@@ -18,7 +18,7 @@ from pulumi.runtime.mocks import MockCallArgs, MockResourceArgs
 from pulumi.runtime.stack import run_in_stack
 from pulumi.runtime.sync_await import _ensure_event_loop, _sync_await
 
-import infra.local.engine.program  # noqa: F401 - with it, no registration looks for its line of source
+import bench.engine.program  # noqa: F401 - with it, no registration looks for its line of source
 
 PROJECT = "tidepool"
 

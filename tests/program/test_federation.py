@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from bench.cloud.services import roles
 from infra.components.federation import ROLE
-from infra.local.cloud.services import roles
 from infra.model import names
 from infra.model.errors import ConfigError
 from infra.model.federation import ResultWriter, RunMaker, condition, result_writers, run_makers

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from infra.local.engine.backend import Backend
-from infra.local.engine.engine import Engine
-from infra.local.provider import GoogleProvider
-from infra.local.provider.tables import TYPES
+from bench.engine.backend import Backend
+from bench.engine.engine import Engine
+from bench.providers.google import GoogleProvider
+from bench.providers.google.tables import TYPES
 from infra.model.plan import Plan
 from infra.model.stack_text import pulumi_values
 from tests.program.stacks import ROOT, edited, lab_program, text_of, unedited
 
 if TYPE_CHECKING:
-    from infra.local.cloud.testing import TestCloud
+    from bench.cloud.testing import TestCloud
 
 NEVER = (ROOT / "docs" / "never.md").read_text(encoding="utf-8")
 PROJECT = "hai-gcp-models"
@@ -51,7 +51,7 @@ class Applied:
 
 @pytest.fixture(scope="module")
 def applied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Applied]:
-    from infra.local.cloud.testing import running_cloud
+    from bench.cloud.testing import running_cloud
 
     with running_cloud(ticking=0.5) as cloud:
         world = Applied(tmp_path_factory.mktemp("state"), cloud)

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import pytest
 
-from infra.local.kubernetes.provider import KubernetesProvider
-from infra.local.provider.google import GoogleProvider
+from bench.providers.google.provider import GoogleProvider
+from bench.providers.kubernetes.provider import KubernetesProvider
 from infra.model.urns import qualified_type
 from tests.program.fake_engine import Built
 from tests.program.stacks import STACKS, unedited

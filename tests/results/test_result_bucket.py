@@ -25,7 +25,7 @@ from tests.results.test_result_commands import desk as desk
 from tests.results.test_result_commands import publish, run
 
 if TYPE_CHECKING:
-    from infra.local.cloud.testing import TestCloud
+    from bench.cloud.testing import TestCloud
 
 BUCKET = "lab-results"
 

@@ -26,7 +26,7 @@ from tests.github.lab_repository import SHA, TOKEN, Lab
 from tests.workflows.sandbox.hub import Hub, serving
 
 if TYPE_CHECKING:
-    from infra.local.cloud.testing import TestCloud
+    from bench.cloud.testing import TestCloud
 
 ROOT = Path(__file__).parents[2]
 BUCKET, REPO = "lab-results", "lab/engine"

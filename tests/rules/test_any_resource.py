@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infra.local.provider.tables import TYPES
+from bench.providers.google.tables import TYPES
 from infra.rules.book import judge
 from infra.rules.keeping import LABELLED
 from infra.rules.view import HIDDEN, UNKNOWN, ResourceView

@@ -33,7 +33,7 @@ from tests.rules.test_edit_rules import BUDGET, DEFAULT, RESERVATION, exception,
 from tests.synthetic_lab import the_lab
 
 if TYPE_CHECKING:
-    from infra.local.cloud.testing import TestCloud
+    from bench.cloud.testing import TestCloud
 
 empty_pb2: Any = _empty_pb2
 struct_pb2: Any = _struct_pb2

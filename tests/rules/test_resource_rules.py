@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.local.provider.tables import TYPES
+from bench.providers.google.tables import TYPES
 from infra.rules.book import RESOURCE_RULES
 from infra.rules.finding import Level
 from infra.rules.keeping import LABELLED

@@ -11,8 +11,8 @@ import pytest
 from github import Auth, Github
 from github.Repository import Repository
 
-from infra.local.cloud.github.control import GitHubControl
-from infra.local.cloud.testing import running_cloud
+from bench.cloud.github.control import GitHubControl
+from bench.cloud.testing import running_cloud
 from tests.workflows.shipped_scripts import RUN_ID, SHA, run
 
 REPO, BOT, TOKEN = "lab/engine", "github-actions[bot]", "token-of-a-run"

@@ -59,10 +59,8 @@ def build_command(
     wanted = lab.image(image)
     if trigger:
         return _start(call, lab, wanted, minutes, revisions)
-    from infra.operations.local.images import build  # nothing local is loaded for a build in the cloud
-
     tell = partial(_tell, call)
-    builder, done = build(lab, wanted, context=context, given=given, cached=not no_cache, listen=tell)
+    builder, done = builds.build_here(lab, wanted, context=context, given=given, cached=not no_cache, listen=tell)
     call.tell({"builder": builder, "builds": [asdict(each) for each in done]})
     return None
 

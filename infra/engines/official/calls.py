@@ -16,6 +16,7 @@ from typing import Any
 
 from pulumi import automation
 
+from infra.engines.bench import bench
 from infra.engines.official.recorder import EventRelay, Recorder
 from infra.engines.official.recovery import Recovery
 from infra.engines.official.runner import CliRunner
@@ -116,10 +117,8 @@ class Calls:
         """What was done to a state in files, which the embedded engine may have written."""
         if not self._place.in_files:
             return ()
-        from infra.engines.official import filestate  # no other backend loads anything of the embedded engine
-
         settings = provider_inputs(self._request)
-        return filestate.readable(self._place.backend, self._request.stack, self._place.passphrase, settings)
+        return bench().make_readable(self._place.backend, self._request.stack, self._place.passphrase, settings)
 
     @cached_property
     def _runner(self) -> automation.PulumiCommand:

@@ -21,6 +21,7 @@ from typing import Any, Final
 import yaml
 from pulumi import automation
 
+from infra.engines.bench import bench
 from infra.engines.official.adoption import outputs_alone
 from infra.engines.protocol import NOW, CloudName, EngineRequest, passphrase
 from infra.model import urns
@@ -189,9 +190,7 @@ def _salt(request: EngineRequest, place: StateLocation) -> str | None:
     """The passphrase salt of a state in files, None where there is none."""
     if not place.in_files:
         return None
-    from infra.engines.official import filestate  # no other backend loads anything of the embedded engine
-
-    return filestate.salt(place.backend, request.stack)
+    return bench().passphrase_salt(place.backend, request.stack)
 
 
 @contextmanager

@@ -209,7 +209,7 @@ def workspace(size: int | None) -> Generator[tuple[Path, Path]]:
         root, home = Path(folder, "root"), Path(folder, "home")
         root.mkdir()
         shutil.copy(CHECKOUT / "Pulumi.yaml", root)
-        for shared in ("infra", "images", "LICENSE", "requirements-service.lock", ".venv"):
+        for shared in ("bench", "infra", "images", "LICENSE", "requirements-service.lock", ".venv"):
             (root / shared).symlink_to(CHECKOUT / shared)
         if size is None:
             shutil.copytree(CHECKOUT / "stacks", root / "stacks")

@@ -50,7 +50,7 @@ def scan(paths: Iterable[Path]) -> tuple[str, ...]:
 
 CORES = min(os.cpu_count() or 2, 8)
 BIN = Path(sys.executable).parent
-CODE = ("infra", "workflows", "tests")
+CODE = ("bench", "infra", "workflows", "tests")
 WORKFLOW_SCHEMA = ("--builtin-schema", "vendor.github-workflows")
 ACTION_SCHEMA = ("--builtin-schema", "vendor.github-actions")
 CORE = Path("tests/engines/live")
@@ -96,14 +96,14 @@ def static_checks() -> list[Check]:
     shell = tracked(is_shell)
     workflows, actions = tracked(is_workflow), tracked(is_action)
     python = [str(path) for path in tracked(lambda path: path.suffix == ".py") if path.parts[0] in CODE]
-    product = [path for path in python if not path.startswith("tests/")]
+    product = [path for path in python if "tests" not in Path(path).parts[:-1]]
     return [
         Check("ruff", ("ruff", "check", *CODE)),
         Check("ruff format", ("ruff", "format", "--check", *CODE)),
         Check("ty", ("ty", "check", *CODE)),
         Check("generated workflows", (sys.executable, "-m", "infra.cli", "workflows", "--check")),
         Check("import layers", ("lint-imports",)),
-        Check("unused dependencies", ("deptry", "infra", "workflows")),
+        Check("unused dependencies", ("deptry", "bench", "infra", "workflows")),
         Check("dead code", ("vulture", *product)),  # what tests alone use is dead too
         Check("dead code of tests", ("vulture", "--min-confidence", "80", *python)),
         Check("shellcheck", ("shellcheck", *map(str, shell))),
@@ -138,7 +138,7 @@ def pytest_check(*, unit: bool, heavy: bool, live: bool, core: bool, extra: Sequ
     chosen = ("-m", marked, *(("-o", f"testpaths={CORE}") if core else ()))
     # Replacing a worker that crashed, xdist waits for ever for a module of tests that the dead one had begun. Sorted by
     # how many tests they have, modules of few long ones would come last, when the other workers have nothing left; so
-    # the order is that of tests/conftest.py.
+    # the order is that of tests/plugin.py.
     spread = ("--dist", "loadgroup" if core else "loadscope", "--no-loadscope-reorder", "--max-worker-restart", "0")
     # One worker more than cores: tests wait for disks and processes, and for limits that pass.
     workers = () if extra else ("-n", str(CORES + 1), *spread)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from infra.engines.bench import bench
 from infra.fleet.controller.desired import Desired
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.place import FleetPlace, github_way, told_place
@@ -32,7 +33,7 @@ from infra.operations.workspace import workspace
 from infra.tools import collector
 
 if TYPE_CHECKING:
-    from infra.operations.local.broker import LocalGuests
+    from infra.engines.bench import Guests
 
 __all__ = ("FleetPlace", "declared_place", "guests_at", "told_place")
 
@@ -50,18 +51,12 @@ def declared_place(config: StackConfig, endpoint: str | None) -> FleetPlace:
             clock=machine_clock,
             builds=config.builds is not None,
         )
-    from infra.operations.local.github import local_place  # on Google Cloud nothing local is loaded
-
-    return local_place(config, endpoint)
+    return bench().place(config, endpoint)
 
 
-def guests_at(endpoint: str | None) -> LocalGuests | None:
+def guests_at(endpoint: str | None) -> Guests | None:
     """The guests of the local cloud at this root; None on Google Cloud, whose VMs live by themselves."""
-    if endpoint is None:
-        return None
-    from infra.operations.local.broker import LocalGuests  # on Google Cloud nothing local is loaded
-
-    return LocalGuests(home=workspace().home, url=endpoint)
+    return None if endpoint is None else bench().guests(endpoint)
 
 
 def settled_at(endpoint: str | None, clock: Clock) -> datetime:
@@ -73,7 +68,7 @@ def settled_at(endpoint: str | None, clock: Clock) -> datetime:
 
 def swept_place(
     stack: str, cloud: CloudName | None, teller: Teller, agree: Callable[[CloudName], None]
-) -> tuple[FleetPlace, LocalGuests | None]:
+) -> tuple[FleetPlace, Guests | None]:
     """Where the fleet of a stack is that shall be swept, and its guests on the local cloud.
 
     The environment says it, as on Cloud Run, else the stack file; then `agree` is asked before its cloud is reached.

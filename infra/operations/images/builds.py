@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
+from infra.engines.bench import bench
 from infra.fleet.images.attempts import begin
 from infra.fleet.images.builds import Recorded, Started, Starter, record_build
 from infra.model.images.cost import due_by
@@ -28,6 +29,20 @@ from infra.operations.errors import Failure, Refusal
 from infra.operations.images.lab import Work
 
 _MINUTE = 60
+
+Listener = Callable[[str, str], None]
+
+
+def build_here(
+    lab: Lab, image: Image, *, context: Path | None, given: Mapping[str, str], cached: bool, listen: Listener
+) -> tuple[str, tuple[Any, ...]]:
+    """Build an image on this machine, after its parents; the builder's name and what came of each. Pushes nothing.
+
+    context: a checkout of the repository that the image reads, where that is another than the recipes'. given: images
+    by the argument whose pinned one they replace. listen: takes the image and what became of it, or no image and a
+    line of the builder's. Raises Failure without a builder, or where a build or a smoke test fails.
+    """
+    return bench().build_image(lab, image, context=context, given=given, cached=cached, listen=listen)
 
 
 def generated_text(lab: Lab, image: Image) -> str:

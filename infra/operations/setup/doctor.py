@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from infra.engines.bench import bench
 from infra.engines.choose import Choice, ChoiceError, Machine, choose, observe
 from infra.model.json_shape import plain
 from infra.preview.toned import Cell, Shown, Tone, text_table, toned
@@ -129,9 +130,7 @@ def version_of(tool: str, asked: str = "version") -> str:
 
 
 def _local_cloud() -> Installed:
-    from infra.operations.local.cloud import status  # on Google Cloud nothing local is loaded
-
-    told = status()
+    told = bench().status()
     if not told.get("url"):
         return Installed("local cloud", False, "", "not running; up, preview and cloud start it when they need it")
     nodes = sum(told.get("nodes", {}).values())

@@ -11,6 +11,7 @@ from contextlib import nullcontext
 from typing import Final
 
 from infra.engines import EngineName, phased
+from infra.engines.bench import bench
 from infra.fleet.bundle import runner_bundle
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.history import Applied, Verb
@@ -103,9 +104,7 @@ def _insist_on_running_cluster(session: Session, config: StackConfig) -> None:
     cluster, by_helm = config.cluster, session.choice.engine is EngineName.PULUMI and not session.request.targets
     if session.endpoint is None or not (by_helm and cluster and config.queues):
         return
-    from infra.operations.local.kubernetes import has_api_server  # on Google Cloud nothing local is loaded
-
-    if not has_api_server(
+    if not bench().has_api_server(
         session.endpoint, f"projects/{config.project}/locations/{cluster.region}/clusters/{cluster.name}"
     ):
         raise Refusal(

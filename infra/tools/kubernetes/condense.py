@@ -1,6 +1,6 @@
 """Condenses Kubernetes' own OpenAPI document into `builtin.json` of the local cloud: run by hand after a new version.
 
-    python infra/tools/kubernetes/condense.py SWAGGER-JSON > infra/local/cloud/kubernetes/builtin.json
+    python infra/tools/kubernetes/condense.py SWAGGER-JSON > bench/cloud/kubernetes/builtin.json
 
 SWAGGER-JSON is `api/openapi-spec/swagger.json` of the Go module k8s.io/kubernetes, whose version go.mod here pins. Kept
 are the kinds of `SERVED` and every type that they are made of: names of fields, types, and how lists and maps merge

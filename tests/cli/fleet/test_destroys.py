@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from infra.engines.embedded import EmbeddedEngine
+from bench.embedded import EmbeddedEngine
 from infra.engines.standing import vm_urn
 from infra.fleet.bundle import STUB
 from infra.fleet.draining import DrainState, VmStanding

@@ -8,12 +8,12 @@ from typing import NoReturn
 import pytest
 from rich.console import Console
 
+from bench.cloud.github.control import GitHubControl
 from infra.cli.render.console import say
 from infra.fleet.draining import DrainState, VmStanding
 from infra.fleet.google import clients
 from infra.fleet.records import Records
 from infra.fleet.status.derive import status
-from infra.local.cloud.github.control import GitHubControl
 from infra.model import bucket_names
 from infra.model.stack import load_stack
 from infra.operations.fleet import rollout

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from bench.cloud import daemon
 from infra.engines.choose import observe
-from infra.local.cloud import daemon
 from tests.cli.conftest import ROOT, Checkout
 from tests.lacking import lacking
 from tests.synthetic_lab import lend

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 from click.testing import Result
 
+from bench.cloud.control import Control
+from bench.registry import serve
 from infra.fleet.bundle import Bundle
-from infra.local.cloud.control import Control
-from infra.local.registry import serve
 from infra.model import names
 from infra.model.stack import load_stack
 from infra.program import records as program_records

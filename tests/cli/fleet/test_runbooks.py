@@ -18,6 +18,7 @@ from typing import Any
 import click
 import pytest
 
+from bench.operations import broker as local_broker
 from infra.cli.app import cli
 from infra.fleet.broker.audit import AuditedRequest, entry
 from infra.fleet.broker.refusals import Reason, Refused
@@ -31,7 +32,6 @@ from infra.model.alerts import FIGURES, KEY_DAYS, Alert, Writer, alerts
 from infra.model.images.record import built
 from infra.model.images.record_documents import Build
 from infra.model.stack import parse_stack
-from infra.operations.local import broker as local_broker
 from tests.cli.conftest import Checkout
 from tests.cli.fleet.watched import Watch, extracted, fits, watch
 from tests.program.stacks import text_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from infra.local.cloud.github.control import GitHubControl
+from bench.cloud.github.control import GitHubControl
 from tests.cli.conftest import Checkout
 
 LAB = """\

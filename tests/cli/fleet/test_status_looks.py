@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from infra.local.cloud.control import Control
+from bench.cloud.control import Control
 from tests.cli.conftest import Checkout
 from tests.engines.standing_world import STACK
 

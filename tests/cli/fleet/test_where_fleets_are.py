@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from infra.local.cloud import daemon
+from bench.cloud import daemon
 from tests.cli.conftest import Checkout
 from tests.synthetic_lab import lend
 

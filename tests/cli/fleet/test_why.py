@@ -9,8 +9,8 @@ import re
 import pytest
 from click.testing import CliRunner
 
+from bench.cloud.github.control import GitHubControl
 from infra.cli.app import cli
-from infra.local.cloud.github.control import GitHubControl
 from infra.operations.declared.known import Named
 from tests.cli.conftest import ROOT, Checkout
 

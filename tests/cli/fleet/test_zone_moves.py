@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 import pytest
 
+from bench.cloud.control import Control
 from infra.fleet.arriving import serves
 from infra.fleet.controller.desired import DesiredSlot
 from infra.fleet.draining import DrainState, VmStanding
-from infra.local.cloud.control import Control
 from infra.operations.fleet.looks import Fleet
 from tests.cli.conftest import Checkout
 

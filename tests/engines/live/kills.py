@@ -16,9 +16,9 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from bench.cloud.control import Control
 from infra.engines import EngineName
 from infra.engines.standing import IN_TRANSIT
-from infra.local.cloud.control import Control
 from infra.tools.processes import runs
 from tests.engines.live.live_worlds import ROOT, World
 

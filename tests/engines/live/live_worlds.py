@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from bench.cloud import daemon
+from bench.cloud.control import Control
+from bench.embedded import EmbeddedEngine
 from infra.engines import CloudName, Engine, EngineName, EngineRequest
-from infra.engines.embedded import EmbeddedEngine
 from infra.engines.official import OfficialEngine
-from infra.local.cloud import daemon
-from infra.local.cloud.control import Control
 from infra.tools.processes import runs
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -14,17 +14,17 @@ from pathlib import Path
 
 import pytest
 
+from bench.cloud.kubernetes.control import KubernetesControl, kubeconfig
+from bench.providers.kubernetes.reach import ClusterApi
+from bench.tests.kubernetes.chart_registry import chart_registry
+from bench.tests.kubernetes.real_control_plane import real_control_plane
+from bench.tests.kubernetes.test_training_on_real_cluster import whole
+from bench.tests.kubernetes.training_plane import DEFINITIONS, published_definitions
 from infra.engines import EngineName
-from infra.local.cloud.kubernetes.control import KubernetesControl, kubeconfig
-from infra.local.kubernetes.reach import ClusterApi
 from infra.model.addons import addons
 from infra.model.stack import load_stack
 from tests.engines.live import acts, rows
 from tests.engines.live.live_worlds import World, Yard
-from tests.local.kubernetes.chart_registry import chart_registry
-from tests.local.kubernetes.real_control_plane import real_control_plane
-from tests.local.kubernetes.test_training_on_real_cluster import whole
-from tests.local.kubernetes.training_plane import DEFINITIONS, published_definitions
 from tests.synthetic_lab import lend
 
 pytestmark = [pytest.mark.live, pytest.mark.usefixtures("official")]

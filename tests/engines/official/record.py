@@ -23,9 +23,9 @@ from typing import Any
 
 import yaml
 
+from bench.cloud import daemon
+from bench.cloud.control import Control
 from infra.engines.official.workspace import GOOGLE_CREDENTIAL_VARIABLES, LOCAL_TOKEN, endpoint_settings
-from infra.local.cloud import daemon
-from infra.local.cloud.control import Control
 from tests.engines.official.replay import RECORDINGS
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from bench.cloud.testing import TestCloud
 from infra.engines.official import OfficialEngine
 from infra.engines.protocol import CloudName, EngineRequest
-from infra.local.cloud.testing import TestCloud
 from infra.model.errors import ConfigError, EngineError
 from infra.model.plan import Diagnostic, Event, Op, Status, Step, StepEnded
 from tests.engines.official.replay import Answer, Reply, ScriptedCli, document, says, text

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from bench.cloud import daemon
+from bench.embedded import EmbeddedEngine
 from infra.engines import CloudName, EngineRequest
 from infra.engines.choose import observe
-from infra.engines.embedded import EmbeddedEngine
 from infra.engines.official import OfficialEngine
-from infra.local.cloud import daemon
 from infra.model.plan import Event, Op, StepEnded
 from tests.lacking import lacking
 from tests.synthetic_lab import lend

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
+from bench.cloud import daemon
+from bench.cloud.control import Control
 from infra.engines import CloudName, EngineRequest
 from infra.engines.choose import observe
 from infra.engines.official import OfficialEngine
 from infra.engines.passes import phases_of
 from infra.engines.phased import apply
-from infra.local.cloud import daemon
-from infra.local.cloud.control import Control
 from infra.model.bounds import limits
 from infra.model.plan import Op, Plan, Status
 from infra.model.planned_capacity import VM_TYPE

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from infra.engines.official import filestate
+from bench import filestate
+from bench.providers.google.tables import TYPES
 from infra.engines.official.workspace import (
     ENDPOINTS,
     StateLocation,
@@ -22,7 +23,6 @@ from infra.engines.official.workspace import (
     workspace,
 )
 from infra.engines.protocol import CloudName, EngineRequest
-from infra.local.provider.tables import TYPES
 from infra.model.errors import EngineError
 from tests.engines.official.replay import Answer, ScriptedCli, document, says
 

@@ -18,16 +18,16 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from bench.cloud import daemon
+from bench.cloud.github.control import GitHubControl
+from bench.operations.github import keep_served, local_app
 from infra.fleet.broker.decide import APART
 from infra.fleet.broker.serve import serve
 from infra.fleet.broker.settings import BrokerSettings
 from infra.fleet.google import Api, clients, execute
 from infra.fleet.records import Records
-from infra.local.cloud import daemon
-from infra.local.cloud.github.control import GitHubControl
 from infra.model import bucket_names
 from infra.model.clock import machine_clock
-from infra.operations.local.github import keep_served, local_app
 from tests.fleet.broker.broker_world import BUCKET, MEMBER_ACCOUNT, PROJECT, REPO, STACK, slot
 
 CALLERS, REFUSALS = 16, 2000

@@ -18,14 +18,14 @@ from urllib.parse import urlsplit
 
 import uvicorn
 
+from bench.cloud.github.control import GitHubControl
+from bench.cloud.testing import TestCloud, running_cloud
 from infra.fleet.broker.refusals import Reason
 from infra.fleet.broker.serve import server_config, service
 from infra.fleet.broker.service import Service
 from infra.fleet.broker.settings import BrokerSettings
 from infra.fleet.google import Api, Clients, clients, execute
 from infra.fleet.records import Records
-from infra.local.cloud.github.control import GitHubControl
-from infra.local.cloud.testing import TestCloud, running_cloud
 from infra.model import bucket_names
 
 PROJECT, BUCKET, STACK = "a-lab", "a-lab-tidepool-ci", "ci"

@@ -7,7 +7,7 @@ from itertools import cycle
 
 import pytest
 
-from infra.local.cloud import tokens
+from bench.cloud import tokens
 from tests.fleet.broker.broker_world import Host, World, a_world
 
 

@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.cloud.tokens import new_key, public_pem, signed
 from infra.fleet.broker.decide import (
     A_TURN,
     AN_HOUR,
@@ -34,7 +35,6 @@ from infra.fleet.broker.identity import GoogleKeys, KeySet, Verifier
 from infra.fleet.broker.refusals import Reason, Refused
 from infra.fleet.broker.registration import PATIENCE
 from infra.fleet.google import HURRIED_RETRIES, HURRIED_SECONDS
-from infra.local.cloud.tokens import new_key, public_pem, signed
 
 START = datetime(2026, 11, 21, 8, tzinfo=UTC)
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from infra.local.cloud import daemon
-from infra.local.cloud.github.control import GitHubControl
+from bench.cloud import daemon
+from bench.cloud.github.control import GitHubControl
 
 ROOT = Path(__file__).resolve().parents[3]
 VM, POOL, REPO = "tpu-ci-us-west4-a-0", "tpu-ci", "marin-community/marin"

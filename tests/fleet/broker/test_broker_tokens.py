@@ -18,10 +18,10 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 from jwt.algorithms import RSAAlgorithm
 from urllib3 import PoolManager
 
+from bench.cloud import tokens
 from infra.fleet.broker.decide import Claims
 from infra.fleet.broker.identity import GoogleKeys, KeySet, Verifier
 from infra.fleet.broker.refusals import Reason, Refused
-from infra.local.cloud import tokens
 from tests.fleet.broker.broker_world import FORK_ACCOUNT, VM, World, refused
 
 

@@ -15,11 +15,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from bench.cloud.control import CloudClock
+from bench.guests.guests import Guests
+from bench.guests.surroundings import GuestControl
 from infra.fleet.broker.serve import service
 from infra.fleet.runner.supervisor.boot import STEPS
-from infra.local.cloud.control import CloudClock
-from infra.local.guests.guests import Guests
-from infra.local.guests.surroundings import GuestControl
 from infra.model import bucket_names
 from infra.model.runner_names import vm_of
 from tests.fleet.broker.broker_world import ADMIN, BUCKET, PROJECT, REPO, SECOND, VM, World

@@ -11,7 +11,7 @@ from infra.fleet.google import clients
 from tests.model.given import parse, stack_text
 
 if TYPE_CHECKING:
-    from infra.local.cloud.testing import TestCloud
+    from bench.cloud.testing import TestCloud
 from tests.fleet.controller.swept_lab import POOLS, Lab
 
 

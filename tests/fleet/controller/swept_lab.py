@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from bench.cloud.control import CloudClock
+from bench.cloud.github.control import GitHubControl
 from infra.fleet.controller.act import Actor
 from infra.fleet.controller.github import RunnerApi
 from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.sweep import Sweeper, Swept
 from infra.fleet.google import Api, Clients, execute
 from infra.fleet.records import Records
-from infra.local.cloud.control import CloudClock
-from infra.local.cloud.github.control import GitHubControl
 from infra.model import bucket_names
 from infra.model.manifest import manifest
 from infra.model.schema import StackConfig
@@ -19,7 +19,7 @@ from tests.fleet.declared_records import end_up
 from tests.model.given import pool
 
 if TYPE_CHECKING:
-    from infra.local.cloud.testing import TestCloud
+    from bench.cloud.testing import TestCloud
 
 
 REPOSITORY = "a-lab/code"

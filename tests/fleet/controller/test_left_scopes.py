@@ -44,7 +44,7 @@ from tests.fleet.controller.swept_lab import REPOSITORY, VMS, Lab, did
 from tests.model.given import parse, pool, stack_text
 
 if TYPE_CHECKING:
-    from infra.local.cloud.testing import TestCloud
+    from bench.cloud.testing import TestCloud
 
 OLD = "repos/a-lab/old"
 POOLS = pool(name="tpu-ci", zones="{us-west4-a: 3}", capacity="preemptible", serves=f"[{REPOSITORY}]")

@@ -29,7 +29,7 @@ from infra.model.run_labels import RunVm
 from tests.fleet.controller.given_fleet import AWAY, HOME, START, first, fleet, node, nodes, place, seen, slot
 
 if TYPE_CHECKING:
-    from infra.local.cloud.testing import TestCloud
+    from bench.cloud.testing import TestCloud
 
 BUCKET = "a-lab-tidepool-ci"
 WISH = {"subject": "tpu-ci", "by": "ada", "minutes": 5}

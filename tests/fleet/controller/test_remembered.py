@@ -17,7 +17,7 @@ from infra.model import bucket_names
 from tests.fleet.controller.given_fleet import START
 
 if TYPE_CHECKING:
-    from infra.local.cloud.testing import TestCloud
+    from bench.cloud.testing import TestCloud
 
 BUCKET, NAME = "a-lab-tidepool-ci", bucket_names.memory_object("ci")
 ONE, TWO, THREE = (replace(EMPTY, sweeps=sweeps) for sweeps in (1, 2, 3))

@@ -32,7 +32,7 @@ from tests.fleet.controller.given_fleet import (
 )
 
 if TYPE_CHECKING:
-    from infra.local.cloud.testing import TestCloud
+    from bench.cloud.testing import TestCloud
 
 HEARD, SILENT = "repos/a-lab/code", "repos/a-lab/other"
 OTHER = replace(slot(0, pool="other"), serves=("a-lab/other",))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bench.cloud.control import CloudClock
 from infra.fleet.controller.act import Actor
 from infra.fleet.controller.actions import Action
 from infra.fleet.controller.desired import Desired
@@ -16,7 +17,6 @@ from infra.fleet.controller.outcomes import ActionOutcome
 from infra.fleet.records import Body, Records, WriteResult
 from infra.fleet.status.derive import status
 from infra.fleet.status.look import look
-from infra.local.cloud.control import CloudClock
 from infra.model import bucket_names
 from tests.fleet.controller.swept_lab import VMS, Lab, did
 from tests.fleet.declared_records import end_up

@@ -15,7 +15,7 @@ from infra.model.images.record_documents import Build
 from tests.fleet.images.worlds import NOW, PLACES, World, digest
 
 if TYPE_CHECKING:
-    from infra.local.cloud.testing import TestCloud
+    from bench.cloud.testing import TestCloud
 
 PROJECT, REGION, IMAGE = "a-lab", "us-central1", "tpu-ci"
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bench.cloud.control import CloudClock
 from infra.fleet.broker.identity import GoogleKeys, KeySet, google_keys
 from infra.fleet.records import Record
 from infra.fleet.runner.supervisor.report import audience, sealed
@@ -20,13 +21,12 @@ from infra.fleet.runs.decide import HostStatus
 from infra.fleet.runs.ports import RunError, RunPorts
 from infra.fleet.runs.reports import HostReports
 from infra.fleet.runs.run import Run
-from infra.local.cloud.control import CloudClock
 from infra.model import bucket_access, bucket_names
 from tests.fleet.runs.archives import packed
 from tests.fleet.runs.test_whole_runs import A, B, Lab, lab
 
 if TYPE_CHECKING:
-    from infra.local.cloud.testing import TestCloud
+    from bench.cloud.testing import TestCloud
 
 __all__ = ("lab",)
 MINE, SIBLING, ELSEWHERE = "nights-run-7-1", "nights-run-8-1", "nights-run-9-1"

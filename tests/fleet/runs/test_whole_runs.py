@@ -17,6 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bench.cloud.control import CloudClock
+from bench.guests.runs import RunGuests
+from bench.guests.surroundings import GuestControl
 from infra.fleet.broker.identity import google_keys
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.fleet.records import Records
@@ -25,9 +28,6 @@ from infra.fleet.runs.decide import RunEnd
 from infra.fleet.runs.delete import clean_up
 from infra.fleet.runs.ports import CancelledError, RunPorts
 from infra.fleet.runs.run import Run
-from infra.local.cloud.control import CloudClock
-from infra.local.guests.runs import RunGuests
-from infra.local.guests.surroundings import GuestControl
 from infra.model import bucket_names, names
 from infra.model.catalogue import AcceleratorType
 from infra.model.manifest import manifest
@@ -40,7 +40,7 @@ from tests.fleet.runs.archives import packed
 from tests.model.given import parse, pool, stack_text
 
 if TYPE_CHECKING:
-    from infra.local.cloud.testing import TestCloud
+    from bench.cloud.testing import TestCloud
 
 ROOT = Path(__file__).parents[3]
 A, B = "us-central1-b", "us-east5-a"
@@ -744,8 +744,8 @@ def test_a_vm_whose_client_was_killed_goes_with_its_time_to_live_and_no_other_vm
 def _janitor(fleet: FleetLab, lab: Lab) -> Callable[[], Any]:
     """The controller of the stack, whose manifest declares no VM."""
     fleet.cloud, fleet.config, fleet.google = lab.cloud, lab.config, lab.google
+    from bench.cloud.github.control import GitHubControl
     from infra.fleet.controller.github import RunnerApi
-    from infra.local.cloud.github.control import GitHubControl
 
     fleet.github = GitHubControl(lab.cloud.url)
     fleet.records = Records(google=lab.google, bucket=lab.config.bucket.name)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from bench.cloud.control import ControlError
 from infra.fleet.broker.audit import AuditedRequest
 from infra.fleet.broker.github_app import GitHubRunner, Registered
 from infra.fleet.broker.refusals import Reason, Refused
@@ -19,7 +20,6 @@ from infra.fleet.controller.by_broker import SOURCE
 from infra.fleet.controller.github import GitHubError
 from infra.fleet.controller.observed import RunnerSeen
 from infra.fleet.github_lists import QueuedJob, RunningJob
-from infra.local.cloud.control import ControlError
 from infra.model.runner_names import vm_of
 
 if TYPE_CHECKING:

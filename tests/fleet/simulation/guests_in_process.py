@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from bench.guests.disk import Disk
+from bench.guests.guest import Guest
+from bench.guests.surroundings import Vm
 from infra.fleet.broker.audit import AuditedRequest, entry
 from infra.fleet.broker.decide import Claims, Instance, RegistrationRequest
 from infra.fleet.broker.identity import GoogleKeys
@@ -17,9 +20,6 @@ from infra.fleet.broker.refusals import Refused
 from infra.fleet.proofs import ForgedReportError, audience
 from infra.fleet.runner.supervisor import report
 from infra.fleet.runner.supervisor.effects import Answer
-from infra.local.guests.disk import Disk
-from infra.local.guests.guest import Guest
-from infra.local.guests.surroundings import Vm
 from infra.model import bucket_names
 from infra.model.catalogue import AcceleratorType
 

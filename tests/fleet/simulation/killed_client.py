@@ -10,13 +10,13 @@ import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+from bench.cloud.control import CloudClock, Control
 from infra.fleet.broker.identity import google_keys
 from infra.fleet.google import Clients, clients
 from infra.fleet.records import Records
 from infra.fleet.runs.cloud import BucketLedger, BucketObjects, GoogleTpuVms
 from infra.fleet.runs.ports import RunPorts
 from infra.fleet.runs.run import Run
-from infra.local.cloud.control import CloudClock, Control
 from infra.model.runs import RunRequest, read_request
 
 

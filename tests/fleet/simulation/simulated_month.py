@@ -19,6 +19,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from click.testing import CliRunner
 
+from bench.cloud.control import CloudClock
+from bench.cloud.github.control import GitHubControl
+from bench.guests.surroundings import GuestControl
 from infra.cli.app import cli
 from infra.fleet.controller.act import Actor
 from infra.fleet.controller.github import RunnerApi
@@ -31,9 +34,6 @@ from infra.fleet.runs.decide import RunEnd
 from infra.fleet.runs.run import Run
 from infra.fleet.runs.signals import cancellable
 from infra.github.client import WORKFLOW_LOGIN
-from infra.local.cloud.control import CloudClock
-from infra.local.cloud.github.control import GitHubControl
-from infra.local.guests.surroundings import GuestControl
 from infra.model import bucket_names, names
 from infra.model.manifest import manifest
 from infra.model.run_labels import read as run_labels
@@ -46,7 +46,7 @@ from tests.fleet.simulation.killed_client import ports
 from tests.fleet.simulation.played_vm import INSTALLS, Planned, PlayedVm
 
 if TYPE_CHECKING:
-    from infra.local.cloud.testing import TestCloud
+    from bench.cloud.testing import TestCloud
 
 A, B = "us-central1-b", "us-east5-a"
 SUITE, REPOSITORY, TOKEN = "tpu", "lab/serving", "workflow-token"

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from infra.local.guests.disk import Disk
+from bench.guests.disk import Disk
 from infra.model.catalogue import AcceleratorType
 from tests.fleet.simulation.google_in_process import refusal
 from tests.fleet.simulation.promises import UNLIMITED

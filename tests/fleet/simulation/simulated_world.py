@@ -16,12 +16,12 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
+from bench.guests.surroundings import UnreadableError
 from infra.fleet.broker.decide import Claims, Instance
 from infra.fleet.broker.fleet import FleetReader
 from infra.fleet.broker.keeper import Keeper
 from infra.fleet.broker.registration import Registrar
 from infra.fleet.controller import manifests
-from infra.local.guests.surroundings import UnreadableError
 from infra.model import bucket_names
 from infra.model.catalogue import region_of
 from infra.model.manifest import possible_slots

@@ -16,12 +16,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
+from bench.cloud import daemon
+from bench.cloud.github.control import GitHubControl
 from infra.fleet.bundle import STUB
 from infra.fleet.controller.github import RunnerApi
 from infra.fleet.google import Api, clients, execute
 from infra.fleet.records import Records
-from infra.local.cloud import daemon
-from infra.local.cloud.github.control import GitHubControl
 from infra.model import bucket_names
 from infra.model.catalogue import CapacityKind
 from infra.model.manifest import manifest

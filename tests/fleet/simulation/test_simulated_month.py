@@ -28,7 +28,7 @@ from tests.fleet.simulation.simulated_month import GRACE, REPOSITORY, A, B, Mont
 from tests.synthetic_lab import steady
 
 if TYPE_CHECKING:
-    from infra.local.cloud.testing import TestCloud
+    from bench.cloud.testing import TestCloud
 
 BEGINS, ENDS = datetime(2026, 12, 1, tzinfo=UTC), datetime(2027, 1, 1, tzinfo=UTC)
 RESULTS = "  tidepool:results: {bucket: {name: lab-results, location: us-central1}, kept_days: 400, suites: []}\n"

@@ -28,7 +28,7 @@ SINGLE: Final = 200
 CREATES: Final = (90.0, 180.0)
 SHORTER: Final = (70.0, 140.0)
 """Of a boot whose steps run side by side and that installs no package: 129 of 220 seconds by the model of
-`infra.local.guests.machine`."""
+`bench.guests.machine`."""
 AFTERWARDS: Final = 2 * DAY
 FOLLOWED: Final = 100
 """VMs of the largest pool that is followed afterwards."""

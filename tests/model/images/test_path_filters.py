@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infra.local.cloud.services import cloudbuild_triggers
+from bench.cloud.services.cloudbuild import triggers as cloudbuild_triggers
 from infra.model.images.globs import first_match, is_path_filter, matches
 from workflows import triggering as github_filters
 

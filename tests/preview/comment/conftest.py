@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from infra.local.cloud.testing import running_cloud
+from bench.cloud.testing import running_cloud
 from tests.preview.comment.fleets import Fleets
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from infra.engines.embedded import EmbeddedEngine
+from bench.cloud.testing import TestCloud
+from bench.embedded import EmbeddedEngine
 from infra.engines.protocol import CloudName, EngineRequest
-from infra.local.cloud.testing import TestCloud
 from infra.model.plan import Plan
 
 ENVIRON = {"PULUMI_CONFIG_PASSPHRASE": "correct horse"}

@@ -9,12 +9,12 @@ import pulumi
 import pulumi_gcp as gcp
 import pytest
 
+from bench.cloud.testing import TestCloud
+from bench.engine.backend import Backend
+from bench.engine.engine import Engine
+from bench.providers.google import GoogleProvider
 from infra.engines.official import plan_from_preview_json
 from infra.engines.official.recorder import Recorder
-from infra.local.cloud.testing import TestCloud
-from infra.local.engine.backend import Backend
-from infra.local.engine.engine import Engine
-from infra.local.provider import GoogleProvider
 from infra.model.plan import Plan
 from infra.preview.comment import Preview, comment
 from tests.engines.official.replay import engine_events, text

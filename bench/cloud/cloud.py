@@ -1,0 +1,242 @@
+"""The cloud itself: everything a handler may reach, the rule by which time passes in it, and who answers what.
+
+Owns the assembly of store, clock, timeline, operations, limits and faults, the settling of due events before a request,
+and three registries: handlers of methods by their discovery ids, reactions to events that become due, and commands of
+the control surface. Leaves HTTP to `server`, routing to `router`, and each API to `services`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from bench.cloud.clock import DueEvent, OffsetClock, Timeline
+from bench.cloud.errors import JsonObject, invalid
+from bench.cloud.faults import Faults
+from bench.cloud.limits import Limits
+from bench.cloud.operations import Operations
+from bench.cloud.requestlog import LOGGER, RequestLog
+from bench.cloud.store import Store
+from bench.cloud.tls import Tls
+from bench.cloud.wire import ApiAnswer, Media
+
+# A TPU create of two minutes takes an eighth of a second.
+DEFAULT_COMPRESSION = 1000.0
+# A time that no calendar has would be kept, and every later request would fail by it.
+LONGEST_SECONDS = 100 * 365 * 24 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectNames:
+    """id: `my-lab`. number: twelve digits made from the id, the same on every machine."""
+
+    id: str
+    number: int
+
+
+class Cloud:
+    """wall: the source of real seconds; tests hand in their own. The clock's offset is the store's.
+
+    tls: where the cloud is served over TLS, set by whoever serves it.
+    """
+
+    def __init__(self, store: Store, *, wall: Callable[[], float] = time.time) -> None:  # noqa: TID251 - its own clock's
+        self.store = store
+        self.clock = OffsetClock(offset=store.setting("clock-offset", 0.0), wall=wall)
+        self.now = self.clock.read()
+        self.timeline = Timeline(store)
+        self.operations = Operations(store, lambda: self.now, self.compressed)
+        self.limits = Limits(store)
+        self.faults = Faults(store)
+        self.log = RequestLog()
+        self.tls: Tls | None = None
+
+    @contextmanager
+    def request(self) -> Generator[None]:
+        """One transaction at one moment: what was due has happened first, also when the request itself is refused."""
+        with self.store.transaction():
+            self.settle()
+        with self.store.transaction():
+            yield
+
+    def settle(self) -> None:
+        """Let everything due by now happen, in order; `now` is each event's own time while it happens.
+
+        An event that fails changes nothing and is set aside: kept due, it would fail every request there is.
+        """
+        present = self.clock.read()
+        while (event := self.timeline.take(present)) is not None:
+            self.now = event.due
+            try:
+                with self.store.attempt():
+                    REACTIONS[event.kind](self, event)
+            except Exception as defect:  # noqa: BLE001 - whatever it is, the next request must be answered
+                LOGGER.exception("set aside: %s of %s", event.kind, event.subject)
+                self.timeline.set_aside(event, f"{type(defect).__name__}: {defect}")
+        self.now = present
+
+    # Time
+
+    @property
+    def compression(self) -> float:
+        """By how much operation delays (and only they) are shorter than in the real cloud."""
+        return float(self.store.setting("compression", DEFAULT_COMPRESSION))
+
+    @compression.setter
+    def compression(self, factor: float) -> None:
+        self.store.set_setting("compression", factor)
+
+    def advance(self, seconds: float) -> None:
+        """Move cloud time forward, durably, and let happen what becomes due."""
+        self.clock.advance(seconds)
+        self.store.set_setting("clock-offset", self.clock.offset)
+        self.settle()
+
+    def compressed(self, seconds: float) -> float:
+        """A realistic operation delay as it is here."""
+        return seconds / self.compression
+
+    def after(self, seconds: float, kind: str, subject: str, data: JsonObject | None = None) -> None:
+        """Plan an event at the end of an operation of `seconds` realistic seconds."""
+        self.timeline.add(self.now + self.compressed(seconds), kind, subject, data)
+
+    # Projects
+
+    def project(self, id_or_number: str) -> ProjectNames:
+        """Both names of a project. Any id is a project; a number is known once its id was seen in a request."""
+        if id_or_number.isdigit():
+            known = self.store.setting(f"project-number/{id_or_number}")
+            return ProjectNames(known or id_or_number, int(id_or_number))
+        number = 10**11 + int.from_bytes(hashlib.sha256(id_or_number.encode()).digest()[:8], "big") % (9 * 10**11)
+        if self.store.setting(f"project-number/{number}") is None:
+            self.store.set_setting(f"project-number/{number}", id_or_number)
+        return ProjectNames(id_or_number, number)
+
+
+@dataclass(frozen=True, slots=True)
+class ApiCall:
+    """One request, routed and checked.
+
+    method: discovery id without the version, `tpu.projects.locations.nodes.create`.
+    version: API version of the path the client used: `v2`, `v2alpha1`, `v1`, `beta`.
+    params: path and query parameters by their discovery names (`parent`, `nodeId`, `project`); a repeated one is a
+        list, an integer an int, a boolean a bool; only what was sent.
+    ids: the variables of the flat path, percent-decoded: `projectsId`, `locationsId`, `nodesId`; with Compute
+        Engine and Cloud Storage `project`, `zone`, `bucket`.
+    body: the JSON body, checked against the discovery schema, with camelCase names and without read-only fields; {}
+        where the method takes a body and none was sent.
+    media: uploaded bytes, or None.
+    headers: lower-case names.
+    root: scheme, host and port the client used, without a slash at the end, for self links.
+    listed: of a list, the fields that its items have, by which a client may filter and order.
+    """
+
+    method: str
+    version: str
+    params: Mapping[str, Any]
+    ids: Mapping[str, str]
+    body: JsonObject
+    cloud: Cloud
+    media: Media | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    root: str = ""
+    listed: frozenset[str] = frozenset()
+
+    @property
+    def service(self) -> str:
+        """The first word of the method: `tpu`, `storage`."""
+        return self.method.partition(".")[0]
+
+    @property
+    def base(self) -> str:
+        """Where this API's paths start for the client, with a slash at the end: `http://127.0.0.1:1/compute/beta/`."""
+        prefix = f"{self.service}/" if self.service in ("compute", "container", "storage") else ""
+        return f"{self.root}/{prefix}{self.version}/"
+
+
+class Said(dict[str, Any]):
+    """The JSON object of a command. What it lacks and a command needs is refused by name."""
+
+    def __missing__(self, key: str) -> Any:
+        raise invalid(f"The body needs '{key}'.", field=key)
+
+    def text(self, key: str) -> str:
+        """Raises 400 for anything else."""
+        if not isinstance(value := self.get(key), str):
+            raise invalid(f"The body needs '{key}', a text.", field=key)
+        return value
+
+    def number(self, key: str, *, at_least: float = 0.0, at_most: float, default: float | None = None) -> float:
+        """Raises 400 for anything else."""
+        value = self.get(key, default)
+        # Written so that a NaN, which JSON of Python's may hold, is refused too.
+        if isinstance(value, bool) or not isinstance(value, int | float) or not at_least <= value <= at_most:
+            raise invalid(f"{key} is a number from {at_least:g} to {at_most:g}, not {value!r}.", field=key)
+        return float(value)
+
+
+def whole(text: str, key: str) -> int:
+    """A whole number in a path or a query. Raises 400."""
+    if not text.isdigit():
+        raise invalid(f"{key} is a whole number, not {text!r}.", field=key)
+    return int(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a person or a test tells the cloud below `/_tidepool/`. rest: what follows the command in the path."""
+
+    cloud: Cloud
+    body: Said
+    query: Mapping[str, str]
+    rest: str
+
+
+Handler: TypeAlias = Callable[[ApiCall], ApiAnswer]
+Reaction: TypeAlias = Callable[[Cloud, DueEvent], None]
+Command: TypeAlias = Callable[[Order], JsonObject]
+
+HANDLERS: dict[str, Handler] = {}
+REACTIONS: dict[str, Reaction] = {}
+COMMANDS: dict[str, Command] = {}
+
+
+def handles(*methods: str) -> Callable[[Handler], Handler]:
+    """Register a function as the answer to the methods named, in every version that has them."""
+
+    def register(handler: Handler) -> Handler:
+        for method in methods:
+            if method in HANDLERS:
+                raise ValueError(f"{method} has two handlers")
+            HANDLERS[method] = handler
+        return handler
+
+    return register
+
+
+def reacts(kind: str) -> Callable[[Reaction], Reaction]:
+    """Register a function as what happens when an event of this kind becomes due."""
+
+    def register(reaction: Reaction) -> Reaction:
+        if kind in REACTIONS:
+            raise ValueError(f"{kind} has two reactions")
+        REACTIONS[kind] = reaction
+        return reaction
+
+    return register
+
+
+def obeys(command: str) -> Callable[[Command], Command]:
+    """Register a function as what a command of the control surface does: `POST faults`."""
+
+    def register(act: Command) -> Command:
+        if command in COMMANDS:
+            raise ValueError(f"{command} is obeyed twice")
+        COMMANDS[command] = act
+        return act
+
+    return register

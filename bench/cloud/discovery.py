@@ -1,0 +1,249 @@
+"""Google's discovery documents, as google-api-python-client ships them, turned into methods.
+
+Owns which documents are served and where their paths start. A document is read when the first path below its prefix
+is asked for, and only the schemas that served methods reach are kept. Leaves matching to `router` and checking to
+`schema`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+from bench.cloud.differences import PARTIAL_DOCUMENTS, UNDECLARED_QUERY, camel, enum_numbers
+
+# Path prefix of a group of documents at the one root -> the documents, in the order in which they win where two APIs
+# have the same path (`locations.list`, `operations.get`: the answer is the same whoever gives it).
+DOCUMENTS: Mapping[str, tuple[str, ...]] = {
+    "v2": ("tpu.v2", "cloudbuild.v2", "run.v2", "logging.v2"),
+    "v2alpha1": ("tpu.v2alpha1",),
+    "v1": (
+        "artifactregistry.v1",
+        "secretmanager.v1",
+        "cloudkms.v1",
+        "iam.v1",
+        "cloudresourcemanager.v1",
+        "serviceusage.v1",
+        "cloudbuild.v1",
+        "cloudscheduler.v1",
+        "pubsub.v1",
+        "monitoring.v1",
+        "tpu.v1",
+        "firestore.v1",
+        "billingbudgets.v1",
+    ),
+    # gcloud lists the locations of all repositories there.
+    "v1beta2": ("artifactregistry.v1beta2",),
+    "v3": ("cloudresourcemanager.v3", "monitoring.v3"),
+    "v1beta1": ("serviceusage.v1beta1", "redis.v1beta1"),
+    "compute/v1": ("compute.v1",),
+    "compute/beta": ("compute.beta",),
+    "storage/v1": ("storage.v1",),
+    # Its operations have the paths of others' and another shape, so it has a root of its own.
+    "container/v1": ("container.v1",),
+    "container/v1beta1": ("container.v1beta1",),
+}
+
+Schema = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DiscoveryDocument:
+    """One document. parameters: the query names every method takes (`alt`, `fields`). schemas: by name, trimmed.
+
+    What has an `enum` has the number of each of its values in `numbers`.
+    """
+
+    service: str
+    version: str
+    parameters: Mapping[str, Schema]
+    schemas: Mapping[str, Schema]
+
+    def as_numbers(self, schema: str, value: Any) -> Any:
+        """An answer of this schema with numbers for names of enums, in what it holds of other types (`@type`) too."""
+        return self._numbered(self.schemas[schema], value)
+
+    def described(self, declared: Schema, value: Mapping[str, Any]) -> Schema:
+        """What describes an object: the schema that it refers to, or the one that its `@type` names."""
+        if "$ref" in declared:
+            return self.schemas[declared["$ref"]]
+        kind = str(value.get("@type", "")).rpartition("/")[2]
+        # Documents of several packages have a message under its whole name: GoogleCloudRunV2Job.
+        whole = "".join(part[:1].upper() + part[1:] for part in kind.split("."))
+        return self.schemas.get(kind.rpartition(".")[2]) or self.schemas.get(whole) or declared
+
+    def leads(self, schema: Schema, path: str) -> bool:
+        """Whether a path of an update mask leads to a field."""
+        if "$ref" in schema:
+            schema = self.schemas[schema["$ref"]]
+        # Below a map every key may stand, and nothing below a list or what has any form is known.
+        if not path or "additionalProperties" in schema or schema.get("type") == "any":
+            return True
+        head, _, rest = path.partition(".")
+        inner = schema.get("properties", {}).get(camel(head))
+        return inner is not None and self.leads(inner, rest)
+
+    def _numbered(self, declared: Schema, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self._numbered(declared.get("items", {}), inner) for inner in value]
+        if isinstance(value, str):
+            return declared.get("numbers", {}).get(value, value)
+        if not isinstance(value, dict):
+            return value
+        whole = self.described(declared, value)
+        properties, others = whole.get("properties", {}), whole.get("additionalProperties", {})
+        return {key: self._numbered(properties.get(key, others), inner) for key, inner in value.items()}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Method:
+    """One method of one version.
+
+    id: `tpu.projects.locations.nodes.create`. template: flat path from the root, `v2/projects/{projectsId}`.
+    wildcard: the parameter that stands for several segments (`{+parent}`) with the text before and after it; None
+    where the path's variables are the parameters themselves.
+    request, response: schema names, or None.
+    """
+
+    api: DiscoveryDocument
+    id: str
+    verb: str
+    template: str
+    wildcard: tuple[str, str, str] | None
+    parameters: Mapping[str, Schema]
+    request: str | None
+    response: str | None
+    upload: bool
+
+    @property
+    def lists(self) -> str | None:
+        """The field of its answer that has what it lists; None for a method that lists nothing."""
+        properties = self.api.schemas[self.response].get("properties", {}) if self.response else {}
+        found = [name for name, each in properties.items() if "$ref" in each.get("items", {})]
+        return found[0] if len(found) == 1 and "nextPageToken" in properties else None
+
+    @property
+    def listed(self) -> frozenset[str]:
+        """The fields of what it lists."""
+        if self.lists is None:
+            return frozenset()
+        schemas = self.api.schemas
+        return frozenset(schemas[schemas[self.response or ""]["properties"][self.lists]["items"]["$ref"]]["properties"])
+
+    def unknown_masked(self, query: Mapping[str, Any], body: Mapping[str, Any]) -> list[tuple[str, str]]:
+        """(mask, path) for what the update masks of a request name and what they are of does not have.
+
+        A mask is of the body, or of the one message in a body that has a mask beside it. Which of the fields may change
+        is each service's own rule. Source: google.aip.dev/161 and
+        protobuf.dev/reference/protobuf/google.protobuf/#field-mask, read 2026-11.
+        """
+        if self.request is None:
+            return []
+        schemas = self.api.schemas
+        masked, properties = schemas[self.request], schemas[self.request].get("properties", {})
+        wrapped = [each["$ref"] for each in properties.values() if "$ref" in each]
+        if _masks(properties, properties) and len(wrapped) == 1:
+            masked = schemas[wrapped[0]]
+        sent = _masks({**UNDECLARED_QUERY.get(self.id, {}), **self.parameters}, query) | _masks(properties, body)
+        paths = [(name, path.strip()) for name, text in sent.items() for path in text.split(",")]
+        return [(name, path) for name, path in paths if path not in ("", "*") and not self.api.leads(masked, path)]
+
+
+def _masks(declared: Mapping[str, Schema], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the values that are update masks."""
+    return {
+        name: values[name]
+        for name, each in declared.items()
+        if each.get("format") == "google-fieldmask" and name in values
+    }
+
+
+def methods(prefix: str, handled: frozenset[str]) -> Iterator[Method]:
+    """Every method below a prefix of `DOCUMENTS`; schemas are kept for what `handled` (ids) needs."""
+    for name in DOCUMENTS[prefix]:
+        yield from _read(name, handled, prefix.rpartition("/")[0])
+
+
+def published() -> frozenset[str]:
+    """The names of all services that have a document, served here or not: `tpu`, `bigquery`."""
+    documents = files("googleapiclient.discovery_cache.documents").iterdir()
+    return frozenset(each.name.partition(".")[0] for each in documents if each.name.endswith(".json"))
+
+
+def _read(name: str, handled: frozenset[str], root: str) -> Iterator[Method]:
+    """root: what stands before the paths of a document that has no path of its own."""
+    resource = files("googleapiclient.discovery_cache.documents").joinpath(f"{name}.json")
+    document = json.loads(resource.read_bytes())
+    raw = list(_walk(document))
+    roots = {
+        body["$ref"]
+        for method in raw
+        if method["id"] in handled
+        for body in (method.get("request"), method.get("response"))
+        if body
+    }
+    # What operations hold is of types that no method names.
+    roots |= {schema for schema in document["schemas"] if schema.endswith("OperationMetadata")}
+    service, _, version = name.partition(".")
+    schemas = _reachable(document["schemas"], roots)
+    for schema, body in schemas.items():
+        _number(service, schema, body.get("properties", {}))
+    api = DiscoveryDocument(service, version, document["parameters"], schemas)
+    served, _ = PARTIAL_DOCUMENTS.get(name, (("",), ""))
+    for method in raw:
+        if method["id"].startswith(served):
+            yield _method(api, document["servicePath"] or (root and f"{root}/"), method)
+
+
+def _walk(level: Schema) -> Iterator[dict[str, Any]]:
+    yield from level.get("methods", {}).values()
+    for inner in level.get("resources", {}).values():
+        yield from _walk(inner)
+
+
+def _method(api: DiscoveryDocument, base: str, raw: Schema) -> Method:
+    path, parameters = base + raw["path"], raw.get("parameters", {})
+    _number(api.service, raw["id"], parameters)
+    before, plus, rest = path.partition("{+")
+    variable, _, after = rest.partition("}")
+    return Method(
+        api=api,
+        id=raw["id"],
+        verb=raw["httpMethod"],
+        template=base + raw.get("flatPath", raw["path"]),
+        wildcard=(variable, before, after) if plus else None,
+        parameters=parameters,
+        request=raw.get("request", {}).get("$ref"),
+        response=raw.get("response", {}).get("$ref"),
+        upload="mediaUpload" in raw,
+    )
+
+
+def _number(service: str, holder: str, fields: Mapping[str, Any]) -> None:
+    """Put the numbers beside the names of every enum, alone or in a list."""
+    for field, declared in fields.items():
+        value = declared.get("items", declared)
+        if "enum" in value:
+            value["numbers"] = enum_numbers(service, holder, field, value["enum"])
+
+
+def _reachable(schemas: Mapping[str, Schema], roots: set[str]) -> dict[str, Schema]:
+    kept: dict[str, Schema] = {}
+    waiting = list(roots)
+    while waiting:
+        name = waiting.pop()
+        if name not in kept:
+            kept[name] = schemas[name]
+            waiting.extend(_references(schemas[name]))
+    return kept
+
+
+def _references(schema: Any) -> Iterator[str]:
+    if isinstance(schema, dict):
+        if isinstance(reference := schema.get("$ref"), str):
+            yield reference
+        for inner in schema.values():
+            yield from _references(inner)

@@ -1,0 +1,232 @@
+"""Repositories, pull requests, who asks; workflow runs, their jobs and artifacts, and workflows that are started."""
+
+from __future__ import annotations
+
+from bench.cloud.clock import whole_seconds
+from bench.cloud.errors import JsonObject
+from bench.cloud.github import records
+from bench.cloud.github.routes import (
+    Ask,
+    GitHubAnswer,
+    GitHubError,
+    Made,
+    Paged,
+    Redirect,
+    missing,
+    serves,
+    unprocessable,
+)
+from bench.cloud.store import Resource
+
+_REPO = "/repos/{owner}/{name}"
+_ACTIONS = "/repos/{owner}/{name}/actions"
+
+
+@serves("GET", "/user")
+def get_user(ask: Ask) -> GitHubAnswer:
+    """A token of a workflow run belongs to an app, which is no user and is refused."""
+    if ask.user.app:
+        raise GitHubError(403, "Resource not accessible by integration")
+    return records.user_json(ask.user.login)
+
+
+@serves("GET", _REPO)
+def get_repository(ask: Ask) -> GitHubAnswer:
+    return records.repository_json(ask.base, records.repository(ask.cloud, ask.repo))
+
+
+@serves("GET", _REPO + "/collaborators/{login}/permission")
+def get_permission(ask: Ask) -> GitHubAnswer:
+    """What somebody may do here; anybody may read a public repository."""
+    found = ask.cloud.store.find(records.COLLABORATOR, records.key(ask.repo, ask.ids["login"]))
+    permission = found.body["permission"] if found else "read"
+    return {"permission": permission, "role_name": permission, "user": records.user_json(ask.ids["login"])}
+
+
+@serves("GET", _REPO + "/pulls")
+def list_pulls(ask: Ask) -> GitHubAnswer:
+    state, head, base = ask.query.get("state", "open"), ask.query.get("head"), ask.query.get("base")
+    shown = []
+    for found in _pulls(ask):
+        ends = found.body["pull"]
+        label = f"{ends['head']['repository'].partition('/')[0]}:{ends['head']['branch']}"
+        if state in ("all", found.body["state"]) and head in (None, label) and base in (None, ends["base"]["branch"]):
+            shown.append(records.pull_json(ask.cloud, ask.base, ask.repo, found))
+    return Paged(shown[::-1])
+
+
+@serves("GET", _REPO + "/pulls/{number}")
+def get_pull(ask: Ask) -> GitHubAnswer:
+    found = records.issue(ask.cloud, ask.repo, ask.number("number"))
+    if not found.body["pull"]:
+        raise missing()
+    return records.pull_json(ask.cloud, ask.base, ask.repo, found)
+
+
+@serves("GET", _REPO + "/commits/{sha}/pulls")
+def list_pulls_of_commit(ask: Ask) -> GitHubAnswer:
+    """Empty for the pull request of a fork: its commits are not in this repository's tree.
+
+    Seen by many who relied on it: https://github.com/learningequality/kolibri/pull/14719 (2026-05-15).
+    """
+    own = [
+        found
+        for found in _pulls(ask)
+        if found.body["pull"]["head"]["sha"] == ask.ids["sha"]
+        and found.body["pull"]["head"]["repository"].lower() == ask.repo.lower()
+    ]
+    return Paged([records.pull_json(ask.cloud, ask.base, ask.repo, found) for found in own])
+
+
+def _pulls(ask: Ask) -> list[Resource]:
+    return [found for found in records.each(ask.cloud, records.ISSUE, ask.repo) if found.body["pull"]]
+
+
+@serves("GET", _ACTIONS + "/runs")
+def list_runs(ask: Ask) -> GitHubAnswer:
+    head, event, status = ask.query.get("head_sha"), ask.query.get("event"), ask.query.get("status")
+    runs = [
+        _run_json(ask, found)
+        for found in records.each(ask.cloud, records.RUN, ask.repo)
+        if head in (None, found.body["head_sha"])
+        and event in (None, found.body["event"])
+        and status in (None, found.body["status"], found.body["conclusion"])
+    ]
+    return Paged(runs[::-1], key="workflow_runs")
+
+
+@serves("GET", _ACTIONS + "/runs/{id}")
+def get_run(ask: Ask) -> GitHubAnswer:
+    return _run_json(ask, _found(ask, records.RUN))
+
+
+@serves("GET", _ACTIONS + "/runs/{id}/jobs")
+def list_run_jobs(ask: Ask) -> GitHubAnswer:
+    run = _found(ask, records.RUN).body["id"]
+    jobs = records.each(ask.cloud, records.JOB, ask.repo)
+    return Paged([_job_json(ask, job) for job in jobs if job.body["run_id"] == run], key="jobs")
+
+
+@serves("GET", _ACTIONS + "/jobs/{id}")
+def get_job(ask: Ask) -> GitHubAnswer:
+    return _job_json(ask, _found(ask, records.JOB))
+
+
+@serves("GET", _ACTIONS + "/runs/{id}/artifacts")
+def list_run_artifacts(ask: Ask) -> GitHubAnswer:
+    run = _found(ask, records.RUN).body["id"]
+    name = ask.query.get("name")
+    artifacts = [
+        _artifact_json(ask, found)
+        for found in records.each(ask.cloud, records.ARTIFACT, ask.repo)
+        if found.body["run"] == run and name in (None, found.body["name"])
+    ]
+    return Paged(artifacts, key="artifacts")
+
+
+@serves("GET", _ACTIONS + "/artifacts/{id}")
+def get_artifact(ask: Ask) -> GitHubAnswer:
+    return _artifact_json(ask, _found(ask, records.ARTIFACT))
+
+
+@serves("GET", _ACTIONS + "/artifacts/{id}/zip")
+def download_artifact(ask: Ask) -> GitHubAnswer:
+    found = _found(ask, records.ARTIFACT)
+    return Redirect(f"{ask.base}/repos/{ask.repo}/actions/artifacts/{found.body['id']}/zip/content")
+
+
+@serves("GET", _ACTIONS + "/artifacts/{id}/zip/content")
+def get_artifact_content(ask: Ask) -> GitHubAnswer:
+    """Where the download leads; on GitHub this is another host."""
+    return ask.cloud.store.data(records.ARTIFACT, _found(ask, records.ARTIFACT).name)
+
+
+@serves("POST", _ACTIONS + "/workflows/{workflow}/dispatches")
+def dispatch_workflow(ask: Ask) -> GitHubAnswer:
+    """Remembers what was started with which inputs; no workflow runs here."""
+    ask.demand("actions")
+    inputs = ask.body.get("inputs", {})
+    if not isinstance(inputs, dict) or not all(isinstance(value, str) for value in inputs.values()):
+        raise unprocessable("WorkflowDispatch", "inputs", "invalid")
+    content = {"workflow": ask.ids["workflow"], "ref": ask.text("WorkflowDispatch", "ref"), "inputs": inputs}
+    name = records.key(ask.repo, records.next_id(ask.cloud))
+    ask.cloud.store.insert(records.DISPATCH, name, content, now=ask.cloud.now)
+    return None
+
+
+def _found(ask: Ask, kind: str) -> Resource:
+    found = ask.cloud.store.find(kind, records.key(ask.repo, ask.number("id")))
+    if found is None:
+        raise missing()
+    return found
+
+
+def _run_json(ask: Ask, found: Resource) -> JsonObject:
+    url = f"{ask.base}/repos/{ask.repo}/actions/runs/{found.body['id']}"
+    return {
+        **found.body,
+        "url": url,
+        "artifacts_url": f"{url}/artifacts",
+        # Empty for runs of forks' pull requests, so nobody may rely on it.
+        "pull_requests": [],
+        "created_at": whole_seconds(found.created),
+    }
+
+
+def _job_json(ask: Ask, found: Resource) -> JsonObject:
+    site = ask.base.removesuffix("/api/v3")
+    return {
+        **found.body,
+        "html_url": f"{site}/{ask.repo}/actions/runs/{found.body['run_id']}/job/{found.body['id']}",
+    }
+
+
+def _artifact_json(ask: Ask, found: Resource) -> JsonObject:
+    url = f"{ask.base}/repos/{ask.repo}/actions/artifacts/{found.body['id']}"
+    return {
+        "id": found.body["id"],
+        "name": found.body["name"],
+        "size_in_bytes": found.body["size"],
+        "expired": False,
+        "url": url,
+        "archive_download_url": f"{url}/zip",
+        "workflow_run": {"id": found.body["run"]},
+        "created_at": whole_seconds(found.created),
+    }
+
+
+# https://docs.github.com/rest/commits/statuses, read 2026-11-23.
+_STATES = frozenset({"error", "failure", "pending", "success"})
+_LONGEST_DESCRIPTION = 140
+
+
+@serves("POST", _REPO + "/statuses/{sha}")
+def create_status(ask: Ask) -> GitHubAnswer:
+    """A status of a commit; of one context the newest counts, and the older ones stay."""
+    ask.demand("statuses")
+    said = {
+        "state": ask.text("Status", "state"),
+        "context": ask.text("Status", "context", "default"),
+        "description": ask.text("Status", "description", ""),
+        "target_url": ask.body.get("target_url"),
+    }
+    if said["state"] not in _STATES:
+        raise unprocessable("Status", "state", "invalid")
+    if len(said["description"]) > _LONGEST_DESCRIPTION:
+        raise unprocessable("Status", "description", "custom", message="description is too long (maximum is 140)")
+    content = {"id": records.next_id(ask.cloud), "sha": ask.ids["sha"], **said}
+    ask.cloud.store.insert(records.STATUS, records.key(ask.repo, content["id"]), content, now=ask.cloud.now)
+    return Made(_status_json(content))
+
+
+@serves("GET", _REPO + "/commits/{sha}/statuses")
+def list_statuses(ask: Ask) -> GitHubAnswer:
+    """The newest first."""
+    found = [
+        each.body for each in records.each(ask.cloud, records.STATUS, ask.repo) if each.body["sha"] == ask.ids["sha"]
+    ]
+    return Paged([_status_json(each) for each in reversed(found)])
+
+
+def _status_json(status: JsonObject) -> JsonObject:
+    return {key: value for key, value in status.items() if key != "sha"}

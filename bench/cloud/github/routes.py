@@ -1,0 +1,189 @@
+"""Which requests the local GitHub answers: a table of verbs and path templates, filled in by decorators.
+
+Owns matching of paths, what a handler is given and how GitHub says no. Leaves behaviour to the modules that register.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+from urllib.parse import unquote
+
+from bench.cloud.cloud import Cloud
+from bench.cloud.errors import ApiError, JsonObject
+
+DOCUMENTATION = "https://docs.github.com/rest"
+
+
+class GitHubError(ApiError):
+    """A refusal in GitHub's shape. errors: the list of a 422. headers: such as Retry-After."""
+
+    def __init__(
+        self,
+        code: int,
+        message: str,
+        *,
+        errors: Sequence[JsonObject] = (),
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(code, message)
+        self.errors = tuple(errors)
+        self.headers = headers or {}
+
+    def to_json(self) -> JsonObject:
+        body: JsonObject = {"message": self.message, "documentation_url": DOCUMENTATION, "status": str(self.code)}
+        return body | ({"errors": list(self.errors)} if self.errors else {})
+
+
+def missing() -> GitHubError:
+    return GitHubError(404, "Not Found")
+
+
+def unprocessable(resource: str, where: str, code: str, **more: str) -> GitHubError:
+    """422 as GitHub says it; code: `missing_field`, `invalid`, `already_exists`, `custom`."""
+    error = {"resource": resource, "field": where, "code": code, **more}
+    return GitHubError(422, "Validation Failed", errors=[error])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class User:
+    """Who asks. app: a token of a workflow run or an app, which may not ask who it is.
+
+    permissions: GitHub's names to `read` or `write`; None for a token that may do everything.
+    app_id: set where an app speaks for itself, which it may do only to get a token of an installation.
+    account: the organisation or person that an installation's token is for, None for every other token.
+    repositories: those of the account, in lower case, that such a token reaches; None for all.
+    """
+
+    login: str
+    app: bool = False
+    permissions: Mapping[str, str] | None = None
+    app_id: int | None = None
+    account: str | None = None
+    repositories: Sequence[str] | None = None
+
+    def may_write(self, *names: str) -> bool:
+        """Whether any of these permissions is there to write with."""
+        return self.permissions is None or any(self.permissions.get(name) == "write" for name in names)
+
+    def may_read(self, *names: str) -> bool:
+        """Whether any of these permissions is there at all."""
+        return self.permissions is None or any(name in self.permissions for name in names)
+
+    def reaches(self, where: str) -> bool:
+        """Whether a repository (`owner/name`) or an organisation is within what the token was given for."""
+        if self.account is None or not where:
+            return True
+        owner, _, name = where.lower().partition("/")
+        return owner == self.account.lower() and (not name or self.repositories is None or name in self.repositories)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One request. ids: variables of the path, decoded. repo: `owner/name` in the spelling it was made with, or empty.
+
+    base: where paths start for the client, without a slash at the end.
+    """
+
+    cloud: Cloud
+    user: User
+    ids: Mapping[str, str]
+    query: Mapping[str, str]
+    body: JsonObject
+    base: str
+    repo: str = ""
+
+    def number(self, name: str) -> int:
+        """A numeric variable of the path. Raises 404."""
+        if not self.ids[name].isdigit():
+            raise missing()
+        return int(self.ids[name])
+
+    def text(self, resource: str, name: str, default: str | None = None) -> str:
+        """A text of the body. Raises 422 where it is missing without a default, or is no text."""
+        value = self.body.get(name, default)
+        if value is None:
+            raise unprocessable(resource, name, "missing_field")
+        if not isinstance(value, str):
+            raise unprocessable(resource, name, "invalid")
+        return value
+
+    def demand(self, *names: str) -> None:
+        """Raises 403 unless the token may write with one of these permissions."""
+        if not self.user.may_write(*names):
+            raise GitHubError(403, "Resource not accessible by integration")
+
+    def demand_reading(self, *names: str) -> None:
+        """Raises 403 unless the token has one of these permissions."""
+        if not self.user.may_read(*names):
+            raise GitHubError(403, "Resource not accessible by integration")
+
+
+@dataclass(frozen=True, slots=True)
+class Paged:
+    """Everything there is to list; the hub cuts the page. key: of the object around the array, None for a bare one."""
+
+    items: Sequence[JsonObject]
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """An answer of 201."""
+
+    body: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """An answer of 302 to another path of this server."""
+
+    location: str
+
+
+GitHubAnswer: TypeAlias = "JsonObject | list[JsonObject] | Paged | Made | Redirect | bytes | None"
+Handler: TypeAlias = "Callable[[Ask], GitHubAnswer]"
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """name: what fault rules match as their method: `github.` and the handler's name."""
+
+    verb: str
+    segments: tuple[str, ...]
+    handler: Handler = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        return f"github.{getattr(self.handler, '__name__', '')}"
+
+
+ROUTES: list[Route] = []
+
+
+def serves(verb: str, template: str) -> Callable[[Handler], Handler]:
+    """Register a function as the answer to a verb on a path such as `/repos/{owner}/{name}/labels`."""
+
+    def register(handler: Handler) -> Handler:
+        ROUTES.append(Route(verb, tuple(template.strip("/").split("/")), handler))
+        return handler
+
+    return register
+
+
+def find(verb: str, path: str) -> tuple[Route, dict[str, str]]:
+    """The route of a path with its variables; literal segments win over variables. Raises 404."""
+    segments = [unquote(segment) for segment in path.strip("/").split("/")]
+    fitting = [route for route in ROUTES if route.verb == verb and _fits(route.segments, segments)]
+    if not fitting:
+        raise missing()
+    route = min(fitting, key=lambda each: [part.startswith("{") for part in each.segments])
+    pairs = zip(route.segments, segments, strict=True)
+    return route, {part[1:-1]: segment for part, segment in pairs if part.startswith("{")}
+
+
+def _fits(template: Sequence[str], segments: Sequence[str]) -> bool:
+    return len(template) == len(segments) and all(
+        part.startswith("{") or part == segment for part, segment in zip(template, segments, strict=True)
+    )

@@ -1,0 +1,237 @@
+"""What a person or a test may put into the local GitHub that its API cannot: `/_tidepool/github/...`.
+
+Owns the shapes of these bodies. The Python client of it is `control`, whose docstrings say what each does.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import zipfile
+
+from bench.cloud import tokens
+from bench.cloud.cloud import Cloud, Order, obeys
+from bench.cloud.errors import JsonObject
+from bench.cloud.github import records, runners
+from bench.cloud.github.apps import token_digest
+from bench.cloud.github.hub import HOUR, REQUESTS_AN_HOUR
+from bench.cloud.github.routes import GitHubError
+
+
+@obeys("POST github/tokens")
+def add_token(order: Order) -> JsonObject:
+    cloud, body = order.cloud, order.body
+    content = {"login": body["login"], "app": body.get("app", False), "permissions": body.get("permissions")}
+    cloud.store.put(records.TOKEN, token_digest(body["token"]), content, now=cloud.now)
+    return {"login": body["login"]}
+
+
+@obeys("POST github/repositories")
+def add_repository(order: Order) -> JsonObject:
+    cloud, body = order.cloud, order.body
+    known = cloud.store.find(records.REPOSITORY, records.key(body["repository"]))
+    if known and body.get("keep"):
+        return known.body
+    content = {
+        "id": known.body["id"] if known else records.next_id(cloud),
+        "full_name": body["repository"],
+        "private": body.get("private", False),
+        "fork": body.get("fork", False),
+        "default_branch": body.get("default_branch", "main"),
+    }
+    cloud.store.put(records.REPOSITORY, records.key(body["repository"]), content, now=cloud.now)
+    return content
+
+
+@obeys("POST github/pulls")
+def open_pull(order: Order) -> JsonObject:
+    cloud, body = order.cloud, order.body
+    repo = records.repository(cloud, body["repository"])
+    pull = {
+        "head": {
+            "repository": body.get("head_repository") or repo["full_name"],
+            "branch": body["branch"],
+            "sha": body["sha"],
+        },
+        "base": {
+            "repository": repo["full_name"],
+            "branch": body.get("base", repo["default_branch"]),
+            "sha": body.get("base_sha", "0" * 40),
+        },
+        "merged": False,
+    }
+    made = records.add_issue(
+        cloud,
+        repo["full_name"],
+        title=body.get("title", "A pull request"),
+        body="",
+        author=body.get("author", pull["head"]["repository"].partition("/")[0]),
+        labels=body.get("labels", []),
+        pull=pull,
+    )
+    return {"number": made.body["number"]}
+
+
+@obeys("POST github/pushes")
+def push(order: Order) -> JsonObject:
+    cloud, body = order.cloud, order.body
+    found = records.issue(cloud, body["repository"], body["number"])
+    pull = found.body["pull"]
+    records.save(cloud, found, pull={**pull, "head": {**pull["head"], "sha": body["sha"]}})
+    return {}
+
+
+@obeys("POST github/comments")
+def add_comments(order: Order) -> JsonObject:
+    cloud, body = order.cloud, order.body
+    repo = records.repository(cloud, body["repository"])["full_name"]
+    number = records.issue(cloud, repo, body["number"]).body["number"]
+    made = [records.add_comment(cloud, repo, number, body=text, author=body["author"]) for text in body["bodies"]]
+    return {"ids": [comment.body["id"] for comment in made]}
+
+
+@obeys("POST github/labels")
+def add_labels(order: Order) -> JsonObject:
+    cloud, body = order.cloud, order.body
+    repo = records.repository(cloud, body["repository"])["full_name"]
+    return {"labels": [records.ensure_label(cloud, repo, name) for name in body["names"]]}
+
+
+@obeys("POST github/runs")
+def add_run(order: Order) -> JsonObject:
+    cloud, body = order.cloud, order.body
+    repo = records.repository(cloud, body["repository"])["full_name"]
+    number = records.next_id(cloud)
+    content = {
+        "id": number,
+        "name": body.get("name", "Preview"),
+        "event": body.get("event", "pull_request"),
+        "status": "completed",
+        "conclusion": body.get("conclusion", "success"),
+        "head_sha": body["head_sha"],
+        "head_branch": body.get("head_branch", "edit"),
+    }
+    cloud.store.put(records.RUN, records.key(repo, number), content, now=cloud.now)
+    artifacts = [_artifact(cloud, repo, number, *item) for item in body.get("artifacts", {}).items()]
+    return {"id": number, "artifacts": artifacts}
+
+
+def _artifact(cloud: Cloud, repo: str, run: int, name: str, files: dict[str, str]) -> int:
+    number = records.next_id(cloud)
+    data = _zipped(files)
+    content = {"id": number, "run": run, "name": name, "size": len(data)}
+    cloud.store.put(records.ARTIFACT, records.key(repo, number), content, now=cloud.now, data=data)
+    return number
+
+
+@obeys("POST github/organizations")
+def add_organization(order: Order) -> JsonObject:
+    """An organisation with its default group and those named; one that is there gets more groups."""
+    cloud, body = order.cloud, order.body
+    login = body["login"]
+    where = records.scope(login)
+    cloud.store.put(records.ORGANIZATION, login.lower(), {"login": login}, now=cloud.now)
+    known = {found.body["name"]: found.body for found in records.each(cloud, records.GROUP, where)}
+    for name in ["Default", *body.get("groups", [])]:
+        if name not in known:
+            number = records.next_id(cloud) if known else runners.DEFAULT_GROUP
+            known[name] = {"id": number, "name": name, "visibility": "all", "default": not known}
+            cloud.store.put(records.GROUP, records.key(where, number), known[name], now=cloud.now)
+    return {"login": login, "groups": {name: group["id"] for name, group in known.items()}}
+
+
+@obeys("POST github/apps")
+def add_app(order: Order) -> JsonObject:
+    """A new key for the app of that name, which is made where it is not there."""
+    cloud, body = order.cloud, order.body
+    private = tokens.new_key()
+    same = [found for found in cloud.store.each(records.APP) if found.body["slug"] == body["slug"]]
+    content = same[0].body if same else {"id": records.next_id(cloud), "slug": body["slug"], "keys": []}
+    content.setdefault("installation", records.next_id(cloud))
+    repositories = body.get("repositories")
+    content |= {
+        "account": body["account"],
+        "permissions": body["permissions"],
+        "repositories": repositories and [name.lower() for name in repositories],
+        "keys": [*content["keys"], tokens.public_pem(private)],
+    }
+    cloud.store.put(records.APP, str(content["id"]), content, now=cloud.now)
+    return {"id": content["id"], "installation": content["installation"], "key": private}
+
+
+@obeys("POST github/app-keys")
+def forget_app_keys(order: Order) -> JsonObject:
+    cloud, body = order.cloud, order.body
+    found = cloud.store.get(records.APP, str(body["id"]))
+    records.save(cloud, found, keys=found.body["keys"][-1:])
+    return {}
+
+
+@obeys("POST github/runners")
+def add_runner(order: Order) -> JsonObject:
+    cloud, body = order.cloud, order.body
+    where = _where(cloud, body["repository"])
+    number = records.next_id(cloud)
+    content = {
+        "id": number,
+        "name": body["name"],
+        "os": "linux",
+        "status": body.get("status", "online"),
+        "busy": body.get("busy", False),
+        "labels": runners.labels_json(body.get("labels", ["self-hosted"])),
+    }
+    cloud.store.put(records.RUNNER, records.key(where, number), content, now=cloud.now)
+    return content
+
+
+@obeys("POST github/lost-runners")
+def lose_runner(order: Order) -> JsonObject:
+    cloud, body = order.cloud, order.body
+    for found in list(records.each(cloud, records.RUNNER, _where(cloud, body["repository"]))):
+        if found.body["name"] == body["name"]:
+            cloud.store.delete(records.RUNNER, found.name)
+            return {}
+    raise GitHubError(404, f"{body['repository']} has no runner {body['name']!r}")
+
+
+def _where(cloud: Cloud, place: str) -> str:
+    """A repository, or an organisation as it stands where one would."""
+    if "/" in place:
+        return records.repository(cloud, place)["full_name"]
+    return records.scope(cloud.store.get(records.ORGANIZATION, place.lower()).body["login"])
+
+
+@obeys("POST github/rates")
+def leave_requests(order: Order) -> JsonObject:
+    cloud, body = order.cloud, order.body
+    now = cloud.now
+    used = REQUESTS_AN_HOUR - int(body["remaining"])
+    content = {"used": used, "reset": now + float(body.get("reset_in", HOUR))}
+    account = f"installation/{body['installation']}" if "installation" in body else token_digest(body["token"])
+    cloud.store.put(records.RATE, account, content, now=cloud.now)
+    return content
+
+
+@obeys("POST github/collaborators")
+def add_collaborator(order: Order) -> JsonObject:
+    cloud, body = order.cloud, order.body
+    repo = records.repository(cloud, body["repository"])["full_name"]
+    content = {"login": body["login"], "permission": body["permission"]}
+    cloud.store.put(records.COLLABORATOR, records.key(repo, body["login"]), content, now=cloud.now)
+    return content
+
+
+@obeys("POST github/dispatches")
+def list_dispatches(order: Order) -> JsonObject:
+    cloud, body = order.cloud, order.body
+    repo = records.repository(cloud, body["repository"])["full_name"]
+    return {"dispatches": [found.body for found in records.each(cloud, records.DISPATCH, repo)]}
+
+
+def _zipped(files: dict[str, str]) -> bytes:
+    """An archive of files given as base64; equal files give equal bytes."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in sorted(files.items()):
+            archive.writestr(zipfile.ZipInfo(name), base64.b64decode(content))
+    return buffer.getvalue()

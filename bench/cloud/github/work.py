@@ -1,0 +1,162 @@
+"""What a runner's program tells GitHub, and the jobs it is given: connect, take one job, end it.
+
+GitHub's own protocol between the two is not public; these calls of the control surface take its place. What the program
+presents is the just-in-time configuration, as it got it.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+
+from bench.cloud.clock import DueEvent, whole_seconds
+from bench.cloud.cloud import Cloud, Order, Said, obeys, reacts
+from bench.cloud.errors import ApiError, JsonObject, failed_precondition, invalid
+from bench.cloud.github import records, runners
+from bench.cloud.github.apps import token_digest
+from bench.cloud.store import Resource
+
+CONCLUSIONS = ("success", "failure", "cancelled")
+LOST_AFTER = 600.0
+"""Seconds after which GitHub gives up the job of a runner that it hears nothing of. It publishes no figure."""
+_LENGTH = "seconds-of-job/"
+
+
+@obeys("POST github/work/connect")
+def connect(order: Order) -> JsonObject:
+    """Come online; once within the hour, and again as long as no job was taken."""
+    cloud, body = order.cloud, order.body
+    found = _presented(cloud, body)
+    if not found.body["connected"] and found.body["connect_by"] < cloud.now:
+        raise failed_precondition("The just-in-time configuration has expired.")
+    return runners.shown(records.save(cloud, found, status="online", os="linux", connected=True).body)
+
+
+@obeys("POST github/work/disconnect")
+def disconnect(order: Order) -> JsonObject:
+    """Go offline without having ended anything, as a VM that is taken away does. A job is given up after a while."""
+    cloud, body = order.cloud, order.body
+    found = records.save(cloud, _presented(cloud, body), status="offline")
+    if found.body["busy"]:
+        cloud.timeline.add(cloud.now + LOST_AFTER, "github.runner.lost", found.name)
+    return runners.shown(found.body)
+
+
+@reacts("github.runner.lost")
+def _lost(cloud: Cloud, event: DueEvent) -> None:
+    """The job of a runner that is offline still has failed, and the runner is gone, since it served for one."""
+    runner = cloud.store.find(records.RUNNER, event.subject)
+    if runner is not None and runner.body["status"] == "offline" and runner.body["busy"]:
+        _over(cloud, runner, "failure")
+
+
+@obeys("POST github/work/take")
+def take(order: Order) -> JsonObject:
+    """The oldest job that waits for labels which this runner has, where it serves the repository; or None.
+
+    seconds: how long the job takes, None where nobody said.
+    """
+    cloud, body = order.cloud, order.body
+    runner = _presented(cloud, body)
+    if runner.body["status"] != "online" or runner.body["busy"]:
+        raise failed_precondition(f"Runner {runner.body['name']} is {runner.body['status']} or has a job.")
+    for job in sorted(cloud.store.each(records.JOB), key=lambda each: each.body["id"]):
+        if job.body["status"] == "queued" and _serves(runner, job):
+            changes = {"status": "in_progress", "runner_id": runner.body["id"], "runner_name": runner.body["name"]}
+            job = records.save(cloud, job, **changes, started_at=whole_seconds(cloud.now))
+            _tell_run(cloud, job, status="in_progress")
+            records.save(cloud, runner, busy=True, job=job.name)
+            return {"job": job.body, "seconds": cloud.store.setting(f"{_LENGTH}{job.body['id']}")}
+    return {"job": None, "seconds": None}
+
+
+@obeys("POST github/work/end")
+def end(order: Order) -> JsonObject:
+    """The job is over, and with it the runner."""
+    cloud, body = order.cloud, order.body
+    runner = _presented(cloud, body)
+    conclusion = body.get("conclusion", "success")
+    if not runner.body["busy"]:
+        raise failed_precondition(f"Runner {runner.body['name']} has no job.")
+    if conclusion not in CONCLUSIONS:
+        raise invalid(f"{conclusion!r} is not an end of a job; ends: {', '.join(CONCLUSIONS)}.", field="conclusion")
+    return {"job": _over(cloud, runner, conclusion).body}
+
+
+@obeys("POST github/jobs")
+def queue(order: Order) -> JsonObject:
+    """A workflow run with one job that waits for a runner with these labels. seconds: how long it runs, if known."""
+    cloud, body = order.cloud, order.body
+    repo = records.repository(cloud, body["repository"])["full_name"]
+    run, number = records.next_id(cloud), records.next_id(cloud)
+    name = body.get("name", "Tests")
+    content = {
+        "id": run,
+        "name": name,
+        "event": body.get("event", "push"),
+        "status": "queued",
+        "conclusion": None,
+        "head_sha": body.get("head_sha", "0" * 40),
+        "head_branch": body.get("head_branch", "main"),
+    }
+    cloud.store.insert(records.RUN, records.key(repo, run), content, now=cloud.now)
+    job = {
+        "id": number,
+        "run_id": run,
+        "name": name,
+        "status": "queued",
+        "conclusion": None,
+        "labels": list(body["labels"]),
+        "runner_id": None,
+        "runner_name": None,
+        "created_at": whole_seconds(cloud.now),
+        "started_at": None,
+        "completed_at": None,
+    }
+    if (seconds := body.get("seconds")) is not None:
+        cloud.store.set_setting(f"{_LENGTH}{number}", float(seconds))
+    return cloud.store.insert(records.JOB, records.key(repo, number), job, now=cloud.now).body
+
+
+@obeys("POST github/jobs/list")
+def jobs(order: Order) -> JsonObject:
+    """Every job there was, the oldest first, each with its `repository`."""
+    found = sorted(order.cloud.store.each(records.JOB), key=lambda each: each.body["id"])
+    return {"jobs": [{**job.body, "repository": job.name.rpartition("/")[0]} for job in found]}
+
+
+def _over(cloud: Cloud, runner: Resource, conclusion: str) -> Resource:
+    """The runner's job has ended, and with it the runner."""
+    held = cloud.store.get(records.JOB, runner.body["job"])
+    ended = {"status": "completed", "conclusion": conclusion}
+    job = records.save(cloud, held, **ended, completed_at=whole_seconds(cloud.now))
+    _tell_run(cloud, job, **ended)
+    cloud.store.delete(records.RUNNER, runner.name)
+    return job
+
+
+def _presented(cloud: Cloud, body: Said) -> Resource:
+    """The runner whose configuration this is; one that was removed is unknown. Raises 401."""
+    try:
+        files = json.loads(base64.b64decode(body["jit"]))
+        secret = json.loads(base64.b64decode(files[".credentials"]))["data"]["secret"]
+    except (ValueError, TypeError, LookupError):
+        raise invalid("'jit' is not a just-in-time configuration.", field="jit") from None
+    digest = token_digest(secret)
+    for found in cloud.store.each(records.RUNNER):
+        if found.body.get("secret") == digest:
+            return found
+    raise ApiError(401, "There is no runner of this configuration: it has served its job, or was removed.")
+
+
+def _serves(runner: Resource, job: Resource) -> bool:
+    where, repo = runner.name.rpartition("/")[0], job.name.rpartition("/")[0]
+    near = repo.partition("/")[0] == where[1:] if where.startswith("@") else repo == where
+    held = {label["name"].lower() for label in runner.body["labels"]}
+    return near and {label.lower() for label in job.body["labels"]} <= held
+
+
+def _tell_run(cloud: Cloud, job: Resource, **changes: object) -> None:
+    repo = job.name.rpartition("/")[0]
+    run = cloud.store.get(records.RUN, records.key(repo, job.body["run_id"]))
+    records.save(cloud, run, **changes)

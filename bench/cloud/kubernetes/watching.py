@@ -1,0 +1,93 @@
+"""Watches: what changes among the objects that a request chooses, told as it happens.
+
+Owns the events of one watch: first those that stand (where it begins at no revision), then each change, and bookmarks.
+A watch whose changes are forgotten before they were told, or whose cluster has ended, ends with an ERROR (410), upon
+which clients list again.
+An object that no longer fits the selectors is DELETED to who watches, and one that comes to fit is ADDED.
+Source: the Kubernetes documentation, "Efficient detection of changes", read 2026-11.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final
+
+from bench.cloud.kubernetes import verbs
+from bench.cloud.kubernetes.keyspace import ObjectChange
+from bench.cloud.kubernetes.status import StatusError, bad_request
+from bench.cloud.kubernetes.verbs import KubernetesCall
+
+JsonObject = dict[str, Any]
+
+_LONGEST: Final = 1800.0
+
+
+class Watch:
+    """seconds: how long it lasts at most. ended: whether it has told its last."""
+
+    def __init__(self, call: KubernetesCall) -> None:
+        """Raises 400 and 410."""
+        self._call = call
+        self._fits = verbs.fitting(call.query)
+        self.seconds = min(float(call.number("timeoutSeconds") or _LONGEST), _LONGEST)
+        said = call.query.get("resourceVersion", "")
+        if said and not said.isdigit():
+            raise bad_request(f"invalid resource version: {said}")
+        self._initial = list(verbs.chosen(call)) if said in ("", "0") else None
+        self._at = call.keyspace.revision if self._initial is not None else int(said)
+        self._bookmarks = call.query.get("allowWatchBookmarks") == "true"
+        self._asked_first = call.query.get("sendInitialEvents") == "true"
+        self.ended = False
+        if refusal := self._expired():
+            raise refusal
+
+    def _expired(self) -> StatusError | None:
+        """Why what has changed since can no longer be told; None where it can."""
+        keyspace = self._call.keyspace
+        if self._at < keyspace.compacted:
+            return StatusError(410, f"too old resource version: {self._at} ({keyspace.compacted})")
+        if self._at > keyspace.revision:  # Of another cluster of this name, which has ended.
+            return StatusError(410, f"too large resource version: {self._at}, current: {keyspace.revision}")
+        return None
+
+    def read(self) -> bytes:
+        """What is to be told since the last time, one JSON object a line."""
+        if refusal := self._expired():
+            self.ended = True
+            return json.dumps({"type": "ERROR", "object": refusal.to_json()}).encode() + b"\n"
+        return b"".join(json.dumps(event).encode() + b"\n" for event in self._events())
+
+    def _events(self) -> Iterator[JsonObject]:
+        if self._initial is not None:
+            first, self._initial = self._initial, None
+            yield from ({"type": "ADDED", "object": each} for each in first)
+            if self._asked_first and self._bookmarks:
+                yield self._bookmark({"annotations": {"k8s.io/initial-events-end": "true"}})
+        if self._call.keyspace.revision == self._at:
+            return
+        told = False
+        for change in self._call.keyspace.changes(self._at):
+            self._at = change.revision
+            for event in self._seen(change):
+                told = True
+                yield event
+        if self._bookmarks and not told:
+            yield self._bookmark({})
+
+    def _bookmark(self, metadata: JsonObject) -> JsonObject:
+        kind = self._call.kind
+        bare = {"kind": kind.kind, "apiVersion": kind.api_version}
+        return {"type": "BOOKMARK", "object": {**bare, "metadata": {"resourceVersion": str(self._at), **metadata}}}
+
+    def _seen(self, change: ObjectChange) -> Iterator[JsonObject]:
+        call = self._call
+        if (change.group, change.plural) != (call.kind.group, call.kind.plural):
+            return
+        if call.namespace not in ("", change.entity["metadata"].get("namespace", "")):
+            return
+        fitted = change.before is not None and self._fits(change.before)
+        fits = change.sort != "DELETED" and self._fits(change.entity)
+        if fits or fitted:
+            sort = "MODIFIED" if fits and fitted else "ADDED" if fits else "DELETED"
+            yield {"type": sort, "object": verbs.seen(call, change.entity)}

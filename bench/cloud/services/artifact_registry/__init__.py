@@ -1,0 +1,1 @@
+"""Artifact Registry: repositories, and the images in them."""

@@ -1,0 +1,1 @@
+"""Cloud Billing: whether a project has a billing account."""

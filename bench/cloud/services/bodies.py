@@ -1,0 +1,221 @@
+"""What all services do with the bodies they are sent: keep, merge, and read durations, bytes, checksums and labels.
+
+Owns the rules of Google's JSON: values that mean "unset" are dropped, an update mask names what changes, a JSON merge
+patch removes by null, durations are seconds with an `s`, CRC32C (Castagnoli; RFC 3720, section 12.1) is base64 of its
+big-endian bytes (Cloud Storage) or a decimal number as text (Secret Manager, KMS). Leaves which fields a service lets
+change to that service.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from bench.cloud.differences import camel
+from bench.cloud.errors import JsonObject, invalid
+
+_DURATION = re.compile(r"(\d+)(?:\.(\d{1,9}))?([smhd])")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+# cloud.google.com/resource-manager/docs/labels-overview#requirements, read 2026-11; letters may be of any script.
+_LABEL_KEY = re.compile(r"(?!\d)[\w-]{1,63}")
+_LABEL_VALUE = re.compile(r"[\w-]{0,63}")
+_MOST_LABELS = 64
+_UNSPECIFIED = re.compile(r"[A-Z_]+_UNSPECIFIED")
+_MAPS = frozenset(
+    {
+        "annotations", "attributes", "cleanupPolicies", "headers", "labels", "maintenanceExclusions", "metadata",
+        "resourceLabels", "substitutions", "sysctls", "versionAliases",
+    }
+)  # fmt: skip
+
+
+def without_unset(body: JsonObject) -> JsonObject:
+    """The body as a service keeps it: what means "unset" in proto JSON is the same as unsent.
+
+    That is false, 0, empty text, empty lists, empty maps, and the first value of an enum (`MODE_UNSPECIFIED`).
+    An empty object that is not a map stays, since its presence says something (`replication: {automatic: {}}`).
+    """
+    kept: JsonObject = {}
+    for key, value in body.items():
+        if isinstance(value, dict):
+            inner = without_unset(value) if key not in _MAPS else _map_of(value)
+            if inner or key not in _MAPS:
+                kept[key] = inner
+        elif isinstance(value, list):
+            if value:
+                kept[key] = [without_unset(item) if isinstance(item, dict) else item for item in value]
+        elif value not in (None, False, 0, "") and not _is_unspecified(value):
+            kept[key] = value
+    return kept
+
+
+def _is_unspecified(value: Any) -> bool:
+    return isinstance(value, str) and _UNSPECIFIED.fullmatch(value) is not None
+
+
+def _map_of(value: JsonObject) -> JsonObject:
+    """Empty values of a map are values: a label may be empty."""
+    return {key: without_unset(item) if isinstance(item, dict) else item for key, item in value.items()}
+
+
+def mask_paths(mask: str | Iterable[str] | None) -> list[str]:
+    """The paths of an update mask in camelCase; snake_case is taken as well, as Google does.
+
+    Keys of maps stay as they are.
+    """
+    parts = mask.split(",") if isinstance(mask, str) else list(mask or ())
+    return [".".join(_camel(part.strip().split("."))) for part in parts if part.strip()]
+
+
+def _camel(path: list[str]) -> list[str]:
+    at = next((at + 1 for at, part in enumerate(path) if part in _MAPS), len(path))
+    return [camel(part) for part in path[:at]] + path[at:]
+
+
+def masked(
+    current: JsonObject, sent: JsonObject, mask: str | Iterable[str] | None, *, mutable: Collection[str]
+) -> JsonObject:
+    """`current` with the paths of `mask` taken from `sent`; what the mask names and the body lacks is removed.
+
+    No mask means every field sent; `*` means every mutable field. A path below a map (`labels.env`) touches that key
+    alone. Body fields outside the mask are ignored, as the real provider relies on. Raises 400 for a path whose first
+    part is not in `mutable` and whose value would change.
+    """
+    paths = mask_paths(mask)
+    if not paths:
+        paths = [field for field in sent if field in mutable]
+    elif paths == ["*"]:
+        paths = list(mutable)
+    for path in paths:
+        if path.partition(".")[0] not in mutable and _at(current, path) != _at(sent, path):
+            raise invalid(f"Field '{path}' cannot be updated.", field="updateMask")
+    return without_unset(with_paths(current, sent, [path for path in paths if path.partition(".")[0] in mutable]))
+
+
+def with_paths(current: JsonObject, sent: JsonObject, paths: Iterable[str]) -> JsonObject:
+    """`current` with these paths taken from `sent`; what `sent` lacks there is removed."""
+    result = dict(current)
+    for path in paths:
+        _take(result, sent, _steps(path))
+    return result
+
+
+def with_path(body: JsonObject, path: str, value: Any) -> JsonObject:
+    """`body` with a value at a path of fields."""
+    head, _, rest = path.partition(".")
+    return {**body, head: with_path(body.get(head) or {}, rest, value) if rest else value}
+
+
+def _steps(path: str) -> list[str]:
+    """The parts of a path; the key of a map is one part, dots and backticks and all."""
+    head, _, key = path.partition(".")
+    return [head, key.strip("`")] if head in _MAPS and key else path.split(".")
+
+
+def _take(target: JsonObject, source: JsonObject, path: list[str]) -> None:
+    head, *rest = path
+    if not rest:
+        if source.get(head) is None:
+            target.pop(head, None)
+        else:
+            target[head] = source[head]
+        return
+    inner = dict(target.get(head) or {})
+    _take(inner, source.get(head) or {}, rest)
+    target[head] = inner
+
+
+def _at(body: JsonObject, path: str) -> Any:
+    value: Any = body
+    for part in path.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
+
+
+def merged(current: JsonObject, patch: JsonObject) -> JsonObject:
+    """A JSON merge patch (RFC 7396): null removes, objects merge, all else replaces."""
+    result = dict(current)
+    for key, value in patch.items():
+        if value is None:
+            result.pop(key, None)
+        elif isinstance(value, dict):
+            held = result.get(key)
+            result[key] = merged(held if isinstance(held, dict) else {}, value)
+        else:
+            result[key] = value
+    return result
+
+
+def seconds(text: str, *, field: str) -> float:
+    """A duration in seconds; `30d`, `12h`, `5m` are read as well as `2592000s`. Raises 400."""
+    hit = _DURATION.fullmatch(text)
+    if hit is None:
+        raise invalid(f"Invalid duration '{text}': write a number of seconds with an s, such as 3600s.", field=field)
+    whole, fraction, unit = hit.groups()
+    return float(f"{whole}.{fraction or 0}") * _SECONDS[unit]
+
+
+def duration(text: str, *, field: str) -> str:
+    """The same duration as services give it back: seconds with an `s`."""
+    value = seconds(text, field=field)
+    return f"{value:.9f}".rstrip("0").rstrip(".") + "s"
+
+
+def check_labels(labels: JsonObject, *, field: str = "labels") -> None:
+    """Raises 400 for more than 64 labels, or a key or value outside the rules that all labels share."""
+    if len(labels) > _MOST_LABELS:
+        raise invalid(f"{len(labels)} labels were given; at most {_MOST_LABELS} are allowed.", field=field)
+    for key, value in labels.items():
+        if not _LABEL_KEY.fullmatch(key) or key != key.lower():
+            raise invalid(
+                f"Label key '{key}' must start with a lowercase letter and hold 1 to 63 lowercase letters, digits, "
+                "underscores and dashes.",
+                field=field,
+            )
+        if not _LABEL_VALUE.fullmatch(value) or value != value.lower():
+            raise invalid(
+                f"Label value '{value}' of key '{key}' must hold at most 63 lowercase letters, digits, underscores "
+                "and dashes.",
+                field=field,
+            )
+
+
+def decoded(text: str) -> bytes:
+    """The bytes of a field that `schema` has checked: base64 in either alphabet, with or without padding."""
+    bare = text.replace("-", "+").replace("_", "/").rstrip("=")
+    return base64.b64decode(bare + "=" * (-len(bare) % 4))
+
+
+_POLYNOMIAL = 0x82F63B78
+
+
+def _table() -> tuple[int, ...]:
+    table = []
+    for byte in range(256):
+        value = byte
+        for _ in range(8):
+            value = value >> 1 ^ (_POLYNOMIAL if value & 1 else 0)
+        table.append(value)
+    return tuple(table)
+
+
+_TABLE = _table()
+
+
+def crc32c(data: bytes) -> int:
+    """The CRC32C of `data` as an unsigned number."""
+    table, value = _TABLE, 0xFFFFFFFF
+    for byte in data:
+        value = value >> 8 ^ table[(value ^ byte) & 0xFF]
+    return value ^ 0xFFFFFFFF
+
+
+def crc32c_base64(data: bytes) -> str:
+    return base64.b64encode(crc32c(data).to_bytes(4, "big")).decode()
+
+
+def md5_base64(data: bytes) -> str:
+    return base64.b64encode(hashlib.md5(data, usedforsecurity=False).digest()).decode()

@@ -1,0 +1,1 @@
+"""Cloud Run: services and jobs."""

@@ -1,0 +1,1 @@
+"""Cloud Scheduler: jobs, which call at their times."""

@@ -1,0 +1,162 @@
+"""Cloud Scheduler: jobs, their life, and their times.
+
+Owns the reading of schedules (five crontab fields in the job's time zone) and that a job fires once at each of its
+times, also at those that a move of the clock passed. A Pub/Sub target gets its message, and a job of Cloud Run is run;
+what else a job may call is not called. Times of the App Engine style (`every 24 hours`) are not read.
+Source: cloud.google.com/scheduler/docs/reference/rest/v1/projects.locations.jobs, read 2026-11.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import zoneinfo
+
+from cronsim import CronSim, CronSimError
+
+from bench.cloud.clock import DueEvent, timestamp
+from bench.cloud.cloud import ApiCall, Cloud, handles, reacts
+from bench.cloud.errors import ApiError, JsonObject, invalid
+from bench.cloud.services import bodies, places
+from bench.cloud.services.cloud_run import api as cloud_run
+from bench.cloud.services.collection import Collection
+from bench.cloud.services.pubsub import api as pubsub
+from bench.cloud.store import Resource
+
+_FIRE = "cloudscheduler.job.fire"
+_CRON_FIELDS = 5
+_RUN = re.compile(r"https://run\.googleapis\.com/v2/(projects/[^/]+/locations/[^/]+/jobs/[^/:]+):run")
+_TARGETS = ("pubsubTarget", "httpTarget", "appEngineHttpTarget")
+
+
+class _Jobs(Collection):
+    """A row has the job as it was declared, and beside it what has become of it."""
+
+    api = "cloudscheduler.projects.locations.jobs"
+    kind = "cloudscheduler.job"
+    locations = places.REGIONS
+    id_form = re.compile(r"[A-Za-z0-9_-]{1,500}")
+    id_rule = "a name is PARENT/jobs/JOB_ID, with 1 to 500 letters, digits, dashes and underscores"
+    mutable = frozenset({"description", "schedule", "timeZone", "attemptDeadline", "retryConfig", *_TARGETS})
+    absent = "Job not found."
+
+    def new_name(self, call: ApiCall) -> str:
+        name, prefix = call.body.get("name"), self.prefix(call)
+        if name and not name.startswith(prefix):
+            raise invalid(f"Job name must be formatted: \"{prefix}<JOB_ID>\", and not '{name}'.", field="job.name")
+        return prefix + self.checked_id(name.removeprefix(prefix) if name else call.cloud.operations.new_id())
+
+    def merged(self, call: ApiCall, held: Resource) -> JsonObject:
+        """Without a mask the body is the whole job, as the Google provider sends it."""
+        mask = call.params.get("updateMask") or "*"
+        job = bodies.masked(held.body["job"], self.kept(call.body), mask, mutable=self.mutable)
+        return {**held.body, "job": job}
+
+    def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
+        row = body if "job" in body else {"job": body, "state": "ENABLED"}
+        _check(cloud, row["job"])
+        return row
+
+    def clear(self, call: ApiCall, held: Resource) -> None:
+        call.cloud.timeline.cancel(held.name)
+
+    def answer(self, call: ApiCall, method: str, held: Resource) -> JsonObject:
+        if method != "delete":
+            _plan(call.cloud, held)
+        return super().answer(call, method, held)
+
+    def shown(self, cloud: Cloud, held: Resource) -> JsonObject:
+        shown = {
+            "name": held.name,
+            "userUpdateTime": timestamp(held.created),
+            **{key: held.body[key] for key in ("state", "lastAttemptTime", "status") if key in held.body},
+            **held.body["job"],
+        }
+        planned = cloud.timeline.planned(held.name)
+        return {**shown, "scheduleTime": timestamp(planned[0].due)} if planned else shown
+
+
+_JOBS = _Jobs()
+
+
+@handles("cloudscheduler.projects.locations.jobs.pause", "cloudscheduler.projects.locations.jobs.resume")
+def change_state(call: ApiCall) -> JsonObject:
+    """The Google provider resumes a job that it has just made, so a change to the state it is in is no error."""
+    state = "PAUSED" if call.method.endswith(".pause") else "ENABLED"
+    held = _JOBS.found(call)
+    if held.body["state"] != state:
+        held = call.cloud.store.replace(held, {**held.body, "state": state}, now=call.cloud.now)
+        _plan(call.cloud, held)
+    return _JOBS.shown(call.cloud, held)
+
+
+@handles("cloudscheduler.projects.locations.jobs.run")
+def run_job(call: ApiCall) -> JsonObject:
+    """Now, and besides its times; a paused job runs as well."""
+    return _JOBS.shown(call.cloud, _attempt(call.cloud, _JOBS.found(call)))
+
+
+@reacts(_FIRE)
+def fire(cloud: Cloud, event: DueEvent) -> None:
+    held = _JOBS.find(cloud, event.subject)
+    if held is not None:
+        _plan(cloud, _attempt(cloud, held))
+
+
+def _attempt(cloud: Cloud, held: Resource) -> Resource:
+    body = {**held.body, "lastAttemptTime": timestamp(cloud.now)}
+    body.pop("status", None)
+    try:
+        _call(cloud, held.body["job"])
+    except ApiError as refusal:
+        body["status"] = refusal.as_rpc()
+    return cloud.store.replace(held, body, now=held.updated)
+
+
+def _call(cloud: Cloud, job: JsonObject) -> None:
+    if target := job.get("pubsubTarget"):
+        message = {key: target[key] for key in ("data", "attributes") if key in target}
+        pubsub.deliver(cloud, pubsub.TOPICS.named(cloud, target["topicName"]), message)
+    elif run := _RUN.fullmatch(job.get("httpTarget", {}).get("uri", "")):
+        cloud_run.run(cloud, run[1])
+
+
+def _plan(cloud: Cloud, held: Resource) -> None:
+    """Plan the next time alone: its reaction plans the one after it, so each happens once and at its own time."""
+    cloud.timeline.cancel(held.name)
+    if held.body["state"] == "ENABLED":
+        job = held.body["job"]
+        here = dt.datetime.fromtimestamp(cloud.now, zoneinfo.ZoneInfo(job.get("timeZone", "UTC")))
+        cloud.timeline.add(next(CronSim(job["schedule"], here)).timestamp(), _FIRE, held.name)
+
+
+def _check(cloud: Cloud, job: JsonObject) -> None:
+    targets = [target for target in _TARGETS if target in job]
+    if len(targets) != 1:
+        raise invalid(f"A job has exactly one of {', '.join(_TARGETS)}.", field="job.target")
+    if "pubsubTarget" in job:
+        target = job["pubsubTarget"]
+        if not target.get("data") and not target.get("attributes"):
+            raise invalid("PubsubTarget needs data or at least one attribute.", field="job.pubsub_target")
+        pubsub.TOPICS.named(cloud, target.get("topicName", ""))
+    if job.get("timeZone", "UTC") not in zoneinfo.available_timezones():
+        raise invalid(f"Time zone '{job['timeZone']}' is not a name of the tz database.", field="job.time_zone")
+    schedule = job.get("schedule", "")
+    if not schedule.strip():
+        raise invalid("A job needs a schedule.", field="job.schedule")
+    if schedule.split()[0] in ("every", "each") or "of" in schedule.split():
+        raise ApiError(501, f"The local cloud reads only crontab schedules, not '{schedule}'.")
+    if why := _wrong_with(schedule, cloud.now):
+        raise invalid(f"Schedule or time zone is invalid: '{schedule}': {why}.", field="job.schedule")
+
+
+def _wrong_with(schedule: str, now: float) -> str:
+    if len(schedule.split()) != _CRON_FIELDS:
+        return f"a crontab has {_CRON_FIELDS} fields"
+    try:
+        next(CronSim(schedule, dt.datetime.fromtimestamp(now, dt.UTC)))
+    except CronSimError as error:
+        return str(error)
+    except StopIteration:
+        return "it never comes"
+    return ""

@@ -1,0 +1,1 @@
+"""Cloud Build: triggers, connections and builds, which run in `bench.builds`."""

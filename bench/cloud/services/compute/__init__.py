@@ -1,0 +1,1 @@
+"""Compute Engine: networks, routers, addresses, firewall rules and resource policies."""

@@ -1,0 +1,1 @@
+"""GKE: clusters and node pools, and the chips that nodes hold."""

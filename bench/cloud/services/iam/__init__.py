@@ -1,0 +1,1 @@
+"""IAM: service accounts, custom roles, and workload identity pools."""

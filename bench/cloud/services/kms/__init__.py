@@ -1,0 +1,1 @@
+"""Cloud KMS: key rings, keys, encryption."""

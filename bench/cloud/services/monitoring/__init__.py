@@ -1,0 +1,1 @@
+"""Cloud Monitoring: alert policies and channels."""

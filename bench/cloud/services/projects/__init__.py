@@ -1,0 +1,1 @@
+"""Projects, their services, and their grants."""

@@ -1,0 +1,1 @@
+"""Firestore and Memorystore, as far as Pulumi declares them."""

@@ -1,0 +1,1 @@
+"""Cloud TPU: nodes, queued resources, and the chips that they hold."""

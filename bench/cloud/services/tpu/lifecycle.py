@@ -1,0 +1,255 @@
+"""What a request does to a TPU node: its operations, the states between, and the chips it takes.
+
+Owns create, update, delete, stop and start with their delays, which are compressed, and their operations. What befalls
+a node that nobody asked for (preemption, the 24 hours, maintenance, an operation that hangs) is `tpu_node`'s.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import uuid
+
+from bench.cloud.clock import DueEvent
+from bench.cloud.cloud import ApiCall, Cloud, handles, reacts
+from bench.cloud.errors import ApiError, JsonObject, failed_precondition, invalid, rpc_status
+from bench.cloud.services.listings import page
+from bench.cloud.services.tpu.node import KIND, TpuNode, forget, hold, load, plan, save
+
+# Realistic seconds of each operation, from-to; the place in between belongs to the node's name.
+_SECONDS = {
+    "create": (90.0, 180.0),
+    "delete": (45.0, 90.0),
+    "start": (60.0, 120.0),
+    "stop": (30.0, 60.0),
+    "update": (5.0, 15.0),
+    "failure": (20.0, 60.0),
+}
+_PORT = 8470
+_CLOUD_TPU = "type.googleapis.com/google.cloud.tpu"
+
+
+def repeated(call: ApiCall, verb: str) -> JsonObject | None:
+    """What the first request with this one's `requestId` (v2alpha1 has it) began; None for a first one. Raises 400."""
+    identity = _identity(call, verb)
+    return call.cloud.operations.find(f"{_place(call)}/operations/{identity}") if identity else None
+
+
+def create(call: ApiCall, node: TpuNode, refusal: ApiError | None) -> JsonObject:
+    """Begin a node. refusal: a limit that shows in the operation rather than in the answer."""
+    cloud = call.cloud
+    node.life = cloud.store.next_number(f"life of {node.name}")
+    digest = hashlib.sha256(f"{node.name} {node.life}".encode()).digest()
+    node.public |= {"state": "CREATING", "id": str(int.from_bytes(digest[:8], "big") >> 1)}
+    error = refusal.as_rpc() if refusal else _struck(call, node)
+    if refusal is None:
+        cloud.limits.take(node.name, node.scope, node.accelerator.chips)
+    if error is None:
+        running = {"state": "READY", "health": "HEALTHY", "networkEndpoints": _endpoints(cloud, node)}
+        answer = _operation(call, node, "create", after={**node.public, **running})
+        _finish(call, node, "create", answer, "tpu.node.ready", running)
+    else:
+        answer = _operation(call, node, "create", error=error)
+        cloud.after(_seconds("failure", node), "tpu.node.gone", node.name)
+    node.operation = answer["name"]
+    save(cloud, node)
+    return answer
+
+
+def update(call: ApiCall, node: TpuNode) -> JsonObject:
+    """Store changed fields; they are in force at once."""
+    _not_going(node, "change")
+    if error := _struck(call, node):
+        return _operation(call, node, "update", error=error)
+    save(call.cloud, node)
+    return _operation(call, node, "update", after=node.public)
+
+
+def delete(call: ApiCall, node: TpuNode) -> JsonObject:
+    """Begin the end of a node. One that is already going answers the operation that takes it away."""
+    cloud = call.cloud
+    if node.state == "DELETING":
+        return cloud.operations.get(node.operation)
+    if error := _struck(call, node):
+        return _operation(call, node, "delete", error=error)
+    if node.state == "CREATING":
+        cloud.operations.fail(node.operation, "CANCELLED", f"The node '{node.name}' was deleted while it was created.")
+    cloud.timeline.cancel(node.name)
+    node.public["state"] = "DELETING"
+    node.public.pop("health", None)
+    answer = _operation(call, node, "delete")
+    node.operation = answer["name"]
+    save(cloud, node)
+    _finish(call, node, "delete", answer, "tpu.node.gone")
+    return answer
+
+
+def stop(call: ApiCall, node: TpuNode) -> JsonObject:
+    cloud = call.cloud
+    if error := _struck(call, node):
+        return _operation(call, node, "stop", error=error)
+    cloud.timeline.cancel(node.name)
+    node.public["state"] = "STOPPING"
+    node.public.pop("health", None)
+    save(cloud, node)
+    stopped = {"state": "STOPPED"}
+    answer = _operation(call, node, "stop", after={**node.public, **stopped})
+    return _finish(call, node, "stop", answer, "tpu.node.becomes", stopped)
+
+
+def start(call: ApiCall, node: TpuNode, refusal: ApiError | None) -> JsonObject:
+    """Begin to run a stopped node again; it takes its chips anew."""
+    cloud = call.cloud
+    if error := refusal.as_rpc() if refusal else _struck(call, node):
+        return _operation(call, node, "start", error=error)
+    cloud.limits.take(node.name, node.scope, node.accelerator.chips)
+    node.public["state"] = "STARTING"
+    save(cloud, node)
+    running = {"state": "READY", "health": "HEALTHY"}
+    answer = _operation(call, node, "start", after={**node.public, **running})
+    return _finish(call, node, "start", answer, "tpu.node.ready", running)
+
+
+@handles("tpu.projects.locations.operations.get")
+def get_operation(call: ApiCall) -> JsonObject:
+    return call.cloud.operations.get(call.params["name"])
+
+
+@handles("tpu.projects.locations.operations.list")
+def list_operations(call: ApiCall) -> JsonObject:
+    found = call.cloud.operations.each(f"{call.params['name']}/operations/")
+    return {"operations": [], **page(call, "operations", found)}
+
+
+@handles("tpu.projects.locations.operations.delete")
+def delete_operation(call: ApiCall) -> JsonObject:
+    call.cloud.operations.delete(call.params["name"])
+    return {}
+
+
+@handles("tpu.projects.locations.operations.cancel")
+def cancel_operation(call: ApiCall) -> JsonObject:
+    """Best effort, as the API says: a create that runs is undone; other operations run on."""
+    cloud, name = call.cloud, call.params["name"]
+    target = cloud.operations.get(name).get("metadata", {}).get("target", "")
+    found = cloud.store.find(KIND, target)
+    if found is not None and found.body["operation"] == name and found.body["public"]["state"] == "CREATING":
+        cloud.operations.fail(name, "CANCELLED", "The operation was cancelled.")
+        forget(cloud, target)
+    return {}
+
+
+@reacts("tpu.node.ready")
+@reacts("tpu.node.becomes")
+def _becomes(cloud: Cloud, event: DueEvent) -> None:
+    node = load(cloud, event.subject)
+    node.public |= event.data
+    save(cloud, node)
+    if event.kind == "tpu.node.ready":
+        plan(cloud, node)
+
+
+@reacts("tpu.node.gone")
+def _gone(cloud: Cloud, event: DueEvent) -> None:
+    forget(cloud, event.subject)
+
+
+def shown(call: ApiCall, public: JsonObject) -> JsonObject:
+    """A node in the version of the call, whichever made it: `autocheckpointEnabled` exists in v2alpha1 only."""
+    node = {**public, "apiVersion": call.version.upper().replace("ALPHA", "_ALPHA")}
+    if call.version == "v2":
+        node.pop("autocheckpointEnabled", None)
+    return node
+
+
+def _operation(
+    call: ApiCall, node: TpuNode, verb: str, *, after: JsonObject | None = None, error: JsonObject | None = None
+) -> JsonObject:
+    namespace = f"{_CLOUD_TPU}.{call.version}"
+    metadata = {
+        "@type": f"{namespace}.OperationMetadata",
+        "target": node.name,
+        "verb": verb,
+        "cancelRequested": False,
+        "apiVersion": call.version,
+    }
+    return call.cloud.operations.lro(
+        _place(call),
+        seconds=_seconds("failure" if error else verb, node),
+        metadata=metadata,
+        response={"@type": f"{namespace}.Node", **shown(call, after)} if after else None,
+        error=error,
+        identity=_identity(call, verb),
+    )
+
+
+def _finish(
+    call: ApiCall, node: TpuNode, verb: str, operation: JsonObject, kind: str, changes: JsonObject | None = None
+) -> JsonObject:
+    """Plan what happens to the node when its operation ends, whenever that is; the answer is the operation."""
+    cloud, seconds = call.cloud, _seconds(verb, node)
+    if rule := cloud.faults.strike("hang", node.target(call.method), cloud.now):
+        hold(cloud, rule, DueEvent(0, cloud.now, kind, node.name, changes or {}), operation["name"], seconds)
+        return cloud.operations.get(operation["name"])
+    cloud.after(seconds, kind, node.name, changes)
+    return operation
+
+
+def _place(call: ApiCall) -> str:
+    return f"projects/{call.ids['projectsId']}/locations/{call.ids['locationsId']}"
+
+
+def _identity(call: ApiCall, verb: str) -> str:
+    """An operation that a `requestId` began is named by it; otherwise empty."""
+    text = call.params.get("requestId", "")
+    if not text:
+        return ""
+    try:
+        return f"operation-{verb}-{uuid.UUID(text)}"
+    except ValueError:
+        raise invalid(f"requestId is a UUID, not '{text}'.", field="request_id") from None
+
+
+def _seconds(action: str, node: TpuNode) -> float:
+    # The spread of a model, not of a secret.
+    return random.Random(f"{action} {node.name}").uniform(*_SECONDS[action])  # noqa: S311
+
+
+def _struck(call: ApiCall, node: TpuNode) -> JsonObject | None:
+    """The error that a fault rule puts into this request's operation."""
+    faults, target = call.cloud.faults, node.target(call.method)
+    if call.method.endswith((".create", ".start")) and (rule := faults.strike("stockout", target, call.cloud.now)):
+        return rpc_status("RESOURCE_EXHAUSTED", rule.message or _stockout(node))
+    if rule := faults.strike("operation", target, call.cloud.now):
+        return rpc_status(rule.status, rule.message or "The service is currently unavailable.")
+    return None
+
+
+def _stockout(node: TpuNode) -> str:
+    return (
+        f'There is no more capacity in the zone "{node.scope.zone}"; you can try in another zone where Cloud TPU Nodes '
+        "are offered (see https://cloud.google.com/tpu/docs/regions)"
+    )
+
+
+def _not_going(node: TpuNode, verb: str) -> None:
+    if node.state == "DELETING":
+        raise failed_precondition(f"Cannot {verb} '{node.name}' in state DELETING.")
+
+
+def _endpoints(cloud: Cloud, node: TpuNode) -> list[JsonObject]:
+    networks = node.public.get("networkConfigs") or [node.public.get("networkConfig", {})]
+    external = networks[0].get("enableExternalIps", False)
+    return [_endpoint(cloud.store.next_number("address"), external=external) for _ in range(node.accelerator.hosts)]
+
+
+def _endpoint(number: int, *, external: bool) -> JsonObject:
+    """Addresses nobody else has: 10.128.0.0/9 inside, and outside 198.18.0.0/15, which RFC 2544 keeps for tests."""
+    endpoint: JsonObject = {"ipAddress": _address(10, 128, number % 2**23), "port": _PORT}
+    if external:
+        endpoint["accessConfig"] = {"externalIp": _address(198, 18, number % 2**17)}
+    return endpoint
+
+
+def _address(first: int, second: int, number: int) -> str:
+    return f"{first}.{second + (number >> 16)}.{number >> 8 & 255}.{number & 255}"

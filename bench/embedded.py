@@ -1,0 +1,195 @@
+"""The engine that runs in this process, against the local cloud.
+
+Owns where its program, configuration, state and provider come from. What an operation does is `bench.engine`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench.engine import sdk_modules
+from bench.engine.backend import Backend
+from bench.engine.engine import Engine
+from bench.engine.run import Options
+from bench.providers.google.provider import GoogleProvider
+from bench.providers.kubernetes.provider import KubernetesProvider
+from infra.engines.import_ids import is_anothers, is_looked_for
+from infra.engines.protocol import EngineName, EngineRequest, Listener, passphrase
+from infra.engines.standing import foreign_vms, insist_planned, unadopted
+from infra.engines.strays import Recorded, Strays, delete_strays, for_engine, plan_strays, targets_of_destroy
+from infra.model.deployment import removed_from_state
+from infra.model.names import PULUMI_PROJECT
+from infra.model.plan import Diagnostic, Plan
+from infra.model.planned_capacity import VM_TYPE
+from infra.model.stack_text import pulumi_values
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bench.engine.provider import Provider
+
+
+class EmbeddedEngine:
+    """`infra.engines.Engine` on the embedded engine."""
+
+    name = EngineName.LOCAL
+
+    def __init__(self, request: EngineRequest, *, environ: Mapping[str, str] = os.environ) -> None:
+        self._request = request
+        self._environ = environ
+
+    def preview(self, listener: Listener | None = None) -> Plan:
+        return self._knowing_what_stands(
+            lambda engine, *asked: engine.preview(*asked), self._options(), listener, waits=False
+        )
+
+    def up(self, listener: Listener | None = None, *, planned: Plan | None = None) -> Plan:
+        options = self._options(previewed=planned is not None)
+        return self._knowing_what_stands(
+            lambda engine, *asked: engine.up(*asked), options, listener, waits=True, planned=planned
+        )
+
+    def adopt(self, listener: Listener | None = None, *, planned: Plan | None = None) -> Plan:
+        del planned  # what is claimed is looked up as the program asks for it
+        return self._knowing_what_stands(
+            lambda engine, *asked: engine.adopt(*asked), self._options(), listener, waits=True, insists=True
+        )
+
+    def forget(self, listener: Listener | None = None, *, planning: bool = False) -> Plan:
+        engine = self._engine()
+        steps = removed_from_state(engine.export()["deployment"], self._request.targets)
+        return replace(self._nothing, steps=steps) if planning else engine.forget(steps, listener)
+
+    def refresh(self, listener: Listener | None = None) -> Plan:
+        engine = self._engine()
+        return engine.refresh(self._sparing_foreign(engine), listener)
+
+    def destroy(self, listener: Listener | None = None) -> Plan:
+        engine = self._engine()
+        recorded = _recorded(engine)
+        strays = Strays()
+
+        def first() -> None:
+            nonlocal strays
+            strays = delete_strays(self._request, recorded, listener)
+
+        targets = targets_of_destroy(self._request, recorded)
+        if targets is None:
+            first()
+            return _with(strays, self._nothing)
+        options = replace(self._sparing_foreign(engine), targets=targets, first=first)
+        plan = engine.destroy(options, listener)
+        return _with(strays, plan)
+
+    def preview_destroy(self, listener: Listener | None = None) -> Plan:
+        engine = self._engine()
+        recorded = _recorded(engine)
+        strays = plan_strays(self._request, recorded)
+        targets = for_engine(self._request, strays, recorded)
+        if targets is None:
+            return _with(strays, self._nothing)
+        options = replace(self._sparing_foreign(engine), targets=targets)
+        return _with(strays, engine.preview_destroy(options, listener))
+
+    @property
+    def _nothing(self) -> Plan:
+        return Plan(stack=self._request.stack, engine=self.name.value, cloud=self._request.cloud.value, steps=())
+
+    def _sparing_foreign(self, engine: Engine) -> Options:
+        return replace(self._options(), foreign=foreign_vms(self._request, engine.creating(VM_TYPE)))
+
+    def outputs(self) -> Mapping[str, Any]:
+        return self._engine().outputs()
+
+    def _knowing_what_stands(
+        self,
+        operation: Callable[[Engine, Options, Listener | None], Plan],
+        options: Options,
+        listener: Listener | None,
+        *,
+        waits: bool,
+        insists: bool = False,
+        planned: Plan | None = None,
+    ) -> Plan:
+        """The plan of an operation that adopts what stands; what was said while looking is in it."""
+        said: list[Diagnostic] = []
+
+        def say(diagnostic: Diagnostic) -> None:
+            said.append(diagnostic)
+            if listener is not None:
+                listener(diagnostic)
+
+        engine = self._engine()
+        found = unadopted(self._request, engine.ids(VM_TYPE), say, waits=waits, insists=insists)
+        insist_planned(found, planned)
+        foreign = foreign_vms(self._request, engine.creating(VM_TYPE))
+        standing = frozenset(each.id for each in found)
+        plan = operation(engine, replace(options, standing=standing, foreign=foreign), listener)
+        return replace(plan, diagnostics=(*said, *plan.diagnostics))
+
+    def _engine(self) -> Engine:
+        request = self._request
+        return Engine(
+            backend=self._backend(),
+            project=PULUMI_PROJECT,
+            stack=request.stack,
+            config=self._config(),
+            program=partial(_program, request.root),
+            providers=self._providers(),
+            passphrase=lambda: passphrase(request.home, self._environ),
+            cloud=request.cloud.value,
+        )
+
+    def _backend(self) -> Backend:
+        url = self._environ.get("PULUMI_BACKEND_URL")
+        return Backend.from_url(url) if url else Backend(self._request.home / "state" / self._request.cloud.value)
+
+    def _config(self) -> Mapping[str, str]:
+        path = Path("stacks") / f"Pulumi.{self._request.stack}.yaml"
+        return pulumi_values((self._request.root / path).read_text(encoding="utf-8"), source=str(path))
+
+    def _providers(self) -> dict[str, Provider]:
+        """None where no cloud is to be asked anything, as for outputs."""
+        url = self._request.cloud_url
+        if url is None:
+            return {}
+        return {
+            "gcp": GoogleProvider(url, connections=self._request.parallel),
+            "kubernetes": KubernetesProvider(stack=f"{PULUMI_PROJECT}/{self._request.stack}"),
+        }
+
+    def _options(self, *, previewed: bool = False) -> Options:
+        request = self._request
+        return Options(
+            parallel=request.parallel,
+            targets=request.targets,
+            excludes=request.excludes,
+            claims=request.claims,
+            continue_on_error=request.continue_on_error,
+            refresh=request.refresh,
+            importable=is_looked_for,
+            is_anothers=is_anothers,
+            exclude_protected=request.exclude_protected,
+            previewed=previewed,
+        )
+
+
+def _recorded(engine: Engine) -> Recorded:
+    return Recorded(vms=engine.ids(VM_TYPE), urns=engine.urns())
+
+
+def _with(strays: Strays, plan: Plan) -> Plan:
+    return replace(plan, steps=(*strays.steps, *plan.steps), diagnostics=(*strays.said, *plan.diagnostics))
+
+
+def _program(root: Path) -> None:
+    """The program that the pulumi CLI runs from `infra/__main__.py`; imported when first run, for it takes a second."""
+    sdk_modules.load_by_name("pulumi_gcp")
+    from infra.program.stack import run
+
+    run(root)

@@ -1,0 +1,198 @@
+"""Resources that exist before the program asks for them.
+
+Owns reading one that this stack does not manage, taking one under management, and what the engine itself serves: stack
+references, and look-ups of resources of this very stack. None of it changes the cloud.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from bench.engine import planner
+from bench.engine.backend import holders
+from bench.engine.checkpoint import ORGANIZATION, load
+from bench.engine.goal import ProgramAnswer
+from bench.engine.planner import step_of
+from bench.engine.provider import ProviderError, ReadResult
+from bench.engine.registry import BUILTIN
+from bench.engine.values import RefusedError
+from infra.model import urns
+from infra.model.errors import EngineError
+from infra.model.plan import Op
+from infra.model.secret_values import Secret, reveal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bench.engine.backend import Backend
+    from bench.engine.goal import Goal
+    from bench.engine.provider import Provider
+    from bench.engine.registry import Providers
+    from bench.engine.run import EngineRun
+    from bench.engine.state import ResourceState
+
+
+class Existing:
+    """Looks up what a program refers to."""
+
+    def __init__(self, run: EngineRun, registry: Providers, builtin: Builtin) -> None:
+        self._run = run
+        self._registry = registry
+        self._builtin = builtin
+
+    def take_over(self, goal: Goal, provider: Provider, reference: str) -> ProgramAnswer:
+        """Take a resource that exists under management, changing nothing in the cloud."""
+        run = self._run
+        found = provider.read(goal.type, goal.import_id, {})
+        if found is None:
+            raise EngineError(f"{goal.urn} cannot be imported: there is no {goal.type} with id {goal.import_id}")
+        was = planner.goal_state(goal, found.inputs, reference, None)
+        was = was.showing(found.outputs, provider, id=found.id)
+        decision = planner.decide(goal, was, provider, reference)
+        if decision.op is not Op.SAME:
+            raise EngineError(
+                f"{goal.urn} cannot be imported: the program and {found.id} differ in "
+                f"{', '.join(sorted(decision.detailed))}; write in the program what the resource has"
+            )
+        step = step_of(goal, Op.READ, new=decision.new.inputs)
+        run.started(step)
+        run.note(decision.new)
+        run.ended(step, 0.0)
+        return ProgramAnswer(goal.urn, found.id, was.outputs)
+
+    def stands(self, goal: Goal, old: ResourceState | None, provider: Provider) -> bool:
+        """Whether the cloud may have it as this stack's own, while the state has nothing of it or half a replacement.
+
+        `adopt` looks at what is claimed and at what can be imported.
+        """
+        options = self._run.options
+        looks = goal.urn in self._run.claims or options.importable(goal.type, reveal(goal.inputs))
+        if not (options.standing or looks) or (old is not None and not old.pending_replacement):
+            return False
+        where = provider.locate(goal.type, reveal(goal.inputs))
+        return where in options.standing or (looks and where is not None)
+
+    def adopt(self, goal: Goal, old: ResourceState | None, provider: Provider, reference: str) -> ResourceState | None:
+        """Take what stands in the cloud into the state; `old` where it is gone by now."""
+        run = self._run
+        inputs = planner.checked_inputs(goal, provider, None)
+        where = provider.locate(goal.type, reveal(inputs))
+        assert where is not None, "it was located before"
+        insists = goal.urn in run.claims or where in run.options.standing
+        try:
+            with run.slot():
+                found = provider.read(goal.type, where, reveal(inputs))
+        except ProviderError:
+            if insists:
+                raise
+            return old
+        if found is None:
+            return old
+        if not insists and run.options.is_anothers(reveal(inputs), reveal(found.outputs)):
+            stack = urns.stack_of(goal.urn)
+            hint = f"run `./tidepool adopt {stack} {goal.name}` to take it over, or rename it"
+            raise EngineError(f"{found.id} exists and its labels do not name the stack {stack}. Fix: {hint}")
+        state = planner.goal_state(goal, found.inputs, reference, None)
+        state = state.showing(
+            found.outputs,
+            provider,
+            id=found.id,
+            dependencies=tuple(urn for urn in state.dependencies if urn in run.states),
+            property_dependencies={
+                name: tuple(urn for urn in ons if urn in run.states)
+                for name, ons in state.property_dependencies.items()
+            },
+        )
+        run.note(state)
+        with run.lock:
+            run.adopted.add(goal.urn)
+        run.say("info", f"exists in the cloud as {found.id} and was not in the state: adopted", goal.urn)
+        return state
+
+    def _look_up(self, goal: Goal, reference: str) -> tuple[ReadResult, Provider | None]:
+        """What there is, and the provider that has it, None for what the engine itself serves."""
+        if urns.package_of(goal.type) == BUILTIN:
+            return ReadResult(goal.import_id, goal.inputs, self._builtin.read(goal)), None
+        provider = self._registry.of(reference)
+        with self._run.slot():
+            found = provider.read(goal.type, goal.import_id, reveal(goal.inputs))
+        if found is None:
+            raise EngineError(f"{goal.urn}: there is no {goal.type} with id {goal.import_id}")
+        return found, provider
+
+    def read(self, goal: Goal) -> ProgramAnswer:
+        """Look up a resource that this stack does not manage."""
+        run = self._run
+        if not run.admit(goal.urn):
+            return ProgramAnswer(goal.urn, failed=True)
+        old = run.olds.get(goal.urn)
+        try:
+            reference = self._registry.reference_for(goal)
+            found, provider = self._look_up(goal, reference)
+        except (ProviderError, EngineError) as error:
+            run.broke(planner.undecided(goal, old), str(error))
+            return ProgramAnswer(goal.urn, failed=True)
+        state = planner.goal_state(goal, found.inputs, reference, None)
+        state = replace(state, external=True, id=goal.import_id, import_id="", created="", modified="")
+        state = state.showing(found.outputs, provider)
+        known = old if old is not None and old.external and old.id == state.id else None
+        step = step_of(goal, Op.READ if known is None else Op.SAME, old=known, new=state.inputs)
+        if old is None or replace(state, other=old.other) != old:
+            run.note(state)
+        run.ended(step, 0.0)
+        return ProgramAnswer(goal.urn, state.id, state.outputs)
+
+
+class Builtin:
+    """The `pulumi` package: `pulumi:pulumi:StackReference`, and `pulumi:pulumi:getResource`."""
+
+    def __init__(self, run: EngineRun, backend: Backend, project: str, passphrase: Callable[[], str]) -> None:
+        self._run = run
+        self._backend = backend
+        self._project = project
+        self._passphrase = passphrase
+
+    def read(self, goal: Goal) -> dict[str, Any]:
+        """The outputs of a stack reference; EngineError for a stack that is not deployed."""
+        if goal.type != urns.STACK_REFERENCE_TYPE:
+            raise RefusedError(f"{goal.urn}: the embedded engine does not support {goal.type}: use --engine pulumi")
+        name = goal.inputs.get("name")
+        if not isinstance(name, str):
+            raise EngineError(f"{goal.urn}: the name of the stack is not a text that a preview knows")
+        outputs = self.stack_outputs(name)
+        secret = sorted(key for key, value in outputs.items() if _is_secret(value))
+        return {"name": name, "outputs": outputs, "secretOutputNames": secret}
+
+    def stack_outputs(self, name: str) -> dict[str, Any]:
+        """The outputs of a stack of this backend, by `stack` or `organization/project/stack`."""
+        parts = name.split("/")
+        project, stack = (self._project, name) if len(parts) == 1 else (parts[-2], parts[-1])
+        if len(parts) > 1 and parts != [ORGANIZATION, project, stack]:
+            raise EngineError(
+                f"stack reference {name}: a file backend knows only {ORGANIZATION}/<project>/<stack>; write "
+                f"{ORGANIZATION}/{self._project}/{stack}"
+            )
+        files = self._backend.files(project, stack)
+        running = frozenset(holder.path.stem for holder in holders(files) if not holder.dead)
+        snapshot = load(files, self._passphrase, running=frozenset(f"{one}.jsonl" for one in running))
+        if not snapshot.digest and not snapshot.states:
+            raise EngineError(urns.undeployed(name))
+        roots = [state for state in snapshot.states.values() if state.type == urns.STACK_TYPE]
+        outputs = roots[0].outputs if roots else {}
+        return {key: Secret(reveal(value)) if _is_secret(value) else value for key, value in outputs.items()}
+
+    def invoke(self, function: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """A function of the `pulumi` package."""
+        if function == "pulumi:pulumi:getResource":
+            state = self._run.states.get(arguments.get("urn", ""))
+            if state is None:
+                raise EngineError(f"unknown resource {arguments.get('urn')}")
+            return {"urn": state.urn, "id": state.id, "state": state.outputs}
+        raise RefusedError(f"the embedded engine does not support the function {function}: use --engine pulumi")
+
+
+def _is_secret(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_is_secret, value.values()))
+    return any(map(_is_secret, value)) if isinstance(value, list) else isinstance(value, Secret)

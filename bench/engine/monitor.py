@@ -1,0 +1,242 @@
+"""Pulumi's protocol: the ResourceMonitor and Engine services as an object in the program's own process.
+
+Owns the translation between messages and the engine's terms, and which features are advertised: only what works.
+The SDK calls these methods from its threads as it would call a gRPC stub, and takes grpc.RpcError for an answer.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal
+
+import grpc
+from google.protobuf import empty_pb2 as _empty_pb2
+from pulumi.runtime.proto import engine_pb2, provider_pb2, resource_pb2
+
+from bench.engine import goal as goals
+from bench.engine.provider import ProviderError
+from bench.engine.run import StoppedError
+from bench.engine.values import RefusedError, from_struct, to_struct
+from infra.model import urns
+from infra.model.errors import EngineError
+from infra.model.secret_values import reveal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from bench.engine.deployment import Deployment
+    from bench.engine.existing import Builtin, Existing
+    from bench.engine.goal import ProgramAnswer
+    from bench.engine.registry import Providers
+    from bench.engine.run import EngineRun
+
+Empty: Any = _empty_pb2.__dict__["Empty"]
+"""Comes into being at import, where no type checker sees it."""
+
+FEATURES = (
+    resource_pb2.RESOURCE_MONITOR_FEATURE_SECRETS,
+    resource_pb2.RESOURCE_MONITOR_FEATURE_ALIAS_SPECS,
+    resource_pb2.RESOURCE_MONITOR_FEATURE_DELETED_WITH,
+    resource_pb2.RESOURCE_MONITOR_FEATURE_REPLACE_WITH,
+    resource_pb2.RESOURCE_MONITOR_FEATURE_REPLACEMENT_TRIGGER,
+)
+"""What the engine does. Transforms, hooks, resource references, output values and packages are not in it, so that the
+SDK refuses them by name or does without."""
+
+_SEVERITIES: dict[int, Literal["debug", "info", "warning", "error"]] = {
+    engine_pb2.DEBUG: "debug",
+    engine_pb2.INFO: "info",
+    engine_pb2.WARNING: "warning",
+    engine_pb2.ERROR: "error",
+}
+
+
+class MonitorError(grpc.RpcError):
+    """What the SDK takes for a failed call. UNAVAILABLE makes it end the program quietly."""
+
+    def __init__(self, code: grpc.StatusCode, details: str) -> None:
+        super().__init__(details)
+        self._code = code
+        self._details = details
+
+    def code(self) -> grpc.StatusCode:
+        return self._code
+
+    def details(self) -> str:
+        return self._details
+
+
+class Monitor:
+    """One program's monitor and engine. `told`: failures that are recorded already when the SDK raises them again."""
+
+    def __init__(
+        self,
+        run: EngineRun,
+        deployment: Deployment,
+        existing: Existing,
+        registry: Providers,
+        builtin: Builtin,
+        stack: str,
+        project: str,
+    ) -> None:
+        self._run = run
+        self._deployment = deployment
+        self._existing = existing
+        self._registry = registry
+        self._builtin = builtin
+        self._stack = stack
+        self._project = project
+        self.told: set[str] = set()
+
+    # ResourceMonitor
+
+    def GetDeploymentInfo(self, _request: Empty, /) -> resource_pb2.DeploymentInfo:  # noqa: N802
+        return resource_pb2.DeploymentInfo(
+            project=self._project,
+            stack=self._stack,
+            dryRun=self._run.preview,
+            parallel=self._run.options.parallel,
+            supportedFeatures=FEATURES,
+        )
+
+    def RegisterResource(  # noqa: N802
+        self, request: resource_pb2.RegisterResourceRequest
+    ) -> resource_pb2.RegisterResourceResponse:
+
+        def work() -> ProgramAnswer:
+            wanted = goals.registered(request, self._stack, self._project)
+            parents = self._deployment.parents(wanted.parent) if wanted.parent else ()
+            aliases = goals.alias_urns(wanted, request.aliases, parents, self._stack, self._project)
+            return self._deployment.register(wanted, aliases)
+
+        answer = self._answer(work, request)
+        return resource_pb2.RegisterResourceResponse(
+            urn=answer.urn,
+            id=answer.id,
+            object=to_struct(answer.outputs),
+            result=resource_pb2.FAIL if answer.failed else resource_pb2.SUCCESS,
+            unknown=answer.unknown,
+        )
+
+    def ReadResource(self, request: resource_pb2.ReadResourceRequest) -> resource_pb2.ReadResourceResponse:  # noqa: N802
+        def work() -> ProgramAnswer:
+            wanted = goals.read(request, self._stack, self._project)
+            return self._existing.read(wanted)
+
+        answer = self._answer(work, request)
+        if answer.failed:
+            raise self._told(grpc.StatusCode.NOT_FOUND, f"{answer.urn} could not be read")
+        return resource_pb2.ReadResourceResponse(urn=answer.urn, properties=to_struct(answer.outputs))
+
+    def RegisterResourceOutputs(  # noqa: N802
+        self, request: resource_pb2.RegisterResourceOutputsRequest
+    ) -> Empty:
+        if self._run.stopping.is_set():
+            raise _stopped()
+        self._guard(lambda: self._deployment.outputs(request.urn, from_struct(request.outputs)))
+        return Empty()
+
+    def Invoke(self, request: resource_pb2.ResourceInvokeRequest) -> resource_pb2.ResourceInvokeResponse:  # noqa: N802
+        def work() -> dict[str, Any]:
+            arguments = reveal(from_struct(request.args))
+            if urns.package_of(request.tok) == "pulumi":
+                return self._builtin.invoke(request.tok, arguments)
+            package = urns.package_of(request.tok)
+            self._registry.served(package, request.tok)
+            reference = request.provider or self._registry.default(package, request.version)
+            with self._run.slot():
+                return self._registry.of(reference).invoke(request.tok, arguments)
+
+        try:
+            result = self._guard(work)
+        except MonitorError as error:
+            if error.code() is grpc.StatusCode.UNAVAILABLE:
+                raise
+            failure = provider_pb2.CheckFailure(property="", reason=error.details())
+            return resource_pb2.ResourceInvokeResponse(failures=[failure])
+        response = resource_pb2.ResourceInvokeResponse()
+        getattr(response, "return").CopyFrom(to_struct(result))  # a keyword, so never an attribute
+        return response
+
+    def SupportsFeature(  # noqa: N802
+        self, request: resource_pb2.SupportsFeatureRequest
+    ) -> resource_pb2.SupportsFeatureResponse:
+        known = {"secrets", "aliasSpecs", "deletedWith", "replaceWith"}
+        return resource_pb2.SupportsFeatureResponse(hasSupport=request.id in known)
+
+    def SignalAndWaitForShutdown(self, _request: Empty, /) -> Empty:  # noqa: N802
+        return Empty()
+
+    def __getattr__(self, name: str) -> Any:
+        """Any other call of the protocol is refused by its name."""
+        if not name[:1].isupper():
+            raise AttributeError(name)
+
+        def refuse(_request: object) -> None:
+            raise MonitorError(
+                grpc.StatusCode.UNIMPLEMENTED,
+                f"the embedded engine does not support {name}: use --engine pulumi",
+            )
+
+        return refuse
+
+    # Engine
+
+    def Log(self, request: engine_pb2.LogRequest) -> Empty:  # noqa: N802
+        severity = _SEVERITIES[request.severity]
+        if severity != "debug" and not request.ephemeral:
+            self._run.say(severity, request.message, request.urn, repeats=True)
+        return Empty()
+
+    def RequirePulumiVersion(  # noqa: N802
+        self, request: engine_pb2.RequirePulumiVersionRequest
+    ) -> engine_pb2.RequirePulumiVersionResponse:
+        raise MonitorError(
+            grpc.StatusCode.FAILED_PRECONDITION,
+            f"the program requires the pulumi CLI {request.pulumi_version_range}: use --engine pulumi",
+        )
+
+    # Failures
+
+    def _answer(self, work: Callable[[], ProgramAnswer], request: Any) -> ProgramAnswer:
+        """The answer of some work on a resource. What is refused is recorded, and the program may go on."""
+        if self._run.stopping.is_set():
+            raise _stopped()
+        urn = urns.make(self._stack, self._project, request.parent, request.type, request.name)
+        try:
+            with self._stoppable():
+                answer = work()
+        except RefusedError as error:
+            self._deployment.refuse(urn, request.type, request.name, str(error))
+            raise self._told(grpc.StatusCode.UNIMPLEMENTED, str(error)) from None
+        if answer.failed and self._run.stopping.is_set():
+            raise _stopped()
+        return answer
+
+    def _told(self, code: grpc.StatusCode, details: str) -> MonitorError:
+        self.told.add(details)
+        return MonitorError(code, details)
+
+    def _guard(self, work: Callable[[], Any]) -> Any:
+        try:
+            with self._stoppable():
+                return work()
+        except (EngineError, ProviderError) as error:
+            raise MonitorError(grpc.StatusCode.UNKNOWN, str(error)) from None
+
+    @contextmanager
+    def _stoppable(self) -> Generator[None]:
+        """For work on what the program asks: where the run is being stopped, the program is ended quietly."""
+        try:
+            yield
+        except StoppedError:
+            raise _stopped() from None
+        except Exception:
+            raise
+        except BaseException as fault:  # noqa: BLE001 - raised again by whoever runs the operation
+            self._run.give_up(fault)
+            raise _stopped() from None
+
+
+def _stopped() -> MonitorError:
+    return MonitorError(grpc.StatusCode.UNAVAILABLE, "the run is being stopped")

@@ -1,0 +1,229 @@
+"""Running a Pulumi program in this process, against a monitor object instead of a gRPC channel.
+
+Owns the SDK's settings, its event loop, the threads in which it calls the monitor, and how many registrations are under
+way in it at once. Settings, config and root stack live in a context of their own, so that one process can run many
+programs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import gc
+import traceback
+import warnings
+from collections import deque
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from pulumi.errors import RunError
+from pulumi.runtime import config as sdk_config
+from pulumi.runtime import resource as sdk_resource
+from pulumi.runtime import rpc as sdk_rpc
+from pulumi.runtime import settings as sdk_settings
+from pulumi.runtime.known_types import is_unknown
+from pulumi.runtime.proto.source_pb2 import StackTrace
+from pulumi.runtime.rpc_manager import RPCManager
+from pulumi.runtime.stack import run_in_stack
+
+from infra.model.errors import ConfigError
+
+if TYPE_CHECKING:
+    from bench.engine.monitor import Monitor
+    from bench.engine.run import EngineRun
+
+# No step and no state here has a position in the source. To find one, the SDK looks at every frame below each
+# registration and at the file of each: a sixth of an `up` of ci, in processor time.
+sdk_resource._get_stack_trace = StackTrace  # noqa: SLF001  # ty: ignore[invalid-assignment] - no setting
+
+
+def _contains_unknowns(value: Any, seen: set[int] | None = None) -> bool:
+    """As the SDK says it. seen: what this one is within or beside, for a value may have itself as a part."""
+    if not isinstance(value, dict | list):
+        return is_unknown(value)
+    seen = set() if seen is None else seen
+    if id(value) in seen:
+        return False
+    seen.add(id(value))
+    if isinstance(value, dict):  # What a provider gives has properties of its own, of which one may be `values`.
+        return any(_contains_unknowns(value[key], seen) for key in value)
+    return any(_contains_unknowns(each, seen) for each in value)
+
+
+# The SDK asks this some forty times of each resource, and its own function leaves a cycle behind each time. Those are
+# half of what the collector has to find after a program: a tenth of the processor time of a preview of 3,000 VMs.
+sdk_rpc.contains_unknowns = _contains_unknowns  # ty: ignore[invalid-assignment] - no setting
+
+SPARE_THREADS = 4
+"""Threads beyond the parallel ones, so that invokes and outputs do not wait behind resources."""
+
+
+class _Inline(asyncio.SelectorEventLoop):
+    """Runs at once, in its own thread, what would go to another: a preview waits for nothing, so threads only cost.
+
+    Whoever awaits the result goes on in the same turn, so a request is gone before the next one is read.
+    """
+
+    def run_in_executor(self, executor: Executor | None, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
+        del executor
+        future = self.create_future()
+        try:
+            future.set_result(func(*args))
+        except Exception as error:  # noqa: BLE001 - it belongs to whoever awaits the future
+            future.set_exception(error)
+        return future
+
+
+def execute(
+    program: Callable[[], None],
+    monitor: Monitor,
+    run: EngineRun,
+    *,
+    project: str,
+    stack: str,
+    config: Mapping[str, str],
+) -> bool:
+    """Run the program to its end; True where it ended well.
+
+    What it raised is an `error` diagnostic of the run, but for a ConfigError, which goes on to the caller.
+    """
+    with warnings.catch_warnings():
+        # What a failed program leaves is collected at once, so that Python has nothing to complain about later.
+        warnings.filterwarnings("ignore", r"coroutine 'Output\..*' was never awaited", RuntimeWarning)
+        ended_well = contextvars.copy_context().run(_body, program, monitor, run, project, stack, config)
+        if not ended_well:
+            gc.collect()
+    run.raise_fatal()
+    return ended_well
+
+
+def _body(
+    program: Callable[[], None], monitor: Monitor, run: EngineRun, project: str, stack: str, config: Mapping[str, str]
+) -> bool:
+    loop = _Inline() if run.preview else asyncio.new_event_loop()
+    executor = ThreadPoolExecutor(run.options.parallel + SPARE_THREADS, "resource")
+    loop.set_default_executor(executor)
+    loop.set_exception_handler(lambda _loop, _context: None)  # the first failure is told; its echoes are not
+    try:
+        _configure(monitor, run, project, stack, config)
+        with _uncollected():
+            loop.run_until_complete(run_in_stack(program))
+    except ConfigError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a program may raise anything, and it is its author's to see
+        if not run.stopping.is_set() and str(error) not in monitor.told:
+            _tell(run, error)
+        return False
+    finally:
+        _drain(loop)
+        executor.shutdown(wait=True)
+        loop.close()
+    return True
+
+
+def _configure(monitor: Monitor, run: EngineRun, project: str, stack: str, config: Mapping[str, str]) -> None:
+    settings = sdk_settings.Settings(
+        project=project,
+        stack=stack,
+        monitor=monitor,
+        engine=monitor,
+        parallel=run.options.parallel,
+        dry_run=run.preview,
+        organization="organization",
+    )
+    settings.rpc_manager = RegistrationPace()
+    sdk_settings.configure(settings)
+    sdk_settings.ROOT.set(None)
+    sdk_config.set_all_config(dict(config), [])
+
+
+@contextmanager
+def _uncollected() -> Generator[None]:
+    """Keep the cycle collector still. A program only adds objects, and walking all of them over and over costs more
+    than half of the time at 3,000 VMs while it frees next to nothing."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _drain(loop: asyncio.AbstractEventLoop) -> None:
+    """Let go of what a failed program left waiting, and of what that begins in its turn."""
+    while pending := asyncio.all_tasks(loop):
+        for task in pending:
+            task.cancel()
+        loop.run_until_complete(asyncio.gather(*pending, return_exceptions=True))
+
+
+def _tell(run: EngineRun, error: Exception) -> None:
+    """A RunError speaks for itself; anything else is a fault of the program, and its author needs the place."""
+    if isinstance(error, RunError):
+        run.say("error", str(error))
+        return
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if "/site-packages/" not in frame.filename and "/asyncio/" not in frame.filename]
+    place = f" ({own[-1].filename}:{own[-1].lineno})" if own else ""
+    run.say("error", f"the program failed{place}: {type(error).__name__}: {error}")
+
+
+PORTION = 64
+"""Registrations that begin together."""
+TURNS = 64
+"""Turns of the event loop between two portions: about what the SDK takes to prepare and answer one resource."""
+
+
+class RegistrationPace(RPCManager):
+    """Lets registrations begin in portions, in the order of the program.
+
+    Left alone, the SDK prepares all of them side by side, so that every request of a large stack is in memory before
+    the first is answered. How many resources are worked on is another matter (`Options.parallel`).
+
+    The next portion waits for turns of the event loop, never for an earlier portion to end: whatever a registration
+    waits for, even for one that is declared after it, comes to its turn too.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._free = PORTION
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    def do_rpc(self, name: str, rpc_function: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        """The SDK's own, after a wait where it registers a resource."""
+        if name != "register resource":
+            return super().do_rpc(name, rpc_function)
+        turn = self._turn()
+
+        async def in_turn(*args: Any, **kwargs: Any) -> Any:
+            if turn is not None:
+                await turn
+            return await rpc_function(*args, **kwargs)
+
+        return super().do_rpc(name, in_turn)
+
+    def _turn(self) -> asyncio.Future[None] | None:
+        """What the next registration waits for; None where it may begin."""
+        if self._free:
+            self._free -= 1
+            return None
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        if len(self._waiting) == 1:
+            # Among the SDK's calls, so that it waits for this one before it waits for any of all outputs: each time
+            # it does so costs as much as the program has outputs.
+            self.rpcs.append(asyncio.ensure_future(self._pace()))
+        return turn
+
+    async def _pace(self) -> None:
+        while self._waiting:
+            for _ in range(TURNS):
+                await asyncio.sleep(0)
+            for _ in range(min(PORTION, len(self._waiting))):
+                turn = self._waiting.popleft()
+                if not turn.done():
+                    turn.set_result(None)
+        self._free = PORTION

@@ -1,0 +1,134 @@
+"""What a guest reaches from its VM: the fleet bucket and the broker, by the requests that a VM makes.
+
+Owns HTTP and the reading of answers, and remembers within one look what the bucket said. Does not own what follows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote
+
+from bench.cloud.control import ControlError, JsonObject
+from bench.cloud.github.control import GitHubControl
+from bench.cloud.loopback import LoopbackAnswer, NoAnswerError, asked
+from infra.fleet.runner.supervisor import report
+from infra.fleet.runner.supervisor.effects import Answer, Failed
+from infra.fleet.runner.supervisor.jobs import broker_answer
+from infra.model import bucket_names
+
+_SECONDS: Final = 90.0
+_OK: Final = 200
+
+
+class GuestControl(GitHubControl):
+    """The control surface with the calls of guests: nodes with their disks, and the faults that strike guests."""
+
+    def guests(self) -> JsonObject:
+        """seconds, compression, queued, faults, nodes (node, since, due) and disks; see `tpu_control.told`."""
+        return self._ask("GET", "guests")
+
+    def write_disks(self, disks: Mapping[str, JsonObject | None]) -> None:
+        """Replace the disks of nodes by full name; None takes one away."""
+        self._ask("POST", "guests", {"disks": dict(disks)})
+
+    def strike_guest(self, node: str, kind: str, running: str = "") -> JsonObject | None:
+        """The fault of that kind (mute, slow-boot, unfit, broken) that strikes a guest now; it counts as used.
+
+        running: the image or bundle that the guest is about to run.
+        """
+        return self._ask("POST", "guest-faults", {"node": node, "kind": kind, "running": running})["fault"]
+
+
+class UnreadableError(Exception):
+    """What should be in the bucket cannot be read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vm:
+    """A node with a guest. name: full. life: which making of it. since: cloud time when its state began.
+
+    hosts: of its slice.
+    stack, pool, region, bucket: as its metadata server says.
+    """
+
+    name: str
+    machine: str
+    state: str
+    life: str
+    since: float
+    hosts: int
+    stack: str
+    pool: str
+    region: str
+    bucket: str
+
+    @property
+    def id(self) -> str:
+        return self.name.rpartition("/")[2]
+
+
+class Endpoints:
+    """broker: the address of a stack's broker, None where there is none. One look's worth: the bucket is read once."""
+
+    def __init__(self, control: GuestControl, broker: Callable[[str], str | None]) -> None:
+        self.control = control
+        self._broker = broker
+        self._read: dict[tuple[str, str], bytes | None] = {}
+
+    def document(self, vm: Vm, name: str) -> Any:
+        """An object's JSON; None for one that is not there. Raises UnreadableError."""
+        content = self._content(vm, name)
+        try:
+            return None if content is None else json.loads(content)
+        except ValueError:
+            raise UnreadableError(f"{name} is not JSON") from None
+
+    def has_bundle(self, vm: Vm, sha256: str) -> bool:
+        """Whether the bundle of that checksum is there and is what its name says. Raises UnreadableError."""
+        content = self._content(vm, bucket_names.bundle_object(sha256))
+        return content is not None and hashlib.sha256(content).hexdigest() == sha256
+
+    def report(self, vm: Vm, text: str) -> None:
+        """Write the VM's report, with its proof where there is one. Nothing fails where that fails, as on a VM."""
+        with suppress(ControlError):
+            text = report.sealed(text, self.control.identity_token(vm.name, report.audience(text)))
+        name = quote(bucket_names.report_object(vm.pool, vm.id), safe="")
+        path = f"/upload/storage/v1/b/{vm.bucket}/o?uploadType=media&name={name}"
+        _asked(self.control.url, "POST", path, text.encode())
+
+    def register(self, vm: Vm) -> Answer | Failed:
+        """Ask the broker for a registration, with a token of the VM's own."""
+        address = self._broker(vm.stack)
+        if address is None:
+            return Failed(f"stack {vm.stack} has no broker here")
+        try:
+            token = self.control.identity_token(vm.name, address)
+        except ControlError as error:
+            return Failed(f"the metadata server gives no token: {error}")
+        body = json.dumps({"stack": vm.stack, "vm": vm.id, "pool": vm.pool}).encode()
+        found = _asked(address, "POST", "/v1/registrations", body, token=token)
+        return broker_answer(found.status, found.headers.get("retry-after", ""), found.body)
+
+    def _content(self, vm: Vm, name: str) -> bytes | None:
+        """An object's bytes; None for one that is not there. Raises UnreadableError where nobody can say."""
+        if (key := (vm.bucket, name)) not in self._read:
+            path = f"/storage/v1/b/{vm.bucket}/o/{quote(name, safe='')}?alt=media"
+            found = _asked(self.control.url, "GET", path)
+            if found.status not in (_OK, 403, 404):
+                raise UnreadableError(f"reading {name} was answered with {found.status}")
+            self._read[key] = found.body if found.status == _OK else None
+        return self._read[key]
+
+
+def _asked(root: str, verb: str, path: str, body: bytes | None = None, *, token: str = "") -> LoopbackAnswer:
+    """Status 0 where nobody answers, as a VM's curl has it."""
+    headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {token}"} if token else {})
+    try:
+        return asked(root, verb, path, body, headers, seconds=_SECONDS)
+    except NoAnswerError:
+        return LoopbackAnswer(0, b"", {})

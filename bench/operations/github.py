@@ -1,0 +1,102 @@
+"""What a stack needs of the local GitHub, made where it is not there: repositories, an organisation with runner groups,
+an app and its key in a secret; and the place of its fleet, which reaches GitHub by it."""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from bench.cloud.github.control import GitHubControl
+from bench.operations.cloud import cloud_clock
+from infra.fleet.controller.by_broker import BrokerApi
+from infra.fleet.controller.github import GitHub, RunnerApi
+from infra.fleet.google import Api, GoogleError, clients, execute
+from infra.fleet.place import BROKER, FleetPlace, named_broker
+from infra.model import names
+from infra.model.schema import StackConfig
+
+PERMISSIONS = {"administration": "write", "actions": "read", "organization_self_hosted_runners": "write"}
+_TAKEN = 409
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalApp:
+    """An app of the local GitHub. key_secret: its version in Secret Manager. api: the address of GitHub."""
+
+    id: int
+    installation: int
+    key_secret: str
+    api: str
+
+
+def repositories_served(config: StackConfig) -> tuple[str, ...]:
+    """The repositories, `OWNER/NAME`, whose jobs a stack's pools take."""
+    return tuple(sorted({repository for pool in config.pools for repository in pool.serves}))
+
+
+def keep_served(control: GitHubControl, repositories: Collection[str], groups: Collection[str]) -> None:
+    """Let GitHub know these repositories and, where runners go into groups, their owners as organisations with these.
+
+    What is there stays as it is. At GitHub a person makes the groups, before the stack names them.
+    """
+    for repository in repositories:
+        control.keep_repository(repository)
+    if groups:
+        for owner in sorted({repository.partition("/")[0] for repository in repositories}):
+            control.add_organization(owner, groups=sorted(groups))
+
+
+def local_app(url: str, project: str, *, slug: str, account: str) -> LocalApp:
+    """The app of that name on an account, with a fresh key."""
+    control = GitHubControl(url)
+    app = control.add_app(slug, account=account, permissions=PERMISSIONS)
+    control.forget_app_keys(app["id"])
+    secret = f"{slug}-app-key"
+    with clients(project, url) as google:
+        secrets = google.api(Api.SECRETS).projects().secrets()
+        try:
+            body = {"replication": {"automatic": {}}}
+            execute(secrets.create(parent=f"projects/{project}", secretId=secret, body=body), f"making {secret}")
+        except GoogleError as error:
+            if error.status != _TAKEN:
+                raise
+        name = f"projects/{project}/secrets/{secret}"
+        payload = {"payload": {"data": base64.b64encode(app["key"].encode()).decode()}}
+        execute(secrets.addVersion(parent=name, body=payload), f"writing {secret}")
+    return LocalApp(
+        id=app["id"], installation=app["installation"], key_secret=f"{name}/versions/latest", api=control.api
+    )
+
+
+_TOKEN = "tidepool-controller"  # noqa: S105 - known to the local GitHub alone, and to nobody else
+
+
+def local_github(config: StackConfig, url: str, broker: str | None) -> GitHub:
+    """The local GitHub of a stack; through a broker where one is named, by a token that the local cloud signs.
+
+    It knows the repositories that the stack serves, and its groups.
+    """
+    control = GitHubControl(url)
+    keep_served(control, repositories_served(config), (config.runners.groups or {}).values())
+    control.add_token(_TOKEN, "tidepool-controller")
+    if broker is None:
+        return RunnerApi(api=control.api, token=lambda _: _TOKEN)
+    email = names.account_email(names.role_account_id(config.stack, "controller"), config.project)
+    return BrokerApi(
+        stack=config.stack, address=lambda: broker, token=lambda audience: control.account_token(email, audience)
+    )
+
+
+def local_place(config: StackConfig, url: str) -> FleetPlace:
+    """The place of a stack file on the local cloud, whose clock may be ahead of the wall's."""
+    broker = named_broker(os.environ) if os.environ.get(BROKER) else None
+    return FleetPlace(
+        project=config.project,
+        bucket=config.bucket.name,
+        github=local_github(config, url, broker),
+        endpoint=url,
+        clock=cloud_clock(url),
+        builds=config.builds is not None,
+    )

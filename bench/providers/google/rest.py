@@ -1,0 +1,216 @@
+"""The calls of a type that is an ordinary REST resource, and waiting for what they begin.
+
+POST to a collection, GET, PATCH and DELETE of an item. Long-running operations come in the two shapes that Google's
+APIs have. One is asked for soon, and then whenever it has taken half as long again: a quick one is noticed within a
+third of its time, a slow one costs few calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from http import HTTPStatus
+from typing import Any
+
+from bench.providers.google.fields import Field
+from bench.providers.google.resource import Path, ResourceCall
+from bench.providers.google.transport import ApiError, Deadline, RestApi
+
+_SHORTEST_POLL, _LONGEST_POLL = 0.05, 5.0
+
+
+class Wait(StrEnum):
+    """How a type's calls end."""
+
+    NONE = "the answer is the resource"
+    LRO = "google.longrunning: name, done, error or response"
+    COMPUTE = "compute: status, error.errors"
+    CONTAINER = "container: status, error or statusMessage"
+
+
+class OperationFailedError(Exception):
+    """The operation ended without success; the text holds the code and Google's message.
+
+    gone: whether nothing is left of what it was to make.
+    """
+
+    gone = False
+
+
+class OperationTimeoutError(Exception):
+    """The operation was still running at the deadline; it goes on by itself."""
+
+
+def poll(deadline: Deadline, ended: Callable[[], bool]) -> None:
+    """Ask until `ended`, after a first pause. Raises OperationTimeoutError, CancelledError."""
+    began = deadline.now()
+    while True:
+        deadline.pause(min(_LONGEST_POLL, max(_SHORTEST_POLL, (deadline.now() - began) / 2)))
+        if ended():
+            return
+        if deadline.left() <= 0:
+            raise OperationTimeoutError(f"still running after {deadline.seconds:g} s")
+
+
+def wait(api: RestApi, shape: Wait, base: str, operation: Mapping[str, Any], deadline: Deadline) -> None:
+    """Wait until a call's operation has ended. `base` is the path that the operation's name stands below."""
+    match shape:
+        case Wait.NONE:
+            return
+        case Wait.LRO:
+            _wait_lro(api, base, operation, deadline)
+        case Wait.COMPUTE:
+            _wait_compute(api, base, operation, deadline)
+        case Wait.CONTAINER:
+            _wait_container(api, base, operation, deadline)
+
+
+def _wait_lro(api: RestApi, base: str, operation: Mapping[str, Any], deadline: Deadline) -> None:
+    """An answer without a name is finished. `error` holds an rpc status."""
+    latest = dict(operation)
+
+    def ended() -> bool:
+        return bool(latest.get("done")) or "name" not in latest
+
+    def ask() -> bool:
+        nonlocal latest
+        latest = _ask(api, f"{base}/{operation['name']}", deadline) or latest
+        return ended()
+
+    if not ended():
+        poll(deadline, ask)
+    if error := latest.get("error"):
+        raise OperationFailedError(f"Error code {error.get('code')}, message: {error.get('message')}")
+
+
+def _wait_compute(api: RestApi, base: str, operation: Mapping[str, Any], deadline: Deadline) -> None:
+    """Zone, region or neither says where the operation is asked for; its status counts."""
+    latest = dict(operation)
+    place = "global"
+    for scope in ("zone", "region"):
+        if link := operation.get(scope):
+            place = f"{scope}s/{link.rsplit('/', 1)[-1]}"
+    project = operation["selfLink"].split("/projects/", 1)[1].split("/", 1)[0]
+    path = f"{base}/projects/{project}/{place}/operations/{operation['name']}"
+
+    def ask() -> bool:
+        nonlocal latest
+        latest = _ask(api, path, deadline) or latest
+        return latest.get("status") == "DONE"
+
+    if latest.get("status") != "DONE":
+        poll(deadline, ask)
+    if errors := (latest.get("error") or {}).get("errors"):
+        raise OperationFailedError(
+            "; ".join(f"Error code {each.get('code')}, message: {each.get('message')}" for each in errors)
+        )
+
+
+def _wait_container(api: RestApi, base: str, operation: Mapping[str, Any], deadline: Deadline) -> None:
+    """It is asked for in the place of what it works on; its status counts."""
+    latest = dict(operation)
+    path = f"{base}/projects/" + operation["selfLink"].split("/projects/", 1)[1]
+
+    def ask() -> bool:
+        nonlocal latest
+        latest = _ask(api, path, deadline) or latest
+        return latest.get("status") == "DONE"
+
+    if latest.get("status") != "DONE":
+        poll(deadline, ask)
+    if error := latest.get("error"):
+        raise OperationFailedError(f"Error code {error.get('code')}, message: {error.get('message')}")
+    if message := latest.get("statusMessage"):
+        raise OperationFailedError(message)
+
+
+def _ask(api: RestApi, path: str, deadline: Deadline) -> dict[str, Any] | None:
+    """The operation; None where it is not to be seen yet: the official provider asks again on a 404."""
+    try:
+        return api.call("GET", path, deadline)
+    except ApiError as error:
+        if error.code != HTTPStatus.NOT_FOUND:
+            raise
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rest:
+    """An ordinary resource.
+
+    base: the API's path, version included. collection, item: below it. query: what a create says there, by hole.
+    wait: how these calls end; patch_waits: whether an update does too, or its answer is the resource.
+    masks: what the mask says of a changed part, where that is not the part's own name.
+    masked: an update carries `updateMask` and the masked parts alone; else the changed parts without a mask.
+    whole: an update carries everything, without a mask. carried: what every update carries, whatever changed.
+    settling: whether a body shows a resource on its way to another state, which a read waits for.
+    gone: whether a body shows what was deleted and is only kept for a while.
+    """
+
+    base: str
+    collection: Path
+    item: Path
+    fields: Mapping[str, Field]
+    query: Mapping[str, Path] = field(default_factory=dict)
+    wait: Wait = Wait.NONE
+    patch_waits: bool = True
+    masks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    masked: bool = True
+    whole: bool = False
+    carried: tuple[str, ...] = ()
+    settling: Callable[[Mapping[str, Any]], bool] | None = None
+    gone: Callable[[Mapping[str, Any]], bool] = lambda _: False
+
+    def create(self, call: ResourceCall) -> None:
+        query = {name: path.fill(call.values) for name, path in self.query.items()}
+        try:
+            answer = call.send("POST", self.collection_path(call), query=query, body=call.body)
+        except ApiError as error:
+            if not (error.doubtful and error.code == HTTPStatus.CONFLICT):
+                raise
+            return
+        self.ended(call, answer)
+
+    def read(self, call: ResourceCall) -> dict[str, Any] | None:
+        found: dict[str, Any] | None = None
+
+        def settled() -> bool:
+            nonlocal found
+            found = call.find(self.path(call))
+            return found is None or self.settling is None or not self.settling(found)
+
+        if not settled():
+            poll(call.deadline, settled)
+        return None if found is None or self.gone(found) else found
+
+    def update(self, call: ResourceCall) -> None:
+        paths = self.changed_paths(call)
+        if not paths:
+            return
+        tops = {path.split(".")[0] for path in paths} | {*self.carried}
+        body = {top: value for top, value in call.body.items() if self.whole or top in tops}
+        body |= {name: self.fields[name].zero for name in self.carried if name not in body}
+        mask = (name for path in paths for name in self.masks.get(path, (path,)))
+        query = {"updateMask": ",".join(mask)} if self.masked and not self.whole else None
+        answer = call.send("PATCH", self.path(call), query=query, body=body)
+        if self.patch_waits:
+            self.ended(call, answer)
+
+    def delete(self, call: ResourceCall) -> None:
+        self.ended(call, call.send("DELETE", self.path(call)))
+
+    def ended(self, call: ResourceCall, operation: Mapping[str, Any]) -> None:
+        """Wait until what a call began has ended."""
+        wait(call.api, self.wait, self.base, operation, call.deadline)
+
+    def changed_paths(self, call: ResourceCall) -> list[str]:
+        """Where in the body the changed properties stand; those that only the provider knows stand nowhere."""
+        changed = ((name, self.fields[name]) for name in call.changed)
+        return sorted(field.wire or name for name, field in changed if not field.local)
+
+    def path(self, call: ResourceCall) -> str:
+        return f"{self.base}/{self.item.fill(call.values)}"
+
+    def collection_path(self, call: ResourceCall) -> str:
+        return f"{self.base}/{self.collection.fill(call.values)}"

@@ -1,0 +1,144 @@
+"""One object of a cluster, as the provider writes it: found, applied, released and deleted.
+
+Owns server-side apply with its manager and its conflicts, and what is tried again because its kind or its namespace is
+only just being made. Leaves what is applied to `provider`, and the calls to `reach`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any, Final
+
+from bench.engine.provider import Cancel, ProviderError
+from bench.providers.kubernetes import awaiting, manifests
+from bench.providers.kubernetes.manifests import ObjectName
+from bench.providers.kubernetes.reach import ApiRefusedError, ClusterApi, ServedKind
+
+JsonObject = dict[str, Any]
+
+_APPLY: Final = "application/apply-patch+yaml"
+_ATTEMPTS: Final = 5
+_PAUSE: Final = 0.2
+"""Seconds before a kind or a namespace that is missing is looked for again, doubled each time; three in all."""
+
+
+class NoMatchError(ProviderError):
+    """The cluster does not serve a kind."""
+
+
+class ClusterObjects:
+    """The objects of one cluster. namespace: where one is that says none. stack: whose they are."""
+
+    def __init__(self, cluster: ClusterApi, namespace: str, stack: str) -> None:
+        self._cluster = cluster
+        self._namespace = namespace
+        self._stack = stack
+
+    def manager(self, token: str, inputs: Mapping[str, Any], outputs: Mapping[str, Any] | None) -> str:
+        return manifests.manager_of(token, inputs, outputs, self._stack)
+
+    def placed(self, token: str, inputs: Mapping[str, Any]) -> tuple[ServedKind, ObjectName]:
+        """Where an object is. Raises NoMatchError, and ProviderError where the cluster does not answer."""
+        api_version, kind = manifests.kind_of(token, inputs)
+        served = self._cluster.kind(api_version, kind)
+        if served is None:
+            raise NoMatchError(
+                f'no matches for kind "{kind}" in version "{api_version}": let the resource depend on what brings its '
+                "CustomResourceDefinition"
+            )
+        return served, manifests.named(token, inputs, self._namespace if served.namespaced else "")
+
+    def apply(
+        self,
+        token: str,
+        inputs: JsonObject,
+        old_outputs: JsonObject | None,
+        *,
+        dry: bool = False,
+        new: bool = False,
+        cancel: Cancel | None = None,
+    ) -> tuple[JsonObject, str, str]:
+        """The object as the cluster answers, its path, and who owns the fields. A dry run that meets nothing to run
+        against (a namespace of this very run) answers with nothing. Raises ProviderError.
+        """
+        manager = self.manager(token, inputs, old_outputs)
+        force = manifests.annotation(inputs, manifests.FORCED) == "true" or dry
+        query = {"fieldManager": manager, "fieldValidation": "Strict", **({"force": "true"} if force else {})}
+        said, pause = manifests.encoded(token, inputs), _PAUSE
+        for attempt in range(_ATTEMPTS):
+            try:
+                served, place = self.placed(token, inputs)
+                path = served.of(place.namespace, place.name)
+                if new and self.is_anothers(token, inputs):
+                    raise ProviderError(
+                        f"{place} already exists in the cluster, as another stack's or somebody's own: import it "
+                        f"(ResourceOptions(import_={place.id!r})), or give this one another name"
+                    )
+                asked = {**query, "dryRun": "All"} if dry else query
+                return self._cluster.call("PATCH", path, said, content=_APPLY, query=asked), path, manager
+            except NoMatchError:
+                if dry or attempt == _ATTEMPTS - 1 or cancel is None or cancel.wait_to_begin(pause):
+                    raise
+            except ApiRefusedError as error:
+                missing = error.code == HTTPStatus.NOT_FOUND
+                if dry and (missing or "being terminated" in str(error) or (old_outputs is None and _is_fixed(error))):
+                    return {}, "", manager
+                if not missing or attempt == _ATTEMPTS - 1 or cancel is None or cancel.wait_to_begin(pause):
+                    raise ProviderError(_refusal(manifests.named(token, inputs, ""), manager, error)) from error
+            pause *= 2
+        raise AssertionError("the last attempt returns or raises")
+
+    def is_anothers(self, token: str, inputs: JsonObject) -> bool:
+        """Whether what stands is somebody else's: no attempt of ours made it, whose answer was lost."""
+        if manifests.is_patch(token, inputs):
+            return False
+        served, place = self.placed(token, inputs)
+        found = self._cluster.find(served.of(place.namespace, place.name))
+        owners = (found or {}).get("metadata", {}).get("managedFields") or ()
+        manager = self.manager(token, inputs, None)
+        return found is not None and not any(each.get("manager") == manager for each in owners)
+
+    def delete(self, token: str, outputs: JsonObject, seconds: float, cancel: Cancel) -> None:
+        """Delete the very object of these outputs, and wait until it is gone. Raises ProviderError."""
+        served, place = self.placed(token, outputs)
+        path, uid = served.of(place.namespace, place.name), outputs["metadata"].get("uid", "")
+        policy = manifests.annotation(outputs, manifests.PROPAGATION).capitalize() or "Foreground"
+        asked: JsonObject = {"propagationPolicy": policy, **({"preconditions": {"uid": uid}} if uid else {})}
+        try:
+            self._cluster.call("DELETE", path, asked)
+        except ApiRefusedError as error:
+            # A conflict: another object has the name, and ours is gone; or ours, a namespace, is ending already.
+            if error.code not in (HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT):
+                raise ProviderError(f"{place} cannot be deleted: {error}") from error
+        left = awaiting.until_gone(lambda: self._cluster.find(path), uid, seconds, cancel)
+        if left is not None:
+            holders = ", ".join(left["metadata"].get("finalizers") or ["its namespace or definition"])
+            raise ProviderError(f"{place} is not deleted after {seconds:.0f} s, held by {holders}")
+
+    def relinquish(self, token: str, outputs: JsonObject) -> None:
+        """A patch that goes leaves the object, and takes away what it alone had said."""
+        served, place = self.placed(token, outputs)
+        bare = {"apiVersion": place.api_version, "kind": place.kind, "metadata": {"name": place.name}}
+        manager = self.manager(token, outputs, outputs)
+        try:
+            self._cluster.call(
+                "PATCH", served.of(place.namespace, place.name), bare, content=_APPLY, query={"fieldManager": manager}
+            )
+        except ApiRefusedError as error:
+            if error.code != HTTPStatus.NOT_FOUND:
+                raise ProviderError(f"fields of {place} cannot be released: {error}") from error
+
+
+def _is_fixed(error: ApiRefusedError) -> bool:
+    """Whether a dry run was refused since the object that is to be replaced still stands."""
+    return error.code == HTTPStatus.UNPROCESSABLE_ENTITY and ("immutable" in str(error) or "Forbidden" in str(error))
+
+
+def _refusal(place: ObjectName, manager: str, error: ApiRefusedError) -> str:
+    if error.code != HTTPStatus.CONFLICT:
+        return f"{place} is refused by the API server: {error}"
+    return (
+        f"{place}: server-side apply as {manager} met fields of others: {error}. Leave them out of the program, or "
+        f"take them over with the annotation {manifests.FORCED}"
+    )

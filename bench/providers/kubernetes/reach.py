@@ -1,0 +1,190 @@
+"""The provider's way to a cluster: the calls, their refusals as the provider tells them, and which kinds are served.
+
+Owns discovery, which is asked once and again when a kind is not found. What a kubeconfig says is read as jobs read it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote, urlencode, urlsplit
+
+import urllib3
+import yaml
+
+from bench.engine.provider import ProviderError
+from infra.jobs.kube import KubeError, KubePlace, place_of, run_plugin
+
+JsonObject = dict[str, Any]
+
+_STORE: Final = "-tidepool"
+_GKE_COMMAND: Final = "gke-gcloud-auth-plugin"
+_PATIENCE: Final = 30.0
+_FOR_NOW: Final = (
+    HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT,
+)  # fmt: skip
+"""What says nothing of the object: the server is busy, or it is not there."""
+
+
+class ApiRefusedError(ProviderError):
+    """What the API server refused, in its own words."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class UnreachableError(ProviderError):
+    """Nobody answers at the cluster's address, or the address is not known yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServedKind:
+    """path: where its objects are, `/apis/apps/v1`."""
+
+    path: str
+    plural: str
+    namespaced: bool
+
+    def of(self, namespace: str, name: str = "") -> str:
+        within = f"/namespaces/{quote(namespace)}" if self.namespaced else ""
+        return f"{self.path}{within}/{self.plural}" + (f"/{quote(name)}" if name else "")
+
+
+class ClusterApi:
+    """kubeconfig: its text, or the path of its file. context: which of it, its current one where that is empty."""
+
+    def __init__(self, kubeconfig: str, *, context: str = "") -> None:
+        self._place = _place(kubeconfig, context)
+        self.server, self.namespace = self._place.server, self._place.namespace
+        self._pool = urllib3.PoolManager(maxsize=32, ssl_context=self._place.tls)
+        self._lock = threading.Lock()
+        self._kinds: dict[str, dict[str, ServedKind]] = {}
+        self._version: str | None = None
+
+    @property
+    def on_this_machine(self) -> bool:
+        return _on_this_machine(self.server)
+
+    @property
+    def is_store(self) -> bool:
+        """Whether this is a cluster of the local cloud, which has no controllers."""
+        if self._version is None:
+            self._version = str(self.call("GET", "/version").get("gitVersion", ""))
+        return self._version.endswith(_STORE)
+
+    def kind(self, api_version: str, kind: str) -> ServedKind | None:
+        """Where a kind is served; None where the cluster does not know it."""
+        for fresh in (False, True):
+            served = self._served(api_version, fresh=fresh)
+            if kind in served:
+                return served[kind]
+        return None
+
+    def _served(self, api_version: str, *, fresh: bool) -> dict[str, ServedKind]:
+        with self._lock:
+            if not fresh and api_version in self._kinds:
+                return self._kinds[api_version]
+        path = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+        found = self.find(path) or {}
+        served = {
+            each["kind"]: ServedKind(path, each["name"], each["namespaced"])
+            for each in found.get("resources", ())
+            if "/" not in each["name"]
+        }
+        with self._lock:
+            self._kinds[api_version] = served
+        return served
+
+    def find(self, path: str) -> JsonObject | None:
+        """What stands at a path, None for nothing."""
+        try:
+            return self.call("GET", path)
+        except ApiRefusedError as error:
+            if error.code != HTTPStatus.NOT_FOUND:
+                raise
+            return None
+
+    def call(
+        self,
+        verb: str,
+        path: str,
+        body: Any = None,
+        *,
+        content: str = "application/json",
+        query: Mapping[str, str] = {},
+    ) -> JsonObject:
+        """Raises ApiRefusedError and UnreachableError."""
+        url = f"{self.server}{path}" + (f"?{urlencode(query)}" if query else "")
+        headers = {"content-type": content, "accept": "application/json", "user-agent": "pulumi-kubernetes"}
+        if self._place.token and (token := self._bearer(self._place.token)):
+            headers["authorization"] = f"Bearer {token}"
+        data = None if body is None else json.dumps(body).encode()
+        try:
+            answer = self._pool.request(
+                verb, url, body=data, headers=headers, timeout=_PATIENCE, retries=_retries(verb)
+            )
+        except urllib3.exceptions.HTTPError as error:
+            raise UnreachableError(f"the Kubernetes cluster at {self.server} is unreachable: {error}") from error
+        try:
+            found = json.loads(answer.data) if answer.data else {}
+        except ValueError:
+            found = {"message": answer.data.decode(errors="replace")}
+        if answer.status >= HTTPStatus.BAD_REQUEST:
+            said = str(found.get("message") or f"status {answer.status}")
+            if answer.status in _FOR_NOW:
+                raise UnreachableError(f"the Kubernetes cluster at {self.server} does not answer now: {said}")
+            raise ApiRefusedError(answer.status, said)
+        return found
+
+    def _bearer(self, token: Callable[[], str]) -> str:
+        try:
+            return token()
+        except (KubeError, OSError) as error:
+            raise ProviderError(f"the kubeconfig gives no token: {error}") from error
+
+
+def _retries(verb: str) -> urllib3.Retry:
+    return urllib3.Retry(connect=2, read=2 if verb == "GET" else 0, redirect=0, status=0, backoff_factor=0.1)
+
+
+def _place(kubeconfig: str, context: str) -> KubePlace:
+    """The cluster of a context; of the first one, where none is said to be current. Raises ProviderError."""
+    path = Path("kubeconfig")
+    text = kubeconfig
+    if "\n" not in text and not text.lstrip().startswith("{"):
+        path = Path(text).expanduser()
+        try:
+            text = path.read_text(encoding="utf-8")
+        except OSError as error:
+            raise ProviderError(f"the kubeconfig {kubeconfig} cannot be read: {error}") from error
+    try:
+        found = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ProviderError(f"the kubeconfig is not YAML: {error}") from error
+    if not isinstance(found, dict) or not found.get("clusters") or not found.get("contexts"):
+        raise ProviderError("the kubeconfig names no cluster and no context")
+    try:
+        return place_of(found, context or found.get("current-context") or found["contexts"][0]["name"], path, _plugin)
+    except KubeError as error:
+        raise ProviderError(str(error)) from error
+
+
+def _plugin(server: str, plugin: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A cluster on this machine takes any token in place of Google's."""
+    if plugin["command"].rpartition("/")[2] == _GKE_COMMAND:
+        if token := os.environ.get("GOOGLE_OAUTH_ACCESS_TOKEN"):
+            return {"token": token}
+        if _on_this_machine(server):
+            return {"token": "local"}
+    return run_plugin(server, plugin)
+
+
+def _on_this_machine(server: str) -> bool:
+    return urlsplit(server).hostname in ("127.0.0.1", "localhost")

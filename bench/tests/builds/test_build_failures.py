@@ -1,0 +1,143 @@
+"""Whatever step of a build fails, in whatever way: the record never names a digest that a place lacks.
+
+A failure before the record is written leaves the old record; one after it is put right by the next build.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bench.builds.machine import BuildOutcome, Fault, StepStatus, When
+from bench.builds.running import run_build
+from bench.registry import Registry
+from bench.tests.builds.pipeline_world import MONOREPO, World, commit, committed_spec, world
+from infra.model.images.spec import ImageSpec
+from infra.model.images.steps import build_steps
+
+IMAGE = "tpu-ci"
+REGIONS = ("europe-west4", "us-central2")
+COPIES = tuple(f"copy-{IMAGE}-{region}" for region in REGIONS)
+KINDS = ("build", "smoke", "inspect", "provenance", "push", "verify", "record", "tags")
+STEPS = ("fetch", "plan", "tools", *(f"{kind}-{IMAGE}" for kind in KINDS), *COPIES)
+WITHOUT_TOOLS = {"tools", f"provenance-{IMAGE}"}
+EVERY_FAULT = [
+    Fault(step, when)
+    for step in STEPS
+    for when in (When.BEFORE, When.AFTER, When.TOOLS, When.TERM)
+    if step not in WITHOUT_TOOLS or when in (When.BEFORE, When.AFTER)
+]
+FAULTS = [
+    Fault(f"push-{IMAGE}", When.TERM),
+    Fault(COPIES[0]),
+    Fault(f"verify-{IMAGE}"),
+    Fault(f"record-{IMAGE}", When.TERM),
+    Fault(f"record-{IMAGE}", When.AFTER),
+    Fault(f"tags-{IMAGE}", When.TERM),
+]
+
+
+@pytest.fixture(scope="module")
+def lasting(registry: Registry, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """A world that lives through one fault after the other, as a stack does."""
+    found = world(tmp_path_factory.mktemp("lasting"), registry.address, committed_spec())
+    assert build(found, 1).status is StepStatus.SUCCESS
+    yield found
+    found.recorder.close()
+
+
+def build(images: World, number: int, fault: Fault | None = None) -> BuildOutcome:
+    revision = images.push(number, {"uv.lock": f"version = {number}\n"})
+    images.machine.forget_faults()
+    return run_build(images.config(IMAGE, revision), images.machine, fault=fault)
+
+
+def survives(images: World, fault: Fault) -> None:
+    before = images.record.images[IMAGE].current
+    number = images.started + 1
+    outcome = build(images, number, fault)
+    assert outcome.status is StepStatus.FAILURE, f"{fault} went unnoticed"
+    assert outcome.step(fault.step).status is StepStatus.FAILURE
+    assert images.lacking() == []
+    written = images.record.images[IMAGE].current != before
+    late = fault.step.startswith("tags-") or fault == Fault(f"record-{IMAGE}", When.AFTER)
+    assert written is late
+    if not written:
+        assert images.tags(IMAGE) == {before.digest}, "tags moved before the record did"
+    assert build(images, number + 1).status is StepStatus.SUCCESS
+    after = images.record.images[IMAGE].current
+    assert after.digest != before.digest
+    assert images.tags(IMAGE) == {after.digest}
+    assert images.lacking() == []
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.step}-{fault.when}")
+def test_the_record_never_names_what_a_place_lacks(lasting: World, fault: Fault) -> None:
+    survives(lasting, fault)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("fault", EVERY_FAULT, ids=lambda fault: f"{fault.step}-{fault.when}")
+def test_no_failure_of_any_step_leaves_a_record_of_what_a_place_lacks(lasting: World, fault: Fault) -> None:
+    survives(lasting, fault)
+
+
+def test_the_table_of_faults_has_every_step(lasting: World, spec: ImageSpec) -> None:
+    image = spec.image(IMAGE)
+    steps = build_steps(spec, lasting.pins, (image,), lasting.places, severity="critical")
+    assert {step.id for step in steps} == set(STEPS)
+
+
+def test_a_region_that_stays_away_is_tried_again_before_it_fails_the_build(lasting: World) -> None:
+    outcome = build(lasting, lasting.started + 1, Fault(COPIES[1]))
+    assert "attempt 4 of 5 failed" in outcome.step(COPIES[1]).log or "gave up" in outcome.step(COPIES[1]).log
+    assert outcome.step(f"verify-{IMAGE}").status is StepStatus.QUEUED
+
+
+def test_a_digest_that_vanished_from_a_region_is_not_recorded(lasting: World) -> None:
+    """A copy that says it went well, and did not: the verify step asks the places themselves."""
+    revision = lasting.push(lasting.started + 1, {"uv.lock": "version = lost\n"})
+    config = lasting.config(IMAGE, revision)
+    before = lasting.record
+    for step in config["steps"]:
+        if step["id"] == COPIES[1]:
+            step["args"] = ["-c", "true"]
+    outcome = run_build(config, lasting.machine)
+    assert "us-central2-docker.pkg.dev" in outcome.step(f"verify-{IMAGE}").log
+    assert lasting.record == before
+
+
+def test_tags_that_were_not_moved_are_moved_when_the_same_build_is_run_again(lasting: World) -> None:
+    number = lasting.started + 1
+    build(lasting, number, Fault(f"tags-{IMAGE}"))
+    current = lasting.record.images[IMAGE].current
+    assert lasting.tags(IMAGE) != {current.digest}
+    build(lasting, number)
+    assert lasting.tags(IMAGE) == {current.digest}
+
+
+def test_a_newer_build_that_ends_while_an_older_one_tags_keeps_every_tag(
+    registry: Registry, spec: ImageSpec, tmp_path: Path
+) -> None:
+    ours = world(tmp_path, registry.address, spec)
+    theirs = World(
+        machine=type(ours.machine)(folder=tmp_path / "other", registry=registry.address, env=ours.machine.env),
+        recorder=ours.recorder, spec=spec, pins=ours.pins, places=ours.places, monorepo=tmp_path / "their-monorepo",
+    )  # fmt: skip
+    theirs.machine.folder.mkdir()
+    theirs.monorepo.mkdir()
+    theirs.machine.offer("marin-community/tidepool", tmp_path / "recipes", {commit(0xABC): 1_750_000_000})
+    older, newer = ours.push(10, {"uv.lock": "older\n"}), theirs.push(11, {"uv.lock": "newer\n"})
+    ours.recorder.recorded = lambda: built.append(run_build(theirs.config(IMAGE, newer), theirs.machine))
+    built: list[BuildOutcome] = []
+    built.append(run_build(ours.config(IMAGE, older), ours.machine))
+    assert [each.status for each in built] == [StepStatus.SUCCESS] * 2
+    known = ours.record.images[IMAGE]
+    assert known.current.revision[MONOREPO] == newer
+    assert {build.revision[MONOREPO] for build in known.builds()} == {older, newer}
+    assert ours.tags(IMAGE) == {known.current.digest}
+    assert ours.tags(IMAGE, older[:12]) != {known.current.digest}
+    assert ours.lacking() == []
+    ours.recorder.close()

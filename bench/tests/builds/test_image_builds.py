@@ -1,0 +1,319 @@
+"""What a build of images leaves behind: digests in every place, the record, the tags, and how it was made."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from bench.builds.machine import Fault, StepStatus, When
+from bench.builds.running import run_build, run_jobs
+from bench.tests.builds.pipeline_world import MONOREPO, PLACES, World, commit, tagged
+from infra.model.images.told import told_text
+
+OUT = "workspace/.tidepool/out/tpu-ci"
+
+
+def test_tpu_ci_ends_with_one_digest_in_every_region_and_a_record_of_it(images: World) -> None:
+    assert run_build(images.config("tpu-ci"), images.machine).status is StepStatus.SUCCESS
+    current = images.record.images["tpu-ci"].current
+    assert len(current.places) == PLACES
+    assert images.tags("tpu-ci") == {current.digest}
+    assert images.lacking() == []
+    assert current.revision[MONOREPO] == commit(1)
+
+
+def test_a_family_on_cloud_build_hands_the_digest_on_within_one_build(images: World) -> None:
+    images.keep_in_artifact_registry()
+    assert run_build(images.config("levanter-base"), images.machine).status is StepStatus.SUCCESS
+    base = images.record.images["levanter-base"].current.digest
+    assert images.record.images["levanter-incremental"].current.parents == {"levanter-base": base}
+
+
+def test_a_child_that_is_built_alone_is_from_the_digest_that_the_record_names(images: World) -> None:
+    jobs = images.jobs()
+    dict(run_jobs(jobs, images.machine, wanted=("levanter-base",), run="1"))
+    dict(run_jobs(jobs, images.machine, wanted=("levanter-cluster",), run="2"))
+    base = images.record.images["levanter-base"].current.digest
+    assert images.record.images["levanter-cluster"].current.parents == {"levanter-base": base}
+
+
+def test_a_child_without_any_build_of_its_parent_is_not_built(images: World) -> None:
+    ((_, outcome),) = run_jobs(images.jobs(), images.machine, wanted=("levanter-cluster",), run="1")
+    assert outcome.step("parents").status is StepStatus.FAILURE
+    assert outcome.step("build-levanter-cluster").status is StepStatus.QUEUED
+    assert images.recorder.writes == []
+
+
+def test_children_of_a_failed_parent_are_skipped(images: World) -> None:
+    jobs = images.jobs()
+    fault = Fault("smoke-levanter-base")
+    outcomes = dict(run_jobs(jobs, images.machine, wanted=tuple(jobs), run="1", fault=fault))
+    assert {name: each.status for name, each in outcomes.items()} == {
+        "levanter-base": StepStatus.FAILURE,
+        "levanter-cluster": StepStatus.QUEUED,
+        "levanter-incremental": StepStatus.QUEUED,
+    }
+
+
+def test_other_sources_make_another_digest_and_equal_sources_the_same(images: World) -> None:
+    run_build(images.config("tpu-ci"), images.machine)
+    first = images.record.images["tpu-ci"].current.digest
+    run_build(images.config("tpu-ci"), images.machine)
+    assert images.record.images["tpu-ci"].current.digest == first
+    images.push(2, {"uv.lock": "version = 2\n"})
+    run_build(images.config("tpu-ci"), images.machine)
+    assert images.record.images["tpu-ci"].current.digest != first
+
+
+def test_the_build_of_the_older_commit_that_ends_last_changes_neither_record_nor_tags(images: World) -> None:
+    older, newer = images.push(2, {"uv.lock": "version = 2\n"}), images.push(3)
+    images.monorepo.joinpath("uv.lock").write_text("version = 3\n")
+    run_build(images.config("tpu-ci", newer), images.machine)
+    current = images.record.images["tpu-ci"].current.digest
+    images.monorepo.joinpath("uv.lock").write_text("version = 2\n")
+    outcome = run_build(images.config("tpu-ci", older), images.machine)
+    assert outcome.status is StepStatus.SUCCESS
+    assert images.record.images["tpu-ci"].current.digest == current
+    assert images.record.images["tpu-ci"].history[0].revision[MONOREPO] == older
+    assert images.tags("tpu-ci") == {current}
+
+
+def test_tags_say_the_day_and_the_commit(images: World) -> None:
+    run_build(images.config("tpu-ci", images.push(5)), images.machine)
+    current = images.record.images["tpu-ci"].current
+    for tag in (f"{current.built:%Y%m%d}", commit(5)[:12]):
+        assert images.tags("tpu-ci", tag) == {current.digest}
+
+
+def test_a_copy_that_fails_once_is_tried_again(images: World) -> None:
+    fault = Fault("copy-tpu-ci-us-central2", When.ONCE)
+    assert run_build(images.config("tpu-ci"), images.machine, fault=fault).status is StepStatus.SUCCESS
+    tries = [call for call in images.machine.calls() if call[0] == fault.step and call[2].startswith("copy ")]
+    assert len(tries) == 2
+    assert images.lacking() == []
+
+
+def test_a_copy_writes_down_every_byte_of_the_layers(images: World) -> None:
+    images.push(9, {"uv.lock": "version = 9\n"})
+    run_build(images.config("tpu-ci"), images.machine)
+    folder = images.machine.folder / OUT
+    blobs = folder / "oci/blobs/sha256"
+    digest = (folder / "digest").read_text().strip().removeprefix("sha256:")
+    expected = sum(blob.stat().st_size for blob in blobs.iterdir() if blob.name != digest)
+    said = dict(part.split("=") for part in (folder / "copies/us-central2").read_text().split()[1:])
+    assert sum(map(int, said.values())) == expected
+    copied = images.record.images["tpu-ci"].current.copied
+    assert set(copied) == set(images.places["tpu-ci"][1:]), "one for every place but the first"
+    assert {each.pushed + each.mounted + each.existing for each in copied.values()} == {expected}
+
+
+def test_the_first_push_is_by_digest_and_tags_come_after_the_record(images: World) -> None:
+    run_build(images.config("tpu-ci"), images.machine)
+    calls = [arguments for _, tool, arguments in images.machine.calls() if tool in ("crane", "tidepool")]
+    (push,) = [each for each in calls if each.startswith("push ")]
+    assert "@sha256:" in push
+    recorded = next(number for number, each in enumerate(calls) if each.startswith("images record"))
+    assert all(number > recorded for number, each in enumerate(calls) if each.startswith("tag "))
+
+
+def test_no_token_is_on_a_command_line_or_in_what_is_kept(images: World) -> None:
+    run_build(images.config("tpu-ci"), images.machine)
+    dict(run_jobs(images.jobs(), images.machine, wanted=("levanter-base",), run="1"))
+    tokens = ("a-token-of-the-builder", "a-token-of-the-job")
+    kept = [path.read_text() for path in images.machine.folder.rglob("*.json")]
+    logs = [path.read_text() for path in images.machine.folder.rglob("*.log")]
+    for text in (*kept, *logs, images.machine.calls_file.read_text()):
+        assert not any(token in text for token in tokens)
+
+
+def test_the_smoke_test_runs_in_the_built_image_without_network(images: World) -> None:
+    run_build(images.config("tpu-ci"), images.machine)
+    (run,) = [arguments for _, tool, arguments in images.machine.calls() if (tool, arguments[:4]) == ("docker", "run ")]
+    assert "--network none" in run
+    assert "tidepool/tpu-ci:built" in run
+    assert "--env" not in run
+
+
+def test_provenance_says_commits_bases_downloads_and_parameters(images: World) -> None:
+    run_build(images.config("tpu-ci"), images.machine)
+    statement = json.loads((images.machine.folder / OUT / "provenance.json").read_text())
+    current = images.record.images["tpu-ci"].current
+    assert statement["predicateType"] == "https://slsa.dev/provenance/v1"
+    assert statement["subject"] == [
+        {"name": images.places["tpu-ci"][0], "digest": {"sha256": current.digest.removeprefix("sha256:")}}
+    ]
+    definition = statement["predicate"]["buildDefinition"]
+    assert all(each["digest"] for each in definition["resolvedDependencies"])
+    found = {each["uri"]: each["digest"] for each in definition["resolvedDependencies"]}
+    assert found[f"git+https://github.com/{MONOREPO}@{commit(1)}"] == {"gitCommit": commit(1)}
+    for name in images.spec.image("tpu-ci").downloads:
+        entry = images.pins.download(name)
+        assert found[entry.url] == {"sha256": entry.sha256}
+    assert definition["internalParameters"]["UV_CACHE_DIR"] == images.spec.paths.uv_cache
+    assert statement["predicate"]["runDetails"]["metadata"]["invocationId"] == "build-1"
+
+
+def test_provenance_of_a_child_names_its_parent_by_digest(images: World) -> None:
+    images.keep_in_artifact_registry()
+    run_build(images.config("levanter-base"), images.machine)
+    base = images.record.images["levanter-base"].current.digest
+    out = images.machine.folder / "workspace/.tidepool/out/levanter-cluster/provenance.json"
+    dependencies = json.loads(out.read_text())["predicate"]["buildDefinition"]["resolvedDependencies"]
+    place = f"oci://{images.places['levanter-base'][0]}"
+    assert {"uri": place, "digest": {"sha256": base.removeprefix("sha256:")}} in dependencies
+
+
+def test_a_build_in_containers_that_nobody_pinned_is_refused_before_anything_is_fetched(images: World) -> None:
+    python = images.pins.base("python").model_copy(update={"digest": "unresolved"})
+    images.pins = images.pins.model_copy(update={"bases": {**images.pins.bases, "python": python}})
+    outcome = run_build(images.config("tpu-ci"), images.machine)
+    assert "python" in outcome.step("fetch").log
+    assert "./tidepool images bases --resolve" in outcome.step("fetch").log
+    assert images.machine.calls() == []
+
+
+@pytest.mark.parametrize("revision", ["main; rm -rf /", "refs/heads/other", "$(id)"])
+def test_a_revision_that_is_no_commit_is_refused(images: World, revision: str) -> None:
+    outcome = run_build(images.config("tpu-ci", revision), images.machine)
+    assert "is not a commit" in outcome.step("fetch").log
+    assert images.recorder.writes == []
+
+
+def test_a_tool_with_another_checksum_than_the_table_says_is_refused(images: World, tmp_path: Any) -> None:
+    config = images.config("tpu-ci")
+    build = {**config, "steps": [step for step in config["steps"] if step["id"] == "fetch"]}
+    assert run_build(build, images.machine).status is StepStatus.SUCCESS
+    archive = tmp_path / "crane"
+    archive.write_text("another program")
+    workspace = images.machine.folder / "workspace/.tidepool"
+    told = told_text({"TOOLS": "crane", "CRANE_URL": archive.as_uri(), "CRANE_SHA256": "0" * 64})
+    (workspace / "out/told").mkdir()
+    (workspace / "out/told/tools").write_text(told)
+    env = {"WORKSPACE": str(workspace), "STEP": "tools"}
+    script = f"{workspace}/recipes/images/steps/tools.sh"
+    outcome = images.machine.run("tools", ["sh", script], cwd=tmp_path, env=env, timeout=60)
+    assert outcome.status is StepStatus.FAILURE
+    assert f"its SHA-256 is not {'0' * 64}" in outcome.log
+    assert tagged(images.machine.registry, images.places["tpu-ci"][0], "none") is None
+
+
+def with_another_uv(images: World) -> None:
+    """An edit of the table of pins."""
+    uv = images.pins.download("uv").model_copy(update={"version": "99.0.0", "sha256": "f" * 64})
+    images.pins = images.pins.model_copy(update={"downloads": {**images.pins.downloads, "uv": uv}})
+
+
+def test_a_build_declared_before_a_pin_was_edited_is_of_the_pin_that_its_recipes_say(images: World) -> None:
+    config = images.config("tpu-ci")
+    with_another_uv(images)
+    assert run_build(config, images.machine).status is StepStatus.SUCCESS
+    statement = json.loads((images.machine.folder / OUT / "provenance.json").read_text())
+    parameters = statement["predicate"]["buildDefinition"]["internalParameters"]
+    assert (parameters["UV_VERSION"], parameters["UV_SHA256"]) == ("99.0.0", "f" * 64)
+
+
+def test_a_job_generated_before_a_pin_was_edited_is_of_the_pin_that_its_recipes_say(images: World) -> None:
+    """As in the monorepo's workflow file, which is merged days after the edit."""
+    jobs = images.jobs()
+    with_another_uv(images)
+    dict(run_jobs(jobs, images.machine, wanted=("levanter-base",), run="1"))
+    statement = json.loads((images.machine.folder / "workspace/out/levanter-base/provenance.json").read_text())
+    assert statement["predicate"]["buildDefinition"]["internalParameters"]["UV_VERSION"] == "99.0.0"
+
+
+def test_a_build_of_other_steps_than_its_recipes_have_is_refused_before_anything_is_built(images: World) -> None:
+    config = images.config("tpu-ci")
+    images.places = {**images.places, "tpu-ci": images.places["tpu-ci"][:2]}
+    outcome = run_build(config, images.machine)
+    assert "declared from other recipes" in outcome.step("plan").log
+    assert outcome.step("build-tpu-ci").status is StepStatus.QUEUED
+    assert images.recorder.writes == []
+
+
+def test_a_build_declared_by_a_program_without_told_files_is_refused(images: World) -> None:
+    """Its steps bring their own values, of whatever pins it was declared from."""
+    config = images.config("tpu-ci")
+    step = next(step for step in config["steps"] if step["id"] == "tools")
+    step["env"] = ["TOOLS="]
+    outcome = run_build(config, images.machine)
+    assert "STEP: missing, so older recipes declared this build. Next: ./tidepool up" in outcome.step("tools").log
+
+
+@pytest.mark.parametrize("number", [3, 9])
+def test_only_commits_that_the_branch_was_at_are_built(images: World, number: int) -> None:
+    """GitHub gives out commit 9 too, as it does every commit of a fork."""
+    images.push(3)
+    outcome = run_build(images.config("tpu-ci", commit(number)), images.machine)
+    assert (outcome.status is StepStatus.SUCCESS) == (number == 3)
+    if number == 9:
+        assert f"is not a first parent of main in {MONOREPO}" in outcome.step("fetch").log
+        assert images.recorder.writes == []
+
+
+def test_nothing_names_another_commit_of_the_recipes(images: World) -> None:
+    assert set(images.config("tpu-ci")["substitutions"]) <= {"_SOURCE_REVISION"}
+    config = images.config("tpu-ci")
+    config["options"]["env"].append(f"RECIPES_REVISION={commit(9)}")
+    assert run_build(config, images.machine).status is StepStatus.SUCCESS
+    assert images.record.images["tpu-ci"].current.revision["marin-community/tidepool"] == commit(0xABC)
+
+
+def test_the_scan_is_told_what_is_accepted_and_layers_of_the_day_are_kept(images: World) -> None:
+    """A cache of one day: Debian's packages in it are never older. A package of GHCR has none beside it."""
+    run_build(images.config("tpu-ci"), images.machine)
+    out = images.machine.folder / OUT
+    (scan,) = [
+        arguments for _, tool, arguments in images.machine.calls() if (tool, arguments[:9]) == ("grype", "--config ")
+    ]
+    assert scan.split()[1] == str(out / "grype.yaml")
+    assert json.loads((out / "grype.yaml").read_text()) == {"ignore": []}
+    (made, _) = [arguments for _, tool, arguments in images.machine.calls() if arguments.startswith("buildx build ")]
+    day = images.record.images["tpu-ci"].current.built.strftime("%Y%m%d")
+    assert f"--cache-from type=registry,ref={images.places['tpu-ci'][0]}-cache:{day} " in made
+    assert "ignore-error=true" in made
+    dict(run_jobs(images.jobs(), images.machine, wanted=("levanter-base",), run="1"))
+    (*_, made, _) = [
+        arguments for _, tool, arguments in images.machine.calls() if arguments.startswith("buildx build ")
+    ]
+    assert "--cache" not in made
+
+
+def test_copies_at_once_keep_their_sign_in_to_themselves(images: World) -> None:
+    """Each step has a configuration of its own, and signs in again where it tries again."""
+    fault = Fault("copy-tpu-ci-us-central2", When.ONCE)
+    assert run_build(images.config("tpu-ci"), images.machine, fault=fault).status is StepStatus.SUCCESS
+    signed = [step for step, tool, arguments in images.machine.calls() if arguments.startswith("auth login")]
+    copies = {step for step in signed if step.startswith("copy-")}
+    assert {step: signed.count(step) for step in copies} == {step: 4 if step == fault.step else 2 for step in copies}, (
+        "two registries an attempt"
+    )
+    assert not (images.machine.folder / "home/.docker").exists(), "nothing is left in the home that steps share"
+
+
+def test_what_nobody_signed_in_to_is_refused_as_a_registry_does(images: World) -> None:
+    """The stand-in of crane asks for the sign-in that it was given, so that a step without one fails here too."""
+    run_build(images.config("tpu-ci"), images.machine)
+    place = images.places["tpu-ci"][0]
+    tools = images.machine.folder / "workspace/.tidepool/tools/bin/crane"
+    outcome = images.machine.run(
+        "manifest", [str(tools), "manifest", f"{place}:latest"], cwd=images.machine.folder, env={}, timeout=60
+    )
+    assert outcome.status is StepStatus.FAILURE
+    assert "401 UNAUTHORIZED" in outcome.log
+
+
+def test_a_private_source_is_fetched_with_a_token_that_no_command_line_log_or_file_has(images: World) -> None:
+    (images.machine.folder / "sources" / MONOREPO / "private").touch()
+    linked = "projects/p/locations/us-central1/connections/c/repositories/r"
+    config = images.config("tpu-ci")
+    refused = run_build(config, images.machine)
+    assert refused.status is StepStatus.FAILURE
+    assert f"{MONOREPO} was not fetched; a private one says private: true" in refused.step("fetch").log
+    config["options"]["env"].append(f"PRIVATE={MONOREPO}={linked}")
+    assert run_build(config, images.machine).status is StepStatus.SUCCESS
+    (asked,) = [arguments for _, tool, arguments in images.machine.calls() if tool == "curl"]
+    assert asked.endswith(f"https://cloudbuild.googleapis.com/v2/{linked}:accessReadToken")
+    kept = [path for path in images.machine.folder.rglob("*") if path.is_file() and not path.is_symlink()]
+    assert all(b"a-token" not in path.read_bytes() for path in kept)

@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+import yaml
+
+from bench.builds.builders import Buildah, BuildError, Built, Docker, Order, local_builder, order
+from infra.model.errors import ConfigError
+from infra.model.images.pins import Pins, load_pins
+from infra.model.images.spec import ImageSpec
+from tests.synthetic_lab import the_lab
+
+SPEC = ImageSpec.model_validate(yaml.safe_load((the_lab() / "images/images.yaml").read_text()))
+PINS = load_pins(the_lab())
+RECORDING = """#!/bin/sh
+echo "$(basename "$0") $*" >>"$CALLS"
+case "$*" in
+  *"image inspect"*) echo '[{"Id": "sha256:1", "Size": 5, "RootFS": {"Layers": ["a", "b"]}}]' ;;
+  *inspect*) echo '{"FromImageID": "1", "OCIv1": {"rootfs": {"diff_ids": ["a", "b", "c"]}}}' ;;
+  *" from "*) echo container ;;
+  *" mount "*) echo "$ROOTFS" ;;
+esac
+[ -z "$FAILS" ] || case "$*" in *"$FAILS"*) echo "the reason"; exit 1 ;; esac
+"""
+
+
+@pytest.fixture
+def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Recorded docker, buildah and unshare on PATH; what they were called with."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in ("docker", "buildah", "unshare"):
+        (folder / name).write_text(RECORDING)
+        (folder / name).chmod(0o755)
+    (tmp_path / "rootfs").mkdir()
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    monkeypatch.setenv("CALLS", str(tmp_path / "calls"))
+    monkeypatch.setenv("ROOTFS", str(tmp_path / "rootfs"))
+    monkeypatch.setenv("FAILS", "")
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    return tmp_path / "calls"
+
+
+def controller() -> Order:
+    return order(the_lab(), SPEC, PINS, SPEC.image("controller"), images={"BASE_IMAGE": "localhost/base"})
+
+
+def test_docker_comes_first_where_its_daemon_answers(calls: Path) -> None:
+    assert local_builder() == Docker()
+
+
+def test_buildah_is_taken_where_no_daemon_answers(calls: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAILS", "version")
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert local_builder() == Buildah()
+
+
+def test_buildah_needs_root_and_without_either_there_is_no_builder(
+    calls: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAILS", "version")
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert local_builder() is None
+
+
+def test_a_build_gets_every_argument_that_its_recipe_takes(calls: Path) -> None:
+    built = Docker().build(controller())
+    assert (built.layers, built.size_bytes, built.image_id) == (2, 5, "sha256:1")
+    called = calls.read_text()
+    for name in (
+        "BASE_IMAGE=localhost/base",
+        "SOURCE_DATE_EPOCH=",
+        "REVISION=",
+        "CREATED=",
+        "SOURCE=https://github.com/",
+    ):
+        assert f"--build-arg {name}" in called
+    assert "--no-cache" not in called
+
+
+def test_a_cold_build_takes_no_layer_of_an_earlier_one(calls: Path) -> None:
+    Buildah().build(controller(), cached=False)
+    assert "--no-cache" in calls.read_text()
+
+
+def test_buildah_reads_the_ignore_file_beside_the_recipe(calls: Path) -> None:
+    built = Buildah().build(controller())
+    assert f"--ignorefile {the_lab()}/images/controller/Dockerfile.dockerignore" in calls.read_text()
+    assert (built.layers, built.image_id) == (3, "sha256:1")
+
+
+def test_a_machines_own_certificates_are_mounted_and_never_copied(calls: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", "/etc/own.crt")
+    Buildah().build(controller())
+    assert "--volume /etc/own.crt:/etc/ssl/certs/ca-certificates.crt:ro" in calls.read_text()
+
+
+def test_a_failed_build_says_who_what_and_why(calls: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAILS", "build ")
+    lines: list[str] = []
+    with pytest.raises(BuildError, match="buildah could not build controller:\nthe reason"):
+        Buildah().build(controller(), listen=lines.append)
+    assert lines == ["the reason"]
+
+
+def test_a_builder_is_ended_with_the_command_that_waits_for_it(calls: Path) -> None:
+    ended = "trap 'echo ended >>\"$CALLS\"; exit 1' TERM; echo begun; sleep 20 & wait"
+    (calls.parent / "bin" / "docker").write_text(f"#!/bin/sh\n{ended}\n")
+
+    def stops(_: str) -> None:
+        raise SystemExit
+
+    with pytest.raises(SystemExit):
+        Docker().build(controller(), listen=stops)
+    assert calls.read_text() == "ended\n"
+
+
+def test_what_a_failed_build_printed_need_not_be_text(calls: Path) -> None:
+    buildah = calls.parent / "bin/buildah"
+    buildah.write_text("#!/bin/sh\nprintf 'compiling \\377\\n'\nexit 1\n")
+    with pytest.raises(BuildError, match="compiling \N{REPLACEMENT CHARACTER}"):
+        Buildah().build(controller())
+
+
+def smoke_test(root: Path, text: str) -> Path:
+    """The smoke test of controller, below what all smoke tests say with."""
+    for name, content in (("steps/checks.sh", ""), ("controller/smoke.sh", text)):
+        path = root / "images" / name
+        path.parent.mkdir(parents=True)
+        path.write_text(content)
+    return path
+
+
+@pytest.mark.parametrize("builder", [Docker(), Buildah()])
+def test_a_smoke_test_has_no_network(builder: Docker | Buildah, calls: Path, tmp_path: Path) -> None:
+    script = smoke_test(tmp_path, "exit 0\n")
+    builder.smoke(Built("controller", "localhost/x", "sha256:1", 1, 1, 1.0), script)
+    assert "--network none" in calls.read_text() or "unshare --net" in calls.read_text()
+
+
+def test_a_failed_smoke_test_leaves_no_container_behind(
+    calls: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAILS", "--net")
+    script = smoke_test(tmp_path, "exit 1\n")
+    with pytest.raises(BuildError, match="controller did not pass its smoke test"):
+        Buildah().smoke(Built("controller", "localhost/x", "sha256:1", 1, 1, 1.0), script)
+    assert calls.read_text().splitlines()[-1].endswith("rm container")
+
+
+def test_an_order_without_context_or_parent_is_refused_with_both() -> None:
+    with pytest.raises(ConfigError) as refused:
+        order(the_lab(), SPEC, PINS, SPEC.image("levanter-incremental"))
+    assert [problem.subject for problem in refused.value.problems] == [
+        "levanter-incremental PARENT_IMAGE",
+        "levanter-incremental context",
+    ]
+
+
+def test_what_is_unresolved_is_refused_unless_the_target_stage_does_without(tmp_path: Path) -> None:
+    runner = PINS.download("github-runner").model_copy(update={"sha256": "unresolved"})
+    pins: Pins = PINS.model_copy(update={"downloads": {**PINS.downloads, "github-runner": runner}})
+    image, base = SPEC.image("tpu-ci"), {"BASE_IMAGE": "localhost/base"}
+    with pytest.raises(ConfigError, match="unresolved"):
+        order(the_lab(), SPEC, pins, image, context=tmp_path, images=base)
+    assert order(the_lab(), SPEC, pins, image, context=tmp_path, images=base, target="assembled").tag.endswith(
+        "-assembled"
+    )
+
+
+def test_a_folder_that_is_no_checkout_is_built_as_of_an_unknown_revision(tmp_path: Path) -> None:
+    image, base = SPEC.image("tpu-ci"), {"BASE_IMAGE": "localhost/base"}
+    arguments = order(the_lab(), SPEC, PINS, image, context=tmp_path, images=base).arguments
+    assert (arguments["REVISION"], arguments["SOURCE_DATE_EPOCH"]) == ("unknown", "0")

@@ -1,0 +1,342 @@
+"""A run that dies at any moment loses nothing and doubles nothing: the next one finds out and goes on.
+
+The seeded tests end a run after the n-th journal line or in the n-th request, before or after it takes effect, by an
+exception that nothing catches; from that moment on nothing is written any more, as after a kill. The heavy ones kill a
+process of its own at a moment that the wall clock chooses.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from pulumi import ResourceOptions
+
+from bench.engine import journal, secrets
+from bench.engine.backend import StackFiles
+from bench.engine.provider import ProviderError
+from bench.tests.engine.fake import Group, Net, Vm
+from bench.tests.engine.world import World, ops, problems, verify
+from infra.model.errors import EngineError
+
+VMS = 98
+RESOURCES = VMS + 2
+
+
+class Killed(BaseException):
+    """Nothing catches it but the test."""
+
+
+class Killer:
+    """Ends a run at a chosen moment, and lets nothing be written or asked after it."""
+
+    def __init__(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.dead = False
+        self.world = world
+        write, append = StackFiles.write, journal.Journal._append
+
+        def guarded_write(files: StackFiles, chunks) -> None:
+            self.check()
+            write(files, chunks)
+
+        def guarded_append(self_: journal.Journal, record) -> None:
+            self.check()
+            append(self_, record)
+
+        monkeypatch.setattr(StackFiles, "write", guarded_write)
+        monkeypatch.setattr(journal.Journal, "_append", guarded_append)
+
+    def check(self) -> None:
+        if self.dead:
+            raise Killed
+
+    def die(self) -> None:
+        self.dead = True
+        raise Killed
+
+    def after_line(self, n: int) -> None:
+        self.world.journalled = lambda lines: self.die() if lines >= n else None
+
+    def at_request(self, n: int, *, took_effect: bool) -> None:
+        count = 0
+
+        def counted(verb: str, id_: str) -> None:
+            nonlocal count
+            self.check()
+            count += 1
+            if count >= n:
+                self.die()
+
+        if took_effect:
+            self.world.cloud.after = counted
+            self.world.cloud.before = lambda verb, id_: self.check()
+        else:
+            self.world.cloud.before = counted
+
+    def revive(self) -> None:
+        self.dead = False
+        self.world.journalled = None
+        self.world.cloud.before = self.world.cloud.after = lambda verb, id_: None
+
+
+def fleet(size: str = "small", vms: int = VMS):
+    def program() -> None:
+        net = Net("net", fixed="n")
+        other = Net("other", fixed="o", labels={"size": size})
+        group = Group("group", opts=ResourceOptions(depends_on=[other]))
+        for index in range(vms):
+            Vm(f"vm{index}", net=net.link, size=size, opts=ResourceOptions(parent=group))
+
+    return program
+
+
+def declared(size: str = "small", vms: int = VMS) -> dict[str, str]:
+    return {"net/n": "small", "net/o": "small"} | {f"vm/vm{index}": size for index in range(vms)}
+
+
+def standing(world: World) -> dict[str, str]:
+    return {id_: thing["size"] for id_, thing in world.cloud.things.items()}
+
+
+def crash_and_recover(world: World, killer: Killer) -> None:
+    with pytest.raises(Killed):
+        world.up(previewed=True)
+    killer.revive()
+    found = world.engine().export()["deployment"]
+    verify(found)
+    plan = world.up(previewed=True)
+    assert not plan.failed, problems(plan)
+
+
+def check_exact(world: World, expected: dict[str, str]) -> None:
+    assert standing(world) == expected
+    latest = world.checkpoint
+    verify(latest)
+    ids = [entry["id"] for entry in latest["resources"] if entry["type"].startswith("fake:")]
+    assert sorted(ids) == sorted(expected)
+    assert "pending_operations" not in latest
+    assert not list(world.files.journals.iterdir())
+    created = world.cloud.verbs("create")
+    assert not ops(world.preview()), "the state and the program differ"
+    assert len(created) >= len(set(created))
+
+
+LINES = 2 * RESOURCES + 5
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, *sorted(random.Random(1).sample(range(4, LINES), 4)), LINES])
+def test_a_crash_after_the_nth_journal_line_of_a_creation(
+    world: World, monkeypatch: pytest.MonkeyPatch, n: int
+) -> None:
+    killer = Killer(world, monkeypatch)
+    killer.after_line(n)
+    world.program = fleet()
+    crash_and_recover(world, killer)
+    check_exact(world, declared())
+    assert len(world.cloud.verbs("create")) == len(set(world.cloud.verbs("create"))), "something was made twice"
+
+
+@pytest.mark.parametrize("took_effect", [True, False])
+@pytest.mark.parametrize("n", [1, *sorted(random.Random(2).sample(range(2, RESOURCES), 2)), RESOURCES])
+def test_a_crash_in_the_nth_request_of_a_creation(
+    world: World, monkeypatch: pytest.MonkeyPatch, n: int, took_effect: bool
+) -> None:
+    killer = Killer(world, monkeypatch)
+    killer.at_request(n, took_effect=took_effect)
+    world.program = fleet()
+    crash_and_recover(world, killer)
+    check_exact(world, declared())
+
+
+@pytest.mark.parametrize("took_effect", [True, False])
+@pytest.mark.parametrize("n", [1, 4, 9, 15])
+def test_a_crash_in_the_nth_request_of_replacements_updates_and_deletes(
+    world: World, monkeypatch: pytest.MonkeyPatch, n: int, took_effect: bool
+) -> None:
+    world.run(fleet(vms=10), previewed=True)
+    killer = Killer(world, monkeypatch)
+    killer.at_request(n, took_effect=took_effect)
+    world.program = fleet("big", vms=6)
+    crash_and_recover(world, killer)
+    check_exact(world, declared("big", vms=6))
+
+
+@pytest.mark.parametrize("n", range(2, 20, 3))
+def test_crash_upon_crash_still_ends_where_it_should(world: World, monkeypatch: pytest.MonkeyPatch, n: int) -> None:
+    world.program = fleet(vms=12)
+    killer = Killer(world, monkeypatch)
+    for _ in range(4):
+        killer.after_line(n)
+        try:
+            world.up(previewed=True)
+        except Killed:
+            killer.revive()
+    killer.revive()
+    assert not world.up(previewed=True).failed
+    check_exact(world, declared(vms=12))
+
+
+@pytest.mark.parametrize("n", [3, 8, 12])
+def test_a_crash_of_a_destroy_leaves_the_rest_to_the_next(
+    world: World, monkeypatch: pytest.MonkeyPatch, n: int
+) -> None:
+    world.run(fleet(vms=10), previewed=True)
+    killer = Killer(world, monkeypatch)
+    killer.at_request(n, took_effect=True)
+    with pytest.raises(Killed):
+        world.destroy()
+    killer.revive()
+    assert not world.destroy().failed
+    assert not world.cloud.things
+    assert "resources" not in world.checkpoint
+
+
+def test_the_next_run_says_what_was_in_flight(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    killer = Killer(world, monkeypatch)
+    killer.at_request(1, took_effect=True)
+    world.program = lambda: Net("net", fixed="n")
+    with pytest.raises(Killed):
+        world.up(previewed=True)
+    killer.revive()
+    said = [(one.severity, one.message) for one in world.up().diagnostics]
+    taken = "net (fake:index:Net) was being created when the last run ended: it exists as net/n, and is adopted"
+    assert said == [("warning", taken)]
+
+
+@pytest.fixture
+def unknown_id(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
+    """A world in which a create was cut off after it took effect, of a type whose ids only the API chooses."""
+    killer = Killer(world, monkeypatch)
+    killer.at_request(1, took_effect=True)
+    world.program = lambda: Net("net", fixed="n")
+    with pytest.raises(Killed):
+        world.up(previewed=True)
+    killer.revive()
+    monkeypatch.setattr("bench.tests.engine.fake.FakeProvider.locate", lambda self, token, inputs: None)
+    return world
+
+
+@pytest.mark.parametrize("operation", ["preview", "up", "destroy"])
+def test_a_create_whose_id_only_the_api_knows_is_not_doubled(unknown_id: World, operation: str) -> None:
+    for _ in range(2):
+        with pytest.raises(EngineError, match=r"delete it there if it exists, then run `\./tidepool refresh ci`"):
+            getattr(unknown_id, operation)()
+    assert unknown_id.cloud.verbs("create") == ["create net/n"]
+
+
+def test_a_create_whose_id_only_the_api_knows_is_forgotten_by_a_refresh(
+    unknown_id: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unknown_id.cloud.things.clear()
+    said = [one.message for one in unknown_id.refresh().diagnostics]
+    assert said == [
+        "net (fake:index:Net) was being created when the last run ended: forgotten, since its id is not known"
+    ]
+    monkeypatch.undo()
+    assert ops(unknown_id.up()) == {"net": "create"}
+    assert set(unknown_id.cloud.things) == {"net/n"}
+
+
+def test_an_operation_in_flight_that_cannot_be_looked_up_is_told_and_kept(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killer = Killer(world, monkeypatch)
+    killer.at_request(1, took_effect=True)
+    world.program = lambda: Net("net", fixed="n")
+    with pytest.raises(Killed):
+        world.up(previewed=True)
+    killer.revive()
+
+    def away(*_: object) -> None:
+        raise ProviderError("503 try again later")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("bench.tests.engine.fake.FakeProvider.read", away)
+        with pytest.raises(EngineError, match=r"net .* cannot be looked up: 503 try again later"):
+            world.up()
+    assert not world.up().failed
+    assert world.cloud.verbs("create") == ["create net/n"]
+
+
+CHILD = """
+import sys, time
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+from bench.tests.engine.test_engine_crashes import FolderCloud, fleet
+from bench.tests.engine.world import World
+root = Path(sys.argv[1])
+world = World(root, program=fleet())
+world.cloud = FolderCloud(root / "cloud")
+print("ready", flush=True)
+plan = world.up(previewed=True)
+assert not plan.failed
+"""
+
+
+class FolderCloud:
+    """The fake cloud in a folder, so that it outlives the process; a request takes two milliseconds."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(exist_ok=True)
+        self.things = self
+        self.requests: list[tuple[str, str]] = []
+
+    def request(self, verb, id_, change) -> None:
+        time.sleep(0.002)
+        change()
+        with (self.folder / "log").open("a") as log:
+            log.write(f"{verb} {id_}\n")
+        time.sleep(0.002)
+
+    def _path(self, id_: str) -> Path:
+        return self.folder / id_.replace("/", "@")
+
+    def __contains__(self, id_: str) -> bool:
+        return self._path(id_).exists()
+
+    def get(self, id_: str):
+        path = self._path(id_)
+        return json.loads(path.read_text()) if path.exists() else None
+
+    def __setitem__(self, id_: str, value) -> None:
+        fresh = self.folder / f".{id_.replace('/', '@')}.new"
+        fresh.write_text(json.dumps(value))
+        fresh.replace(self._path(id_))
+
+    def pop(self, id_: str, default=None) -> None:
+        self._path(id_).unlink(missing_ok=True)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("seed", range(12))
+def test_kill_9_at_a_random_moment(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(secrets, "ROUNDS", 1_000_000)  # as the child has it
+    chance = random.Random(seed)
+    here = str(Path(__file__).parents[3])
+    command = [sys.executable, "-c", CHILD, str(tmp_path), here]
+    for _ in range(2):
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert child.stdout is not None
+        child.stdout.readline()
+        time.sleep(chance.uniform(0.0, 0.9))
+        child.send_signal(signal.SIGKILL)
+        child.communicate()
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    log = (tmp_path / "cloud" / "log").read_text().splitlines()
+    created = [line for line in log if line.startswith("create")]
+    assert len(created) <= RESOURCES + 2  # the fake writes its log after the effect, so a kill may lose a line
+    assert len(created) == len(set(created))
+    world = World(tmp_path, program=fleet())
+    world.cloud = FolderCloud(tmp_path / "cloud")  # ty: ignore[invalid-assignment]
+    verify(world.checkpoint)
+    assert set(ops(world.preview(), same=True).values()) == {"same"}
+    standing_now = {path.name for path in (tmp_path / "cloud").iterdir() if "@" in path.name and path.name[0] != "."}
+    assert standing_now == {id_.replace("/", "@") for id_ in declared()}

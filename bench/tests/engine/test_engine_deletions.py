@@ -1,0 +1,193 @@
+"""What a run deletes, what it leaves, and what it says of each deletion."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from pulumi import ResourceOptions
+
+from bench.engine import deletion
+from bench.engine.provider import CancelledError
+from bench.tests.engine.fake import Net, Vm
+from bench.tests.engine.world import World, ops, problems, step
+from infra.model.errors import EngineError
+from infra.model.plan import Op, Status, StepEnded, StepStarted
+
+
+class Watch:
+    """A clock that says the same at every look."""
+
+    seconds = 2.0
+
+
+def chain() -> None:
+    """net <- a <- b, and c alone."""
+    net = Net("net", fixed="n")
+    a = Vm("a", net=net.link)
+    Vm("b", opts=ResourceOptions(depends_on=[a]))
+    Vm("c")
+
+
+def urn(world: World, name: str) -> str:
+    return world.state[name]["urn"]
+
+
+def test_what_cannot_be_deleted_alone_is_said_with_what_depends_on_it_and_what_to_ask_for(world: World) -> None:
+    world.run(lambda: (Net("m", fixed="m"), chain()))
+    with pytest.raises(EngineError) as refused:
+        world.destroy(targets=("**::net", "**::c"))
+    assert str(refused.value) == (
+        f"{urn(world, 'net')} cannot be deleted alone: {urn(world, 'a')} depends on it and is no target; "
+        "target it too, or ask for --target-dependents"
+    )
+
+
+def test_all_targets_that_one_resource_needs_are_named(world: World) -> None:
+    def program() -> None:
+        first, second = Net("first", fixed="1"), Net("second", fixed="2")
+        Vm("a", opts=ResourceOptions(depends_on=[second, first]))
+
+    world.run(program)
+    needed = f"{urn(world, 'first')}, {urn(world, 'second')} cannot be deleted alone"
+    with pytest.raises(EngineError, match=re.escape(needed)):
+        world.destroy(targets=("**::first", "**::second"))
+
+
+def test_dependents_of_a_target_go_however_far_they_are_from_it(world: World) -> None:
+    world.run(chain)
+    assert ops(world.destroy(targets=("**::net",), target_dependents=True)) == {
+        "b": "delete",
+        "a": "delete",
+        "net": "delete",
+    }
+    assert set(world.cloud.things) == {"vm/c"}
+
+
+def test_a_destroy_that_leaves_what_is_protected_leaves_what_that_needs(world: World) -> None:
+    def program() -> None:
+        net = Net("net", fixed="n")
+        Vm("kept", net=net.link, opts=ResourceOptions(protect=True))
+        Vm("user", net=net.link)
+        Vm("alone")
+
+    world.run(program)
+    plan = world.destroy(exclude_protected=True)
+    assert not plan.failed
+    assert {name: op for name, op in ops(plan).items() if name in ("net", "kept", "user", "alone")} == {
+        "user": "delete",
+        "alone": "delete",
+    }
+    assert set(world.cloud.things) == {"net/n", "vm/kept"}
+
+
+def test_a_deletion_is_told_when_it_begins_and_when_it_ends(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deletion, "Stopwatch", Watch)
+    world.run(lambda: Vm("a", size="large"))
+    world.events.clear()
+    plan = world.run(lambda: None)
+    told = [event for event in world.events if isinstance(event, StepStarted | StepEnded) and event.step.name == "a"]
+    assert [type(event) for event in told] == [StepStarted, StepEnded]
+    assert (step(plan, "a").old_inputs or {})["size"] == "large"
+    assert step(plan, "a").new_inputs is None
+    assert step(plan, "a").seconds == 2.0
+
+
+def test_a_deletion_that_fails_says_why_and_how_long_it_took(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deletion, "Stopwatch", Watch)
+    world.run(chain)
+    world.cloud.failing["delete vm/a"] = "it is in use"
+    world.program = lambda: None
+    plan = world.up(continue_on_error=True)
+    assert (step(plan, "a").error, step(plan, "a").seconds) == ("it is in use", 2.0)
+    assert problems(plan) == ["it is in use", "a: it is in use"]
+    assert step(plan, "net").error == "not attempted: a resource that depends on it was not deleted"
+    assert set(world.cloud.things) == {"vm/a", "net/n"}
+
+
+def test_a_deletion_that_is_broken_off_ends_the_run_and_deletes_nothing_more(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deletion, "Stopwatch", Watch)
+
+    def before(verb: str, id_: str) -> None:
+        if (verb, id_) == ("delete", "vm/b"):
+            raise CancelledError("stopped waiting for vm/b")
+
+    world.run(lambda: chain())
+    world.cloud.before = before
+    world.program = lambda: None
+    plan = world.up(continue_on_error=True, parallel=1, targets=("**::a", "**::b", "**::net"))
+    assert (step(plan, "b").error, step(plan, "b").seconds) == ("stopped waiting for vm/b", 2.0)
+    assert [one.name for one in plan.steps if one.changes] == ["b"]
+    assert set(world.cloud.things) == {"vm/a", "vm/b", "vm/c", "net/n"}
+    assert {"a", "b", "net"} <= set(world.state)
+
+
+def test_what_is_to_be_deleted_with_another_that_stays_is_deleted_by_itself(world: World) -> None:
+    def program(*, whole: bool = True) -> None:
+        net = Net("net", fixed="n")
+        if whole:
+            Vm("a", opts=ResourceOptions(deleted_with=net))
+
+    world.run(program)
+    world.run(lambda: program(whole=False))
+    assert world.cloud.verbs("delete") == ["delete vm/a"]
+
+
+def test_what_needs_a_resource_that_failed_is_not_deleted_however_far_it_is_from_it(world: World) -> None:
+    def program(label: str = "1", *, whole: bool = True) -> None:
+        a = Vm("a", labels={"x": label})
+        if whole:
+            b = Vm("b", opts=ResourceOptions(depends_on=[a]))
+            Vm("far", opts=ResourceOptions(depends_on=[b]))
+            Vm("alone")
+
+    world.run(program)
+    world.cloud.failing["update vm/a"] = "broken"
+    world.program = lambda: program("2", whole=False)
+    plan = world.up(continue_on_error=True)
+    assert set(world.cloud.things) == {"vm/a", "vm/b", "vm/far"}
+    for name in ("b", "far"):
+        assert step(plan, name).error == "not attempted: it depends on a resource that failed"
+
+
+def test_what_is_protected_is_told_as_a_deletion_that_was_refused_also_where_the_cloud_would_keep_it(
+    world: World,
+) -> None:
+    world.run(lambda: Vm("a", opts=ResourceOptions(protect=True, retain_on_delete=True)))
+    plan = world.destroy()
+    assert (step(plan, "a").op, step(plan, "a").status) == (Op.DELETE, Status.FAILED)
+
+
+def test_what_nobody_foresaw_of_a_deletion_is_raised(world: World) -> None:
+    def before(verb: str, id_: str) -> None:
+        if verb == "delete":
+            raise RuntimeError(f"a fault of the engine at {id_}")
+
+    world.run(chain)
+    world.cloud.before = before
+    with pytest.raises(RuntimeError, match="a fault of the engine at vm/b"):
+        world.destroy(targets=("**::b",))
+
+
+def test_a_destroy_foretold_says_what_goes_and_not_the_provider_that_nobody_declared(world: World) -> None:
+    world.run(chain)
+    foretold = world.engine().preview_destroy()
+    assert {each.name for each in foretold.steps} == {"a", "b", "c", "net", "tidepool-ci"}
+    assert {each.op for each in foretold.steps} == {Op.DELETE}
+
+
+def test_what_was_deleted_for_a_replacement_that_failed_is_forgotten_with_all_that_it_needs(world: World) -> None:
+    def program(size: str) -> None:
+        Vm("a", size=size, net=Net("net", fixed="n").link)
+
+    world.run(lambda: program("small"))
+    world.cloud.failing["create vm/a"] = "no more capacity"
+    world.program = lambda: program("big")
+    assert world.up().failed
+    assert world.state["a"]["pendingReplacement"]
+    plan = world.destroy()
+    assert "a" not in ops(plan)
+    assert (step(plan, "net").op, plan.failed) == (Op.DELETE, False)
+    assert world.cloud.verbs("delete") == ["delete vm/a", "delete net/n"]

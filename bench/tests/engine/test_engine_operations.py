@@ -1,0 +1,396 @@
+"""What becomes of each resource, and in which order."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pulumi
+import pytest
+from pulumi import Output, ResourceOptions
+
+from bench.tests.engine.fake import FakeProvider, Group, Net, Vm
+from bench.tests.engine.world import World, ops, problems, step, verify
+from infra.model.errors import EngineError
+from infra.model.plan import Op, Status, StepEnded, StepStarted
+
+
+def fleet(*names: str, **props: object):
+    def program() -> None:
+        net = Net("net")
+        group = Group("group")
+        for name in names:
+            Vm(name, net=net.link, opts=ResourceOptions(parent=group), **props)
+        pulumi.export("link", net.link)
+
+    return program
+
+
+def test_a_preview_changes_neither_cloud_nor_state(world: World) -> None:
+    world.program = fleet("a")
+    assert ops(world.preview())["a"] == "create"
+    assert not world.cloud.requests
+    assert not list(world.root.iterdir())
+
+
+def test_outputs_of_what_is_not_made_are_unknown_in_a_preview(world: World) -> None:
+    world.program = fleet("a")
+    plan = world.preview()
+    assert (step(plan, "a").new_inputs or {})["net"] == "[unknown]"
+    assert plan.outputs == {"link": "[unknown]"}
+
+
+def test_a_second_up_changes_nothing(world: World) -> None:
+    world.run(fleet("a", "b"))
+    before = world.cloud.verbs("create", "update", "delete")
+    assert not ops(world.run(fleet("a", "b")))
+    assert world.cloud.verbs("create", "update", "delete") == before
+    assert set(ops(world.preview(), same=True).values()) == {"same"}
+
+
+def test_a_resource_that_leaves_the_program_is_deleted_alone(world: World) -> None:
+    world.run(fleet("a", "b", "c"))
+    assert ops(world.run(fleet("a", "c"))) == {"b": "delete"}
+    assert sorted(id_ for id_ in world.cloud.things if id_.startswith("vm/")) == ["vm/a", "vm/c"]
+    verify(world.checkpoint)
+
+
+def test_a_changed_label_is_an_update_in_place_with_its_path(world: World) -> None:
+    world.run(fleet("a", labels={"owner": "x"}))
+    plan = world.run(fleet("a", labels={"owner": "y"}))
+    change = step(plan, "a").diff["labels"]
+    assert (step(plan, "a").op, change.before, change.after) == (Op.UPDATE, {"owner": "x"}, {"owner": "y"})
+    assert world.cloud.things["vm/a"]["labels"] == {"owner": "y"}
+
+
+def test_a_fixed_name_is_deleted_before_it_is_made_again(world: World) -> None:
+    world.run(fleet("a", size="small"))
+    world.cloud.requests.clear()
+    plan = world.run(fleet("a", size="big"))
+    assert world.cloud.verbs("create", "delete") == ["delete vm/a", "create vm/a"]
+    assert (step(plan, "a").op, step(plan, "a").replace_reasons) == (Op.REPLACE, ("size",))
+    assert "pendingReplacement" not in world.state["a"]
+
+
+def test_a_generated_name_is_made_before_the_old_one_goes(world: World) -> None:
+    world.run(lambda: Net("net", size="small"))
+    old = next(iter(world.cloud.things))
+    world.cloud.requests.clear()
+    plan = world.run(lambda: Net("net", size="big"))
+    verbs = world.cloud.verbs("create", "delete")
+    assert [verb.split()[0] for verb in verbs] == ["create", "delete"]
+    assert verbs[1] == f"delete {old}"
+    assert ops(plan) == {"net": "replace"}
+    assert len(world.checkpoint["resources"]) == 3
+
+
+def test_delete_before_replace_overrules_the_provider_both_ways(world: World) -> None:
+    def program(size: str):
+        return lambda: Net("net", size=size, opts=ResourceOptions(delete_before_replace=True))
+
+    world.run(program("small"))
+    world.cloud.requests.clear()
+    world.run(program("big"))
+    assert [verb.split()[0] for verb in world.cloud.verbs("create", "delete")] == ["delete", "create"]
+
+
+def test_what_hangs_on_a_resource_deleted_first_goes_with_it(world: World) -> None:
+    def program(size: str):
+        def declare() -> None:
+            net = Net("net", fixed="fixed", size=size, opts=ResourceOptions(delete_before_replace=True))
+            Vm("a", net=net.link)
+            Vm("loose", opts=ResourceOptions(depends_on=[net]))
+
+        return declare
+
+    world.run(program("small"))
+    world.cloud.requests.clear()
+    world.program = program("big")
+    assert ops(world.preview()) == {"net": "replace", "a": "replace"}
+    plan = world.run(program("big"))
+    assert ops(plan) == {"net": "replace", "a": "replace"}
+    assert step(plan, "a").replace_reasons == ("net",)
+    assert world.cloud.verbs("create", "delete") == [
+        "delete vm/a",
+        "delete net/fixed",
+        "create net/fixed",
+        "create vm/a",
+    ]
+    verify(world.checkpoint)
+
+
+def test_a_dependent_that_left_the_program_is_not_left_behind_by_a_replacement(world: World) -> None:
+    def program(size: str, *, with_vm: bool):
+        def declare() -> None:
+            net = Net("net", fixed="fixed", size=size, opts=ResourceOptions(delete_before_replace=True))
+            if with_vm:
+                Vm("a", net=net.link)
+
+        return declare
+
+    world.run(program("small", with_vm=True))
+    world.run(program("big", with_vm=False))
+    assert set(world.cloud.things) == {"net/fixed"}
+    assert "a" not in world.state
+
+
+def test_deletes_come_after_creates_and_dependents_go_first(world: World) -> None:
+    def chain() -> None:
+        net = Net("net", fixed="n")
+        first = Vm("first", net=net.link)
+        Vm("second", net=first.link)
+
+    world.run(chain)
+    world.cloud.requests.clear()
+    world.run(lambda: Vm("new"))
+    assert world.cloud.verbs("create", "delete") == [
+        "create vm/new",
+        "delete vm/second",
+        "delete vm/first",
+        "delete net/n",
+    ]
+
+
+def test_one_urn_for_two_resources_is_refused_before_anything_is_made(world: World) -> None:
+    def program() -> None:
+        Vm("twin")
+        Vm("twin")
+
+    world.program = program
+    plan = world.up()
+    assert "duplicate resource URN" in problems(plan)[0]
+    assert not world.cloud.things
+
+
+def test_a_provider_the_engine_does_not_have_is_refused_by_name_before_anything_is_made(world: World) -> None:
+    class Bucket(pulumi.CustomResource):
+        def __init__(self) -> None:
+            super().__init__("aws:s3/bucket:Bucket", "bucket", {})
+
+    def program() -> None:
+        Vm("a")
+        Bucket()
+
+    world.program = program
+    assert "provider aws" in problems(world.up())[0]
+    assert not world.cloud.things
+
+
+def test_a_type_that_is_not_served_is_refused_by_name_with_the_place_of_its_row(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Odd(pulumi.CustomResource):
+        def __init__(self) -> None:
+            super().__init__("fake:index:Odd", "odd", {})
+
+    world.program = lambda: (Vm("a"), Odd())
+    plan = world.up()
+    assert problems(plan)[0].endswith("does not serve fake:index:Odd: use --engine pulumi")
+    assert not world.cloud.things
+    monkeypatch.setattr(FakeProvider, "package", "gcp")
+    assert "write its row in bench/providers/google/tables (docs/architecture.md), or use" in problems(world.up())[0]
+
+
+def test_inputs_that_a_provider_refuses_are_said_with_their_path_and_nothing_is_made(world: World) -> None:
+    world.program = lambda: (Vm("a", size="wrong"), Vm("b"))
+    plan = world.up()
+    assert "size: must not be 'wrong'" in problems(plan)[0]
+    assert not world.cloud.things
+
+
+def test_assets_are_refused_by_name(world: World) -> None:
+    world.program = lambda: Vm("a", script=pulumi.StringAsset("x"))
+    assert "an asset" in problems(world.up())[0]
+
+
+def test_features_that_are_not_there_are_refused_and_not_ignored(world: World) -> None:
+    def program() -> None:
+        hook = pulumi.ResourceHook("hook", lambda args: None)
+        Vm("a", opts=ResourceOptions(hooks=pulumi.ResourceHookBinding(before_create=[hook])))
+
+    world.program = program
+    assert problems(world.up())
+    assert not world.cloud.things
+
+
+def test_a_run_error_is_shown_as_it_is_and_nothing_is_deleted(world: World) -> None:
+    world.run(fleet("a"))
+
+    def broken() -> None:
+        raise pulumi.RunError("the stack has no zone")
+
+    world.program = broken
+    plan = world.up()
+    assert problems(plan) == ["the stack has no zone"]
+    assert "vm/a" in world.cloud.things
+
+
+def test_an_exception_of_the_program_names_its_place_and_deletes_nothing(world: World) -> None:
+    world.run(fleet("a"))
+
+    def broken() -> None:
+        raise ValueError("seven")
+
+    world.program = broken
+    plan = world.up(previewed=True)
+    assert "ValueError: seven" in problems(plan)[0]
+    assert "test_engine_operations.py" in problems(plan)[0]
+    assert "Traceback" not in problems(plan)[0]
+    assert "vm/a" in world.cloud.things
+
+
+def test_what_a_program_logs_becomes_diagnostics(world: World) -> None:
+    world.program = lambda: pulumi.log.warn("mind the gap")
+    assert [said.message for said in world.preview().diagnostics if said.severity == "warning"] == ["mind the gap"]
+
+
+def test_config_reaches_the_program_and_the_default_provider(world: World) -> None:
+    seen = {}
+    world.config = {"tidepool:pools": '["x"]', "fake:region": "r"}
+
+    def program() -> None:
+        seen["pools"] = pulumi.Config("tidepool").require_object("pools")
+        Vm("a")
+
+    world.run(program)
+    assert seen == {"pools": ["x"]}
+    assert world.state["default_1_0_0"]["inputs"] == {"region": "r", "version": "1.0.0"}
+
+
+def test_default_providers_are_in_no_plan_and_in_no_count(world: World) -> None:
+    world.program = lambda: Vm("a")
+    runs = [world.preview(), world.up(), world.preview(), world.refresh(), world.destroy()]
+    assert [[step.name for step in run.steps if step.name.startswith("default")] for run in runs] == [[]] * 5
+    assert runs[1].summary["create"] == 2  # the stack and its VM
+    assert "resources" not in world.checkpoint
+
+
+def test_a_default_provider_that_the_official_cli_wrote_is_left_as_it_is(world: World) -> None:
+    world.run(lambda: Vm("a"))
+    document = json.loads(world.files.checkpoint.read_text())
+    for resource in document["checkpoint"]["latest"]["resources"]:
+        if resource["type"].startswith("pulumi:providers:"):
+            resource["inputs"]["__internal"] = {}
+    world.files.checkpoint.write_text(json.dumps(document))
+    assert not ops(world.up())
+    assert world.state["default_1_0_0"]["inputs"] == {"project": "p", "version": "1.0.0", "__internal": {}}
+
+
+@pytest.mark.parametrize("noted", [{}, {"__internal": {}}], ids=["ours", "the official CLI's"])
+def test_an_explicit_provider_is_used_with_its_own_settings(world: World, noted: dict[str, Any]) -> None:
+    class Fake(pulumi.ProviderResource):
+        def __init__(self) -> None:
+            super().__init__("fake", "mine", {"project": "other"})
+
+    def program() -> None:
+        Vm("a", opts=ResourceOptions(provider=Fake()))
+
+    world.run(program)
+    provider = world.state["mine"]
+    assert world.state["a"]["provider"] == f"{provider['urn']}::{provider['id']}"
+    assert "default_1_0_0" not in world.state
+    document = json.loads(world.files.checkpoint.read_text())
+    (written,) = (each for each in document["checkpoint"]["latest"]["resources"] if each["urn"] == provider["urn"])
+    written["inputs"] |= noted
+    world.files.checkpoint.write_text(json.dumps(document))
+    assert not ops(world.run(program))
+    assert world.state["mine"]["inputs"] == {"project": "other", **noted}
+
+
+def test_an_invoke_goes_through_the_provider(world: World) -> None:
+    def program() -> None:
+        said = pulumi.runtime.invoke("fake:index:echo", {"say": "hello"}).value["said"]
+        pulumi.export("said", said)
+
+    assert world.run(program).outputs == {"said": "hello"}
+
+
+def test_an_unknown_function_is_refused_by_name(world: World) -> None:
+    world.program = lambda: pulumi.runtime.invoke("fake:index:nothing", {})
+    assert "fake:index:nothing" in problems(world.up())[0]
+
+
+def test_a_lookup_reads_and_does_not_manage(world: World) -> None:
+    world.cloud.things["net/theirs"] = {"name": "theirs"}
+
+    class Theirs(pulumi.CustomResource):
+        link: Output[str]
+
+        def __init__(self) -> None:
+            super().__init__("fake:index:Net", "theirs", {"link": None}, ResourceOptions(id="net/theirs"))
+
+    def program() -> None:
+        Vm("a", net=Theirs().link)
+
+    plan = world.run(program)
+    assert step(plan, "theirs").op is Op.READ
+    assert world.state["theirs"]["external"]
+    assert world.cloud.things["vm/a"]["net"] == "https://fake/net/theirs"
+    assert set(ops(world.preview(), same=True).values()) == {"same"}
+    world.run(lambda: None)
+    assert "net/theirs" in world.cloud.things
+
+
+def test_a_lookup_of_nothing_fails_with_its_id(world: World) -> None:
+    class Theirs(pulumi.CustomResource):
+        def __init__(self) -> None:
+            super().__init__("fake:index:Net", "theirs", {}, ResourceOptions(id="net/theirs"))
+
+    world.program = Theirs
+    assert "net/theirs" in problems(world.preview())[0]
+
+
+def test_steps_are_told_as_they_begin_and_end(world: World) -> None:
+    world.run(fleet("a"))
+    told = [(type(event), event.step.name) for event in world.events if isinstance(event, StepStarted | StepEnded)]
+    assert told.index((StepStarted, "a")) < told.index((StepEnded, "a"))
+    ended = [event.step for event in world.events if isinstance(event, StepEnded)]
+    assert all(one.status is Status.DONE and one.seconds is not None for one in ended)
+
+
+def test_what_is_gone_is_made_again_only_after_a_refresh(world: World) -> None:
+    world.run(fleet("a"))
+    del world.cloud.things["vm/a"]
+    assert not ops(world.preview())
+    assert ops(world.preview(refresh=True)) == {"a": "create"}
+    assert ops(world.refresh()) == {"a": "delete"}
+    world.run(fleet("a"))
+    assert "vm/a" in world.cloud.things
+
+
+def test_a_refresh_takes_over_what_the_cloud_says(world: World) -> None:
+    world.run(fleet("a", labels={"x": "1"}))
+    world.cloud.things["vm/a"]["labels"] = {"x": "2"}
+    plan = world.refresh()
+    change = step(plan, "a").diff["labels"]
+    assert (change.before, change.after) == ({"x": "1"}, {"x": "2"})
+    assert ops(world.run(fleet("a", labels={"x": "1"}))) == {"a": "update"}
+
+
+def test_destroy_takes_everything_in_reverse_order(world: World) -> None:
+    world.run(fleet("a"))
+    plan = world.destroy()
+    assert not plan.failed
+    assert not world.cloud.things
+    assert world.cloud.verbs("delete")[0] == "delete vm/a"
+    assert "resources" not in world.checkpoint
+
+
+def test_an_import_takes_over_what_is_there_and_changes_nothing(world: World) -> None:
+    world.cloud.things["vm/a"] = {"name": "a", "size": "big"}
+    world.run(lambda: Vm("a", size="big", opts=ResourceOptions(import_="vm/a")))
+    assert not world.cloud.verbs("create", "update")
+    assert world.state["a"]["id"] == "vm/a"
+
+
+def test_an_import_that_differs_is_refused_with_the_paths(world: World) -> None:
+    world.cloud.things["vm/a"] = {"name": "a", "size": "big"}
+    world.program = lambda: Vm("a", size="small", opts=ResourceOptions(import_="vm/a"))
+    assert "differ in size" in problems(world.up())[0]
+
+
+def test_an_unknown_target_fails_and_names_it(world: World) -> None:
+    world.program = fleet("a")
+    with pytest.raises(EngineError, match="no such resource: urn:pulumi:ci::tidepool::x::y"):
+        world.up(targets=("urn:pulumi:ci::tidepool::x::y",))
+    assert not world.cloud.things

@@ -1,0 +1,480 @@
+"""The state on disk: Pulumi's own form, whole at every moment, and one writer at a time."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import os
+import runpy
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pulumi
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pulumi import Output, ResourceOptions
+
+from bench.engine import checkpoint, secrets
+from bench.engine.backend import Backend
+from bench.engine.journal import Journal
+from bench.engine.secrets import Vault
+from bench.engine.state import Codec, ResourceState
+from bench.engine.values import RefusedError
+from bench.tests.engine.fake import Group, Net, Vm
+from bench.tests.engine.world import World, ops, problems, verify
+from infra.model import urns
+from infra.model.deployment import removed_from_state
+from infra.model.errors import EngineError
+from infra.model.secret_values import Secret
+
+
+def two() -> None:
+    group = Group("group")
+    net = Net("net", opts=ResourceOptions(parent=group))
+    Vm("a", net=net.link, token=Output.secret("hush"))
+    pulumi.export("link", net.link)
+    pulumi.export("secret", Output.secret({"p": "w"}))
+
+
+def test_a_checkpoint_is_in_the_layout_of_the_file_backend(world: World) -> None:
+    world.run(two)
+    base = world.root / ".pulumi"
+    assert (base / "meta.yaml").read_text() == "version: 1\n"
+    document = json.loads((base / "stacks/tidepool/ci.json").read_text())
+    assert document["version"] == 3
+    assert document["checkpoint"]["stack"] == "organization/tidepool/ci"
+    manifest = world.checkpoint["manifest"]
+    assert manifest["magic"] == hashlib.sha256(manifest["version"].encode()).hexdigest()
+    assert world.checkpoint["secrets_providers"]["type"] == "passphrase"
+    assert world.state["a"]["propertyDependencies"] == {"net": [world.state["net"]["urn"]]}
+    verify(world.checkpoint)
+
+
+def test_each_update_leaves_a_history_entry_and_a_backup(world: World) -> None:
+    world.run(two)
+    world.run(two)
+    history = sorted((world.root / ".pulumi/history/tidepool/ci").iterdir())
+    assert [path.suffixes[-2:] for path in history] == [[".checkpoint", ".json"], [".history", ".json"]] * 2
+    entry = json.loads(history[1].read_text())
+    assert (entry["kind"], entry["result"], entry["resourceChanges"]["create"]) == ("update", "succeeded", 4)
+    backups = list((world.root / ".pulumi/backups/tidepool/ci").iterdir())
+    assert len(backups) == 2
+    assert (world.root / ".pulumi/stacks/tidepool/ci.json.bak").exists()
+
+
+def test_an_old_copy_does_not_change_with_the_checkpoint(world: World) -> None:
+    world.run(two)
+    backup = next((world.root / ".pulumi/backups/tidepool/ci").iterdir())
+    before = backup.read_bytes()
+    world.run(lambda: None)
+    assert backup.read_bytes() == before
+
+
+def test_secrets_that_the_official_cli_made_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Made by the official CLI 3.260 with the passphrase abc."""
+    monkeypatch.setattr(secrets, "ROUNDS", runpy.run_path(secrets.__file__)["ROUNDS"])  # as everywhere but in tests
+    vault = Vault(lambda: "abc", "v1:t7XRPEjQL7o=:v1:ic7b03z5nxd08oRN:Vv9+QrZ9S/nQyjPW3dXSqTl1jWov8g==")
+    sealed = Secret.sealed("v1:g4hg17TPt6u93Upk:COzE+71XOrKbn/GTBhISMeUHHGEtabINGA==", vault)
+    assert sealed.value == {"p": "w"}
+
+
+def test_no_passphrase_is_asked_for_where_there_is_no_secret(world: World) -> None:
+    world.run(lambda: pulumi.export("x", 1))
+    world.passphrase = "another"
+    assert not world.preview().failed
+    assert world.engine().outputs() == {"x": 1}
+
+
+def test_a_state_whose_secrets_are_kept_elsewhere_is_refused_by_name(world: World) -> None:
+    world.run(two)
+    text = world.files.checkpoint.read_text().replace('"type":"passphrase"', '"type":"cloud"')
+    world.files.checkpoint.write_text(text)
+    with pytest.raises(RefusedError, match="keeps its secrets with cloud"):
+        world.preview()
+
+
+def test_a_checkpoint_of_another_version_is_refused(world: World) -> None:
+    world.run(two)
+    world.files.checkpoint.write_text(world.files.checkpoint.read_text().replace('"version":3', '"version":5', 1))
+    with pytest.raises(RefusedError, match="version 5"):
+        world.preview()
+
+
+def _places(value: Any, where: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Every place of a JSON document, the whole one too."""
+    yield where
+    members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, member in members:
+        yield from _places(member, (*where, key))
+
+
+_ABSENT = object()
+_OTHERS: tuple[Any, ...] = (_ABSENT, None, 7, "other", [7], {"other": 7})
+
+
+def _with(document: Any, where: tuple[str | int, ...], other: Any) -> Any:
+    if not where:
+        return [] if other is _ABSENT else other
+    changed = copy.deepcopy(document)
+    holder = changed
+    for key in where[:-1]:
+        holder = holder[key]
+    if other is _ABSENT:
+        del holder[where[-1]]
+    else:
+        holder[where[-1]] = other
+    return changed
+
+
+def test_a_checkpoint_of_any_other_form_is_an_error_with_its_file_and_never_a_fault(world: World) -> None:
+    world.run(two)
+    document = json.loads(world.files.checkpoint.read_text())
+    resource = document["checkpoint"]["latest"]["resources"][-1]
+    document["checkpoint"]["latest"]["pending_operations"] = [{"type": "updating", "resource": resource}]
+    refused = 0
+    for where in _places(document):
+        for other in _OTHERS:
+            text = json.dumps(_with(document, where, other))
+            world.files.checkpoint.write_text(text)
+            try:
+                removed_from_state(world.engine().export()["deployment"], ["**"])
+                if other is _ABSENT:
+                    world.preview()
+            except EngineError:
+                refused += 1
+            assert world.files.checkpoint.read_text() == text, "what cannot be read is left as it is"
+    assert refused > 100
+
+
+@pytest.mark.parametrize(
+    ("at", "other", "said"),
+    [
+        ((), [], "Input should be"),
+        (("version",), "three", "version: Input should be a valid integer"),
+        (("checkpoint", "latest", "resources", 2, "urn"), _ABSENT, r"resources\[2\]: urn: Field required"),
+        (("checkpoint", "latest", "resources", 2, "type"), _ABSENT, r"resources\[2\] \(.*\): type: Field required"),
+        (("checkpoint", "latest", "resources", 2), "other", r"resources\[2\]: Input should be an object"),
+        (("checkpoint", "latest", "resources", 2, "inputs"), 7, r"resources\[2\] \(.*\): inputs: Input should be"),
+    ],
+)
+def test_a_fault_of_a_checkpoint_names_its_file_its_resource_and_the_backup(
+    world: World, at: tuple[str | int, ...], other: Any, said: str
+) -> None:
+    world.run(two)
+    document = json.loads(world.files.checkpoint.read_text())
+    world.files.checkpoint.write_text(json.dumps(_with(document, at, other)))
+    with pytest.raises(EngineError, match=said) as refusal:
+        world.preview()
+    assert str(refusal.value).startswith(f"{world.files.checkpoint}: not a valid Pulumi state")
+    assert "Fix: replace it with ci.json.bak of the same folder" in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "line", ["[]", "7", '{"begin": 1}', '{"set": [{"id": 7}], "drop": []}', '{"set": 7, "drop": []}']
+)
+def test_a_journal_of_any_other_form_is_an_error_with_its_line(world: World, line: str) -> None:
+    world.run(two)
+    world.files.journals.mkdir(parents=True, exist_ok=True)
+    path = world.files.journals / "other.jsonl"
+    path.write_text(f'{{"journal": 1, "base": ""}}\n{line}\n')
+    with pytest.raises(EngineError, match=r"other\.jsonl:2"):
+        world.preview()
+    assert path.exists()
+
+
+def replaced_together() -> None:
+    Vm("second", opts=ResourceOptions(replace_with=[Vm("first")]))
+
+
+def test_a_checkpoint_says_the_feature_that_its_resources_need_as_the_official_one_does(world: World) -> None:
+    def form() -> dict[str, Any]:
+        document = json.loads(world.files.checkpoint.read_text())
+        return {key: value for key, value in document.items() if key != "checkpoint"}
+
+    world.run(two)
+    assert form() == {"version": 3}
+    world.run(replaced_together)
+    assert form() == {"version": 4, "features": ["replaceWith"]}
+    assert not ops(world.run(replaced_together))
+    world.run(two)
+    assert form() == {"version": 3}
+
+
+def test_a_checkpoint_that_needs_an_unknown_feature_is_refused_by_its_name(world: World) -> None:
+    world.run(replaced_together)
+    text = world.files.checkpoint.read_text().replace('["replaceWith"]', '["replaceWith","views"]', 1)
+    world.files.checkpoint.write_text(text)
+    with pytest.raises(RefusedError, match="needs views: the embedded engine knows only replaceWith"):
+        world.preview()
+
+
+def test_a_file_that_is_no_checkpoint_names_the_one_to_put_in_its_place(world: World) -> None:
+    world.run(two)
+    world.files.checkpoint.write_text("{")
+    with pytest.raises(EngineError, match=r"ci\.json\.bak"):
+        world.preview()
+
+
+def test_fields_that_the_engine_does_not_use_are_kept(world: World) -> None:
+    world.run(two)
+    document = json.loads(world.files.checkpoint.read_text())
+    for entry in document["checkpoint"]["latest"]["resources"]:
+        entry["sourcePosition"] = "project:///x.py#1"
+    document["checkpoint"]["latest"]["metadata"] = {"kept": True}
+    world.files.checkpoint.write_text(json.dumps(document))
+    world.run(two)
+    assert all(entry["sourcePosition"] == "project:///x.py#1" for entry in world.checkpoint["resources"])
+    assert world.checkpoint["metadata"] == {"kept": True}
+
+
+def test_the_checksum_that_the_cli_keeps_beside_a_file_does_not_outlive_it(world: World) -> None:
+    world.run(two)
+    attributes = world.files.checkpoint.with_name("ci.json.attrs")
+    attributes.write_text("{}")
+    world.run(two)
+    assert not attributes.exists()
+
+
+def test_an_export_can_be_imported(world: World) -> None:
+    world.run(two)
+    exported = world.engine().export()
+    assert exported["version"] == 3
+    assert [one["urn"] for one in exported["deployment"]["resources"]] == [
+        one["urn"] for one in world.checkpoint["resources"]
+    ]
+
+
+# Stack references
+
+
+def reference(name: str):
+    def program() -> None:
+        other = pulumi.StackReference(name)
+        pulumi.export("link", other.get_output("link"))
+        pulumi.export("secret", other.get_output("secret"))
+
+    return program
+
+
+@pytest.mark.parametrize("name", ["organization/tidepool/ci", "ci"])
+def test_a_stack_reference_reads_the_outputs_of_another_stack(world: World, name: str) -> None:
+    world.run(two)
+    link = world.engine().outputs()["link"]
+    plan = world.run(reference(name), stack="nightly")
+    assert plan.outputs == {"link": link, "secret": "[secret]"}
+    assert world.engine("nightly").outputs(show_secrets=True)["secret"] == {"p": "w"}
+    assert set(ops(world.preview("nightly"), same=True).values()) == {"same"}
+
+
+def test_a_stack_reference_that_is_no_longer_needed_is_forgotten_without_a_step(world: World) -> None:
+    world.run(two)
+    world.run(reference("ci"), stack="nightly")
+    world.program = lambda: None
+    assert not ops(world.preview("nightly"))
+    assert not ops(world.up("nightly"))
+    assert [one["type"] for one in world.engine("nightly").export()["deployment"]["resources"]] == [urns.STACK_TYPE]
+
+
+def test_destroy_forgets_a_stack_reference_without_a_step(world: World) -> None:
+    world.run(two)
+    world.run(reference("ci"), stack="nightly")
+    assert ops(world.engine("nightly").destroy()) == {"tidepool-nightly": "delete"}
+    assert not world.engine("nightly").export()["deployment"].get("resources")
+
+
+def test_a_reference_to_an_unknown_stack_says_to_bring_it_up(world: World) -> None:
+    world.program = reference("organization/tidepool/ci")
+    assert "the stack ci is not deployed. Fix: run `./tidepool up ci`" in problems(world.preview("nightly"))[0]
+
+
+@pytest.mark.parametrize("name", ["acme/tidepool/ci", "tidepool/ci", "a/b/c/d"])
+def test_a_reference_into_another_organization_is_refused(world: World, name: str) -> None:
+    world.program = reference(name)
+    said = problems(world.preview("nightly"))
+    assert "write organization/tidepool/" in said[0]
+    assert not any("the program failed" in one for one in said)
+
+
+# Locks
+
+
+def lock_of(world: World, pid: int, hostname: str | None = None) -> Path:
+    path = world.files.locks / "11111111-2222-3333-4444-555555555555.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    said = {
+        "pid": pid,
+        "username": "kim",
+        "hostname": hostname or socket.gethostname(),
+        "timestamp": "2099-01-01T00:00:00Z",
+    }
+    path.write_text(json.dumps(said))
+    return path
+
+
+def test_a_living_lock_refuses_and_says_who_since_when(world: World) -> None:
+    lock_of(world, os.getppid())
+    with pytest.raises(EngineError, match=rf"kim@.* \(pid {os.getppid()}\) since 2099-01-01"):
+        world.up()
+    assert not world.files.checkpoint.exists()
+
+
+def test_a_lock_of_another_host_is_never_taken_over(world: World) -> None:
+    lock_of(world, 1, "elsewhere")
+    with pytest.raises(EngineError, match="elsewhere"):
+        world.up()
+
+
+def test_a_dead_lock_of_this_host_is_said_and_taken_over(world: World) -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    path = lock_of(world, ended.pid)
+    world.program = two
+    plan = world.up()
+    assert any("removed the lock of kim@" in said.message for said in plan.diagnostics)
+    assert not path.exists()
+    assert not list(world.files.locks.glob("*.json"))
+
+
+def test_a_pid_that_was_given_to_a_later_process_is_dead(world: World) -> None:
+    path = lock_of(world, os.getppid())
+    path.write_text(path.read_text().replace("2099", "1999"))
+    world.program = two
+    assert not world.up().failed
+
+
+def test_an_account_without_a_name_can_hold_a_lock(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nameless(uid: int) -> None:
+        raise KeyError(f"getpwuid(): uid not found: {uid}")
+
+    monkeypatch.setattr("pwd.getpwuid", nameless)
+    for variable in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(variable, raising=False)
+    world.program = two
+    assert not world.up().failed
+
+
+def test_a_preview_needs_no_lock(world: World) -> None:
+    world.run(two)
+    lock_of(world, os.getppid())
+    assert not world.preview().failed
+
+
+# Journals
+
+
+def test_a_run_leaves_no_journal_behind(world: World) -> None:
+    world.run(two)
+    assert not list(world.files.journals.iterdir())
+
+
+def leave_journal(world: World, base: str) -> Path:
+    """A journal as a run leaves it that died after one create and in the middle of another."""
+    path = world.files.journals / "dead.jsonl"
+    urn = "urn:pulumi:ci::tidepool::fake:index:Vm::"
+    provider = world.state["default_1_0_0"]
+    reference = f"{provider['urn']}::{provider['id']}"
+    fields = {"custom": True, "type": "fake:index:Vm", "provider": reference, "inputs": {"size": "small"}}
+    journal = Journal(path, base)
+    done = {"urn": f"{urn}done", **fields, "inputs": {"size": "small", "name": "done"}}
+    number = journal.begin("creating", done)
+    journal.end(number, [{**done, "id": "vm/done", "outputs": {"link": "https://fake/vm/done"}}])
+    journal.begin("creating", {"urn": f"{urn}open", **fields, "inputs": {"size": "small", "name": "open"}})
+    journal.close(remove=False)
+    world.cloud.things["vm/done"] = {"name": "done", "size": "small"}
+    world.cloud.things["vm/open"] = {"name": "open", "size": "small"}
+    return path
+
+
+def digest(world: World) -> str:
+    return checkpoint.digest([world.files.checkpoint.read_bytes()])
+
+
+def three() -> None:
+    for name in ("a", "done", "open"):
+        Vm(name)
+
+
+def test_a_journal_that_a_dead_run_left_is_read_by_everyone(world: World) -> None:
+    world.run(lambda: Vm("a"))
+    path = leave_journal(world, digest(world))
+    exported = world.engine().export()["deployment"]
+    assert any(one["urn"].endswith("::done") for one in exported["resources"])
+    assert exported["pending_operations"][0]["type"] == "creating"
+    world.program = three
+    assert not ops(world.preview())
+    assert path.exists()
+    assert not ops(world.run(three))
+    assert not path.exists()
+    assert {"done", "open"} <= set(world.state)
+    assert world.cloud.verbs("create") == ["create vm/a"]
+
+
+def test_a_journal_that_was_folded_already_is_not_folded_again(world: World) -> None:
+    world.run(lambda: Vm("a"))
+    path = leave_journal(world, "something before")
+    with path.open("a") as out:
+        out.write(json.dumps({"folded": digest(world)}) + "\n")
+    assert "done" not in str(world.engine().export())
+
+
+def test_a_journal_from_before_another_programs_change_adds_only_what_is_new(world: World) -> None:
+    world.run(lambda: Vm("a"))
+    leave_journal(world, "something before")
+    world.program = three
+    plan = world.up()
+    assert any("changed by another program" in said.message for said in plan.diagnostics)
+    assert world.cloud.verbs("create") == ["create vm/a"]
+    assert {"done", "open"} <= set(world.state)
+
+
+# Properties
+
+
+LEAVES = st.none() | st.booleans() | st.integers(-(2**40), 2**40) | st.text(max_size=8)
+VALUES = st.deferred(
+    lambda: (
+        LEAVES
+        | LEAVES.map(Secret)
+        | st.lists(VALUES, max_size=2)
+        | st.dictionaries(st.text(max_size=4), VALUES, max_size=2)
+    )
+)
+
+
+@given(values=st.dictionaries(st.text(min_size=1, max_size=4), VALUES, max_size=4))
+def test_every_value_survives_the_state(values: dict) -> None:
+    codec = Codec(Vault(lambda: "x", None))
+    state = ResourceState(urn="urn:pulumi:s::p::t::n", type="t", custom=True, inputs=values, outputs=values)
+    assert codec.decode(json.loads(json.dumps(codec.encode(state)))) == state
+
+
+def test_the_order_of_a_checkpoint_has_everything_after_what_it_refers_to() -> None:
+    def state(name: str, *on: str, **more: Any) -> ResourceState:
+        return ResourceState(
+            urn=f"u::p::t::{name}", type="t", custom=True, dependencies=tuple(f"u::p::t::{one}" for one in on), **more
+        )
+
+    given_order = [
+        state("c", "b"),
+        state("b", "a"),
+        state("x", "gone"),
+        state("b", "a", delete=True, id="old"),
+        state("a"),
+    ]
+    found = checkpoint.ordered(given_order)
+    names = [one.urn[-1] + ("!" if one.delete else "") for one in found]
+    assert names == ["a", "b", "c", "x", "b!"]
+    assert found[3].dependencies == ()
+
+
+def test_only_file_backends_are_read() -> None:
+    with pytest.raises(EngineError, match="gs://bucket"):
+        Backend.from_url("gs://bucket")
+    assert Backend.from_url("file:///a%20b/c").root == Path("/a b/c")
+    assert Backend.from_url("file://~").root == Path.home()

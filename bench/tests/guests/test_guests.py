@@ -1,0 +1,302 @@
+"""What the guests of VMs do as the cloud's time passes: boots, registrations, jobs, orders, faults."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from bench.cloud.control import ControlError
+from bench.guests import machine
+from bench.guests.disk import Disk
+from bench.guests.guests import Guests
+from bench.tests.guests.conftest import Lab, path
+from infra.model import bucket_names
+from tests.fleet.broker.broker_world import REPO, VM
+
+GOOD, BAD = (f"a-docker.pkg.dev/b@sha256:{digit * 64}" for digit in "0b")
+A_BOOT = 300.0
+"""Seconds within which every first boot ends."""
+
+
+def test_a_vm_boots_for_minutes_and_then_registers(lab: Lab) -> None:
+    assert lab.disk.phase == "booting"
+    assert lab.runners == {}
+    lab.guests.advance(100)
+    assert (lab.disk.phase, lab.report["phase"]) == ("booting", "booting")
+    lab.guests.advance(A_BOOT - 100)
+    disk = lab.disk
+    assert (disk.phase, lab.runners) == ("idle", {disk.runner: "online"})
+    assert [step["step"] for step in lab.report["boot"]] == list(machine.BOOT_SECONDS)
+    began, ended = lab.report["boot"][0]["began"], lab.report["boot"][-1]["ended"]
+    assert began == "2026-11-21T08:00:00Z"
+    assert ended == lab.report["at"]
+
+
+def test_worker_0_of_a_slice_registers_once_every_host_is_there(lab: Lab) -> None:
+    lab.control.remove_node(VM)
+    lab.make("v5litepod-256")
+    lab.guests.advance(111)
+    while lab.disk.phase == "booting":
+        lab.guests.advance(1)
+    assert (lab.disk.phase, lab.runners) == ("registering", {})
+    assert re.fullmatch(r"waits for host [1-9]\d? of its slice", lab.disk.reason)
+    lab.guests.advance(A_BOOT)
+    assert (lab.disk.phase, lab.runners) == ("idle", {lab.disk.runner: "online"})
+
+
+def test_the_timeline_is_the_same_however_time_passes(lab: Lab) -> None:
+    lab.control.queue_job(REPO, ["tpu-ci"], seconds=400)
+    for _ in range(20):
+        lab.guests.advance(60)
+    slowly = course(lab.disk)
+    lab.control.remove_node(VM)
+    lab.guests.settle()
+    lab.control.queue_job(REPO, ["tpu-ci"], seconds=400)
+    lab.make()
+    lab.guests.advance(1200)
+    assert course(lab.disk) == slowly
+    assert slowly[-1] == "phase idle"
+
+
+def course(disk: Disk) -> list[str]:
+    return [
+        f"{event['event']} {event['phase']}" if "phase" in event else event["event"]
+        for event in disk.state.events
+        if not event["event"].startswith("step-")
+    ]
+
+
+def test_a_job_runs_for_its_time_and_another_runner_takes_the_next(lab: Lab) -> None:
+    first, second = (lab.control.queue_job(REPO, ["tpu-ci"], name=name, seconds=600) for name in ("a", "b"))
+    lab.guests.advance(A_BOOT)
+    one = lab.disk
+    assert (one.phase, one.number, lab.report["job"]) == ("busy", first["id"], "a")
+    lab.guests.advance(600)
+    two = lab.disk
+    assert (two.phase, two.number) == ("busy", second["id"])
+    assert two.runner != one.runner
+    assert lab.runners == {two.runner: "online"}, "GitHub has forgotten who served its job"
+    assert lab.told("job-ended")[0]["result"] == "Succeeded"
+
+
+def test_a_job_that_is_over_at_once_is_followed_when_the_broker_allows_it(lab: Lab) -> None:
+    lab.guests.advance(A_BOOT)
+    job = lab.control.queue_job(REPO, ["tpu-ci"])
+    lab.guests.settle()
+    lab.guests.end_job(job["id"], "failure")
+    assert lab.told("job-ended")[0]["result"] == "Failed"
+    lab.guests.advance(60)
+    assert lab.disk.phase == "idle"
+
+
+def test_short_jobs_follow_one_another_as_often_as_the_broker_allows(lab: Lab) -> None:
+    lab.guests.advance(A_BOOT)
+    jobs = [lab.control.queue_job(REPO, ["tpu-ci"], seconds=1) for _ in range(3)]
+    lab.guests.settle()
+    lab.guests.advance(2)
+    assert lab.disk.phase == "registering"
+    assert re.fullmatch(r"the broker is asked again in (60|5\d) s", lab.report["reason"])
+    lab.guests.advance(180)
+    assert lab.disk.phase == "idle"
+    assert len(lab.told("job-began")) == len(jobs)
+    assert not refusals(lab)
+
+
+def test_a_vm_that_is_made_again_within_a_job_asks_as_it_is_told_and_never_too_often(lab: Lab) -> None:
+    lab.control.queue_job(REPO, ["tpu-ci"])
+    lab.guests.advance(A_BOOT)
+    lab.control.preempt(path())
+    lab.guests.settle()
+    lab.control.remove_node(VM)
+    lab.control.set_compression(100)
+    lab.make()
+    lab.guests.advance(900)
+    assert lab.disk.phase == "idle"
+    assert set(refusals(lab)) == {"serving"}
+
+
+def refusals(lab: Lab) -> list[str]:
+    return [line["reason"] for line in lab.world.lines if line["outcome"] == "refused"]
+
+
+def test_a_vm_that_is_taken_away_goes_offline_and_its_job_fails_after_ten_minutes(lab: Lab) -> None:
+    lab.control.queue_job(REPO, ["tpu-ci"])
+    lab.guests.advance(A_BOOT)
+    busy = lab.disk.runner
+    lab.control.preempt(path())
+    assert lab.disk.down
+    assert lab.runners == {busy: "offline"}
+    lab.guests.advance(601)
+    assert lab.runners == {}, "a runner for one job is gone with it"
+    lab.control.remove_node(VM)
+    assert lab.guests.settle().vms == {}
+    lab.make()
+    lab.guests.advance(A_BOOT)
+    assert lab.disk.phase == "idle"
+    assert lab.disk.runner != busy
+
+
+def test_a_vm_that_was_down_boots_again_and_faster(lab: Lab) -> None:
+    lab.guests.advance(A_BOOT)
+    lab.control.maintain(path(), 600)
+    assert (lab.disk.down, set(lab.runners.values())) == (True, {"offline"})
+    lab.guests.advance(630)
+    assert (lab.disk.phase, set(lab.runners.values())) == ("idle", {"online"})
+
+
+def test_a_lost_registration_is_not_noticed_until_a_restart_is_ordered(lab: Lab) -> None:
+    lab.guests.advance(A_BOOT)
+    lost = lab.guests.lose_runner(VM)
+    lab.guests.advance(3600)
+    assert (lab.disk.phase, lab.disk.runner, lab.runners) == ("idle", lost, {})
+    lab.order(restart=1)
+    lab.guests.advance(60)
+    assert (lab.disk.phase, lab.disk.obeyed, lab.report["obeyed"]) == ("idle", 1, 1)
+    assert lab.runners == {lab.disk.runner: "online"}
+    began = lab.report["boot"][0]["began"]
+    lab.guests.advance(600)
+    assert lab.report["boot"][0]["began"] == began, "an order is obeyed once"
+    with pytest.raises(ControlError, match="no registration that could be lost"):
+        lab.guests.lose_runner("another")
+
+
+def test_a_vm_that_is_made_anew_does_not_obey_what_its_predecessor_was_told(lab: Lab) -> None:
+    lab.order(restart=4)
+    lab.guests.advance(A_BOOT)
+    assert (lab.disk.phase, lab.report["obeyed"]) == ("idle", 4)
+    assert not lab.told("restart")
+    lab.order(restart=5)
+    lab.guests.settle()
+    assert lab.told("restart")
+
+
+def test_drains_images_and_bundles_wait_for_the_job_and_no_longer(lab: Lab) -> None:
+    job = lab.control.queue_job(REPO, ["tpu-ci"])
+    lab.guests.advance(A_BOOT)
+    lab.order(drain=True)
+    assert lab.disk.phase == "busy"
+    lab.guests.end_job(job["id"], "success")
+    assert (lab.disk.phase, lab.report["reason"]) == ("draining", "drained by order")
+    bundle = lab.store_bundle(b"another bundle")
+    lab.order(image=GOOD, bundle=bundle)
+    lab.guests.advance(60)
+    assert (lab.disk.phase, lab.disk.image, lab.report["bundle"]) == ("idle", GOOD, bundle)
+    lab.order(drain=True)
+    assert lab.disk.phase == "draining"
+    assert set(lab.runners.values()) == {"offline"}
+
+
+def test_orders_for_no_image_hold_whatever_the_pointer_names(lab: Lab) -> None:
+    lab.guests.advance(A_BOOT)
+    lab.order(image="none")
+    lab.world.write(bucket_names.pointer_object(), {"version": 1, "images": {"tpu-ci": {"us-west4": GOOD}}})
+    lab.control.queue_job(REPO, ["tpu-ci"], seconds=60)
+    lab.guests.advance(600)
+    assert (lab.disk.phase, lab.report["image"]) == ("idle", None)
+    lab.order(image=None)
+    lab.control.queue_job(REPO, ["tpu-ci"], seconds=60)
+    lab.guests.advance(600)
+    assert lab.report["image"] == GOOD, "orders that say nothing leave it to the pointer"
+
+
+def test_a_bundle_that_is_not_what_its_name_says_is_not_run(lab: Lab) -> None:
+    lab.guests.advance(A_BOOT)
+    lab.order(bundle=lab.store_bundle(b"anything", "e" * 64))
+    lab.guests.advance(60)
+    assert lab.report["reason"] == "the ordered bundle eeeeeeeeeeee cannot be read"
+    assert lab.disk.bundle != "e" * 64
+
+
+FAULTS: dict[str, tuple[dict[str, Any], str, str]] = {
+    "mute": ({}, "registering", ""),
+    "unfit": ({"message": "the disk is full"}, "unfit", "the disk is full"),
+    "slow-boot": ({"seconds": 7200.0}, "booting", ""),
+}
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_a_guest_that_a_fault_strikes_serves_nobody_until_its_vm_is_made_again(lab: Lab, kind: Any) -> None:
+    more, phase, reason = FAULTS[kind]
+    lab.control.fail(kind, name=VM, count=1, **more)
+    lab.guests.advance(3600)
+    assert (lab.report["phase"], lab.report["reason"] or "") == (phase, reason)
+    assert lab.runners == {}
+    lab.control.remove_node(VM)
+    lab.make()
+    lab.guests.advance(A_BOOT)
+    assert lab.disk.phase == "idle"
+
+
+def test_a_guest_that_is_idle_calls_itself_unfit_after_its_next_job(lab: Lab) -> None:
+    lab.guests.advance(A_BOOT)
+    lab.control.fail("unfit", name=VM, count=1)
+    lab.guests.advance(3600)
+    assert lab.disk.phase == "idle"
+    lab.control.queue_job(REPO, ["tpu-ci"], seconds=60)
+    lab.guests.advance(60)
+    assert (lab.disk.phase, lab.disk.reason) == ("unfit", machine.UNFIT)
+
+
+def test_a_broken_image_makes_a_vm_unfit_until_it_is_to_run_another(lab: Lab) -> None:
+    lab.guests.advance(A_BOOT)
+    lab.control.fail("broken", running=BAD)
+    lab.order(image=BAD)
+    lab.guests.advance(60)
+    assert (lab.report["phase"], lab.report["image"]) == ("registering", BAD)
+    lab.guests.advance(600)
+    assert (lab.report["phase"], lab.report["image"]) == ("unfit", BAD)
+    assert lab.told("phase")[-1]["reason"] == lab.report["reason"]
+    assert re.fullmatch(r"runners end at once without a job, [5-9] in a row, the last with status 1", lab.disk.reason)
+    assert set(lab.runners.values()) <= {"offline"}
+    lab.order(image=GOOD)
+    lab.guests.advance(120)
+    assert (lab.report["phase"], lab.report["image"]) == ("idle", GOOD)
+
+
+def test_a_broken_bundle_halts_a_vm_which_hears_orders_only_where_another_ran_before(lab: Lab) -> None:
+    lab.guests.advance(A_BOOT)
+    good, bad = lab.disk.bundle, lab.store_bundle(b"does not start")
+    lab.control.fail("broken", running=bad)
+    lab.order(bundle=bad)
+    lab.guests.advance(A_BOOT)
+    halted = "step install-docker: a command of it failed, see the log"
+    assert [told["reason"] for told in lab.told("halted")] == [halted]
+    why = f"bundle {bad[:12]} did not start: {halted}"
+    assert (lab.report["phase"], lab.report["reason"], lab.report["bundle"]) == ("unfit", why, good)
+    lab.order(bundle=good)
+    lab.guests.advance(A_BOOT)
+    assert lab.report["phase"] == "idle"
+    lab.order(bundle=bad)
+    lab.control.remove_node(VM)
+    lab.make()
+    lab.guests.advance(A_BOOT)
+    lab.order(bundle=good)
+    lab.guests.advance(A_BOOT)
+    assert lab.report["phase"] == "halted", "it has no supervisor yet"
+    lab.control.remove_node(VM)
+    lab.make()
+    lab.guests.advance(A_BOOT)
+    assert (lab.report["phase"], lab.report["bundle"]) == ("idle", good), "its orders say more than the start-up record"
+
+
+def test_without_a_bundle_a_vm_waits_and_without_a_broker_it_says_so(lab: Lab) -> None:
+    lab.world.write("runner/startup.json", {"version": 1, "bundle": "f" * 64})
+    lab.guests.advance(600)
+    assert lab.disk.phase == "booting"
+    lab.world.write("runner/startup.json", {"version": 1, "bundle": lab.store_bundle(b"there")})
+    Guests(lab.control, lambda _: None).advance(600)
+    assert (lab.report["phase"], lab.report["reason"]) == ("registering", "stack ci has no broker here")
+
+
+def test_a_disk_that_an_older_version_kept_boots_again_and_its_runner_is_gone(lab: Lab) -> None:
+    lab.guests.advance(A_BOOT)
+    disk = lab.disk
+    old = {"life": disk.life, "down": False, "phase": "idle", "jit": disk.jit, "runner": disk.runner, "drawn": True}
+    lab.control.write_disks({path(): old})
+    lab.guests.advance(120)
+    again = lab.disk
+    assert (again.phase, lab.runners[again.runner]) == ("idle", "online")
+    assert again.runner != disk.runner
+    assert lab.runners.get(disk.runner, "offline") == "offline"

@@ -1,0 +1,55 @@
+"""The condensed kinds of the store against what others made of the same release of Kubernetes."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import pytest
+from kubernetes import client
+
+from bench.cloud import kubernetes as store
+from infra.tools.kubernetes.condense import SERVED, Condensed
+
+BUILTIN = json.loads((Path(store.__file__).parent / "builtin.json").read_text(encoding="utf-8"))
+SCHEMAS = Path(kubernetes_validate.__file__).parent / "kubernetes-json-schema" / "v1.36.0-local" / "_definitions.json"
+
+
+def without_null(value: Any) -> Any:
+    """A JSON schema as OpenAPI writes it, where no type may be null."""
+    if isinstance(value, list):
+        return [without_null(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    found = {key: without_null(each) for key, each in value.items()}
+    if isinstance(value.get("type"), list):
+        (found["type"],) = (each for each in value["type"] if each != "null")
+    return found
+
+
+def test_types_are_those_of_the_release_that_the_control_plane_is_built_of() -> None:
+    definitions = without_null(json.loads(SCHEMAS.read_text(encoding="utf-8"))["$defs"])
+    condensed = Condensed({"definitions": definitions, "paths": {}})
+    full = {".".join(name.split(".")[-3:]): name for name in definitions}
+    for row in BUILTIN["kinds"]:
+        condensed.named(full[row["type"]])
+    assert condensed.types == BUILTIN["types"]
+
+
+def test_every_kind_that_is_to_be_served_is_there() -> None:
+    wanted = [(version, kind) for version, kinds in SERVED.items() for kind in kinds.split()]
+    assert [(row["apiVersion"], row["kind"]) for row in BUILTIN["kinds"]] == wanted
+
+
+@pytest.mark.parametrize("row", BUILTIN["kinds"], ids=lambda row: row["kind"])
+def test_kind_has_the_paths_that_the_official_client_calls(row: dict[str, Any]) -> None:
+    group, _, version = row["apiVersion"].rpartition("/")
+    words = [each.capitalize() for each in group.removesuffix(".k8s.io").split(".")] if group else ["Core"]
+    calls = vars(getattr(client, f"{''.join(words)}{version.capitalize()}Api".replace("Rbaca", "RbacA")))
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", row["kind"]).replace("APIService", "api_service").lower()
+    placed = f"replace_namespaced_{name}" if row["namespaced"] else f"replace_{name}"
+    assert placed in calls
+    assert (f"{placed}_status" in calls) is row["status"]

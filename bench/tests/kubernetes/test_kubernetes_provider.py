@@ -1,0 +1,285 @@
+"""Programs with Kubernetes objects, run by the embedded engine against a local cluster."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pulumi
+import pulumi_kubernetes as kubernetes
+import pytest
+
+from bench.cloud.kubernetes.control import kubeconfig
+from bench.engine.backend import Backend
+from bench.engine.engine import Engine
+from bench.engine.provider import UNKNOWN
+from bench.engine.run import Options
+from bench.providers.kubernetes.provider import KubernetesProvider
+from bench.tests.kubernetes.conftest import LocalCluster
+from bench.tests.kubernetes.test_apply_and_kinds import definition
+from infra.model.plan import Plan
+
+Program = Callable[[pulumi.ResourceOptions], None]
+
+
+class Run:
+    """One stack whose programs get a provider of the cluster."""
+
+    def __init__(self, cluster: LocalCluster, folder: Path) -> None:
+        self.cluster = cluster
+        self._backend = Backend(folder)
+        self.settings: dict[str, Any] = {"kubeconfig": json.dumps(kubeconfig(cluster.reached))}
+        self.awaits: bool | None = None
+        self.stack = "training"
+
+    def engine(self, program: Program) -> Engine:
+        def declared() -> None:
+            provider = kubernetes.Provider("training", **self.settings)
+            program(pulumi.ResourceOptions(provider=provider))
+
+        served = {"kubernetes": KubernetesProvider(awaits=self.awaits, stack=f"lab/{self.stack}")}
+        return Engine(self._backend, "lab", self.stack, {}, declared, served, lambda: "secret", "local")
+
+    def up(self, program: Program) -> Plan:
+        return self.engine(program).up(Options())
+
+
+@pytest.fixture
+def run(cluster: LocalCluster, tmp_path: Path) -> Run:
+    return Run(cluster, tmp_path)
+
+
+def steps(plan: Plan) -> dict[str, str]:
+    """What becomes of each resource, by its name; without providers and the stack."""
+    return {step.name: step.op.value for step in plan.steps if not step.type.startswith("pulumi:")}
+
+
+def errors(plan: Plan) -> str:
+    return "\n".join(said.message for said in plan.diagnostics if said.severity == "error")
+
+
+def config_map(data: dict[str, str], name: str | None = "settings") -> Program:
+    def program(opts: pulumi.ResourceOptions) -> None:
+        given = {"metadata": {"name": name}} if name else {}
+        kubernetes.core.v1.ConfigMap("settings", data=data, opts=opts, **given)  # ty: ignore[invalid-argument-type]
+
+    return program
+
+
+def deployment(replicas: int, selector: str = "a") -> Program:
+    labels = {"role": selector}
+
+    def program(opts: pulumi.ResourceOptions) -> None:
+        kubernetes.apps.v1.Deployment(
+            "web",
+            metadata={"name": "web"},
+            spec={
+                "replicas": replicas,
+                "selector": {"match_labels": labels},
+                "template": {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "m", "image": "one"}]}},
+            },
+            opts=opts,
+        )
+
+    return program
+
+
+def test_second_run_is_unchanged_and_an_edit_is_an_update(run: Run) -> None:
+    assert steps(run.up(deployment(1))) == {"web": "create"}
+    assert steps(run.up(deployment(1))) == {"web": "same"}
+    changed = run.up(deployment(3))
+    assert (errors(changed), steps(changed)) == ("", {"web": "update"})
+    seen = run.cluster.apps.read_namespaced_deployment("web", "default")
+    assert seen.spec.replicas == 3
+    assert all(each.manager.startswith("pulumi-kubernetes") for each in seen.metadata.managed_fields)
+
+
+def test_selector_replaces_a_deployment_delete_first(run: Run) -> None:
+    run.up(deployment(1))
+    plan = run.up(deployment(1, selector="b"))
+    assert (errors(plan), steps(plan)["web"]) == ("", "replace")
+    seen = run.cluster.apps.read_namespaced_deployment("web", "default")
+    assert seen.spec.selector.match_labels == {"role": "b"}
+
+
+def test_config_map_with_a_name_is_replaced_unless_mutable(run: Run) -> None:
+    run.up(config_map({"x": "1"}))
+    assert steps(run.up(config_map({"x": "2"})))["settings"] == "replace"
+    run.settings["enable_config_map_mutable"] = True
+    assert steps(run.up(config_map({"x": "3"})))["settings"] == "update"
+    assert run.cluster.core.read_namespaced_config_map("settings", "default").data == {"x": "3"}
+
+
+def test_object_without_a_name_gets_one_and_keeps_it(run: Run) -> None:
+    run.settings["enable_config_map_mutable"] = True
+    run.up(config_map({"x": "1"}, name=None))
+    (made,) = run.cluster.core.list_namespaced_config_map("default").items
+    assert made.metadata.name.startswith("settings-")
+    assert steps(run.up(config_map({"x": "2"}, name=None))) == {"settings": "update"}
+    assert len(run.cluster.core.list_namespaced_config_map("default").items) == 1
+
+
+def test_preview_works_before_the_cluster_is_known(run: Run) -> None:
+    provider = KubernetesProvider().configured({"kubeconfig": UNKNOWN})
+    inputs = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"x": "1"}}
+    assert provider.preview_outputs("kubernetes:core/v1:ConfigMap", inputs, None)["status"] is UNKNOWN
+
+
+def test_preview_asks_the_cluster_and_changes_nothing(run: Run) -> None:
+    run.cluster.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition())
+
+    def queue(depth: Any) -> Program:
+        def program(opts: pulumi.ResourceOptions) -> None:
+            kubernetes.apiextensions.CustomResource(
+                "q",
+                api_version="lab.example/v1",
+                kind="Queue",
+                metadata={"name": "q"},
+                spec={"depth": depth},
+                opts=opts,
+            )
+
+        return program
+
+    assert "must be of type integer" in errors(run.engine(queue("deep")).preview())
+    plan = run.engine(queue(1)).preview()
+    assert (errors(plan), steps(plan)) == ("", {"q": "create"})
+    assert run.cluster.ask("GET", "/apis/lab.example/v1/queues")["items"] == []
+
+
+def test_preview_needs_no_namespace_that_the_same_run_makes(run: Run) -> None:
+    def program(opts: pulumi.ResourceOptions) -> None:
+        team = kubernetes.core.v1.Namespace("team", metadata={"name": "team"}, opts=opts)
+        after = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=team))
+        place: Any = {"name": "inside", "namespace": "team"}
+        kubernetes.core.v1.ConfigMap("inside", metadata=place, data={"x": "1"}, opts=after)
+
+    assert errors(run.engine(program).preview()) == ""
+    assert steps(run.up(program)) == {"team": "create", "inside": "create"}
+    assert steps(run.up(program)) == {"team": "same", "inside": "same"}
+    gone = run.engine(program).destroy(Options())
+    assert errors(gone) == ""
+    assert "team" not in [each.metadata.name for each in run.cluster.core.list_namespace().items]
+
+
+def test_kind_that_is_not_served_fails_with_what_to_do(run: Run) -> None:
+    def program(opts: pulumi.ResourceOptions) -> None:
+        kubernetes.apiextensions.CustomResource(
+            "q", api_version="lab.example/v1", kind="Queue", metadata={"name": "q"}, spec={}, opts=opts
+        )
+
+    provider = KubernetesProvider().configured(run.settings)
+    assert provider.locate("kubernetes:lab.example/v1:Queue", {"metadata": {"name": "q"}}) is None
+    assert errors(run.engine(program).preview()) == ""
+
+
+def test_object_of_others_is_not_taken_over(run: Run) -> None:
+    run.cluster.core.create_namespaced_config_map("default", {"metadata": {"name": "settings"}, "data": {"x": "0"}})
+    refused = "already exists in the cluster, as another stack's or somebody's own: import it"
+    assert refused in errors(run.engine(config_map({"x": "1"})).preview())
+    assert refused in errors(run.up(config_map({"x": "1"})))
+
+
+def lws(opts: pulumi.ResourceOptions) -> None:
+    kubernetes.helm.v3.Release("lws", name="lws", namespace="default", chart="oci://lab/lws", opts=opts)
+
+
+@pytest.mark.parametrize(
+    ("program", "refusal"),
+    [
+        (config_map({"x": "1"}), "default/settings already exists in the cluster, as another stack's"),
+        (lws, "default/lws cannot be made: cannot re-use a name that is still in use, by lab/training"),
+    ],
+    ids=["object", "release"],
+)
+def test_two_stacks_never_share_an_object_or_a_release(run: Run, program: Program, refusal: str) -> None:
+    assert errors(run.up(program)) == ""
+    run.stack = "second"
+    assert refusal in errors(run.up(program))
+    run.stack = "training"
+    assert set(steps(run.up(program)).values()) == {"same"}
+
+
+def test_field_of_another_manager_is_a_conflict_with_the_way_out(run: Run) -> None:
+    run.up(deployment(1))
+    apps = run.cluster.apps
+    apps.patch_namespaced_deployment("web", "default", {"spec": {"replicas": 5}}, field_manager="autoscaler")
+    said = errors(run.up(deployment(2)))
+    assert "autoscaler" in said
+    assert "pulumi.com/patchForce" in said
+
+
+def test_what_others_changed_shows_after_a_refresh(run: Run) -> None:
+    run.up(deployment(1))
+    apps = run.cluster.apps
+    apps.patch_namespaced_deployment("web", "default", {"spec": {"replicas": 5}})
+    assert steps(run.engine(deployment(1)).preview()) == {"web": "same"}
+    run.engine(deployment(1)).refresh(Options())
+    assert steps(run.engine(deployment(1)).preview()) == {"web": "update"}
+
+
+def test_object_that_was_deleted_by_hand_is_made_again_after_a_refresh(run: Run) -> None:
+    run.up(config_map({"x": "1"}))
+    run.cluster.core.delete_namespaced_config_map("settings", "default")
+    run.engine(config_map({"x": "1"})).refresh(Options())
+    assert steps(run.up(config_map({"x": "1"}))) == {"settings": "create"}
+
+
+def test_object_that_stands_is_imported(run: Run) -> None:
+    run.cluster.core.create_namespaced_config_map("default", {"metadata": {"name": "settings"}, "data": {"x": "1"}})
+
+    def program(opts: pulumi.ResourceOptions) -> None:
+        kubernetes.core.v1.ConfigMap(
+            "settings", metadata={"name": "settings", "namespace": "default"}, data={"x": "1"},
+            opts=pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(import_="default/settings")),
+        )  # fmt: skip
+
+    plan = run.up(program)
+    assert (errors(plan), steps(plan)) == ("", {"settings": "read"})
+
+
+def test_deployment_is_awaited_where_the_cluster_has_controllers(run: Run) -> None:
+    run.awaits = True
+    annotations = {"pulumi.com/timeoutSeconds": "0"}
+
+    def program(opts: pulumi.ResourceOptions) -> None:
+        kubernetes.batch.v1.Job("once", metadata={"name": "once", "annotations": annotations}, opts=opts,
+                                spec={"template": {"spec": {"containers": [{"name": "m", "image": "i"}]}}})  # fmt: skip
+
+    assert "the job has not completed" in errors(run.up(program))
+    run.cluster.control.tell_status("job", "once", conditions={"Complete": "True"})
+    assert errors(run.up(program)) == ""
+
+
+def release(**values: Any) -> Program:
+    def program(opts: pulumi.ResourceOptions) -> None:
+        kubernetes.helm.v3.Release(
+            "kueue", name="kueue", namespace="kueue-system", create_namespace=True, version="0.19.2", values=values,
+            chart="oci://registry.k8s.io/kueue/charts/kueue", opts=opts,
+        )  # fmt: skip
+
+    return program
+
+
+def test_helm_release_is_one_recorded_resource(run: Run) -> None:
+    plan = run.up(release(replicas=1))
+    assert (errors(plan), steps(plan)) == ("", {"kueue": "create"})
+    assert steps(run.up(release(replicas=1))) == {"kueue": "same"}
+    assert steps(run.up(release(replicas=2))) == {"kueue": "update"}
+    (secret,) = run.cluster.core.list_namespaced_secret("kueue-system").items
+    assert secret.metadata.name == "sh.helm.release.v1.kueue.v2"
+    assert secret.type == "helm.sh/release.v1"
+
+
+def test_chart_brings_its_kinds(run: Run) -> None:
+    run.up(release())
+    body = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "ClusterQueue",
+        "metadata": {"name": "v4"},
+        "spec": {"x": 1},
+    }
+    made = run.cluster.ask("POST", "/apis/kueue.x-k8s.io/v1beta2/clusterqueues", body)
+    assert made["spec"] == {"x": 1}

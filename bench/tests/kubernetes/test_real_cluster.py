@@ -1,0 +1,222 @@
+"""The embedded Kubernetes provider and the local store, held against a real control plane of Kubernetes 1.36."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pulumi
+import pulumi_kubernetes as kubernetes
+import pytest
+from kubernetes import client, config
+
+from bench.cloud.kubernetes.control import KubernetesControl, kubeconfig
+from bench.engine.run import Options
+from bench.tests.kubernetes.conftest import LocalCluster
+from bench.tests.kubernetes.real_control_plane import real_control_plane
+from bench.tests.kubernetes.test_apply_and_kinds import DEFINITIONS, QUEUES, config_map, definition, deployment, queue
+from bench.tests.kubernetes.test_kubernetes_provider import Run, errors, steps
+
+pytestmark = pytest.mark.live
+
+_PATIENCE = 60.0
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    """A cluster with two simulated hosts of a v4 slice."""
+    with real_control_plane(tmp_path_factory.mktemp("real")) as reached:
+        settings = client.Configuration()
+        config.load_kube_config_from_dict(kubeconfig(reached), client_configuration=settings)
+        with client.ApiClient(settings) as api:
+            found = LocalCluster(KubernetesControl("http://127.0.0.1:1"), api, reached)
+            for host in range(2):
+                found.core.create_node(tpu_node(f"v4-{host}"))
+            until(lambda: all(ready(each) for each in found.core.list_node().items))
+            yield found
+
+
+def tpu_node(name: str) -> dict[str, Any]:
+    labels = {
+        "cloud.google.com/gke-nodepool": "v4", "cloud.google.com/gke-tpu-topology": "2x2x2",
+        "cloud.google.com/gke-tpu-accelerator": "tpu-v4-podslice", "kubernetes.io/hostname": name,
+    }  # fmt: skip
+    amounts = {"google.com/tpu": "4", "cpu": "240", "memory": "400Gi", "pods": "15"}
+    taint = {"key": "google.com/tpu", "value": "present", "effect": "NoSchedule"}
+    return {
+        "metadata": {"name": name, "labels": labels, "annotations": {"kwok.x-k8s.io/node": "fake"}},
+        "spec": {"taints": [taint]},
+        "status": {"capacity": amounts, "allocatable": amounts},
+    }
+
+
+def test_the_server_knows_which_version_it_is(real: LocalCluster) -> None:
+    """Kueue does not start beside one that says none."""
+    assert client.VersionApi(real.core.api_client).get_code().git_version.startswith("v1.36.")
+
+
+def until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + _PATIENCE
+    while not holds():
+        assert time.monotonic() < deadline, "it did not come to hold"
+        time.sleep(0.1)
+
+
+def ready(node: Any) -> bool:
+    return any(each.type == "Ready" and each.status == "True" for each in node.status.conditions or ())
+
+
+@pytest.fixture
+def both(real: LocalCluster, cluster: LocalCluster) -> list[LocalCluster]:
+    """The real cluster, then the local store."""
+    for each in (real, cluster):
+        for path in (f"{DEFINITIONS}/queues.lab.example", "/api/v1/namespaces/default/configmaps/a",
+                     "/apis/apps/v1/namespaces/default/deployments/curriculum"):  # fmt: skip
+            outcome(each, "DELETE", path)
+    until(lambda: outcome(real, "GET", QUEUES)[0] == 404)
+    return [real, cluster]
+
+
+def outcome(cluster: LocalCluster, verb: str, path: str, body: Any = None, **more: str) -> tuple[int, Any]:
+    """Code and answer, whatever it is."""
+    try:
+        return 200, cluster.ask(verb, path, body, **more)
+    except client.exceptions.ApiException as error:
+        text = str(error.body)
+        return error.status or 0, json.loads(text) if text.startswith("{") else {}
+
+
+def said(answer: tuple[int, Any]) -> tuple[int, str]:
+    """What a client decides by: code and reason."""
+    code, body = answer
+    return code, body.get("reason", "") if code >= 400 else ""
+
+
+def faults(answer: tuple[int, Any]) -> set[str]:
+    """The fields that are at fault."""
+    code, body = answer
+    causes = body.get("details", {}).get("causes", []) if code >= 400 else []
+    return {each.get("field", "") for each in causes}
+
+
+APPLY = "application/apply-patch+yaml"
+MAP = "/api/v1/namespaces/default/configmaps/a"
+WEB = "/apis/apps/v1/namespaces/default/deployments/curriculum"
+
+CASES: dict[str, list[tuple[str, str, Any, str]]] = {
+    "a conflict of two appliers": [
+        ("PATCH", f"{WEB}?fieldManager=one", deployment(name="main", image="one"), APPLY),
+        ("PATCH", f"{WEB}?fieldManager=two", deployment(name="main", image="two"), APPLY),
+        ("PATCH", f"{WEB}?fieldManager=two&force=true", deployment(name="main", image="two"), APPLY),
+        ("PATCH", f"{WEB}?fieldManager=one", deployment(name="main", image="one"), APPLY),
+    ],
+    "a selector that changes": [
+        ("POST", WEB.rpartition("/")[0], deployment(name="main", image="one"), "application/json"),
+        ("PATCH", WEB, {"spec": {"selector": {"matchLabels": {"x": "y"}}}}, "application/merge-patch+json"),
+    ],
+    "an unknown field of an apply": [
+        ("PATCH", f"{WEB}?fieldManager=one", deployment(name="main", images="one"), APPLY),
+        ("POST", f"{WEB.rpartition('/')[0]}?fieldValidation=Strict", deployment(name="main", images="1"),
+         "application/json"),
+    ],
+    "a custom kind's schema": [
+        ("POST", DEFINITIONS, definition(), "application/json"),
+        ("POST", QUEUES, queue(), "application/json"),
+        ("POST", QUEUES, queue(depth="deep"), "application/json"),
+        ("POST", QUEUES, queue(depth=0), "application/json"),
+        ("POST", QUEUES, queue(depth=1, policy="random"), "application/json"),
+        ("POST", QUEUES, queue(depth=1, dept=2), "application/json"),
+        ("POST", QUEUES, queue(depth=1), "application/json"),
+        ("PATCH", f"{QUEUES}/q?fieldManager=one", queue(depth=1, dept=2), APPLY),
+        ("PATCH", f"{QUEUES}/q", {"spec": {"depth": 2}}, "application/strategic-merge-patch+json"),
+    ],
+    "versions of an object": [
+        ("POST", MAP.rpartition("/")[0], config_map(x="1"), "application/json"),
+        ("PUT", MAP, {**config_map(x="2"), "metadata": {"name": "a", "resourceVersion": "1"}}, "application/json"),
+        ("DELETE", MAP, {"preconditions": {"uid": "another"}}, "application/json"),
+        ("PATCH", MAP, [{"op": "test", "path": "/data/x", "value": "9"}], "application/json-patch+json"),
+        ("GET", "/api/v1/namespaces/nowhere/pods/a", None, "application/json"),
+        ("POST", "/api/v1/namespaces/nowhere/configmaps", config_map(), "application/json"),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_store_answers_as_the_real_server(both: list[LocalCluster], case: str) -> None:
+    for verb, path, body, content in CASES[case]:
+        if path == QUEUES:
+            until(lambda: outcome(both[0], "GET", QUEUES)[0] == 200)
+        real, local = (outcome(each, verb, path, body, content=content) for each in both)
+        assert said(local) == said(real), f"{verb} {path}"
+        # The real server may find more fields at fault: it validates built-in kinds by hand-written rules.
+        assert faults(local) <= faults(real), f"{verb} {path}"
+
+
+def test_fields_have_the_owners_that_the_real_server_gives_them(both: list[LocalCluster]) -> None:
+    told = []
+    for each in both:
+        each.apply(deployment(name="main", image="one", ports=[{"containerPort": 80, "protocol": "TCP"}]), by="one")
+        each.apply(deployment(name="side", image="two"), by="two")
+        done = each.ask("PATCH", WEB, {"metadata": {"labels": {"x": "1"}}}, content="application/merge-patch+json")
+        owned = done["metadata"]["managedFields"]
+        told.append({
+            entry["manager"]: entry["fieldsV1"] for entry in owned if entry["manager"] in ("one", "two")
+        })  # fmt: skip
+    assert told[1] == told[0]
+
+
+@pytest.fixture
+def run(real: LocalCluster, tmp_path: Path) -> Run:
+    return Run(real, tmp_path)
+
+
+def hosts(replicas: int) -> Callable[[pulumi.ResourceOptions], None]:
+    """A set with one pod for each host of a slice."""
+    labels = {"role": "train"}
+    container = {"name": "main", "image": "train", "resources": {"limits": {"google.com/tpu": 4}}}
+    inside: Any = {"containers": [container], "tolerations": [{"key": "google.com/tpu", "operator": "Exists"}]}
+
+    def program(opts: pulumi.ResourceOptions) -> None:
+        kubernetes.apps.v1.StatefulSet(
+            "train",
+            metadata={"name": "train", "namespace": "default"},
+            spec={
+                "service_name": "train", "replicas": replicas, "selector": {"match_labels": labels},
+                "pod_management_policy": "Parallel",
+                "template": {"metadata": {"labels": labels}, "spec": inside},
+            },
+            opts=opts,
+        )  # fmt: skip
+
+    return program
+
+
+def test_stateful_set_is_awaited_placed_one_pod_a_host_and_survives_a_preemption(run: Run) -> None:
+    made = run.up(hosts(2))
+    assert (errors(made), steps(made)) == ("", {"train": "create"})
+    assert steps(run.up(hosts(2))) == {"train": "same"}
+    core = run.cluster.core
+
+    def placed() -> dict[str, str]:
+        pods = core.list_namespaced_pod("default", label_selector="role=train").items
+        return {each.metadata.name: each.spec.node_name for each in pods if each.status.phase == "Running"}
+
+    assert sorted(placed().values()) == ["v4-0", "v4-1"]
+    lost = core.read_namespaced_pod("train-0", "default")
+    core.delete_node(lost.spec.node_name)
+    core.delete_namespaced_pod("train-0", "default", grace_period_seconds=0)
+    core.create_node(tpu_node(lost.spec.node_name))
+    until(lambda: sorted(placed().values()) == ["v4-0", "v4-1"])
+    assert core.read_namespaced_pod("train-0", "default").metadata.uid != lost.metadata.uid
+    gone = run.engine(hosts(2)).destroy(Options())
+    assert errors(gone) == ""
+
+
+def test_helm_release_is_refused_with_the_engine_that_has_helm(run: Run) -> None:
+    def program(opts: pulumi.ResourceOptions) -> None:
+        kubernetes.helm.v3.Release("kueue", chart="kueue", opts=opts)
+
+    assert "use --engine pulumi" in errors(run.up(program))

@@ -1,0 +1,114 @@
+"""Objects in buckets: content is uploaded again where it differs, whoever changed it, and is never read back."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+import urllib3
+
+from bench.cloud.testing import TestCloud
+from bench.engine.provider import UNKNOWN, ProviderError
+from bench.providers.google import GoogleProvider
+
+TOKEN = "gcp:storage/bucketObject:BucketObject"
+NAME = "fleet/manifest v1.json"
+INPUTS = {"bucket": "fleet-records", "name": NAME, "content": "one\n"}
+
+
+@pytest.fixture
+def bucket(provider: GoogleProvider, virtual: Any) -> None:
+    token = "gcp:storage/bucket:Bucket"
+    checked = provider.check(token, "b", "urn:b", {"name": "fleet-records", "location": "US"}, None)
+    provider.create(token, checked.inputs, None, virtual)
+
+
+def checked(provider: GoogleProvider, **changed: Any) -> dict[str, Any]:
+    found = provider.check(TOKEN, "it", "urn:it", {**INPUTS, **changed}, None)
+    assert found.failures == ()
+    return found.inputs
+
+
+def stored(cloud: TestCloud, name: str = NAME) -> bytes:
+    url = f"{cloud.url}/storage/v1/b/fleet-records/o/{quote(name, safe='')}?alt=media"
+    return urllib3.request("GET", url).data
+
+
+@pytest.mark.usefixtures("bucket")
+def test_an_edit_of_the_content_uploads_the_object_again_under_its_name(
+    cloud: TestCloud, provider: GoogleProvider, virtual: Any
+) -> None:
+    inputs, edited = checked(provider), checked(provider, content="two größer\n")
+    made = provider.create(TOKEN, inputs, None, virtual)
+    assert stored(cloud) == b"one\n"
+
+    found = provider.diff(TOKEN, made.id, inputs, made.outputs, edited)
+    assert {path: each.replaces for path, each in found.detailed.items()} == dict.fromkeys(
+        ("content", "detectMd5hash", "md5hash", "crc32c", "generation"), False
+    )
+    outputs = provider.update(TOKEN, made.id, inputs, made.outputs, edited, None, virtual)
+    assert stored(cloud).decode() == "two größer\n"
+    assert outputs["generation"] > made.outputs["generation"]
+    assert outputs["md5hash"] != made.outputs["md5hash"]
+    assert provider.diff(TOKEN, made.id, edited, outputs, edited).detailed == {}
+
+
+@pytest.mark.usefixtures("bucket")
+def test_content_that_somebody_else_wrote_is_written_over(
+    cloud: TestCloud, provider: GoogleProvider, virtual: Any
+) -> None:
+    inputs = checked(provider)
+    made = provider.create(TOKEN, inputs, None, virtual)
+    url = f"{cloud.url}/upload/storage/v1/b/fleet-records/o?uploadType=media&name={quote(NAME, safe='')}"
+    assert urllib3.request("POST", url, body=b"drift").status == 200
+
+    read = provider.read(TOKEN, made.id, inputs)
+    assert read is not None
+    assert read.outputs["content"] == "one\n", "content itself is never read"
+    assert provider.diff(TOKEN, made.id, read.inputs, read.outputs, inputs).detailed.keys() == {
+        "detectMd5hash",
+        "md5hash",
+        "crc32c",
+        "generation",
+    }
+    outputs = provider.update(TOKEN, made.id, read.inputs, read.outputs, inputs, None, virtual)
+    assert stored(cloud) == b"one\n"
+    assert provider.diff(TOKEN, made.id, inputs, outputs, inputs).detailed == {}
+
+
+@pytest.mark.usefixtures("bucket")
+@pytest.mark.parametrize("content", ["two\n", UNKNOWN])
+def test_a_preview_of_new_content_does_not_know_its_hashes(
+    content: Any, provider: GoogleProvider, virtual: Any
+) -> None:
+    inputs, edited = checked(provider), checked(provider, content=content)
+    made = provider.create(TOKEN, inputs, None, virtual)
+    assert provider.diff(TOKEN, made.id, inputs, made.outputs, edited).detailed["content"].replaces is False
+    foreseen = provider.preview_outputs(TOKEN, edited, made.outputs)
+    assert not {"md5hash", "crc32c", "generation"} & foreseen.keys()
+    assert foreseen["selfLink"] == made.outputs["selfLink"]
+    assert provider.preview_outputs(TOKEN, inputs, made.outputs)["md5hash"] == made.outputs["md5hash"]
+
+
+@pytest.mark.usefixtures("bucket")
+def test_a_hash_of_the_program_switches_the_own_comparison_off(
+    cloud: TestCloud, provider: GoogleProvider, virtual: Any
+) -> None:
+    inputs = checked(provider, sourceMd5hash="1")
+    made = provider.create(TOKEN, inputs, None, virtual)
+    outputs = {**made.outputs, "detectMd5hash": "drifted"}
+    assert provider.diff(TOKEN, made.id, inputs, outputs, inputs).detailed == {}
+    other = checked(provider, sourceMd5hash="2")
+    assert provider.diff(TOKEN, made.id, inputs, outputs, other).detailed.keys() == {"sourceMd5hash"}
+
+
+def test_an_object_is_not_imported(provider: GoogleProvider) -> None:
+    with pytest.raises(ProviderError, match="cannot be imported"):
+        provider.read(TOKEN, "fleet-records-x", {})
+
+
+@pytest.mark.usefixtures("bucket")
+def test_an_empty_object_is_not_made(provider: GoogleProvider, virtual: Any) -> None:
+    with pytest.raises(ProviderError, match="content is empty"):
+        provider.create(TOKEN, checked(provider, content=""), None, virtual)

@@ -1,0 +1,220 @@
+"""What goes over the wire for a TPU VM and what a failure is called."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bench.cloud.testing import TestCloud
+from bench.engine.provider import CancelledError, PartialCreateError, ProviderError
+from bench.providers.google import GoogleProvider
+from bench.tests.provider.virtual_time import VirtualTime
+
+PROJECT = "hai-gcp-models"
+VM = "gcp:tpu/v2Vm:V2Vm"
+ZONE = "us-west4-a"
+INPUTS = {
+    "name": "tpu-ci-0",
+    "zone": ZONE,
+    "acceleratorType": "v5litepod-4",
+    "runtimeVersion": "v2-alpha-tpuv5-lite",
+    "schedulingConfig": {"preemptible": True},
+    "labels": {"pool": "tpu-ci"},
+    "metadata": {"startup-script": "true"},
+}
+NODE = f"projects/{PROJECT}/locations/{ZONE}/nodes/tpu-ci-0"
+
+
+def checked(provider: GoogleProvider, **changes: Any) -> dict[str, Any]:
+    result = provider.check(VM, "tpu-ci-0", "urn", {**INPUTS, **changes}, None)
+    assert result.failures == ()
+    return result.inputs
+
+
+def calls(cloud: TestCloud) -> list[tuple[str, str, int]]:
+    return [(entry["verb"], entry["path"], entry["status"]) for entry in cloud.control.log(limit=500)]
+
+
+@pytest.fixture
+def vm(provider: GoogleProvider, virtual: VirtualTime, cloud: TestCloud) -> tuple[dict[str, Any], dict[str, Any]]:
+    inputs = checked(provider)
+    return inputs, provider.create(VM, inputs, None, virtual).outputs
+
+
+def test_labels_and_metadata_change_in_place(vm: Any, provider: Any, virtual: Any, cloud: TestCloud) -> None:
+    inputs, outputs = vm
+    born = cloud.control.nodes()[0]
+    cloud.control.edit_node(NODE, {"labels": {**born["labels"], "theirs": "stays"}})
+    read = provider.read(VM, NODE, inputs)
+    wanted = checked(provider, labels={"pool": "b"}, metadata={"startup-script": "false", "k": "v"})
+    after = int(cloud.control.log(limit=1)[-1]["number"])
+    outputs = provider.update(VM, NODE, read.inputs, read.outputs, wanted, None, virtual)
+    verbs = [entry["verb"] for entry in cloud.control.log(after=after)]
+    assert verbs[0] == "PATCH"
+    assert set(verbs[1:]) == {"GET"}
+    node = cloud.control.nodes()[0]
+    assert node["createTime"] == born["createTime"]
+    assert node["labels"] == {"pool": "b", "goog-pulumi-provisioned": "true", "theirs": "stays"}
+    assert node["metadata"] == {"startup-script": "false", "k": "v"}
+    assert outputs["labels"] == {"pool": "b"}
+
+
+def test_labels_of_the_providers_settings_reach_vms_that_exist(
+    vm: Any, provider: Any, virtual: Any, cloud: Any
+) -> None:
+    inputs, outputs = vm
+    other = provider.configured({"defaultLabels": {"team": "infra"}})
+    assert set(other.diff(VM, NODE, inputs, outputs, inputs).detailed) == {"pulumiLabels.team"}
+    outputs = other.update(VM, NODE, inputs, outputs, inputs, None, virtual)
+    assert cloud.control.nodes()[0]["labels"]["team"] == "infra"
+    assert outputs["labels"] == {"pool": "tpu-ci"}
+    assert other.diff(VM, NODE, inputs, outputs, inputs).detailed == {}
+    provider.update(VM, NODE, inputs, outputs, inputs, None, virtual)
+    assert "team" not in cloud.control.nodes()[0]["labels"]
+
+
+def test_an_import_writes_one_of_two_ways_to_say_an_accelerator(vm: Any, provider: Any) -> None:
+    read = provider.read(VM, NODE, {})
+    assert read.outputs["acceleratorType"] == "v5litepod-4"
+    assert read.inputs["acceleratorConfig"]["topology"] == "2x2"
+    assert "acceleratorType" not in read.inputs
+    assert read.inputs["labels"] == {"pool": "tpu-ci"}
+
+
+def test_functions_answer_from_the_api_and_the_settings(provider: Any) -> None:
+    found = provider.invoke("gcp:organizations/getProject:getProject", {})
+    assert found["projectId"] == PROJECT
+    assert found["number"].isdigit()
+    here = provider.configured({"region": "us-west4"}).invoke("gcp:organizations/getClientConfig:getClientConfig", {})
+    assert (here["project"], here["region"], here["accessToken"]) == (PROJECT, "us-west4", "")
+
+
+def test_a_client_side_change_makes_no_call_but_the_read(vm: Any, provider: Any, virtual: Any, cloud: Any) -> None:
+    inputs, outputs = vm
+    wanted = checked(provider, deletionPolicy="ABANDON")
+    after = int(cloud.control.log(limit=1)[-1]["number"])
+    outputs = provider.update(VM, NODE, inputs, outputs, wanted, None, virtual)
+    assert [entry["verb"] for entry in cloud.control.log(after=after)] == ["GET"]
+    assert outputs["deletionPolicy"] == "ABANDON"
+    provider.delete(VM, NODE, outputs, None, virtual)
+    assert len(cloud.control.nodes()) == 1
+
+
+def test_a_prevented_delete_says_how_to_go_on(vm: Any, provider: Any, virtual: Any) -> None:
+    with pytest.raises(ProviderError, match='without setting deletionPolicy="DELETE"'):
+        provider.delete(VM, NODE, {**vm[1], "deletionPolicy": "PREVENT"}, None, virtual)
+
+
+def test_a_protected_secret_is_not_deleted(provider: Any, virtual: Any) -> None:
+    secret = "gcp:secretmanager/secret:Secret"
+    inputs = {"secretId": "token", "replication": {"auto": {}}, "deletionProtection": True}
+    made = provider.create(secret, provider.check(secret, "token", "urn", inputs, None).inputs, None, virtual)
+    with pytest.raises(ProviderError, match="without setting deletionProtection=false"):
+        provider.delete(secret, made.id, made.outputs, None, virtual)
+    assert provider.read(secret, made.id, inputs) is not None
+
+
+def test_a_vm_shows_where_it_is_reached(provider: Any, virtual: Any) -> None:
+    network = {"network": f"projects/{PROJECT}/global/networks/default", "enableExternalIps": True}
+    outputs = provider.create(VM, checked(provider, networkConfig=network), None, virtual).outputs
+    (endpoint,) = outputs["networkEndpoints"]
+    assert endpoint["ipAddress"]
+    assert endpoint["accessConfigs"][0]["externalIp"]
+
+
+def test_a_stockout_in_the_operation_is_told_in_googles_words(provider: Any, virtual: Any, cloud: Any) -> None:
+    cloud.control.fail("stockout", zone=ZONE)
+    with pytest.raises(ProviderError) as raised:
+        provider.create(VM, checked(provider), None, virtual)
+    assert str(raised.value).startswith(
+        "Error waiting to create Vm: Error waiting for Creating Vm: Error code 8, message: There is no more capacity in"
+    )
+    assert provider.read(VM, NODE, checked(provider)) is None
+
+
+def test_a_used_up_quota_is_told_at_once(provider: Any, virtual: Any, cloud: Any) -> None:
+    cloud.control.limit(project=PROJECT, zone=ZONE, generation="v5e", chips=0, capacity="preemptible")
+    with pytest.raises(ProviderError, match="Error creating Vm: googleapi: Error 429: Quota limit"):
+        provider.create(VM, checked(provider), 60.0, virtual)
+    assert virtual.seconds == 0.0
+
+
+@pytest.mark.parametrize("code", [429, 500, 502, 503])
+def test_a_passing_failure_is_tried_again(code: int, provider: Any, virtual: Any, cloud: Any) -> None:
+    cloud.control.fail("error", code=code, count=2)
+    assert provider.create(VM, checked(provider), None, virtual).id == NODE
+    assert virtual.waits[:2] == [0.1, 0.2]
+
+
+@pytest.mark.parametrize("code", [400, 403])
+def test_a_refusal_fails_at_once(code: int, provider: Any, virtual: Any, cloud: Any) -> None:
+    cloud.control.fail("error", code=code, message="no")
+    with pytest.raises(ProviderError, match=f"Error creating Vm: googleapi: Error {code}: no"):
+        provider.create(VM, checked(provider), None, virtual)
+    assert virtual.waits == []
+
+
+def test_a_conflict_is_not_taken_over(vm: Any, provider: Any, virtual: Any) -> None:
+    with pytest.raises(ProviderError, match="Error creating Vm: googleapi: Error 409"):
+        provider.create(VM, vm[0], None, virtual)
+
+
+def test_a_vm_that_is_gone_is_deleted_already(vm: Any, provider: Any, virtual: Any, cloud: Any) -> None:
+    cloud.control.remove_node(NODE)
+    provider.delete(VM, NODE, vm[1], None, virtual)
+    assert provider.read(VM, NODE, vm[0]) is None
+    wanted = checked(provider, description="new")
+    with pytest.raises(ProviderError) as raised:
+        provider.update(VM, NODE, vm[0], vm[1], wanted, None, virtual)
+    assert raised.value.gone
+
+
+def test_a_preempted_vm_shows_only_in_its_state(vm: Any, provider: Any, cloud: Any) -> None:
+    cloud.control.preempt("tpu-ci-0")
+    read = provider.read(VM, NODE, vm[0])
+    assert read.outputs["state"] == "PREEMPTED"
+    assert read.inputs == vm[0]
+    assert provider.diff(VM, NODE, read.inputs, read.outputs, vm[0]).detailed == {}
+
+
+def test_a_refresh_shows_drift_of_what_was_declared(vm: Any, provider: Any, cloud: Any) -> None:
+    cloud.control.edit_node(NODE, {"labels": {"theirs": "x"}, "metadata": {"ssh-keys": "k"}, "description": "drifted"})
+    read = provider.read(VM, NODE, vm[0])
+    assert read.inputs["metadata"] == {}, "what the program never wrote is no input, here as with the official provider"
+    assert set(provider.diff(VM, NODE, read.inputs, read.outputs, vm[0]).detailed) == {
+        "labels.pool",
+        "metadata.ssh-keys",
+        "metadata.startup-script",
+        "description",
+    }, "an attribution label that others took away is not added again"
+
+
+def test_a_timeout_keeps_the_vm_that_google_goes_on_making(provider: Any, virtual: Any, cloud: Any) -> None:
+    cloud.control.set_compression(0.001)
+    with pytest.raises(PartialCreateError) as raised:
+        provider.create(VM, checked(provider), 30.0, virtual)
+    assert raised.value.resource_id == NODE
+    assert raised.value.outputs["name"] == "tpu-ci-0"
+
+
+def test_a_cancelled_wait_ends_at_once(provider: Any, virtual: Any, cloud: Any) -> None:
+    cloud.control.set_compression(0.001)
+    virtual.cancelled = True
+    with pytest.raises(CancelledError):
+        provider.create(VM, checked(provider), None, virtual)
+    assert len(virtual.waits) == 1
+
+
+def test_a_vm_in_the_making_is_read_when_it_is_made(provider: Any, virtual: Any, cloud: Any) -> None:
+    """After a crash the engine reads what was in flight: it must learn what became of it, also when nothing did."""
+    for ends, kinds in (("READY", ()), (None, ("stockout",))):
+        cloud.control.reset()
+        for kind in kinds:
+            cloud.control.fail(kind)
+        virtual.cancelled = True
+        with pytest.raises(CancelledError):
+            provider.create(VM, checked(provider), None, virtual)
+        virtual.cancelled = False
+        read = provider.read(VM, NODE, checked(provider))
+        assert (read and read.outputs["state"]) == ends

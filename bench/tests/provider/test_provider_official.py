@@ -1,0 +1,153 @@
+"""The embedded provider against Google's own: the same programs refused, and every state unchanged both ways.
+
+Runs where `pulumi-resource-gcp` is on PATH (`./tidepool test --live`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from bench.cloud.testing import TestCloud
+from bench.providers.google import GoogleProvider
+from bench.providers.google.fields import Field
+from bench.providers.google.tables import TYPES
+from bench.tests.provider.conftest import PROJECT
+from bench.tests.provider.lives import LIVES, Life
+from bench.tests.provider.official_provider import OfficialProvider
+from bench.tests.provider.test_embedded_refusals import REFUSED, TAKEN
+
+pytestmark = pytest.mark.live
+
+
+@pytest.fixture(scope="module")
+def plugins(serving: TestCloud) -> Iterator[Callable[[str], OfficialProvider]]:
+    """Starts a plugin once, by its path."""
+    started: dict[str, OfficialProvider] = {}
+
+    def start(plugin: str) -> OfficialProvider:
+        if plugin not in started:
+            started[plugin] = OfficialProvider.of_google(plugin, serving.url, PROJECT)
+        return started[plugin]
+
+    yield start
+    for each in started.values():
+        each.close()
+
+
+@pytest.fixture
+def official(tool: Callable[[str], str], plugins: Callable[[str], OfficialProvider]) -> OfficialProvider:
+    return plugins(tool("pulumi-resource-gcp"))
+
+
+OTHERWISE = {
+    "Bucket encryption.defaultKmsKeyName required": "no other way of encrypting is served",
+    "Bucket hierarchicalNamespace replaces": "what it holds replaces",
+    "BucketObject content required": "assets reach no provider of the embedded engine",
+    "ConnectionIAMMember name required": "a name that the provider makes is that of no connection",
+    "JobIamMember name required": "nor of a job",
+    "Service template.containers.envs.valueSource.secretKeyRef.version required": "a service takes no secret unpinned",
+    "ServiceIamMember name required": "nor of a service",
+}
+"""Where the table is not as the published schema has it, and why."""
+
+
+def test_the_table_holds_the_facts_of_the_published_schema(official: OfficialProvider) -> None:
+    schema = official.schema()
+    found: set[str] = set()
+
+    def compare(path: str, fields: Mapping[str, Field], said: Mapping[str, Any], required: Collection[str]) -> None:
+        for name, field in fields.items():
+            if field.computed:
+                continue
+            fact, at = said[name], f"{path}{name}"
+            if field.replaces != fact.get("willReplaceOnChanges", False):
+                found.add(f"{at} replaces")
+            if field.required != (name in required):
+                found.add(f"{at} required")
+            _, _, inner = (fact.get("$ref") or fact.get("items", {}).get("$ref") or "").partition("#/types/")
+            if inner:
+                block = schema["types"][inner.replace("%2F", "/")]
+                compare(f"{at}.", field.inner, block["properties"], block.get("required", ()))
+
+    for token, kind in TYPES.items():
+        published = schema["resources"][token]
+        inputs, required = published["inputProperties"], published.get("requiredInputs", ())
+        compare(f"{token.rpartition(':')[2]} ", kind.fields, inputs, required)
+    assert found == OTHERWISE.keys()
+
+
+@pytest.mark.parametrize(("token", "inputs", "reason"), REFUSED)
+def test_the_official_provider_refuses_the_same_programs(
+    token: str, inputs: dict[str, Any], reason: str, official: OfficialProvider
+) -> None:
+    assert official.refusal(token, inputs), f"the embedded provider alone refuses this: {reason}"
+
+
+@pytest.mark.parametrize(("token", "inputs"), TAKEN)
+def test_the_official_provider_takes_the_same_programs(
+    token: str, inputs: dict[str, Any], official: OfficialProvider
+) -> None:
+    assert official.refusal(token, inputs) == ""
+
+
+@pytest.mark.parametrize("life", LIVES, ids=lambda life: f"{life.token.rsplit(':', 1)[1]}-{life.id.rsplit('/', 1)[-1]}")
+def test_a_state_of_one_provider_is_unchanged_for_the_other(
+    life: Life, official: OfficialProvider, cloud: TestCloud, provider: GoogleProvider, virtual: Any
+) -> None:
+    token = life.token
+    need_all(life, provider, virtual)
+    checked, failures = official.check(token, life.inputs)
+    assert failures == []
+    embedded = provider.check(token, "it", "urn:it", life.inputs, None).inputs
+    assert embedded == checked, "both fill in the same"
+
+    made, outputs = official.create(token, checked)
+    assert provider.diff(token, made, checked, outputs, embedded).detailed == {}
+    inputs, outputs = official.read(token, made, checked, outputs)
+    assert provider.diff(token, made, inputs, outputs, embedded).detailed == {}
+    read = provider.read(token, made, embedded)
+    assert read is not None
+    assert read.id == made
+    assert not official.diff(token, made, read.inputs, read.outputs, checked).changes
+
+    cloud.control.reset()
+    need_all(life, provider, virtual)
+    created = provider.create(token, embedded, None, virtual)
+    assert created.id == made or TYPES[token].assigned
+    assert official.diff(token, created.id, embedded, created.outputs, checked).detailed == {}
+    inputs, outputs = official.read(token, created.id, embedded, created.outputs)
+    assert not official.diff(token, created.id, inputs, outputs, checked).changes
+    assert provider.diff(token, created.id, inputs, outputs, embedded).detailed == {}
+
+
+@pytest.mark.parametrize(
+    "life",
+    [life for life in LIVES if life.change],
+    ids=lambda life: f"{life.token.rsplit(':', 1)[1]}-{life.id.rsplit('/', 1)[-1]}",
+)
+def test_a_change_means_the_same_to_both(
+    life: Life, official: OfficialProvider, cloud: TestCloud, provider: GoogleProvider, virtual: Any
+) -> None:
+    del cloud
+    token = life.token
+    need_all(life, provider, virtual)
+    old = provider.check(token, "it", "urn:it", life.inputs, None).inputs
+    created = provider.create(token, old, None, virtual)
+    new = provider.check(token, "it", "urn:it", {**life.inputs, **life.change}, old).inputs
+    ours = provider.diff(token, created.id, old, created.outputs, new).detailed
+    theirs = official.diff(token, created.id, old, created.outputs, new)
+    assert {path.partition("[")[0].partition(".")[0] for path in ours} <= {
+        path.partition("[")[0].partition(".")[0] for path in theirs.detailed
+    }
+    assert theirs.changes
+    assert not theirs.replaces
+    updated = provider.update(token, created.id, old, created.outputs, new, None, virtual)
+    assert not official.diff(token, created.id, new, updated, new).changes
+
+
+def need_all(life: Life, provider: GoogleProvider, virtual: Any) -> None:
+    for token, inputs in life.needs:
+        provider.create(token, provider.check(token, "it", "urn:it", inputs, None).inputs, None, virtual)

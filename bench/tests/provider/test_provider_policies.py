@@ -1,0 +1,107 @@
+"""Grants are additive: what others granted stays, whoever is faster."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from bench.cloud.testing import TestCloud
+from bench.providers.google import GoogleProvider
+
+PROJECT = "hai-gcp-models"
+GRANT = "gcp:projects/iAMMember:IAMMember"
+NAT = "gcp:compute/routerNat:RouterNat"
+
+
+def grant(who: str, role: str = "roles/tpu.viewer") -> dict[str, Any]:
+    return {"project": PROJECT, "role": role, "member": f"user:{who}@example.com"}
+
+
+def policy(provider: GoogleProvider) -> dict[str, list[str]]:
+    api = provider._api
+    answer = api.call("POST", f"v1/projects/{PROJECT}:getIamPolicy", api.deadline(), body={})
+    return {binding["role"]: sorted(binding["members"]) for binding in answer.get("bindings", [])}
+
+
+def test_many_grants_at_once_lose_none(provider: GoogleProvider, virtual: Any) -> None:
+    grants = [grant(f"u{index}") for index in range(20)]
+    with ThreadPoolExecutor(8) as pool:
+        made = list(pool.map(lambda inputs: provider.create(GRANT, inputs, None, virtual), grants))
+    assert policy(provider)["roles/tpu.viewer"] == sorted(each["member"] for each in grants)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda each: provider.delete(GRANT, each.id, each.outputs, None, virtual), made[1:]))
+    assert policy(provider)["roles/tpu.viewer"] == ["user:u0@example.com"]
+
+
+def test_the_last_member_takes_its_binding_along(provider: GoogleProvider, virtual: Any) -> None:
+    made = provider.create(GRANT, grant("ada"), None, virtual)
+    provider.delete(GRANT, made.id, made.outputs, None, virtual)
+    assert "roles/tpu.viewer" not in policy(provider)
+    provider.delete(GRANT, made.id, made.outputs, None, virtual)
+
+
+def test_a_lost_race_is_run_again(provider: GoogleProvider, virtual: Any, cloud: TestCloud) -> None:
+    cloud.control.fail("error", method="*.setIamPolicy", code=409, message="There were concurrent changes", count=2)
+    provider.create(GRANT, grant("ada"), None, virtual)
+    assert policy(provider)["roles/tpu.viewer"] == ["user:ada@example.com"]
+
+
+def test_a_grant_that_somebody_took_away_is_gone(provider: GoogleProvider, virtual: Any) -> None:
+    made = provider.create(GRANT, grant("ada"), None, virtual)
+    other = provider.create(GRANT, grant("bob"), None, virtual)
+    provider.delete(GRANT, made.id, made.outputs, None, virtual)
+    assert provider.read(GRANT, made.id, grant("ada")) is None
+    assert provider.read(GRANT, other.id, grant("bob")) is not None
+
+
+@pytest.fixture
+def router(provider: GoogleProvider, virtual: Any) -> None:
+    network = {"name": "ci", "autoCreateSubnetworks": False}
+    provider.create("gcp:compute/network:Network", network, None, virtual)
+    path = f"projects/{PROJECT}/global/networks/ci"
+    inputs = {"name": "ci", "region": "us-west4", "network": path}
+    provider.create("gcp:compute/router:Router", inputs, None, virtual)
+
+
+@pytest.mark.usefixtures("router")
+def test_nats_of_one_router_do_not_overwrite_one_another(provider: GoogleProvider, virtual: Any) -> None:
+    def subnetwork(name: str) -> str:
+        inputs = {
+            "name": name,
+            "region": "us-west4",
+            "network": f"projects/{PROJECT}/global/networks/ci",
+            "ipCidrRange": f"10.0.{name[-1]}.0/24",
+        }
+        return provider.create("gcp:compute/subnetwork:Subnetwork", inputs, None, virtual).id
+
+    def make(name: str) -> Any:
+        inputs = {
+            "name": name,
+            "region": "us-west4",
+            "router": "ci",
+            "natIpAllocateOption": "AUTO_ONLY",
+            "sourceSubnetworkIpRangesToNat": "LIST_OF_SUBNETWORKS",
+            "subnetworks": [{"name": subnetwork(name), "sourceIpRangesToNats": ["ALL_IP_RANGES"]}],
+        }
+        return provider.create(NAT, inputs, None, virtual)
+
+    names = [f"nat-{index}" for index in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        made = list(pool.map(make, names))
+    assert [each.outputs["name"] for each in made] == names
+    provider.delete(NAT, made[0].id, made[0].outputs, None, virtual)
+    assert [provider.read(NAT, each.id, {}) is not None for each in made] == [False, True, True, True]
+
+
+def test_a_bucket_with_objects_is_only_deleted_by_force(provider: GoogleProvider, virtual: Any) -> None:
+    bucket = "gcp:storage/bucket:Bucket"
+    made = provider.create(bucket, {"name": "records", "location": "us"}, None, virtual)
+    api = provider._api
+    query = {"uploadType": "media", "name": "manifest.json"}
+    api.call("POST", "upload/storage/v1/b/records/o", api.deadline(), query=query, body={"version": 1})
+    with pytest.raises(Exception, match="containing objects without `forceDestroy`"):
+        provider.delete(bucket, made.id, made.outputs, None, virtual)
+    provider.delete(bucket, made.id, {**made.outputs, "forceDestroy": True}, None, virtual)
+    assert provider.read(bucket, made.id, {}) is None

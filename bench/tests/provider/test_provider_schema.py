@@ -1,0 +1,91 @@
+"""The table speaks the names and kinds of the published SDK, so that a state is understood by the official provider."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import typing
+from collections.abc import Mapping
+from typing import Any
+
+import pulumi
+import pytest
+
+from bench.providers.google.fields import Field, Shape
+from bench.providers.google.tables import TYPES
+
+_OF_EVERY_RESOURCE = frozenset({"id", "urn", "pulumi_resource_name", "pulumi_resource_type"})
+_SCALARS = {Shape.TEXT: str, Shape.WHOLE: int, Shape.REAL: float, Shape.FLAG: bool}
+
+
+def published(token: str) -> type:
+    """The SDK's class of a type."""
+    module, _, name = token.removeprefix("gcp:").partition(":")
+    return getattr(importlib.import_module(f"pulumi_gcp.{module.partition('/')[0]}"), name)
+
+
+def properties(owner: type) -> dict[str, Any]:
+    """The properties of an SDK class by Pulumi's names, each with its type and without Output and Optional."""
+    found = {}
+    for name, member in inspect.getmembers(owner, lambda member: isinstance(member, property)):
+        getter = member.fget
+        pulumi_name = getattr(getter, "_pulumi_name", name)
+        if name not in _OF_EVERY_RESOURCE or not issubclass(owner, pulumi.Resource):
+            found[pulumi_name] = bare(typing.get_type_hints(getter)["return"])
+    return found
+
+
+def bare(hint: Any) -> Any:
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is typing.Union:
+        return bare(next(each for each in arguments if each is not type(None)))
+    if getattr(origin, "__name__", "") == "Output":
+        return bare(arguments[0])
+    return hint
+
+
+def faults(path: str, fields: Mapping[str, Field], owner: type) -> list[str]:
+    known = properties(owner)
+    found = [f"{path}{name} is unknown to the SDK" for name in fields if name not in known]
+    for name, field in fields.items():
+        if name in known:
+            found += faults_of(path + name, field, known[name])
+    return found
+
+
+def faults_of(path: str, field: Field, hint: Any) -> list[str]:
+    origin = getattr(typing.get_origin(hint), "__name__", "")
+    arguments = typing.get_args(hint)
+    match field.kind:
+        case Shape.BLOCK:
+            return faults(f"{path}.", field.inner, hint)
+        case Shape.BLOCKS if origin == "Sequence":
+            return faults(f"{path}[].", field.inner, bare(arguments[0]))
+        case Shape.TEXTS if origin == "Sequence" and bare(arguments[0]) is str:
+            return []
+        case Shape.REALS if origin == "Sequence" and bare(arguments[0]) is float:
+            return []
+        case Shape.TABLE if origin == "Mapping":
+            return []
+        case _ if _SCALARS.get(field.kind) is hint:
+            return []
+        case _:
+            return [f"{path} is {field.kind.value} here and {hint} in the SDK"]
+
+
+@pytest.mark.parametrize("token", sorted(TYPES))
+def test_every_property_has_the_name_and_kind_of_the_sdk(token: str) -> None:
+    assert faults("", TYPES[token].fields, published(token)) == []
+
+
+@pytest.mark.parametrize("token", sorted(TYPES))
+def test_every_output_of_the_sdk_is_given(token: str) -> None:
+    """But for inputs that the table refuses by name, which are as many as a program here could ever want."""
+    kind = TYPES[token]
+    given = {*kind.fields, *({"effectiveLabels", "pulumiLabels"} if kind.labelled else ())}
+    inputs = set(inspect.signature(published(token).__dict__["_internal_init"]).parameters)
+    snake = {
+        name: "".join(f"_{c.lower()}" if c.isupper() else c for c in name) for name in properties(published(token))
+    }
+    missing = {name for name in properties(published(token)) if name not in given and snake[name] not in inputs}
+    assert missing == set()

@@ -1,4 +1,0 @@
-"""The embedded engine: runs a Pulumi program in this process and makes its resources so.
-
-Importing it costs nothing of pulumi; `infra.local.engine.engine.Engine` is what does the work.
-"""

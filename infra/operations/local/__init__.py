@@ -1,1 +1,0 @@
-"""All that drives the local cloud of this machine; the one room of operations that imports `infra.local`."""
