@@ -16,7 +16,7 @@ import pytest
 from infra.cli.app import cli
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-PAGES: Final = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+PAGES: Final = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("bench/*.md")])
 OF_TODAY: Final = [page for page in PAGES if page.name != "CHANGELOG.md"]
 BOXES: Final = {"NOTE", "TIP", "IMPORTANT", "WARNING", "CAUTION"}
 FENCE: Final = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
@@ -24,11 +24,11 @@ LINK: Final = re.compile(r"\]\((?!https?:|mailto:)([^)\s#]*)(?:#([^)\s]+))?\)")
 LINES: Final = re.compile(r"(?:^|^\$ |`)\./tidepool ([a-z][^\n`|#]*)", re.MULTILINE)
 """Commands as pages show them, with their options: up to a pipe, a comment, or the end of the code."""
 OPTION: Final = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
-FILE: Final = re.compile(r"`((?:infra|tests|workflows|images|stacks|actions)/[a-z\d_./*-]+)`")
-MODULE: Final = re.compile(r"`((?:infra|workflows)(?:\.\w+)+)")
+FILE: Final = re.compile(r"`((?:bench|infra|tests|workflows|images|stacks|actions)/[a-z\d_./*-]+)`")
+MODULE: Final = re.compile(r"`((?:bench(?!\.py)|infra|workflows)(?:\.\w+)+)")
 ELSEWHERE: Final = {"images/record.json", "images/attempts.json", "actions/cache/restore"}
 """Objects of a fleet bucket, and an action of GitHub's."""
-COMMAND: Final = re.compile(r"(?:^\$ |`)\./tidepool ([a-z][a-z-]*(?: [a-z][a-z-]*)?)", re.MULTILINE)
+COMMAND: Final = re.compile(r"(?:^\$ |`)\./tidepool ([a-z][a-z-]*(?: [a-z][a-z0-9-]*)?)", re.MULTILINE)
 
 
 def prose(page: Path) -> str:
