@@ -26,6 +26,7 @@ LINES: Final = re.compile(r"(?:^|^\$ |`)\./tidepool ([a-z][^\n`|#]*)", re.MULTIL
 OPTION: Final = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 FILE: Final = re.compile(r"`((?:bench|infra|tests|workflows|images|stacks|actions)/[a-z\d_./*-]+)`")
 MODULE: Final = re.compile(r"`((?:bench(?!\.py)|infra|workflows)(?:\.\w+)+)")
+TEST: Final = re.compile(r"`((?:bench/)?tests/[\w/]+\.py)::(test_\w+)`")
 ELSEWHERE: Final = {"images/record.json", "images/attempts.json", "actions/cache/restore"}
 """Objects of a fleet bucket, and an action of GitHub's."""
 COMMAND: Final = re.compile(r"(?:^\$ |`)\./tidepool ([a-z][a-z-]*(?: [a-z][a-z0-9-]*)?)", re.MULTILINE)
@@ -110,6 +111,13 @@ def test_every_file_and_module_that_a_page_names_is_there(page: Path) -> None:
     files = {each for each in FILE.findall(text) if not any(ROOT.glob(each.rstrip("/")))}
     modules = {each for each in MODULE.findall(text) if not named(each)}
     assert (files - ELSEWHERE, modules) == (set(), set())
+
+
+def test_every_test_that_a_page_names_exists() -> None:
+    told = {each for page in OF_TODAY for each in TEST.findall(page.read_text(encoding="utf-8"))}
+    assert len(told) > 100, "pages of promises and traps name a test for each"
+    sources = {path: (ROOT / path).read_text(encoding="utf-8") for path, _ in told if (ROOT / path).is_file()}
+    assert {each for each in told if f"def {each[1]}(" not in sources.get(each[0], "")} == set()
 
 
 def named(name: str) -> bool:

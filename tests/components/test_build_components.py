@@ -9,7 +9,6 @@ from typing import Any
 import pulumi_gcp as gcp
 import pytest
 
-from infra.components.build_logs import BuildLogs, BuildLogsArgs
 from infra.components.build_sources import BuildSource, BuildSources, BuildSourcesArgs
 from infra.components.builds import Builds, BuildsArgs, Clock, ImageBuilds, PushTrigger
 from tests.program.fake_engine import Built, build
@@ -81,49 +80,6 @@ def triggers(image: ImageBuilds = IMAGE) -> dict[str, Mapping[str, Any]]:
     return {each.name: each.inputs for each in builds(image).of("Trigger")}
 
 
-def test_every_trigger_runs_as_the_builder_and_says_where_its_log_goes() -> None:
-    for inputs in triggers().values():
-        assert inputs["serviceAccount"].endswith(f"/builder@{LAB}.iam.gserviceaccount.com")
-        assert inputs["build"]["logsBucket"] == "gs://logs"
-        assert inputs["build"]["options"]["logging"] == "GCS_ONLY"
-        assert "serviceAccount" not in inputs["build"]
-
-
-def test_a_trigger_is_in_its_region_and_its_build_has_its_own_time() -> None:
-    """Where nothing is said the place is `global`, which cannot be changed, and the time ten minutes."""
-    for inputs in triggers().values():
-        assert (inputs["location"], inputs["build"]["timeout"]) == ("us-central1", "3600s")
-
-
-def test_a_push_is_heard_of_one_branch_whose_dots_are_dots() -> None:
-    event = triggers()["on-push"]["repositoryEventConfig"]
-    assert event["push"] == {"branch": r"^release-1\.0$"}
-    assert event["repository"] == PUSH.repository_id
-    assert triggers()["on-push"]["includedFiles"] == ["uv.lock"]
-    assert triggers()["on-push"]["ignoredFiles"] == ["docs/**"]
-
-
-def test_a_message_is_handed_over_by_the_starter_and_read_in_the_triggers_own_substitutions() -> None:
-    inputs = triggers()["on-message"]
-    assert inputs["pubsubConfig"]["topic"] == f"projects/{LAB}/topics/build-tpu-ci"
-    assert inputs["pubsubConfig"]["serviceAccountEmail"] == f"starter@{LAB}.iam.gserviceaccount.com"
-    assert inputs["substitutions"] == BODY["substitutions"]
-    assert "includedFiles" not in inputs
-
-
-def test_a_clock_publishes_to_the_topic_in_its_time_zone() -> None:
-    job = builds().one("Job").inputs
-    assert (job["schedule"], job["timeZone"], job["region"]) == ("0 3 * * *", "Europe/Berlin", "us-central1")
-    assert job["pubsubTarget"]["topicName"] == f"projects/{LAB}/topics/build-tpu-ci"
-    assert not builds(replace(IMAGE, clock=None)).of("Job")
-
-
-def test_who_may_start_builds_may_publish_to_the_topic_and_nothing_else() -> None:
-    (grant,) = builds(workflow="serviceAccount:w@b.c").of("TopicIAMMember")
-    assert grant.inputs["role"] == "roles/pubsub.publisher"
-    assert grant.inputs["topic"] == "build-tpu-ci"
-
-
 def test_what_cannot_be_built_is_declared_off_and_says_why() -> None:
     for inputs in triggers(replace(IMAGE, unready="Off: python is not pinned")).values():
         assert inputs["disabled"] is True
@@ -165,41 +121,3 @@ def sources(*, private: bool = False) -> Built:
 def test_the_stage_of_a_connection_is_said() -> None:
     (said,) = (outputs for urn, outputs in sources().component_outputs.items() if "BuildSources" in urn)
     assert said["connections"]["lab/mono"] == {"name": "ci-lab-mono", "stage": "COMPLETE", "authorise_at": ""}
-
-
-def test_a_connection_names_the_version_of_its_token_and_never_holds_it() -> None:
-    assert sources().one("Connection").inputs["githubConfig"] == {
-        "appInstallationId": 7,
-        "authorizerCredential": {"oauthTokenSecretVersion": VERSION},
-    }
-
-
-def test_the_builder_may_ask_for_tokens_of_a_private_source_on_its_connection_alone() -> None:
-    (grant,) = sources(private=True).of("ConnectionIAMMember")
-    assert (grant.inputs["role"], grant.inputs["member"]) == (
-        "roles/cloudbuild.readTokenAccessor",
-        "serviceAccount:b@c.d",
-    )
-    assert (grant.inputs["name"], grant.inputs["location"]) == ("ci-lab-mono", "us-central1")
-    assert not sources().of("ConnectionIAMMember")
-
-
-def test_a_repository_goes_before_its_connection() -> None:
-    built = sources()
-    (repository,) = built.of("cloudbuildv2/repository:Repository")
-    assert built.one("Connection").urn in repository.dependencies
-    assert repository.inputs["remoteUri"] == "https://github.com/lab/mono.git"
-
-
-def test_the_log_bucket_is_private_and_forgets() -> None:
-    args = BuildLogsArgs(
-        project=LAB, bucket="lab-logs", location="us", labels={}, keep_days=90, writer="serviceAccount:b@c.d"
-    )
-    built = made(lambda: BuildLogs("logs", args))
-    bucket = built.one("Bucket").inputs
-    assert bucket["publicAccessPrevention"] == "enforced"
-    assert [rule["condition"]["age"] for rule in bucket["lifecycleRules"]] == [90]
-    assert {grant.inputs["role"] for grant in built.of("BucketIAMMember")} == {
-        "roles/storage.legacyBucketReader",
-        "roles/storage.objectUser",
-    }

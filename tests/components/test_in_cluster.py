@@ -11,8 +11,6 @@ from infra.program.stack import declare
 from tests.model.queued import objects, stack
 from tests.program.fake_engine import Built, build
 
-RELEASES = {"jobset", "lws", "kueue", "dask-operator"}
-
 
 @pytest.fixture(scope="module")
 def made() -> Built:
@@ -30,13 +28,6 @@ def test_every_derived_object_is_declared_as_it_is(made: Built) -> None:
     assert len(told) == len(objects(stack()))
 
 
-def test_operators_stand_before_objects_of_their_kinds(made: Built) -> None:
-    releases = {each.name: each.urn for each in made.of("Release")}
-    assert releases.keys() == RELEASES
-    for queue in made.of("ClusterQueue"):
-        assert set(releases.values()) <= queue.dependencies, "with a missing kind an up fails after a minute"
-
-
 def test_operators_wait_for_nodes_to_run_on_and_for_no_slice(made: Built) -> None:
     """A slice that Google has no room for is every day's; no team, quota or operator may hang on it."""
     (provider,) = [each for each in made.resources.values() if each.type == "pulumi:providers:kubernetes"]
@@ -48,35 +39,10 @@ def test_operators_wait_for_nodes_to_run_on_and_for_no_slice(made: Built) -> Non
     assert waiting & slices == set()
 
 
-def test_an_object_stands_after_those_that_it_names(made: Built) -> None:
-    def urn(name: str) -> str:
-        (found,) = [each.urn for each in made.resources.values() if each.name == name]
-        return found
-
-    (queue,) = [each for each in made.of("ClusterQueue") if each.name == "ClusterQueue/v4-32"]
-    assert urn("ResourceFlavor/v4-32-spot") in queue.dependencies
-    (local,) = [each for each in made.of("LocalQueue") if each.name == "LocalQueue/rl/v4-8"]
-    assert {urn("Namespace/rl"), urn("ClusterQueue/v4-8")} <= local.dependencies
-    (bound,) = [each for each in made.of("ValidatingAdmissionPolicyBinding") if each.name.endswith("-rl")]
-    assert urn("ValidatingAdmissionPolicy/tidepool-team-pods") in bound.dependencies
-
-
-def test_what_cannot_be_changed_is_made_anew(made: Built) -> None:
-    for local in made.of("LocalQueue"):
-        assert (local.replace_on_changes, local.delete_before_replace) == (("spec.clusterQueue",), True)
-    for queue in made.of("ClusterQueue"):
-        assert (queue.replace_on_changes, queue.delete_before_replace) == ((), False), "an edited quota is an update"
-
-
 def test_no_job_is_declared_since_the_spec_of_a_jobset_cannot_be_changed(made: Built) -> None:
     """Nor a PriorityClass, whose value the provider neither updates nor replaces; priorities are Kueue's."""
     assert made.of("WorkloadPriorityClass")
     assert not [each.name for each in made.resources.values() if each.type.endswith((":JobSet", ":PriorityClass"))]
-
-
-def test_changed_data_of_a_config_map_are_an_update_for_else_it_is_deleted_first(made: Built) -> None:
-    (provider,) = [each for each in made.resources.values() if each.type == "pulumi:providers:kubernetes"]
-    assert provider.inputs["enableConfigMapMutable"] in (True, "true")
 
 
 def test_preview_works_before_the_cluster_exists_and_tells_no_uid(made: Built) -> None:
@@ -84,13 +50,6 @@ def test_preview_works_before_the_cluster_exists_and_tells_no_uid(made: Built) -
     seen = build(lambda: declare(stack()), stack="training", preview=True)
     assert seen.resources.keys() == made.resources.keys()
     assert "uid" not in json.dumps(seen.outputs, default=str)
-
-
-def test_pods_may_act_as_their_teams_account_and_no_other(made: Built) -> None:
-    (grant,) = [each for each in made.of("serviceaccount/iAMMember:IAMMember") if each.name == "rl-trainer"]
-    assert grant.inputs["member"] == "serviceAccount:my-lab-tpus.svc.id.goog[rl/trainer]"
-    assert grant.inputs["serviceAccountId"].endswith("/trainer@my-lab-tpus.iam.gserviceaccount.com")
-    assert grant.delete_before_replace, "deleted last, an account spelled in another way would take the new grant away"
 
 
 def test_outputs_say_which_queues_each_team_has(made: Built) -> None:

@@ -32,30 +32,6 @@ def test_every_derived_object_is_declared_as_it_is(made: Built) -> None:
         assert json.loads(json.dumps(declared.inputs, default=dict)) == json.loads(json.dumps(body))
 
 
-def test_pods_come_after_their_policy_name_queue_and_account(made: Built) -> None:
-    for name in ("StatefulSet/rl/math-rollout", "LeaderWorkerSet/rl/math-train", "Deployment/rl/math-curriculum"):
-        kind, _, place = name.partition("/")
-        needed = {f"NetworkPolicy/{place}", f"Service/{place}", "ServiceAccount/rl/trainer"}
-        assert {named(made, each).urn for each in needed} <= named(made, name).dependencies, kind
-    assert named(made, "LocalQueue/rl/v4-8").urn in named(made, "StatefulSet/rl/math-rollout").dependencies
-    assert named(made, "LocalQueue/data/cpu").urn in named(made, "DaskCluster/data/transform").dependencies
-
-
-def test_a_role_is_made_after_the_one_that_it_waits_for(made: Built) -> None:
-    train = named(made, "LeaderWorkerSet/rl/math-train")
-    assert named(made, "Deployment/rl/math-curriculum").urn in train.dependencies
-    assert train.urn in named(made, "StatefulSet/rl/math-rollout").dependencies
-
-
-def test_an_autoscaler_goes_with_its_cluster(made: Built) -> None:
-    """The operator gives it to the cluster, so that it goes when the cluster does."""
-    scaler, cluster = named(made, "DaskAutoscaler/data/transform"), named(made, "DaskCluster/data/transform")
-    assert scaler.replace_with == (cluster.urn,)
-    assert cluster.urn in scaler.dependencies
-    assert (cluster.delete_before_replace, scaler.delete_before_replace) == (True, True)
-    assert cluster.ignore_changes == ("spec.worker.replicas",)
-
-
 def test_a_declared_bucket_is_kept_and_its_teams_account_writes_there(made: Built) -> None:
     bucket = named(made, "my-lab-tpus-math")
     assert (bucket.protect, bucket.retain_on_delete) == (True, True)

@@ -75,10 +75,6 @@ class Cluster:
         return 200, {"kind": "Status"}
 
 
-def selected(labels: dict[str, str], name: str, value: str) -> bool:
-    return name in labels and value in ("", labels[name])
-
-
 def merge(into: dict[str, Any], patch: dict[str, Any]) -> None:
     """RFC 7386."""
     for key, value in patch.items():

@@ -22,10 +22,9 @@ from bench.tests.kubernetes.simulated_nodes import slice_nodes
 from infra.jobs.client import JobPhase
 from infra.jobs.evidence import condition, holds
 from infra.jobs.gke import GkeClient, GkeJob
-from infra.jobs.jobset import JOBSETS, jobset
+from infra.jobs.jobset import JOBSETS
 from infra.jobs.kube import Kube, place_of
 from infra.jobs.request import JobRequest, Resources
-from infra.model.queue_objects import KUEUE as QUEUES
 from infra.model.schema import StackConfig
 from tests.jobs.recording import moment
 from tests.jobs.synthetic import request
@@ -42,15 +41,11 @@ Operator = Callable[[Path, Path], AbstractContextManager[None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lab:
-    """What a stack declares, the nodes that it has, and which controllers are there beside JobSet's and Kueue's.
-
-    patience: Kueue's with pods that are not ready, where it is not the stack's.
-    """
+    """What a stack declares, the nodes that it has, and which controllers are there beside JobSet's and Kueue's."""
 
     config: StackConfig
     nodes: Sequence[Mapping[str, Any]]
     operators: tuple[Operator, ...] = ()
-    patience: str = ""
 
 
 def spot_lab() -> Lab:
@@ -62,31 +57,21 @@ def spot_lab() -> Lab:
 
 @dataclass
 class QueuedPlane:
-    """A cluster with the queues of a stack, and what was seen of it.
-
-    queued: whether Kueue is there.
-    """
+    """A cluster with the queues of a stack, and what was seen of it."""
 
     api: ClusterApi
     client: GkeClient
-    queued: bool
     lab: Lab
     moments: dict[str, Any] = field(default_factory=dict)
 
     def submit(self, name: str, slices: int = 1, **more: Any) -> GkeJob:
         return self.client.submit(self.request(name, slices, **more))
 
-    def put(self, name: str, slices: int = 1, **more: Any) -> GkeJob:
-        """The same past what `submit` refuses, as kubectl does it."""
-        body = jobset(self.request(name, slices, **more))
-        self.client.kube.create(f"{JOBSETS}/namespaces/{TEAM}/jobsets", body)
-        return self.client.job(name)
-
     def request(self, name: str, slices: int, **more: Any) -> JobRequest:
         given: dict[str, Any] = {
             "resources": Resources.with_tpu("v4-32", slices, cpu="200", memory="300Gi"),
             "grace": 1,
-            "queue": "v4-32" if self.queued else "",
+            "queue": "v4-32",
         }
         return request(name, namespace=TEAM, **given | more)
 
@@ -214,11 +199,6 @@ def disrupted(reason: str) -> Callable[[Mapping[str, Any]], bool]:
     return lambda pod: (condition(pod, "DisruptionTarget") or {}).get("reason") == reason
 
 
-def ended(pod: Mapping[str, Any]) -> bool:
-    """Whether its program has failed."""
-    return pod["status"].get("phase") == "Failed"
-
-
 def until(said: Callable[[], bool], what: str) -> None:
     deadline = time.monotonic() + _PATIENCE
     while not said():
@@ -227,18 +207,13 @@ def until(said: Callable[[], bool], what: str) -> None:
         time.sleep(0.2)
 
 
-def place(job: GkeJob) -> int | None:
-    waits = job.state().waiting
-    return waits.place if waits else None
-
-
 def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 @contextmanager
-def running_plane(folder: Path, *, queued: bool = True, lab: Lab | None = None) -> Generator[QueuedPlane]:
-    """A control plane with the controllers, the queues of a stack and its nodes; Kueue where `queued`."""
+def running_plane(folder: Path, *, lab: Lab | None = None) -> Generator[QueuedPlane]:
+    """A control plane with the controllers, the queues of a stack and its nodes."""
     lab = lab or spot_lab()
     with real_control_plane(folder, completes=False) as reached, ExitStack() as ends:
         path = folder / "record.kubeconfig"
@@ -247,13 +222,11 @@ def running_plane(folder: Path, *, queued: bool = True, lab: Lab | None = None) 
         ends.enter_context(running_jobset(folder, path))
         for operator in lab.operators:
             ends.enter_context(operator(folder, path))
-        if queued:
-            ends.enter_context(running_kueue(folder, path, lab.config, lab.patience))
+        ends.enter_context(running_kueue(folder, path, lab.config))
         place = place_of(said | {"contexts": _within(said)}, said["current-context"], path)
-        plane = QueuedPlane(ClusterApi(str(path)), GkeClient(Kube(place)), queued, lab)
+        plane = QueuedPlane(ClusterApi(str(path)), GkeClient(Kube(place)), lab)
         for body in objects(lab.config):
-            if queued or body["apiVersion"] != QUEUES:
-                plane.make(body)
+            plane.make(body)
         plane.join()
         yield plane
 

@@ -9,22 +9,19 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from types import FunctionType
 from typing import Any, Final
 
 from bench.tests.kubernetes.operators import running_dask, running_lws
 from bench.tests.kubernetes.simulated_nodes import cpu_node, slice_nodes
-from infra.jobs.client import JobPhase
 from infra.jobs.evidence import holds
 from infra.jobs.gke import KUEUE
 from infra.jobs.request import Resources
-from infra.jobs.waiting import eviction
 from infra.model.addons import addons
 from infra.model.dask import dask_objects
 from infra.model.group_objects import CURRICULUM, ROLE_LABEL, ROLLOUT, TRAIN, group_objects
-from tests.jobs.queued_plane import TEAM, Lab, QueuedPlane, running_plane, spot_lab, until
+from tests.jobs.queued_plane import TEAM, Lab, QueuedPlane, running_plane, until
 from tests.jobs.record_controllers import keep
 from tests.model.workloads import CLUSTER, MATH, TRANSFORM, stack
 
@@ -109,25 +106,9 @@ def group(plane: QueuedPlane) -> None:
     plane.seen("running again")
 
 
-def without_nodes(plane: QueuedPlane) -> None:
-    """A job whose nodes do not come: Kueue takes its quota, and gives it once more."""
-    job = plane.submit("patient", 1)
-    until(lambda: eviction(plane.workload("patient")) == "PodsReadyTimeout", "its quota is taken")
-    until(lambda: job.state().phase is JobPhase.WAITING, "it waits")
-    plane.seen("out of the queue")
-    until(lambda: job.state().phase is JobPhase.STARTING, "it has quota again")
-    plane.seen("tried again")
-
-
-def impatient_lab() -> Lab:
-    """The spot slices of jobs, of which none has nodes, for 20 seconds."""
-    return replace(spot_lab(), nodes=(), patience="20s")
-
-
 SCENARIOS: Final[Mapping[str, tuple[FunctionType, Callable[[], Lab]]]] = {
     "dask_class": (dask_class, work_lab),
     "group": (group, work_lab),
-    "without_nodes": (without_nodes, impatient_lab),
 }
 
 

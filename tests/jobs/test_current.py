@@ -64,13 +64,6 @@ def test_ray_is_taken_where_it_is_initialised_and_never_started(
     assert isinstance(current_client(environ=nothing)[0], LocalClient)
 
 
-def test_with_neither_jobs_run_here(nothing: dict[str, str], tmp_path: Path) -> None:
-    client, said = current_client(environ=nothing)
-    assert isinstance(client, LocalClient)
-    assert client.folder == tmp_path / "jobs"
-    assert "neither a cluster nor Ray" in said
-
-
 @pytest.mark.parametrize("backend", ["gke", "ray"])
 def test_a_backend_that_is_not_there_is_refused_with_the_way_to_it(nothing: dict[str, str], backend: str) -> None:
     with pytest.raises(ConfigError, match="--backend"):

@@ -54,6 +54,8 @@ FAILED: dict[str, Any] = {"phase": "Failed", "code": 1}
         (pod(**FAILED, disrupted="TerminationByKubelet"), [node(HOST, labels=ONGOING)], Outcome.MAINTENANCE),
         (pod(phase="Failed", code=143), [node(HOST, labels=ONGOING)], Outcome.MAINTENANCE),
         (pod(phase="Failed", code=143), [node(HOST, spot=True, taints=(WINDOW, GOING))], Outcome.MAINTENANCE),
+        (pod(**FAILED), [node(HOST, labels=ONGOING)], Outcome.ERROR),
+        (pod(**FAILED), [node(HOST, taints=(WINDOW,))], Outcome.ERROR),
         (pod(disrupted="DeletionByTaintManager"), [node(HOST, taints=(UNREACHABLE,))], Outcome.FAILED),
         (pod(phase="Pending", containerStatuses=waits("ImagePullBackOff")), [], Outcome.ERROR),
         (pod(phase="Pending", containerStatuses=waits("ContainerCreating")), [], None),
@@ -63,11 +65,6 @@ def test_what_pods_and_nodes_say_becomes_an_outcome(
     body: dict[str, Any], nodes: list[dict[str, Any]], expected: Outcome | None
 ) -> None:
     assert outcome(body, *nodes) is expected
-
-
-def test_a_secret_that_could_not_be_read_is_told_as_that_and_not_as_the_programs_end() -> None:
-    (found,) = findings([pod(phase="Failed", code=SECRET_UNREADABLE)], {HOST: node(HOST)}, {})
-    assert found.because == "a secret that it names could not be read; its log names the variable"
 
 
 @pytest.mark.parametrize(("at", "expected"), [("10:00:59", Outcome.PREEMPTED), ("10:01:01", Outcome.ERROR)])
@@ -81,12 +78,6 @@ def test_a_node_that_went_long_after_the_program_ended_is_no_reason(mark: str, a
         each["timeAdded"] = when
     gone["status"]["conditions"][0]["lastTransitionTime"] = when
     assert outcome(body, gone) is expected
-
-
-@pytest.mark.parametrize("marked", [node(HOST, labels=ONGOING), node(HOST, taints=(WINDOW,))])
-def test_maintenance_of_a_node_hides_no_error_of_a_program_that_ended_by_itself(marked: dict[str, Any]) -> None:
-    """What maintenance ends is disrupted, or told to end and exits with 143; JobSet counts this one as a failure."""
-    assert outcome(pod(**FAILED), marked) is Outcome.ERROR
 
 
 def test_no_text_of_a_program_or_a_cluster_changes_an_outcome() -> None:

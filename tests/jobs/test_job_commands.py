@@ -77,11 +77,6 @@ def test_a_job_that_ends_in_an_error_ends_its_command_with_1() -> None:
     assert "next: `./tidepool jobs logs bad`" in done.output
 
 
-def test_a_function_is_named_by_its_import_path() -> None:
-    done = tidepool("jobs", "submit", "call", "--call", "builtins:print", "--arguments", '{"sep": "-"}')
-    assert done.exit_code == 0, done.output
-
-
 def test_a_job_goes_to_the_cluster_and_namespace_of_the_kubeconfig(cluster: Cluster) -> None:
     mount = "/apis/secrets-store.csi.x-k8s.io/v1/namespaces/team-a/secretproviderclasses/hf"
     cluster.objects[mount] = {"metadata": {"name": "hf"}}
@@ -177,11 +172,6 @@ def test_a_dry_run_on_a_vm_prints_what_it_would_run() -> None:
 def test_what_cannot_be_asked_is_refused_with_2(arguments: tuple[str, ...], said: str) -> None:
     done = tidepool("jobs", *arguments)
     assert (done.exit_code, said in done.output) == (2, True), done.output
-
-
-def test_a_job_for_a_tpu_runs_on_this_machine_where_that_is_chosen() -> None:
-    done = tidepool("jobs", "submit", "x", "--backend", "local", "--tpu", "v4-8", "--", "true")
-    assert done.exit_code == 0, done.output
 
 
 def test_a_kubeconfig_that_is_none_ends_a_command_with_2(home: Path) -> None:

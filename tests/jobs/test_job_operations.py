@@ -16,7 +16,6 @@ from infra.jobs.gke import GkeClient
 from infra.jobs.jobset import JOBSETS
 from infra.jobs.kube import Kube
 from infra.jobs.kueue import KUEUE
-from infra.jobs.local import LocalClient
 from infra.jobs.outcomes import Outcome
 from infra.jobs.request import JobRequest, Resources
 from infra.model.errors import ConfigError
@@ -124,15 +123,6 @@ def test_a_followed_job_goes_on_to_more_slices_twelve_hours_after_its_start(
     assert 12 * HOUR <= grown[0] <= 12 * HOUR + 600
 
 
-def test_a_followed_job_that_fails_says_how(cluster: Cluster) -> None:
-    quota(cluster, 64, 0)
-    clock = Happening((60, lambda: run(cluster, conditions=[condition("Failed", reason="FailedJobs")])))
-    jobs = JobBackend(GkeClient(Kube(cluster.place), clock), clock=clock)
-    with pytest.raises(JobError) as error:
-        jobs.follow(jobs.submit(FLEXIBLE))
-    assert error.value.outcome is Outcome.ERROR
-
-
 def climbed(folder: Path, client: Client, order: SmokeOrder = ORDER) -> list[SmokeStep]:
     return list(smoke(order, folder, lambda: JobBackend(client)))
 
@@ -142,12 +132,6 @@ def test_the_ladder_climbs_in_the_namespace_that_it_is_given(cluster: Cluster, t
     cluster.refused[f"{JOBSETS}/namespaces/team-a/jobsets/"] = 403
     (_, step) = smoke(ORDER, tmp_path, lambda: backend)
     assert "/namespaces/team-a/jobsets/smoke-cluster" in step.said
-
-
-def test_a_ladder_without_a_cluster_fails_where_one_is_needed(tmp_path: Path) -> None:
-    steps = climbed(tmp_path, LocalClient(tmp_path))
-    assert [(each.name, each.passed) for each in steps] == [("local", True), ("cluster", False)]
-    assert "set KUBECONFIG or use --to local" in steps[-1].said
 
 
 def test_the_ladder_proves_one_thing_more_with_each_step(tmp_path: Path) -> None:
@@ -189,15 +173,3 @@ def test_an_interrupted_ladder_cancels_its_job_and_has_said_what_it_waits_for(tm
         list(smoke(ORDER, tmp_path, lambda: JobBackend(client, Heard(), Interrupted())))
     assert client.job("smoke-cluster").state().outcome is Outcome.CANCELLED
     assert lines == [("smoke-cluster is running (at most 30 min; Ctrl-C cancels it)", Tone.QUIET)]
-
-
-def test_the_ladder_ends_where_it_is_told_to(tmp_path: Path) -> None:
-    client = FakeClient()
-    assert [each.name for each in climbed(tmp_path, client, SmokeOrder(last="local"))] == ["local"]
-    assert client.requests == []
-
-
-def test_a_ladder_without_an_image_stops_before_the_cluster(tmp_path: Path) -> None:
-    steps = climbed(tmp_path, FakeClient(), SmokeOrder())
-    assert [each.passed for each in steps] == [True, False]
-    assert "--image" in steps[-1].said

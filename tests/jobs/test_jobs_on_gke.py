@@ -16,11 +16,10 @@ from infra.jobs.outcomes import Attempts, Outcome
 from infra.jobs.request import Retries
 from infra.model.errors import ConfigError
 from tests.jobs.cluster import Cluster, running_cluster
-from tests.jobs.synthetic import condition, node, pod, request
+from tests.jobs.synthetic import condition, pod, request
 
 AT = f"{JOBSETS}/namespaces/default/jobsets/llama"
 WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads"
-PENDING = "/apis/visibility.kueue.x-k8s.io/v1beta2/namespaces/default/localqueues/v4-32/pendingworkloads"
 
 
 class Ticking:
@@ -78,18 +77,6 @@ def test_a_submitted_job_is_the_rendered_object_and_validated_strictly(client: G
     assert (state.phase, state.replicas, state.accelerator, state.queue) == (JobPhase.WAITING, 2, "v4-32", "v4-32")
 
 
-def test_a_waiting_job_tells_its_place_and_what_kueue_says(client: GkeClient, cluster: Cluster) -> None:
-    job = client.submit(request())
-    workload(cluster, condition("QuotaReserved", "False", "Pending", "insufficient unused quota for google.com/tpu"))
-    item = {"metadata": {"name": "jobset-llama-1a2b3"}, "positionInLocalQueue": 2, "positionInClusterQueue": 5}
-    cluster.objects[PENDING] = {"items": [item]}
-    waits = job.state().waiting
-    assert waits is not None
-    assert (waits.place, waits.cluster_place, waits.reason) == (2, 5, "Pending")
-    assert waits.says == "insufficient unused quota for google.com/tpu"
-    assert client.jobs()[0].waiting == waits
-
-
 @pytest.mark.parametrize("code", [404, 403, 503])
 def test_a_place_that_nobody_tells_is_unknown_and_not_computed(client: GkeClient, cluster: Cluster, code: int) -> None:
     job = client.submit(request())
@@ -98,18 +85,6 @@ def test_a_place_that_nobody_tells_is_unknown_and_not_computed(client: GkeClient
     waits = job.state().waiting
     assert waits is not None
     assert (waits.place, waits.says) == (None, "no quota")
-
-
-def test_a_job_that_was_preempted_in_its_queue_says_so_while_it_waits(client: GkeClient, cluster: Cluster) -> None:
-    job = client.submit(request())
-    workload(
-        cluster,
-        condition("Evicted", "True", "Preempted", "preempted to accommodate a workload"),
-        condition("QuotaReserved", "False", "Pending", "no quota"),
-    )
-    waits = job.state().waiting
-    assert waits is not None
-    assert waits.says == "a job of higher priority took its quota; no quota"
 
 
 @pytest.mark.parametrize(
@@ -172,30 +147,6 @@ def test_a_job_that_is_begun_again_says_why(
     assert (last and last.outcome) is outcome
 
 
-def test_success_is_what_the_jobset_says(client: GkeClient, cluster: Cluster) -> None:
-    job = client.submit(request())
-    stand(cluster, condition("Completed"))
-    assert wait(job, clock=Ticking()).outcome is Outcome.SUCCESS
-
-
-def test_a_failed_gang_with_a_preempted_host_was_preempted(client: GkeClient, cluster: Cluster) -> None:
-    job = client.submit(request())
-    stand(cluster, condition("Failed", reason="FailedJobs"))
-    pods(
-        cluster,
-        pod(0, 0, phase="Failed", code=1),
-        pod(1, 2, phase="Failed", disrupted="TerminationByKubelet", spot=True),
-    )
-    cluster.objects["/api/v1/nodes/node-0-0"] = node("node-0-0", spot=True)
-    state = job.state()
-    assert state.outcome is Outcome.PREEMPTED
-    assert [each.outcome for each in client.jobs()] == [Outcome.PREEMPTED], "the list says the same as the job itself"
-    assert state.because[:2] == (
-        "slice 1 host 2: spot node node-1-2 is gone",
-        "slice 0 host 0: its program ended with exit code 1, which the line above outweighs",
-    )
-
-
 @pytest.mark.parametrize(
     ("reason", "outcome"),
     [
@@ -218,13 +169,6 @@ def test_where_pods_are_gone_their_job_says_what_is_left_to_say(
     assert job.state().outcome is outcome
 
 
-def test_a_job_that_kueue_ended_for_its_time_limit_has_ended(client: GkeClient, cluster: Cluster) -> None:
-    job = client.submit(request(time_limit=60))
-    workload(cluster, condition("Evicted", "True", "DeactivatedDueToMaximumExecutionTimeExceeded"), active=False)
-    state = job.state()
-    assert (state.phase, state.outcome) == (JobPhase.ENDED, Outcome.ERROR)
-
-
 def test_cancelling_a_queued_job_tells_kueue_which_would_start_it_again(client: GkeClient, cluster: Cluster) -> None:
     job = client.submit(request())
     body = workload(cluster)
@@ -234,13 +178,6 @@ def test_cancelling_a_queued_job_tells_kueue_which_would_start_it_again(client: 
     changes = len(cluster.calls)
     job.cancel()
     assert not [each for each in cluster.calls[changes:] if each[0] != "GET"], "it has ended already"
-
-
-def test_cancelling_a_job_without_a_queue_suspends_it(client: GkeClient, cluster: Cluster) -> None:
-    job = client.submit(request(queue=""))
-    job.cancel()
-    assert cluster.objects[AT]["spec"]["suspend"] is True
-    assert job.state().outcome is Outcome.CANCELLED
 
 
 def test_a_name_is_free_again_once_its_job_has_ended(client: GkeClient, cluster: Cluster) -> None:
@@ -367,23 +304,8 @@ def test_a_job_whose_request_cannot_be_read_is_listed_explained_and_cancelled(
     assert job.state().outcome is Outcome.CANCELLED
 
 
-def test_a_jobset_of_others_is_listed_with_the_slices_that_its_pods_select(client: GkeClient, cluster: Cluster) -> None:
-    """It waits in the same queues, whoever submitted it, and may hold the slices that another job waits for."""
-    client.submit(request())
-    metadata = cluster.objects[AT]["metadata"]
-    del metadata["annotations"], metadata["labels"]["tidepool/job"]
-    (listed,) = client.jobs()
-    assert (listed.name, listed.replicas, listed.accelerator, listed.retries) == ("llama", 2, "v4-32", None)
-
-
 def test_a_refusal_of_the_api_keeps_its_words(client: GkeClient, cluster: Cluster) -> None:
     cluster.refused["/apis/jobset"] = 403
     with pytest.raises(KubeError, match="403 no GET") as error:
         client.jobs()
     assert (error.value.status, error.value.reason) == (403, "Refused")
-
-
-def test_a_request_that_cannot_be_rendered_reaches_no_cluster(client: GkeClient, cluster: Cluster) -> None:
-    with pytest.raises(ConfigError):
-        client.submit(request(image=""))
-    assert cluster.calls == []

@@ -22,7 +22,7 @@ from infra.cli.app import cli
 from infra.jobs.jobset import JOBSETS, jobset
 from infra.jobs.kube import Kube, kubeconfig_place
 from infra.model.queue_objects import SECRETS_STORE
-from tests.jobs.synthetic import IMAGE, node, pod, request
+from tests.jobs.synthetic import IMAGE, request
 from tests.model.queued import objects, stack
 
 TEAM = "pretraining"
@@ -120,34 +120,6 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
         for body in objects(stack()):
             kube.create(WHERE[body["kind"]].format(body["metadata"].get("namespace", "")), body)
         yield Lab(kube, control)
-
-
-def test_a_job_waits_runs_is_preempted_and_ends(lab: Lab) -> None:
-    state = lab.submit()
-    assert (state["phase"], state["queue"]) == ("waiting", "v4-32")
-
-    lab.starts()
-    assert lab.jobs("why", "llama")["phase"] == "running"
-
-    lab.control.set_nodes([node(f"node-0-{host}", spot=True) for host in range(4)])
-    lab.pods(*(pod(0, host, phase="Failed", code=1) for host in range(3)), pod(0, 3, spot=True))
-    lab.control.remove_kube_node("node-0-3")
-    lab.pods(replaced := pod(0, 3, phase="Failed", disrupted="DeletionByPodGC", spot=True))
-    told = lab.jobs("why", "llama")
-    assert (told["last"]["where"], told["last"]["outcome"]) == ("slice 0 host 3", "preempted")
-    assert replaced["spec"]["nodeName"] == "node-0-3"
-
-    lab.tell(restarts=1, restartsCountTowardsMax=0, conditions={"Completed": "True"})
-    done = lab.jobs("why", "llama")
-    assert (done["phase"], done["outcome"]) == ("ended", "success")
-    assert done["attempts"] == {"preemptions": 1, "failures": 0}
-
-
-def test_a_flexible_job_takes_what_its_queue_has_room_for(lab: Lab) -> None:
-    used = [{"name": "v4-32-spot", "resources": [{"name": "google.com/tpu", "total": "96"}]}]
-    lab.control.tell_status("ClusterQueue", "v4-32", status={"flavorsReservation": used})
-    state = lab.submit("--slices", "1,2,4")
-    assert state["replicas"] == 2, "the reservation's two slices are free, and every spot slice is taken"
 
 
 def test_a_cancelled_job_stays_to_be_asked_about(lab: Lab) -> None:

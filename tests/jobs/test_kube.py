@@ -62,16 +62,6 @@ def test_a_pod_finds_its_own_cluster_and_namespace(tmp_path: Path) -> None:
     assert pod_place(tmp_path, {}) is None
 
 
-def test_a_kubeconfig_says_server_namespace_and_token(tmp_path: Path) -> None:
-    environ = kubeconfig(tmp_path, {"token": "secret"}, namespace="team-a")
-    place = kubeconfig_place(environ)
-    assert place is not None
-    assert (place.server, place.namespace) == ("http://127.0.0.1:1", "team-a")
-    assert token_of(environ) == "secret"
-    (tmp_path / "t").write_text("from a file\n")
-    assert token_of(kubeconfig(tmp_path, {"tokenFile": "t"})) == "from a file"
-
-
 def test_a_plugin_gives_the_token(tmp_path: Path) -> None:
     answer = {"status": {"token": "fresh"}}
     program = (
@@ -146,12 +136,6 @@ def test_several_kubeconfigs_are_merged_and_the_first_that_says_a_thing_wins(tmp
         assert [each["name"] for each in ours[kind]] == [each["name"] for each in official[kind]]
 
 
-def test_the_first_current_context_counts(tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        (tmp_path / name).write_text(f"current-context: {name}\n")
-    assert merged([tmp_path / "one", tmp_path / "two"])["current-context"] == "one"
-
-
 def test_a_kubeconfig_without_what_it_names_is_refused(tmp_path: Path) -> None:
     environ = kubeconfig(tmp_path, {})
     with pytest.raises(KubeError, match="contexts has no 'other'"):
@@ -180,15 +164,6 @@ def test_a_file_that_is_named_and_is_no_kubeconfig_is_refused(tmp_path: Path, te
         path.write_text(text)
     with pytest.raises(ConfigError, match=said):
         kubeconfig_place({"KUBECONFIG": str(path)})
-
-
-def test_a_certificate_authority_is_read_from_the_file(tmp_path: Path) -> None:
-    environ = kubeconfig(tmp_path, {}, server="https://127.0.0.1:1")
-    config = yaml.safe_load((tmp_path / "config").read_text())
-    config["clusters"][0]["cluster"]["certificate-authority-data"] = base64.b64encode(b"no certificate").decode()
-    (tmp_path / "config").write_text(yaml.safe_dump(config))
-    with pytest.raises(KubeError, match="certificates of lab"):
-        kubeconfig_place(environ)
 
 
 def test_a_client_key_is_left_in_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

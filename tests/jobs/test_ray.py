@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from infra.jobs.client import JobError, JobPhase
-from infra.jobs.jobset import REQUEST
 from infra.jobs.outcomes import Outcome
 from infra.jobs.ray import RayClient, ray_job
 from infra.jobs.request import JobRequest, Resources
@@ -128,18 +127,6 @@ def test_logs_and_cancelling(client: RayClient, server: JobServer) -> None:
     server.kept[0]["status"] = "STOPPED"
     job.cancel()
     assert server.calls[-1][0] == "GET", "it has ended already"
-
-
-def test_a_submission_whose_request_cannot_be_read_is_listed_and_cancelled(
-    client: RayClient, server: JobServer
-) -> None:
-    job = client.submit(one_vm())
-    server.kept[0]["metadata"][REQUEST] = json.dumps(one_vm().to_json() | {"secrets": {"HF_TOKEN": {"name": "hf"}}})
-    (listed,) = client.jobs()
-    assert (listed.name, listed.phase, listed.accelerator) == ("llama", JobPhase.RUNNING, "")
-    assert "secrets.HF_TOKEN" in listed.because[0]
-    job.cancel()
-    assert server.calls[-1] == ("POST", "/api/jobs/llama-0/stop")
 
 
 def test_a_job_that_ray_does_not_know_is_named(client: RayClient) -> None:

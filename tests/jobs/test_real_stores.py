@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from infra.jobs.store.by_firestore import FirestoreStore
 from infra.jobs.store.entries import SharedStore, StoreError
-from infra.jobs.store.locks import Lock, LockLostError, LockTakenError, status
+from infra.jobs.store.locks import Lock, LockTakenError, status
 from infra.jobs.store.memory import MemoryStore
 from infra.jobs.store.opened import open_store
-from tests.jobs.stores import LEASE, Crowd, Shifted, firestore_emulator, free_port, redis_server, redis_store
+from tests.jobs.stores import Crowd, Shifted, firestore_emulator, free_port, redis_server, redis_store
 
 pytestmark = pytest.mark.end_to_end
 STEPS = (400.0, 1100.0)
@@ -97,24 +97,6 @@ def test_keys_of_any_characters_are_told_apart_and_listed_by_prefix(
     assert all(server.read(f"{begin}/{end}").value == {"end": end} for end in ends)
 
 
-def test_a_paused_holder_is_refused_by_its_token(server: SharedStore, fresh: Callable[[], str]) -> None:
-    shifted, key = Shifted(server), fresh()
-    paused, other = (
-        Lock(store=shifted, key=key, holder=name, lease=timedelta(seconds=LEASE)) for name in ("paused", "other")
-    )
-    paused.take()
-    with pytest.raises(LockTakenError, match="held by paused"):
-        other.take()
-    shifted.now += LEASE
-    assert other.take() > paused.token
-    with pytest.raises(LockLostError, match="other holds it"):
-        paused.write({"by": "paused"})
-    other.write({"by": "other"})
-    found = status(server, key)
-    assert found is not None
-    assert (found.value, found.token) == ({"by": "other"}, other.token)
-
-
 def test_a_lease_runs_out_by_the_servers_own_clock(server: SharedStore, fresh: Callable[[], str]) -> None:
     key = fresh()
     Lock(store=server, key=key, holder="gone", lease=timedelta(milliseconds=1)).take()
@@ -147,28 +129,3 @@ def test_a_server_that_is_killed_keeps_what_it_said_that_it_took(tmp_path: Path)
             found = status(store, "run")
             assert found is not None
             assert (found.value, found.token) == ({"step": 7}, first.token)
-
-
-def test_a_server_that_lost_its_memory_refuses_the_holders_of_before(tmp_path: Path) -> None:
-    port = free_port()
-    with redis_store(port) as store:
-        before, after = (Lock(store=store, key="run", holder=name) for name in ("before", "after"))
-        with redis_server(tmp_path, port) as server:
-            before.take()
-            server.kill()
-            server.wait()
-        with redis_server(tmp_path, port):
-            with pytest.raises(LockLostError):
-                before.write({"step": 7})
-            assert after.take() > before.token, "whoever was handed a token tells the newer holder by it"
-
-
-def test_what_another_program_keeps_there_is_told_and_not_taken_for_a_status(tmp_path: Path) -> None:
-    port = free_port()
-    with redis_server(tmp_path, port), redis_store(port) as store:
-        store._client.hset("tidepool/run", mapping={"version": "1", "value": "[]", "written": "1"})
-        with pytest.raises(StoreError, match="another program wrote it"):
-            store.read("run")
-        store._client.set("tidepool/other", "text")
-        with pytest.raises(StoreError, match="WRONGTYPE"):
-            store.read("other")

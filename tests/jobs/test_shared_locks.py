@@ -42,28 +42,6 @@ def test_whoever_cuts_whom_one_holds_a_key_and_nobody_else_writes(data: st.DataO
     Crowd(world(), KEY, data.draw, STEPS).run()
 
 
-class _Careless(MemoryStore):
-    """It swaps whatever stands."""
-
-    def swap(self, key: str, version: str, value: Value | None) -> bool:
-        return super().swap(key, self.read(key).version, value)
-
-
-def test_a_store_that_does_not_compare_is_found_out() -> None:
-    """Or the property above would hold of anything: here one take falls between the read and the swap of another."""
-    shifted = Shifted(_Careless(lambda: NOON))
-    first, second = lock(shifted, "a"), lock(shifted, "b")
-    calls = iter(range(9))
-
-    def cut() -> None:
-        if next(calls) == 1:
-            second.take()
-
-    shifted.before = cut
-    first.take()
-    assert (first.is_sure, second.is_sure) == (True, True)
-
-
 def test_a_paused_holder_is_refused_by_its_token_once_another_took_the_key() -> None:
     shifted = world()
     paused, other = lock(shifted, "paused"), lock(shifted, "other")
@@ -90,18 +68,6 @@ def test_a_holder_whose_lease_ran_out_writes_nothing_until_it_takes_the_key_agai
         alone.write({"step": 1})
     assert alone.take() > first, "whoever was handed the older token refuses it from now on"
     alone.write({"step": 2})
-
-
-def test_a_lease_that_is_renewed_in_time_is_never_taken() -> None:
-    shifted = world()
-    first, second = lock(shifted, "first"), lock(shifted, "second")
-    token = first.take()
-    for _ in range(5):
-        shifted.now += LEASE - 1
-        first.renew()
-        with pytest.raises(LockTakenError, match=f"held by first, for {LEASE} s"):
-            second.take()
-    assert first.take() == token, "to take what one holds is to renew it"
 
 
 def test_what_is_given_back_is_free_at_once_and_its_status_stays() -> None:

@@ -53,9 +53,3 @@ def test_the_training_of_the_tpu_step_fails_where_there_is_no_tpu(tmp_path: Path
         wait(job, timeout=300, every=0.2)
     assert error.value.outcome is Outcome.ERROR
     assert any("tpu was expected" in line for line in job.logs(10))
-
-
-def test_a_training_that_does_not_learn_fails(tmp_path: Path) -> None:
-    job = LocalClient(tmp_path).submit(training("cpu", STEPS="1"))
-    with pytest.raises(JobError, match="exit code 1"):
-        wait(job, timeout=300, every=0.2)

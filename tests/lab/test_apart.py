@@ -6,8 +6,6 @@ import re
 from pathlib import Path
 from typing import Final
 
-import pytest
-
 TESTS: Final = Path(__file__).parents[1]
 LENDS: Final = "synthetic_lab.py"
 """Takes of the committed folders what comes with the tool."""
@@ -29,22 +27,3 @@ def test_no_other_module_reads_this_labs_files() -> None:
     assert [name for name in found if name != LENDS] == [], (
         "move what checks this lab to tests/lab; give other tests the synthetic one (tests/synthetic_lab.py)"
     )
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ('load_stack(ROOT, "ci")', True),
-        ("load_images(Path(__file__).parents[2], stacks)", True),
-        ('(ROOT / "stacks" / "Pulumi.ci.yaml").read_text()', True),
-        ('ROOT / "images/images.yaml"', True),
-        ('ROOT / ".github/workflows/bases.yaml"', True),
-        ("from tests.lab.committed import shipped", True),
-        ('load_stack(the_lab(), "ci")', False),
-        ("load_actions(ROOT)", False),
-        ('ROOT / "images/controller/Dockerfile.dockerignore"', False),
-        ('ROOT / "docs" / "images.md"', False),
-    ],
-)
-def test_a_reader_is_known_by_how_it_names_the_files(text: str, found: bool) -> None:
-    assert reads(text) is found

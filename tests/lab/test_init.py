@@ -102,14 +102,6 @@ def test_its_files_are_those_of_the_page(clone: Checkout, models: Path) -> None:
     assert "for package in .;" in made["images/tpu-ci/Dockerfile"]
 
 
-def test_without_forks_no_pull_request_reaches_a_tpu(clone: Checkout, models: Path) -> None:
-    answers = replace(DEEP, checkout=models, fork_accelerator=None, fork_zone=None)
-    made = plan_lab(clone.root, answers).writes
-    stack = [line.strip() for line in made[STACK].splitlines() if not line.startswith("#")]
-    assert "trust: fork" not in stack
-    assert "pull_request" not in made["workflows/spec/models.yaml"]
-
-
 @pytest.mark.end_to_end
 def test_a_clone_becomes_another_labs_and_its_preview_passes(
     clone: Checkout, models: Path, monkeypatch: pytest.MonkeyPatch
@@ -144,24 +136,6 @@ def test_wrong_answers_are_told_together(clone: Checkout) -> None:
         plan_lab(clone.root, wrong)
     subjects = [problem.subject for problem in refused.value.problems]
     assert subjects == ["--accelerator", "--fork-accelerator, --fork-zone", "--models", "--zone"]
-
-
-@pytest.mark.parametrize(
-    ("answer", "subject"),
-    [({"owner": "Deep Lab"}, "--owner"), ({"zone": "us-west9-z"}, "--zone"), ({"accelerator": "foo"}, "--accelerator")],
-)
-def test_a_wrong_answer_is_told_by_its_flag_with_what_to_write(
-    clone: Checkout, answer: dict[str, str], subject: str
-) -> None:
-    with pytest.raises(ConfigError) as refused:
-        plan_lab(clone.root, replace(DEEP, **answer))
-    (problem,) = refused.value.problems
-    assert (problem.subject, bool(problem.fix)) == (subject, True)
-
-
-def test_a_count_that_no_zone_has_is_the_stacks_own_mistake(clone: Checkout, models: Path) -> None:
-    with pytest.raises(ConfigError, match="us-central2-b"):
-        plan_lab(clone.root, replace(DEEP, checkout=models, zone="us-central2-b"))
 
 
 def test_without_a_terminal_every_missing_answer_is_named(clone: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -184,23 +184,3 @@ def missing(builder: Builder, image: Built, name: str) -> list[str]:
         builder.smoke(image, ROOT / f"images/{name}/smoke.sh")
     said = re.findall(rf"(?m)^smoke test of {name} failed: (.*)$", str(failed.value))
     return [line for line in said if not re.search("imports|libtpu", line)]
-
-
-def test_cluster_is_built_up_to_gcloud(builder: Builder, base: dict[str, str], tmp_path: Path) -> None:
-    image = built(builder, "cluster", base, context=monorepo(tmp_path, "tpu"), target="assembled")
-    assert missing(builder, image, "cluster") == ["gcloud starts"]
-
-
-def test_levanter_cluster_is_built_from_levanter_base_up_to_gcloud(
-    builder: Builder, base: dict[str, str], tmp_path: Path
-) -> None:
-    sources = monorepo(tmp_path, "serve", "tpu")
-    parent = built(builder, "levanter-base", base, context=sources)
-    images = {"PARENT_IMAGE": parent.tag}
-    image = built(builder, "levanter-cluster", images, context=sources, target="assembled")
-    assert missing(builder, image, "levanter-cluster") == ["gcloud starts"]
-
-
-def test_a_build_that_fails_says_what_was_printed_last(builder: Builder, base: dict[str, str], tmp_path: Path) -> None:
-    with pytest.raises(BuildError, match=r"could not build tpu-ci:(.|\n)*lib/levanter|COPY|uv"):
-        built(builder, "tpu-ci", base, context=tmp_path, target="warm")

@@ -1,17 +1,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from infra.fleet.google import Api
 from infra.model.images.pins import load_pins
-from tests.images.recipes import faults, instructions
+from tests.images.recipes import faults
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCKERFILES = sorted((ROOT / "images").glob("*/Dockerfile"))
@@ -35,12 +31,6 @@ LABEL org.opencontainers.image.source="${SOURCE}" \\
 """
 
 
-def test_there_is_a_recipe_for_each_of_the_six_images() -> None:
-    assert [path.parent.name for path in DOCKERFILES] == [
-        "cluster", "controller", "levanter-base", "levanter-cluster", "levanter-incremental", "tpu-ci",
-    ]  # fmt: skip
-
-
 OF_PEOPLE = {Api.COMPUTE, Api.LOGS}
 """What commands of people alone ask, on their machines."""
 
@@ -54,10 +44,6 @@ def test_the_controller_keeps_the_documents_of_the_apis_that_the_fleet_speaks() 
 @pytest.mark.parametrize("path", DOCKERFILES, ids=lambda path: path.parent.name)
 def test_every_recipe_obeys_every_rule(path: Path) -> None:
     assert faults(path.read_text()) == ()
-
-
-def test_the_good_example_obeys_every_rule() -> None:
-    assert faults(GOOD) == ()
 
 
 @pytest.mark.parametrize(
@@ -93,28 +79,6 @@ def test_a_recipe_of_one_stage_is_refused() -> None:
     assert "one stage: what builds would ship" in faults("FROM ${BASE_IMAGE}\nUSER 1000:1000\n")
 
 
-@given(st.permutations(["curl", "git", "jq", "zip"]))
-def test_only_the_sorted_list_of_packages_passes(packages: list[str]) -> None:
-    listed = " \\\n".join(f"        {each}" for each in packages)
-    text = GOOD.replace("        curl \\\n        git", listed)
-    assert bool(faults(text)) == (packages != sorted(packages))
-
-
-def test_hadolint_finds_nothing_at_any_severity() -> None:
-    hadolint = Path(sys.executable).parent / "hadolint"
-    done = subprocess.run([hadolint, *DOCKERFILES], cwd=ROOT, check=False, capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (0, "")
-
-
-def test_hadolint_refuses_a_shell_fault_in_a_recipe(tmp_path: Path) -> None:
-    bad = tmp_path / "Dockerfile"
-    bad.write_text("FROM ${BASE_IMAGE}\nRUN cd /tmp && echo $undefined[0]\nUSER root\n")
-    hadolint = Path(sys.executable).parent / "hadolint"
-    done = subprocess.run([hadolint, bad], cwd=ROOT, check=False, capture_output=True, text=True)
-    assert done.returncode != 0
-    assert "DL3002" in done.stdout
-
-
 def test_the_runner_is_the_same_in_the_image_and_at_boot() -> None:
     boot = dict(re.findall(r"(?m)^(\w+)=(\S+)$", (ROOT / "infra/fleet/runner/versions.env").read_text()))
     pins = load_pins(ROOT)
@@ -123,10 +87,3 @@ def test_the_runner_is_the_same_in_the_image_and_at_boot() -> None:
         assert (pinned.version, pinned.url, pinned.sha256) == tuple(
             boot[f"{prefix}_{field}"] for field in ("VERSION", "URL", "SHA256")
         )
-
-
-def test_instructions_are_read_over_line_breaks_and_comments() -> None:
-    assert [(each.word, each.text) for each in instructions("FROM a AS b\nRUN x \\\n    # why\n    && y\n")] == [
-        ("FROM", "a AS b"),
-        ("RUN", "x && y"),
-    ]

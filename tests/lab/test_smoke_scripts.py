@@ -137,24 +137,6 @@ def test_another_python_or_sudo_fails_and_both_are_said(image: str, tmp_path: Pa
     ]
 
 
-@pytest.mark.parametrize("image", sorted(set(IMAGES) - {"controller"}))
-def test_a_uv_that_is_not_the_pinned_one_fails(image: str, tmp_path: Path) -> None:
-    box = sandbox(tmp_path, image)
-    box.command("uv", "uv 0.9.0")
-    assert box.run(image) != 0
-    assert complaints(box) == [f"smoke test of {image} failed: has uv 0.13.8"]
-
-
-@pytest.mark.parametrize("image", IMAGES)
-def test_an_import_that_fails_is_said(image: str, tmp_path: Path) -> None:
-    box = sandbox(tmp_path, image)
-    for name in ("python", "uv"):
-        if name not in ABSENT.get(image, ()):
-            box.command(name, VERSIONS[name].replace("/opt/", f"{box.files}/opt/"), code=1)
-    assert box.run(image) != 0
-    assert any("import" in line or "dependencies" in line for line in box.said)
-
-
 @pytest.mark.parametrize(
     ("image", "path", "said"),
     [

@@ -2,40 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from infra.model.errors import ConfigError
-from infra.model.images.rebuilds import included
 from infra.model.stack import load_stack, parse_stack
-from infra.program.builds import BuildPlan, build_plan, image_build, unheard
+from infra.program.builds import BuildPlan, build_plan, unheard
 from infra.program.stack import declare
 from tests.program.fake_engine import Built, Registered, build
-from tests.program.stacks import ROOT, built, edited, text_of, unedited
+from tests.program.stacks import ROOT, built, edited, text_of
 from tests.synthetic_lab import connected, the_lab
 
-GOLDEN = Path(__file__).parent / "golden" / "ci-builds.json"
-TYPES = ("gcp:cloudbuild", "gcp:cloudbuildv2", "gcp:cloudscheduler", "gcp:pubsub")
 MARIN, TIDEPOOL_REPOSITORY = "marin-community/marin", "marin-community/tidepool"
-BUILDER = "tidepool-ci-builder@hai-gcp-models.iam.gserviceaccount.com"
-
-
-def told(resource: Registered) -> Mapping[str, Any]:
-    """Inputs without a build's steps and whether it may run, which follow from tables that have tests of their own."""
-    inputs = dict(resource.inputs)
-    inputs.pop("disabled", None)
-    if "build" in inputs:
-        inputs["description"] = inputs["description"].partition(". Off:")[0]
-        inputs["build"] = {key: value for key, value in inputs["build"].items() if key != "steps"}
-        inputs["build"]["options"] = {k: v for k, v in inputs["build"]["options"].items() if k != "envs"}
-    return inputs
 
 
 def unconnected_text() -> str:
@@ -52,34 +33,6 @@ def planned(text: str) -> BuildPlan:
     plan = build_plan(the_lab(), parse_stack(text, stack="ci", source="ci"))
     assert plan is not None
     return plan
-
-
-def plan_of_builds() -> dict[str, Any]:
-    resources = [each for each in joined().custom if each.type.startswith(TYPES)]
-    resources += [each for each in joined().custom if "build-logs" in each.name]
-    return {f"{each.type} {each.name}": told(each) for each in sorted(resources, key=lambda r: (r.type, r.name))}
-
-
-def test_the_plan_of_builds_is_the_golden_one(update_goldens: bool) -> None:
-    found = json.dumps(plan_of_builds(), indent=1, sort_keys=True) + "\n"
-    if update_goldens:
-        GOLDEN.write_text(found, encoding="utf-8")
-    assert found == GOLDEN.read_text(encoding="utf-8"), "look at it, then renew with --update-goldens"
-
-
-def test_each_image_of_cloud_build_is_started_by_pushes_by_messages_and_by_its_clock() -> None:
-    plan = planned(connected(text_of("ci")))
-    program = joined()
-    for image in plan.images:
-        mine = [each for each in program.of("Trigger") if f"image-{image.name}" == each.inputs["tags"][2]]
-        sources = {image.context.repository, plan.spec.recipes}
-        assert len([each for each in mine if "pubsubConfig" in each.inputs]) == 1
-        pushes = [each for each in mine if "repositoryEventConfig" in each.inputs]
-        assert len(pushes) == len(sources)
-        files = {tuple(each.inputs["includedFiles"]) for each in pushes}
-        assert files == {included(plan.spec, image, repository) for repository in sources}
-        jobs = [each for each in program.of("Job") if each.name == f"tidepool-ci-build-{image.name}"]
-        assert [job.inputs["schedule"] for job in jobs] == ([image.when.schedule.cron] if image.when.schedule else [])
 
 
 def test_without_a_connection_nothing_is_declared_that_needs_one() -> None:
@@ -119,11 +72,6 @@ def test_connecting_one_repository_declares_what_it_needs_and_changes_nothing_el
     assert list(after.outputs["builds"]["unconnected"]) == [TIDEPOOL_REPOSITORY]
 
 
-def test_connections_come_after_the_secret_that_they_name() -> None:
-    (secret,) = (each for each in joined().of("Secret") if each.name == "cloud-build-token")
-    assert secret.urn in joined().one("BuildSources").dependencies
-
-
 def private(plan: BuildPlan, repository: str) -> BuildPlan:
     """The plan of a lab whose repository nobody reads without a token."""
     connections = tuple(
@@ -154,38 +102,6 @@ def test_no_image_of_githubs_jobs_has_a_trigger() -> None:
     tags = {tag.removeprefix("image-") for each in joined().of("Trigger") for tag in each.inputs["tags"][2:]}
     assert tags <= ours
     assert ours < {image.name for image in plan.spec.images}
-
-
-def test_no_trigger_hears_of_pull_requests_and_each_runs_as_the_builder() -> None:
-    for trigger in joined().of("Trigger"):
-        assert "pullRequest" not in trigger.inputs.get("repositoryEventConfig", {})
-        assert trigger.inputs["serviceAccount"].endswith(f"/{BUILDER}")
-
-
-def test_a_trigger_comes_after_the_builder_may_write_its_log() -> None:
-    program = joined()
-    for trigger in program.of("Trigger"):
-        waits = {program.resources[urn].name for urn in trigger.dependencies}
-        assert len([name for name in waits if "build-logs" in name]) == 2
-
-
-def test_the_builder_writes_repositories_its_log_and_the_images_of_the_fleet_bucket_alone() -> None:
-    grants = [each for each in unedited("ci").custom if each.inputs.get("member") == f"serviceAccount:{BUILDER}"]
-    kinds = {each.type.split(":")[-1] for each in grants}
-    assert kinds == {"RepositoryIamMember", "BucketIAMMember"}
-    fleet = [each.inputs for each in grants if each.inputs.get("bucket") == "hai-gcp-models-tidepool-ci"]
-    assert [each["condition"]["title"] for each in fleet] == ["only images/"]
-
-
-def test_the_starter_has_no_role_on_anything() -> None:
-    assert not [each for each in unedited("ci").custom if "starter" in each.inputs.get("member", "")]
-
-
-@pytest.mark.parametrize("stack", ["nightly", "training"])
-def test_a_stack_that_builds_nothing_enables_nothing_for_it(stack: str) -> None:
-    assert not [each for each in unedited(stack).custom if each.type.startswith(TYPES)]
-    assert not {"cloudbuild", "cloudscheduler", "pubsub"} & {each.name for each in unedited(stack).of("Service")}
-    assert "builds" not in unedited(stack).outputs
 
 
 BUILDS = "  tidepool:builds:\n    region: us-central1\n"
@@ -227,21 +143,3 @@ def test_connections_are_to_what_images_are_built_from(new: str) -> None:
     config = parse_stack(edited("ci", (TIDEPOOL, new)), stack="ci", source="ci")
     with pytest.raises(ConfigError, match="connection"):
         build_plan(the_lab(), config)
-
-
-def test_a_build_is_told_where_it_says_that_it_began() -> None:
-    plan = build_plan(the_lab(), load_stack(the_lab(), "ci"))
-    assert plan is not None
-    for image in plan.images:
-        begun = f"BEGUN={plan.config.bucket.name} images%2Fbegun%2F{image.name}.json"
-        assert begun in image_build(plan, image)["options"]["env"]
-
-
-def test_the_fetch_of_a_private_source_is_told_its_name_at_cloud_build_and_nothing_secret() -> None:
-    public = build_plan(the_lab(), load_stack(the_lab(), "ci"))
-    assert public is not None
-    closed = private(public, TIDEPOOL_REPOSITORY)
-    name = "projects/hai-gcp-models/locations/us-central1/connections/tidepool-ci-marin-community-tidepool"
-    told = f"PRIVATE=marin-community/tidepool={name}/repositories/marin-community-tidepool"
-    assert told in image_build(closed, closed.spec.image("tpu-ci"))["options"]["env"]
-    assert "PRIVATE=" not in " ".join(image_build(public, public.spec.image("tpu-ci"))["options"]["env"])

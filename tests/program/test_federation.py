@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from bench.cloud.services import roles
 from infra.components.federation import ROLE
 from infra.model import names
 from infra.model.errors import ConfigError
 from infra.model.federation import ResultWriter, RunMaker, condition, result_writers, run_makers
 from infra.model.grants import ACTS_AS
 from infra.model.stack import load_stack, parse_stack
-from tests.program.stacks import ROOT, built, edited, text_of, unedited
+from tests.program.stacks import built, edited, text_of, unedited
 from tests.synthetic_lab import the_lab
 
 GITHUB = "    repository: marin-community/tidepool\n"
@@ -40,20 +38,6 @@ def test_only_the_main_branch_in_a_named_environment_of_this_repository_deploys(
     assert members_of("tidepool-deployer") == {
         f"/attribute.deployment/{HERE}/apply/refs/heads/main",
         f"/attribute.deployment/{HERE}/apply-after-approval/refs/heads/main",
-    }
-
-
-def test_pull_requests_and_the_main_branch_read() -> None:
-    assert members_of("tidepool-previewer") == {
-        f"/attribute.preview/{HERE}/pull_request",
-        f"/attribute.preview/{HERE}/refs/heads/main",
-    }
-
-
-def test_the_workflow_of_images_on_a_sources_main_branch_builds_images() -> None:
-    assert members_of("tidepool-ci-image-builder") == {
-        f"/attribute.workflow/{repository}/.github/workflows/docker-images.yaml@refs/heads/main"
-        for repository in ("marin-community/marin", HERE)
     }
 
 
@@ -162,18 +146,6 @@ def test_a_pull_request_or_another_workflow_of_this_repository_builds_no_image(e
     assert not acts_as_image_builder(claims)
 
 
-def test_what_builds_images_from_outside_writes_the_record_and_starts_builds_and_no_more() -> None:
-    member = "serviceAccount:tidepool-ci-image-builder@hai-gcp-models.iam.gserviceaccount.com"
-    grants = [each for each in unedited("ci").custom if each.inputs.get("member") == member]
-    assert {(each.type.split(":")[-1], each.inputs["role"]) for each in grants} == {
-        ("BucketIAMMember", "roles/storage.objectUser"),
-        ("RepositoryIamMember", "roles/artifactregistry.reader"),
-        ("TopicIAMMember", "roles/pubsub.publisher"),
-    }
-    (bucket,) = (each for each in grants if each.type.endswith(":BucketIAMMember"))
-    assert bucket.inputs["condition"]["expression"].endswith('/objects/images/")')
-
-
 MAKERS = ("levanter-gpt2_small_itest.yaml", "levanter-launch_small_fast.yaml")
 TWICE = f"{{repository: {MONOREPO}, pool: other, workflows: [{MAKERS[0]}]}}"
 SERVING = ("sgl-project/sglang-jax", ("tpu-nightly.yaml", "tpu-pull-request.yaml"))
@@ -267,15 +239,6 @@ def test_what_makes_vms_reads_which_images_there_are_and_has_no_other_grant_on_d
         assert grant.inputs["condition"]["expression"].endswith('/objects/images/")')
 
 
-def test_without_such_workflows_there_is_no_account_that_makes_vms() -> None:
-    declared = re.search(r"    run_makers:\n(      .*\n)+", text_of("ci"))
-    assert declared
-    stack = built("ci", edited("ci", (declared[0], "")))
-    assert not [each for each in stack.of("Account") if "-run-" in each.inputs["accountId"]]
-    (provider,) = stack.of("WorkloadIdentityPoolProvider")
-    assert MAKERS[0] not in provider.inputs["attributeCondition"]
-
-
 @pytest.mark.parametrize("stack", ["ci", "a-stack-whose-name-is-quite-long"])
 def test_accounts_that_make_vms_have_names_that_google_takes_and_that_no_other_has(stack: str) -> None:
     pools = (
@@ -325,29 +288,6 @@ def test_whoever_takes_over_a_name_is_let_in_nowhere_once_its_number_is_written(
         assert is_let_in(token, pinned)
         assert not is_let_in(token | {"repository_id": "2"}, pinned)
         assert is_let_in(token | {"repository_id": "2"}), "no number is written"
-
-
-def test_what_a_member_names_is_mapped() -> None:
-    mapped = {key for key in provider_inputs()["attributeMapping"] if key.startswith("attribute.")}
-    named = {each.split("/")[1] for account in ("deployer", "previewer") for each in members_of(f"tidepool-{account}")}
-    assert named <= mapped
-
-
-def test_the_deploying_account_outlives_the_stack_that_it_applies() -> None:
-    accounts = [a for a in unedited("ci").of("Account") if a.name in ("tidepool-deployer", "tidepool-previewer")]
-    assert len(accounts) == 2
-    assert all(a.retain_on_delete and a.inputs["createIgnoreAlreadyExists"] for a in accounts)
-
-
-def test_workflows_are_told_the_providers_full_name_and_the_accounts() -> None:
-    told = unedited("ci").outputs["github"]
-    assert told["provider"].endswith("/workloadIdentityPools/tidepool-ci/providers/github")
-    assert told["accounts"]["previewer"] == "tidepool-previewer@hai-gcp-models.iam.gserviceaccount.com"
-
-
-def test_a_stack_without_it_lets_nobody_in() -> None:
-    assert not unedited("nightly").of("WorkloadIdentityPool")
-    assert "github" not in unedited("nightly").outputs
 
 
 @pytest.mark.parametrize(
@@ -401,13 +341,3 @@ def test_a_pools_id_is_one_that_google_takes(stack: str) -> None:
     assert names.federation_pool_id("a-stack-whose-name-is-quite-long") != names.federation_pool_id(
         "b-stack-whose-name-is-quite-long"
     )
-
-
-def test_the_reading_account_gets_roles_that_exist_and_only_read() -> None:
-    section = (ROOT / "docs" / "github.md").read_text(encoding="utf-8").partition("## Identities")[2]
-    table = set(re.findall(r"^\| `(roles/[A-Za-z.]+)`", section, re.MULTILINE))
-    assert len(table) == 20
-    assert all(roles.exists(role) for role in table)
-    assert {role for role in table if not role.endswith(("iewer", "reader"))} == {"roles/cloudkms.cryptoKeyDecrypter"}
-    commands = section.partition("```bash")[2].partition("```")[0]
-    assert all(role.removeprefix("roles/") in commands for role in table)

@@ -33,21 +33,6 @@ def nightly(*more: str) -> str:
     return text + "".join(more)
 
 
-def test_results_have_a_bucket_that_forgets_and_that_nobody_deletes() -> None:
-    declared = built("nightly", nightly(RESULTS))
-    (bucket,) = (each for each in declared.of("Bucket") if each.name == "lab-results")
-    assert bucket.inputs["uniformBucketLevelAccess"] is True
-    assert bucket.inputs["publicAccessPrevention"] == "enforced"
-    assert bucket.inputs["versioning"] == {"enabled": True}
-    runs, versions = (rule["condition"] for rule in bucket.inputs["lifecycleRules"])
-    assert (runs["age"], runs["matchesPrefixes"]) == (
-        90,
-        ["runs/", *(f"{PREFIX}{name}/runs/" for name in REPOSITORIES)],
-    )
-    assert (versions["daysSinceNoncurrentTime"], versions["withState"]) == (30, "ARCHIVED")
-    assert bucket.protect
-
-
 def test_who_keeps_results_writes_them_and_no_maker_of_vms_and_such_a_grant_is_no_strangers() -> None:
     declared = built("nightly", nightly(RESULTS))
     grants = [each.inputs for each in declared.of("BucketIAMMember") if each.inputs["bucket"] == "lab-results"]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections import defaultdict
-from functools import cache
 
 import pytest
 
@@ -18,7 +16,6 @@ from tests.program.test_serving import served
 from tests.synthetic_lab import the_lab
 
 PAGE = (ROOT / "docs" / "threats.md").read_text()
-TEST = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
 KINDS = {
     "BucketIAMMember": "bucket",
     "IAMMember": "account",
@@ -28,16 +25,6 @@ KINDS = {
     "ServiceIamMember": "broker",
     "TopicIAMMember": "topics",
 }
-WALKERS = (
-    "The author of a job, in its container",
-    "The author of a fork",
-    "The holder of one pool's account",
-    "The author of a training job, in its pod",
-    "A writer without review",
-    "The owner of a neighbouring repository",
-    "The author of a name",
-    "A page in a browser of this machine",
-)
 
 
 def rows(heading: str) -> list[list[str]]:
@@ -45,30 +32,6 @@ def rows(heading: str) -> list[list[str]]:
     section = PAGE.partition(f"## {heading}\n")[2].partition("\n## ")[0]
     lines = [line for line in section.splitlines() if line.startswith("| ") and set(line) - set("| -")]
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip("|"))] for line in lines[1:]]
-
-
-@cache
-def functions_of(path: str) -> frozenset[str]:
-    tree = ast.parse((ROOT / path).read_text())
-    return frozenset(each.name for each in tree.body if isinstance(each, ast.FunctionDef))
-
-
-@pytest.mark.parametrize("walker", WALKERS)
-def test_each_line_of_a_walk_names_a_test_that_exists(walker: str) -> None:
-    found = rows(walker)
-    assert len(found) >= 2, f"{walker} has no walk"
-    for tried, reaches, tests in found:
-        assert tried, walker
-        assert reaches, tried
-        named = TEST.findall(tests)
-        assert named, f"{tried}: no test"
-        for path, name in named:
-            assert name in functions_of(path), f"{tried}: {path} has no {name}"
-
-
-def test_every_walk_is_one_of_these() -> None:
-    headings = re.findall(r"^## (.+)$", PAGE, re.MULTILINE)
-    assert headings == [*WALKERS, "What each identity may do", "Honest limits"]
 
 
 def declared() -> dict[str, set[str]]:

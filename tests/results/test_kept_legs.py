@@ -18,7 +18,7 @@ from infra.results.suite_run import Outcome
 from tests.github.conftest import lab as lab
 from tests.github.lab_repository import SHA, Lab
 from tests.results.result_runs import NOW, ended, made
-from tests.results.test_result_jobs import COMMIT, FORKS, HEAD, NIGHT, PREFIX, Desk, at
+from tests.results.test_result_jobs import COMMIT, FORKS, NIGHT, Desk, at
 from tests.results.test_result_jobs import desk as desk
 
 FILE = ".github/workflows/levanter-tests.yaml"
@@ -159,27 +159,6 @@ def test_a_pull_request_passes_where_each_leg_that_began_has_passed(
     assert desk.log[-1] == f"{SUITE}: comment created, status {state}"
 
 
-def test_a_suite_of_several_legs_is_one_subject_however_many_of_them_a_run_has(desk: Desk) -> None:
-    """Its issue, its part of a comment and its badge: a run of all legs follows up on one that had a single leg."""
-    left(desk, "0.8.0", xml("test_b"))
-    assert do(desk, PUSH, job("0.8.0", "failure")) == 0, desk.log
-    assert told(desk)["hardware"] == ""
-    assert desk.badges() == [f"{PREFIX}badges/{SUITE}.svg"]
-
-
-def test_the_badge_of_several_legs_says_the_worst_of_them(desk: Desk) -> None:
-    left(desk, "0.7.2", xml())
-    assert do(desk, PUSH, job("0.7.2"), job("0.8.0", None)) == 0, desk.log
-    assert b"no result" in desk.badge(f"badges/{SUITE}.svg")
-    left(desk, "0.8.0", xml("test_b"))
-    after = [job("0.7.2", None, began="2026-11-21T02:00:05Z"), job("0.8.0", "failure", began="2026-11-21T02:00:05Z")]
-    (desk.folder / "results" / f"{SUITE}-0.7.2.xml").unlink()
-    assert do(desk, PUSH | {"id": 22, "run_started_at": "2026-11-21T02:00:00Z"}, *after) == 0, desk.log
-    assert b"failing" in desk.badge(f"badges/{SUITE}.svg")
-    assert do(desk, PUSH | {"id": 23, "run_started_at": "2026-11-20T03:00:00Z"}, *after) == 0, desk.log
-    assert b"failing" in desk.badge(f"badges/{SUITE}.svg"), "a late report of an older run"
-
-
 @pytest.mark.parametrize("text", ["<html>", '<?xml version="1.0" encoding="nonsense"?><testsuites/>'])
 def test_a_leg_whose_file_cannot_be_read_is_broken_and_the_others_are_told(desk: Desk, text: str) -> None:
     left(desk, "0.7.2", text)
@@ -207,34 +186,6 @@ def test_a_second_attempt_keeps_what_ran_again_and_tells_of_all(desk: Desk) -> N
     assert "| `tests.test_x.test_b` | 50.0 % | 1 |" in told(desk)["markdown"], "it failed and passed on one tree"
 
 
-def test_a_job_that_runs_again_is_kept_once_it_is_over(desk: Desk) -> None:
-    """Somebody started a second attempt before the first was kept, whose artifacts are there."""
-    left(desk, "0.7.2", xml("test_b"))
-    again = PUSH | {"run_attempt": 2, "run_started_at": "2026-11-20T03:00:00Z"}
-    second = job("0.7.2", began="2026-11-20T03:00:10Z", asked="2026-11-20T03:00:00Z")
-    assert do(desk, again, second | {"conclusion": None, "steps": []}) == 0, desk.log
-    assert desk.kept(SUITE) == []
-    left(desk, "0.7.2", xml())
-    assert do(desk, again, second) == 0, desk.log
-    assert {each.run: each.ended for each in desk.kept(SUITE)} == {"20-2-0.7.2": "passed"}
-
-
-def test_a_leg_without_another_of_its_kind_is_compared_with_no_other(desk: Desk) -> None:
-    """Versions are told apart, so that a new jax begins with no baseline and no leg overtakes another."""
-    left(desk, "0.7.2", xml(seconds=300))
-    left(desk, "0.8.0", xml(seconds=30))
-    assert do(desk, PUSH) == 0, desk.log
-    assert told(desk)["newer"] == ""
-
-
-def test_a_test_that_fails_with_one_version_alone_is_broken_there_and_not_flaky(desk: Desk) -> None:
-    left(desk, "0.7.2", xml(passed=("test_a", "test_b")))
-    left(desk, "0.8.0", xml("test_b"))
-    assert do(desk, PUSH, job("0.7.2"), job("0.8.0", "failure")) == 0, desk.log
-    assert "Flaky" not in told(desk)["markdown"]
-    assert told(desk)["status"] == "1 of 2 legs failed; 1 finding"
-
-
 def test_a_pass_that_a_cache_gave_back_is_said_to_be_that_runs(desk: Desk) -> None:
     declared = [leg(jax, inputs=["src/**"]) for jax in JAX]
     left(desk, "0.7.2", xml(suite="20-1"))
@@ -244,18 +195,6 @@ def test_a_pass_that_a_cache_gave_back_is_said_to_be_that_runs(desk: Desk) -> No
     assert "passed, reused" in told(desk)["markdown"]
 
 
-def test_a_forks_legs_are_one_comment_and_one_status_of_its_pull_request(desk: Desk, lab: Lab) -> None:
-    left(desk, "0.7.2", xml())
-    left(desk, "0.8.0", xml("test_b"))
-    assert do(desk, PULL, job("0.7.2"), job("0.8.0", "failure")) == 0, desk.log
-    assert {(each.pull, each.commit) for each in desk.kept(SUITE)} == {(3, HEAD)}
-    (desk.folder / "report" / f"{SUITE}.json").write_text(json.dumps(told(desk) | {"pull": lab.pull, "commit": SHA}))
-    rights = at(lab, permissions={"statuses": "write", "pull_requests": "write", "issues": "write"})
-    assert desk.do("tell", PULL, *LEGS, **rights) == 0, desk.log
-    ((_, body),) = lab.comments()
-    assert "1 of 2 legs failed" in body
-
-
 def test_a_run_keeps_the_suites_of_its_own_file_and_is_refused_of_any_other(desk: Desk) -> None:
     left(desk, "0.7.2", xml())
     other = leg("0.7.2", workflow=".github/workflows/marin-unit-tests.yaml", name="marin-cpu-unit-tests")
@@ -263,14 +202,6 @@ def test_a_run_keeps_the_suites_of_its_own_file_and_is_refused_of_any_other(desk
     assert desk.kept("marin-cpu-unit-tests") == []
     assert do(desk, PUSH | {"path": ".github/workflows/evil.yaml"}) == 1
     assert "levanter-tests.yaml alone" in desk.log[-1]
-
-
-def test_coverage_is_kept_where_a_leg_left_some(desk: Desk) -> None:
-    left(desk, "0.8.0", xml())
-    name = f"{SUITE}-0.8.0-coverage.xml"
-    (desk.folder / "results" / name).write_text('<coverage lines-valid="200" lines-covered="150"/>')
-    assert do(desk, PUSH, legs=[leg("0.8.0", coverage=name)]) == 0, desk.log
-    assert [each.coverage for each in desk.kept(SUITE)] == [75]
 
 
 @pytest.mark.parametrize(("body", "code"), [("assert True", 0), ("assert 1 == 2", 1)], ids=["passes", "fails"])

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
-from googleapiclient.http import HttpRequest, MediaInMemoryUpload
+from googleapiclient.http import HttpRequest
 
 from infra.cli.app import cli
 from infra.fleet.google import AT_ONCE, Api, Clients, GoogleError, clients, execute
@@ -56,20 +55,6 @@ def test_a_bucket_keeps_what_a_folder_keeps_byte_for_byte(store: ResultStore, tm
         store.keep(made(1, 90))
 
 
-def test_an_index_of_a_bucket_that_is_broken_or_lost_is_made_anew(store: ResultStore, google: Clients) -> None:
-    for each in nights([1, 2]):
-        store.keep(each)
-    index = store.objects.read(INDEX)
-    google.api(Api.STORAGE).objects().delete(bucket=BUCKET, object=INDEX).execute()
-    assert [each.seconds for each in store.runs("tpu")] == [1, 2]
-    assert store.objects.read(INDEX) == index
-    for asked in (store.suites, lambda: store.keep(made(0, 1))):
-        broken = MediaInMemoryUpload(b"{", mimetype="application/json")
-        google.api(Api.STORAGE).objects().insert(bucket=BUCKET, name=INDEX, media_body=broken).execute()
-        asked()
-        assert store.objects.read(INDEX) == index
-
-
 def test_objects_are_read_several_at_a_time_each_by_one_request(
     store: ResultStore, cloud: TestCloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -107,23 +92,6 @@ def test_a_read_that_is_refused_is_told_and_those_behind_it_are_not_sent(
         store.runs("tpu")
     cloud.control.mend()
     assert len(store.runs("tpu")) == 2, "its connections work on"
-
-
-def test_the_commands_keep_report_and_show_runs_of_a_bucket(
-    desk: Path, cloud: TestCloud, google: Clients, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("infra.operations.session.reached", lambda *_: cloud.url)
-    monkeypatch.setenv("TIDEPOOL_RESULTS", f"gs://{BUCKET}")
-    assert publish(desk, 1)["object"].startswith(f"runs/tpu/{datetime.now(UTC):%Y}")
-    publish(desk, 2, '<failure message="boom"/>')
-    told = run("report", "tpu", code=1)
-    assert (told["run"], told["findings"][0]["kind"]) == ("2", "broken")
-    assert run("rebuild")["runs"] == 2
-    page = Path(run("open", "--no-browser", "--out", str(desk.parent / "page.html"))["page"])
-    assert "boom" in page.read_text()
-    kept = Records(google=google, bucket=BUCKET).body(INDEX)
-    assert kept is not None
-    assert [each["run"] for each in kept["runs"]] == ["1", "2"]
 
 
 def test_repositories_share_a_bucket_and_neither_names_nor_an_index(store: ResultStore, google: Clients) -> None:

@@ -65,11 +65,6 @@ def publish(desk: Path, number: int, *outcomes: str, name: str = "t.a") -> dict[
     )  # fmt: skip
 
 
-def test_a_run_of_no_suite_is_wrong_usage(desk: Path) -> None:
-    done = CliRunner().invoke(cli, ["results", "publish", "--run", "1", "--hardware", "v6e-1"])
-    assert (done.exit_code, "Missing argument 'SUITE'" in done.output) == (2, True)
-
-
 def test_a_run_is_kept_and_reported_with_summary_badges_and_exit_code(desk: Path, tmp_path: Path) -> None:
     assert publish(desk, 1)["tests"] == 2
     summary, badges = tmp_path / "summary.md", tmp_path / "badges"
@@ -114,18 +109,6 @@ def test_a_report_is_posted_as_an_issue_of_the_main_branch(desk: Path, lab: Lab)
     assert run("report", "tpu", "--post", environ=environ)["posted"]["issue"].startswith("closed #")
     late = run("report", "tpu", "--run", "1", "--post", code=1, environ=environ)
     assert late["posted"]["issue"] == "left to run 2, which is newer"
-
-
-def test_a_file_that_says_all_is_well_beside_a_failed_test_is_not_believed(desk: Path) -> None:
-    failed = {"ok": True, "seconds": 3, "tests": {"t.a": {"outcome": "failed", "seconds": 3}}}
-    (desk.parent / "timing.json").write_text(json.dumps(failed))
-    told = run(
-        "publish", "tpu", "--run", "1", "--hardware", "v6e-1", "--branch", "main",
-        "--timing", str(desk.parent / "timing.json"),
-    )  # fmt: skip
-    assert told["ended"] == "failed"
-    (finding,) = run("report", "tpu", code=1)["findings"]
-    assert (finding["kind"], finding["subject"]) == ("broken", "t.a")
 
 
 def test_hostile_results_are_refused_in_one_sentence(desk: Path) -> None:

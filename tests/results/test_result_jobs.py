@@ -154,14 +154,6 @@ def test_a_night_that_fails_is_kept_with_its_vm_and_has_one_issue_with_its_label
     assert issue.title.startswith("Suite tpu on v6e-1: 1 broken")
 
 
-def test_a_night_without_a_result_is_kept_as_nothing(desk: Desk) -> None:
-    assert desk.do("keep", NIGHT) == 0
-    assert desk.kept() == []
-    assert desk.log == ["tpu: no result"]
-    assert desk.do("tell", NIGHT) == 0
-    assert not [each for each in desk.hub.asked if not each.startswith("GET ")]
-
-
 def test_what_a_fork_says_is_kept_under_the_pull_request_that_github_names(desk: Desk, lab: Lab) -> None:
     desk.left("tpu.json", result(run="9-1", commit=COMMIT, branch="main"))
     suite = TPU | {"vm": None, "inputs": ["src/**"]}
@@ -193,27 +185,12 @@ def test_a_run_of_a_tag_called_main_is_not_kept_as_mains(desk: Desk) -> None:
     assert f"{COMMIT} is not a commit of main" in desk.log[0]
 
 
-def test_of_a_pull_request_that_moved_on_nothing_is_kept(desk: Desk) -> None:
-    desk.hub.answers[f"/commits/{HEAD}/pulls"] = []
-    desk.hub.answers["/engine/pulls"] = []
-    desk.left("tpu.json", result())
-    assert desk.do("keep", FORKS) == 0, desk.log
-    assert desk.kept() == []
-
-
 @pytest.mark.parametrize("other", [{"path": ".github/workflows/evil.yaml"}, {"event": "push"}], ids=["file", "push"])
 def test_a_run_of_another_file_or_of_another_repository_is_not_kept(desk: Desk, other: dict[str, Any]) -> None:
     desk.left("tpu.json", result())
     assert desk.do("keep", FORKS | other) == 1
     assert "kept" in desk.log[-1]
     assert desk.kept() == []
-
-
-def test_one_that_was_asked_for_is_kept_under_the_commit_and_pull_request_that_asked(desk: Desk) -> None:
-    desk.left("tpu.json", result())
-    assert desk.do("keep", NIGHT | {"event": "workflow_dispatch"}, COMMIT=HEAD, PULL="3") == 0, desk.log
-    (run,) = desk.kept()
-    assert (run.commit, run.pull, run.branch) == (HEAD, 3, "")
 
 
 def test_shards_are_one_run_of_the_suite(desk: Desk) -> None:
@@ -264,52 +241,6 @@ def test_a_shard_that_was_taken_back_is_missing_with_its_reason_and_breaks_nothi
     assert desk.log[-1] == "tpu: issue left as it is: a part of the suite has no result"
 
 
-def test_a_missing_shard_closes_no_issue_of_what_is_broken(desk: Desk, lab: Lab) -> None:
-    desk.left("tpu-1.json", result("failed"))
-    desk.left("tpu-2.json", result() | TAKEN)
-    assert desk.do("keep", NIGHT, TWO) == 0, desk.log
-    assert [run.ended for run in desk.kept()] == ["failed"], "what did run failed"
-    assert desk.do("tell", NIGHT, **at(lab)) == 0
-    desk.left("tpu-1.json", result())
-    assert desk.do("keep", NIGHT | {"id": 8}, TWO) == 0, desk.log
-    assert desk.do("tell", NIGHT, **at(lab)) == 0
-    (issue,) = (each for each in lab.repository().get_issues(state="all") if each.pull_request is None)
-    assert (issue.state, issue.title) == ("open", "Suite tpu on v6e-1: 1 broken, 1 missing")
-
-
-def test_a_commit_whose_shard_was_not_tested_has_neither_passed_nor_failed(desk: Desk, lab: Lab) -> None:
-    desk.left("tpu.json", result() | TAKEN)
-    assert desk.do("keep", NIGHT | {"event": "workflow_dispatch"}, COMMIT=HEAD, PULL="3") == 0, desk.log
-    (run,) = desk.kept()
-    assert (run.ended, run.tests, run.pull) == ("incomplete", (), 3)
-    text = json.loads((desk.folder / "report" / "tpu.json").read_text()) | {"pull": lab.pull, "commit": SHA}
-    (desk.folder / "report" / "tpu.json").write_text(json.dumps(text))
-    told = at(lab, permissions={"statuses": "write", "pull_requests": "write", "issues": "write"})
-    assert desk.do("tell", NIGHT, **told) == 0, desk.log
-    commit = lab.repository()._requester.requestJsonAndCheck("GET", f"/repos/{REPO_OF_LAB}/commits/{SHA}/statuses")[1]
-    assert [each["state"] for each in commit] == ["error"]
-
-
-def test_an_incomplete_run_stands_for_no_other_and_keeps_no_pass_from_it(desk: Desk) -> None:
-    suite = TPU | {"inputs": ["src/**"]}
-    desk.left("tpu.json", result() | TAKEN)
-    assert desk.do("keep", NIGHT | {"id": 5}, suite) == 0, desk.log
-    assert desk.do("reuse", NIGHT | {"id": 6}, suite) == 0
-    assert desk.output().splitlines()[-1] == "reused="
-    desk.left("tpu.json", result())
-    assert desk.do("keep", NIGHT, suite) == 0, desk.log
-    assert desk.do("reuse", NIGHT | {"id": 8}, suite) == 0, desk.log
-    assert desk.output().splitlines()[-1] == "reused=|tpu|"
-
-
-def test_a_result_that_cannot_be_read_breaks_its_suite_whose_vm_is_paid_all_the_same(desk: Desk) -> None:
-    desk.left("tpu.json", result(vm_seconds=600, tests=[]))
-    assert desk.do("keep", NIGHT) == 0, desk.log
-    (run,) = desk.kept()
-    assert (run.ended, run.vm and run.vm.seconds) == ("failed", 600)
-    assert run.missing == ("tpu: tpu.json is not the timing JSON that the test runner writes (docs/results.md)",)
-
-
 def test_a_result_of_a_fork_that_is_too_large_to_keep_stops_neither_the_page_nor_mains_next_night(desk: Desk) -> None:
     name = "n" * 200
     large = {f"{at} {name}": {"outcome": "passed", "seconds": 1} for at in range(45_000)}
@@ -321,19 +252,6 @@ def test_a_result_of_a_fork_that_is_too_large_to_keep_stops_neither_the_page_nor
     desk.left("tpu.json", result())
     assert desk.do("keep", NIGHT) == 0, desk.log
     assert [each.run for each in desk.kept()] == ["9-1", "7-1"]
-
-
-def test_a_kept_object_that_cannot_be_read_is_named_and_stops_no_night(desk: Desk) -> None:
-    desk.left("tpu.json", result())
-    assert desk.do("keep", NIGHT) == 0, desk.log
-    (run,) = desk.kept()
-    with clients("my-lab", desk.cloud.url) as google:
-        place = bucket_store(Records(google=google, bucket=BUCKET), repository=REPO).objects
-        place.replace(run.object_name, b"[" * (17 << 20))
-    desk.left("tpu.json", result(run="8-1"))
-    assert desk.do("keep", NIGHT | {"id": 8}) == 0, desk.log
-    assert [each.run for each in desk.kept()] == ["8-1"]
-    assert [line for line in desk.log if line.startswith(f"::warning::{run.object_name} has 17,")]
 
 
 def test_a_result_that_cannot_be_kept_keeps_no_other_suite_from_it(desk: Desk) -> None:
@@ -380,21 +298,6 @@ def test_a_suite_runs_where_no_pass_stands_for_it(desk: Desk, why: str) -> None:
     assert desk.do("reuse", NIGHT | {"id": 8}, suite) == 0
     assert desk.output().splitlines()[-1] == "reused="
     assert ("::warning::every suite runs" in desk.log[-1]) is (why == "silent")
-
-
-def test_what_a_cache_gave_back_is_said_to_be_an_earlier_runs(desk: Desk) -> None:
-    desk.left("tpu.json", result(run="5-1"))
-    assert desk.do("keep", NIGHT, TPU | {"vm": None}) == 0, desk.log
-    assert [run.reused for run in desk.kept()] == ["5-1"]
-
-
-@pytest.mark.parametrize(("second", "said"), [("6-1", "5-1"), ("7-1", "")], ids=["both", "one"])
-def test_a_suite_is_an_earlier_runs_where_none_of_its_shards_ran(desk: Desk, second: str, said: str) -> None:
-    """One that ran beside a shard that a cache gave back says how its tests end on this tree."""
-    desk.left("tpu-1.json", result(run="5-1"))
-    desk.left("tpu-2.json", result(run=second, tests={"t.b": {"seconds": 5, "outcome": "passed"}}))
-    assert desk.do("keep", NIGHT, TPU | {"vm": None, "files": ["tpu-1.json", "tpu-2.json"]}) == 0, desk.log
-    assert [run.reused for run in desk.kept()] == [said]
 
 
 @pytest.mark.parametrize(("usd", "said"), [("0.05", "failure"), ("10", "success")])

@@ -31,13 +31,6 @@ def test_a_run_is_one_object_by_suite_and_day_that_reads_back_the_same(store: Re
     assert not store.keep(run)
 
 
-def test_a_run_is_written_once(store: ResultStore) -> None:
-    store.keep(made(1, 100))
-    with pytest.raises(ResultsError, match="kept already"):
-        store.keep(made(1, 90))
-    assert [each.seconds for each in store.runs("tpu")] == [100]
-
-
 def test_the_index_is_rebuilt_from_the_objects_byte_for_byte(store: ResultStore, tmp_path: Path) -> None:
     for run in reversed(nights([1, 2, 3])):
         store.keep(run)
@@ -92,16 +85,6 @@ def test_what_a_reader_would_refuse_is_never_written(store: ResultStore, tmp_pat
     assert len(store.runs("tpu")[0].tests) == 30_000
 
 
-def test_only_the_newest_runs_are_read_and_an_object_that_is_gone_is_left_out(
-    store: ResultStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("infra.results.chosen.HISTORY", 3)
-    for run in nights([1, 2, 3, 4]):
-        store.keep(run)
-    (tmp_path / made(3).object_name).unlink()
-    assert [each.seconds for each in store.runs("tpu")] == [2, 3]
-
-
 def line(at: int, **more: Any) -> Line:
     """Of the index, of a green night."""
     usual = {"pull": None, "branch": "main", "hardware": "v6e-1", "versions": {}, "ended": "passed", "reused": ""}
@@ -127,24 +110,6 @@ def test_a_baseline_is_of_the_same_hardware_and_versions_and_green() -> None:
     lines = [line(at, **other[at % 6] if at % 6 < 5 else {}) for at in range(1200)]
     read = objects(chosen.beside(lines, (), "main"))
     assert read == [*range(485, 1080, 6), *range(1080, 1200)], "of the last 120 all, before them those that are alike"
-
-
-def test_a_run_that_is_not_there_is_read_beside_nothing() -> None:
-    assert chosen.beside([line(1)], ["2"], "main") == []
-    assert objects(chosen.beside([line(1, pull=3, branch=""), line(2)], ["1"], "main")) == [1, 2]
-
-
-def test_an_index_of_the_version_before_is_made_anew(store: ResultStore, tmp_path: Path) -> None:
-    for run in nights([1, 2]):
-        store.keep(run)
-    index = (tmp_path / INDEX).read_bytes()
-    old = json.loads(index) | {"version": 1}
-    for each in old["runs"]:
-        del each["pull"]
-    for asked in (store.suites, lambda: store.keep(made(1, 2))):
-        (tmp_path / INDEX).write_text(json.dumps(old))
-        asked()
-        assert (tmp_path / INDEX).read_bytes() == index
 
 
 def test_the_index_has_the_newest_runs_of_each_suite_alone(store: ResultStore, monkeypatch: pytest.MonkeyPatch) -> None:
