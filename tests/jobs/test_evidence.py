@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from infra.jobs.evidence import findings, tpu_outcome, weightiest
+from infra.jobs.evidence import findings, tpu_outcome
 from infra.jobs.jobset import SECRET_UNREADABLE, TPU_BUSY
 from infra.jobs.outcomes import Attempts, Outcome, gang_outcome
 from infra.jobs.request import Retries
@@ -118,17 +118,6 @@ def test_the_tpu_api_says_whether_a_host_was_preempted(tpu: dict[str, Any], expe
 def test_the_state_of_a_tpu_vm_outweighs_the_exit_code_on_it() -> None:
     found = findings([pod(phase="Failed", code=1)], {HOST: node(HOST)}, {HOST: {"state": "PREEMPTED"}})
     assert found[0].outcome is Outcome.PREEMPTED
-
-
-def test_a_preempted_result_outweighs_failures_in_the_same_gang() -> None:
-    gang = [
-        pod(0, 0, phase="Failed", code=1),
-        pod(1, 0, phase="Failed", code=1, spot=True),
-        pod(1, 1, phase="Succeeded"),
-    ]
-    last = weightiest(findings(gang, {HOST: node(HOST)}, {}))
-    assert last is not None
-    assert (last.where, last.outcome) == ("slice 1 host 0", Outcome.PREEMPTED)
 
 
 def test_what_outweighs_what_in_a_gang() -> None:

@@ -63,11 +63,6 @@ def test_a_lost_slice_is_answered_at_once_and_begins_the_twelve_hours_anew() -> 
     assert step(state, FLEXIBLE, standing=2, free=2, now=13 * HOUR)[1] == Start(4)
 
 
-def test_a_lost_slice_that_can_be_had_again_changes_no_number() -> None:
-    state, _ = begin(FLEXIBLE, 4, 0.0)
-    assert step(state, FLEXIBLE, standing=3, free=1, now=HOUR)[1] == Start(4)
-
-
 @given(
     st.sets(st.integers(1, 16), min_size=1, max_size=5),
     st.lists(st.tuples(st.integers(0, 20), st.floats(0, 20 * HOUR)), min_size=1, max_size=30),

@@ -77,19 +77,6 @@ def test_a_job_that_ends_in_an_error_ends_its_command_with_1() -> None:
     assert "next: `./tidepool jobs logs bad`" in done.output
 
 
-def test_a_job_goes_to_the_cluster_and_namespace_of_the_kubeconfig(cluster: Cluster) -> None:
-    mount = "/apis/secrets-store.csi.x-k8s.io/v1/namespaces/team-a/secretproviderclasses/hf"
-    cluster.objects[mount] = {"metadata": {"name": "hf"}}
-    state = submitted("--slices", "2", "--secret", "HF_TOKEN=hf", "--time-limit", "1h", "--", "python", "train.py")
-    assert (state["backend"], state["phase"], state["replicas"], state["exit"]) == ("gke", "waiting", 2, 0)
-    made = cluster.objects[f"{JOBSETS}/namespaces/team-a/jobsets/llama"]
-    pod = made["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
-    assert pod["containers"][0]["args"] == ["python", "train.py"]
-    assert pod["volumes"][1]["csi"]["volumeAttributes"] == {"secretProviderClass": "hf"}
-    told = tidepool("jobs", "list")
-    assert told.stdout.splitlines()[-1].split()[:3] == ["llama", "waiting", "1"] or "2 x v4-32" in told.stdout
-
-
 def test_why_tells_the_place_in_the_queue_in_kueues_own_words(cluster: Cluster) -> None:
     submitted("--", "true")
     owner = {"uid": cluster.objects[f"{JOBSETS}/namespaces/team-a/jobsets/llama"]["metadata"]["uid"]}
@@ -114,16 +101,6 @@ def test_a_hint_is_a_command_that_goes_to_the_same_place(cluster: Cluster) -> No
     assert hint == ["./tidepool", "jobs", "why", "llama", *place]
     why = tidepool(*hint[1:])
     assert (why.exit_code, "llama waiting" in why.output, "next: " in why.output) == (0, True, False), why.output
-
-
-def test_a_cancelled_job_says_so(cluster: Cluster) -> None:
-    submitted("--", "true")
-    said = tidepool("jobs", "logs", "llama").output
-    assert "llama is waiting, and no host has a log; next: `./tidepool jobs why llama`" in said
-    assert answered("jobs", "cancel", "llama")["outcome"] == "cancelled"
-    again = tidepool("jobs", "cancel", "llama")
-    assert (again.exit_code, "llama had ended already; nothing was cancelled" in again.output) == (0, True)
-    assert tidepool("jobs", "logs", "nosuch").exit_code == 2
 
 
 def test_a_dry_run_prints_the_object_and_asks_no_cluster(cluster: Cluster) -> None:

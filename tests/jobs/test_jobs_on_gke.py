@@ -14,7 +14,6 @@ from infra.jobs.jobset import JOBSETS, REQUEST, jobset
 from infra.jobs.kube import Kube, KubeError
 from infra.jobs.outcomes import Attempts, Outcome
 from infra.jobs.request import Retries
-from infra.model.errors import ConfigError
 from tests.jobs.cluster import Cluster, running_cluster
 from tests.jobs.synthetic import condition, pod, request
 
@@ -247,22 +246,6 @@ def queues(cluster: Cluster, *names: str) -> None:
     for name in names:
         at = f"/apis/kueue.x-k8s.io/v1beta2/namespaces/default/localqueues/{name}"
         cluster.objects[at] = {"metadata": {"name": name}}
-
-
-def test_a_queue_or_priority_that_is_not_there_is_refused_with_those_that_are(
-    client: GkeClient, cluster: Cluster
-) -> None:
-    cluster.objects["/api/v1/namespaces/default"] = {"metadata": {"name": "default"}}
-    with pytest.raises(ConfigError, match=r"queue: nosuch\n.*no LocalQueue of default has this name\n.*there is none"):
-        client.submit(request(queue="nosuch"))
-    queues(cluster, "v4-32", "cpu")
-    with pytest.raises(ConfigError, match="no LocalQueue of default has this name\n  write: one of: cpu, v4-32"):
-        client.submit(request(queue="nosuch"))
-    cluster.objects["/apis/kueue.x-k8s.io/v1beta2/workloadpriorityclasses/high"] = {"metadata": {"name": "high"}}
-    with pytest.raises(ConfigError, match=r"priority: hgih\n.*Did you mean 'high'"):
-        client.submit(request(priority="hgih"))
-    assert AT not in cluster.objects
-    client.submit(request(priority="high"))
 
 
 def test_a_job_is_submitted_where_queues_may_not_be_read(client: GkeClient, cluster: Cluster) -> None:

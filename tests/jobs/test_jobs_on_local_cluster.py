@@ -19,10 +19,10 @@ from bench.cloud.kubernetes.control import KubernetesControl, kubeconfig
 from bench.cloud.testing import running_cloud
 from bench.providers.kubernetes.releases import definitions
 from infra.cli.app import cli
-from infra.jobs.jobset import JOBSETS, jobset
+from infra.jobs.jobset import JOBSETS
 from infra.jobs.kube import Kube, kubeconfig_place
 from infra.model.queue_objects import SECRETS_STORE
-from tests.jobs.synthetic import IMAGE, request
+from tests.jobs.synthetic import IMAGE
 from tests.model.queued import objects, stack
 
 TEAM = "pretraining"
@@ -167,13 +167,6 @@ def test_a_team_without_queues_starts_no_job(lab: Lab) -> None:
         lab.kube.delete(f"{KUEUE}/namespaces/{TEAM}/localqueues/{name}")
     (none,) = lab.refused("--tpu", "v4-8")
     assert "jobs of namespace pretraining start through a queue alone" in none
-
-
-def test_a_job_that_was_put_there_without_a_queue_says_what_it_waits_for(lab: Lab) -> None:
-    lab.kube.create(AT.rpartition("/")[0], jobset(request(namespace=TEAM, queue="")))
-    lab.kube.merge(AT, {"spec": {"suspend": True}})  # as Kueue does in namespaces of teams
-    (why,) = [lab.jobs("why", "llama")["waiting"]]
-    assert (why["reason"], why["says"].endswith("pretraining has: cpu, v4-32, v4-8")) == ("NoQueue", True)
 
 
 def test_a_secret_that_the_team_may_not_read_is_refused_with_those_that_it_may(lab: Lab) -> None:

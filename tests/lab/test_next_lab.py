@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -11,10 +10,8 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from click.testing import CliRunner
 
 from bench.cloud import daemon
-from infra.cli.app import cli
 from tests.cli.conftest import ROOT, Checkout
 
 PAGE: Final = (ROOT / "docs" / "next-lab.md").read_text(encoding="utf-8")
@@ -64,12 +61,6 @@ def findings(document: dict) -> list[tuple[str, str]]:
     return [(each["rule"], each["level"]) for each in document["findings"]]
 
 
-def with_git(lab: Checkout, *arguments: str) -> None:
-    """A command that reads a working copy of another repository."""
-    result = CliRunner().invoke(cli, arguments, env=lab.environ | {"PATH": os.environ["PATH"]})
-    assert result.exit_code == 0, result.output
-
-
 def test_the_page_excepts_nothing() -> None:
     assert "exceptions" not in FILES[STACK] + SERVING
     assert "trust: fork" in FILES[STACK]
@@ -82,21 +73,6 @@ def test_a_lab_that_changed_its_stack_alone_has_a_fleet_that_serves(lab: Checkou
     (found,) = lab.json("status", "ci")["stacks"]
     assert {each["pool"]: each["online"] for each in found["pools"]} == {"deep-v5e": 2, "deep-fork": 1}
     assert found["healthy"]
-
-
-def test_with_its_own_images_and_workflows_nothing_is_left_to_say(lab: Checkout, models: Path) -> None:
-    for each in MARINS:
-        path = lab.root / each
-        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-    write(lab.root, {path: text for path, text in FILES.items() if ", " not in path})
-    lab.path("ci").write_text(FILES[STACK] + SERVING)
-    with_git(lab, "images", "listing", "deep-lab/models", "--checkout", str(models))
-    lab.ok("workflows", "--write")
-    with_git(lab, "workflows", "--read-tests", str(models))
-    assert "nothing to mend" in lab.ok("workflows", "--check").output
-    preview = lab.json("preview", "ci")
-    assert findings(preview) == [("trigger-on", "warn")] * len(findings(preview)), "pins that are unresolved yet"
-    assert {step["op"] for step in preview["steps"]} == {"same", "create", "update"}, "builds come, and nothing goes"
 
 
 @pytest.mark.heavy

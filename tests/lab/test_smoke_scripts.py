@@ -125,18 +125,6 @@ def test_an_image_that_runs_as_root_fails(image: str, tmp_path: Path) -> None:
     assert complaints(box) == [f"smoke test of {image} failed: runs as uid 1000, gid 1000"]
 
 
-@pytest.mark.parametrize("image", IMAGES)
-def test_another_python_or_sudo_fails_and_both_are_said(image: str, tmp_path: Path) -> None:
-    box = sandbox(tmp_path, image)
-    box.command("python3", "Python 3.12.1")
-    box.command("sudo")
-    assert box.run(image) != 0
-    assert complaints(box) == [
-        f"smoke test of {image} failed: has no sudo",
-        f"smoke test of {image} failed: has Python 3.11",
-    ]
-
-
 @pytest.mark.parametrize(
     ("image", "path", "said"),
     [

@@ -239,28 +239,6 @@ def test_what_makes_vms_reads_which_images_there_are_and_has_no_other_grant_on_d
         assert grant.inputs["condition"]["expression"].endswith('/objects/images/")')
 
 
-@pytest.mark.parametrize("stack", ["ci", "a-stack-whose-name-is-quite-long"])
-def test_accounts_that_make_vms_have_names_that_google_takes_and_that_no_other_has(stack: str) -> None:
-    pools = (
-        "a",
-        "nightly-v6e",
-        "a-pool-whose-name-is-so-long-that-it-is-cut",
-        "b-pool-whose-name-is-so-long-that-it-is-cut",
-    )
-    made = [names.run_maker_account_id(stack, f"{owner}/code", pool) for owner in ("lab", "la") for pool in pools]
-    assert all(names.is_account_id(each) for each in made)
-    assert len(set(made)) == len(made)
-    assert names.run_maker_account_id(stack, "Lab/Code", "a") == names.run_maker_account_id(stack, "lab/code", "a")
-
-
-def test_no_other_account_is_anybodys_outside() -> None:
-    for grant in unedited("ci").custom:
-        if grant.inputs.get("member", "").startswith("principalSet://"):
-            account = grant.inputs["serviceAccountId"].split("/")[-1].partition("@")[0]
-            named = ("tidepool-deployer", "tidepool-previewer", "tidepool-ci-image-builder")
-            assert account in (*named, *(each.account_id for each in (*makers(), *writers())))
-
-
 def test_a_token_of_another_repository_is_not_let_in() -> None:
     assert "assertion.repository == 'marin-community/tidepool'" in provider_inputs()["attributeCondition"]
     assert provider_inputs()["oidc"]["issuerUri"] == "https://token.actions.githubusercontent.com"

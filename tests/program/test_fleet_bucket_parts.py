@@ -70,20 +70,3 @@ def test_whoever_deploys_has_all_of_the_fleet_buckets_and_of_no_other() -> None:
     )
     assert 'startsWith("projects/_/buckets/fleet/")' in storage.condition
     assert storage.member.startswith("serviceAccount:tidepool-deployer@")
-
-
-def test_who_makes_vms_for_runs_has_their_part_of_one_bucket_and_one_pools_account_and_nothing_else() -> None:
-    """IAM cannot tell TPU VMs by their labels (docs/runs.md), so a policy keeps small what else they reach."""
-    program, letting = unedited("nightly"), load_stack(the_lab(), "ci")
-    (maker,) = (each for each in run_makers(letting) if each.declared.pool == "nightly-v6e")
-    found = {
-        (each.inputs["role"], each.inputs.get("condition", {}).get("expression", each.inputs.get("serviceAccountId")))
-        for each in program.resources.values()
-        if each.inputs.get("member") == f"serviceAccount:{maker.email}"
-    }
-    account = names.account_email(names.pool_account_id("nightly", "nightly-v6e"), letting.project)
-    bucket = program.outputs["manifest"]["bucket"]
-    assert found == {
-        ("roles/storage.objectUser", f'resource.name.startsWith("projects/_/buckets/{bucket}/objects/runs/")'),
-        ("roles/iam.serviceAccountUser", f"projects/{letting.project}/serviceAccounts/{account}"),
-    }

@@ -42,12 +42,6 @@ def dropped(value: Any, path: str = "") -> Iterator[str]:
             yield from (path,) if each is None else dropped(each, path)
 
 
-def test_an_empty_block_is_found_wherever_it_stands() -> None:
-    github = {"githubConfig": {"authorizerCredential": {}}}
-    assert set(dropped(github)) == {"githubConfig", "githubConfig.authorizerCredential"}
-    assert list(dropped({"push": {"branch": ""}, "labels": {"a": "b"}, "tags": [], "on": False})) == ["push", "tags"]
-
-
 @PROGRAMS
 def test_nothing_is_declared_that_the_provider_drops(program) -> None:
     found = {(each.type, path) for each in program().custom for path in dropped(each.inputs)}

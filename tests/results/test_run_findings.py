@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from infra.results import cache
+from infra.results import cache, lines
 from infra.results.flaky import Quarantined, flaky_tests
-from infra.results.judge import Kind, Report, judge
+from infra.results.judge import judge
+from infra.results.markdown import issue_title, markdown, status_text
 from infra.results.suite_run import Outcome, ResultsError, SuiteRun
 from tests.results.result_runs import FIRST, NOW, ended, hashed, made, nights
 from tests.results.test_timing import noise, slowed
 
 PASSED, FAILED, FLAKY = Outcome.PASSED, Outcome.FAILED, Outcome.FLAKY
-
-
-def kinds(report: Report) -> list[Kind]:
-    return [finding.kind for finding in report.findings]
 
 
 def entry(**more: Any) -> Quarantined:
@@ -32,76 +30,91 @@ def entry(**more: Any) -> Quarantined:
     return Quarantined(**(body | more))
 
 
-def test_a_slower_suite_names_the_first_commit_in_question_and_the_test_that_takes_longer() -> None:
-    runs = nights(slowed(35, 30, 1.25))
-    report = judge(runs[-1], runs, (), NOW)
-    (finding,) = report.findings
-    assert (finding.kind, report.first_slow, report.last_usual) == (Kind.SLOWER, runs[30].commit, runs[29].commit)
-    assert f"{runs[29].commit[:12]}..{runs[30].commit[:12]}" in finding.next
-    assert "a (+" in finding.says
-    assert report.failed
+TREE = hashed("same")
+COVERED = [made(at, coverage=80.0) for at in range(6)]
+BROKEN, WELL = (ended("a", FAILED, "boom\nmore"), ended("b", PASSED)), (ended("a", PASSED), ended("b", PASSED))
+SLOWED = nights(slowed(50, 40, 1.25))
+OWN = {"pull": 7, "branch": "edit"}
+OTHERS: tuple[dict[str, Any], ...] = (
+    {"hardware": "v5e-1"}, {"versions": {"jax": "0.7.2"}}, {"branch": "feature"}, {"pull": 7}, {"reused": "3"},
+)  # fmt: skip
+SCENARIOS: dict[str, tuple[list[SuiteRun], tuple[Quarantined, ...]]] = {
+    "quiet": (nights(noise(40)), ()),
+    "as fast as ever": (nights([100.0] * 20 + [99.9] * 3, link="https://github.example/runs/7"), ()),
+    "slower, and by which test": (nights(slowed(35, 30, 1.25)), ()),
+    "other runs are not compared": (
+        [
+            *nights(noise(20)), *(made(40 + at, 10.0, **more) for at, more in enumerate(OTHERS)),
+            made(60, 1.0, tests=(ended("a", FAILED),)), made(70, 100.0),
+        ],
+        (),
+    ),
+    "broken": ([*nights(noise(5)), made(5, tests=BROKEN)], ()),
+    "broken without a test": ([made(1, ended="failed", tests=())], ()),
+    "missing": ([made(1, ended="incomplete", missing=("2: lost",))], ()),
+    "reused": ([made(1), made(2, reused="1")], ()),
+    "coverage fell": ([*COVERED, made(6, coverage=78.0)], ()),
+    "coverage fell by half a point": ([*COVERED, made(6, coverage=79.5)], ()),
+    "flaky": (
+        [made(1, tree=TREE, tests=BROKEN), made(2, tree=TREE, tests=WELL), made(3, tests=(ended("a", FLAKY),))],
+        (),
+    ),
+    "flaky by its second run": ([made(1, tree=TREE, tests=BROKEN), made(2, tree=TREE, tests=WELL)], ()),
+    "and told once": ([made(1, tree=TREE, tests=BROKEN), *(made(at, tree=TREE, tests=WELL) for at in (2, 3))], ()),
+    "no flaky test of other hardware": (
+        [made(1, tree=TREE, tests=BROKEN), made(2, tree=TREE, tests=WELL, hardware="v5litepod-4")], (),
+    ),
+    "quarantined": ([made(1, tests=BROKEN)], (entry(),)),
+    "of another suite": ([made(1, tests=BROKEN)], (entry(suite="cpu"),)),
+    "quarantine over": ([made(1, tests=BROKEN)], (entry(expires=date(2026, 11, 22)),)),
+    "quarantine over, and green": ([made(2)], (entry(expires=date(2026, 11, 22)),)),
+    "one slow run of a pull request": ([*nights(noise(30)), made(40, 130.0, **OWN)], ()),
+    "three of them": ([*nights(noise(30)), *(made(40 + at, 130.0, **OWN) for at in range(3))], ()),
+    "two of other hardware": (
+        [*nights(noise(30)), *(made(40 + at, 130.0, **OTHERS[0], **OWN) for at in (0, 1)), made(42, 130.0, **OWN)],
+        (),
+    ),
+    "what main became slower by": ([*SLOWED[:43], made(43, 125.0, **OWN)], ()),
+    "slower than what main became": ([*SLOWED, *(made(60 + at, 250.0, **OWN) for at in range(3))], ()),
+    "no baseline of its own": (
+        [*nights([100.0]), *(made(60 + at, **OWN) for at in range(9)), *(made(at, 150.0, **OWN) for at in (70, 71))],
+        (),
+    ),
+    "coverage that main lost": ([*COVERED, made(9, coverage=76.0), made(10, coverage=76.0, **OWN)], ()),
+    "coverage that it loses itself": ([*COVERED, made(9, coverage=76.0), made(10, coverage=74.5, **OWN)], ()),
+    "less coverage of what ended early": ([*COVERED, made(6, coverage=20.0, tests=BROKEN)], ()),
+    "strangers' tests": (
+        [
+            *(made(at, tree=TREE, pull=7, tests=(ended("evil", how),)) for at, how in ((1, FAILED), (2, PASSED))),
+            made(3, tests=(ended("a", FAILED),)),
+        ],
+        (),
+    ),
+}  # fmt: skip
+GOLDEN = Path(__file__).parent / "golden" / "reports.md"
 
 
-def test_other_hardware_versions_branches_and_failures_are_not_compared() -> None:
-    runs = nights(noise(20))
-    others = [
-        made(40 + at, 10.0, **more)
-        for at, more in enumerate(
-            [{"hardware": "v5e-1"}, {"versions": {"jax": "0.7.2"}}, {"branch": "feature"}, {"pull": 7}, {"reused": "3"}]
-        )
+def test_reports_of_runs_read_as_they_did(update_goldens: bool) -> None:
+    """Each judges the last run beside those before it; then all of them as legs of one suite."""
+    reports = {name: judge(runs[-1], runs, entries, NOW) for name, (runs, entries) in SCENARIOS.items()}
+    parts = [
+        "\n".join([f"# {name}", "", markdown([report]), *lines.lines(report), ""]) for name, report in reports.items()
     ]
-    failing = made(60, 1.0, tests=(ended("a", FAILED),))
-    run = made(70, 100.0)
-    report = judge(run, [*runs, *others, failing], (), NOW)
-    assert report.verdict is not None
-    assert report.verdict.usual is not None
-    assert report.verdict.usual.runs == 21
-    assert report.findings == ()
+    legs = list(reports.values())
+    parts += [f"# all\n\n{markdown(legs)}\n{issue_title(legs)}\n{status_text(legs)}\n{status_text(legs[:1])}\n"]
+    text = "\n".join(parts)
+    if update_goldens:
+        GOLDEN.parent.mkdir(exist_ok=True)
+        GOLDEN.write_text(text, encoding="utf-8")
+    assert text == GOLDEN.read_text(encoding="utf-8"), "look at it, then renew with --update-goldens"
 
 
-def test_a_broken_test_says_when_it_passed_last() -> None:
-    runs = [*nights(noise(5)), made(5, tests=(ended("a", FAILED, "boom\nmore"), ended("b", PASSED)))]
-    (finding,) = judge(runs[-1], runs, (), NOW).findings
-    assert (finding.kind, finding.subject, finding.says) == (Kind.BROKEN, "a", "boom")
-    assert f"git bisect start {runs[5].commit[:12]} {runs[4].commit[:12]}" in finding.next
-
-
-def test_a_run_that_failed_without_a_failing_test_is_broken_all_the_same() -> None:
-    run = made(1, ended="failed", tests=())
-    assert kinds(judge(run, [run], (), NOW)) == [Kind.BROKEN]
-
-
-def test_coverage_that_falls_is_told_and_noise_of_half_a_point_is_not() -> None:
-    runs = [made(at, coverage=80.0) for at in range(6)]
-    fell, slightly = made(6, coverage=78.0), made(6, coverage=79.5)
-    assert kinds(judge(fell, [*runs, fell], (), NOW)) == [Kind.COVERAGE]
-    assert judge(slightly, [*runs, slightly], (), NOW).findings == ()
-    assert judge(fell, [*runs, fell], (), NOW).coverage_change == -2
-
-
-def test_a_test_that_failed_and_passed_on_one_tree_is_flaky_and_fails_no_report() -> None:
-    tree = hashed("same")
-    first = made(1, tree=tree, tests=(ended("a", FAILED), ended("b", FAILED)))
-    second = made(2, tree=tree, tests=(ended("a", PASSED), ended("b", FAILED)))
-    third = made(3, tests=(ended("a", FLAKY), ended("b", PASSED)))
-    report = judge(third, [first, second, third], (), NOW)
-    assert [each.test for each in report.flaky] == ["a"]
-    assert kinds(report) == [Kind.FLAKY]
-    assert not report.failed
-
-
-def test_a_second_run_of_a_tree_that_passes_tells_the_flaky_test_and_a_third_does_not() -> None:
-    tree = hashed("same")
-    failed = made(1, tree=tree, tests=(ended("a", FAILED), ended("b", PASSED)))
-    passed, again = (made(at, tree=tree, tests=(ended("a", PASSED), ended("b", PASSED))) for at in (2, 3))
-    (finding,) = judge(passed, [failed, passed], (), NOW).findings
-    assert (finding.kind, finding.subject) == (Kind.FLAKY, "a")
-    assert finding.says.endswith("on 1 tree")
-    assert judge(again, [failed, passed, again], (), NOW).findings == ()
-    elsewhere = made(2, tree=tree, hardware="v5litepod-4", tests=passed.tests)
-    assert judge(elsewhere, [failed, elsewhere], (), NOW).findings == ()
-    reused = passed.model_copy(update={"run": "4", "reused": "2"})
-    assert judge(reused, [failed, reused], (), NOW).findings == ()
+def test_a_report_knows_the_first_slow_commit_and_the_newer_run_of_its_place() -> None:
+    report = judge(SLOWED[42], SLOWED[:43], (), NOW)
+    assert (report.first_slow, report.last_usual) == (SLOWED[40].commit, SLOWED[39].commit)
+    old, new, other = made(1), made(2), made(3, hardware="v5e-1")
+    runs = [old, new, other, made(4, pull=7)]
+    assert [judge(each, runs, (), NOW).newer for each in (old, new, other)] == [new, None, None]
 
 
 def test_the_score_of_a_flaky_test_decays() -> None:
@@ -110,65 +123,6 @@ def test_the_score_of_a_flaky_test_decays() -> None:
     (early,) = flaky_tests(runs[:2], FIRST + timedelta(days=1))
     assert scores[0] < early.score < 0.6
     assert flaky_tests(runs, FIRST + timedelta(days=200)) == ()
-
-
-def test_a_quarantined_failure_is_told_and_fails_nobody_until_its_last_day_and_then_the_entry_fails() -> None:
-    run = made(1, tests=(ended("a", FAILED), ended("b", PASSED)))
-    held = judge(run, [run], (entry(),), NOW)
-    assert (held.failed, [each.test for each in held.excused]) == (False, ["a"])
-    over = judge(run, [run], (entry(expires=date(2026, 11, 22)),), NOW)
-    assert kinds(over) == [Kind.BROKEN, Kind.EXPIRED]
-    green = made(2)
-    assert kinds(judge(green, [green], (entry(expires=date(2026, 11, 22)),), NOW)) == [Kind.EXPIRED]
-    assert judge(run, [run], (entry(suite="cpu"),), NOW).failed
-
-
-def test_one_slow_run_of_a_pull_request_proves_nothing_and_three_do() -> None:
-    runs = nights(noise(30))
-    own = [made(40 + at, 130.0, pull=7, branch="edit") for at in range(3)]
-    assert judge(own[0], [*runs, own[0]], (), NOW).findings == ()
-    assert kinds(judge(own[2], [*runs, *own], (), NOW)) == [Kind.SLOWER]
-
-
-def test_a_pull_request_is_slower_than_what_the_main_branch_became() -> None:
-    slow = nights(slowed(50, 40, 1.25))
-    own = [made(60 + at, 250.0, pull=7, branch="edit") for at in range(3)]
-    (finding,) = judge(own[2], [*slow, *own], (), NOW).findings
-    assert finding.kind is Kind.SLOWER
-    assert own[0].commit[:12] in finding.next
-
-
-@pytest.mark.parametrize("of_main", [0, 1, 6])
-def test_runs_of_a_pull_request_are_never_their_own_baseline(of_main: int) -> None:
-    """Not where the main branch has too few for one."""
-    own = [made(60 + at, pull=7, branch="edit") for at in range(9)]
-    slow = [made(70 + at, 150.0, pull=7, branch="edit") for at in range(3)]
-    told = judge(slow[-1], [*nights([100.0] * of_main), *own, *slow], (), NOW)
-    assert told.verdict is not None
-    assert (told.verdict.usual, kinds(told)) == (None, [])
-
-
-def test_coverage_that_the_main_branch_lost_is_no_pull_requests_finding_and_what_it_loses_itself_is() -> None:
-    before = [made(at, coverage=80.0) for at in range(9)] + [made(9, coverage=76.0)]
-    for covered, found in ((76.0, []), (74.5, [Kind.COVERAGE]), (80.0, [])):
-        assert kinds(judge(made(10, coverage=covered, pull=7, branch="edit"), before, (), NOW)) == found
-    assert kinds(judge(made(10, coverage=76.0), before, (), NOW)) == [Kind.COVERAGE], "on the main branch it stays told"
-
-
-def test_what_strangers_pull_requests_say_is_said_of_the_main_branch_by_nobody() -> None:
-    tree = hashed("same")
-    strange = [made(at, pull=7, tree=tree, tests=(ended("evil", how),)) for at, how in ((1, FAILED), (2, PASSED))]
-    broken = made(3, tests=(ended("a", FAILED),))
-    report = judge(broken, [*strange, broken], (), NOW)
-    assert report.flaky == ()
-    assert "bisect" not in report.findings[0].next
-    assert [each.test for each in judge(strange[1], strange, (), NOW).flaky] == ["evil"]
-
-
-def test_a_report_knows_the_newer_run_of_its_place() -> None:
-    old, new, other = made(1), made(2), made(3, hardware="v5e-1")
-    runs = [old, new, other, made(4, pull=7)]
-    assert [judge(each, runs, (), NOW).newer for each in (old, new, other)] == [new, None, None]
 
 
 FILES = [("src/a.py", "1" * 40), ("src/b/c.py", "2" * 40), ("docs/x.md", "3" * 40)]
