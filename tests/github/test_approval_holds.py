@@ -49,7 +49,6 @@ def ran(folder: Path, name: str, answers: Mapping[str, Any], **env: str) -> tupl
         ["bash", "-eo", "pipefail", "-c", step(name)["run"]],
         env=around, cwd=folder, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    programs.close()
     found = dict(line.split("=", 1) for line in outputs.read_text().splitlines())
     return done.returncode, done.stdout + done.stderr, found
 

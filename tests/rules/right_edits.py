@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from infra.model.schema import StackConfig
-from infra.rules.book import judge
 from infra.rules.finding import Finding
 from infra.rules.rule import Edit
 from infra.rules.view import ResourceView
@@ -21,12 +20,7 @@ LABELS = {"tidepool-owner": "lab", "tidepool-stack": "ci"}
 
 VM = "gcp:tpu/v2Vm:V2Vm"
 BUCKET = "gcp:storage/bucket:Bucket"
-REPOSITORY = "gcp:artifactregistry/repository:Repository"
-SECRET_TYPE = "gcp:secretmanager/secret:Secret"
-JOB = "gcp:cloudrunv2/job:Job"
-REPOSITORY_GRANT = "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember"
 SERVICE_GRANT = "gcp:cloudrunv2/serviceIamMember:ServiceIamMember"
-SECRET_GRANT = "gcp:secretmanager/secretIamMember:SecretIamMember"
 
 POOLS = pool(name="tpu-ci", zones="{us-west4-a: 2}") + pool(name="forks", trust="fork")
 
@@ -58,21 +52,6 @@ def vm(pool: str = "tpu-ci", trust: str = "member", account: str = MEMBER, **inp
     return resource(VM, right | inputs, name=f"{pool}-us-west4-a-0")
 
 
-def fork_vm(**inputs: Any) -> ResourceView:
-    return vm("forks", "fork", **{"account": FORK} | inputs)
-
-
-def grant(kind: str, role: str, member: str, **inputs: Any) -> ResourceView:
-    return resource(kind, {"role": role, "member": member} | inputs)
-
-
-def reporting(pool: str, role: str = "roles/storage.objectUser") -> ResourceView:
-    """A grant by which the fork pool's account writes the reports of a pool."""
-    condition = f'resource.name.startsWith("projects/_/buckets/my-lab-ci/objects/reports/{pool}/")'
-    kind, member = "gcp:storage/bucketIAMMember:BucketIAMMember", f"serviceAccount:{FORK}"
-    return grant(kind, role, member, bucket="my-lab-ci", condition={"title": "t", "expression": condition})
-
-
 _IMAGE = f"us-central1-docker.pkg.dev/my-lab/marin/deep/controller@sha256:{'0' * 64}"
 SERVED = {
     "runners": "app: {id: 1, installation: 2, key_secret: app-key}\n",
@@ -81,19 +60,6 @@ SERVED = {
     "controller": f"region: us-central1\nimage: {_IMAGE}\n",
 }
 """Sections of a stack that declares its broker."""
-
-
-def calling(
-    member: str = FORK, *, role: str = "roles/run.invoker", kind: str = SERVICE_GRANT, **on: str
-) -> ResourceView:
-    """A grant by which an account calls the stack's broker; `on` names another service."""
-    broker = {"project": "my-lab", "location": "us-central1", "name": "tidepool-ci-broker"}
-    return grant(kind, role, f"serviceAccount:{member}", **broker | on)
-
-
-def findings(*resources: ResourceView, after: StackConfig | None = None) -> tuple[Finding, ...]:
-    """What is found of these resources of a stack."""
-    return judge(edit(after), resources)
 
 
 def rules(found: tuple[Finding, ...]) -> list[str]:

@@ -29,7 +29,7 @@ from tests.fleet.declared_records import declare
 from tests.model.given import pool, stack_text
 from tests.program.stacks import text_of, unedited
 from tests.rules.right_edits import BUCKET, LABELS, POOLS, resource, vm
-from tests.rules.test_edit_rules import BUDGET, DEFAULT, RESERVATION, exception, reserved, swapped
+from tests.rules.test_edit_rules import BUDGET, RESERVATION, RESOURCES, exception, reserved, swapped
 from tests.synthetic_lab import the_lab
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def test_what_only_an_apply_can_know_is_not_judged(cli: Cli) -> None:
 
 
 def test_an_excepted_resource_passes_and_an_exception_that_met_nothing_is_told_at_the_end(cli: Cli) -> None:
-    assert cli.analyze(DEFAULT) == []
+    assert cli.analyze(RESOURCES["no account"]) == []
     (unused,) = cli.end()
     assert (unused.policyName, unused.enforcementLevel) == ("exception-unused", analyzer_pb2.ADVISORY)
     assert "gone (storage.Bucket)" in unused.message

@@ -20,7 +20,7 @@ import pytest
 
 from infra.tools.install import ToolError, need
 from tests.lacking import lacking
-from tests.workflows.monorepo import REPOSITORY, ROOT, files
+from tests.workflows.specs import ROOT, files
 from workflows.events import pull_request
 from workflows.world import load_actions
 
@@ -78,12 +78,12 @@ class Act:
         """The file at a pull request of a fork, with what the test of ray does."""
         checkout, setup = self.folder / "checkout", self.folder / "setup"
         written = {
-            checkout / ".github" / "workflows" / FILE: files()[FILE].text,
+            checkout / ".github" / "workflows" / FILE: files("marin")[FILE].text,
             checkout / "lib" / "levanter" / "tests" / "test_it.py": TESTS.format(ray=ray),
             checkout / "lib" / "levanter" / "pytest.ini": "[pytest]\nmarkers =\n  entry\n  ray\n  tpu_ci\n  slow\n",
             setup / "action.yml": SETUP,
             setup / "bin" / "uv": UV.format(calls=self.folder / "calls", python=sys.executable),
-            self.folder / "event.json": json.dumps(pull_request(fork=True, repository=REPOSITORY).payload),
+            self.folder / "event.json": json.dumps(pull_request(fork=True, repository="marin-community/marin").payload),
         }
         for path, text in written.items():
             path.parent.mkdir(parents=True, exist_ok=True)

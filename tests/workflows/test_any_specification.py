@@ -9,13 +9,14 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.workflows import monorepo
+from tests.workflows import specs
 from tests.workflows.event_tables import table
 from workflows.builders.step import inner_limits
 from workflows.generate import generate
 from workflows.runs import Given, run
 from workflows.spec import read_spec
 
+REPOSITORY = "marin-community/marin"
 LONGEST_RUN = 270
 """Minutes of a command for which its VM ends within the 360 that the synthetic lab gives VMs of runs."""
 POOLS = ("tpu-ci", "tpu-v4", "tpu-v5p", "tpu-v6e")
@@ -82,7 +83,7 @@ def specifications(draw: st.DrawFn) -> str:
         "timeout_minutes": draw(st.integers(5, LONGEST_RUN)),
     }
     document = {
-        "version": 1, "repository": monorepo.REPOSITORY, "branch": "main", "stack": "ci",
+        "version": 1, "repository": REPOSITORY, "branch": "main", "stack": "ci",
         "tests": files, "runs": [run_],
     }  # fmt: skip
     return yaml.safe_dump(document, allow_unicode=True, sort_keys=False)
@@ -90,9 +91,9 @@ def specifications(draw: st.DrawFn) -> str:
 
 @settings(max_examples=40, deadline=None)
 @given(specifications())
-def test_the_files_are_read_as_they_were_written_and_every_job_has_its_limits(text: str) -> None:
-    spec = read_spec(text, "any", "workflows/spec/any.yaml", monorepo.world())
-    made = generate(spec, monorepo.pinned())
+def test_files_are_read_as_written_with_limits_of_every_job_and_no_fork_reaches_a_runner_of_ours(text: str) -> None:
+    spec = read_spec(text, "any", "workflows/spec/any.yaml", specs.world())
+    made = generate(spec, specs.pinned())
     assert len(made) == len(spec.declared.tests) + 1
     for each in made:
         data = each.whole().data
@@ -101,16 +102,7 @@ def test_the_files_are_read_as_they_were_written_and_every_job_has_its_limits(te
         for name, job in data["jobs"].items():
             assert name in each.sources
             _judge(job)
-
-
-@settings(max_examples=15, deadline=None)
-@given(specifications())
-def test_no_event_of_a_fork_reaches_a_runner_of_ours(text: str) -> None:
-    spec = read_spec(text, "any", "workflows/spec/any.yaml", monorepo.world())
-    events = [each for each in table(repository=monorepo.REPOSITORY) if "fork" in each.title]
-    assert events
-    for each in generate(spec, monorepo.world()):
-        for event in events:
+        for event in (event for event in table(data, REPOSITORY) if "fork" in event.title):
             for job in run(each.workflow.plain(), event, Given()).jobs:
                 assert not any("self-hosted" in leg.labels for leg in job.legs if job.starts)
 

@@ -1,7 +1,8 @@
-"""Which commits are a branch's own, and which of them images and packages are made from."""
+"""Which commits are a branch's own, which of them images and packages are made from, and the status of one."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.workflows.sandbox.hub import Hub, serving
-from tests.workflows.shipped_scripts import run
+from tests.workflows.shipped_scripts import RUN_ID, run
 from workflows.scripts.branch import COMMITS_PER_PAGE, branch_commits
 
 TIP, MERGE, BROUGHT, OLD = (letter * 40 for letter in "abcd")
@@ -78,3 +79,23 @@ def test_images_are_made_of_tested_commits_of_the_branch(hub: Hub, tmp_path: Pat
 
 def test_a_revision_that_is_no_whole_commit_is_refused(hub: Hub, tmp_path: Path) -> None:
     assert ask(hub, tmp_path, "tested_commit", TESTS="Tests", REVISION="main").returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("outcome", "state"),
+    [("pending", "pending"), ("success", "success"), ("failure", "failure"), ("cancelled", "error"), ("", "error")],
+)
+def test_a_status_says_how_the_tests_of_the_commit_ended_and_leads_to_the_run(
+    hub: Hub, tmp_path: Path, outcome: str, state: str
+) -> None:
+    told = {"CONTEXT": "TPU tests, asked for", "TEXT": "the tests have ended", "SHA": TIP, "OUTCOME": outcome}
+    done = ask(hub, tmp_path, "status", **told)
+    assert done.returncode == 0, done.stderr
+    assert hub.asked == [f"POST /repos/lab/engine/statuses/{TIP}"]
+    (sent,) = map(json.loads, hub.sent)
+    assert (sent["state"], sent["context"]) == (state, "TPU tests, asked for")
+    assert sent["target_url"].endswith(f"/actions/runs/{RUN_ID}")
+    hub.asked.clear()
+    for commit in ("main", TIP[:4], f"{TIP}/../x", ""):
+        assert ask(hub, tmp_path, "status", **{**told, "SHA": commit}).returncode != 0
+    assert hub.asked == []

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workflows.monorepo import ROOT
+from tests.workflows.specs import ROOT
 from workflows.collected import Collected, read_checkout, read_collected, read_module
 
 PYPROJECT = """

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from infra.model.errors import ConfigError
 from infra.operations.workflows.scene import read_files
 from tests.synthetic_lab import the_lab
-from tests.workflows import monorepo
+from tests.workflows import specs
 from workflows.checks import Known, check
 from workflows.checks.coverage import selections as commands
 from workflows.checks.rule import Repository
 from workflows.checks.views import WorkflowView
 from workflows.collected import Collected, Test, load_collected, read_collected, written
-from workflows.coverage import Checkout, Coverage, Gap, Selection, cover, missing, of_spec, project, selections
+from workflows.coverage import Checkout, Gap, Selection, cover, missing, of_spec, project, selections
 from workflows.generate import generate
 from workflows.markers import parse
 from workflows.spec import SpecLine, load_spec
@@ -40,61 +40,66 @@ def a_test(name: str, *markers: str, path: str = "tests/test_a.py") -> Test:
     return Test(path, name, frozenset(markers))
 
 
-def covered(tests: list[Test], jobs: list[Selection], gaps: list[Gap] | None = None) -> Coverage:
-    return cover(Collected(tuple(tests), DECLARED), jobs, gaps or [])
+TPU = job("tpu", "tpu_ci")
 
 
-def test_tests_that_one_job_runs_are_complete() -> None:
-    found = covered([a_test("a"), a_test("b", "ray")], [job("cpu", "not ray"), job("ray", "ray")])
-    assert found.complete
-    assert [count for _, count in found.by_job] == [1, 1]
-    assert list(found.findings()) == []
-
-
-def test_a_test_that_no_job_runs_is_named_with_its_markers() -> None:
-    found = covered([a_test("a", "slow"), a_test("b")], [job("cpu", "not slow")])
-    (said,) = found.findings()
-    assert said.startswith("tests/test_a.py::a: no job runs it (marked slow)")
-
-
-def test_a_job_that_selects_no_test_is_named_unless_it_says_why() -> None:
-    tests, tpu = [a_test("a")], job("tpu", "tpu_ci")
-    found = covered(tests, [job("cpu", "not tpu_ci"), tpu])
-    (said,) = found.findings()
-    assert not found.complete
-    assert "tests.yaml tpu selects no test of the list" in said
-    why = replace(tpu, empty_because="the list is of last year")
-    assert covered(tests, [job("cpu", "not tpu_ci"), why]).complete
-    (said,) = covered([*tests, a_test("b", "tpu_ci")], [job("cpu", "not tpu_ci"), why]).findings()
-    assert "is said to select none" in said
-
-
-def test_a_test_that_two_jobs_run_is_named_with_both() -> None:
-    found = covered([a_test("a", "tpu_ci")], [job("cpu", "not slow"), job("tpu", "tpu_ci")])
-    (said,) = found.findings()
-    assert "2 jobs run it (marked tpu_ci): tests.yaml cpu, tests.yaml tpu" in said
-
-
-def test_a_test_outside_every_path_runs_nowhere() -> None:
-    found = covered([a_test("a", path="testsuite/test_a.py")], [job("cpu", "")])
-    assert [str(test) for test in found.unrun] == ["testsuite/test_a.py::a"]
-
-
-def test_an_accepted_gap_of_the_package_leaves_a_test_out() -> None:
-    tests, jobs = [a_test("a", "slow"), a_test("b")], [job("cpu", "not slow")]
-    assert covered(tests, jobs, [gap("slow")]).complete
-    assert not covered(tests, jobs, [gap("slow", package="other")]).complete
-
-
-def test_a_gap_around_a_test_that_runs_all_the_same_is_a_contradiction() -> None:
-    found = covered([a_test("a", "slow")], [job("cpu", "")], [gap("slow")])
-    (said,) = found.findings()
-    assert "says that it runs nowhere, and tests.yaml cpu runs it" in said
-
-
-def test_a_marker_that_pytest_does_not_know_is_named_with_its_line() -> None:
-    (said,) = covered([a_test("a")], [job("cpu", "not slwo")]).findings()
-    assert said.startswith("workflows/spec/lab.yaml:3 tests[0]: pytest knows no marker slwo")
+@pytest.mark.parametrize(
+    ("tests", "jobs", "gaps", "said"),
+    [
+        ([a_test("a"), a_test("b", "ray")], [job("cpu", "not ray"), job("ray", "ray")], [], []),
+        (
+            [a_test("a", "slow"), a_test("b")],
+            [job("cpu", "not slow")],
+            [],
+            ["tests/test_a.py::a: no job runs it (marked slow)"],
+        ),
+        ([a_test("a")], [job("cpu", "not tpu_ci"), TPU], [], ["tests.yaml tpu selects no test of the list"]),
+        ([a_test("a")], [job("cpu", "not tpu_ci"), replace(TPU, empty_because="x")], [], []),
+        (
+            [a_test("a"), a_test("b", "tpu_ci")],
+            [job("cpu", "not tpu_ci"), replace(TPU, empty_because="x")],
+            [],
+            ["is said to select none"],
+        ),
+        (
+            [a_test("a", "tpu_ci")],
+            [job("cpu", "not slow"), TPU],
+            [],
+            ["2 jobs run it (marked tpu_ci): tests.yaml cpu, tests.yaml tpu"],
+        ),
+        (
+            [a_test("a", path="testsuite/test_a.py"), a_test("b")],
+            [job("cpu", "")],
+            [],
+            ["testsuite/test_a.py::a: no job runs it"],
+        ),
+        ([a_test("a", "slow"), a_test("b")], [job("cpu", "not slow")], [gap("slow")], []),
+        (
+            [a_test("a", "slow"), a_test("b")],
+            [job("cpu", "not slow")],
+            [gap("slow", package="other")],
+            ["no job runs it (marked slow)"],
+        ),
+        (
+            [a_test("a", "slow")],
+            [job("cpu", "")],
+            [gap("slow")],
+            ["says that it runs nowhere, and tests.yaml cpu runs it"],
+        ),
+        (
+            [a_test("a")],
+            [job("cpu", "not slwo")],
+            [],
+            ["workflows/spec/lab.yaml:3 tests[0]: pytest knows no marker slwo"],
+        ),
+    ],
+)
+def test_each_test_runs_in_exactly_one_job_or_is_named(
+    tests: list[Test], jobs: list[Selection], gaps: list[Gap], said: list[str]
+) -> None:
+    found = cover(Collected(tuple(tests), DECLARED), jobs, gaps)
+    assert found.complete is not bool(said)
+    assert [part in whole for part, whole in zip(said, found.findings(), strict=True)] == [True] * len(said)
 
 
 @settings(deadline=None)
@@ -102,7 +107,7 @@ def test_a_marker_that_pytest_does_not_know_is_named_with_its_line() -> None:
 def test_each_test_is_run_once_or_named(tests: list[tuple[int, set[str]]]) -> None:
     every = sorted({Test("tests/test_a.py", f"t{number}", frozenset(markers)) for number, markers in tests})
     jobs = [job("cpu", "not ray and not slow"), job("tpu", "tpu_ci and not slow"), job("ray", "ray")]
-    found = covered(every, jobs, [gap("slow and not ray")])
+    found = cover(Collected(tuple(every), DECLARED), jobs, [gap("slow and not ray")])
     for test in every:
         runs = sum(each.runs(test) for each in jobs)
         named = test in found.unrun or test in [each for each, _ in found.twice]
@@ -166,7 +171,7 @@ def checkout(**texts: str) -> Checkout:
 
 
 def said(there: Checkout, *edits: tuple[str, str]) -> list[tuple[str, str]]:
-    return [(each.value, each.rule) for each in missing(monorepo.spec(*edits), there)]
+    return [(each.value, each.rule) for each in missing(specs.spec("marin", *edits), there)]
 
 
 def test_nothing_is_missing_where_everything_is_there() -> None:
@@ -194,7 +199,7 @@ def test_what_is_named_and_nowhere_is_told(edit: tuple[str, str], value: str, ru
 
 
 def test_a_filter_of_paths_that_matches_no_file_is_told_with_its_line() -> None:
-    made = monorepo.spec(("lib/haliax/**", "lib/halyax/**"))
+    made = specs.spec("marin", ("lib/haliax/**", "lib/halyax/**"))
     (found,) = missing(made, checkout())
     assert found.value == "lib/halyax/**"
     assert str(found.subject).startswith("workflows/spec/marin.yaml:")

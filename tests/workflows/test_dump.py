@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,14 +9,12 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.synthetic_lab import the_lab
 from tests.workflows.values import DATA, TEXTS
 from workflows.dump import CommentedData, dump
 from workflows.dump import Path as Place
 from workflows.read import read
 
 COMMENTS = st.text(st.characters(categories=("L", "N", "P", "Zs")), max_size=20)
-FILES = sorted((the_lab() / ".github" / "workflows").glob("*.y*ml"))
 
 
 @given(DATA)
@@ -37,20 +34,6 @@ def test_comments_change_nothing_of_the_data(data: dict[str, Any], above: str, b
     paths += [(key, index) for key, value in lists.items() for index in range(len(value))]
     written = dump(CommentedData(data or {"a": 1}, above, dict.fromkeys(paths, above), dict.fromkeys(paths, beside)))
     assert read(written, "x").data == (data or {"a": 1})
-
-
-@given(DATA)
-def test_equal_data_gives_equal_bytes_and_no_alias(data: dict[str, Any]) -> None:
-    shared = {"first": data, "second": data}
-    assert dump(CommentedData(shared)) == dump(CommentedData({"first": dict(data), "second": dict(data)}))
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_this_repositorys_own_workflows_survive_the_way_there_and_back(path: Path) -> None:
-    data = read(path.read_text(), path.name).data
-    again = read(dump(CommentedData(data)), path.name).data
-    assert again == data
-    assert list(again) == list(data)
 
 
 @pytest.mark.parametrize(

@@ -6,16 +6,16 @@ import hashlib
 import json
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatch
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.workflows.event_tables import table
-from tests.workflows.sandbox.generated import DIGEST, OWN, SHA, VARIABLES, Asked, files, jobs
+from tests.workflows.sandbox.generated import DIGEST, SHA, VARIABLES, Asked, files, jobs
 from tests.workflows.sandbox.hub import Hub, serving
 from tests.workflows.sandbox.programs import Call, Programs
 from tests.workflows.sandbox.running import JobEnd, Runner, StepRun, named, secrets
@@ -58,7 +58,7 @@ class Machines:
 
     def __init__(self, folder: Path, hub: Hub) -> None:
         self.folder, self.hub = folder, hub
-        self._programs: list[Programs] = []
+        self._numbers = count()
         self._ends: dict[str, tuple[tuple[JobEnd, str], ...]] = {}
 
     def well(self, asked: Asked) -> JobEnd:
@@ -91,17 +91,16 @@ class Machines:
         failing: str = "",
         *,
         cached: bool = False,
-        **wrong: Any,
+        answers: Sequence[Mapping[str, Any]] = (),
     ) -> JobEnd:
-        """failing: a step that fails; cached: whether a result of the same files is there; wrong: an answer of a
-        program that comes before the good ones."""
+        """failing: a step that fails; cached: whether a result of the same files is there; answers: of
+        programs, before the good ones."""
         self.hub.asked.clear()
-        folder = self.folder / f"machine-{len(self._programs)}"
+        folder = self.folder / f"machine-{next(self._numbers)}"
         programs = Programs(folder / "programs")
-        self._programs.append(programs)
         _do_well(programs)
-        if wrong:
-            programs.answer(**wrong)
+        for each in answers:
+            programs.answer(**each)
         runner = Runner(
             folder=folder, programs=programs, variables=VARIABLES,
             actions={**ACTIONS, RESTORE: _restored(found=cached)}, composites=asked.actions,
@@ -115,10 +114,6 @@ class Machines:
     def _masked(self, text: str) -> str:
         """Without what another run has elsewhere."""
         return re.sub(rf"{re.escape(str(self.folder))}/machine-\d+", "MACHINE", text).replace(self.hub.url, "HUB")
-
-    def close(self) -> None:
-        for each in self._programs:
-            each.close()
 
 
 PYTHON = r"""
@@ -205,35 +200,31 @@ def hub() -> Iterator[Hub]:
 
 
 @pytest.fixture(scope="module")
-def machines(tmp_path_factory: pytest.TempPathFactory, hub: Hub) -> Iterator[Machines]:
-    made = Machines(tmp_path_factory.mktemp("machines"), hub)
-    yield made
-    made.close()
+def machines(tmp_path_factory: pytest.TempPathFactory, hub: Hub) -> Machines:
+    return Machines(tmp_path_factory.mktemp("machines"), hub)
 
 
 # What is called.
 
 
 @EACH
-def test_a_job_calls_what_its_golden_says(machines: Machines, asked: Asked, update_goldens: bool) -> None:
-    found = "\n".join(told for _, told in machines.ends(asked))
+def test_a_job_calls_what_its_golden_says_runs_every_script_and_shows_no_secret(
+    machines: Machines, asked: Asked, update_goldens: bool
+) -> None:
+    ends = machines.ends(asked)
+    found = "\n".join(told for _, told in ends)
     golden = GOLDEN / asked.file.removesuffix(".yaml") / f"{asked.job}.txt"
     if update_goldens:
         golden.parent.mkdir(parents=True, exist_ok=True)
         golden.write_text(found)
     assert found == golden.read_text()
-
-
-@EACH
-def test_a_job_finds_every_program_that_it_calls(machines: Machines, asked: Asked) -> None:
-    assert "command not found" not in "".join(step.said for step in machines.well(asked).steps)
-
-
-@EACH
-def test_every_script_of_a_job_is_run(machines: Machines, asked: Asked) -> None:
-    scripts = [named(step) for step in asked.workflow["jobs"][asked.job]["steps"] if "run" in step]
-    run = {step.name for end, _ in machines.ends(asked) for step in end.steps if step.outcome == "success"}
-    assert [each for each in scripts if each not in run] == []
+    well, run = ends[0][0], {step.name for end, _ in ends for step in end.steps if step.outcome == "success"}
+    assert {named(step) for step in asked.workflow["jobs"][asked.job]["steps"] if "run" in step} <= run
+    said = "".join(step.said for step in well.steps) + well.summary
+    assert "command not found" not in said
+    arguments = "\n".join(word for call in well.calls for word in call.words)
+    for value in (*secrets(asked.workflow).values(), "the-value-of-github.token"):
+        assert value not in arguments + said
 
 
 def test_every_golden_has_its_job() -> None:
@@ -280,7 +271,7 @@ def test_a_program_that_fails_fails_its_job(machines: Machines, asked: Asked) ->
     for step, call in _distinct(asked, well):
         words = re.escape(" ".join(call.argv))
         words = re.sub(r"/\S*?/machine-\d+|/\S*?/machine\\-\d+", ".*", words)
-        done = machines.run(asked, program=call.program, words=f"^{words}$", code=9)
+        done = machines.run(asked, answers=[{"program": call.program, "words": f"^{words}$", "code": 9}])
         told = f"{step.name}: {call}"
         if done.result != "failure" and not any(fnmatch(told, f"{each}*") for each in FORGIVEN):
             hidden.append(told)
@@ -351,19 +342,33 @@ def _chosen(value: Any, key: str = "") -> Any:
     return NASTY if key in ("title", "login", "head_branch") or (key == "ref" and value == "change") else value
 
 
-@EACH
-def test_no_secret_is_an_argument_or_is_shown(machines: Machines, asked: Asked) -> None:
-    done = machines.well(asked)
-    values = (*secrets(asked.workflow).values(), "the-value-of-github.token")
-    for value in values:
-        assert not [str(call) for call in done.calls if value in " ".join(call.words)]
-        assert value not in "".join(step.said for step in done.steps) + done.summary
+def test_a_stack_that_was_stopped_keeps_no_other_from_its_turn_and_fails_the_job(machines: Machines) -> None:
+    (apply,) = (each for each in jobs() if str(each) == "own/apply.yaml apply")
+    done = machines.run(apply, answers=[{"program": "tidepool", "words": "^up (ci|nightly) ", "code": 124}])
+    assert done.result == "failure"
+    assert [call.argv[1] for call in done.calls if call.program == "tidepool"] == ["ci", "nightly", "training"]
 
 
-def test_every_file_has_a_table_of_the_jobs_that_each_event_starts() -> None:
-    for name, (repository, _) in files().items():
-        told = (GOLDEN.parent / name.removeprefix(f"{OWN}/")).with_suffix(".txt").read_text()
-        assert [event.title for event in table(repository=repository) if event.title not in told] == [], name
+@pytest.mark.parametrize(
+    ("code", "number", "result", "asked"),
+    [
+        (0, "7", "success", ["issue list", "issue close"]),
+        (1, "", "success", ["issue list", "label create", "issue create"]),
+        (1, "7", "success", ["issue list", "issue edit"]),
+        (2, "7", "failure", []),
+    ],
+)
+def test_newer_bases_are_told_in_one_issue(
+    machines: Machines, code: int, number: str, result: str, asked: list[str]
+) -> None:
+    (look,) = (each for each in jobs() if str(each) == "own/bases.yaml look")
+    answers = [
+        {"program": "tidepool", "words": "--ask", "code": code, "out": "python  sha256:1"},
+        {"program": "gh", "words": "^issue list", "out": number},
+    ]
+    done = machines.run(look, answers=answers)
+    said = [" ".join(call.argv[:2]) for call in done.calls if call.program == "gh"]
+    assert (done.result, said, "python  sha256:1" in done.summary) == (result, asked, True)
 
 
 def test_every_job_of_every_file_is_run() -> None:

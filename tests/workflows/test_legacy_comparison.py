@@ -17,16 +17,12 @@ import pytest
 from infra.model.errors import ConfigError
 from tests.synthetic_lab import the_lab
 from tests.workflows.event_tables import table, told
-from tests.workflows.legacy_checkout import legacy, old_files, path
-from workflows.checks import Known, check
-from workflows.events import workflow_run
+from tests.workflows.legacy_checkout import legacy, path
 from workflows.generate import Generated, generate
-from workflows.legacy import COMPARISON, comparison, keep, names
+from workflows.legacy import COMPARISON, comparison
 from workflows.legacy.text import suffixed_file
-from workflows.read import read
-from workflows.runs import run
-from workflows.spec import Spec, load_spec, read_spec
-from workflows.spec.model import Legacy, LegacyRuns
+from workflows.runs import Given
+from workflows.spec import Spec, load_spec
 from workflows.world import World, load_world
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,109 +58,18 @@ def step(made: Generated) -> dict[str, Any]:
     return only
 
 
-# What is generated
-
-
-def test_the_file_is_as_its_golden_copy(made: Generated, update_goldens: bool) -> None:
-    golden = GOLDEN / COMPARISON
-    if update_goldens:
-        golden.write_text(made.text)
-    assert made.text == golden.read_text()
-
-
-def test_it_starts_when_an_old_or_a_new_one_ends_and_not_for_what_was_cancelled(
-    made: Generated, update_goldens: bool
-) -> None:
-    found = told(tuple(run(made.workflow.plain(), event) for event in table(repository="marin-community/marin")))
-    golden = GOLDEN / "legacy-comparison.txt"
-    if update_goldens:
-        golden.write_text(found)
-    assert found == golden.read_text()
-
-
-def test_it_follows_every_file_that_runs_beside_another_by_the_name_it_has_now(made: Generated) -> None:
-    followed = made.workflow.plain()["on"]["workflow_run"]["workflows"]
-    copies = keep(old_files(), legacy()).writes
-    beside = [old for old in legacy().workflows if old.runs == "beside"]
-    copied = {read(copies[path(suffixed_file(old.file))], old.file).data["name"] for old in beside}
-    assert copied <= names(legacy())
-    assert copied < set(followed)
-    assert len(followed) == len(copied) + len({old.replaced_by for old in beside})
-    assert all(run(made.workflow.plain(), workflow_run("failure", name)).starts for name in followed)
-
-
-def test_it_may_read_runs_and_write_a_comment_and_checks_nothing_out(made: Generated) -> None:
-    job = made.workflow.plain()["jobs"]["compare"]
-    assert job["permissions"] == {"actions": "read", "pull-requests": "write"}
-    assert "uses" not in step(made)
-
-
-def test_the_checker_finds_nothing_in_it(made: Generated, files: tuple[Generated, ...]) -> None:
-    there = names(legacy()) | {each.workflow.name for each in files}
-    found = check([read(made.text, made.path)], Known(repository="marin-community/marin", workflows=there))
-    assert not found
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("check-jsonschema", "--builtin-schema", "vendor.github-workflows"),
-        ("zizmor", "--offline", "--no-progress", "--quiet"),
-    ],
-    ids=lambda command: command[0],
-)
-def test_the_linters_find_nothing_in_it(command: tuple[str, ...], made: Generated, tmp_path: Path) -> None:
-    file = tmp_path / COMPARISON
-    file.write_text(made.text)
-    program = Path(sys.executable).parent / command[0]
-    done = subprocess.run([program, *command[1:], file], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+def test_the_file_and_what_starts_it_are_as_their_goldens_say(made: Generated, update_goldens: bool) -> None:
+    workflow = made.workflow.plain()
+    events = table(workflow, "marin-community/marin")
+    for name, found in ((COMPARISON, made.text), ("legacy-comparison.txt", told(workflow, events, Given()))):
+        if update_goldens:
+            (GOLDEN / name).write_text(found)
+        assert found == (GOLDEN / name).read_text()
 
 
 def test_without_a_section_there_is_nothing_to_compare(spec: Spec, world: World) -> None:
     with pytest.raises(ConfigError, match="a section `legacy`"):
         comparison(replace(spec, declared=spec.declared.model_copy(update={"legacy": None})), world, ())
-
-
-def test_every_generated_file_of_the_lab_says_which_old_ones_it_takes_the_place_of(
-    world: World, files: tuple[Generated, ...]
-) -> None:
-    said = load_spec(the_lab(), "marin", world).declared.legacy
-    assert said is not None
-    results = path("test-results.yaml")  # which the old ones did not keep
-    assert {path(old.replaced_by) for old in said.workflows} == {each.path for each in files} - {results}
-
-
-REFUSED = [
-    ({"file": "levanter-run_ray_tests.yaml"}, "the old file is listed twice"),
-    ({"name": "Levanter - Run Ray tests"}, "the old name is listed twice"),
-    ({"file": "marin-docs.yaml"}, "the workflow is both kept and replaced"),
-    ({"replaced_by": "levanter-test.yaml"}, "no generated workflow of this name"),
-]
-
-
-def declared(world: World, said: Legacy) -> str:
-    """The committed specification with a section `legacy`."""
-    written = (the_lab() / "workflows/spec/marin.yaml").read_text()
-    return f"{written.partition('legacy:')[0]}\nlegacy: {said.model_dump_json()}\n"
-
-
-def test_a_section_that_stands_is_read(world: World) -> None:
-    assert read_spec(declared(world, legacy()), "marin", "marin.yaml", world).declared.legacy == legacy()
-
-
-@pytest.mark.parametrize(("change", "why"), REFUSED)
-def test_a_section_that_does_not_stand_is_refused(change: dict[str, str], why: str, world: World) -> None:
-    said = legacy()
-    wrong = said.model_copy(update={"workflows": (said.workflows[0].model_copy(update=change), *said.workflows[1:])})
-    with pytest.raises(ConfigError, match=why):
-        read_spec(declared(world, wrong), "marin", "marin.yaml", world)
-
-
-def test_a_section_with_nothing_to_compare_is_refused(world: World) -> None:
-    said = legacy({old.file: LegacyRuns.BY_HAND for old in legacy().workflows})
-    with pytest.raises(ConfigError, match="nothing to compare"):
-        read_spec(declared(world, said), "marin", "marin.yaml", world)
 
 
 # What it says
@@ -328,18 +233,12 @@ def test_the_verdict_says_whether_the_results_agree(recorded: Recorded, old: str
     assert f"### `levanter-tests.yaml`: {verdict}\n" in recorded.summary
 
 
-def test_a_file_whose_name_is_part_of_anothers_is_not_taken_for_it(recorded: Recorded) -> None:
-    recorded.ran(NEW, ("unit", "success"))
-    recorded.ran("tests.yaml", ("unit", "failure"))
-    recorded.ran(NEW.removeprefix("levanter-"), ("unit", "failure"))
-    recorded.compared()
-    assert "failure" not in recorded.summary
-
-
-def test_of_two_runs_of_a_file_the_newer_counts(recorded: Recorded) -> None:
+def test_of_two_runs_of_a_file_the_newer_counts_and_none_of_a_file_with_part_of_its_name(recorded: Recorded) -> None:
     recorded.ran(OLD, ("unit", "failure"))
     recorded.ran(NEW, ("unit", "success"))
     recorded.ran(OLD, ("unit", "success"))
+    recorded.ran("tests.yaml", ("unit", "failure"))
+    recorded.ran(NEW.removeprefix("levanter-"), ("unit", "failure"))
     recorded.compared()
     assert "the results agree" in recorded.summary
     assert "failure" not in recorded.summary

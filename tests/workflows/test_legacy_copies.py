@@ -16,7 +16,7 @@ from infra.model.errors import ConfigError
 from tests.workflows.legacy_checkout import REPLACED, UNTIL, generated, legacy, old_files, path
 from tests.workflows.values import DATA, TEXTS
 from workflows.dump import CommentedData, dump
-from workflows.events import dispatch, pull_request, push
+from workflows.events import dispatch, push
 from workflows.legacy import COMPARISON, back, keep, overdue
 from workflows.legacy.text import SUFFIX, Renamed, by_hand, not_by_hand, suffixed, suffixed_file, unsuffixed
 from workflows.read import read
@@ -31,41 +31,21 @@ def kept() -> Mapping[str, str]:
     return MappingProxyType({**keep(old_files(), legacy()).applied(old_files()), **generated()})
 
 
-def copies() -> dict[str, str]:
-    return {file: kept()[path(suffixed_file(file))] for file in REPLACED}
-
-
-def test_a_copy_differs_in_file_and_name_and_the_old_file_is_gone() -> None:
+def test_a_copy_differs_in_file_and_name_starts_as_it_may_and_says_until_when_it_stays() -> None:
     edits = keep(old_files(), legacy())
     assert set(edits.removes) == {path(file) for file in REPLACED}
     assert set(edits.writes) == {path(suffixed_file(file)) for file in REPLACED}
-    for file in REPLACED:
-        before = read(old_files()[path(file)], file).data
-        after = read(edits.writes[path(suffixed_file(file))], file).data
-        assert after["name"] == before["name"] + SUFFIX
-        assert after["jobs"] == before["jobs"]
-
-
-def test_a_file_that_nothing_replaces_stays_as_it_is() -> None:
-    others = {each for each in old_files() if each.rpartition("/")[2] not in REPLACED}
-    assert others
-    assert all(kept()[each] == old_files()[each] for each in others)
-
-
-def test_a_copy_starts_at_what_started_the_old_file_where_both_run_side_by_side() -> None:
-    for file, (_, when) in REPLACED.items():
-        if when is LegacyRuns.BESIDE:
-            data = read(copies()[file], file).data
-            assert run(data, push()).starts
-            assert run(data, pull_request()).starts
-
-
-def test_what_would_be_published_twice_starts_by_hand_alone() -> None:
-    for file, (_, when) in REPLACED.items():
-        if when is LegacyRuns.BY_HAND:
-            data = read(copies()[file], file).data
-            assert list(triggers(data["on"])) == ["workflow_dispatch"]
-            assert run(data, dispatch()).starts
+    for file, (new, when) in REPLACED.items():
+        text = edits.writes[path(suffixed_file(file))]
+        before, after = read(old_files()[path(file)], file).data, read(text, file).data
+        assert (after["name"], after["jobs"]) == (before["name"] + SUFFIX, before["jobs"])
+        by_hand_alone = list(triggers(after["on"])) == ["workflow_dispatch"]
+        assert by_hand_alone is (when is LegacyRuns.BY_HAND)
+        assert run(after, dispatch() if by_hand_alone else push()).starts
+        first, second = text.splitlines()[:2]
+        assert new in first
+        assert str(UNTIL) in first
+        assert "docs/workflows-legacy.md" in second
 
 
 PUBLISHING = ["levanter-docker-base-image", "levanter-docker-cluster-image", "marin-build-docker-images"]
@@ -75,14 +55,6 @@ PUBLISHING = ["levanter-docker-base-image", "levanter-docker-cluster-image", "ma
 def test_a_workflow_that_publishes_is_not_kept_running(stem: str) -> None:
     with pytest.raises(ConfigError, match="the new workflow publishes it too"):
         keep(old_files(), legacy({f"{stem}.yaml": LegacyRuns.BESIDE}))
-
-
-def test_a_copy_says_up_to_when_it_stands_and_where_the_way_back_is() -> None:
-    for file, (new, _) in REPLACED.items():
-        first, second = copies()[file].splitlines()[:2]
-        assert new in first
-        assert str(UNTIL) in first
-        assert "docs/workflows-legacy.md" in second
 
 
 SCOPE = Renamed(["Tests", "Build"], ["tests.yaml", "build.yaml"])
@@ -180,24 +152,19 @@ def test_once_renamed_there_is_nothing_left_to_do() -> None:
     assert (edits.writes, edits.removes) == ({}, ())
 
 
-def test_a_file_by_hand_that_came_back_beside_its_copy_is_refused() -> None:
+def test_what_cannot_be_kept_or_brought_back_is_refused_all_at_once() -> None:
     both = {**kept(), path("levanter-run_tests.yaml"): old_files()[path("levanter-run_tests.yaml")]}
     with pytest.raises(ConfigError, match="the old workflow stands twice"):
         keep(both, legacy())
-
-
-def test_every_old_workflow_that_is_not_there_is_named_at_once() -> None:
-    with pytest.raises(ConfigError) as refusal:
+    wrong = legacy().workflows[0].model_copy(update={"name": "Run Tests"})
+    with pytest.raises(ConfigError, match="name: Levanter - Run tests, in"):
+        keep(old_files(), legacy().model_copy(update={"workflows": (wrong, *legacy().workflows[1:])}))
+    with pytest.raises(ConfigError, match="the workflow to keep for a while is not there") as refusal:
         keep({}, legacy())
     assert {problem.subject for problem in refusal.value.problems} == {path(file) for file in REPLACED}
-    assert {problem.rule for problem in refusal.value.problems} == {"the workflow to keep for a while is not there"}
-
-
-def test_a_name_that_the_file_does_not_have_is_refused_with_the_right_one() -> None:
-    said = legacy()
-    wrong = said.workflows[0].model_copy(update={"name": "Run Tests"})
-    with pytest.raises(ConfigError, match="name: Levanter - Run tests, in"):
-        keep(old_files(), said.model_copy(update={"workflows": (wrong, *said.workflows[1:])}))
+    with pytest.raises(ConfigError, match="the copy again: git checkout COMMIT -- ") as refusal:
+        back(generated(), legacy())
+    assert {each.subject for each in refusal.value.problems} == {path(suffixed_file(file)) for file in REPLACED}
 
 
 def test_the_way_back_leads_to_the_very_files_that_there_were() -> None:
@@ -214,26 +181,9 @@ def test_any_of_them_comes_back_as_it_was(some: set[str]) -> None:
     assert back(there, part).applied(there) == old_files()
 
 
-def test_there_is_no_way_back_without_the_copies_and_each_is_named() -> None:
-    with pytest.raises(ConfigError) as refusal:
-        back(generated(), legacy())
-    copies = {path(file.replace(".yaml", "-legacy.yaml")) for file in REPLACED}
-    assert {problem.subject for problem in refusal.value.problems} == copies
-    assert {problem.fix for problem in refusal.value.problems} == {
-        f"the copy again: git checkout COMMIT -- {copy}" for copy in copies
-    }
-
-
-def test_nothing_is_overdue_on_the_last_day() -> None:
-    assert overdue(kept(), legacy(), UNTIL) == ()
-
-
-def test_every_file_that_is_left_after_the_last_day_is_named_with_what_deletes_it() -> None:
+def test_after_the_last_day_every_file_that_is_left_is_named_with_what_deletes_it() -> None:
     there = {**kept(), path(COMPARISON): "name: compare\n"}
+    assert overdue(there, legacy(), UNTIL) == overdue(generated(), legacy(), UNTIL + timedelta(days=99)) == ()
     found = overdue(there, legacy(), UNTIL + timedelta(days=1))
     assert {each.subject for each in found} == {path(suffixed_file(file)) for file in REPLACED} | {path(COMPARISON)}
     assert all(each.fix.startswith(f"git rm {each.subject}") for each in found)
-
-
-def test_nothing_is_overdue_where_the_files_are_gone() -> None:
-    assert overdue(generated(), legacy(), UNTIL + timedelta(days=99)) == ()

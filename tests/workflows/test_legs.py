@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from workflows.legs import MatrixError, legs
 
@@ -59,20 +56,3 @@ def test_what_is_left_out_and_what_is_added(matrix: dict[str, Any], expected: tu
 def test_a_matrix_with_an_empty_axis_or_without_any_makes_no_job(matrix: dict[str, Any]) -> None:
     with pytest.raises(MatrixError, match=r"the axis .* has no values|has no axes"):
         legs(matrix)
-
-
-@given(
-    st.dictionaries(
-        st.sampled_from("abc"), st.lists(st.integers(0, 9), min_size=1, max_size=3, unique=True), min_size=1
-    )
-)
-def test_an_include_of_new_keys_alone_adds_no_leg(axes: dict[str, list[int]]) -> None:
-    found = legs({**axes, "include": [{"new": 1}]})
-    assert len(found) == math.prod(map(len, axes.values()))
-    assert all(leg["new"] == 1 for leg in found)
-
-
-@given(st.lists(st.integers(0, 9), min_size=1, max_size=5, unique=True), st.integers(0, 9))
-def test_what_is_excluded_and_included_again_is_there_once(values: list[int], one: int) -> None:
-    found = legs({"v": values, "exclude": [{"v": one}], "include": [{"v": one}]})
-    assert sorted(leg["v"] for leg in found) == sorted({*values, one})

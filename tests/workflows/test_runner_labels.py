@@ -27,7 +27,3 @@ def test_the_file_is_what_actionlint_reads() -> None:
     assert yaml.safe_load(text) == {"self-hosted-runner": {"labels": ["tpu", "tpu-ci"]}}
     assert text.startswith("# Generated from the pools of the stacks")
     assert list(label_file(LAB, world())) == [LABELS]
-
-
-def test_a_repository_that_no_pool_serves_needs_no_list() -> None:
-    assert label_file("lab/none", world()) == {}

@@ -8,10 +8,9 @@ from functools import cache
 import pytest
 
 from infra.model.errors import Problem
-from infra.model.fit import misfits
 from infra.model.stack import parse_stack
 from tests.synthetic_lab import steady, the_lab
-from tests.workflows.monorepo import world
+from tests.workflows.specs import world
 from workflows.outputs import Outputs, outputs
 from workflows.standing import Stale, differences, stale
 
@@ -67,43 +66,9 @@ def test_what_differs_is_told_by_its_leaf(was: str, becomes: str, said: list[str
     assert list(differences(was, becomes)) == said
 
 
-def test_everything_can_be_generated() -> None:
-    assert now().problems == {}
-    assert now().demands is not None
-
-
-def test_what_is_generated_fits_the_fleet() -> None:
-    demands = now().demands
-    assert demands is not None
-    assert [str(each) for each in misfits(list(world().stacks.values()), demands)] == []
-
-
-def test_an_edit_that_workflows_do_not_see_leaves_nothing_behind() -> None:
-    assert left_behind("keep_logs_days: 90", "keep_logs_days: 30") == {}
-
-
-def test_a_limit_of_builds_is_told_where_a_job_builds_and_where_one_waits_for_a_build() -> None:
-    found = left_behind("    timeout: 4h", "    timeout: 2h")
-    docker = "workflows/generated/marin/.github/workflows/docker-images.yaml"
-    own = ".github/workflows/docker-images.yaml"
-    assert list(found) == [own, docker]
-    assert "jobs.levanter-base.timeout-minutes 250 -> 130" in found[own].why
-    assert "jobs.marin-cluster-images.timeout-minutes 270 -> 150" in found[docker].why
-
-
 def test_a_count_that_decides_a_share_is_told_with_the_share() -> None:
     found = left_behind("us-west4-a: 2\n        us-east1-c: 2\n", "us-west4-a: 0\n        us-east1-c: 1\n")
     assert found[TESTS].why == ("jobs.tpu-tests.strategy.max-parallel nothing -> 2",)
-
-
-def test_a_count_that_decides_nothing_leaves_nothing_behind() -> None:
-    assert left_behind("us-central1-a: 1", "us-central1-a: 2") == {}
-
-
-def test_an_accelerator_that_is_only_named_is_told_as_a_comment() -> None:
-    (why,) = left_behind("      accelerator: v6e-8\n", "      accelerator: v6e-4\n")[TESTS].why
-    assert why.startswith("a comment: ")
-    assert "tpu-v6e (v6e-4)" in why
 
 
 def test_a_label_is_told_in_the_workflows_the_demands_and_the_list_of_labels() -> None:
@@ -124,12 +89,6 @@ def test_a_zone_of_a_vm_for_a_run_is_told_where_the_vm_is_made() -> None:
     after = outputs(the_lab(), replace(world(), stacks={**world().stacks, "nightly": moved}))
     found = stale(now(), after, lambda path, text: now().texts.get(path) == text)
     assert any("ZONES us-central1-b -> us-east1-d" in str(each) for each in found)
-
-
-def test_a_pool_that_a_suite_names_and_no_stack_has_is_told_where_it_was() -> None:
-    found = left_behind("    - name: tpu-v4\n", "    - name: tpu-v9\n")
-    assert "tpu-v4 (in no stack)" in str(found[TESTS])
-    assert "without tpu-v4 and with tpu-v9" in str(found["workflows/generated/marin/.github/actionlint.yaml"])
 
 
 def test_a_specification_that_nothing_can_be_made_of_hides_its_files_alone() -> None:

@@ -19,7 +19,7 @@ from infra.preview.toned import toned
 from tests.cli.conftest import Checkout
 from tests.synthetic_lab import lend_workflows
 from tests.workflows.legacy_checkout import REPLACED, old_files
-from tests.workflows.test_monorepo_files import TPU_SUITE_ENDS
+from tests.workflows.specs import TPU_SUITE_ENDS
 from workflows.spec import load_spec
 from workflows.world import load_world
 

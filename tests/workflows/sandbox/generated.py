@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from tests.synthetic_lab import the_lab
-from tests.workflows import monorepo
 from tests.workflows.event_tables import table
+from tests.workflows.specs import pinned
 from workflows.composite import called
-from workflows.events import GitHubEvent, dispatch, pull_request
+from workflows.events import GitHubEvent
 from workflows.generate import Generated, generate
 from workflows.own import generate_own
 from workflows.read import read
 from workflows.runs import Given, LegRun, run
 from workflows.spec import load_spec, spec_names
+from workflows.world import World
 
 ROOT = Path(__file__).resolve().parents[3]
 OWN = "own"
@@ -41,7 +42,7 @@ OUTPUTS: Mapping[str, Mapping[str, str]] = {
     "reuse": {"reused": ""},
 }
 """What needed jobs put out, by name."""
-INPUTS = {"sha": SHA, "pull_request": "12", "run": "1", "revision": SHA, "image": "all"}
+GIVEN = Given(variables=VARIABLES, outputs=OUTPUTS)
 
 
 @dataclass(frozen=True)
@@ -65,13 +66,11 @@ class Asked:
         return f"{self.file} {self.job}"
 
 
-@cache
-def files() -> dict[str, tuple[str, Generated]]:
+def generated(world: World) -> dict[str, tuple[str, Generated]]:
     """By specification and name: the repository and the file."""
-    world = monorepo.pinned()
     found: dict[str, tuple[str, Generated]] = {}
     for name in spec_names(the_lab()):
-        spec = monorepo.spec() if name == "marin" else load_spec(the_lab(), name, world)
+        spec = load_spec(the_lab(), name, world)
         for each in generate(spec, world):
             found[f"{name}/{Path(each.path).name}"] = spec.declared.repository, each
     for each in generate_own(world):
@@ -80,38 +79,23 @@ def files() -> dict[str, tuple[str, Generated]]:
 
 
 @cache
+def files() -> dict[str, tuple[str, Generated]]:
+    return generated(pinned())
+
+
+@cache
 def jobs() -> tuple[Asked, ...]:
     """Every job of every file that some event starts."""
     return tuple(each for name in files() for each in _jobs(name))
 
 
-def targets(repository: str) -> tuple[GitHubEvent, ...]:
-    """Forks' pull requests as workflows with rights hear of them: a label that is set, and a push where it is set."""
-    label = "run-tpu-tests"
-    return (
-        pull_request(
-            title="label added, told to the base branch", fork=True, target=True, activity="labeled", label=label,
-            repository=repository,
-        ),
-        pull_request(
-            title="push to a labeled one, told to the base branch", fork=True, target=True, labels=[label],
-            repository=repository,
-        ),
-    )  # fmt: skip
-
-
 def _jobs(name: str) -> Iterator[Asked]:
     repository, file = files()[name]
     workflow, written, actions = file.workflow.plain(), read(file.text, name).data, called(file.workflow)
-    declared = (workflow["on"].get("workflow_dispatch") or {}).get("inputs") or {}
-    inputs = {key: value for key, value in INPUTS.items() if key in declared}
-    events = (*table(repository=repository), *targets(repository), dispatch(inputs, repository=repository))
-    given = Given(variables=VARIABLES, outputs=OUTPUTS)
+    events = [each for each in table(workflow, repository) if each.inputs or each.name != "workflow_dispatch"]
     for job, spec in workflow["jobs"].items():
         for event in events:
-            if event.name == "workflow_dispatch" and inputs and not event.inputs:
-                continue
-            found = {each.id: each for each in run(workflow, event, given).jobs}
+            found = {each.id: each for each in run(workflow, event, GIVEN).jobs}
             if job in found and found[job].starts:
                 needed = [spec["needs"]] if isinstance(spec.get("needs"), str) else spec.get("needs", [])
                 needs = {

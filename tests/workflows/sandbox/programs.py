@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import select
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +15,6 @@ NAMES = (
 START = 1_800_000_000
 """What the clock of `date` and `sleep` shows at first, as `standin.sh` has it."""
 _STAND_IN = Path(__file__).with_name("standin.sh")
-_PATIENCE = 60
 
 
 @dataclass(frozen=True)
@@ -44,13 +41,7 @@ class Programs:
         self.path.mkdir(parents=True)
         for name in NAMES:
             self.stand_in(self.path / name, name)
-        os.mkfifo(folder / "reached")
-        os.mkfifo(folder / "never")
-        self._reached = os.open(folder / "reached", os.O_RDONLY | os.O_NONBLOCK)
         self._answers: list[tuple[str, str]] = []
-
-    def close(self) -> None:
-        os.close(self._reached)
 
     def stand_in(self, path: Path, program: str) -> None:
         """A stand-in at that place."""
@@ -60,26 +51,14 @@ class Programs:
         path.chmod(0o755)
 
     def answer(
-        self,
-        program: str,
-        words: str = "",
-        *,
-        out: str = "",
-        err: str = "",
-        code: int = 0,
-        effect: str = "",
-        skip: int = 0,
-        times: int | None = None,
-        blocks: bool = False,
+        self, program: str, words: str = "", *, out: str = "", err: str = "", code: int = 0, effect: str = ""
     ) -> None:
         """What a program does where its arguments, with spaces between, fit the pattern (of bash): the last answer that
         was said comes first.
 
-        effect: shell that is run for real; skip: how many calls go by before; times: how often it holds then.
+        effect: shell that is run for real.
         """
-        held = "" if times is None else str(times)
-        values = (str(len(self._answers)), str(skip), held, words, out, err, str(code), effect, "yes" if blocks else "")
-        self._answers.insert(0, (program, shlex.join(["fits", *values])))
+        self._answers.insert(0, (program, shlex.join(["fits", words, out, err, str(code), effect])))
         said = [line for whose, line in self._answers if whose == program]
         (self.folder / f"answers-{program}").write_text("\n".join(said) + "\n")
 
@@ -97,12 +76,6 @@ class Programs:
         written = self.folder / "calls"
         words = iter(written.read_bytes()[since:].decode().split("\0")[:-1] if written.is_file() else ())
         return list(_calls(words))
-
-    def wait_until_reached(self) -> None:
-        """Until a call that blocks is there."""
-        ready, _, _ = select.select([self._reached], [], [], _PATIENCE)
-        assert ready, "no call came that blocks"
-        os.read(self._reached, 64)
 
 
 def _calls(words: Iterator[str]) -> Iterator[Call]:

@@ -2,21 +2,16 @@
 
 This project's own actions are run from their files. Others are not: each is written down with its inputs, succeeds
 unless a test says otherwise, and does what the runner's table `actions` says. The shells are those of
-https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-syntax (read 2026-11-21); a cancelled run
-interrupts the running step's shell and ends it later
-(https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-cancellation, read 2026-11-21).
+https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-syntax (read 2026-11-21).
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -36,8 +31,6 @@ SHELLS: Mapping[str | None, tuple[str, ...]] = {
 }
 _SECRET = re.compile(r"secrets\.(\w+)")
 _PATIENCE = 60
-_SOON = 15
-"""Seconds until a cancelled shell is ended: twice the runner's 7.5, for machines that have much else to do."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +43,6 @@ class StepRun:
     said: str = ""
     outputs: Mapping[str, str] = field(default_factory=dict)
     inputs: Mapping[str, str] | None = None
-    code: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,9 +58,6 @@ class JobEnd:
     def calls(self) -> list[Call]:
         return [call for step in self.steps for call in step.calls]
 
-    def step(self, name: str) -> StepRun:
-        return next(each for each in self.steps if each.name == name)
-
 
 @dataclass(kw_only=True)
 class Runner:
@@ -76,8 +65,7 @@ class Runner:
 
     actions: what an action does, by its name without the commit: gets its inputs and the runner, gives its outputs.
     composites: what is in the file of an action, by its name with the commit.
-    failing: steps that fail instead of running. cancelled_in: the step in which the run is cancelled, once a call of it
-    blocks; by: the signal that its shell gets.
+    failing: steps that fail instead of running.
     """
 
     folder: Path
@@ -87,8 +75,6 @@ class Runner:
     actions: Mapping[str, Callable[[Mapping[str, str], Runner], Mapping[str, str]]] = field(default_factory=dict)
     composites: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     failing: frozenset[str] = frozenset()
-    cancelled_in: str = ""
-    by: signal.Signals = signal.SIGINT
 
     @property
     def workspace(self) -> Path:
@@ -154,7 +140,7 @@ class _Job:
     def run(self) -> JobEnd:
         (self._runner.folder / "summary").touch()
         done = tuple(self._step(number, step) for number, step in enumerate(self._spec["steps"]))
-        result = "cancelled" if self._status.cancelled else "failure" if self._status.failure else "success"
+        result = "failure" if self._status.failure else "success"
         outputs = self._filled(self._spec.get("outputs", {}))
         return JobEnd(result=result, steps=done, outputs=outputs, summary=(self._runner.folder / "summary").read_text())
 
@@ -179,9 +165,7 @@ class _Job:
             self._contexts["steps"][step["id"]] = {
                 "outcome": outcome, "conclusion": conclusion, "outputs": dict(outputs),
             }  # fmt: skip
-        if outcome == "cancelled":
-            self._status = JobStatus(success=False, cancelled=True)
-        elif outcome == "failure" and not forgiven and not self._status.cancelled:
+        if outcome == "failure" and not forgiven:
             self._status = JobStatus(success=False, failure=True)
 
     def _action(self, name: str, step: Mapping[str, Any]) -> StepRun:
@@ -207,7 +191,7 @@ class _Job:
         assert "${{" not in step["run"], "an expression in a script is an injection"
         own = self._filled(step.get("env", {}), scope)
         if name in self._runner.failing:
-            return StepRun(name=name, outcome="failure", code=1)
+            return StepRun(name=name, outcome="failure")
         folder, before = self._runner.folder, self._runner.programs.mark()
         files = {key: folder / f"{key.lower()}-{number}" for key in ("GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_PATH")}
         for each in files.values():
@@ -220,36 +204,15 @@ class _Job:
             **self._surroundings(), **self._env, **self._added, **own,
             **{key: str(path) for key, path in files.items()},
         }  # fmt: skip
-        code, said, cancelled = self._ended(name, [*SHELLS[step.get("shell")], str(script)], where, environ)
-        self._added |= commanded(files["GITHUB_ENV"].read_text())
-        outcome = "cancelled" if cancelled else "success" if code == 0 else "failure"
-        return StepRun(
-            name=name, outcome=outcome, calls=tuple(self._runner.programs.calls(before)), said=said, code=code,
-            outputs=commanded(files["GITHUB_OUTPUT"].read_text()),
+        done = subprocess.run(
+            [*SHELLS[step.get("shell")], str(script)], cwd=where, env=environ, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=_PATIENCE, check=False,
         )  # fmt: skip
-
-    def _ended(self, name: str, command: list[str], where: Path, environ: Mapping[str, str]) -> tuple[int, str, bool]:
-        """The exit code, what was said, and whether the run was cancelled meanwhile.
-
-        What a cancelled step leaves behind is killed, as the runner does with all processes of a job.
-        """
-        cancelled = name == self._runner.cancelled_in
-        log = self._runner.folder / "log"
-        with log.open("w") as file:
-            process = subprocess.Popen(
-                command, cwd=where, env=environ, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )  # fmt: skip
-        if cancelled:
-            self._runner.programs.wait_until_reached()
-            process.send_signal(self._runner.by)
-        try:
-            code = _cancelled(process) if cancelled else process.wait(timeout=_PATIENCE)
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-        return code, log.read_text(), cancelled
+        self._added |= commanded(files["GITHUB_ENV"].read_text())
+        return StepRun(
+            name=name, outcome="failure" if done.returncode else "success", said=done.stdout,
+            calls=tuple(self._runner.programs.calls(before)), outputs=commanded(files["GITHUB_OUTPUT"].read_text()),
+        )  # fmt: skip
 
     def _surroundings(self) -> dict[str, str]:
         github, runner = self._contexts["github"], self._runner
@@ -269,18 +232,6 @@ class _Job:
         scope = among or self._scope()
         return {key: text(expand(each, scope) if isinstance(each, str) else each)
                 for key, each in values.items()}  # fmt: skip
-
-
-def _cancelled(process: subprocess.Popen[bytes]) -> int:
-    """The exit code of a shell that was interrupted, or ended where it did not hear that.
-
-    bash loses a signal that comes in the moment before it waits, until what it waits for is done.
-    """
-    try:
-        return process.wait(timeout=_SOON)
-    except subprocess.TimeoutExpired:
-        process.terminate()
-        return process.wait(timeout=_PATIENCE)
 
 
 def named(step: Mapping[str, Any]) -> str:

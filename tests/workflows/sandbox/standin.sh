@@ -15,22 +15,13 @@ number() {
   if [[ -e $home/$1 ]]; then read -r found <"$home/$1"; fi
 }
 
-# fits NUMBER SKIP TIMES WORDS OUT ERR CODE EFFECT BLOCKS: leaves by CODE where it holds. One that blocks says that it was
-# reached, and waits until it is killed.
+# fits WORDS OUT ERR CODE EFFECT: leaves by CODE where it holds.
 fits() {
-  [[ $words =~ $4 ]] || return 0
-  number "given-$1" 0
-  echo $((found + 1)) >"$home/given-$1"
-  ((found >= $2)) || return 0
-  if [[ -n $3 ]] && ((found >= $2 + $3)); then return 0; fi
-  if [[ -n $8 ]]; then PATH=/usr/bin:/bin /bin/sh -ec "$8"; fi
-  printf %s "$5"
-  printf %s "$6" >&2
-  if [[ -n $9 ]]; then
-    echo reached >"$home/reached"
-    read -r _ <"$home/never"
-  fi
-  exit "$7"
+  [[ $words =~ $1 ]] || return 0
+  if [[ -n $5 ]]; then PATH=/usr/bin:/bin /bin/sh -ec "$5"; fi
+  printf %s "$2"
+  printf %s "$3" >&2
+  exit "$4"
 }
 
 number clock 1800000000
