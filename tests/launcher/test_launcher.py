@@ -125,13 +125,6 @@ def test_the_first_start_creates_a_venv_installs_tool_and_bench_by_hash_and_runs
     assert said == "tidepool: setting up .venv from requirements.lock requirements-bench.lock (once)\n"
 
 
-def test_a_first_start_that_draws_names_all_that_it_sets_up_in_one_line(machine: Machine) -> None:
-    _, record, said = machine.start("test", "--fast")
-    locks = [*EVERY_START, "requirements-charts.lock", "requirements-dev.lock"]
-    assert installed(record) == locks
-    assert said == f"tidepool: setting up .venv from {' '.join(locks)} (once)\n"
-
-
 def test_the_second_start_installs_nothing_and_says_nothing(machine: Machine) -> None:
     machine.start("--help")
     code, record, said = machine.start("--help")
@@ -146,17 +139,18 @@ def test_a_changed_lock_is_installed_into_the_same_venv(machine: Machine) -> Non
     assert not any("-m venv" in line for line in record)
 
 
-def test_only_the_checks_install_the_development_group(machine: Machine) -> None:
-    machine.start("up", "ci")
-    _, record, _ = machine.start("test", "--fast")
-    assert installed(record) == ["requirements-charts.lock", "requirements-dev.lock"]
+CHARTS, DEV = "requirements-charts.lock", "requirements-dev.lock"
 
 
-@pytest.mark.parametrize("command", ["calendar", "cost", "report", "results"])
-def test_only_what_draws_or_judges_installs_the_charts_group(machine: Machine, command: str) -> None:
+@pytest.mark.parametrize(
+    ("command", "locks"),
+    [*((each, [CHARTS]) for each in ("calendar", "cost", "report", "results")), ("test", [CHARTS, DEV])],
+)
+def test_only_what_draws_or_judges_installs_more(machine: Machine, command: str, locks: list[str]) -> None:
     _, at_first, _ = machine.start("up", "ci")
-    _, record, _ = machine.start(command, "--help")
-    assert (installed(at_first), installed(record)) == ([*EVERY_START], ["requirements-charts.lock"])
+    _, record, said = machine.start(command, "--help")
+    assert (installed(at_first), installed(record)) == ([*EVERY_START], locks)
+    assert said == f"tidepool: setting up .venv from {' '.join(locks)} (once)\n"
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def stack(sections: Mapping[str, Any]) -> StackConfig:
     cluster, (old, new) = given.pop("cluster", None), given.pop("replace", ("", ""))
     written = {"pools": POOLS} | {key: yaml.safe_dump(section, sort_keys=False) for key, section in given.items()}
     whole = text() if cluster is not None else stack_text(**written)
-    made = parse(whole.replace(old, new) if old else whole, **({} if cluster is not None else {"stack": "ci"}))
+    made = parse(whole.replace(old, new) if old else whole)
     if cluster:
         assert made.cluster is not None
         made = made.model_copy(update={"cluster": made.cluster.model_copy(update=cluster)})

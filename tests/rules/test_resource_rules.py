@@ -36,7 +36,7 @@ STACKS: dict[str, StackConfig] = {
 
 def seen(case: Mapping[str, Any]) -> ResourceView:
     base = TABLE["bases"].get(case.get("base"), {})
-    whole = {"name": "it", "protect": False, **base, **case}
+    whole: dict[str, Any] = {"name": "it", "protect": False, **base, **case}
     inputs = {**base.get("inputs", {}), **case.get("inputs", {})}
     return ResourceView(type=whole["type"], name=whole["name"], inputs=inputs, protect=whole["protect"])
 

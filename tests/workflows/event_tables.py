@@ -20,7 +20,8 @@ from workflows.events import (
 )
 from workflows.runs import Given, JobRun, run
 
-INPUTS = {"sha": "a" * 40, "pull_request": "12", "run": "1", "revision": "a" * 40, "image": "all"}
+SHA = "c0ffee" * 6 + "cafe"
+INPUTS = {"sha": SHA, "pull_request": "12", "run": "1", "revision": SHA, "image": "all"}
 
 
 def table(workflow: Mapping[str, Any], repository: str = REPOSITORY) -> tuple[GitHubEvent, ...]:
@@ -43,8 +44,8 @@ def table(workflow: Mapping[str, Any], repository: str = REPOSITORY) -> tuple[Gi
         target(title="push to a fork's, told to the base branch"),
         schedule(repository=repository),
         dispatch(repository=repository),
+        *([dispatch(inputs, title="dispatch with inputs", repository=repository)] if inputs else []),
         dispatch(branch="change", title="dispatch from a branch", repository=repository),
-        dispatch(inputs, title="dispatch with inputs", repository=repository),
         *(workflow_run(conclusion, repository=repository) for conclusion in ("success", "failure", "cancelled")),
         workflow_run("success", of="pull_request", repository=repository),
         workflow_run("failure", of="pull_request", repository=repository),

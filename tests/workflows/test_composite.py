@@ -61,14 +61,6 @@ def test_with_its_actions_put_in_a_file_does_all_that_it_did_in_full() -> None:
         assert file.whole().data == file.workflow.plain()
 
 
-def test_a_call_gives_every_input_that_the_action_has_and_no_other() -> None:
-    for file in files():
-        there = called(file.workflow)
-        for step in steps(file):
-            if action := there.get(step.get("uses", "")):
-                assert step.get("with", {}).keys() == action.get("inputs", {}).keys(), step["uses"]
-
-
 def with_pins(own: OwnActions | None) -> list[Generated]:
     world = replace(specs.world(), actions=replace(specs.world().actions, own=own))
     return [file for _, file in generated(world).values()]

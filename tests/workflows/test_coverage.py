@@ -13,13 +13,8 @@ from infra.model.errors import ConfigError
 from infra.operations.workflows.scene import read_files
 from tests.synthetic_lab import the_lab
 from tests.workflows import specs
-from workflows.checks import Known, check
-from workflows.checks.coverage import selections as commands
-from workflows.checks.rule import Repository
-from workflows.checks.views import WorkflowView
 from workflows.collected import Collected, Test, load_collected, read_collected, written
-from workflows.coverage import Checkout, Gap, Selection, cover, missing, of_spec, project, selections
-from workflows.generate import generate
+from workflows.coverage import Checkout, Gap, Selection, cover, missing, of_spec, project
 from workflows.markers import parse
 from workflows.spec import SpecLine, load_spec
 from workflows.world import load_world
@@ -103,18 +98,6 @@ def test_each_test_runs_in_exactly_one_job_or_is_named(
 
 
 @settings(deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 3), st.sets(st.sampled_from(sorted(DECLARED))))))
-def test_each_test_is_run_once_or_named(tests: list[tuple[int, set[str]]]) -> None:
-    every = sorted({Test("tests/test_a.py", f"t{number}", frozenset(markers)) for number, markers in tests})
-    jobs = [job("cpu", "not ray and not slow"), job("tpu", "tpu_ci and not slow"), job("ray", "ray")]
-    found = cover(Collected(tuple(every), DECLARED), jobs, [gap("slow and not ray")])
-    for test in every:
-        runs = sum(each.runs(test) for each in jobs)
-        named = test in found.unrun or test in [each for each, _ in found.twice]
-        assert named == (runs > 1 or (runs == 0 and not {"slow"} <= test.markers))
-
-
-@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(
@@ -142,16 +125,6 @@ def test_the_labs_tests_run_in_exactly_the_jobs_they_should() -> None:
     found = of_spec(load_spec(the_lab(), "marin", load_world(the_lab())), collected)
     assert list(found.findings()) == []
     assert {gap.package: count for gap, count in found.by_gap}["levanter"] == 1
-
-
-def test_what_the_shell_of_generated_jobs_selects_is_what_the_specification_says() -> None:
-    world = load_world(the_lab())
-    spec = load_spec(the_lab(), "marin", world)
-    files = [each.whole() for each in generate(spec, world)]
-    scene = Repository(tuple(WorkflowView(file) for file in files), Known())
-    written_in_shell = {(found.paths, found.markers) for _, found in commands(scene)}
-    assert written_in_shell == {(each.paths, each.markers.text) for each in selections(spec)}
-    assert not [each for each in check(files, Known()) if each.rule == "test-runs-somewhere"]
 
 
 GROUPS = '[dependency-groups]\ntest = ["pytest"]\n'

@@ -60,22 +60,11 @@ def test_the_layout_is_the_one_that_people_write(data: dict[str, Any], text: str
     assert dump(CommentedData(data)) == text
 
 
-def test_a_long_list_is_written_one_value_a_line() -> None:
-    values = [f"lib/package-{number}/**" for number in range(8)]
-    assert dump(CommentedData({"paths": values})).splitlines()[1] == "  - lib/package-0/**"
-
-
 def test_a_long_condition_is_folded_behind_its_operators() -> None:
     parts = [f"github.event.pull_request.head.repo.full_name != 'someone/{number}'" for number in range(3)]
     written = dump(CommentedData({"if": " && ".join(parts)}))
     assert written == f"if: >-\n  {parts[0]} &&\n  {parts[1]} &&\n  {parts[2]}\n"
     assert read(written, "x").data == {"if": " && ".join(parts)}
-
-
-@given(st.lists(TEXTS, min_size=20, max_size=40))
-def test_a_long_text_is_read_back_as_it_was(words: list[str]) -> None:
-    text = " && ".join(words)
-    assert read(dump(CommentedData({"a": {"if": text}})), "x").data == {"a": {"if": text}}
 
 
 def test_comments_stand_above_and_beside_what_they_are_of() -> None:

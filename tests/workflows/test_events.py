@@ -117,16 +117,6 @@ def test_a_filter_that_means_nothing_is_refused() -> None:
         run({"on": {"push": {"branches": ["?x"]}}, "jobs": {}}, push())
 
 
-def test_what_a_run_cancelled_in_time_skips_says_so() -> None:
-    found = jobs(push(), Given(cancelled=True, results={"a": "success"}), a={}, b={"needs": "a"})
-    assert found["b"].why == "the run was cancelled"
-
-
 def test_a_condition_of_keys_that_are_no_names_is_explained_all_the_same() -> None:
     found = jobs(push(), test={"if": "vars['a b'] == 'x' || github.event.ref == 1 || github.event == 'x'"})
     assert found["test"].why.endswith("(github.event is an object, github.event.ref is 'refs/heads/main')")
-
-
-def test_why_a_job_is_skipped_names_what_did_not_hold_and_what_it_read() -> None:
-    found = jobs(pull_request(fork=True), test={"if": f"github.event_name == 'pull_request' && {FORK_GUARD}"})
-    assert found["test"].why.startswith(f"if: {FORK_GUARD} (github.event.pull_request.head.repo.full_name is 'someone/")

@@ -171,7 +171,8 @@ def test_every_leg_that_any_event_starts_is_kept_by_its_job_and_its_file() -> No
 
 ENDS = [
     ("passed", "success", "success"), ("failed", "failure", "success"), ("deleting failed", "success", "failure"),
-    ("no VM", "", "failure"), ("time limit", "", "cancelled"), ("passed before", "", "skipped"), ("not set up", "", "skipped"),
+    ("no VM", "", "failure"), ("time limit", "", "cancelled"), ("passed before", "", "skipped"),
+    ("not set up", "", "skipped"),
 ]  # fmt: skip
 """What happened, how the tests ended, and their job."""
 

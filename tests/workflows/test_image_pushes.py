@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,8 +11,6 @@ from infra.model.images.rebuilds import Change, rebuilds
 from infra.model.images.spec import Builder
 from tests.synthetic_lab import the_lab
 from tests.workflows.specs import world
-from workflows.own import generate_own
-from workflows.own.docker_images import CHOICE
 from workflows.starts import image_jobs
 
 HERE, MONOREPO = "marin-community/tidepool", "marin-community/marin"
@@ -75,18 +72,3 @@ def test_a_push_elsewhere_than_to_main_starts_no_job_and_of_other_repositories_n
         assert found
         assert not found.images
     assert image_jobs(the_lab(), "somebody/else", recipe) is image_jobs(tmp_path, HERE, recipe) is None
-
-
-@pytest.mark.parametrize("image", ["all", *FAMILY])
-def test_who_starts_it_by_hand_gets_an_image_and_what_is_from_it(image: str, tmp_path: Path) -> None:
-    """By what the first job's script asks of the plan."""
-    [file] = [each for each in generate_own(world()) if each.path == IMAGES_WORKFLOW]
-    [step] = [each for each in file.workflow.plain()["jobs"][CHOICE]["steps"] if each.get("id") == "plan"]
-    (tmp_path / "tidepool").write_text('#!/bin/sh\necho "$*" >>asked\necho "[]"\n')
-    (tmp_path / "tidepool").chmod(0o755)
-    places = dict.fromkeys(("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"), "/dev/null") | {"RUNNER_TEMP": str(tmp_path)}
-    environ = {"PATH": "/usr/local/bin:/usr/bin:/bin", "ASKED": image, "BEFORE": "", **places}
-    subprocess.run(["bash", "-e", "-c", step["run"]], cwd=tmp_path, env=environ, check=True)
-    files = (tmp_path / "asked").read_text().split()
-    expected = FAMILY if image in ("all", BASE) else (image,)
-    assert planned(HERE, *files[files.index("--changed") + 1 : -1]) == expected

@@ -172,15 +172,6 @@ def test_the_way_back_leads_to_the_very_files_that_there_were() -> None:
     assert back(there, legacy()).applied(there) == old_files()
 
 
-@settings(max_examples=15)
-@given(st.sets(st.sampled_from(sorted(REPLACED)), min_size=1))
-def test_any_of_them_comes_back_as_it_was(some: set[str]) -> None:
-    said = legacy()
-    part = said.model_copy(update={"workflows": tuple(old for old in said.workflows if old.file in some)})
-    there = keep(old_files(), part).applied(old_files())
-    assert back(there, part).applied(there) == old_files()
-
-
 def test_after_the_last_day_every_file_that_is_left_is_named_with_what_deletes_it() -> None:
     there = {**kept(), path(COMPARISON): "name: compare\n"}
     assert overdue(there, legacy(), UNTIL) == overdue(generated(), legacy(), UNTIL + timedelta(days=99)) == ()

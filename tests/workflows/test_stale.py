@@ -82,15 +82,6 @@ def test_a_label_is_told_in_the_workflows_the_demands_and_the_list_of_labels() -
     assert "without tpu-v4 and with tpu-v4-large" in str(found["workflows/generated/marin/.github/actionlint.yaml"])
 
 
-def test_a_zone_of_a_vm_for_a_run_is_told_where_the_vm_is_made() -> None:
-    others = [stack for name, stack in world().stacks.items() if name != "nightly"]
-    text = steady("nightly").replace("zones: [us-central1-b]", "zones: [us-east1-d]", 1)
-    moved = parse_stack(text, stack="nightly", source="stacks/Pulumi.nightly.yaml", siblings=others)
-    after = outputs(the_lab(), replace(world(), stacks={**world().stacks, "nightly": moved}))
-    found = stale(now(), after, lambda path, text: now().texts.get(path) == text)
-    assert any("ZONES us-central1-b -> us-east1-d" in str(each) for each in found)
-
-
 def test_a_specification_that_nothing_can_be_made_of_hides_its_files_alone() -> None:
     mistakes = (Problem("marin.yaml:3 tests", "x", "a rule", "y"),)
     after = replace(now(), problems={"marin.yaml": mistakes}, hidden=("workflows/generated/marin/",), texts={})

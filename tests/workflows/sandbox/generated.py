@@ -23,7 +23,6 @@ from workflows.world import World
 ROOT = Path(__file__).resolve().parents[3]
 OWN = "own"
 OWN_REPOSITORY = "lab/tidepool"
-SHA = "c0ffee" * 6 + "cafe"
 DIGEST = f"sha256:{'ab' * 32}"
 VARIABLES = {
     "TIDEPOOL_IDENTITY_PROVIDER": "projects/1/locations/global/workloadIdentityPools/p/providers/github",
@@ -92,7 +91,9 @@ def jobs() -> tuple[Asked, ...]:
 def _jobs(name: str) -> Iterator[Asked]:
     repository, file = files()[name]
     workflow, written, actions = file.workflow.plain(), read(file.text, name).data, called(file.workflow)
-    events = [each for each in table(workflow, repository) if each.inputs or each.name != "workflow_dispatch"]
+    events = table(workflow, repository)
+    if any(each.inputs for each in events):
+        events = tuple(each for each in events if each.inputs or each.name != "workflow_dispatch")
     for job, spec in workflow["jobs"].items():
         for event in events:
             found = {each.id: each for each in run(workflow, event, GIVEN).jobs}
